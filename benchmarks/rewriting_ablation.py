@@ -120,9 +120,9 @@ def run(graph: Graph, name: str, variant: Variant, seconds: float) -> tuple[floa
     found = find_candidates(network, rules, prices, how)
     before_s, ranked_s = network_seconds(true, graph), network_seconds(prices, graph)
     count = len(rules.plain) + len(rules.merges)
-    if not found.found or before_s is None or ranked_s is None:
+    if not found.ranked or before_s is None or ranked_s is None:
         return 1.0, 1.0, count
-    best = found.found[0]
+    best = found.ranked[0]
     if variant.cost is CostKind.PROGRAMS and not _is_cheaper(best, ranked_s):
         return 1.0, 1.0, count  # the network itself is the best
     after_s = network_seconds(

@@ -73,4 +73,4 @@ def _limit_of(folder: Path) -> float | None:
         cores = int(quota) / int(period)
     except (ValueError, ZeroDivisionError):  # "max"
         return None
-    return cores if cores > 0 else None  # -1 is none
+    return cores if cores > 0 else None

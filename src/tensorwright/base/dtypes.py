@@ -81,7 +81,7 @@ class DType(Enum):
 
     @classmethod
     def parse(cls, text: str) -> DType:
-        """Read "f32" and its like.
+        """Read a name such as "f32".
 
         Raises:  UsageError for any other text.
         """
@@ -101,15 +101,15 @@ class DType(Enum):
 
         Raises:  UsageError for a type that tensors cannot have (complex, object, text, ...).
         """
-        found = _FROM_NUMPY.get(np.dtype(dtype).newbyteorder("="))
-        if found is None:
+        element_type = _FROM_NUMPY.get(np.dtype(dtype).newbyteorder("="))
+        if element_type is None:
             raise UsageError(
                 stage="base",
                 where=f"NumPy type {np.dtype(dtype)}",
                 reason="tensors cannot hold it",
                 remedy="convert to one of " + ", ".join(member.value for member in cls),
             )
-        return found
+        return element_type
 
     def __str__(self) -> str:
         return str(self.value)

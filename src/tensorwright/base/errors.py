@@ -31,7 +31,7 @@ class TensorwrightError(Exception):
     """Base of all our errors.
 
     stage   which part of the pipeline speaks: "import", "schedule", "codegen", ...
-    where   the place, for a person: "file x.onnx", "node conv_3", "knob threads"
+    where   the position, for a person: "file x.onnx", "node conv_3", "knob threads"
     reason  what is wrong there
     remedy  what the reader can do about it; "" where nothing is known
     """
@@ -52,7 +52,7 @@ class TensorwrightError(Exception):
         return tuple((name, getattr(self, name)) for name in self.field_names)
 
     def at(self, where: str, stage: str = "") -> Self:
-        """The same error at another place, as who calls sees it."""
+        """The same error at the position that the caller knows."""
         return type(self)(**{**dict(self.fields), "where": where, "stage": stage or self.stage})
 
     def message(self) -> str:
@@ -105,7 +105,7 @@ class ModelError(UserError):
 class UnsupportedError(UserError):
     """An operator, dtype, attribute or named size that is not supported.
 
-    operator   of which; "" where it is that of no operator
+    operator   its name; "" where the error concerns no single operator
     """
 
     exit_code = 4
@@ -118,7 +118,7 @@ class UnsupportedError(UserError):
         self.operator = operator
 
     def of(self, operator: str) -> Self:
-        """The same error, of an operator where it is that of none yet."""
+        """The same error with an operator's name, unless it has one already."""
         return type(self)(**{**dict(self.fields), "operator": self.operator or operator})
 
     def message(self) -> str:
@@ -187,7 +187,7 @@ class MachineError(UserError):
 class ExpressionError(UserError, TypeError):
     """A tensor expression that means nothing, or would read outside its operands.
 
-    Python raises a TypeError where operands do not fit; so this is one, too.
+    It is a TypeError, too, because Python raises that where operands do not fit.
     """
 
     exit_code = 12
@@ -211,16 +211,15 @@ ERROR_KINDS: tuple[type[TensorwrightError], ...] = (
     ExpressionError,
     InternalError,
 )
-"""What the tree above lists: each has an exit code of its own."""
+"""The kinds of the tree above. Each has its own exit code."""
 
 
 @contextmanager
 def naming_faults(stage: str, part: str, remedy: str = "") -> Iterator[None]:
-    """What nobody foresaw in a part of ours becomes an InternalError with its kind and its line.
+    """Turn an unforeseen exception inside the block into an InternalError with its kind and line.
 
-    For the boundary of a part without which its caller can go on: it need not know what may go
-    wrong there, only that something did.  Errors that say already what they are, a lack of memory
-    and interrupts go through as they are.
+    The block is a part without which its caller can go on. Errors of this module, MemoryError and
+    interrupts pass unchanged.
     """
     try:
         yield
@@ -237,7 +236,7 @@ def line_of(error: BaseException) -> str:
     return f"{Path(places[-1].filename).name}, line {places[-1].lineno}" if places else "no line"
 
 
-def did_you_mean(name: str, known: Iterable[str], otherwise: str = "", most: int = 1) -> str:
-    """The remedy for an unknown name: the known ones nearest to it, else `otherwise`."""
-    near = get_close_matches(name, tuple(known), n=most)
+def did_you_mean(name: str, names: Iterable[str], otherwise: str = "", most: int = 1) -> str:
+    """The remedy for an unknown name: the names nearest to it, else `otherwise`."""
+    near = get_close_matches(name, tuple(names), n=most)
     return f"did you mean {' or '.join(near)}?" if near else otherwise

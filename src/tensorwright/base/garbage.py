@@ -1,4 +1,4 @@
-"""Work that makes many small objects without cycles, done without looking for cycles among them."""
+"""Pause Python's search for cycles during work that makes many small objects without cycles."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """Let Python look for no cyclic garbage meanwhile; reference counts free what is not needed.
+    """Pause the collection of cycles inside the block; reference counts still free objects.
 
-    Expressions, states and loop nests have no cycles, but there are so many that collections,
-    which walk through everything that lives, take a third of the time.  What is left afterwards
-    counts as old: the next collection of everything looks at it, none does so at once.  For work of
-    at most some seconds.  May be nested.
+    Expressions, states and loop nests have no cycles. Collections would walk through all of them
+    and take a third of the time. Objects that are left after the block count as old: only a full
+    collection looks at them. A block should take some seconds at most; blocks may be nested.
     """
     was_enabled = gc.isenabled()
     gc.disable()

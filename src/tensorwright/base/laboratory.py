@@ -1,6 +1,6 @@
 """What a second package adds, `tensorwright-lab`: networks, competitors, other ways to search.
 
-Nothing of the compiler imports it: its modules are asked for by name, where it is installed.
+The compiler does not import it. It loads the package's modules by name where it is installed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def has_laboratory() -> bool:
 
 
 def require_laboratory(where: str) -> None:
-    """Refuse what is part of the package, where it is not installed; `where` says what that is.
+    """Refuse a part of the package, named by `where`, if the package is not installed.
 
     Raises:  MachineError.
     """

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 LINE_BYTES = 64
-"""Of a cache: so long on all processors that code is made for."""
+"""A cache line on all processors for which code is made."""
 
 _AUXILIARY_PAIR = struct.Struct("@LL")
 _HWCAP, _HWCAP2 = 16, 26

@@ -25,7 +25,7 @@ def now_utc() -> str:
 
 
 def kinds_of(*classes: type, **renamed: type) -> Kinds:
-    """The classes by their names, as `from_data` wants them; `renamed` by earlier ones."""
+    """The classes by their names, for `from_data`; `renamed` gives classes by earlier names."""
     return {**{kind.__name__: kind for kind in classes}, **renamed}
 
 

@@ -30,7 +30,7 @@ class OpenSize:
 
 
 class UndecidedError(UnsupportedError):
-    """A question whose answer a named size leaves open: whoever can do without asks no further.
+    """A question whose answer depends on a named size. Callers that can do without it catch this.
 
     needs   the bounds of a size for which the answer is yes, "sequence=..512"; "" where it is not
             one size that decides
@@ -75,7 +75,7 @@ class TensorType:
 
     @property
     def extents(self) -> tuple[int, ...]:
-        """The shape, for whoever needs numbers.
+        """The shape as numbers.
 
         Raises:  UndecidedError where an extent is a named size.
         """

@@ -371,10 +371,10 @@ def _gains(
     """How many times as fast as the source each candidate is expected to be; 0 if unknown."""
     if how.cost is CostKind.OPERATORS:
         operators_s = operator_seconds(source, prices)
-        return [operators_s / max(1e-30, each.operators_s) for each in candidates.found]
+        return [operators_s / max(1e-30, each.operators_s) for each in candidates.ranked]
     return [
         before_s / each.programs_s if before_s and each.programs_s else 0.0
-        for each in candidates.found
+        for each in candidates.ranked
     ]
 
 
@@ -388,7 +388,7 @@ def _written(
     """Up to `count` of the most promising candidates as graphs, the largest gain first."""
     written: list[_Written] = []
     folded = FoldedConstants()
-    for candidate, gain in zip(candidates.found, gains, strict=True):
+    for candidate, gain in zip(candidates.ranked, gains, strict=True):
         if gain < least or len(written) == most:
             continue
         choice = choice_of(candidates.saturation.network, candidate.outputs)

@@ -1,8 +1,8 @@
 """Tensor expressions. Read `tensor.py` first, then `value.py` and `index/nodes.py`.
 
 `index/` is the algebra of extents, indices and conditions on them; `evaluation/evaluate.py` gives
-expressions a meaning over a number domain (`domain.py`); `building/compute.py` is what they are
-written with, and refuses what has no meaning.
+expressions a meaning over a number domain (`domain.py`); `building/compute.py` is how they are
+written, and refuses those without a meaning.
 """
 
 from tensorwright.expr.binding import bind_tensors, sizes_of_tensors
@@ -169,6 +169,7 @@ from tensorwright.expr.value import (
     cast,
     children,
     constant,
+    factors_of,
     index_tensors_of,
     indices_of,
     loads_of,
@@ -176,6 +177,7 @@ from tensorwright.expr.value import (
     rebuild,
     select,
     substitute_value,
+    variables_of,
 )
 
 __all__ = [
@@ -269,6 +271,7 @@ __all__ = [
     "exact_div",
     "exp",
     "expm1",
+    "factors_of",
     "floor",
     "floor_div",
     "floordiv",
@@ -352,6 +355,7 @@ __all__ = [
     "topological_order",
     "trunc",
     "value_of_node",
+    "variables_of",
     "with_sizes",
     "without_division",
 ]

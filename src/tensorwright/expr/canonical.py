@@ -1,7 +1,7 @@
 """A text that two expressions share exactly when they differ in names only.
 
-Tensors are numbered in the order in which the outputs reach them, axes by their place; the shape,
-the type and whether it is constant are all that is kept of an input.  The keys of the record store
+Tensors are numbered in the order in which the outputs reach them, axes by their position. Of an
+input, only the shape, the type and whether it is constant are kept.  The keys of the record store
 and of the kernel cache are hashes of this text, so a change here makes old records useless.
 """
 
@@ -89,7 +89,7 @@ class _Writer:
             case Const(number, dtype):
                 return f"{number}:{dtype}"
             case Load(source, indices):
-                return self._place(source, indices)
+                return self._element(source, indices)
             case FromIndex(index, dtype):
                 return f"number({self.index(index)}):{dtype}"
             case Apply(fn, args):
@@ -140,14 +140,14 @@ class _Writer:
             case FloorDiv(a, b) | ExactDiv(a, b) | Mod(a, b) | Min(a, b) | Max(a, b):
                 return f"{type(index).__name__.lower()}({self.index(a)}, {self.index(b)})"
             case Element(source, indices):
-                return self._place(source, indices)
+                return self._element(source, indices)
         raise TypeError(f"not an index expression: {index!r}")
 
-    def _place(self, source: Any, indices: tuple[Index, ...]) -> str:
+    def _element(self, source: Any, indices: tuple[Index, ...]) -> str:
         return f"{self.tensor(source)}[{', '.join(map(self.index, indices))}]"
 
     def _shape_of(self, atom: IndexExpr) -> str:
-        """A text to sort by that numbers no tensor: a tensor counts as the hash of what it is."""
+        """A text to sort by, which numbers no tensor: a tensor is written as its hash."""
         aside = _Writer(self._constants)
         aside._variables = self._variables
         text = aside.index(atom)

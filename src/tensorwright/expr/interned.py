@@ -1,8 +1,8 @@
 """Classes of which two equal instances are one object.
 
-An expression is built again and again, from the same parts: by each step of a schedule, for each
-sketch of a space. Where equal nodes are one object, comparing and hashing them takes no walk, and
-what is derived from a node can be kept beside it.
+The same expressions are built many times: by each step of a schedule, for each sketch of a space.
+Where equal nodes are one object, comparing and hashing them needs no walk, and a node can keep the
+values derived from it.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _LOCK = threading.Lock()
 
 
 class _InternedClass(type):
-    """Gives the instance that there is for some fields.
+    """Gives the existing instance for some fields, if there is one.
 
-    Instances live as long as somebody holds them: the table refers to them weakly, and forgets the
-    dead now and then. Any thread may build them.
+    The table refers to instances weakly, and drops dead ones from time to time. Any thread may
+    build instances.
     """
 
     __match_args__: tuple[str, ...]
@@ -33,7 +33,7 @@ class _InternedClass(type):
         cls._sweep_at = _FIRST_SWEEP
 
     def __call__(cls, *values: Any, **named: Any) -> Any:
-        """The instance with these fields: the one that there is, or a new one."""
+        """The existing instance with these fields, or a new one."""
         if named:
             made = super().__call__(*values, **named)
             values = tuple(getattr(made, field.name) for field in fields(made))
@@ -58,7 +58,7 @@ class _InternedClass(type):
         return made
 
     def _sweep(cls) -> None:
-        """Forget the dead; those that only they held go with the next sweep."""
+        """Drop dead entries; instances that only those held go with the next sweep."""
         cls._nodes = {key: each for key, each in list(cls._nodes.items()) if each() is not None}
         cls._sweep_at = max(_FIRST_SWEEP, 2 * len(cls._nodes))
 

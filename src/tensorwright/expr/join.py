@@ -1,4 +1,4 @@
-"""Join neighbouring open axes that always go together, so that one tile may span both.
+"""Join neighbouring open axes that are always used together, so that one tile may span both.
 
 Rewrite:  y[b, i, j] = sum over k of x[b, i, k] * w[k, j]    for b in 0..batch, i in 0..sequence
     ->    y[bi, j] = sum over k of x[bi, k] * w[k, j]    for bi in 0..batch*sequence
@@ -151,7 +151,7 @@ def _joined_body(
     joined   what stands for each source; itself where None
     """
 
-    def place(source: Tensor, indices: Sequence[Index]) -> tuple[Tensor, tuple[Index, ...]]:
+    def joined_load(source: Tensor, indices: Sequence[Index]) -> tuple[Tensor, tuple[Index, ...]]:
         positions = (
             _position(indices[run.start : run.stop], source.shape[run.start : run.stop])
             for run in _runs(source, pairs)
@@ -162,10 +162,10 @@ def _joined_body(
         return map_elements(substitute(index, position), on_element)
 
     def on_element(element: Element) -> Index:
-        return Element(*place(element.source, element.indices))
+        return Element(*joined_load(element.source, element.indices))
 
     def on_load(load: Load) -> Value:
-        return Load(*place(load.source, load.indices))
+        return Load(*joined_load(load.source, load.indices))
 
     def on_condition(condition: Condition) -> Condition:
         return map_condition(condition, on_index)

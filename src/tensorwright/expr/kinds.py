@@ -1,4 +1,4 @@
-"""All classes that a tensor expression is made of, for whoever writes and reads one as data."""
+"""All classes of which a tensor expression consists, for code that writes and reads it as data."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What stands for numbers that are there only when a program runs.
+"""Objects that stand for numbers which exist only when a program runs.
 
-Python and NumPy ask such an object what it cannot answer: whether it is true (`if`, `and`, `max`,
-0 < i < 5), which number it is (`math.exp`, a list read at an index), what an array of it would be
-(`np.maximum`).  Each of these is refused with what to write instead.
+Python and NumPy ask such an object questions that it cannot answer: whether it is true (`if`,
+`and`, `max`, 0 < i < 5), which number it is (`math.exp`, a list read at an index), what an array of
+it would be (`np.maximum`).  Each of these raises an error that says what to write instead.
 
 Inside the body of a `compute`, and only there, `==` and `!=` make conditions as `<` does.
 Everywhere else they say whether two expressions are the same, which is what dictionaries ask.
@@ -25,7 +25,7 @@ _CONTAINERS = (tuple, list, dict, set, frozenset)
 
 
 class _Bodies(threading.local):
-    """How many bodies of computes this thread is inside of; mutable."""
+    """How many calls of bodies surround this thread; mutable."""
 
     depth = 0
 
@@ -202,7 +202,7 @@ class MissingAttributeError(ExpressionError, AttributeError):
 
 
 def no_attribute(operand: Symbolic, name: str) -> MissingAttributeError:
-    """The error for an attribute that arrays may have, and nothing of ours."""
+    """The error for an attribute that arrays may have, and expressions do not."""
     reason = f"{operand.noun} is not an array, and has no attribute {name}"
     remedy = _INSTEAD_OF_ATTRIBUTE.get(name) or _instead_of_function(name)
     return MissingAttributeError(stage=STAGE, where=str(operand), reason=reason, remedy=remedy)

@@ -168,7 +168,7 @@ class Reduction:
 @equal_by_fields
 @dataclass(frozen=True, slots=True)
 class Reduce(Symbolic):
-    """What `sum_over` and its kin return: the body of a `compute` before it has a name."""
+    """The result of a fold such as `sum_over`: the body of a `compute` before it has a name."""
 
     noun = "a fold"
     as_value = "a fold is all of a body: give it a compute of its own, and read that"
@@ -264,10 +264,10 @@ def _load(tensor: Any, indices: object) -> Load:
         reason = f"{tensor.name} has {len(tensor.shape)} dimensions, not {len(listed)}"
         raise refused(f"{tensor.name}[{given}]", reason, "give one index for each dimension")
     places = zip(listed, tensor.shape, strict=True)
-    return Load(tensor, tuple(_place(tensor, index, extent) for index, extent in places))
+    return Load(tensor, tuple(_index_in(tensor, index, extent) for index, extent in places))
 
 
-def _place(tensor: Any, index: Any, extent: Index) -> Index:
+def _index_in(tensor: Any, index: Any, extent: Index) -> Index:
     """An index of a user; an element of a tensor of integers is taken modulo the extent."""
     if isinstance(index, IndexExpr) or type(index) is int:
         return index
@@ -319,7 +319,7 @@ def decompose_arg_reduction(tensor: Compute) -> tuple[Compute, Compute, Compute]
           ->  t_best[i] = max over k of x
               t_place[i] = min over k of select(x == t_best[i], k, extent of k - 1)
               t[i] = t_place[i] as i64
-    Places are compared as i32, of which a vector holds as many as of f32.
+    Positions are compared as i32, of which a vector holds as many as of f32.
     A position is found for every input without NaN; among NaNs the last position (extent - 1) is
     returned.
     """
@@ -329,14 +329,14 @@ def decompose_arg_reduction(tensor: Compute) -> tuple[Compute, Compute, Compute]
     value_fold = Combiner.MAX if reduction.combiner is Combiner.ARGMAX else Combiner.MIN
     (axis,) = reduction.axes
     best = Compute(f"{tensor.name}_best", tensor.axes, tensor.body, Reduction(value_fold, (axis,)))
-    found = apply(Fn.EQ, tensor.body, Load(best, tuple(a.var for a in tensor.axes)))
+    is_best = apply(Fn.EQ, tensor.body, Load(best, tuple(a.var for a in tensor.axes)))
     position = FromIndex(axis.var, DType.I32)
     last = FromIndex(axis.extent - 1, DType.I32)
-    chosen = select(found, position, last)
+    chosen = select(is_best, position, last)
     fold = Reduction(Combiner.MIN, (axis,))
-    place = Compute(f"{tensor.name}_place", tensor.axes, chosen, fold)
-    whole = cast(Load(place, tuple(a.var for a in tensor.axes)), DType.I64)
-    return best, place, Compute(tensor.name, tensor.axes, whole)
+    at_best = Compute(f"{tensor.name}_place", tensor.axes, chosen, fold)
+    whole = cast(Load(at_best, tuple(a.var for a in tensor.axes)), DType.I64)
+    return best, at_best, Compute(tensor.name, tensor.axes, whole)
 
 
 def topological_order(*outputs: Tensor) -> tuple[Tensor, ...]:

@@ -27,7 +27,7 @@ from tensorwright.base import DType, ExpressionError
 from tensorwright.expr.functions import Fn
 from tensorwright.expr.index.condition import condition_sides
 from tensorwright.expr.index.nodes import Condition, Element, Index, IndexExpr, Logic, Var
-from tensorwright.expr.index.traversal import atoms_of, substitute, substitute_condition
+from tensorwright.expr.index.traversal import atoms_of, free_vars, substitute, substitute_condition
 from tensorwright.expr.symbolic import (
     Symbolic,
     as_number,
@@ -58,7 +58,7 @@ def _joined(of_bools: Fn, of_ints: Fn, is_right: bool = False) -> Callable[[Any,
 class ValueExpr(Symbolic):
     """Base of every value node: carries the operators.
 
-    Beside a node stand the loads below it, once somebody has asked for them.
+    A node keeps the loads below it after the first question for them.
     """
 
     __slots__ = ("_loads",)
@@ -172,8 +172,8 @@ class Load(ValueExpr):
     @property
     def dtype(self) -> DType:
         """The element type of the source."""
-        found: DType = self.source.dtype
-        return found
+        dtype: DType = self.source.dtype
+        return dtype
 
     def __str__(self) -> str:
         return f"{self.source.name}[{', '.join(map(str, self.indices))}]"
@@ -499,10 +499,10 @@ class _Rebuilding:
 
     def of(self, node: Value) -> Value:
         """The copy of a node; nodes that are shared stay shared."""
-        found = self.done.get(id(node))
-        if found is None:
-            found = self.done[id(node)] = self._copy(node)
-        return found
+        copy = self.done.get(id(node))
+        if copy is None:
+            copy = self.done[id(node)] = self._copy(node)
+        return copy
 
     def _copy(self, node: Value) -> Value:
         match node:
@@ -540,6 +540,29 @@ def map_loads(value: Value, on_load: Callable[[Load], Value]) -> Value:
     return rebuild(value, on_load, lambda index: index, lambda condition: condition)
 
 
+def factors_of(value: Value) -> Iterator[Value]:
+    """The factors of a product, in order; the value itself where it is not one."""
+    if isinstance(value, Apply) and value.fn is Fn.MUL:
+        for arg in value.args:
+            yield from factors_of(arg)
+    else:
+        yield value
+
+
+def variables_of(value: Value) -> frozenset[Var]:
+    """The loop variables on which a value depends."""
+    variables: set[Var] = set()
+    seen: set[int] = set()
+    pending = [value]
+    while pending:
+        node = pending.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            pending += children(node)
+            variables |= free_vars(*indices_of(node))
+    return frozenset(variables)
+
+
 def loads_of(value: Value) -> Iterator[Load]:
     """Every load below a value, in order; elements used as indices come as loads too.
 
@@ -548,17 +571,17 @@ def loads_of(value: Value) -> Iterator[Load]:
     try:
         return iter(value._loads)
     except AttributeError:
-        found: list[Load] = []
-        _collect_loads(value, set(), found, found)
-        object.__setattr__(value, "_loads", tuple(found))
-        return iter(found)
+        loads: list[Load] = []
+        _collect_loads(value, set(), loads, loads)
+        object.__setattr__(value, "_loads", tuple(loads))
+        return iter(loads)
 
 
 def index_tensors_of(value: Value) -> frozenset[str]:
     """The names of the tensors whose elements are used as indices below a value."""
-    found: list[Load] = []
-    _collect_loads(value, set(), [], found)
-    return frozenset(load.source.name for load in found)
+    loads: list[Load] = []
+    _collect_loads(value, set(), [], loads)
+    return frozenset(load.source.name for load in loads)
 
 
 def _collect_loads(value: Value, seen: set[int], loads: list[Load], elements: list[Load]) -> None:
@@ -573,9 +596,9 @@ def _collect_loads(value: Value, seen: set[int], loads: list[Load], elements: li
         _collect_loads(child, seen, loads, elements)
 
 
-def _collect_elements(index: Index, found: list[Load]) -> None:
+def _collect_elements(index: Index, loads: list[Load]) -> None:
     if isinstance(index, (int, Var)):
         return
-    found.extend(
+    loads.extend(
         Load(atom.source, atom.indices) for atom in atoms_of(index) if isinstance(atom, Element)
     )

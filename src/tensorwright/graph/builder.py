@@ -18,7 +18,7 @@ from tensorwright.graph.infer import typed_node
 from tensorwright.ops import Array, Attributes, AttributeValue, TensorType
 
 LARGE_BYTES = 1 << 20
-"""A constant that is made of less is written out up to this size; above it, nodes compute it."""
+"""A constant computed from smaller ones is stored up to this size; above it, nodes compute it."""
 
 
 def frozen_array(value: ArrayLike) -> Array:
@@ -89,9 +89,9 @@ class GraphBuilder:
         """Hold an array (not copied) as a constant of the graph; the same array without a name is
         held once.
         """
-        known = self._constant_names.get(id(array))
-        if known is not None and not name:
-            return known[0]
+        kept = self._constant_names.get(id(array))
+        if kept is not None and not name:
+            return kept[0]
         held = frozen_array(array)
         free = self.fresh(name) if name else self._numbered("constant")
         self._define(free, TensorType(DType.from_numpy(held.dtype), held.shape))
@@ -102,8 +102,8 @@ class GraphBuilder:
 
     def name_of_constant(self, array: ArrayLike) -> str | None:
         """The name under which exactly this array object is held."""
-        known = self._constant_names.get(id(array))
-        return known[0] if known is not None else None
+        kept = self._constant_names.get(id(array))
+        return kept[0] if kept is not None else None
 
     def apply(
         self,
@@ -157,18 +157,18 @@ class GraphBuilder:
         return self.apply(operator, inputs, (output,) if output else (), **attributes)[0]
 
     def set_layout(self, name: str, layout: Layout) -> None:
-        """Say how a tensor lies in memory."""
+        """Set the layout of a tensor."""
         self._layouts[name] = layout
 
     def draft(self) -> GraphBuilder:
-        """A builder that goes on from here, and leaves this one as it is."""
+        """A copy of this builder, which leaves this one as it is."""
         draft = GraphBuilder(self.name)
         for name, value in vars(self).items():
             setattr(draft, name, value.copy() if isinstance(value, list | dict) else value)
         return draft
 
     def take(self, draft: GraphBuilder) -> None:
-        """Become what a draft of this builder has become."""
+        """Replace the state by that of a draft of this builder."""
         vars(self).update(vars(draft))
 
     @property

@@ -6,7 +6,7 @@ Grammar
 
 Text form, which `text/parse.py` reads back
     graph     ::= "graph" name NEWLINE (line NEWLINE)*
-    line      ::= "size" name (":" what it fulfils, "n <= 512, n % 8 == 0")?
+    line      ::= "size" name (":" constraints, "n <= 512, n % 8 == 0")?
                 | "input" name ":" type | "constant" name ":" type "=" digest
                 | name ("," name)* "=" operator "(" (name | key "=" value) ("," ...)* ")" ":" type
                 ("," type)* graph*, indented: those that the node holds
@@ -19,9 +19,9 @@ Text form, which `text/parse.py` reads back
 Semantics.  A graph is a pure function of its inputs.  Dtypes are static, shapes are numbers or
 expressions of named sizes, which are known when the network runs (`sizes.py`); the types of
 all tensors follow from the inputs, the constants and the operators' shape rules, and are kept in
-`types`.  A layout says how a tensor lies in memory and nothing about its meaning: shapes and axes
-of operators are always those of the plain tensor.  A node may hold graphs, which it runs when it
-runs (`nested/`): a branch, a loop.  They see nothing of the graph around them but their inputs.
+`types`.  A layout is the order of a tensor in memory and does not change its meaning: shapes and
+axes of operators are always those of the plain tensor.  A node may hold graphs, which it runs when
+it runs (`nested/`): a branch, a loop.  They see nothing of the graph around them but their inputs.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _HTML_NODES = 200
 class Node:
     """One application of an operator; attributes are sorted by name and complete.
 
-    graphs   those that it holds: the branches of a branch, the body of a loop
+    graphs   nested graphs: the branches of a branch, the body of a loop
     """
 
     operator: str
@@ -91,7 +91,7 @@ class Node:
 
     @property
     def label(self) -> str:
-        """How messages call it: the operator and its first output."""
+        """The name in messages: the operator and its first output."""
         return f"node {self.outputs[0]} ({self.operator})"
 
     def text(self, types: Iterable[str] = ()) -> str:
@@ -108,8 +108,8 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a tensor lies in memory: plain row-major, or dimension `axis` split with the inner part
-    of `block` last.
+    """The order of a tensor in memory: plain row-major, or dimension `axis` split with the inner
+    part of `block` last.
 
     "NCHW16c" is Layout(axis=1, block=16): physical shape (N, C/16, H, W, 16).
     `block` divides the extent.
@@ -127,7 +127,7 @@ class Layout:
         return self.block == 1 and not self.order
 
     def __str__(self) -> str:
-        """`plain`, or what differs from it: `layout(axis=1, block=16)`."""
+        """`plain`, or the differences from it: `layout(axis=1, block=16)`."""
         parts = []
         if self.block != 1:
             parts += [f"axis={self.axis}", f"block={self.block}"]

@@ -1,4 +1,4 @@
-"""The reference interpreter: what a graph means, computed without the compiler."""
+"""The reference interpreter: a graph's meaning, computed without the compiler."""
 
 from __future__ import annotations
 
@@ -110,9 +110,9 @@ def check_inputs(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def with_sizes_of_inputs(graph: Graph, inputs: Mapping[str, Array]) -> Graph:
-    """The graph with numbers for named sizes, as the shapes of arrays for its inputs tell them.
+    """The graph with numbers for named sizes, read off the shapes of arrays for its inputs.
 
-    Raises:  InputError for shapes of no sizes; UnsupportedError for a size that none tells.
+    Raises:  InputError for shapes that no sizes give; UnsupportedError for a size in no shape.
     """
     if not graph.sizes:
         return graph
@@ -127,7 +127,7 @@ def with_sizes_of_inputs(graph: Graph, inputs: Mapping[str, Array]) -> Graph:
 
 
 def last_uses(graph: Graph) -> tuple[tuple[str, ...], ...]:
-    """For each node, the tensors that nobody needs after it; graph outputs stay."""
+    """For each node, the tensors that no later node needs; graph outputs stay."""
     kept = set(graph.outputs)
     dying: list[tuple[str, ...]] = []
     for node in reversed(graph.nodes):
@@ -174,7 +174,7 @@ def random_inputs(graph: Graph, seed: int = 0) -> dict[str, Array]:
     """Normal numbers for floating inputs, False and True for booleans, integers from 0 on.
 
     Named sizes are typical ones.
-    Integers that are positions in a table stay below its number of rows, others below 2.
+    Integers that are positions in a table are below its number of rows, others below 2.
     """
     graph = with_typical_sizes(graph)
     generator = np.random.default_rng(seed)

@@ -1,13 +1,13 @@
-"""Choose how every tensor of a network lies in memory.
+"""Choose the layout of every tensor of a network.
 
 Candidates are the plain layout and channels (dimension 1) in blocks of a whole, half or quarter
-vector, or all in one block where they are not whole vectors and not very many.  The sum of the
-costs of all nodes (`layout_cost.py`) is made small by changing tensors, and sets of tensors that
-want to be alike, one after the other until nothing helps: iterated conditional modes, from two
-starts. Where a price of workloads is given, it decides among several such choices
-(`layout_by_price.py`). Inputs, outputs and constants of the graph and what opaque nodes touch stay
-plain, and so do tensors whose channels are a named size; costs are those of typical sizes.  No node
-is added: kernels read and write any layout, and what costs is counted.
+vector, or all in one block where they are not whole vectors and not very many.  The search
+minimises the sum of the costs of all nodes (`layout_cost.py`). It changes tensors, and sets of
+tensors that should be alike, one after the other until no change helps: iterated conditional modes,
+from two starts. Where a price of workloads is given, it decides among several such choices
+(`layout_by_price.py`). Inputs, outputs and constants of the graph, tensors of opaque nodes and
+tensors whose channels are a named size stay plain; costs are those of typical sizes.  No node is
+added: kernels read and write any layout, and the costs include that.
 Source:  Besag, On the Statistical Analysis of Dirty Pictures, JRSS B 48(3), 1986 (the sweeps);
          Liu et al., Optimizing CNN Model Inference on CPUs, USENIX ATC 2019 (blocked layouts).
 """
@@ -55,7 +55,7 @@ class Conversion:
 def choose_layouts(graph: Graph, target: CpuTarget, price: Price | None = None) -> Graph:
     """The graph with new layouts; deterministic, and the same for the same structure.
 
-    price   decides where the cost leaves doubts; without it the cost alone decides
+    price   decides where the costs are uncertain; without it the cost alone decides
     """
     graph = map_nested(graph, lambda nested: choose_layouts(nested, target, price))
     best = _best_layouts(graph, target)
@@ -94,10 +94,11 @@ def _best_layouts(
 def conversions(graph: Graph) -> tuple[Conversion, ...]:
     """The operands that are read in another order than their reader's output has.
 
-    Constants are left out (they are packed when the program is compiled), and so is what a
-    convolution with blocked output reads element by element, in whatever order.
+    Constants are left out, because they are packed when the program is compiled. Operands of a
+    convolution with blocked output are left out, because it reads them element by element in any
+    order.
     """
-    found: list[Conversion] = []
+    remaining: list[Conversion] = []
     for node in graph.nodes:
         wanted = graph.layouts.get(node.outputs[0], PLAIN)
         is_convolution = operator_of(node).is_convolution
@@ -112,8 +113,8 @@ def conversions(graph: Graph) -> tuple[Conversion, ...]:
                 else lie_alike(graph, graph.layouts, name, node.outputs[0])
             )
             if name not in graph.constants and not is_still:
-                found.append(Conversion(node, name, own, wanted))
-    return tuple(found)
+                remaining.append(Conversion(node, name, own, wanted))
+    return tuple(remaining)
 
 
 def describe_layouts(graph: Graph) -> str:
@@ -152,7 +153,7 @@ def _candidates(
             fixed.update((*node.inputs, *node.outputs))
     lanes = target.lanes(DType.F32)
     widths = [lanes // part for part in (1, 2, 4) if lanes // part >= _LEAST_BLOCK]
-    found: dict[str, tuple[Layout, ...]] = {}
+    candidates: dict[str, tuple[Layout, ...]] = {}
     for node in graph.nodes:
         for name in node.outputs:
             shape = graph.types[name].shape
@@ -165,8 +166,8 @@ def _candidates(
             if (fitting or is_whole) and lanes not in fitting and lanes < channels <= _WIDEST_BLOCK:
                 fitting.insert(0, channels)  # some lanes of its last vector are masked
             if fitting:
-                found[name] = (*(Layout(_CHANNELS, width) for width in fitting), PLAIN)
-    return found
+                candidates[name] = (*(Layout(_CHANNELS, width) for width in fitting), PLAIN)
+    return candidates
 
 
 def _units(graph: Graph, candidates: dict[str, tuple[Layout, ...]]) -> tuple[tuple[str, ...], ...]:
@@ -212,23 +213,23 @@ class _Descent:
     def run(
         self, start: dict[str, Layout], units: tuple[tuple[str, ...], ...]
     ) -> tuple[dict[str, Layout], float]:
-        """The layouts where nothing helps any more, and their cost."""
+        """The layouts that no further change improves, and their cost."""
         layouts = dict(start)
         self._take(layouts, start)
         around = [sorted({at for name in unit for at in self.touching[name]}) for unit in units]
         changed = [0] * len(self.nodes)  # the step at which a tensor of each node last changed
-        settled = [-1] * len(units)  # the step at which each set was last tried
+        tried = [-1] * len(units)  # the step at which each set was last tried
         step = 0
         for _ in range(_MOST_SWEEPS):
             before = step
-            for place, (unit, nodes) in enumerate(zip(units, around, strict=True)):
-                if max(map(changed.__getitem__, nodes), default=0) <= settled[place]:
+            for number, (unit, nodes) in enumerate(zip(units, around, strict=True)):
+                if max(map(changed.__getitem__, nodes), default=0) <= tried[number]:
                     continue  # nothing near it has changed since
                 if self._improve(layouts, unit, nodes):
                     step += 1
                     for at in nodes:
                         changed[at] = step
-                settled[place] = step
+                tried[number] = step
             if step == before:
                 break
         return layouts, self._cost(layouts, range(len(self.nodes)))

@@ -1,8 +1,8 @@
-"""Layouts where costs leave doubts: choices compared by the predicted times of their workloads.
+"""Layouts where costs are uncertain: choices compared by the predicted times of their workloads.
 
-Each choice for a whole graph is a proposal.  Where it differs from the layouts in force, tensors
-that meet in a kernel are one question: the kernels around them under the one and under the other.
-A kernel is a group of the rules; what the partition makes of groups by price comes later.
+Each choice for a whole graph is a proposal.  Where it differs from the present layouts, tensors of
+one kernel are one question: the kernels around them are priced under both choices. A kernel here is
+a group of the grouping criteria; the partition changes groups by price later.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tensorwright.graph.workload import Workload, build_workload
 from tensorwright.ops import sizes_of
 
 MOST_PRICES = 128
-"""So many workloads are priced for the layouts of a graph, then what is in force stays."""
+"""The most workloads that are priced for the layouts of a graph; then the present layouts stay."""
 
 Layouts = Mapping[str, Layout]
 

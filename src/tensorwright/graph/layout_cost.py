@@ -1,13 +1,14 @@
-"""What a node costs under the layouts of its tensors: a small model whose order matters alone.
+"""The cost of a node under the layouts of its tensors: a small model, of which only the order
+counts.
 
 Unit: cycles of one core (`machine.NOMINAL`).
 
     convolution   multiply-adds / (vectors a cycle * lanes) / efficiency, every tensor moved once
     the rest      every tensor moved once; a read in another order than the output's counts more
 
-A convolution is efficient as far as its output is blocked by whole vectors, because lanes are then
-output channels and its input is broadcast, in whatever order that lies.  Plain output means lanes
-along the last dimension: strided inputs, short rows and unaligned windows.
+A convolution is efficient if its output is blocked by whole vectors, because lanes are then output
+channels and its input is broadcast, in any layout.  Plain output means lanes along the last
+dimension: strided inputs, short rows and unaligned windows.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ Layouts = Mapping[str, Layout]
 
 
 class Favour(Enum):
-    """Outputs of convolutions that a model takes for faster than it knows, by the factor of doubt:
-    what it then chooses is a proposal.
+    """Outputs of convolutions that a model assumes to be faster by the factor of its uncertainty.
+    Its choice is then a proposal.
     """
 
     NOTHING = "nothing"
@@ -133,7 +134,7 @@ class _Node:
         return self.types[name].size_bytes / NOMINAL.copied_bytes_per_cycle
 
     def is_alike(self, name: str) -> bool:
-        """Whether a tensor lies in memory in the order of the output."""
+        """Whether a tensor has the memory order of the output."""
         return lie_alike(self.graph, self.layouts, name, self.output)
 
     def fits(self, name: str, layout: Layout) -> bool:
@@ -156,7 +157,7 @@ class _Node:
         return total
 
     def moved_plain(self, factor: float) -> float:
-        """Everything moved once, whatever is not in row-major order `factor` times."""
+        """Everything moved once, tensors in another order than row-major `factor` times."""
         total = 0.0
         for name in dict.fromkeys((*self.node.inputs, *self.node.outputs)):
             layout, shape = self.layout(name), self.shape(name)
@@ -254,11 +255,11 @@ def _vector_efficiency(block: int, lanes: int) -> float:
 def _concat(data: _Node) -> float:
     axis = data.node.attribute_map["axis"]
     shape = data.shape(data.output)
-    place = axis % len(shape) if isinstance(axis, int) else 0
+    dimension = axis % len(shape) if isinstance(axis, int) else 0
     parts = data.node.inputs
     own = data.layout(data.output)
     is_uniform = all(data.layout(name) == own for name in parts)
-    if is_uniform and prod(shape[:place]) == 1 and own.axis in (-1, place):
+    if is_uniform and prod(shape[:dimension]) == 1 and own.axis in (-1, dimension):
         return 0.0  # the parts are written in place
     if any(not data.fits(name, own) for name in parts):
         return data.moved(1) * _UNSUITED

@@ -1,4 +1,4 @@
-"""Tensors as they lie in memory: shapes, arrays and tensor expressions under a `Layout`.
+"""Shapes, arrays and tensor expressions in the order of memory, under a `Layout`.
 
 Rewrite:  x[n, c, h, w]    ->    x[n, c//16, h, w, c%16]                     for NCHW16c
           t[n, c, h, w]    ->    t[n, c_o, h, w, c_i] with c := c_o*16 + c_i
@@ -45,11 +45,11 @@ def _order(layout: Layout, rank: int) -> tuple[int, ...]:
 
 def physical_shape(shape: Sequence[Index], layout: Layout) -> tuple[Index, ...]:
     """The extents in memory: NCHW16c of (1, 64, 7, 7) is (1, 4, 7, 7, 16)."""
-    found = [
+    extents = [
         shape[at] // layout.block if at == layout.axis else shape[at]
         for at in _order(layout, len(shape))
     ]
-    return (*found, layout.block) if layout.block > 1 else tuple(found)
+    return (*extents, layout.block) if layout.block > 1 else tuple(extents)
 
 
 def to_physical(array: Array, layout: Layout) -> Array:
@@ -115,15 +115,15 @@ def physical_compute(
     every = (*axes, *tensor.reduce_axes)
     bounds = {axis.var: Range.of_extent(axis.extent) for axis in every}
 
-    def place(source: Tensor, indices: tuple[Index, ...]) -> tuple[Index, ...]:
-        found = physical_indices(indices, layouts.get(source, PLAIN))
-        return tuple(simplify(index, bounds) for index in found)
+    def in_memory(source: Tensor, indices: tuple[Index, ...]) -> tuple[Index, ...]:
+        physical = physical_indices(indices, layouts.get(source, PLAIN))
+        return tuple(simplify(index, bounds) for index in physical)
 
     def on_element(element: Element) -> Index:
         source = sources[element.source]
         if isinstance(source, Const):
             return int(source.value)
-        return Element(source, place(element.source, element.indices))
+        return Element(source, in_memory(element.source, element.indices))
 
     def on_index(index: Index) -> Index:
         return map_elements(simplify(substitute(index, substitution), bounds), on_element)
@@ -132,7 +132,7 @@ def physical_compute(
         source = sources[load.source]
         if isinstance(source, Const):
             return source
-        return Load(source, place(load.source, load.indices))
+        return Load(source, in_memory(load.source, load.indices))
 
     def on_condition(condition: Condition) -> Condition:
         decided = simplify_condition(substitute_condition(condition, substitution), bounds)
@@ -144,11 +144,15 @@ def physical_compute(
 
 def physical_indices(indices: tuple[Index, ...], layout: Layout) -> tuple[Index, ...]:
     """Indices into the plain tensor as indices into memory."""
-    found = [
+    physical = [
         floor_div(indices[at], layout.block) if at == layout.axis else indices[at]
         for at in _order(layout, len(indices))
     ]
-    return (*found, mod(indices[layout.axis], layout.block)) if layout.block > 1 else tuple(found)
+    return (
+        (*physical, mod(indices[layout.axis], layout.block))
+        if layout.block > 1
+        else tuple(physical)
+    )
 
 
 def _physical_axes(

@@ -1,4 +1,4 @@
-"""How names, attribute values and constants look in the text form of graphs."""
+"""Names, attribute values and constants in the text form of graphs."""
 
 from __future__ import annotations
 

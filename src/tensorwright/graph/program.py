@@ -20,13 +20,13 @@ def program(
 ) -> Workload:
     """A tensor expression as a program that can be tuned and compiled.
 
-    outputs    what it computes; their inputs are the caller's
+    outputs    the results; their placeholders are the inputs of the program
     constants  names of inputs that stay the same from call to call: they are packed once
     name       for people; that of the last output where ""
     Raises:    UsageError for equal names, and constants that are not inputs.
     """
-    found = (outputs,) if isinstance(outputs, Compute) else tuple(outputs)
-    return program_workload(found, frozenset(constants), name)
+    tensors = (outputs,) if isinstance(outputs, Compute) else tuple(outputs)
+    return program_workload(tensors, frozenset(constants), name)
 
 
 def as_program(model: Any, constants: Constants | None) -> Workload | None:
@@ -48,7 +48,7 @@ def check_constants(workload: Workload, constants: Constants | None) -> dict[str
     """
     given = dict(constants or {})
     types = {t.name: n for t, n in zip(workload.inputs, workload.input_types, strict=True)}
-    found: dict[str, Array] = {}
+    arrays: dict[str, Array] = {}
     for name in sorted(workload.constants | given.keys()):
         array = np.ascontiguousarray(given[name]) if name in given else None
         if name not in workload.constants:
@@ -58,7 +58,7 @@ def check_constants(workload: Workload, constants: Constants | None) -> dict[str
         elif array.shape != types[name].shape or array.dtype != types[name].dtype.numpy:
             reason = f"{array.dtype} {array.shape} is given, {types[name]} is declared"
         else:
-            found[name] = array
+            arrays[name] = array
             continue
         raise UsageError(stage="compile", where=f"constant {name}", reason=reason)
-    return found
+    return arrays

@@ -39,16 +39,16 @@ def _check_node(node: Node, graph: Graph, defined: dict[str, TensorType]) -> Non
     names = [name for name, _ in node.attributes]
     if names != sorted(set(names)):
         raise _fail(node.label, "its attributes are not sorted by name, each once")
-    draft, found = typed_node(
+    draft, types = typed_node(
         node.operator, node.inputs, node.outputs[0], node.attribute_map, defined, node.graphs
     )
     missing = sorted(draft.attribute_map.keys() - set(names))
     if missing:
         raise _fail(node.label, f"the attribute {', '.join(missing)} is not written out")
-    if len(found) != len(node.outputs):
-        reason = f"the operator gives {len(found)} outputs, the node names {len(node.outputs)}"
+    if len(types) != len(node.outputs):
+        reason = f"the operator gives {len(types)} outputs, the node names {len(node.outputs)}"
         raise _fail(node.label, reason)
-    for name, type_ in zip(node.outputs, found, strict=True):
+    for name, type_ in zip(node.outputs, types, strict=True):
         if graph.types[name] != type_:
             raise _fail(node.label, f"{name} is {graph.types[name]}, its shape rule says {type_}")
         defined[name] = type_

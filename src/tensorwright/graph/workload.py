@@ -11,7 +11,6 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -44,14 +43,14 @@ _UNNAMED = frozenset((Movement.COPY, Movement.RESHAPE))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Workload:
-    """A tensor program with what is known of its inputs.
+    """A tensor program, and which of its inputs are constants.
 
     name       readable, from the operators: conv2d_add_relu; not unique
     inputs     in the order in which the outputs reach them, with physical shapes
     constants  the names of the inputs whose values are known when the program is compiled
     outputs    stages with physical shapes; every stage and input has a name of its own
-    key        16 hexadecimal digits of the program, its names and its constants: what holds for a
-               workload (a trace, a time) holds for every one with this key
+    key        16 hexadecimal digits of the program, its names and its constants; a trace or a time
+    of a workload holds for all workloads with its key
     """
 
     name: str
@@ -114,7 +113,7 @@ def build_workload(graph: Graph, nodes: Sequence[Node]) -> BoundWorkload:
 
     Constants of one element become numbers in the program, other constants stay inputs.  Networks
     repeat themselves: equal pieces are built once.
-    Raises:  InternalError for a node that no tensor expression says.
+    Raises:  InternalError for a node without a tensor expression.
     """
     for node in nodes:
         if operator_of(node).meaning is None:
@@ -250,11 +249,6 @@ def bind_workload(workload: Workload, values: Mapping[str, Index]) -> Workload:
     return replace(workload, inputs=inputs, outputs=outputs, key=key)
 
 
-def _bound_input(tensor: Placeholder, given: Mapping[Any, Index]) -> Placeholder:
-    """An input that nothing reads with these sizes."""
-    return replace(tensor, shape=tuple(substitute(extent, given) for extent in tensor.shape))
-
-
 def _quotient(size: NamedSize, value: Index) -> Index:
     """What stands for a size's atom."""
     return size.checked(value) if isinstance(value, int) else exact_div(value, size.divisor)
@@ -329,9 +323,9 @@ def _stage_layout(graph: Graph, node: Node, stage: Tensor) -> Layout:
     """The layout of a tensor inside an operator's meaning.
 
     That of the output where the shapes are equal; else that of the first input where both have one
-    extent along the blocked dimension (padding); else that of the output, likewise; else, where
-    both agree as far as the channels (phases), the blocks of the output, or the channels last if
-    the output has them last; else plain.
+    extent along the blocked dimension (padding); else that of the output under the same condition;
+    else, where both agree as far as the channels (phases), the blocks of the output, or the
+    channels last if the output has them last; else plain.
     """
     neighbours = [node.outputs[0], *node.inputs[:1]]
     for name in neighbours:
@@ -353,7 +347,7 @@ def _stage_layout(graph: Graph, node: Node, stage: Tensor) -> Layout:
 
 
 def _channels_last(rank: int) -> Layout:
-    """NHWC and its kin: dimension 1 moves to the end."""
+    """NHWC and similar layouts: dimension 1 moves to the end."""
     return Layout(order=(0, *range(2, rank), 1))
 
 

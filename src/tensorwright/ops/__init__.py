@@ -3,7 +3,7 @@
 Each file in a folder is one family; it opens with a table of its operators, inputs, attributes.
 
 pointwise/     element by element        windows/   convolutions and pools
-folding/       folds over axes           moving/    elements placed, read from elsewhere, or made
+folding/       folds over axes           moving/    elements moved, read at positions, or made
 contraction/   sums of products          host.py    what no expression says
                                          counted.py results of a size that values decide
 """
@@ -11,7 +11,7 @@ contraction/   sums of products          host.py    what no expression says
 from tensorwright.base import Array, Attributes, AttributeValue, HostFunction, TensorType
 from tensorwright.ops.attributes import bool_of, int_of, text_of
 from tensorwright.ops.host import opaque_operator
-from tensorwright.ops.moving.joining import slice_ranges, slices_taken
+from tensorwright.ops.moving.joining import slices_taken
 from tensorwright.ops.named_sizes import (
     as_size,
     decided,
@@ -80,7 +80,6 @@ __all__ = [
     "product_of",
     "shape_text",
     "sizes_of",
-    "slice_ranges",
     "slices_taken",
     "tensor_operator",
     "text_of",

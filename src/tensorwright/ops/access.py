@@ -67,7 +67,7 @@ def pointwise(
 
 
 def position_along(axis: Axis) -> Index:
-    """The place along a reduced axis; 0 where its extent is 1, over which nothing is folded."""
+    """The position along a reduced axis; 0 where its extent is 1, over which nothing is folded."""
     return 0 if is_same(axis.extent, 1) else axis.var
 
 

@@ -1,6 +1,6 @@
 """Read attributes with their types, and say what is wrong with an application of an operator.
 
-A rule raises `fault(reason, remedy)`; `infer_types` fills in the place (the operator, the node).
+A rule raises `fault(reason, remedy)`; `infer_types` adds the operator and the node.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _DTYPE_SETS = {
 
 
 def fault(reason: str, remedy: str = "") -> ModelError:
-    """What a rule raises; the place is filled in by `infer_types`."""
+    """The error that a rule raises; `infer_types` adds the operator and the node."""
     return ModelError(stage="operators", where="", reason=reason, remedy=remedy)
 
 
@@ -46,8 +46,8 @@ def require_dtype(name: str, given: TensorType, allowed: frozenset[DType]) -> No
 def require_same_dtype(names: tuple[str, ...], given: tuple[TensorType, ...]) -> None:
     """Refuse inputs whose element types differ."""
     if len({each.dtype for each in given}) > 1:
-        found = ", ".join(f"{n} is {t.dtype}" for n, t in zip(names, given, strict=True))
-        raise fault(f"the inputs differ in element type: {found}", "cast them to one type")
+        dtypes = ", ".join(f"{n} is {t.dtype}" for n, t in zip(names, given, strict=True))
+        raise fault(f"the inputs differ in element type: {dtypes}", "cast them to one type")
 
 
 def require_rank(name: str, given: TensorType, least: int, most: int | None = None) -> None:

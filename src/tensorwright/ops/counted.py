@@ -1,4 +1,4 @@
-"""Operators whose values decide how much there is of their results: NumPy computes them.
+"""Operators with results whose extents depend on values: NumPy computes them.
 
 | operator | inputs | attributes |
 |---|---|---|
@@ -8,9 +8,8 @@
 | range_below | limit -> (count,) i64 | count, most |
 
 `count` is a named size that a run of the operator decides, and `most` says how many there may be:
-a number, or an expression of the sizes of inputs.  Where `count` is a number, as it is where
-something is measured for typical sizes, the result has so many: what is beyond is left out, and
-what is missing is 0.
+a number, or an expression of the sizes of inputs.  Where `count` is a number, as in a measurement
+for typical sizes, the result has that many: further ones are left out, and missing ones are 0.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _MOST_AT_ONCE = 1 << 17  # boxes of all lines that suppression handles together
 def _count_of(attributes: Attributes) -> Index:
     """The extent that values decide.
 
-    Raises:  ModelError where it, or what it may be at most, is negative.
+    Raises:  ModelError where it or its greatest number is negative.
     """
     for name in (COUNT, MOST):
         size = size_in(attributes, name)
@@ -57,7 +56,7 @@ def _count_of(attributes: Attributes) -> Index:
 
 
 def _as_many(array: NDArray[Any], attributes: Attributes, axis: int = 0) -> NDArray[Any]:
-    """The slices along an axis: all that there are, or as many as `count` says."""
+    """The slices along an axis: all of them, or `count`."""
     count = attributes[COUNT]
     if not isinstance(count, int) or array.shape[axis] == count:
         return array

@@ -1,4 +1,5 @@
-"""What no tensor expression says: NumPy gives the meaning; a loop algorithm, if any, the code.
+"""Operators without a tensor expression: NumPy gives the meaning; a loop algorithm, if any, the
+code.
 
 | operators | inputs | attributes |
 |---|---|---|
@@ -7,7 +8,7 @@
 | scatter_nd | x, indices (..., count), updates | reduction="none" |
 | bitcast | x | to: DType of the same size |
 
-Those whose values decide how much there is of their results are in `counted.py`.
+Operators with results whose extents depend on values are in `counted.py`.
 """
 
 from __future__ import annotations
@@ -81,8 +82,8 @@ def _topk(arrays: tuple[Array, ...], attributes: Attributes) -> tuple[Array, ...
 def _first_places(rows: NDArray[Any], k: int, *, is_largest: bool) -> NDArray[np.intp]:
     """Where the first k elements of each row are, in order.
 
-    The k-th of a row is found without sorting it; what is before that, and as many equal elements
-    as are missing, are sorted. NaN comes after all numbers.
+    The k-th element of a row is selected without sorting the row. Then the elements before it, and
+    as many equal ones as are missing, are sorted. NaN comes after all numbers.
     """
     count = rows.shape[-1]
     is_ordered = rows.dtype.kind in "iu" or (rows.dtype.kind == "f" and not np.isnan(rows).any())
@@ -122,7 +123,7 @@ def _infer_elements(
 
 
 def _store(result: NDArray[Any], places: tuple[Any, ...], updates: Array, reduction: str) -> None:
-    """Write updates in row-major order, of equal places the last one stays; or fold them in."""
+    """Write updates in row-major order, of equal positions the last one stays; or fold them in."""
     if reduction == "none":
         result[places] = updates
         return
@@ -200,7 +201,7 @@ def opaque_operator(
     host: HostFunction,
     decides: str = "",
 ) -> Operator:
-    """An operator that no tensor expression says; `decides` as of `Operator`."""
+    """An operator without a tensor expression; `decides` as of `Operator`."""
     return Operator(
         name=name,
         inputs=inputs,

@@ -1,8 +1,8 @@
-"""What operators ask of extents, which are numbers or named sizes.
+"""Questions of operators about extents, which are numbers or named sizes.
 
-Shape rules and meanings compute with extents as with numbers, and ask here what they would ask of
-numbers by `==` and `if`.  What the bounds and divisors of a size do not decide is refused by the
-name of the size; where both answers can be served, `is_certain` asks for the convenient one.
+Shape rules and meanings compute with extents as with numbers, but call functions of this module
+instead of `==` and `if`. Where the bounds and divisors of a size do not decide the answer, the
+error names the size. `is_certain` is for callers that can continue with either answer.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def sizes_of(given: TensorType) -> tuple[Index, ...]:
 def as_size(extent: AttributeValue) -> Index:
     """An extent to compute with.
 
-    Raises:  TypeError for what is none.
+    Raises:  TypeError for anything else.
     """
     if isinstance(extent, (int, IndexExpr)):
         return extent
@@ -183,7 +183,7 @@ def _least_for(condition: Condition) -> str:
 def not_decided(
     sizes: Iterable[Index], reason: str, needs: str = "", suggested: str = ""
 ) -> UndecidedError:
-    """What is raised for a question whose answer depends on sizes.
+    """The error for a question whose answer depends on sizes.
 
     needs   as of the error      suggested   bounds for the remedy where it needs none
     """

@@ -1,9 +1,9 @@
-"""What an operator is: one record that says its attributes, its shape rule and its meaning.
+"""The record of an operator: its attributes, its shape rule and its meaning.
 
 The meaning is a tensor expression; NumPy reference, fingerprints, proofs and machine code all come
-from it.  What no tensor expression can say (non-zero, sorting, ...) has a host implementation
-instead; where `loop/algorithms` has a loop nest for it, that is what runs.  Shape rules and
-meanings take numbers and named sizes (`named_sizes.py`), host implementations take arrays.
+from it.  An operator without a tensor expression (non-zero, sorting, ...) has a host implementation
+instead; where `loop/algorithms` has a loop nest for it, that runs.  Shape rules and meanings take
+numbers and named sizes (`named_sizes.py`), host implementations take arrays.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Pattern(Enum):
     COMPOSITE = (
         "composite"  # several stages with intermediates per row: softmax, layer normalisation
     )
-    OPAQUE = "opaque"  # no tensor expression says it
+    OPAQUE = "opaque"  # has no tensor expression
 
 
 class LayoutWish(Enum):
@@ -44,15 +44,15 @@ class LayoutWish(Enum):
 
 
 class Movement(Enum):
-    """What an operator that computes nothing does to the places of elements."""
+    """How an operator that computes nothing moves elements."""
 
-    NONE = "none"  # it computes, or reads at computed places
+    NONE = "none"  # it computes, or reads at computed positions
     COPY = "copy"  # every element stays: identity
     RESHAPE = "reshape"  # the row-major order stays: reshape, squeeze
     REORDER = "reorder"  # every element once, in another order: transpose, depth_to_space
     CROP = "crop"  # parts of each dimension: slice, split
     EXTEND = "extend"  # each dimension longer, by constants or repeats: pad, expand
-    RESAMPLE = "resample"  # each dimension read at other places: tile, resize
+    RESAMPLE = "resample"  # each dimension read at other positions: tile, resize
     JOIN = "join"  # the inputs one after the other: concat
 
 
@@ -61,7 +61,7 @@ BY_DIMENSION = frozenset((Movement.CROP, Movement.EXTEND, Movement.RESAMPLE))
 
 
 class Fold(Enum):
-    """What an operator folds of its inputs."""
+    """The dimensions of its inputs that an operator folds."""
 
     NONE = "none"
     AXES = "axes"  # the dimensions in attribute axes, all if it is empty: reduce_sum
@@ -144,11 +144,11 @@ class Operator:
 
         Raises: ValueError for an unknown or missing attribute.
         """
-        known = {a.name: a.default for a in self.attributes}
-        unknown = sorted(attributes.keys() - known.keys())
+        defaults = {a.name: a.default for a in self.attributes}
+        unknown = sorted(attributes.keys() - defaults.keys())
         if unknown:
             raise ValueError(f"{self.name} has no attribute {', '.join(unknown)}")
-        full = {**known, **attributes}
+        full = {**defaults, **attributes}
         missing = sorted(name for name, value in full.items() if value is None)
         if missing:
             raise ValueError(f"{self.name} needs the attribute {', '.join(missing)}")
@@ -161,7 +161,7 @@ def never_identity(source: TensorType, attributes: Attributes) -> bool:
 
 
 def identity_of_type(source: TensorType, attributes: Attributes) -> bool:
-    """An operator that cannot but give its only input where the types are equal."""
+    """An operator that gives its only input where the types are equal."""
     return True
 
 

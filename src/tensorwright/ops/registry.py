@@ -66,8 +66,8 @@ def operator(name: str) -> Operator:
 
     Raises:  UnsupportedError, with the nearest names, if there is none.
     """
-    found = _BY_NAME.get(name)
-    if found is None:
+    match = _BY_NAME.get(name)
+    if match is None:
         raise UnsupportedError(
             stage="operators",
             where="looking it up",
@@ -75,7 +75,7 @@ def operator(name: str) -> Operator:
             remedy=did_you_mean(name, _BY_NAME, most=3),
             operator=name,
         )
-    return found
+    return match
 
 
 def infer_types(
@@ -83,36 +83,36 @@ def infer_types(
 ) -> tuple[tuple[TensorType, ...], dict[str, AttributeValue]]:
     """The output types of an application, and its attributes with the defaults filled in.
 
-    where    the place for error messages, "node conv_3"
+    where    the position for error messages, "node conv_3"
 
     Raises:  UnsupportedError for an unknown operator; ModelError for a wrong number of inputs, an
              unknown or missing attribute, and whatever else the operator's rule refuses.
     """
-    found = operator(name)
-    place = f"{where} ({name})" if where else f"operator {name}"
+    op = operator(name)
+    position = f"{where} ({name})" if where else f"operator {name}"
     try:
-        complete = found.complete(attributes)
+        complete = op.complete(attributes)
     except ValueError as error:
-        known = ", ".join(attribute.name for attribute in found.attributes)
+        names = ", ".join(attribute.name for attribute in op.attributes)
         raise ModelError(
             stage="operators",
-            where=place,
+            where=position,
             reason=str(error),
-            remedy=f"its attributes are {known}" if known else "it has no attributes",
+            remedy=f"its attributes are {names}" if names else "it has no attributes",
         ) from None
-    _require_count(found, len(input_types), place)
+    _require_count(op, len(input_types), position)
     try:
-        _require_kinds(found, complete)
-        return found.infer(input_types, complete), complete
+        _require_kinds(op, complete)
+        return op.infer(input_types, complete), complete
     except UnsupportedError as error:
-        raise error.of(name).at(place, "operators") from None
+        raise error.of(name).at(position, "operators") from None
     except ModelError as error:
-        raise error.at(place, "operators") from None
+        raise error.at(position, "operators") from None
 
 
-def _require_kinds(found: Operator, attributes: Attributes) -> None:
+def _require_kinds(op: Operator, attributes: Attributes) -> None:
     """Refuse an attribute of another kind than its default, as its reader does."""
-    for attribute in found.attributes:
+    for attribute in op.attributes:
         match attribute.default:
             case bool():
                 bool_of(attributes, attribute.name)
@@ -124,13 +124,13 @@ def _require_kinds(found: Operator, attributes: Attributes) -> None:
                 pass
 
 
-def _require_count(found: Operator, count: int, place: str) -> None:
-    least, most = found.input_range
+def _require_count(op: Operator, count: int, position: str) -> None:
+    least, most = op.input_range
     if count < least or (most is not None and count > most):
-        names = ", ".join(found.inputs)
+        names = ", ".join(op.inputs)
         raise ModelError(
             stage="operators",
-            where=place,
+            where=position,
             reason=f"{count} inputs given",
             remedy=f"it takes ({names})" if names else "it takes none",
         )

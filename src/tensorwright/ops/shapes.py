@@ -48,10 +48,10 @@ def axes_in(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
 
     Raises:  ModelError if one does not exist or occurs twice.
     """
-    found = sorted(axis_in(axis, rank, "axes") for axis in axes)
-    if len(set(found)) < len(found):
+    normalized = sorted(axis_in(axis, rank, "axes") for axis in axes)
+    if len(set(normalized)) < len(normalized):
         raise fault(f"attribute axes {axes} names a dimension twice")
-    return tuple(found)
+    return tuple(normalized)
 
 
 def window_extent(extent: Index, kernel: int, stride: int, dilation: int, pads: Index) -> Index:

@@ -1,4 +1,4 @@
-"""How much arithmetic an expression asks for, and how many bytes it moves."""
+"""How much arithmetic an expression needs, and how many bytes it moves."""
 
 from __future__ import annotations
 
@@ -41,16 +41,11 @@ def open_work(computes: Sequence[Tensor]) -> Index:
     once: a number, or an expression of named sizes.
 
     An arithmetic function or comparison of values is one operation, whatever it is; so is each step
-    of a reduction, so that a multiply-add is two.  Loads, selects, casts and index arithmetic are
-    none.
+    of a reduction, so that a multiply-add is two.  Loads, selects, casts and index arithmetic do
+    not count.
     """
     stages = [stage for stage in topological_order(*computes) if isinstance(stage, Compute)]
     return sum_of([_box(stage) * _operations_at(stage) for stage in stages])
-
-
-def stage_work(stage: Compute) -> int:
-    """The operations of one stage alone."""
-    return number_of(_box(stage)) * _operations_at(stage)
 
 
 def _operations_at(stage: Compute) -> int:
@@ -66,7 +61,7 @@ def _box(stage: Compute) -> Index:
 def open_moved_bytes(computes: Sequence[Tensor]) -> Index:
     """The bytes of inputs and outputs that must be moved at least, each counted once.
 
-    Of an input no more than is read: a row that is looked up in a table is not the whole table.
+    Of an input, only the elements that are read count: a looked-up row, not the whole table.
     """
     stages = [stage for stage in topological_order(*computes) if isinstance(stage, Compute)]
     reads: dict[Tensor, Index] = {}

@@ -1,8 +1,8 @@
 """Substitutions of operator graphs. Read `terms.py` first, then `operators/` and `meaning.py`.
 
     relu(relu(?x)) == relu(?x)                      a rule: `parse_rule`, `rule_text`
-    generate_rules, then prune, then prove          how it came about
-    load_library()                                  where it is kept: `library/shipped.rules`
+    generate_rules, then prune, then prove          how rules are made
+    load_library()                                  the rules that ship: `library/shipped.rules`
 
 `generate/` enumerates graphs and finds equal ones, `prune/` drops the redundant candidates,
 `axioms/` are the properties of operators and `prove/` proves rules from them. `library/` has the

@@ -1,13 +1,13 @@
-"""What is known about the extents of a rule's inputs, and what follows from it.
+"""Facts about the extents of a rule's inputs, and their consequences.
 
     known = assume([x.1 = y.0, 2 divides x.0])
-    known.normal(3*y.0)               3*x.1, for y.0 is solved
+    known.normal(3*y.0)               3*x.1, because y.0 is solved
     known.entails(2*(x.0 // 2) = x.0) True; known.entails(x.1 = x.0) is False: it need not be
 
 Equalities are solved: an extent is replaced by what it equals, so that sizes that are equal under
 the assumptions have one normal form.  A number that a given size divides is replaced by a product
 with a fresh extent.  The rest (lower bounds, equalities without a solution) is kept and used by
-`entails`.  Everything is conservative: what is entailed is true, what is not may be true as well.
+`entails`.  Everything is conservative: an entailed fact is true, another fact may be true as well.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Assumptions:
 
     @property
     def quotients(self) -> tuple[tuple[Extent, Size], ...]:
-        """What was solved by a fresh extent, or for one; their names begin with an underscore."""
+        """Solutions that have a fresh extent, whose name begins with an underscore."""
         return tuple(
             (extent, size)
             for extent, size in self.solved
@@ -82,17 +82,18 @@ class Assumptions:
     def _is_zero(self, gap: Size) -> bool:
         if gap == 0:
             return True
-        return any(gap in (known, -known) for known in self.zero)
+        return any(gap in (zero, -zero) for zero in self.zero)
 
     def _is_nonnegative(self, gap: Size) -> bool:
-        """gap >= 0: by the signs of its terms, alone or less one or two things known.
+        """gap >= 0: by the signs of its terms, alone or less one or two sizes that are at least
+        zero.
 
-        What is negative where all extents are 1 is not looked at further.
+        A gap that is negative where all extents are 1 is refused at once.
         """
         least = _at_ones(gap)
         if least >= 0 and _is_nonnegative(gap):
             return True
-        if any(_is_nonnegative(gap - known) for known in self.positive if _at_ones(known) <= least):
+        if any(_is_nonnegative(gap - each) for each in self.positive if _at_ones(each) <= least):
             return True
         pairs = combinations_with_replacement(self.positive, 2)
         if any(
@@ -123,65 +124,65 @@ class Assumptions:
 
 def assume(facts: Iterable[Fact]) -> Assumptions | None:
     """Solve facts; None where they contradict each other for all positive extents."""
-    known = Assumptions()
+    assumptions = Assumptions()
     waiting = list(facts)
     fresh = 0
     for _ in range(5 * len(waiting) + 5):
         if not waiting:
             break
         fact = waiting.pop(0)
-        if known.contradicts(fact):
+        if assumptions.contradicts(fact):
             return None
-        if known.entails(fact):
+        if assumptions.entails(fact):
             continue
-        found: tuple[Extent, Size] | None = None
+        solution: tuple[Extent, Size] | None = None
         match fact:
             case Equal(left, right):
-                gap = _reduced(known.normal(left) - known.normal(right))
+                gap = _reduced(assumptions.normal(left) - assumptions.normal(right))
                 factors = _factors_of_one(gap)
                 if factors:
                     waiting.extend(Equal(extent, 1) for extent in factors)
                     continue
-                found = _solution(gap)
+                solution = _solution(gap)
             case Divides(divisor, number):
-                below, above = known.normal(divisor), known.normal(number)
+                below, above = assumptions.normal(divisor), assumptions.normal(number)
                 if above != 0 and _is_multiple(below, above):  # it divides the number: once
                     waiting.append(Equal(below // above, 1))
                     continue
-                found = _multiple(below, above, fresh)
+                solution = _multiple(below, above, fresh)
                 fresh += 1
             case AtLeast():
                 pass
-        if found is None:
-            known = _keep(known, fact)
+        if solution is None:
+            assumptions = _keep(assumptions, fact)
             continue
-        known, again = _bind(known, *found)
+        assumptions, again = _bind(assumptions, *solution)
         waiting.extend(again)
-    return known
+    return assumptions
 
 
-def _keep(known: Assumptions, fact: Fact) -> Assumptions:
-    solved, zero = known.solved, known.zero
+def _keep(assumptions: Assumptions, fact: Fact) -> Assumptions:
+    solved, zero = assumptions.solved, assumptions.zero
     match fact:
         case Equal(left, right):
-            gap = known.normal(left) - known.normal(right)
-            return Assumptions(solved, (*zero, gap), known.positive, known.divisions)
+            gap = assumptions.normal(left) - assumptions.normal(right)
+            return Assumptions(solved, (*zero, gap), assumptions.positive, assumptions.divisions)
         case AtLeast(left, right):
-            gap = known.normal(left) - known.normal(right)
-            return Assumptions(solved, zero, (*known.positive, gap), known.divisions)
+            gap = assumptions.normal(left) - assumptions.normal(right)
+            return Assumptions(solved, zero, (*assumptions.positive, gap), assumptions.divisions)
         case Divides(divisor, number):
-            pair = (known.normal(divisor), known.normal(number))
-            return Assumptions(solved, zero, known.positive, (*known.divisions, pair))
+            pair = (assumptions.normal(divisor), assumptions.normal(number))
+            return Assumptions(solved, zero, assumptions.positive, (*assumptions.divisions, pair))
 
 
-def _bind(known: Assumptions, extent: Extent, size: Size) -> tuple[Assumptions, list[Fact]]:
-    """Solve for one extent; what was kept about it is looked at again, and it is positive."""
+def _bind(assumptions: Assumptions, extent: Extent, size: Size) -> tuple[Assumptions, list[Fact]]:
+    """Solve for one extent, which is positive; return the kept facts, to be examined again."""
     one = {extent: size}
-    solved = tuple((name, replaced(value, one)) for name, value in known.solved)
+    solved = tuple((name, replaced(value, one)) for name, value in assumptions.solved)
     again: list[Fact] = [AtLeast(size, 1)]
-    again += [Equal(gap, 0) for gap in known.zero]
-    again += [AtLeast(gap, 0) for gap in known.positive]
-    again += [Divides(below, above) for below, above in known.divisions]
+    again += [Equal(gap, 0) for gap in assumptions.zero]
+    again += [AtLeast(gap, 0) for gap in assumptions.positive]
+    again += [Divides(below, above) for below, above in assumptions.divisions]
     return Assumptions((*solved, (extent, size))), again
 
 
@@ -234,7 +235,7 @@ def _length(size: Size) -> int:
 
 
 def _is_multiple(number: Size, divisor: Size) -> bool:
-    """Whether a quotient leaves nothing over."""
+    """Whether a quotient has no remainder."""
     return divide_terms(number, divisor)[1] == 0
 
 
@@ -268,7 +269,7 @@ def _is_nonnegative_quotient(atom: FloorDiv) -> bool:
 
 
 def _cleared(gap: Size) -> Size | None:
-    """What is not negative just where `gap` is not: n + d * rest for `n // d + rest`."""
+    """A size that is negative exactly where `gap` is: n + d * rest for `n // d + rest`."""
     if isinstance(gap, int):
         return None
     for monomial, factor in terms_of(gap):

@@ -45,7 +45,7 @@ _READY, _NUMBERED = 4096, 1024
 
 @dataclass(frozen=True, slots=True)
 class Typing:
-    """The shapes of some roots, and what the extents of the inputs must satisfy for them.
+    """The shapes of some roots, and the facts that the extents of the inputs must satisfy.
 
     choices  (own, wanted) sizes: the first must be 1, or equal to the second
     """
@@ -131,19 +131,19 @@ class _Numbered:
 def _numbered(
     roots: tuple[Term, ...], shapes: tuple[tuple[str, IntShape], ...]
 ) -> _Numbered | Misfit:
-    """Kept for some: what is well-typed at some shapes is then evaluated there."""
-    known = dict(shapes)
+    """Remembered, because a term that is well-typed at some shapes is then evaluated there."""
+    shapes_so_far = dict(shapes)
     numbered: list[Term] = []
     for root in roots:
-        term = instantiate(root, known)
+        term = instantiate(root, shapes_so_far)
         if isinstance(term, Misfit):
             return term
         numbered.append(term)
-    shape_of = _all_shapes(numbered, known, Needs())
+    shape_of = _all_shapes(numbered, shapes_so_far, Needs())
     if isinstance(shape_of, Misfit):
         return shape_of
     if not all(isinstance(extent, int) for shape in shape_of.values() for extent in shape):
-        return Misfit("a size is no number")
+        return Misfit("a size is not a number")
     return _Numbered(tuple(numbered), applications(*numbered), shape_of)
 
 
@@ -232,7 +232,7 @@ class _Ready:
 
 @lru_cache(maxsize=_READY)
 def _ready(operator: str, params: tuple[Param, ...], shapes: tuple[IntShape, ...]) -> _Ready:
-    """Found out once: random trials evaluate the same operators at few shapes again and again."""
+    """Remembered, because random trials evaluate the same operators at few shapes many times."""
     arguments = tuple(placeholder(f"a{n}", shape, _DTYPE) for n, shape in enumerate(shapes))
     result = tensor_of(Apply(operator, params, ()), arguments)
     order = (each for each in topological_order(result) if isinstance(each, Compute))

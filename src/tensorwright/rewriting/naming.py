@@ -1,4 +1,4 @@
-"""Names of rules: what is on the left, "to", what is on the right.
+"""Names of rules: the operators of the left side, "to", the operators of the right side.
 
 relu(transpose[1, 0](?x)) == transpose[1, 0](relu(?x))
 systematic_name                   relu-transpose-to-transpose-relu
@@ -22,11 +22,11 @@ def systematic_name(rule: Rule) -> str:
 def unused_name(name: str, taken: Container[str]) -> str:
     """The name, with a number where it is taken; in the same order the same names come out."""
     number = 1
-    found = name
-    while found in taken:
+    unused = name
+    while unused in taken:
         number += 1
-        found = f"{name}-{number}"
-    return found
+        unused = f"{name}-{number}"
+    return unused
 
 
 def sides_key(rule: Rule) -> str:
@@ -38,7 +38,7 @@ def sides_key(rule: Rule) -> str:
 
 def _words(side: Sequence[Term]) -> str:
     """The operators from the roots down, each application once, both halves of a split as one."""
-    found: list[str] = []
+    words: list[str] = []
     seen: set[object] = set()
 
     def visit(term: Term) -> None:
@@ -49,10 +49,10 @@ def _words(side: Sequence[Term]) -> str:
         if key in seen:
             return
         seen.add(key)
-        found.append(word)
+        words.append(word)
         for arg in term.args:
             visit(arg)
 
     for root in side:
         visit(root)
-    return "-".join(found) or ("input" if len(side) == 1 else "inputs")
+    return "-".join(words) or ("input" if len(side) == 1 else "inputs")

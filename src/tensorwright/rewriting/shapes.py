@@ -6,8 +6,8 @@
 
 A shape rule computes with sizes and states what it needs through `Needs`: for integers the need
 is checked at once, for expressions it becomes a fact that the shapes must satisfy.  It raises
-IllTyped where there is no such term.  Who asks (`RewriteOperator.result`, `meaning.infer`) gets a
-value, the shape or a Misfit: whether terms fit is a question, and no is an answer to it.
+IllTyped where there is no such term.  `RewriteOperator.result` and `meaning.infer` return a value
+instead, the shape or a Misfit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tensorwright.rewriting.terms import AtLeast, Divides, Equal, Fact, Param
 
 
 class IllTyped(Exception):
-    """What a shape rule raises where the shapes do not fit the operator; the text says why."""
+    """The error of a shape rule where the shapes do not fit the operator; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ Answer = TypeVar("Answer")
 def fitting(answer: Answer | Misfit) -> Answer:
     """The answer for terms that are known to fit.
 
-    Raises:  InternalError where they do not: whoever does not know it compares with Misfit.
+    Raises:  InternalError where they do not; a caller that is not sure compares with Misfit.
     """
     if isinstance(answer, Misfit):
         raise InternalError(
@@ -56,7 +56,7 @@ class Needs:
 
     @property
     def facts(self) -> tuple[Fact, ...]:
-        """What the shapes must satisfy besides."""
+        """The facts that the shapes must satisfy besides."""
         return tuple(self._facts)
 
     @property

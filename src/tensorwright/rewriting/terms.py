@@ -1,4 +1,4 @@
-"""Terms and rules: what the generator writes, the prover proves and a person reads.
+"""Terms and rules, which the generator writes, the prover proves and a person reads.
 
     rule = parse_rule("relu(relu(?x)) == relu(?x)")    Rule((Apply("relu", ...),), (...))
     applications(*rule.left)                           relu(?x), relu(relu(?x)): arguments first
@@ -13,8 +13,8 @@ Grammar
 
 Semantics.  An operator is a function of tensors and parameters (`operators/`); parameters are
 numbers, words, or sizes over the extents of inputs (`y.1`), so that one term speaks of all shapes.
-An operator with two outputs is two operators, its projections: `split0[axis, at]` is what comes
-before place `at`, `split1[axis, at]` the rest.  Names of parameters that begin with an underscore
+An operator with two outputs is two operators, its projections: `split0[axis, at]` is the part
+before index `at`, `split1[axis, at]` the rest.  Names of parameters that begin with an underscore
 are variables.  A rule says: for all values of them, and all inputs whose shapes satisfy the
 condition and for which both sides are well-typed, root i of the left equals root i of the right,
 over the reals.  Either side may have inputs that the other lacks.
@@ -32,10 +32,10 @@ from tensorwright.rewriting.dims import Extent, Size, atoms_of, resized
 
 @dataclass(frozen=True, slots=True)
 class Reordered:
-    """In axioms and schemas, `_q@_p`: the elements of `_q` at the places `_p`, as `q[p]` in NumPy.
+    """In axioms and schemas, `_q@_p`: the elements of `_q` at the indices `_p`, as `q[p]` in NumPy.
 
     Two permutations compose so, and sizes follow a transposition.  `~_p` is the inverse of a
-    permutation: `~_p@_a` is the place to which dimension `_a` goes.
+    permutation: `~_p@_a` is the position to which dimension `_a` goes.
     """
 
     elements: str
@@ -43,11 +43,11 @@ class Reordered:
 
     @property
     def names(self) -> tuple[str, str]:
-        """The parameter variables of which it is computed."""
+        """The parameter variables from which it is computed."""
         return self.elements.removeprefix("~"), self.places.removeprefix("~")
 
     def value(self, values: Mapping[str, tuple[Param, ...]]) -> tuple[Param, ...] | None:
-        """What it is where the variables have these values; None where there is no such."""
+        """Its value where the variables have these values; None where it does not exist."""
         elements, places = (_in_turn(name, values) for name in (self.elements, self.places))
         if elements is None or places is None:
             return None
@@ -147,7 +147,7 @@ class Divides:
 
 
 Fact: TypeAlias = Equal | AtLeast | Divides
-"""What a shape rule asks of sizes."""
+"""A need of a shape rule."""
 ConditionAtom: TypeAlias = Rank | Different | Fact
 Condition: TypeAlias = tuple[ConditionAtom, ...]
 """All of these hold."""
@@ -158,7 +158,7 @@ class Rule:
     """An equality of tuples of terms, with its side condition.
 
     name           "" where it has none yet
-    stamp          who proved it: "" for a candidate, else hash of the axioms and prover's version
+    stamp          of its proof: "" for a candidate, else hash of the axioms and prover's version
     reassociating  whether its proof holds over the reals and need not over floats
     """
 
@@ -181,17 +181,17 @@ class Rule:
 
 def applications(*roots: Term) -> tuple[Apply, ...]:
     """The distinct operator applications below some roots, arguments first: equal terms once."""
-    found: dict[Apply, None] = {}
+    distinct: dict[Apply, None] = {}
 
     def visit(term: Term) -> None:
-        if isinstance(term, Apply) and term not in found:
+        if isinstance(term, Apply) and term not in distinct:
             for arg in term.args:
                 visit(arg)
-            found.setdefault(term)
+            distinct.setdefault(term)
 
     for root in roots:
         visit(root)
-    return tuple(found)
+    return tuple(distinct)
 
 
 def operator_names(*roots: Term) -> frozenset[str]:
@@ -225,7 +225,7 @@ def input_names(*roots: Term) -> tuple[str, ...]:
 def substitute(
     term: Term, terms: Mapping[str, Term], sizes: Callable[[Extent], Size] | None = None
 ) -> Term:
-    """Put terms in the place of inputs, and sizes in the place of extents in the parameters.
+    """Replace inputs by terms, and extents in the parameters by sizes.
 
     Inputs that are not in `terms` stay.  Without `sizes` parameters stay as they are.
     """
@@ -258,7 +258,7 @@ def with_params(term: Term, change: Callable[[Param], Iterable[Param]]) -> Term:
 
 
 def resized_fact(fact: ConditionAtom, sizes: Callable[[Extent], Size]) -> ConditionAtom:
-    """A fact with sizes in the place of extents; ranks and differences stay."""
+    """A fact with extents replaced by sizes; ranks and differences stay."""
     match fact:
         case Rank() | Different():
             return fact
@@ -267,7 +267,7 @@ def resized_fact(fact: ConditionAtom, sizes: Callable[[Extent], Size]) -> Condit
 
 
 def extents_in(fact: ConditionAtom) -> tuple[Extent, ...]:
-    """The extents that an atom of a condition speaks of."""
+    """The extents in an atom of a condition."""
     match fact:
         case Rank() | Different():
             return ()
@@ -276,7 +276,7 @@ def extents_in(fact: ConditionAtom) -> tuple[Extent, ...]:
 
 
 def names_in(fact: ConditionAtom) -> set[str]:
-    """The inputs and parameter variables that an atom of a condition speaks of."""
+    """The inputs and parameter variables in an atom of a condition."""
     match fact:
         case Rank(name):
             return {name}
@@ -287,7 +287,7 @@ def names_in(fact: ConditionAtom) -> set[str]:
 
 
 def names_of(extents: Iterable[Extent]) -> Iterator[str]:
-    """The inputs and parameter variables that extents speak of."""
+    """The inputs and parameter variables in extents."""
     for extent in extents:
         yield extent.name
         if extent.variable:

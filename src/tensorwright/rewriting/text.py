@@ -8,7 +8,7 @@
     rule       name: term, term == term, term if atom and atom  [stamp, reassociating]
     atom       rank(x) = 2 | x.1 = y.0 | x.2 >= 3 | w.1 divides x.1 | _a != _b
 
-In a file empty lines and lines that begin with # say nothing.
+In a file, lines that begin with # are comments.
 """
 
 from __future__ import annotations
@@ -113,34 +113,34 @@ def _number_fault(text: str, number: str) -> UsageError:
 
 
 class _Reader:
-    """A place in a text; the reading functions move it."""
+    """A position in a text; the reading functions move it."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.place = 0
+        self.offset = 0
 
     def peek(self) -> str:
-        while self.place < len(self.text) and self.text[self.place].isspace():
-            self.place += 1
-        return self.text[self.place : self.place + 1]
+        while self.offset < len(self.text) and self.text[self.offset].isspace():
+            self.offset += 1
+        return self.text[self.offset : self.offset + 1]
 
     def take(self, wanted: str) -> None:
         if self.peek() != wanted:
             self.refuse_sign()
-            found = self.text[self.place :].strip() or "its end"
-            raise _fault(self.text, f"{wanted!r} is expected before {found!r}")
-        self.place += 1
+            rest = self.text[self.offset :].strip() or "its end"
+            raise _fault(self.text, f"{wanted!r} is expected before {rest!r}")
+        self.offset += 1
 
     def refuse_number(self) -> None:
-        """Say what to write in the place of a number that stands where a term does."""
+        """Refuse a number where a term is expected, and say what to write instead."""
         self.peek()
-        match = _NUMBER.match(self.text, self.place)
+        match = _NUMBER.match(self.text, self.offset)
         if match is not None:
             raise _number_fault(self.text, match.group())
 
     def refuse_sign(self) -> None:
-        """Say what to write in the place of an operator between two terms."""
-        rest = self.text[self.place :].strip()
+        """Refuse an operator between two terms, and say what to write instead."""
+        rest = self.text[self.offset :].strip()
         sign = next((each for each in _SIGNS if rest.startswith(each)), "")
         if not sign:
             return
@@ -148,35 +148,35 @@ class _Reader:
         if number is not None:
             raise _number_fault(self.text, number.group())
         remedy = f"{_SIGNS[sign]}; `tensorwright rules operators` lists all operators"
-        raise _fault(self.text, f"{sign} is no operator of rules, which have names", remedy)
+        raise _fault(self.text, f"{sign} is not an operator of rules, which have names", remedy)
 
     def name(self) -> str:
         self.peek()
-        match = _NAME.match(self.text, self.place)
+        match = _NAME.match(self.text, self.offset)
         if match is None:
-            found = self.text[self.place :].strip() or "its end"
-            raise _fault(self.text, f"a name is expected before {found!r}")
-        self.place = match.end()
+            rest = self.text[self.offset :].strip() or "its end"
+            raise _fault(self.text, f"a name is expected before {rest!r}")
+        self.offset = match.end()
         return match.group()
 
     def term(self) -> Term:
         if self.peek() == "?":
-            self.place += 1
+            self.offset += 1
             return Input(self.name())
         self.refuse_number()
         self.refuse_sign()
         operator = self.name()
         params: tuple[Param, ...] = ()
         if self.peek() == "[":
-            end = self.text.find("]", self.place)
+            end = self.text.find("]", self.offset)
             if end < 0:
                 raise _fault(self.text, "a [ is not closed")
-            listed = self.text[self.place + 1 : end].split(",")
+            listed = self.text[self.offset + 1 : end].split(",")
             params = tuple(self.param(each.strip()) for each in listed)
-            self.place = end + 1
+            self.offset = end + 1
         if self.peek() in ("", ")", ","):
             remedy = f"?{operator} for a tensor, {operator}(?x) for an operator that is applied"
-            raise _fault(self.text, f"{operator} alone is no term", remedy)
+            raise _fault(self.text, f"{operator} alone is not a term", remedy)
         self.take("(")
         args = () if self.peek() == ")" else self.terms()
         self.take(")")
@@ -197,17 +197,17 @@ class _Reader:
             raise _fault(self.text, str(error)) from None
 
     def terms(self) -> tuple[Term, ...]:
-        found = [self.term()]
+        terms = [self.term()]
         while self.peek() == ",":
-            self.place += 1
-            found.append(self.term())
-        return tuple(found)
+            self.offset += 1
+            terms.append(self.term())
+        return tuple(terms)
 
     def end(self) -> None:
         if not self.peek():
             return
         self.refuse_sign()
-        raise _fault(self.text, f"{self.text[self.place :].strip()!r} is left over")
+        raise _fault(self.text, f"{self.text[self.offset :].strip()!r} is left over")
 
 
 def parse_term(text: str) -> Term:
@@ -237,8 +237,8 @@ def _parse_atom(text: str) -> ConditionAtom:
         return Different(match.group(1), match.group(2))
     reader = _Reader(text)
     for sign, kind in ((" divides ", Divides), (">=", AtLeast), ("=", Equal)):
-        left, found, right = text.partition(sign)
-        if found:
+        left, separator, right = text.partition(sign)
+        if separator:
             return kind(reader.size(left), reader.size(right))
     raise _fault(text, f"a condition is {_ATOMS}")
 
@@ -267,9 +267,7 @@ def parse_rule(line: str) -> Rule:
 
 
 def logical_lines(text: str) -> Iterator[str]:
-    """Lines of a file: those that begin with # say nothing, others that begin with spaces continue
-    the one before.
-    """
+    """Lines of a file, without comments; one that begins with spaces continues the one before."""
     waiting = ""
     for line in text.splitlines():
         if not line.strip() or line.startswith("#"):

@@ -1,4 +1,4 @@
-"""The order in which what is computed from other things comes after them."""
+"""The order in which arguments come before what is computed from them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class NeedsItselfError(ValueError):
 def arguments_first(
     roots: Iterable[Name], below: Callable[[Name], Sequence[Name]]
 ) -> Iterator[Name]:
-    """All that some things are computed from, and they, each once and after its arguments.
+    """Some things and all that they are computed from, each once and after its arguments.
 
-    below   the arguments of a thing; those before come before
+    below   the arguments of a thing, in order
     Raises:  NeedsItselfError for a loop.
     """
     done: set[Name] = set()

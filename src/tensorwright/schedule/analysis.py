@@ -143,14 +143,15 @@ def _part_of(
 
 @dataclass(frozen=True, slots=True)
 class _Earlier:
-    """What was known some steps ago.  It does not hold the state: a state holds the next one."""
+    """The analysis of an earlier state, without that state: a state holds the next one."""
 
     stages: tuple[Stage, ...]
     analysis: Analysis
 
     def unchanged(self, state: ScheduleState) -> frozenset[str]:
-        """The stages whose loops, place and readers are still the same; none on a card, where
-        threads decide regions, too.
+        """The stages whose loops, placement and readers are still the same.
+
+        There are none on a card, where threads decide regions, too.
         """
         if has_threads(state):
             return frozenset()
@@ -185,7 +186,7 @@ def analyse(state: ScheduleState) -> Analysis:
 
 
 def note_step(before: ScheduleState, after: ScheduleState) -> None:
-    """Let `analyse` take over what a step, or several, left as it was."""
+    """Let `analyse` reuse the parts that one or several steps left unchanged."""
     analysis = None if has_threads(before) else _CACHE.get(before)
     earlier = _EARLIER.get(before) if analysis is None else _Earlier(before.stages, analysis)
     if earlier is not None and after not in _CACHE:
@@ -313,7 +314,7 @@ class _LoopsOfStage:
 
 
 def _may_be_less(one: Index, other: Index) -> bool:
-    """Whether one is less than another, for some named sizes; that is not asked of decisions."""
+    """Whether one is less than another for some named sizes; decisions count as unknown."""
     if isinstance(one, int) and isinstance(other, int):
         return one < other
     return not decisions_of(one) | decisions_of(other) and not is_nonnegative(one - other, {})
@@ -450,9 +451,9 @@ class _Analyser:
         """The smallest stated range that holds all of them: (first, count)."""
         if not ranges or any(r is None for r in ranges):
             return 0, extent
-        known = [r for r in ranges if r is not None]
-        first, last = known[0].low, known[0].high
-        for other in known[1:]:
+        stated = [r for r in ranges if r is not None]
+        first, last = stated[0].low, stated[0].high
+        for other in stated[1:]:
             first, last = minimum(first, other.low), maximum(last, other.high)
         count = simplify(last - first + 1, self.bounds)
         if free_vars(count):

@@ -1,7 +1,7 @@
 """Where the elements of a buffer lie: a bijection of addresses, which changes no meaning.
 
-An offset is the row-major number of an element, with what lies between rows.  Shared memory has 32
-banks of 4 bytes; threads that ask one bank for different rows wait for each other.
+An offset is the row-major number of an element, with the padding between rows.  Shared memory has
+32 banks of 4 bytes; threads that ask one bank for different rows wait for each other.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tensorwright.base import InternalError
 from tensorwright.expr import Index, ceil_div
 
 _CHUNK_BYTES = 16
-"""What one instruction moves at most: a swizzle keeps it together."""
+"""The bytes that one instruction moves at most. A swizzle keeps them together."""
 SPANS = (32, 64, 128)
 """The lengths in bytes of the pieces in which a swizzle moves chunks."""
 
@@ -25,7 +25,7 @@ class LayoutKind(Enum):
 
     PLAIN = "plain"  # one behind the other
     PADDED = "padded"  # some elements behind each row stay free
-    XOR = "xor"  # chunks of 16 bytes change places inside pieces, by the number of the piece
+    XOR = "xor"  # chunks of 16 bytes are permuted inside pieces, by the number of the piece
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class MemoryLayout:
     def swizzle(self, element_bytes: int) -> tuple[int, int, int] | None:
         """(bits, base, shift): offset ^ (offset >> shift & (2**bits - 1) << base) in elements.
 
-        None where nothing changes places.
+        None where the layout is not swizzled.
         """
         if self.kind is not LayoutKind.XOR or element_bytes > _CHUNK_BYTES:
             return None
@@ -72,7 +72,7 @@ class MemoryLayout:
         return offset ^ ((offset >> shift) & (((1 << bits) - 1) << base))
 
     def room(self, count: Index, element_bytes: int) -> Index:
-        """How many elements a buffer has to be long for some offsets."""
+        """The number of elements that a buffer needs for some offsets."""
         swizzle = self.swizzle(element_bytes)
         if swizzle is None:
             return count

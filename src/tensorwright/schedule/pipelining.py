@@ -34,7 +34,7 @@ def fetched_in(
 
 def _has_guests(state: ScheduleState, stage: Stage) -> bool:
     places = [each.placement for each in state.stages]
-    return any(isinstance(place, At) and place.stage == stage.name for place in places)
+    return any(isinstance(placement, At) and placement.stage == stage.name for placement in places)
 
 
 def _reads_what_is_whole(state: ScheduleState, stage: Stage) -> bool:

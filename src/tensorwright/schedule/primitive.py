@@ -1,4 +1,4 @@
-"""What a schedule primitive is, and the checks that most of them share.
+"""The base of schedule primitives, and the checks that most of them share.
 
 A primitive is a frozen record.  `check(state)` raises ScheduleError where it may not be applied,
 `apply(state)` gives the next state.  Its class name in snake_case is its name in a trace and its
@@ -52,9 +52,9 @@ _APPLIED: WeakKeyDictionary[ScheduleState, tuple[Primitive, ScheduleState]] = We
 
 
 def applied(step: Primitive, state: ScheduleState) -> ScheduleState:
-    """`step.apply(state)`; who asks for the same again gets the same state, analysed already.
+    """`step.apply(state)`; the same call again gives the same state, which is already analysed.
 
-    A check looks at what the step makes, and then the step is done.
+    A check computes the state that the step makes, and the step itself needs it again.
     """
     last = _APPLIED.get(state)
     if last is None or last[0] != step:
@@ -93,8 +93,8 @@ def need_stage(step: object, state: ScheduleState, name: str) -> Stage:
         return state.stage(name)
     if any(tensor.name == name for tensor in state.inputs):
         raise refuse(step, state, f"{name} is an input and has no loops", "name a computed tensor")
-    known = ", ".join(stage.name for stage in state.stages)
-    raise refuse(step, state, f"there is no stage {name}", f"one of {known}")
+    names = ", ".join(stage.name for stage in state.stages)
+    raise refuse(step, state, f"there is no stage {name}", f"one of {names}")
 
 
 def need_loop(step: object, state: ScheduleState, stage: Stage, loop: str) -> None:
@@ -107,8 +107,8 @@ def need_loop(step: object, state: ScheduleState, stage: Stage, loop: str) -> No
             raise refuse(step, state, f"loop {loop} was split into {into}", "name one of these")
         if isinstance(relation, FuseRelation) and loop in relation.parents:
             raise refuse(step, state, f"loop {loop} was fused", f"name {relation.child}")
-    known = ", ".join(stage.loops)
-    raise refuse(step, state, f"{stage.name} has no loop {loop}", f"one of {known}")
+    names = ", ".join(stage.loops)
+    raise refuse(step, state, f"{stage.name} has no loop {loop}", f"one of {names}")
 
 
 def need_loop_of(step: object, state: ScheduleState, name: str, loop: str) -> Stage:
@@ -167,7 +167,7 @@ def need_plain_loops(step: object, state: ScheduleState, stage: Stage, loop: str
 
 
 def need_all_elements(step: object, state: ScheduleState, stage: Stage) -> None:
-    """Refuse a tensor of which some elements are nobody's.
+    """Refuse a tensor of which some elements are never computed.
 
     Theorem: the step makes readers of all elements, and nothing is computed there.
     """
@@ -285,7 +285,7 @@ def _need_outermost_blocks(
 def _need_threads_of_their_own(
     step: object, before: ScheduleState, after: ScheduleState, stage: Stage
 ) -> None:
-    """Refuse what the threads of one group cannot be, or do, at once.
+    """Refuse loops over threads that one group cannot have at once.
 
     Theorem: each lane of a fold has one term of each sum, so nothing is between a sum and its
     terms.  What runs after the tile of a thread is done for each thread by itself, so it has no

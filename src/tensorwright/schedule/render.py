@@ -1,4 +1,4 @@
-"""Print a schedule state as the loops that it stands for, with one place marked."""
+"""Print a schedule state as the loops that it stands for, with one loop marked."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _render_loops(
 
 def _statement(stage: Stage) -> str:
     tensor = stage.tensor
-    place = f"{tensor.name}[{', '.join(axis.name for axis in tensor.axes)}]"
+    element = f"{tensor.name}[{', '.join(axis.name for axis in tensor.axes)}]"
     if tensor.reduction is None:
-        return f"{place} = {tensor.body}"
-    return f"{place} = {tensor.reduction.combiner.value}({place}, {tensor.body})"
+        return f"{element} = {tensor.body}"
+    return f"{element} = {tensor.reduction.combiner.value}({element}, {tensor.body})"

@@ -1,9 +1,9 @@
-"""Which tensors the threads of a group have together, and where tensors live that are not whole.
+"""Which tensors the threads of a group share, and where tensors live that are not whole.
 
-Threads have no memory together but what is SHARED.  So a tensor is shared where its stage asks for
-that, and also where several threads touch it: where a loop over threads lies between the place that
-the tensor lives in and what stores or reads it.
-Source: Halide chooses the memory of a GPU in the same way (MemoryType::Auto).
+Threads have only SHARED memory in common.  So a tensor is shared where its stage asks for that, and
+also where several threads touch it: where a loop over threads lies between the loop that the tensor
+lives in and the statement that stores or reads it. Source: Halide chooses the memory of a GPU in
+the same way (MemoryType::Auto).
 """
 
 from __future__ import annotations

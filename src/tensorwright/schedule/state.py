@@ -53,7 +53,7 @@ class Tail(Enum):
 
     GUARD = "guard"  # run the body only where the index is in range
     SHIFT = "shift"  # start the last tile earlier, so that it is whole and overlaps its neighbour
-    EXACT = "exact"  # they do divide it: refused otherwise
+    EXACT = "exact"  # the factors divide the extent: refused otherwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class PipelineRequest:
 
 
 class Skipped(Enum):
-    """For what a term of a sum is left out."""
+    """The unit for which terms of a sum are left out."""
 
     __hash__ = object.__hash__  # as Tail
 
@@ -163,7 +163,7 @@ class Stage:
     intrinsic: tuple[str, str] | None = (
         None  # (loop, name): the nest from that loop inwards is one intrinsic
     )
-    inside: Condition = True  # which elements are any reader's; others need not be computed
+    inside: Condition = True  # the elements that some reader reads; others need not be computed
     layout: MemoryLayout = PLAIN
     pipeline: PipelineRequest | None = None
     lanes: str = ""  # the loop of the reduction whose terms the lanes of a warp exchange
@@ -192,28 +192,28 @@ class Stage:
 
         Two iterations of such a loop may compute one element.
         """
-        found: set[str] = set()
+        loops: set[str] = set()
         for relation in self.relations:
             if isinstance(relation, FuseRelation):
-                if found.intersection(relation.parents):
-                    found.add(relation.child)
-            elif relation.parent in found:
-                found.update(relation.children)
+                if loops.intersection(relation.parents):
+                    loops.add(relation.child)
+            elif relation.parent in loops:
+                loops.update(relation.children)
             elif relation.tail is Tail.SHIFT:
-                found.add(relation.children[0])
-        return frozenset(found)
+                loops.add(relation.children[0])
+        return frozenset(loops)
 
     @property
     def reduce_loops(self) -> frozenset[str]:
         """The loops, leaves and others, that come from axes of the reduction."""
-        found = {axis.name for axis in self.tensor.reduce_axes}
+        loops = {axis.name for axis in self.tensor.reduce_axes}
         for relation in self.relations:
             if isinstance(relation, SplitRelation):
-                if relation.parent in found:
-                    found.update(relation.children)
-            elif relation.parents[0] in found:
-                found.add(relation.child)
-        return frozenset(found)
+                if relation.parent in loops:
+                    loops.update(relation.children)
+            elif relation.parents[0] in loops:
+                loops.add(relation.child)
+        return frozenset(loops)
 
     @property
     def loop_names(self) -> frozenset[str]:
@@ -270,7 +270,7 @@ class ScheduleState:
         return any(stage.name == name for stage in self.stages)
 
     def source(self, name: str) -> Placeholder:
-        """What loads of that name read: an input, or what stands for the tensor of a stage."""
+        """What loads of that name read: an input, or the placeholder of a stage's tensor."""
         if self.has_stage(name):
             tensor = self.stage(name).tensor
             return Placeholder(name, tensor.shape, tensor.dtype)
@@ -359,5 +359,5 @@ def fresh_stage(tensor: Compute, scope: Scope = Scope.GLOBAL) -> Stage:
 
 
 def own_loops(tensor: Compute) -> tuple[str, ...]:
-    """The loops of a tensor that nobody has scheduled: its axes, then those of its reduction."""
+    """The loops of an unscheduled tensor: its axes, then those of its reduction."""
     return tuple(axis.name for axis in (*tensor.axes, *tensor.reduce_axes))

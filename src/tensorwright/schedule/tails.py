@@ -1,4 +1,4 @@
-"""What the tails of splits promise, checked again where a step changes what a stage computes."""
+"""The promises of split tails, checked again where a step changes what a stage computes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _need_full_tiles_for_readers(
     does, and beyond it nothing has been computed.
     """
     places = [reader.placement for reader in after.stages if isinstance(reader.placement, After)]
-    around = [place.loop for place in places if place.stage == stage.name]
+    around = [placement.loop for placement in places if placement.stage == stage.name]
     for relation in stage.relations if around else ():
         if not isinstance(relation, SplitRelation) or relation.parent in stage.reduce_loops:
             continue
@@ -79,7 +79,7 @@ def _need_shifted_tiles(
     tell that nothing has been computed.
     """
     places = [reader.placement for reader in after.stages if isinstance(reader.placement, After)]
-    loops = [place.loop for place in places if place.stage == stage.name]
+    loops = [placement.loop for placement in places if placement.stage == stage.name]
     for relation in stage.relations if loops else ():
         if not isinstance(relation, SplitRelation) or relation.tail is not Tail.GUARD:
             continue
@@ -104,7 +104,7 @@ def _need_box_tiles(
     not been computed.
     """
     places = [reader.placement for reader in after.stages if isinstance(reader.placement, After)]
-    loops = [place.loop for place in places if place.stage == stage.name]
+    loops = [placement.loop for placement in places if placement.stage == stage.name]
     fusions = [each for each in stage.relations if isinstance(each, FuseRelation)] if loops else []
     for relation in fusions:
         leaves = _leaves(stage, relation.child)

@@ -41,18 +41,18 @@ def parse_step(text: str, kinds: dict[str, type]) -> Any:
     Raises: UsageError for an unknown step, a wrong number of arguments or an argument that does not
               parse.
     """
-    found = _STEP.match(text)
-    kind = kinds.get(found[1]) if found else None
-    if found is None or kind is None:
-        known = ", ".join(sorted(kinds))
-        raise _bad(text, "this is not a schedule step", f"name(arguments) with a name of {known}")
-    arguments = _split_arguments(found[2], text)
+    match = _STEP.match(text)
+    kind = kinds.get(match[1]) if match else None
+    if match is None or kind is None:
+        names = ", ".join(sorted(kinds))
+        raise _bad(text, "this is not a schedule step", f"name(arguments) with a name of {names}")
+    arguments = _split_arguments(match[2], text)
     hints = _hints(kind)
     listed = fields(kind)
     needed = sum(field.default is MISSING for field in listed)
     if not needed <= len(arguments) <= len(listed):
         shape = ", ".join(field.name for field in listed)
-        raise _bad(text, f"it has {len(arguments)} arguments", f"{found[1]}({shape})")
+        raise _bad(text, f"it has {len(arguments)} arguments", f"{match[1]}({shape})")
     values = {
         field.name: _parse_argument(argument, hints[field.name], text)
         for field, argument in zip(listed, arguments, strict=False)
@@ -89,8 +89,8 @@ def _parse_argument(text: str, hint: Any, step: str) -> object:
         for member in hint:
             if member.value == text:
                 return member
-        known = ", ".join(str(member.value) for member in hint)
-        raise _bad(step, f"{text} is not a {hint.__name__.lower()}", f"one of {known}")
+        members = ", ".join(str(member.value) for member in hint)
+        raise _bad(step, f"{text} is not a {hint.__name__.lower()}", f"one of {members}")
     if hint is str:
         if not _NAME.match(text):
             raise _bad(step, f"{text!r} is not a name", "letters, digits, _ and .")

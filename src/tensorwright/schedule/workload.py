@@ -1,4 +1,4 @@
-"""What a schedule is for: a program with a name, and which of its inputs are constants."""
+"""The subject of a schedule: a program with a name, and which of its inputs are constants."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tensorwright.schedule.state import ScheduleState, initial_state
 
 
 class Schedulable(Protocol):
-    """Whatever can be scheduled: tensors to compute, and what is constant."""
+    """Anything that can be scheduled: tensors to compute, and which inputs are constant."""
 
     @property
     def constants(self) -> frozenset[str]:

@@ -27,11 +27,11 @@ class _Classes:
         table, equal = found.table, found.equal
         self.known = {}
         for number in range(len(TINY.inputs), len(table)):
-            row = (table.code[number], table.place[number], table.a[number], table.b[number])
+            row = (table.code[number], table.cut[number], table.a[number], table.b[number])
             self.known[tuple(map(int, row))] = number
         batch = equal.batch
         for row, number in zip(
-            zip(batch.code, batch.place, batch.a, batch.b, strict=True), equal.of, strict=True
+            zip(batch.code, batch.cut, batch.a, batch.b, strict=True), equal.of, strict=True
         ):
             self.known[tuple(map(int, row))] = int(number)
 

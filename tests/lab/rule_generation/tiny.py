@@ -42,7 +42,7 @@ def units_in(path: Path, farm: Farm = CALLER) -> LevelUnits:
 def facts(found: Enumeration) -> dict[str, bytes]:
     """All that was found, for comparing bit by bit."""
     arrays = {f"table_{name}": column for name, column in found.table.columns().items()}
-    for name in ("code", "place", "a", "b", "key"):
+    for name in ("code", "cut", "a", "b", "key"):
         arrays[f"equal_{name}"] = getattr(found.equal.batch, name)
     arrays["of"] = found.equal.of
     numbers = repr((found.graphs, found.two_outputs, found.applications)).encode()

@@ -117,11 +117,11 @@ def test_faults_of_terms_name_place_and_remedy(text, reason):
         ("2 * ?x == ewadd(?x, ?x)", "2 is a number", "scalar_mul(?x, ?c)"),
         ("ewadd(?x, -1.5e3) == ?x", "-1.5e3 is a number", "a tensor of rank 0"),
         ("1 == ones()", "1 is a number", "1 is ones()"),
-        ("?x + ?y == ?y + ?x", "+ is no operator of rules", "ewadd(?x, ?y)"),
-        ("relu(?x @ ?y) == ?x", "@ is no operator of rules", "matmul(?x, ?y)"),
-        ("?x ** ?y == ?x", "** is no operator of rules", "ewpow(?x, ?y)"),
-        ("neg(?x) == -?x", "- is no operator of rules", "-x is neg(?x)"),
-        ("relu(x) == ?x", "x alone is no term", "?x for a tensor"),
+        ("?x + ?y == ?y + ?x", "+ is not an operator of rules", "ewadd(?x, ?y)"),
+        ("relu(?x @ ?y) == ?x", "@ is not an operator of rules", "matmul(?x, ?y)"),
+        ("?x ** ?y == ?x", "** is not an operator of rules", "ewpow(?x, ?y)"),
+        ("neg(?x) == -?x", "- is not an operator of rules", "-x is neg(?x)"),
+        ("relu(x) == ?x", "x alone is not a term", "?x for a tensor"),
     ],
 )
 def test_what_stands_for_arithmetic_is_said_what_to_write_for(line, reason, remedy):

@@ -185,22 +185,22 @@ def _read(case: Case, store: RecordStore, setting: CollectSetting) -> Measured:
     state = state_of(case.workload)
     space = space_of(state, setting.target)
     records = known_records(store, setting, case.workload)
-    found = dataset(records, space, Featurizer(state, setting.target))
-    noise = [record.median_s / min(record.times_s) - 1.0 for record in found.records]
-    return Measured(case, found.samples, float(np.median(noise)) if noise else 0.0)
+    data = dataset(records, space, Featurizer(state, setting.target))
+    noise = [record.median_s / min(record.times_s) - 1.0 for record in data.records]
+    return Measured(case, data.samples, float(np.median(noise)) if noise else 0.0)
 
 
 # Judging
 
 
 def _judge(name: str, make: Make, measured: tuple[Measured, ...], splits: int) -> ModelResult:
-    found: dict[str, list[Judgement]] = {each.case.name: [] for each in measured}
+    judgements: dict[str, list[Judgement]] = {each.case.name: [] for each in measured}
     for seed in range(splits):
         train, test = _parted(measured, seed)
         model = _trained(make, train)
         for case, samples in test.items():
-            found[case].append(_judged(model, samples))
-    means = tuple((case, overall(each)) for case, each in found.items())
+            judgements[case].append(_judged(model, samples))
+    means = tuple((case, overall(each)) for case, each in judgements.items())
     families = tuple(dict.fromkeys(each.case.family for each in measured))
     unseen = tuple((family, _unseen(make, measured, family)) for family in families)
     return ModelResult(name, means, overall([each for _, each in means]), unseen)
@@ -213,8 +213,8 @@ def _parted(
     test: dict[str, list[Sample]] = {}
     for each in measured:
         first, second = split(len(each.samples), seed)
-        train += [each.samples[place] for place in first]
-        test[each.case.name] = [each.samples[place] for place in second]
+        train += [each.samples[number] for number in first]
+        test[each.case.name] = [each.samples[number] for number in second]
     return train, test
 
 
@@ -242,13 +242,13 @@ def _judged(model: CostModel, samples: list[Sample]) -> Judgement:
 
 def _show(measured: tuple[Measured, ...], results: list[ModelResult]) -> None:
     cells = [
-        (case, *(_cell(result.cases[place][1]) for result in results))
-        for place, (case, _) in enumerate(results[0].cases)
+        (case, *(_cell(result.cases[number][1]) for result in results))
+        for number, (case, _) in enumerate(results[0].cases)
     ]
     cells.append(("mean", *(_cell(result.mean) for result in results)))
     cells.append(("RMSE, R2", *(f"{r.mean.rmse:.3f}, {r.mean.r2:.2f}" for r in results)))
-    for place, (family, _) in enumerate(results[0].unseen):
-        cells.append((f"without {family}", *(f"{r.unseen[place][1]:.3f}" for r in results)))
+    for number, (family, _) in enumerate(results[0].unseen):
+        cells.append((f"without {family}", *(f"{r.unseen[number][1]:.3f}" for r in results)))
     cells.append(("mean without", *(f"{result.unseen_mean:.3f}" for result in results)))
     click.echo("pairs in the right order, and best of the first 1 and 5")
     print_table(("workload", *(result.model for result in results)), cells)

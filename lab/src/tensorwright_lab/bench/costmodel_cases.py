@@ -81,9 +81,9 @@ _CASES: tuple[tuple[str, str, Callable[[], Graph]], ...] = (
 
 def cases(target: CpuTarget) -> tuple[Case, ...]:
     """The ten, as they appear in networks that are compiled for a target."""
-    found = []
+    listed = []
     for name, family, make in _CASES:
         with override(default_schedule="rule"):  # the same workloads, whatever a model thinks
             (workload,) = prepare(make(), target).workloads
-        found.append(Case(name, family, workload))
-    return tuple(found)
+        listed.append(Case(name, family, workload))
+    return tuple(listed)

@@ -1,4 +1,4 @@
-"""What a file of results says of the machine and of the versions that were measured."""
+"""The part of a result file about the machine and the measured versions."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Ceiling:
     bandwidth: float
 
 
-def measure_ceiling(target: CpuTarget, threads: int, known: Ceiling | None = None) -> Ceiling:
-    """The best of a few measurements, and of what was known before or kept of this machine.
+def measure_ceiling(target: CpuTarget, threads: int, former: Ceiling | None = None) -> Ceiling:
+    """The best of a few measurements, of a former ceiling, and of the kept one of this machine.
 
-    What others use of the machine meanwhile only ever takes away. A warning says, once, that the
+    Other processes can only lower a measurement. A warning says, once, that the
     machine is busy, or reaches less than was kept of it.
     """
-    least = known or Ceiling(threads, 0.0, 0.0)
+    least = former or Ceiling(threads, 0.0, 0.0)
     kept = kept_ceilings(target, threads)
     watch = LoadWatch()
     peak = max(measure_peak(target, threads) for _ in range(_PEAK_TRIES))

@@ -1,4 +1,4 @@
-"""What `tensorwright bench models` compares: models, and sizes of those that leave some open."""
+"""The cases of `tensorwright bench models`: models, and the numbers for open sizes."""
 
 from __future__ import annotations
 

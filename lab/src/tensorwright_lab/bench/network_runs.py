@@ -65,7 +65,7 @@ class Plan:
 
 
 def bench_model(case: Case, plan: Plan, store: RecordStore) -> Iterator[BenchRow]:
-    """A row for each point of one model; whatever goes wrong with it is in the row."""
+    """A row for each point of one model; a failure is part of the row."""
     with tempfile.TemporaryDirectory(prefix="tensorwright-bench-") as folder:
         try:
             comparison = _Comparison(case, plan, store, Path(folder))
@@ -210,7 +210,7 @@ def _ask_peers(model: Path, plan: Plan) -> None:
 
 
 def _finish(parts: Partition, plan: Plan, store: RecordStore) -> tuple[Executable, int]:
-    """The executable by what is on record, and for how many workloads that is something."""
+    """The executable by the records, and the number of workloads that have one."""
     ready: list[Scheduled] = []
     executable = finish(
         parts, plan.target, plan.threads, store, lambda each, *_: ready.append(each)

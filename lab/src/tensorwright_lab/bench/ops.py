@@ -166,12 +166,12 @@ def command(
 
 def available_peers() -> tuple[str, ...]:
     """Those of the usual runtimes that are installed."""
-    found = []
+    available = []
     for name in PEERS:
         with suppress(TensorwrightError):
             require_peer(name)
-            found.append(name)
-    return tuple(found)
+            available.append(name)
+    return tuple(available)
 
 
 def describe_plan(suite: str, plan: OpPlan, budget: TuneBudget) -> dict[str, object]:
@@ -189,7 +189,7 @@ def describe_plan(suite: str, plan: OpPlan, budget: TuneBudget) -> dict[str, obj
 def bench_case(
     case: OperatorCase, plan: OpPlan, ceiling: Ceiling, budget: TuneBudget, store: RecordStore
 ) -> OpRow:
-    """The row of one case; whatever goes wrong with it is in the row."""
+    """The row of one case; a failure is part of the row."""
     program = operator_program(case)
     row = OpRow(
         case=case.name,
@@ -245,14 +245,14 @@ def reach_time(
     program: OperatorProgram, plan: OpPlan, store: RecordStore, started: str, time_s: float
 ) -> float | None:
     """Seconds from the start of our search to its first schedule that takes at most `time_s`."""
-    found = [
+    times = [
         record.when
         for record in case_records(program, plan, store)
         if record.when >= started and record.status is Status.OK and record.median_s <= time_s
     ]
-    if not found:
+    if not times:
         return None
-    return (datetime.fromisoformat(min(found)) - datetime.fromisoformat(started)).total_seconds()
+    return (datetime.fromisoformat(min(times)) - datetime.fromisoformat(started)).total_seconds()
 
 
 def tune_case(
@@ -274,12 +274,12 @@ def tune_case(
 
 
 def count_trials(program: OperatorProgram, plan: OpPlan, store: RecordStore) -> int:
-    """How many schedules of a case are on record, whatever came of them."""
+    """How many schedules of a case are on record, failed ones included."""
     return len({record.trace for record in case_records(program, plan, store)})
 
 
 def case_records(program: OperatorProgram, plan: OpPlan, store: RecordStore) -> Iterator[Record]:
-    """What is on record of a case, for this machine and as many threads."""
+    """The records of a case, for this machine and as many threads."""
     return store.query(
         workload=program.workload.key,
         target=plan.target.key,

@@ -54,7 +54,7 @@ def draw_workloads(
     families   from which networks are drawn; all where empty
     A network that cannot be compiled is told and passed over.
     """
-    known, trained = set(seen), trained_keys()
+    drawn_keys, trained = set(seen), trained_keys()
     passed: list[str] = []
     for number in itertools.count(seed):
         graph = draw_network(number, families)
@@ -68,8 +68,8 @@ def draw_workloads(
         for workload in workloads[:_PER_NETWORK]:
             if workload.key in trained:
                 passed.append(workload.key)
-            elif workload.key not in known:
-                known.add(workload.key)
+            elif workload.key not in drawn_keys:
+                drawn_keys.add(workload.key)
                 yield DrawnWorkload(number, family, workload, tuple(passed))
                 passed.clear()
 

@@ -54,7 +54,9 @@ class RandomRow:
     build: str = ""
 
     @classmethod
-    def of(cls, drawn: DrawnWorkload, source: str, chosen: str, found: RandomComparison) -> Self:
+    def of(
+        cls, drawn: DrawnWorkload, source: str, chosen: str, comparison: RandomComparison
+    ) -> Self:
         """The row of a comparison."""
         return cls(
             drawn.seed,
@@ -62,14 +64,14 @@ class RandomRow:
             drawn.workload.name,
             drawn.workload.key,
             source,
-            found.chosen_s,
-            found.rule_s,
-            found.best_s,
-            found.measured,
+            comparison.chosen_s,
+            comparison.rule_s,
+            comparison.best_s,
+            comparison.measured,
             chosen,
-            found.best,
-            found.wrong,
-            found.failure,
+            comparison.best,
+            comparison.wrong,
+            comparison.failure,
             drawn.passed,
             this_build(),
         )

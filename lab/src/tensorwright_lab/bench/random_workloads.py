@@ -191,8 +191,8 @@ def _compare(rows: list[RandomRow], path: Path, plan: _Plan, farm: Farm | None) 
 def _row(drawn: DrawnWorkload, bench: Bench, plan: _Plan) -> RandomRow:
     scheduled = choose_untuned(drawn.workload, plan.target, plan.threads, is_cold=True)
     chosen = format_trace(scheduled.trace)
-    found = compare_with_random(drawn.workload, chosen, bench, plan.candidates, plan.seed)
-    return RandomRow.of(drawn, scheduled.source.value, chosen, found)
+    comparison = compare_with_random(drawn.workload, chosen, bench, plan.candidates, plan.seed)
+    return RandomRow.of(drawn, scheduled.source.value, chosen, comparison)
 
 
 def _tell(row: RandomRow) -> None:
@@ -292,6 +292,6 @@ def _to_json(rows: Sequence[RandomRow], head: dict[str, object]) -> dict[str, ob
         "trained_on": _overlap(rows),
         "ratio": distribution_of(_ratios(rows)).to_data(),
         "rule_ratio": distribution_of(_rule_ratios(rows)).to_data(),
-        "families": {name: distribution_of(found).to_data() for name, found in ratios.items()},
+        "families": {name: distribution_of(each).to_data() for name, each in ratios.items()},
         "rows": [asdict(row) | {"ratio": row.ratio} for row in rows],
     }

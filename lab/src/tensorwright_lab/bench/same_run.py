@@ -1,4 +1,4 @@
-"""Files of rows that a run goes on with: only those that were measured in the same way."""
+"""Files of rows that a run continues: only those that were measured in the same way."""
 
 from __future__ import annotations
 

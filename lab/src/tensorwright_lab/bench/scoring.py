@@ -64,11 +64,11 @@ def command(
     if json_path is not None:
         check_writable(json_path)
     case = _find_case(workload, target)
-    found = bench_scoring(case, target, candidates, seed)
-    _show(found)
+    document = bench_scoring(case, target, candidates, seed)
+    _show(document)
     if json_path is not None:
         with atomic_writer(json_path) as file:
-            file.write((json.dumps(found, indent=1) + "\n").encode())
+            file.write((json.dumps(document, indent=1) + "\n").encode())
 
 
 def bench_scoring(case: Case, target: CpuTarget, count: int, seed: int) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def bench_scoring(case: Case, target: CpuTarget, count: int, seed: int) -> dict[
     model = make_model(target, 1, seed)
 
     def features_of(population: Population, parts: Durations) -> list[Features]:
-        found: list[Features] = []
+        parts_of_sketches: list[Features] = []
         graph = ColumnGraph()
         for number in np.unique(population.sketch).tolist():
             sketch = space.sketches[number]
@@ -92,11 +92,11 @@ def bench_scoring(case: Case, target: CpuTarget, count: int, seed: int) -> dict[
                 lowered = time.perf_counter()
                 plan = Plan(program, graph)
             written = time.perf_counter()
-            found.append(plan.run(sketch.columns(genes), len(genes)))
+            parts_of_sketches.append(plan.run(sketch.columns(genes), len(genes)))
             parts.lowering += lowered - start
             parts.formulas += written - lowered
             parts.columns += time.perf_counter() - written
-        return found
+        return parts_of_sketches
 
     parts = Durations()
     features = features_of(drawn, parts)
@@ -140,11 +140,11 @@ def _reference_s() -> float:
 
 
 def _find_case(name: str, target: CpuTarget) -> Case:
-    known = cases(target)
-    for case in known:
+    listed_cases = cases(target)
+    for case in listed_cases:
         if case.name == name:
             return case
-    listed = "; ".join(case.name for case in known)
+    listed = "; ".join(case.name for case in listed_cases)
     raise UsageError(
         stage="bench",
         where=f"workload {name!r}",
@@ -170,12 +170,12 @@ def _train(model: LearnedModel, features: list[Features], random: np.random.Gene
     model.refit()
 
 
-def _show(found: dict[str, Any]) -> None:
+def _show(document: dict[str, Any]) -> None:
     """Print the numbers as a table."""
     counts = ("candidates", "distinct", "structures", "space_size")
-    cells = [(name.replace("_", " "), f"{found[name]:,}") for name in counts]
-    cells += [(f"{name} [s]", f"{value:.4f}") for name, value in found["seconds"].items()]
-    cells.append(("candidates per second", f"{found['candidates_per_s']:,.0f}"))
-    cells.append(("fixed NumPy workload [s]", f"{found['reference_s']:.4f}"))
-    cells.append(("candidates per fixed workload", f"{found['candidates_per_reference']:,.0f}"))
-    print_table((f"scoring {found['workload']}", "number"), cells)
+    cells = [(name.replace("_", " "), f"{document[name]:,}") for name in counts]
+    cells += [(f"{name} [s]", f"{value:.4f}") for name, value in document["seconds"].items()]
+    cells.append(("candidates per second", f"{document['candidates_per_s']:,.0f}"))
+    cells.append(("fixed NumPy workload [s]", f"{document['reference_s']:.4f}"))
+    cells.append(("candidates per fixed workload", f"{document['candidates_per_reference']:,.0f}"))
+    print_table((f"scoring {document['workload']}", "number"), cells)

@@ -66,7 +66,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class ServeRow:
-    """What the callers of one server saw: calls in each second, and seconds of a call."""
+    """The measurements of one server's callers: calls in each second, and seconds of a call."""
 
     network: str
     callers: int

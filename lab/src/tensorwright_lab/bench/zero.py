@@ -225,7 +225,7 @@ def _measure_all(
 
 
 def _row(group: Group, case: Case, bench: Bench, plan: Plan) -> ZeroRow:
-    """Everything of one workload; what goes wrong with it is in the row."""
+    """All measurements of one workload; a failure is part of the row."""
     workload = case.workload
     names = (group.name, case.network, workload.name, workload.key, group.target.name)
     try:
@@ -275,8 +275,8 @@ def _searched(case: Case, bench: Bench, plan: Plan) -> tuple[str, tuple[str, ...
 
 
 def _draw(rows: Sequence[ZeroRow], path: str) -> None:
-    found = {name: curve_of(each) for name, each in by_group(rows).items()}
-    curves = {name: curve for name, curve in found.items() if curve is not None}
+    by_name = {name: curve_of(each) for name, each in by_group(rows).items()}
+    curves = {name: curve for name, curve in by_name.items() if curve is not None}
     if not curves:
         return
     try:

@@ -74,13 +74,13 @@ def groups_of(
     Raises:  UsageError for a model of which nothing was left out, RecordError for a damaged one,
              MachineError for a target that cannot run here.
     """
-    found = [Group("random networks", target)]
+    groups = [Group("random networks", target)]
     if networks:
-        found.append(Group("networks of suites", target, networks=tuple(networks)))
-    found += [_left_out(path, target) for path in models]
-    for group in found:
+        groups.append(Group("networks of suites", target, networks=tuple(networks)))
+    groups += [_left_out(path, target) for path in models]
+    for group in groups:
         check_measures_here(group.target)
-    return tuple(found)
+    return tuple(groups)
 
 
 def _left_out(path: Path, target: CpuTarget) -> Group:

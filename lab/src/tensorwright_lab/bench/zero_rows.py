@@ -1,4 +1,4 @@
-"""The rows of `bench zero`, what they come to, and the file that keeps them."""
+"""The rows of `bench zero`, their summaries, and the file that keeps them."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ def _mean(ratios: Sequence[float]) -> float:
 def by_group(rows: Sequence[ZeroRow]) -> dict[str, list[ZeroRow]]:
     """The rows of each group, in order, and of all where there are several."""
     names = dict.fromkeys(row.group for row in rows)
-    found = {name: [row for row in rows if row.group == name] for name in names}
-    return found | {"all": list(rows)} if len(found) > 1 else found
+    grouped = {name: [row for row in rows if row.group == name] for name in names}
+    return grouped | {"all": list(rows)} if len(grouped) > 1 else grouped
 
 
 def show_rows(rows: Sequence[ZeroRow]) -> None:

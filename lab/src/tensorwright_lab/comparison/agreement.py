@@ -1,4 +1,4 @@
-"""Which answers of runtimes are wrong, and which of them the others are compared with."""
+"""Find wrong answers of runtimes, and choose the reference for the others."""
 
 from __future__ import annotations
 

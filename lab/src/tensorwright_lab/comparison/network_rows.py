@@ -247,15 +247,15 @@ def summarise_ratios(rows: Sequence[BenchRow]) -> tuple[RatioSummary, ...]:
         ratios.update(HELD)
     suites = tuple(dict.fromkeys(row.suite for row in rows))
     groups = ("", *suites) if len(suites) > 1 else ("",)
-    found = []
+    summaries = []
     for name, ratio in ratios.items():
         for suite in dict.fromkeys(groups):
             pairs = [(ratio(row), row.label) for row in rows if suite in ("", row.suite)]
-            known = [(value, model) for value, model in pairs if value]
-            if known:
-                mean = statistics.geometric_mean([value for value, _ in known])
-                found.append(RatioSummary(suite, name, len(known), mean, *min(known)))
-    return tuple(found)
+            valued = [(value, model) for value, model in pairs if value]
+            if valued:
+                mean = statistics.geometric_mean([value for value, _ in valued])
+                summaries.append(RatioSummary(suite, name, len(valued), mean, *min(valued)))
+    return tuple(summaries)
 
 
 def write_rows(

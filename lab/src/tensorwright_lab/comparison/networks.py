@@ -30,7 +30,7 @@ class _Contest:
     """Who takes part in one comparison, while it runs.
 
     racing   processes that answered       answers  what each peer answered
-    found    what is known of each peer
+    times    the time of each peer, and its facts
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class _Contest:
         self.inputs, self.threads, self.target, self.steps = inputs, threads, target, steps
         self.racing: dict[str, PeerProcess] = {}
         self.answers: dict[str, Arrays] = {}
-        self.found: dict[str, PeerTime] = {}
+        self.times: dict[str, PeerTime] = {}
 
     def start(self, stack: ExitStack, name: str, kind: str, path: str) -> tuple[PeerInfo, Arrays]:
         """Start a competitor: what it says of itself, and its answers.
@@ -57,10 +57,10 @@ class _Contest:
         try:
             info, self.answers[kind] = self.start(stack, kind, kind, path)
         except TensorwrightError as problem:
-            self.found[kind] = PeerTime(kind, failure=describe(problem))
+            self.times[kind] = PeerTime(kind, failure=describe(problem))
             return
         held = is_held(info, self.target)
-        self.found[kind] = PeerTime(kind, info.version, is_held=held)
+        self.times[kind] = PeerTime(kind, info.version, is_held=held)
 
     def judge(self, ours: Sequence[Arrays]) -> tuple[Apart, str]:
         """Compare all answers with the reference, see `choose_reference`: the error of ours, the
@@ -78,8 +78,8 @@ class _Contest:
             if error.is_wrong:
                 self.racing.pop(kind)
                 failure = wrong_text(f"peer {kind}", error, errors)
-            found = self.found[kind]
-            self.found[kind] = replace(found, max_rel_error=error.relative, failure=failure)
+            time = self.times[kind]
+            self.times[kind] = replace(time, max_rel_error=error.relative, failure=failure)
         return own, wrong_text(OURS, own, errors) if own.is_wrong else ""
 
 
@@ -129,16 +129,16 @@ def compare_model(
         error, failure = contest.judge(outputs)
         if rounds and not failure:
             times_s, failure = _race(contest, tuple(own), rounds, limit_s)
-    found = tuple(contest.found.values())
-    if not failure and all(each.failure for each in found):
-        failure = next((each.failure for each in found), "there is no peer")
+    peer_times = tuple(contest.times.values())
+    if not failure and all(each.failure for each in peer_times):
+        failure = next((each.failure for each in peer_times), "there is no peer")
     return make_row(
         model,
         max_rel_error=error.relative,
         ours_s=times_s.get(OURS),
         untuned_s=times_s.get(UNTUNED),
         failure=failure,
-        peers=found,
+        peers=peer_times,
         compiled=compiled,
         max_steps=error.steps,
         at=at,
@@ -156,7 +156,7 @@ def _race(
     contest: _Contest, own: Sequence[str], rounds: int, limit_s: float | None
 ) -> tuple[dict[str, float | None], str]:
     """Time those that answered: seconds of each of ours, and a failure of one; the peers' go into
-    `found`.
+    `times`.
     """
     times_s: dict[str, float | None] = {}
     failure = ""
@@ -168,5 +168,5 @@ def _race(
         if result.name in own:
             times_s[result.name], failure = time_s, failure or text
         else:
-            contest.found[result.name] = contest.found[result.name].with_time(time_s, text)
+            contest.times[result.name] = contest.times[result.name].with_time(time_s, text)
     return times_s, failure

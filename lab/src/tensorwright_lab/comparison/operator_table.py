@@ -122,8 +122,8 @@ class OpRow:
     @property
     def rival_ratio(self) -> float | None:
         """How many times as fast as MetaSchedule we are, called in turn; None where that failed."""
-        found = [time for time in self.times if time.peer == METASCHEDULE and time.time_s]
-        return self._times_as_fast_as(found[0]) if found else None
+        timed = [time for time in self.times if time.peer == METASCHEDULE and time.time_s]
+        return self._times_as_fast_as(timed[0]) if timed else None
 
     def gflops(self, time: OpTime | None) -> float | None:
         """10^9 needed operations per second."""
@@ -192,11 +192,11 @@ def _mean(
     ratio_of: Callable[[OpRow], float | None] = lambda row: row.ratio,
 ) -> OpMean:
     pairs = [(ratio_of(row), f"{row.case} batch {row.batch}") for row in rows]
-    known = [(ratio, case) for ratio, case in pairs if ratio is not None]
-    if not known:
+    valued = [(ratio, case) for ratio, case in pairs if ratio is not None]
+    if not valued:
         return OpMean(name, 0, None, None, "")
-    least, case = min(known)
-    return OpMean(name, len(known), geometric_mean([ratio for ratio, _ in known]), least, case)
+    least, case = min(valued)
+    return OpMean(name, len(valued), geometric_mean([ratio for ratio, _ in valued]), least, case)
 
 
 def print_op_rows(rows: Sequence[OpRow], console: Console | None = None) -> None:
@@ -292,8 +292,8 @@ def read_op_rows(path: str | os.PathLike[str]) -> tuple[OpRow, ...]:
     if not file.exists():
         return ()
     try:
-        found = json.loads(file.read_text())["rows"]
-        return tuple(_read_row(row) for row in found)
+        rows = json.loads(file.read_text())["rows"]
+        return tuple(_read_row(row) for row in rows)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
             stage="bench",

@@ -289,7 +289,7 @@ def _prepare(entrant: _Entrant, expected: Sequence[Array], plan: OpPlan) -> None
 
 
 def _named(arrays: Sequence[Array]) -> dict[str, Array]:
-    return {str(place): array for place, array in enumerate(arrays)}
+    return {str(number): array for number, array in enumerate(arrays)}
 
 
 def _time(entrants: Sequence[_Entrant], rounds: int, limit_s: float) -> None:
@@ -305,8 +305,8 @@ def _time(entrants: Sequence[_Entrant], rounds: int, limit_s: float) -> None:
 def _fastest_of_each(entrants: Sequence[_Entrant]) -> list[_Entrant]:
     best: dict[str, _Entrant] = {}
     for entrant in entrants:
-        known = best.get(entrant.peer)
-        if not entrant.failure and (known is None or entrant.median_s < known.median_s):
+        fastest = best.get(entrant.peer)
+        if not entrant.failure and (fastest is None or entrant.median_s < fastest.median_s):
             best[entrant.peer] = entrant
     return list(best.values())
 

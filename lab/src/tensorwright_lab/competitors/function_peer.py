@@ -36,8 +36,8 @@ class FunctionPeer(Peer):
 
     def load(self, path: str, threads: int, options: Mapping[str, Any]) -> PeerInfo:
         """Import the factory and call it without inputs, unless it needs some."""
-        place, _, name = path.rpartition(":")
-        module = _import_file(Path(place)) if place.endswith(".py") else _import(place)
+        source, _, name = path.rpartition(":")
+        module = _import_file(Path(source)) if source.endswith(".py") else _import(source)
         self._factory = getattr(module, name)
         self._threads, self._options = threads, dict(options)
         version, width = getattr(module, "__version__", ""), getattr(module, "VECTOR_BYTES", 0)
@@ -54,7 +54,7 @@ class FunctionPeer(Peer):
         if isinstance(outputs, Mapping):
             return {str(name): np.asarray(value) for name, value in outputs.items()}
         several = outputs if isinstance(outputs, tuple | list) else (outputs,)
-        return {str(place): np.asarray(value) for place, value in enumerate(several)}
+        return {str(number): np.asarray(value) for number, value in enumerate(several)}
 
 
 def _import(name: str) -> ModuleType:

@@ -111,8 +111,12 @@ def _formatted(
         return x, w, bias
     if x.dim() == 3:  # no format of its own: the same order, as strides
         return x.transpose(1, 2).contiguous().transpose(1, 2), w, bias
-    place = _LAST[x.dim()]
-    return x.contiguous(memory_format=place), w.contiguous(memory_format=place), bias
+    memory_format = _LAST[x.dim()]
+    return (
+        x.contiguous(memory_format=memory_format),
+        w.contiguous(memory_format=memory_format),
+        bias,
+    )
 
 
 def _product(_: OperatorProgram, __: Form, variant: str, operands: Operands) -> Operation:

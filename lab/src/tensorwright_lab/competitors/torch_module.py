@@ -27,8 +27,8 @@ class ModuleNetwork(torch.nn.Module):  # type: ignore[misc]  # the types of PyTo
 
     def forward(self, *tensors: Any) -> tuple[Any, ...]:
         """The outputs of the model."""
-        found = self.module(*tensors)
-        return found if isinstance(found, tuple) else (found,)
+        outputs = self.module(*tensors)
+        return outputs if isinstance(outputs, tuple) else (outputs,)
 
     def with_weights(self, weights: Mapping[str, Any]) -> ModuleNetwork:
         """A copy with other parameters in the places of that name."""

@@ -60,8 +60,8 @@ class Network(torch.nn.Module):  # type: ignore[misc]  # the types of PyTorch ar
     def forward(self, *tensors: Any) -> tuple[Any, ...]:
         """The outputs of the model."""
         values = dict(zip(self.input_names, tensors, strict=True))
-        for name, place in self._places.items():
-            values[name] = getattr(self, place)
+        for name, attribute in self._places.items():
+            values[name] = getattr(self, attribute)
         for step in self._steps:
             given = [values[each] if isinstance(each, str) else each for each in step.inputs]
             values[step.output] = step.call(*given)

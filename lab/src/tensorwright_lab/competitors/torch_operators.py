@@ -41,25 +41,25 @@ class Operation:
         """An attribute, or what ONNX takes for it."""
         return self.attributes.get(name, default)
 
-    def integers(self, place: int, name: str) -> tuple[int, ...] | None:
+    def integers(self, index: int, name: str) -> tuple[int, ...] | None:
         """Integers that are a constant input, or in older models an attribute; None for none.
 
         Raises:  ValueError for an input that is computed.
         """
         if name in self.attributes:
             return tuple(int(each) for each in self.attributes[name])
-        if place >= len(self.constants):
+        if index >= len(self.constants):
             return None
-        value = self.constants[place]
+        value = self.constants[index]
         if value is None:
             raise ValueError(f"{self.kind}: {name} is computed")
         return tuple(int(each) for each in value.reshape(-1))
 
-    def number(self, place: int, name: str, default: float | None = None) -> float | None:
+    def number(self, index: int, name: str, default: float | None = None) -> float | None:
         """A number that is a constant input or an attribute."""
         if name in self.attributes:
             return float(self.attributes[name])
-        value = self.constants[place] if place < len(self.constants) else None
+        value = self.constants[index] if index < len(self.constants) else None
         return default if value is None else float(value)
 
 

@@ -22,15 +22,15 @@ ATTENTION = "ScaledDotProductAttention"
 
 def read_attributes(node: NodeProto) -> Mapping[str, Any]:
     """The attributes as Python values: bytes as text, tensors as arrays."""
-    found: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     for attribute in node.attribute:
         value = onnx.helper.get_attribute_value(attribute)
         if isinstance(value, bytes):
             value = value.decode()
         elif isinstance(value, onnx.TensorProto):
             value = numpy_helper.to_array(value)
-        found[attribute.name] = value
-    return found
+        attributes[attribute.name] = value
+    return attributes
 
 
 def fold_norms(

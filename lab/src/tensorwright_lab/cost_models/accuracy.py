@@ -1,4 +1,4 @@
-"""How good a cost model is: does it put the faster of two programs first, and find the fastest?"""
+"""The accuracy of a cost model: the order of two programs, and the fastest of all."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ def overall(judgements: Sequence[Judgement]) -> Judgement:
 
 def scores_of(model: CostModel, samples: Sequence[Sample]) -> Scores:
     """The scores of samples in order; those with equal numbers of statements at once."""
-    found = np.zeros(len(samples))
+    scores = np.zeros(len(samples))
     counts = [len(sample.features) for sample in samples]
     for count in sorted(set(counts)):
-        places = [place for place, own in enumerate(counts) if own == count]
-        features: Features = np.stack([samples[place].features for place in places])
-        found[places] = model.predict(features)
-    return found
+        places = [index for index, own in enumerate(counts) if own == count]
+        features: Features = np.stack([samples[index].features for index in places])
+        scores[places] = model.predict(features)
+    return scores
 
 
 def split(count: int, seed: int, test_share: float = 0.2) -> tuple[list[int], list[int]]:
@@ -90,5 +90,5 @@ def _fitted(scores: Scores, throughput: NDArray[np.float64]) -> NDArray[np.float
     centred = scores - scores.mean()
     spread = float(np.sum(centred**2))
     slope = float(np.sum(centred * throughput)) / spread if spread else 0.0
-    found: NDArray[np.float64] = throughput.mean() + slope * centred
-    return found
+    line: NDArray[np.float64] = throughput.mean() + slope * centred
+    return line

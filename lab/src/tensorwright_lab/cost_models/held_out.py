@@ -1,4 +1,4 @@
-"""How much a prior counts, by programs that a fit has not seen."""
+"""The weight of a prior, chosen by programs that a fit has not seen."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def held_out_weight(data: TrainingSet, beliefs: Column, score_by: ScoreBy) -> fl
     for fold in range(_FOLDS):
         is_train = folds != fold
         train, test = part_of(data, is_train), part_of(data, ~is_train)
-        for place, weight in enumerate(_WEIGHTS):
+        for index, weight in enumerate(_WEIGHTS):
             scores = score_by(train, weight * beliefs[is_train], test)
-            right[place] += _pairs_right(scores + weight * beliefs[~is_train], test)
+            right[index] += _pairs_right(scores + weight * beliefs[~is_train], test)
     return _WEIGHTS[int(np.argmax(right))]
 
 
 def _pairs_right(scores: Column, data: TrainingSet) -> float:
     """How many pairs of equal workloads are in order; censored programs are left out."""
-    found = 0.0
+    right = 0.0
     for group in np.unique(data.groups):
         own = (data.groups == group) & ~data.is_censored
         if own.sum() > 1:
-            found += count_pairs(scores[own], 1.0 / data.throughput[own])[0]
-    return found
+            right += count_pairs(scores[own], 1.0 / data.throughput[own])[0]
+    return right

@@ -92,12 +92,12 @@ class LambdaRank:
 
 
 def _ranks(scores: Column, groups: Places) -> Places:
-    """(programs,): each program's place in its workload, the highest score at 0."""
+    """(programs,): each program's rank in its workload, the highest score at 0."""
     order = np.lexsort((-scores, groups))
     _, starts = np.unique(groups, return_index=True)
-    found = np.empty(len(scores), np.int64)
-    found[order] = np.arange(len(scores)) - starts[groups]
-    return found
+    ranks = np.empty(len(scores), np.int64)
+    ranks[order] = np.arange(len(scores)) - starts[groups]
+    return ranks
 
 
 def loss_maker(kind: LossKind) -> MakeLoss:

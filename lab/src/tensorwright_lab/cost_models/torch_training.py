@@ -73,9 +73,9 @@ _Array: TypeAlias = NDArray[np.float32]
 def _padded(data: TrainingSet) -> tuple[_Array, NDArray[np.bool_]]:
     """The rows of programs (programs, most rows, columns), and which are not padding."""
     is_row = np.arange(int(data.counts.max())) < data.counts[:, None]
-    found = np.zeros((*is_row.shape, data.rows.shape[1]), np.float32)
-    found[is_row] = data.rows
-    return found, is_row
+    padded = np.zeros((*is_row.shape, data.rows.shape[1]), np.float32)
+    padded[is_row] = data.rows
+    return padded, is_row
 
 
 def _batches(data: TrainingSet, size: int, random: np.random.Generator) -> Iterator[Places]:
@@ -92,27 +92,27 @@ def _initial(rows: _Array, settings: NetworkSettings) -> Weights:
     """Weights to start from: uniform by the width of their inputs; scales from the data."""
     generator = torch.Generator().manual_seed(settings.seed)
     trees = trees_of(rows[:, None])
-    found: Weights = {}
+    weights: Weights = {}
     for name, shape in shapes_of(settings.width).items():
         if name.endswith("_scale"):
             values = trees.leaves[:, 0] if name == "leaf_scale" else trees.loops[trees.is_there]
-            found[name] = torch.from_numpy(_scale(values, shape))
+            weights[name] = torch.from_numpy(_scale(values, shape))
             continue
         bound = 1.0 / np.sqrt(shape[-1])
         drawn = torch.rand(shape, generator=generator) * 2.0 - 1.0
-        found[name] = torch.zeros(shape) if name.endswith("_bias") else drawn * bound
-    return found
+        weights[name] = torch.zeros(shape) if name.endswith("_bias") else drawn * bound
+    return weights
 
 
 def _scale(values: _Array, shape: tuple[int, ...]) -> _Array:
     """The mean of each field, and one over its spread."""
-    found = np.zeros(shape, np.float32)
-    found[1] = 1.0
+    scale = np.zeros(shape, np.float32)
+    scale[1] = 1.0
     if len(values):
         spread = values.std(axis=0)
-        found[0] = values.mean(axis=0)
-        found[1] = 1.0 / np.maximum(spread, 0.1)
-    return found
+        scale[0] = values.mean(axis=0)
+        scale[1] = 1.0 / np.maximum(spread, 0.1)
+    return scale
 
 
 def scores_by(weights: Weights, trees: Trees) -> torch.Tensor:

@@ -86,10 +86,10 @@ class TreeGru:
 
     def scores(self, features: Features) -> Scores:
         """As `Ranker.scores`, for rows of `loop-tree`."""
-        found = np.zeros(len(features))
+        scores = np.zeros(len(features))
         for start in range(0, len(features), _BLOCK):
-            found[start : start + _BLOCK] = self._scores(features[start : start + _BLOCK])
-        return found
+            scores[start : start + _BLOCK] = self._scores(features[start : start + _BLOCK])
+        return scores
 
     def _scores(self, features: Features) -> Scores:
         w = self._weights
@@ -116,8 +116,8 @@ class TreeGru:
             apart = np.where(is_there, shares.max(axis=-1), apart)
         whole = (state * apart[..., None]).sum(axis=1)
         hidden = np.maximum(whole @ w["hidden_weight"].T + w["hidden_bias"], 0.0)
-        found: Scores = (hidden @ w["score_weight"].T + w["score_bias"])[:, 0]
-        return found
+        scores: Scores = (hidden @ w["score_weight"].T + w["score_bias"])[:, 0]
+        return scores
 
 
 def read_network(arrays: Arrays, features: FeatureSet) -> TreeGru:
@@ -133,13 +133,13 @@ def read_network(arrays: Arrays, features: FeatureSet) -> TreeGru:
 
 
 def _scaled(values: Features, scale: Matrix) -> Matrix:
-    found: Matrix = (values - scale[0]) * scale[1]
-    return found
+    scaled: Matrix = (values - scale[0]) * scale[1]
+    return scaled
 
 
 def _sigmoid(values: Matrix) -> Matrix:
-    found: Matrix = 0.5 * (1.0 + np.tanh(0.5 * values))
-    return found
+    sigmoid: Matrix = 0.5 * (1.0 + np.tanh(0.5 * values))
+    return sigmoid
 
 
 def _fault(reason: str) -> RecordError:

@@ -1,9 +1,9 @@
-"""The cheapest term of an e-graph, proved: what the searches of the compiler are judged by.
+"""The cheapest term of an e-graph, with a proof, by which the compiler's searches are judged.
 
-`exact.py` proves: with what `reduction.py` leaves by `needed_classes.py`, and `simulation.py` of
-that, in the parts of `decomposition.py`, by the programs of `integer_program.py` that
-`conflicts.py` and `derivation_cuts.py` make tight. `serialized.py` reads and writes the JSON of
-other tools.
+`exact.py` proves.  `reduction.py` (with `needed_classes.py`) and `simulation.py` leave nodes out,
+`decomposition.py` divides the rest into parts, and `integer_program.py` solves each part;
+`conflicts.py` and `derivation_cuts.py` make its programs tight. `serialized.py` reads and writes
+the JSON of other tools.
 """
 
 from tensorwright_lab.exact_extraction.exact import ExactExtraction, cheapest_exact

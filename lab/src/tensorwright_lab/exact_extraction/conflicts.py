@@ -1,4 +1,4 @@
-"""Nodes that no selection takes together: of those that need a class, groups of which one is taken.
+"""Conflicts: groups of nodes above one class of which a selection takes at most one.
 
     exclusive_users(problem)[name]      the nodes above a class, in groups
 
@@ -34,11 +34,11 @@ def exclusive_users(problem: ExtractionProblem) -> dict[int, list[list[int]]]:
 
 
 Passed: TypeAlias = dict[int, int]
-"""For classes that all ways lead through, the nodes by which they do."""
+"""For classes that all ways pass, the nodes by which they pass them."""
 
 
 def _either(one: Passed, other: Passed) -> Passed:
-    """What is passed on ways of two kinds."""
+    """The classes and nodes that ways of either kind pass."""
     return {name: nodes | other[name] for name, nodes in one.items() if name in other}
 
 
@@ -58,7 +58,7 @@ class _Conflicts:
         self._find_passed()
 
     def groups(self) -> dict[int, list[list[int]]]:
-        """Each group is grown as long as it can be."""
+        """Each group grows as large as possible."""
         users: dict[int, list[int]] = {}
         for node, below in enumerate(self._below):
             for each in below:
@@ -96,7 +96,7 @@ class _Conflicts:
         return {**(self._passed[name] or {}), name: 1 << node}
 
     def _find_passed(self) -> None:
-        """From the roots down until nothing changes, as dominators of a graph are found."""
+        """Compute from the roots down until nothing changes, as for dominators of a graph."""
         problem, passed = self._problem, self._passed
         waiting = deque(problem.roots)
         for root in problem.roots:
@@ -106,10 +106,10 @@ class _Conflicts:
             for node in problem.members[name]:
                 to_node = self._passed_to(node)
                 for each in self._below[node]:
-                    known = passed[each]
-                    found = to_node if known is None else _either(known, to_node)
-                    if found != known:
-                        passed[each] = found
+                    former = passed[each]
+                    joined = to_node if former is None else _either(former, to_node)
+                    if joined != former:
+                        passed[each] = joined
                         waiting.append(each)
 
     def _reached(self) -> list[int]:
@@ -119,19 +119,19 @@ class _Conflicts:
         while is_changed:
             is_changed = False
             for name, nodes in reversed([*enumerate(self._problem.members)]):
-                found = reach[name]
+                reached = reach[name]
                 for node in nodes:
                     for each in self._below[node]:
-                        found |= reach[each]
-                is_changed |= found != reach[name]
-                reach[name] = found
+                        reached |= reach[each]
+                is_changed |= reached != reach[name]
+                reach[name] = reached
         return reach
 
     def _union(self, names: tuple[int, ...]) -> int:
-        found = 0
+        union = 0
         for name in names:
-            found |= self._reach[name]
-        return found
+            union |= self._reach[name]
+        return union
 
     def _found_beside(self) -> list[int]:
         """For each class those that a selection may need besides it by the same node."""

@@ -2,7 +2,7 @@
 
     independent_parts(problem, nodes, needed)      problems, with the nodes of the whole
 
-A class that all selections contain is there whoever else needs it: a node need not ask for it.
+A class that all selections contain is always present, so a node's need for it can be dropped.
 What is then joined neither by a node above a class nor by a loop is solved alone, for
 
     a selection of the whole is one of each part: its classes of a part are reached from classes of
@@ -40,7 +40,7 @@ class Part:
 def independent_parts(
     problem: ExtractionProblem, nodes: Sequence[int], needed: Iterable[int]
 ) -> list[Part]:
-    """Divide what is left of a problem.
+    """Divide a reduced problem.
 
     nodes    that may be taken; others are left out
     needed   classes that all selections contain, those of the roots among them
@@ -75,7 +75,7 @@ def independent_parts(
                 )
                 for node in members
             ],
-            [place for name, place in number.items() if name in always],
+            [index for name, index in number.items() if name in always],
         )
         parts.append(Part(part, tuple(nodes[node] for node in members)))
     return parts

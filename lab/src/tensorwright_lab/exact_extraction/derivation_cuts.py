@@ -1,4 +1,4 @@
-"""Inequalities of all selections that a fractional solution violates: what a class is derived from.
+"""Derivation cuts: inequalities that all selections satisfy and a fractional solution violates.
 
 For every set L of classes, and each class c of it, a selection satisfies
 
@@ -30,7 +30,7 @@ from tensorwright.rewriting.extraction.problem import ExtractionProblem, strong_
 
 _UNIT = 1_000_000  # of flow
 _CREEP = 100  # of each node: of cuts that are violated as much, that of the fewest nodes
-_LEAST = 1e-3  # by how much a cut is to be violated
+_LEAST = 1e-3  # the least violation of a cut
 _SWEEPS = 20
 _MOST = 60  # cuts at a time: each flow takes time, and a few cuts change the solution
 
@@ -61,16 +61,16 @@ def cut_of(problem: ExtractionProblem, name: int, names: frozenset[int]) -> Cut:
 def violated_cuts(
     problem: ExtractionProblem, below: Sequence[Sequence[int]], taken: Vector
 ) -> list[Cut]:
-    """Cuts that a solution violates: some, two at most for each class and each way to look.
+    """Some cuts that a solution violates, at most two for each class and each kind of network.
 
     below   the classes below each node, each once
     taken   how much of each node, from 0 to 1
     """
     amount = [sum(float(taken[node]) for node in nodes) for nodes in problem.members]
-    found: dict[Cut, None] = {}
+    cuts: dict[Cut, None] = {}
     for asked in (_in_loops(problem, below, taken), _but_roots(problem, below), below):
-        _separate(problem, asked, taken, amount, found)
-    return list(found)
+        _separate(problem, asked, taken, amount, cuts)
+    return list(cuts)
 
 
 def _in_loops(
@@ -103,13 +103,13 @@ def _separate(
     below: Sequence[Sequence[int]],
     taken: Vector,
     amount: Sequence[float],
-    found: dict[Cut, None],
+    cuts: dict[Cut, None],
 ) -> None:
     """Find cuts, first of classes of which the least is derived.
 
     below   classes below each node; others are taken to be there
     """
-    most = len(found) + _MOST
+    most = len(cuts) + _MOST
     used = [
         name
         for name, nodes in enumerate(problem.members)
@@ -119,7 +119,7 @@ def _separate(
     network = _network(problem, below, taken, derived)
     source = len(problem.members)
     for name in sorted(used, key=lambda each: derived[each] - amount[each]):
-        if len(found) >= most:
+        if len(cuts) >= most:
             break
         flow = maximum_flow(network, source, name)
         if flow.flow_value >= (amount[name] - _LEAST) * _UNIT:
@@ -130,7 +130,7 @@ def _separate(
         for names in (_into(rest, name), _not_from(rest, source, problem, below, name)):
             cut = cut_of(problem, name, names)
             if sum(float(taken[node]) for node in cut.derived_by) < amount[name] - _LEAST:
-                found[cut] = None
+                cuts[cut] = None
 
 
 def _network(
@@ -143,13 +143,13 @@ def _network(
     source = len(problem.members)
     starts = [min(each, key=derived.__getitem__) if each else source for each in below]
     capacity = np.rint(taken * _UNIT).astype(np.int32) + _CREEP
-    found = csr_array(
+    network = csr_array(
         (capacity, (np.array(starts), np.array(problem.node_class))),
         shape=(source + 1, source + 1),
         dtype=np.int32,
     )
-    found.sum_duplicates()
-    return found
+    network.sum_duplicates()
+    return network
 
 
 def _derived(
@@ -158,7 +158,7 @@ def _derived(
     taken: Vector,
     amount: Sequence[float],
 ) -> list[float]:
-    """How much of each class is derived if each node gets what is derived of all below it."""
+    """How much of each class is derived if a node is derived as much as all classes below it."""
     nodes = [node for node in range(len(below)) if taken[node] > 0]
     derived = [0.0] * len(amount)
     for _ in range(_SWEEPS):
@@ -186,17 +186,17 @@ def _not_from(
 ) -> frozenset[int]:
     """The vertices that no more can flow to, as far as a class may need them: the largest cut."""
     reached = set(_reached(rest, source))
-    found = {name}
+    unreached = {name}
     waiting = [name]
     while waiting:
         for node in problem.members[waiting.pop()]:
             for each in below[node]:
-                if each not in found and each not in reached:
-                    found.add(each)
+                if each not in unreached and each not in reached:
+                    unreached.add(each)
                     waiting.append(each)
-    return frozenset(found)
+    return frozenset(unreached)
 
 
 def _reached(graph: csr_array, start: int) -> list[int]:
-    found = breadth_first_order(graph, start, directed=True, return_predecessors=False)
-    return [int(each) for each in found]
+    nodes = breadth_first_order(graph, start, directed=True, return_predecessors=False)
+    return [int(each) for each in nodes]

@@ -1,15 +1,16 @@
-"""The cheapest selection of all: reduced, divided into parts, the rest by integer programming.
+"""The cheapest selection: the problem is reduced, divided into parts, and solved in integers.
 
     found = cheapest_exact(problem)
     found.selection, found.gap         the best, and by how much of its cost it may exceed the
     optimum
 
 A problem is reduced (`reduction.py`) with the cost of a good selection and divided into parts
-(`decomposition.py`) in turn: a part has a good selection of its own, which leaves out more.  What
-can neither be reduced nor divided is rid of what other classes simulate (`simulation.py`), then
-relaxed (`integer_program.py`).  The relaxation finds other
-selections, and nodes with which none is cheaper: what is left without these is reduced and divided
-again.  In the end the program is solved in integers; loops are forbidden when they turn up.
+(`decomposition.py`) in turn: a part has a good selection of its own, which leaves out more.  A part
+that can neither be reduced nor divided loses the nodes that other classes simulate
+(`simulation.py`) and is then relaxed (`integer_program.py`).  The relaxation gives other
+selections, and nodes with which no selection is cheaper. Without these nodes the part is reduced
+and divided again.  In the end the program is solved in integers; loops are forbidden when they turn
+up.
 
 Source:  Yang et al., Equality Saturation for Tensor Graph Superoptimization (TENSAT), MLSys 2021,
          section 5; there cycles are forbidden beforehand, by an order or by filtering.
@@ -42,7 +43,7 @@ _FEW = 0.85  # of the nodes: when it does though cuts are lost
 
 @dataclass(frozen=True, slots=True)
 class ExactExtraction:
-    """The best selection that was found, and what was proved of it.
+    """The best selection that was found, and a proved bound.
 
     bound   no selection costs less
     parts   that had to be solved as programs
@@ -78,12 +79,10 @@ def cheapest_exact(
     """
     began = time.process_time()
     search = _Search()
-    found = search.solve(problem, start, began + limit_s)
+    best = search.solve(problem, start, began + limit_s)
     seconds = time.process_time() - began
-    bound = min(found.bound, found.selection.cost)
-    return ExactExtraction(
-        found.selection, bound, search.solves, search.cuts, search.parts, seconds
-    )
+    bound = min(best.bound, best.selection.cost)
+    return ExactExtraction(best.selection, bound, search.solves, search.cuts, search.parts, seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +101,7 @@ class _Search:
         self.solves = 0
         self.cuts = 0
         self.parts = 0
-        self._known: dict[tuple[object, ...], _Found] = {}
+        self._solved: dict[tuple[object, ...], _Found] = {}
 
     def solve(
         self, problem: ExtractionProblem, start: Selection | None, until: float, steps: int = 0
@@ -110,8 +109,8 @@ class _Search:
         """The best selection of a problem that was reduced with fewer steps."""
         small = contracted(problem)
         best = small.contracted(start) if start else None
-        found = self._reduce(small.problem, best, until, steps)
-        return _Found(small.expanded(found.selection), found.bound)
+        solution = self._reduce(small.problem, best, until, steps)
+        return _Found(small.expanded(solution.selection), solution.bound)
 
     def _reduce(
         self, problem: ExtractionProblem, start: Selection | None, until: float, first: int
@@ -154,11 +153,11 @@ class _Search:
         for part in sorted(parts, key=lambda each: len(each.nodes)):
             now = time.process_time()
             share = len(part.nodes) / weight if weight else 1.0
-            found = self._solve_part(part, now + min(1.0, share) * (until - now), steps)
+            solution = self._solve_part(part, now + min(1.0, share) * (until - now), steps)
             if not part.is_forced:
                 weight -= len(part.nodes)
-            bound += found.bound
-            for node in found.selection.nodes:
+            bound += solution.bound
+            for node in solution.selection.nodes:
                 whole = part.nodes[node]
                 choice[problem.node_class[whole]] = whole
         selection = Selection.of(problem, choice)
@@ -171,9 +170,9 @@ class _Search:
             selection = Selection.of(problem, forced)
             return _Found(selection, selection.cost)
         key = problem.node_class, problem.cost, problem.children, problem.roots
-        if key not in self._known:
-            self._known[key] = self.solve(problem, None, until, steps)
-        return self._known[key]
+        if key not in self._solved:
+            self._solved[key] = self.solve(problem, None, until, steps)
+        return self._solved[key]
 
     def _relax(
         self,
@@ -224,16 +223,20 @@ class _Search:
         bound: float,
         until: float,
     ) -> _Found:
-        """Solve what is left; no selection with what was left out is cheaper than all others."""
+        """Solve the problem without some nodes; no selection with one of these is the only
+        cheapest.
+        """
         nodes = [(problem.node_class[n], problem.cost[n], problem.children[n]) for n in kept]
-        place = {node: n for n, node in enumerate(kept)}
+        index = {node: n for n, node in enumerate(kept)}
         start = None
-        if place.keys() >= {*best.nodes}:
-            start = Selection(tuple(place[node] for node in best.nodes), best.cost)
-        found = self.solve(ExtractionProblem.of(nodes, problem.roots), start, until)
-        selection = Selection(tuple(kept[n] for n in found.selection.nodes), found.selection.cost)
+        if index.keys() >= {*best.nodes}:
+            start = Selection(tuple(index[node] for node in best.nodes), best.cost)
+        solution = self.solve(ExtractionProblem.of(nodes, problem.roots), start, until)
+        selection = Selection(
+            tuple(kept[n] for n in solution.selection.nodes), solution.selection.cost
+        )
         best = min(best, selection, key=lambda each: each.cost)
-        return _Found(best, max(bound, found.bound))
+        return _Found(best, max(bound, solution.bound))
 
     def _program(
         self,
@@ -247,14 +250,14 @@ class _Search:
             left_s = until - time.process_time()
             if left_s <= 0:
                 break
-            found = program.solve(left_s)
+            solved = program.solve(left_s)
             self.solves += 1
-            bound = max(bound, found.bound)
-            if found.choice is None:
+            bound = max(bound, solved.bound)
+            if solved.choice is None:
                 break
-            cuts = _loops(problem, found.choice)
+            cuts = _loops(problem, solved.choice)
             if not cuts:
-                selection = Selection.of(problem, found.choice)
+                selection = Selection.of(problem, solved.choice)
                 best = min(best, selection, key=lambda each: each.cost)
                 break
             self.cuts += program.add(cuts)
@@ -275,9 +278,9 @@ def _rounded(problem: ExtractionProblem, relaxed: Relaxed) -> Selection:
 def _loops(problem: ExtractionProblem, choice: dict[int, int]) -> list[Cut]:
     """Cuts of the sets of classes that need each other by the nodes that were taken."""
     names = list(choice)
-    place = {name: n for n, name in enumerate(names)}
+    index = {name: n for n, name in enumerate(names)}
     edges = [
-        (place[name], place[below])
+        (index[name], index[below])
         for name, node in choice.items()
         for below in problem.below(node)
     ]

@@ -26,8 +26,8 @@ from tensorwright.rewriting.extraction.problem import ExtractionProblem
 from tensorwright_lab.exact_extraction.conflicts import exclusive_users
 from tensorwright_lab.exact_extraction.derivation_cuts import Cut, Vector
 
-_SCALE = 1000.0  # what the selection to beat costs to the solver
-_ROUNDING = 1e-7  # of that: what the solver may be wrong by
+_SCALE = 1000.0  # the scaled cost of the selection to beat
+_ROUNDING = 1e-7  # of that: the error that the solver may make
 _AGE = 5  # solutions of the relaxation
 
 
@@ -46,7 +46,7 @@ class Relaxed:
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """What the solver found: a node for each class, None where nothing; and what it proved."""
+    """The result of the solver: a node for each class, None for no solution; and a proved bound."""
 
     choice: dict[int, int] | None
     bound: float
@@ -105,7 +105,7 @@ class IntegerProgram:
         cuts = list(self._cuts)
         matrix, low, high = self._all(cuts)
         is_equal = low == high
-        found = linprog(
+        solution = linprog(
             self._cost,
             A_ub=_stacked(-matrix[~is_equal], matrix[~is_equal & (high < math.inf)]),
             b_ub=np.concatenate((-low[~is_equal], high[~is_equal & (high < math.inf)])),
@@ -114,35 +114,35 @@ class IntegerProgram:
             bounds=np.stack((np.zeros(len(self._cost)), self._upper()), axis=1),
             method="highs",
         )
-        if found.x is None:
+        if solution.x is None:
             return None
-        slack = matrix @ found.x - low
+        slack = matrix @ solution.x - low
         for cut, each in zip(cuts, slack[len(self._low) :], strict=True):
             self._cuts[cut] = 0 if each < _ROUNDING else self._cuts[cut] + 1
             if self._cuts[cut] > _AGE:
                 del self._cuts[cut]
-        bound = float(found.fun) - _ROUNDING * _SCALE
+        bound = float(solution.fun) - _ROUNDING * _SCALE
         return Relaxed(
-            np.clip(found.x, 0.0, 1.0),
+            np.clip(solution.x, 0.0, 1.0),
             bound * self._unit,
-            np.maximum(found.lower.marginals, 0.0) * self._unit,
+            np.maximum(solution.lower.marginals, 0.0) * self._unit,
         )
 
     def solve(self, limit_s: float) -> Solved:
         """The best selection as far as loops are forbidden."""
         matrix, low, high = self._all(list(self._cuts))
-        found = milp(
+        solution = milp(
             self._cost,
             integrality=np.ones(len(self._cost)),
             bounds=Bounds(0, self._largest),
             constraints=LinearConstraint(matrix, low, high),
             options={"time_limit": limit_s, "mip_rel_gap": 0.0},
         )
-        known = found.mip_dual_bound
-        bound = float(known) * self._unit if known is not None and math.isfinite(known) else 0.0
-        if found.x is None:
-            return Solved(None, self._most if found.status == 2 else bound)
-        taken = (node for node, x in enumerate(found.x) if x > 0.5)
+        dual = solution.mip_dual_bound
+        bound = float(dual) * self._unit if dual is not None and math.isfinite(dual) else 0.0
+        if solution.x is None:
+            return Solved(None, self._most if solution.status == 2 else bound)
+        taken = (node for node, x in enumerate(solution.x) if x > 0.5)
         choice = {self._problem.node_class[node]: node for node in taken}
         return Solved(_reached(self._problem, choice), bound)
 
@@ -180,12 +180,12 @@ def _stacked(upper: csr_array, lower: csr_array) -> csr_array:
 
 
 def _reached(problem: ExtractionProblem, choice: dict[int, int]) -> dict[int, int]:
-    """What of a choice the roots need: more may be taken where it costs nothing."""
-    found: dict[int, int] = {}
+    """The part of a choice that the roots need; solvers may take more where it costs nothing."""
+    reached: dict[int, int] = {}
     waiting = list(problem.roots)
     while waiting:
         name = waiting.pop()
-        if name not in found:
-            found[name] = choice[name]
+        if name not in reached:
+            reached[name] = choice[name]
             waiting += problem.below(choice[name])
-    return found
+    return reached

@@ -1,4 +1,4 @@
-"""What all terms of a class contain: classes that are needed by whoever needs the class.
+"""The classes that all terms of a class contain: a node that needs the class needs them, too.
 
 Sets of classes are the bits of whole numbers.  They take the square of the number of classes in
 bits: 300 MB for 50,000.
@@ -23,25 +23,25 @@ class NeededClasses:
         self._find()
 
     def of(self, name: int) -> int | None:
-        """What the terms of a class contain, itself among them."""
+        """The classes that all terms of a class contain, itself among them."""
         return self._of.get(name)
 
     def below(self, node: int) -> int | None:
-        """What the terms of a node contain besides it."""
-        found = 0
+        """The classes that all terms of a node contain besides its own."""
+        classes = 0
         for each in self._below[node]:
             own = self._of.get(each)
             if own is None:
                 return None
-            found |= own
-        return found
+            classes |= own
+        return classes
 
     def of_all(self, names: Sequence[int]) -> int:
-        """What the terms of some classes contain, all together."""
-        found = 0
+        """The classes that terms of some classes contain, all together."""
+        classes = 0
         for name in names:
-            found |= self._of.get(name, 0)
-        return found
+            classes |= self._of.get(name, 0)
+        return classes
 
     def _find(self) -> None:
         """The greatest solution: terms are finite, so nothing is its own reason to be left out."""
@@ -55,9 +55,9 @@ class NeededClasses:
         while waiting:
             name = waiting.popleft()
             is_waiting[name] = False
-            found = self._by_nodes(name)
-            if found is not None and found != self._of.get(name):
-                self._of[name] = found
+            classes = self._by_nodes(name)
+            if classes is not None and classes != self._of.get(name):
+                self._of[name] = classes
                 for each in above.get(name, ()):
                     if not is_waiting[each]:
                         is_waiting[each] = True

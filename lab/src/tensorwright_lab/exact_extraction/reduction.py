@@ -1,4 +1,4 @@
-"""Nodes that no selection takes that costs at most so much: what need not be searched.
+"""Leave out nodes that no selection below a given cost takes.
 
     reduced(problem, most, steps).nodes       those that are left
     reduced(problem, most, steps).bound       no selection costs less
@@ -43,7 +43,7 @@ _LITTLE = 0.01  # of the nodes
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
-    """What is left of a problem.
+    """A reduced problem.
 
     nodes    in order
     needed   classes that all selections contain
@@ -56,7 +56,7 @@ class Reduced:
 
 
 def reduced(problem: ExtractionProblem, most: float, steps: int) -> Reduced:
-    """Leave out what no selection needs that costs at most `most`.
+    """Leave out the nodes that no selection of cost `most` or less needs.
 
     steps   in which a class is had from others; 0 where only costs count
     """
@@ -78,26 +78,28 @@ class _Reduction:
         self._users: dict[int, set[int]] = {}
 
     def run(self, steps: int) -> Reduced:
-        """One pass of each kind; what costs too much until little does."""
-        self._drop_dear()
+        """One pass of each kind; passes for expensive nodes are repeated while they leave out
+        many.
+        """
+        self._drop_expensive()
         if steps:
             self._find_users()
             if not self._drop_dominated(steps):
                 self._drop_useless(steps)
-            self._drop_dear()
+            self._drop_expensive()
         self._drop_unreachable()
         roots = self._needed.of_all(self._problem.roots)
         needed = frozenset(names_in(roots))
         nodes = sorted(node for nodes in self._members.values() for node in nodes)
         return Reduced(tuple(nodes), needed, self._cost(roots, self._least()))
 
-    def _drop_dear(self) -> None:
+    def _drop_expensive(self) -> None:
         """Until a pass leaves out little: with the next part of the problem there is another."""
         dropped, size = 1, 0
         while dropped > _LITTLE * size:
             self._needed = NeededClasses(self._members, self._below)
             size = sum(map(len, self._members.values()))
-            dropped = self._drop_dear_once()
+            dropped = self._drop_expensive_once()
         self._drop_impossible()
 
     def _drop_impossible(self) -> None:
@@ -122,8 +124,8 @@ class _Reduction:
         for name, nodes in self._members.items():
             self._members[name] = [node for node in nodes if not waits[node]]
 
-    def _drop_dear_once(self) -> int:
-        """Leave out what has no term, closes a cycle or costs too much; how many nodes."""
+    def _drop_expensive_once(self) -> int:
+        """Leave out nodes that have no term, close a cycle or cost too much; return how many."""
         least, roots = self._least(), self._needed.of_all(self._problem.roots)
         dropped = 0
         for name, nodes in self._members.items():
@@ -160,9 +162,9 @@ class _Reduction:
 
     def _is_dominated(self, node: int, steps: int) -> bool:
         name = self._problem.node_class[node]
-        known, alone = self._needed.below(node) or 0, self._alone(node)
-        most = self._saved(node, known & alone)
-        return math.isfinite(self._derived(name, known & ~alone, node, most, alone, steps))
+        given, alone = self._needed.below(node) or 0, self._alone(node)
+        most = self._saved(node, given & alone)
+        return math.isfinite(self._derived(name, given & ~alone, node, most, alone, steps))
 
     def _drop_useless(self, steps: int) -> bool:
         is_changed = False
@@ -176,24 +178,24 @@ class _Reduction:
         return is_changed
 
     def _is_useless(self, name: int, node: int, steps: int) -> bool:
-        known, alone = self._needed.below(node) or 0, self._alone(node)
-        left = self._saved(node, known & alone)
-        known &= ~alone
+        given, alone = self._needed.below(node) or 0, self._alone(node)
+        left = self._saved(node, given & alone)
+        given &= ~alone
         hidden = alone | 1 << name
         for user in self._users.get(name, ()):
             above = self._problem.node_class[user]
-            if known >> above & 1:
+            if given >> above & 1:
                 continue
             most = left + self._problem.cost[user]
-            left = min(left, most - self._derived(above, known, user, most, hidden, steps))
+            left = min(left, most - self._derived(above, given, user, most, hidden, steps))
             if left < 0:
                 return False
         return True
 
     def _derived(
-        self, name: int, known: int, but: int, most: float, hidden: int, steps: int
+        self, name: int, given: int, but: int, most: float, hidden: int, steps: int
     ) -> float:
-        """What a class costs where some classes are known; infinite where that is more than `most`,
+        """What a class costs where some classes are given; infinite where that is more than `most`,
         or takes more steps.
 
         but   a node that is not taken      hidden   classes that are not used
@@ -204,11 +206,11 @@ class _Reduction:
             total = self._problem.cost[node]
             if node == but or total > most or self._masks[node] & hidden:
                 continue
-            unknown = self._masks[node] & ~known
+            unknown = self._masks[node] & ~given
             if unknown and steps == 1:
                 continue
             for each in names_in(unknown):
-                total += self._derived(each, known, but, most - total, hidden, steps - 1)
+                total += self._derived(each, given, but, most - total, hidden, steps - 1)
                 if total > most:
                     break
             if total <= most:
@@ -217,24 +219,24 @@ class _Reduction:
 
     def _alone(self, node: int) -> int:
         """Classes that only a node, and nodes of such classes, need."""
-        found = 0
+        classes = 0
         for each in self._problem.roots:
-            found |= 1 << each
-        roots, found = found, 0
+            classes |= 1 << each
+        roots, classes = classes, 0
         waiting = list(self._below[node])
         while waiting:
             name = waiting.pop()
-            if (found | roots) >> name & 1:
+            if (classes | roots) >> name & 1:
                 continue
             users = self._users.get(name, ())
-            if all(user == node or found >> self._problem.node_class[user] & 1 for user in users):
-                found |= 1 << name
+            if all(user == node or classes >> self._problem.node_class[user] & 1 for user in users):
+                classes |= 1 << name
                 for member in self._members[name]:
                     waiting += self._below[member]
-        return found
+        return classes
 
     def _saved(self, node: int, alone: int) -> float:
-        """What is saved at least with a node, and with classes that are there for it alone."""
+        """The least saving without a node and the classes that only it needs."""
         cost = self._problem.cost
         return cost[node] + sum(
             min((cost[each] for each in self._members[name]), default=0.0)

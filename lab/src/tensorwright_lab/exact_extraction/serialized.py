@@ -85,10 +85,10 @@ class _Reader:
 
     def named_class(self, name: object) -> int:
         """The number of a class."""
-        found = self.classes.get(name) if isinstance(name, str) else None
-        if found is None:
+        number = self.classes.get(name) if isinstance(name, str) else None
+        if number is None:
             raise _fault(self._where, f"root class {name!r} has no node")
-        return found
+        return number
 
     def _fault(self, name: str, reason: str) -> UsageError:
         return _fault(f"{self._where}, node {name!r}", reason)

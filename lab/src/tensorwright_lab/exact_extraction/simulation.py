@@ -1,4 +1,4 @@
-"""Nodes that another class makes needless, whoever uses theirs: what is joined in many forms.
+"""Leave out nodes whose class another class simulates, such as joins in several forms.
 
     without_simulated(problem)        the nodes that are left, in order
 
@@ -80,14 +80,14 @@ class _Simulation:
 
     def _candidates(self) -> set[Pair]:
         """Pairs in which nodes of one class, or of another pair, differ."""
-        found: set[Pair] = set()
+        pairs: set[Pair] = set()
         waiting = [(name, name) for name, nodes in enumerate(self._problem.members) if nodes]
-        while waiting and len(found) < _MOST:
+        while waiting and len(pairs) < _MOST:
             for pair in self._differences(*waiting.pop()):
-                if pair not in found:
-                    found.add(pair)
+                if pair not in pairs:
+                    pairs.add(pair)
                     waiting.append(pair)
-        return found
+        return pairs
 
     def _differences(self, name: int, other: int) -> Iterator[Pair]:
         cost = self._problem.cost
@@ -116,7 +116,7 @@ class _Simulation:
         """
         cost, of = self._problem.cost, self._problem.node_class
         name, other = pair
-        found: list[Pair] = []
+        pairs: list[Pair] = []
         for user in self._users.get(name, ()):
             if not self._is_left[user]:
                 continue
@@ -134,8 +134,8 @@ class _Simulation:
             )
             if following is None:
                 return None
-            found.append(following)
-        return found
+            pairs.append(following)
+        return pairs
 
     def _is_supported(self, pair: Pair, but: int) -> bool:
         """Whether a pair and all that it rests on hold with the nodes that are left."""
@@ -148,12 +148,12 @@ class _Simulation:
             seen.update(asked)
         return True
 
-    def _is_had(self, known: int, node: int, other: int) -> bool:
+    def _is_had(self, needed: int, node: int, other: int) -> bool:
         """Whether a class is had for no more than a node from classes that the node needs."""
         most = self._problem.cost[node]
         return any(
             self._problem.cost[each] <= most
-            and all(known >> name & 1 for name in self._below[each])
+            and all(needed >> name & 1 for name in self._below[each])
             for each in self._left(other)
         )
 

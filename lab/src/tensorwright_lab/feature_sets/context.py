@@ -61,14 +61,14 @@ def _write(code: NativeText, loops: LoopsInCode, row: Array) -> None:
     with code.loop(loops.buffers) as buffer, code.when(loops.nbytes[buffer] > 0.0):
         own_row = row.part(buffer * _PER_BUFFER)
         with code.loop(loops.depth) as k:
-            place = buffer * LOOPS + k
+            index = buffer * LOOPS + k
             own = {
-                "reuse": code.log2(loops.reuse[place] + 1.0),
-                "stride": code.log2(loops.stride[place] + 1.0),
+                "reuse": code.log2(loops.reuse[index] + 1.0),
+                "stride": code.log2(loops.stride[index] + 1.0),
                 **{name: array[k] for name, array in logs.items()},
             }
             for where, name in enumerate(_WHERE):
-                reached = loops.count[place] if name == "count" else loops.topdown[k]
+                reached = loops.count[index] if name == "count" else loops.topdown[k]
                 _raise(code, own_row.part(where * len(THRESHOLDS)), own, reached)
         for column in range(0, _PER_BUFFER, len(THRESHOLDS)):
             _spread(code, own_row.part(column))
@@ -79,8 +79,8 @@ def _raise(code: NativeText, row: Array, own: Mapping[str, Number], reached: Num
     """Note a loop's quantities at the first threshold that it is below."""
     t = code.half(code.exponent(code.larger(reached, 1.0))) + 1
     with code.when(t < len(THRESHOLDS)):
-        for place, name in enumerate(_WHAT):
-            column = t + place * len(_WHERE) * len(THRESHOLDS)
+        for index, name in enumerate(_WHAT):
+            column = t + index * len(_WHERE) * len(THRESHOLDS)
             row[column] = code.larger(row[column], own[name])
 
 

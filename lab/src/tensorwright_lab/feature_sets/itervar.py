@@ -65,8 +65,8 @@ def write_loop(code: NativeText, loops: LoopsInCode, k: Number, row: Array) -> N
         for field, array in enumerate(touches, len(_OWN_FIELDS)):
             quantity = array[buffer * LOOPS + k]
             with code.when(quantity > 0.0):
-                place = buffer * len(_TOUCH_FIELDS) + field
-                row[place] = code.log2(quantity + 1.0)
+                index = buffer * len(_TOUCH_FIELDS) + field
+                row[index] = code.log2(quantity + 1.0)
 
 
 ITERVAR = LoopFormula(len(ITERVAR_COLUMNS), _write)

@@ -49,11 +49,11 @@ class KnobFeatures:
         structure = self._structure.get(sketch.trace)
         if structure is None:
             raise _foreign(f"sketch {sketch.name}")
-        found = np.zeros((len(genes), 1, len(self.columns)), np.float32)
-        found[:, 0, :_STRUCTURE] = structure
+        features = np.zeros((len(genes), 1, len(self.columns)), np.float32)
+        features[:, 0, :_STRUCTURE] = structure
         for name, column in sketch.columns(genes).items():
-            found[:, 0, self._places[name]] = column
-        return found
+            features[:, 0, self._places[name]] = column
+        return features
 
     def of_trace(self, trace: Trace) -> Features:
         """As `FeatureSource.of_trace`: the decisions are found by comparing with each sketch."""
@@ -73,23 +73,25 @@ def matched(sketch: Sketch, taken: Trace) -> dict[str, int] | None:
     """
     if tuple(map(type, sketch.trace)) != tuple(map(type, taken)):
         return None
-    found = {
+    values = {
         item.name: value
         for item, value in _pairs(sketch.trace, taken)
         if isinstance(item, Decision) and isinstance(value, int)
     }
     for choice in sketch.choices:
-        if not set(choice.names) <= set(found):
+        if not set(choice.names) <= set(values):
             rows = (dict(zip(choice.names, row, strict=True)) for row in choice.values)
-            found |= next((row for row in rows if _agrees(sketch, found, row, taken)), {})
-    return found if sketch.bound(found) == taken else None
+            values |= next((row for row in rows if _agrees(sketch, values, row, taken)), {})
+    return values if sketch.bound(values) == taken else None
 
 
-def _agrees(sketch: Sketch, known: Mapping[str, int], row: Mapping[str, int], taken: Trace) -> bool:
+def _agrees(
+    sketch: Sketch, values: Mapping[str, int], row: Mapping[str, int], taken: Trace
+) -> bool:
     """Whether a row contradicts neither what is known nor what its steps became."""
-    if any(known.get(name, value) != value for name, value in row.items()):
+    if any(values.get(name, value) != value for name, value in row.items()):
         return False
-    bound = sketch.bound({**known, **row})
+    bound = sketch.bound({**values, **row})
     return all(one == other for one, other in _pairs(bound, taken) if isinstance(one, int))
 
 
@@ -101,11 +103,11 @@ def _pairs(one: Trace, other: Trace) -> Iterator[tuple[object, object]]:
 
 def _items(step: Primitive) -> list[object]:
     """The fields of a primitive, those of tuples one by one."""
-    found: list[object] = []
+    items: list[object] = []
     for field in fields(step):  # type: ignore[arg-type]
         value = getattr(step, field.name)
-        found += value if isinstance(value, tuple) else (value,)
-    return found
+        items += value if isinstance(value, tuple) else (value,)
+    return items
 
 
 def _foreign(what: str) -> UsageError:

@@ -146,21 +146,21 @@ def run_formula(
              `LoopsInCode` -> (n, statements, formula.columns)
     """
     statements, _, count = cells.shape
-    found = np.empty((count, statements, formula.columns), np.float32)
-    if found.size:
+    features = np.empty((count, statements, formula.columns), np.float32)
+    if features.size:
         given = np.ascontiguousarray(cells, np.float32)
         _, run = _compiled(formula)
         run(
             given.ctypes.data,
             kinds.ctypes.data,
             first.ctypes.data,
-            found.ctypes.data,
+            features.ctypes.data,
             statements,
             rows.loops,
             rows.buffers,
             count,
         )
-    return found
+    return features
 
 
 @lru_cache(maxsize=64)
@@ -178,20 +178,20 @@ def _text(formula: LoopFormula) -> str:
     statements, count = code.given("statements"), code.given("count")
     gather = _Gather(code)
     with code.loop(statements) as statement, code.loop(count) as candidate:
-        found = gather.write(statement, candidate)
-        place = (candidate * statements + statement) * formula.columns
-        row = code.given_array("out", FLOAT).part(place)
+        loops = gather.write(statement, candidate)
+        offset = (candidate * statements + statement) * formula.columns
+        row = code.given_array("out", FLOAT).part(offset)
         code.clear(row, formula.columns)
-        formula.write(code, found, row)
+        formula.write(code, loops, row)
     return code.text()
 
 
 class _Gather:
-    """Writes what finds the loops of a statement of a candidate; mutable, one per function."""
+    """Writes code that finds the loops of a candidate's statement; mutable, one per function."""
 
     def __init__(self, code: NativeText) -> None:
         self._code = code
-        self._place = code.array(INT, LOOPS)
+        self._row_of = code.array(INT, LOOPS)
         self._order = code.array(INT, BUFFERS)
         self._own = {name: code.array(FLOAT, LOOPS) for name in ("length", "topdown", "bottomup")}
         touches = ("count", "reuse", "stride", "period")
@@ -241,20 +241,20 @@ class _Gather:
             with code.when((extent > 1.0) & (depth.now < LOOPS)):
                 k = depth.now
                 inside.set(inside.now * extent)
-                self._place[k] = loop
+                self._row_of[k] = loop
                 self._own["length"][k] = extent
                 self._own["bottomup"][k] = inside.now
                 for name, array in self._numbers.items():
                     given = code.given_array("kinds" if name == "kind" else name, INT)
                     array[k] = given[statement * self._loops + loop]
                 depth.set(k + 1)
-        found = depth.now
+        count = depth.now
         outside = code.variable(FLOAT, 1.0)
-        with code.loop(found) as n:
-            k = found - (n + 1)
+        with code.loop(count) as n:
+            k = count - (n + 1)
             outside.set(outside.now * self._own["length"][k])
             self._own["topdown"][k] = outside.now
-        return found
+        return count
 
     def _largest(self, cell: Callable[[Number], Number], nbytes: Number) -> Number:
         """The stored buffer, then the others with most bytes first; how many are described."""
@@ -264,24 +264,24 @@ class _Gather:
         filled = code.variable(INT, 0)
         with code.loop(self._buffers) as buffer:
             size = cell(nbytes + buffer)
-            place = code.variable(INT, 0)
-            place.set(filled.now)
-            is_larger = (place.now > 1) & (self._nbytes[BUFFERS - 1] < size)
-            with code.when((place.now < BUFFERS) | is_larger):
-                place.set(code.smaller(place.now, BUFFERS - 1))
-                filled.set(place.now + 1)
+            index = code.variable(INT, 0)
+            index.set(filled.now)
+            is_larger = (index.now > 1) & (self._nbytes[BUFFERS - 1] < size)
+            with code.when((index.now < BUFFERS) | is_larger):
+                index.set(code.smaller(index.now, BUFFERS - 1))
+                filled.set(index.now + 1)
 
                 def is_before() -> Number:
-                    before = code.larger(place.now - 1, 0)
-                    return (place.now > 1) & (self._nbytes[before] < size)
+                    before = code.larger(index.now - 1, 0)
+                    return (index.now > 1) & (self._nbytes[before] < size)
 
                 with code.repeat(is_before):
-                    before = place.now - 1
-                    self._nbytes[place.now] = self._nbytes[before]
-                    self._order[place.now] = self._order[before]
-                    place.set(before)
-                self._nbytes[place.now] = size
-                self._order[place.now] = buffer
+                    before = index.now - 1
+                    self._nbytes[index.now] = self._nbytes[before]
+                    self._order[index.now] = self._order[before]
+                    index.set(before)
+                self._nbytes[index.now] = size
+                self._order[index.now] = buffer
         return filled.now
 
     def _touched(
@@ -293,16 +293,16 @@ class _Gather:
         start = self._loops + self._order[slot] * self._loops
         counts, again = code.variable(FLOAT, 1.0), code.variable(FLOAT, 1.0)
         with code.loop(depth) as k:
-            row = start + self._place[k]
+            row = start + self._row_of[k]
             extent = self._own["length"][k]
             moves = cell(row) > 0.0
             counts.set(counts.now * code.choose(moves, extent, 1.0, FLOAT))
             again.set(again.now * code.choose(moves, 1.0, extent, FLOAT))
-            found = {
+            quantities = {
                 "count": code.choose(is_used, counts.now, 0.0, FLOAT),
                 "reuse": code.choose(is_used, again.now, 0.0, FLOAT),
                 "stride": code.choose(moves, cell(row + touching), 0.0, FLOAT),
                 "period": code.choose(moves, cell(row + touching * 2), 0.0, FLOAT),
             }
-            for name, content in found.items():
+            for name, content in quantities.items():
                 self._touches[name][slot * LOOPS + k] = content

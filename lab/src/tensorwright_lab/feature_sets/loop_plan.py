@@ -1,4 +1,4 @@
-"""The loops of statements in columns of decisions: what the feature sets over loops start from.
+"""The loops of statements as columns of decisions, from which feature sets over loops start.
 
 A statement is looked at by itself, with the loops around it, outermost first.  Loops of one
 iteration are left out, as lowering drops them, so that a sketch with its decisions open and the
@@ -42,7 +42,7 @@ class LoopPlan:
         self._cells = CellTable((len(nests), self.rows.count))
         results = ResultNumbers()
         for n, nest in enumerate(nests):
-            self._place(n, nest, nests, results)
+            self._add_nest(n, nest, nests, results)
         self._program = own.program(list(results))
         if graph is None:
             own.clear()
@@ -61,14 +61,16 @@ class LoopPlan:
         cells = self.cells(columns, count)
         return run_formula(formula, self.rows, cells, self.kinds, self.first)
 
-    def _place(self, n: int, nest: Nest, nests: tuple[Nest, ...], results: ResultNumbers) -> None:
+    def _add_nest(
+        self, n: int, nest: Nest, nests: tuple[Nest, ...], results: ResultNumbers
+    ) -> None:
         rows = self.rows
         start = n * rows.count
-        for place, classes in enumerate(OPERATIONS.values(), start + rows.operations):
+        for row, classes in enumerate(OPERATIONS.values(), start + rows.operations):
             total: Cell = 0
             for each in classes:
                 total = total + nest.counts.get(each, 0)
-            self._cells.put(place, total, results)
+            self._cells.put(row, total, results)
         sharing = [nest.statement.shared_loops(other.statement) for other in nests[:n]]
         for loop, extent in enumerate(nest.loops.extents):
             self.kinds[n, loop] = KINDS.index(nest.statement.loops[loop].kind)

@@ -70,19 +70,19 @@ class Array:
     kind: str
     pointer: str
 
-    def __getitem__(self, place: Operand) -> Number:
-        return self.code.value(self.kind, f"load {self.kind}, ptr {self._at(place)}")
+    def __getitem__(self, index: Operand) -> Number:
+        return self.code.value(self.kind, f"load {self.kind}, ptr {self._at(index)}")
 
-    def __setitem__(self, place: Operand, content: Operand) -> None:
+    def __setitem__(self, index: Operand, content: Operand) -> None:
         name = self.code.number(content, self.kind).name
-        self.code.effect(f"store {self.kind} {name}, ptr {self._at(place)}")
+        self.code.effect(f"store {self.kind} {name}, ptr {self._at(index)}")
 
     def part(self, first: Operand) -> Array:
         """The array from a place on."""
         return Array(self.code, self.kind, self._at(first))
 
-    def _at(self, place: Operand) -> str:
-        offset = self.code.number(place, INT).name
+    def _at(self, index: Operand) -> str:
+        offset = self.code.number(index, INT).name
         where = f"getelementptr {self.kind}, ptr {self.pointer}, i64 {offset}"
         return self.code.value("ptr", where).name
 
@@ -95,7 +95,7 @@ class Variable:
 
     @property
     def now(self) -> Number:
-        """What it is where this is written."""
+        """Its value at this point of the code."""
         return self.cell[0]
 
     def set(self, content: Operand) -> None:
@@ -158,9 +158,9 @@ class NativeText:
 
     def variable(self, kind: str, first: Operand) -> Variable:
         """A number that changes."""
-        found = Variable(self.array(kind, 1))
-        found.set(first)
-        return found
+        variable = Variable(self.array(kind, 1))
+        variable.set(first)
+        return variable
 
     def arithmetic(self, sign: str, a: Number, b: Operand) -> Number:
         """The sum, the difference or the product."""
@@ -219,9 +219,9 @@ class NativeText:
         at = self.variable(INT, first)
         stop = self.number(count, INT)
         with self.repeat(lambda: at.now < stop):
-            place = at.now
-            yield place
-            at.set(place + 1)
+            number = at.now
+            yield number
+            at.set(number + 1)
 
     @contextmanager
     def repeat(self, test: Callable[[], Number]) -> Iterator[None]:

@@ -117,10 +117,10 @@ def _write_logs(code: NativeText, logs: Array, values: Array, depth: Number) -> 
 def _take(code: NativeText, to: Array, values: Array, count: Number, stay: int | None) -> None:
     """Values in their order where `stay` is None; else backwards, but so many that stay first."""
     with code.loop(count) as n:
-        place = n
+        index = n
         if stay is not None:
-            place = code.choose(n < stay, n, count - (n + (1 - stay)), INT)
-        to[n] = values[place]
+            index = code.choose(n < stay, n, count - (n + (1 - stay)), INT)
+        to[n] = values[index]
 
 
 def _sort_points(code: NativeText, points: _Points) -> None:

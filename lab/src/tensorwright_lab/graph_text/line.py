@@ -41,14 +41,14 @@ class Line:
 
     def fail(self, expected: str) -> ModelError:
         """The error for what stands here, where something else is expected."""
-        found = f"found {self.peek()!r}" if self.peek() else "found the end of the line"
+        present = f"found {self.peek()!r}" if self.peek() else "found the end of the line"
         where = f"line {self.number}: {self.text.strip()}"
-        return ModelError(stage="parse", where=where, reason=f"expected {expected}, {found}")
+        return ModelError(stage="parse", where=where, reason=f"expected {expected}, {present}")
 
     def peek(self, ahead: int = 0) -> str:
         """A token that is not taken yet; "" beyond the end."""
-        place = self.at + ahead
-        return self.tokens[place] if place < len(self.tokens) else ""
+        index = self.at + ahead
+        return self.tokens[index] if index < len(self.tokens) else ""
 
     def take(self, expected: str = "more") -> str:
         """The next token."""
@@ -82,10 +82,10 @@ class Line:
 
     def names(self) -> tuple[str, ...]:
         """Take names with commas between them."""
-        found = [self.name()]
+        names = [self.name()]
         while self.skip(","):
-            found.append(self.name())
-        return tuple(found)
+            names.append(self.name())
+        return tuple(names)
 
     def _number(self, token: str) -> AttributeValue:
         if _INTEGER.fullmatch(token):
@@ -136,18 +136,18 @@ class Line:
 
     def integers(self) -> tuple[int, ...]:
         """Take integers in brackets."""
-        found = self.value()
-        if isinstance(found, tuple) and all(type(item) is int for item in found):
-            return found  # type: ignore[return-value]
+        value = self.value()
+        if isinstance(value, tuple) and all(type(item) is int for item in value):
+            return value  # type: ignore[return-value]
         self.at -= 1
         raise self.fail("integers in brackets")
 
     def shape(self) -> Shape:
         """Take integers and expressions of sizes in brackets."""
-        found = self.value()
-        if isinstance(found, tuple):
-            sizes = tuple(e for e in found if type(e) is int or isinstance(e, OpenSize))
-            if len(sizes) == len(found):
+        value = self.value()
+        if isinstance(value, tuple):
+            sizes = tuple(e for e in value if type(e) is int or isinstance(e, OpenSize))
+            if len(sizes) == len(value):
                 return sizes
         self.at -= 1
         raise self.fail("integers in brackets")

@@ -37,8 +37,8 @@ def distribution_of(ratios: Sequence[float]) -> Distribution:
     if not ratios:
         nan = float("nan")
         return Distribution(0, nan, nan, nan, nan, nan, 0)
-    found = np.array(ratios)
-    half, p90, p99 = (float(np.quantile(found, share)) for share in (0.5, 0.9, 0.99))
-    mean = float(np.exp(np.log(found).mean()))
-    above = int(np.sum(found > LIMIT))
-    return Distribution(len(found), mean, half, p90, p99, float(found.max()), above)
+    values = np.array(ratios)
+    half, p90, p99 = (float(np.quantile(values, share)) for share in (0.5, 0.9, 0.99))
+    mean = float(np.exp(np.log(values).mean()))
+    above = int(np.sum(values > LIMIT))
+    return Distribution(len(values), mean, half, p90, p99, float(values.max()), above)

@@ -85,17 +85,17 @@ def check_rewriting(graph: Graph, values: Mapping[str, int], seed: int) -> Rewri
     source = simplify(graph)
     sizes = _chosen_sizes(graph, values, seed)
     cases = cases_of(source, sizes)
-    found = [
+    results = [
         check_searched(source, cases, saturation, outputs)
         for search in SEARCHES
         for saturation, outputs in search(source, random.Random(seed))
     ]
-    most = max(found, key=lambda each: len(each.certificate.steps))
-    rules = frozenset(name for each in found for name in each.certificate.rules)
+    most = max(results, key=lambda each: len(each.certificate.steps))
+    rules = frozenset(name for each in results for name in each.certificate.rules)
     try:
         model = to_onnx(most.graph)
     except UnsupportedError:
-        return RewrittenGraphs(len(found), rules, 0)
+        return RewrittenGraphs(len(results), rules, 0)
     back = load_onnx(model)
     assert [(s.name, s.constraints) for s in back.sizes] == [
         (s.name, s.constraints) for s in most.graph.sizes
@@ -103,7 +103,7 @@ def check_rewriting(graph: Graph, values: Mapping[str, int], seed: int) -> Rewri
     check_cases(back, cases, _IN_FILES)
     if most.certificate.steps:
         check_network(most.graph, values, seed)
-    return RewrittenGraphs(len(found), rules, 1)
+    return RewrittenGraphs(len(results), rules, 1)
 
 
 def random_traces(workload: Workload, target: CpuTarget, count: int, seed: int) -> list[Trace]:
@@ -180,6 +180,6 @@ def _array(
     return generator.integers(0, 2, shape).astype(dtype)
 
 
-def _compare(found: Array, wanted: Array, text: str) -> None:
-    numbers: tuple[Any, Any] = (found, wanted)
+def _compare(given: Array, wanted: Array, text: str) -> None:
+    numbers: tuple[Any, Any] = (given, wanted)
     np.testing.assert_allclose(*numbers, rtol=_RELATIVE, atol=_ABSOLUTE, err_msg=text)

@@ -82,29 +82,29 @@ def _costs(draw: random.Random) -> OperatorCosts:
 def by_saturation(graph: Graph, draw: random.Random) -> Iterator[Searched]:
     """What the cheapest selections of an e-graph are."""
     limits = SaturationLimits(draw.randrange(3), draw.randrange(1, 4), draw.choice((300, 900)))
-    found = saturate_network(read_network(graph, with_proofs=True), RULES, limits)
-    extraction = NetworkExtraction(found.network, _costs(draw))
+    saturation = saturate_network(read_network(graph, with_proofs=True), RULES, limits)
+    extraction = NetworkExtraction(saturation.network, _costs(draw))
     selections = cheap_selections(extraction.problem, 2)
-    chosen = [chosen_outputs(found.network, extraction.choice(each)) for each in selections]
-    yield from ((found, outputs) for outputs in chosen)
+    chosen = [chosen_outputs(saturation.network, extraction.choice(each)) for each in selections]
+    yield from ((saturation, outputs) for outputs in chosen)
 
 
 def by_backtracking(graph: Graph, draw: random.Random) -> Iterator[Searched]:
     """What single moves from the network on lead to."""
-    found = unsaturated(read_network(graph, with_proofs=True))
+    saturation = unsaturated(read_network(graph, with_proofs=True))
     alpha, graphs = draw.choice((1.0, 1.05, 1.3)), draw.randrange(5, 300)
     limits = BacktrackingLimits(alpha, graphs, seconds=60, keep=2, open=draw.randrange(2, 40))
-    for outputs in backtrack_network(found, RULES, _costs(draw), limits).outputs:
-        yield found, outputs
+    for outputs in backtrack_network(saturation, RULES, _costs(draw), limits).outputs:
+        yield saturation, outputs
 
 
 def by_both(graph: Graph, draw: random.Random) -> Iterator[Searched]:
     """What single moves lead to from the cheapest selections on."""
-    for found, outputs in by_saturation(graph, draw):
+    for saturation, outputs in by_saturation(graph, draw):
         limits = BacktrackingLimits(graphs=draw.randrange(5, 100), seconds=60, keep=2)
-        for each in backtrack_network(found, RULES, _costs(draw), limits, outputs).outputs:
-            yield found, each
-        yield found, outputs  # what it was stays right, whatever has become equal since
+        for each in backtrack_network(saturation, RULES, _costs(draw), limits, outputs).outputs:
+            yield saturation, each
+        yield saturation, outputs  # what it was stays right, whatever has become equal since
 
 
 SEARCHES: tuple[Callable[[Graph, random.Random], Iterator[Searched]], ...] = (
@@ -174,17 +174,17 @@ class Checked:
 
 
 def check_searched(
-    graph: Graph, cases: Sequence[Case], found: NetworkSaturation, outputs: tuple[Id, ...]
+    graph: Graph, cases: Sequence[Case], saturation: NetworkSaturation, outputs: tuple[Id, ...]
 ) -> Checked:
     """Check what a search hands on.
 
     Raises:  AssertionError where it computes something else, or is not what its certificate says.
     """
-    choice = choice_of(found.network, outputs)
-    result = write_network(found.network, choice)
+    choice = choice_of(saturation.network, outputs)
+    result = write_network(saturation.network, choice)
     assert result.outputs == graph.outputs
     check_cases(result, cases)
-    certificate = certify(found, chosen_outputs(found.network, choice), LISTED)
+    certificate = certify(saturation, chosen_outputs(saturation.network, choice), LISTED)
     read = parse_certificate(certificate.to_json(), "the drill")
     assert read == certificate
     replayed = replay(read, read_network(graph), IS_PROVED)

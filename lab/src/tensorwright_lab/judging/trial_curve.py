@@ -47,9 +47,9 @@ def best_after(records: Sequence[Record], counts: Sequence[int], untuned: str) -
     """After each number of trials the trace of the fastest until then; the untuned one where
     nothing ran.
     """
-    found: list[str] = []
+    traces: list[str] = []
     for count in counts:
         good = [record for record in records[:count] if record.status is Status.OK]
         best = min(good, key=lambda record: min(record.times_s), default=None)
-        found.append(untuned if best is None else best.trace)
-    return tuple(found)
+        traces.append(untuned if best is None else best.trace)
+    return tuple(traces)

@@ -43,18 +43,18 @@ def race(
     """Measure one after the other, in order; each is dropped where clearly slower than the best of
     those before, and than `best_s`.
     """
-    found: dict[str, Measurement] = {}
+    measurements: dict[str, Measurement] = {}
     with bench.runner.turn():
         for trace, result in built.items():
             if isinstance(result, BuildFailed):
-                found[trace] = Measurement(result.status, error=result.error)
+                measurements[trace] = Measurement(result.status, error=result.error)
                 continue
             measured = bench.runner.measure(workload, [result], bench.threads, best_s)
             assert measured is not None, "nobody stops it"
-            (found[trace],) = measured
-            if found[trace].status is Status.OK:
-                best_s = min(best_s, *found[trace].times_s)
-    return found
+            (measurements[trace],) = measured
+            if measurements[trace].status is Status.OK:
+                best_s = min(best_s, *measurements[trace].times_s)
+    return measurements
 
 
 def measure_in_turns(
@@ -64,18 +64,18 @@ def measure_in_turns(
 
     All have as many samples, so none is favoured. One that fails in a round has that failure.
     """
-    found: dict[str, Measurement] = {}
+    measurements: dict[str, Measurement] = {}
     for _ in range(rounds):
         with bench.runner.turn():
             measured = bench.runner.measure(workload, [*kernels.values()], bench.threads, math.inf)
         assert measured is not None, "nobody stops it"
         for trace, one in zip(kernels, measured, strict=True):
-            before = found.get(trace)
+            before = measurements.get(trace)
             if before is None or not one.times_s:
-                found[trace] = one
+                measurements[trace] = one
             elif before.times_s:
-                found[trace] = replace(one, times_s=(*before.times_s, *one.times_s))
-    return found
+                measurements[trace] = replace(one, times_s=(*before.times_s, *one.times_s))
+    return measurements
 
 
 def fastest_s(measured: Mapping[str, Measurement]) -> dict[str, float]:

@@ -1,6 +1,6 @@
 """Index expressions and conditions as Python functions of an environment.
 
-An environment is a list of ints with a place for each loop variable; `Places` says which.
+An environment is a list of ints with a slot for each loop variable; `Places` says which.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _RELATIONS: dict[Relation, Callable[[int, int], bool]] = {
 def compile_index(index: Index, places: Places, element: ReadElement) -> IndexFunction:
     """A function that computes `index`; `element` compiles the reading of a tensor's element.
 
-    Raises:  InternalError for a decision; KeyError for a variable without a place.
+    Raises:  InternalError for a decision; KeyError for a variable without a slot.
     """
     match index:
         case int():

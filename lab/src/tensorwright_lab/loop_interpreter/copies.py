@@ -18,17 +18,17 @@ class Copy:
     """
 
     cell: Cell
-    place: int
+    element: int
     value: Any
     at: StartCopy
     ended: Callable[[Copy], None]
 
     def end(self) -> None:
         """Store the element."""
-        del self.cell.in_flight[self.place]
+        del self.cell.in_flight[self.element]
         self.ended(self)
-        self.cell.elements[self.place] = self.value
-        self.cell.defined[self.place] = 1
+        self.cell.elements[self.element] = self.value
+        self.cell.defined[self.element] = 1
 
 
 @dataclass(slots=True)

@@ -50,12 +50,12 @@ def one_after_another(threads: tuple[Thread, ...]) -> Thread:
     return run
 
 
-def repeated(extent: IndexFunction, place: int, body: Thread) -> Thread:
-    """A serial loop, whose variable has a place in the environment."""
+def repeated(extent: IndexFunction, slot: int, body: Thread) -> Thread:
+    """A serial loop, whose variable has a slot in the environment."""
 
     def run(env: Environment) -> Iterator[Stop]:
         for i in range(extent(env)):
-            env[place] = i
+            env[slot] = i
             yield from body(env)
 
     return run
@@ -76,7 +76,7 @@ def private(cell: Cell, body: Thread) -> Thread:
 
 def group(
     extent: IndexFunction,
-    place: int,
+    slot: int,
     body: Thread,
     iterations: Iterations,
     fail: Callable[[Stmt | None, Environment], NoReturn],
@@ -91,7 +91,7 @@ def group(
         threads: list[tuple[int, Iterator[Stop]]] = []
         for i in range(extent(env)):
             own = list(env)
-            own[place] = i
+            own[slot] = i
             threads.append((i, one_after_another((body,))(own)))
         while threads:
             outer, execution = iterations.now, iterations.enter()

@@ -1,7 +1,7 @@
 """Run a loop nest as the IR means it, slowly and with every check.
 
 Passes and code generators are tested against it.  The statements become nested Python functions of
-one environment (a list with a place per loop variable), so that 100,000 innermost iterations take
+one environment (a list with a slot per loop variable), so that 100,000 innermost iterations take
 about a second.
 """
 
@@ -136,8 +136,8 @@ class _Machine:
         for name in outputs:
             missing = self._cells[name].defined.find(0)
             if missing >= 0:
-                place = np.unravel_index(missing, self._cells[name].shape)
-                at = ", ".join(str(int(n)) for n in place)
+                indices = np.unravel_index(missing, self._cells[name].shape)
+                at = ", ".join(str(int(n)) for n in indices)
                 self._fail(None, None, f"the output {name}[{at}] is never stored")
         return {name: self._cells[name].array() for name in outputs}
 
@@ -215,20 +215,20 @@ class _Machine:
             self._lanes |= {loop.var}
         body = self._statement(loop.body, {**bounds, loop.var: Range.of_extent(loop.extent)})
         self._lanes = kept
-        place = self._places[loop.var]
+        slot = self._places[loop.var]
         iterations = self._iterations
         is_vector = loop.kind is ForKind.VECTOR
 
         def ordered(env: Environment) -> None:
             for i in range(extent(env)):
-                env[place] = i
+                env[slot] = i
                 body(env)
 
         def concurrent(env: Environment) -> None:
             outer, execution = iterations.now, iterations.enter()
             around = iterations.around
             for i in range(extent(env)):
-                env[place] = i
+                env[slot] = i
                 iterations.now = (*outer, (execution, i))
                 iterations.around = outer if is_vector else iterations.now
                 body(env)
@@ -263,12 +263,12 @@ class _Machine:
             case For(var, extent, kind, body) if kind in THREADS or kind in _ORDERED:
                 count = compile_index(extent, self._places, self._element(statement, bounds))
                 inside = self._thread(body, {**bounds, var: Range.of_extent(extent)})
-                place = self._places[var]
+                slot = self._places[var]
                 if kind in _ORDERED:
-                    return repeated(count, place, inside)
+                    return repeated(count, slot, inside)
                 fail = partial(self._fail, reason="not all threads come to this barrier")
                 fold = self._fold if kind is ForKind.THREAD_X else None
-                return group(count, place, inside, self._iterations, fail, fold)
+                return group(count, slot, inside, self._iterations, fail, fold)
             case _:
                 return self._fail(statement, None, "a barrier where threads cannot wait")
 
@@ -277,11 +277,11 @@ class _Machine:
         offset = self._offset(fold, cell, fold.indices, bounds)
 
         def run(env: Environment) -> Iterator[Stop]:
-            place = offset(env)
-            stop = Stop(fold, cell.elements[place] if cell.defined[place] else None)
+            element = offset(env)
+            stop = Stop(fold, cell.elements[element] if cell.defined[element] else None)
             yield stop
             if stop.result is not None:
-                cell.elements[place] = stop.result
+                cell.elements[element] = stop.result
 
         return run
 
@@ -319,16 +319,16 @@ class _Machine:
         note = self._note(store, cell, "store")
 
         def plain(env: Environment) -> None:
-            place = offset(env)
-            elements[place] = value(env)
-            defined[place] = 1
+            element = offset(env)
+            elements[element] = value(env)
+            defined[element] = 1
 
         def noted(env: Environment) -> None:
             result = value(env)
-            place = offset(env)
-            note(env, place, result)
-            elements[place] = result
-            defined[place] = 1
+            element = offset(env)
+            note(env, element, result)
+            elements[element] = result
+            defined[element] = 1
 
         def folded(env: Environment) -> None:  # as the lanes' fold does: once, outside the lanes
             now = iterations.now
@@ -348,12 +348,12 @@ class _Machine:
         value = self._value(start, store.value, bounds)
 
         def begin(env: Environment) -> None:
-            place = offset(env)
-            other = cell.in_flight.get(place)
+            element = offset(env)
+            other = cell.in_flight.get(element)
             if other is not None:
-                self._fail(start, env, _early(cell, place, "copied to", other))
-            cell.in_flight[place] = start
-            self._queue(env).begin(Copy(cell, place, value(env), start, self._ended(env)))
+                self._fail(start, env, _early(cell, element, "copied to", other))
+            cell.in_flight[element] = start
+            self._queue(env).begin(Copy(cell, element, value(env), start, self._ended(env)))
 
         return begin
 
@@ -361,7 +361,7 @@ class _Machine:
         """What notes the store of a copy that has ended."""
 
         def note(copy: Copy) -> None:
-            self._note(copy.at, copy.cell, "store")(env, copy.place, copy.value)
+            self._note(copy.at, copy.cell, "store")(env, copy.element, copy.value)
 
         return note
 
@@ -374,17 +374,17 @@ class _Machine:
         trace, iterations, races = self._trace, self._iterations, self._check
         is_store = what == "store"
 
-        def note(env: Environment, place: int, moved: Any) -> None:
+        def note(env: Environment, element: int, moved: Any) -> None:
             if trace is not None:
-                trace(what, cell.buffer, place)
+                trace(what, cell.buffer, element)
             if races:
                 try:
                     if is_store:
-                        cell.check_store(place, iterations.now, moved, at)
+                        cell.check_store(element, iterations.now, moved, at)
                     else:
-                        cell.check_load(place, iterations.now, at)
+                        cell.check_load(element, iterations.now, at)
                 except Race as race:
-                    reason = f"race: {_element(cell, place)} is {race}"
+                    reason = f"race: {_element(cell, element)} is {race}"
                     self._fail(at, env, reason + _other_place(race.other, at))
 
         return note
@@ -440,16 +440,16 @@ class _Machine:
         noted = self._check or self._trace is not None
 
         def load(env: Environment) -> Any:
-            place = offset(env)
-            if in_flight and place in in_flight:
-                self._fail(at, env, _early(cell, place, "read", in_flight[place]))
-            if not defined[place]:
-                reason = f"{_element(cell, place)} is read and was never stored"
+            element = offset(env)
+            if in_flight and element in in_flight:
+                self._fail(at, env, _early(cell, element, "read", in_flight[element]))
+            if not defined[element]:
+                reason = f"{_element(cell, element)} is read and was never stored"
                 self._fail(at, env, reason + self._stores_to(source))
-            found = elements[place]
+            value = elements[element]
             if noted:
-                note(env, place, found)
-            return found
+                note(env, element, value)
+            return value
 
         return load
 
@@ -482,27 +482,27 @@ class _Machine:
             return compile_index(flat, self._places, element)
 
         def checked(env: Environment) -> int:
-            place = 0
+            element = 0
             for index, extent, axis in parts:
-                found = index(env)
-                if not 0 <= found < extent:
-                    text = f"index {axis} of {cell.buffer.name} is {found}, outside 0..{extent}"
+                value = index(env)
+                if not 0 <= value < extent:
+                    text = f"index {axis} of {cell.buffer.name} is {value}, outside 0..{extent}"
                     self._fail(at, env, text)
-                place = place * extent + found
-            return place
+                element = element * extent + value
+            return element
 
         return checked
 
 
-def _element(cell: Cell, place: int) -> str:
-    indices = ", ".join(str(int(n)) for n in np.unravel_index(place, cell.shape))
+def _element(cell: Cell, element: int) -> str:
+    indices = ", ".join(str(int(n)) for n in np.unravel_index(element, cell.shape))
     return f"{cell.buffer.name}[{indices}]"
 
 
-def _early(cell: Cell, place: int, done: str, other: Stmt) -> str:
+def _early(cell: Cell, element: int, done: str, other: Stmt) -> str:
     """That an element is touched while a copy to it is in flight."""
     copied = f"a copy to it is in flight, started in: {_line_of(other)}"
-    return f"{_element(cell, place)} is {done} too early: {copied}"
+    return f"{_element(cell, element)} is {done} too early: {copied}"
 
 
 def _other_place(other: Stmt | None, at: Stmt) -> str:

@@ -102,36 +102,36 @@ class Cell:
         """Undo what others have done since `save`."""
         self.elements[:], self.defined[:], self._writers, self._readers = saved
 
-    def check_load(self, place: int, task: Task, at: Stmt | None = None) -> None:
+    def check_load(self, element: int, task: Task, at: Stmt | None = None) -> None:
         """Note that the iteration reads an element, in a statement.
 
         Raises:  Race if a concurrent iteration stored it.
         """
-        writer = self._writers.get(place)
+        writer = self._writers.get(element)
         if writer is not None and writer[0] is not task and _are_concurrent(writer[0], task):
             reason = "read by one iteration and stored by another one of the same loop"
             raise Race(reason, writer[1])
-        reader = self._readers.get(place)
+        reader = self._readers.get(element)
         if reader is None or not _are_concurrent(reader[0], task):
-            self._readers[place] = task, at
+            self._readers[element] = task, at
 
-    def check_store(self, place: int, task: Task, value: Any, at: Stmt | None = None) -> None:
+    def check_store(self, element: int, task: Task, value: Any, at: Stmt | None = None) -> None:
         """Note that the iteration stores a value in an element; call before it is stored.
 
         Raises:  Race if a concurrent iteration stored another value there, or read it.
         """
-        writer = self._writers.get(place)
+        writer = self._writers.get(element)
         is_second = (
             writer is not None and writer[0] is not task and _are_concurrent(writer[0], task)
         )
-        if writer is not None and is_second and not _is_same(self.elements[place], value):
+        if writer is not None and is_second and not _is_same(self.elements[element], value):
             reason = "stored by two iterations of the same loop, with two values"
             raise Race(reason, writer[1])
-        reader = self._readers.get(place)
+        reader = self._readers.get(element)
         if reader is not None and reader[0] is not task and _are_concurrent(reader[0], task):
             reason = "stored by one iteration and read by another one of the same loop"
             raise Race(reason, reader[1])
-        self._writers[place] = task, at
+        self._writers[element] = task, at
 
     def array(self) -> NDArray[Any]:
         """The contents in the buffer's shape."""

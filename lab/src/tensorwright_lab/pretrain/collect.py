@@ -163,17 +163,17 @@ def _next_seed(folder: Path, seed: int | None) -> int:
     if not path.exists():
         return seed or 0
     try:
-        found = json.loads(path.read_bytes())["next_seed"]
+        next_seed = json.loads(path.read_bytes())["next_seed"]
     except (OSError, ValueError, KeyError, TypeError):
-        found = None
-    if type(found) is not int or found < 0:
+        next_seed = None
+    if type(next_seed) is not int or next_seed < 0:
         raise RecordError(
             stage="pretrain",
             where=f"file {path}",
             reason="it does not say where to go on",
             remedy="remove it and give --seed: what is on record is not measured again",
         )
-    return found
+    return next_seed
 
 
 def _save(folder: Path, next_seed: int) -> None:

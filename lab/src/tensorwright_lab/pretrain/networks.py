@@ -18,11 +18,11 @@ Records = dict[str, list[Record]]
 
 def records_by_network(path: Path) -> dict[int, Records]:
     """The records of one store, by the seed of their network, ascending."""
-    found: defaultdict[int, Records] = defaultdict(dict)
+    by_seed: defaultdict[int, Records] = defaultdict(dict)
     with open_store(path) as store:
         for record in store.query():
-            found[record.seed].setdefault(record.workload, []).append(record)
-    return dict(sorted(found.items()))
+            by_seed[record.seed].setdefault(record.workload, []).append(record)
+    return dict(sorted(by_seed.items()))
 
 
 def workloads_of(

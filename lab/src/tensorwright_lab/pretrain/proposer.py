@@ -94,8 +94,8 @@ def _examples(folder: Path, most: int | None) -> Iterator[tuple[int, Examples]]:
                     space = space_of(state_of(workload), conditions.target)
                     decisions = DecisionTables(workload, space, machine)
                     source = np.random.default_rng((seed, number))
-                    found = examples_of(decisions, records[workload.key], source)
-                    if len(found):
-                        yield seed, found
+                    examples = examples_of(decisions, records[workload.key], source)
+                    if len(examples):
+                        yield seed, examples
             except TensorwrightError as error:  # this version compiles it no more
                 click.echo(f"network {seed}: {error}", err=True)

@@ -103,16 +103,18 @@ def command(
 
 def _check_names(names: tuple[str, ...], measured: tuple[Measured, ...]) -> None:
     """Refuse a family, a target or a machine of which nothing was measured."""
-    known = {one.workload.family for one in measured}
-    known |= {one.conditions.target_name for one in measured}
-    known |= {one.measuring.fingerprint for one in measured}
+    measured_names = {one.workload.family for one in measured}
+    measured_names |= {one.conditions.target_name for one in measured}
+    measured_names |= {one.measuring.fingerprint for one in measured}
     for name in names:
-        if name not in known:
+        if name not in measured_names:
             raise UsageError(
                 stage="pretrain",
                 where=f"--without {name}",
                 reason="nothing of such a family or target, or on such a machine, was measured",
-                remedy=did_you_mean(name, known, "one of " + ", ".join(sorted(known))),
+                remedy=did_you_mean(
+                    name, measured_names, "one of " + ", ".join(sorted(measured_names))
+                ),
             )
 
 
@@ -137,14 +139,14 @@ def _of_network(
     if path.exists():
         return read_features(path)
     try:
-        family, known = workloads_of(seed, conditions, records)
-        parts = [_featured(each, records[each.key], conditions, family) for each in known]
+        family, workloads = workloads_of(seed, conditions, records)
+        parts = [_featured(each, records[each.key], conditions, family) for each in workloads]
     except TensorwrightError as error:  # this version compiles it no more
         click.echo(f"network {seed}: {error}", err=True)
         return ()
-    found = tuple(part for part in parts if part is not None)
-    write_features(path, found)
-    return found
+    featured = tuple(part for part in parts if part is not None)
+    write_features(path, featured)
+    return featured
 
 
 def _featured(

@@ -83,12 +83,12 @@ def read_features(path: Path) -> tuple[MeasuredWorkload, ...]:
     try:
         content = io.BytesIO(path.read_bytes())
         with np.load(content, allow_pickle=False) as file:
-            found = tuple(_workload(file, number) for number in range(len(file["defaults"])))
+            workloads = tuple(_workload(file, number) for number in range(len(file["defaults"])))
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise _error(path, str(error)) from None
-    if any(each.features.shape[1] != len(FEATURE_NAMES) for each in found):
+    if any(each.features.shape[1] != len(FEATURE_NAMES) for each in workloads):
         raise _error(path, "it has other features than this version")
-    return found
+    return workloads
 
 
 def _workload(file: np.lib.npyio.NpzFile, number: int) -> MeasuredWorkload:

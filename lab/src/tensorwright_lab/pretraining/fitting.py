@@ -135,16 +135,16 @@ def _left_out(
     for number in range(_FAMILY_GROUPS if len(families) >= _FAMILY_GROUPS else 0):
         group = frozenset(families[number::_FAMILY_GROUPS])
         parts.append(group)
-    for known in (targets, machines):
-        parts += [frozenset({name}) for name in known if len(known) > 1]
-    found: list[tuple[str, ChoiceAccuracy]] = []
+    for names_of_kind in (targets, machines):
+        parts += [frozenset({name}) for name in names_of_kind if len(names_of_kind) > 1]
+    accuracies: list[tuple[str, ChoiceAccuracy]] = []
     for names in parts:
         tell(f"fitting {_without(names)}")
         learned = _programs(one for one in measured if not one.is_held_out and not one.is_of(names))
         judged = _programs(one for one in measured if one.is_of(names))
         forest = _fit(learned, MedianLoss(), settings)
-        found.append((_without(names), accuracy_of(judged, _values(forest, judged))))
-    return found
+        accuracies.append((_without(names), accuracy_of(judged, _values(forest, judged))))
+    return accuracies
 
 
 def _without(names: Collection[str]) -> str:
@@ -155,10 +155,10 @@ def _programs(measured: Iterable[Measured]) -> Programs:
     machines: dict[tuple[Conditions, str], Machine] = {}
     pairs: list[tuple[MeasuredWorkload, Machine]] = []
     for one in measured:
-        place = one.conditions, one.measuring.fingerprint
-        if place not in machines:
-            machines[place] = one.measuring.under(one.conditions)
-        pairs.append((one.workload, machines[place]))
+        key = one.conditions, one.measuring.fingerprint
+        if key not in machines:
+            machines[key] = one.measuring.under(one.conditions)
+        pairs.append((one.workload, machines[key]))
     return programs_of(pairs)
 
 

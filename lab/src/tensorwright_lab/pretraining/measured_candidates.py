@@ -70,11 +70,11 @@ def collect(
         candidates = search.propose(min(_BATCH, wanted - timed))
         if not candidates:
             return
-        found = measure_candidates(task.workload, candidates, setting, tools)
-        store.append(found)
-        search.observe(found)
-        timed += sum(record.status.is_timed for record in found)
-        tried += len(found)
+        measured = measure_candidates(task.workload, candidates, setting, tools)
+        store.append(measured)
+        search.observe(measured)
+        timed += sum(record.status.is_timed for record in measured)
+        tried += len(measured)
         yield timed, tried
 
 

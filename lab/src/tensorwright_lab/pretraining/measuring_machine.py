@@ -77,7 +77,7 @@ class MeasuringMachine:
 
 
 def _rates(numbers: Mapping[str, Any]) -> Rates:
-    found = Rates(float(numbers["flops_per_s"]), float(numbers["bandwidth_bytes_per_s"]))
-    if not (found.flops_per_s > 0.0 and found.bandwidth_bytes_per_s > 0.0):
+    rates = Rates(float(numbers["flops_per_s"]), float(numbers["bandwidth_bytes_per_s"]))
+    if not (rates.flops_per_s > 0.0 and rates.bandwidth_bytes_per_s > 0.0):
         raise ValueError("rates are above zero")
-    return found
+    return rates

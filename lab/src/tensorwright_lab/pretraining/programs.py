@@ -125,11 +125,11 @@ def _part(number: int, workload: MeasuredWorkload, machine: Machine) -> _Part:
     floor: list[Column] = []
     for count in np.unique(workload.counts):
         places = np.flatnonzero(workload.counts == count)
-        found = rows_of(workload.features[starts[places][:, None] + np.arange(count)], machine)
+        table = rows_of(workload.features[starts[places][:, None] + np.arange(count)], machine)
         order.append(places)
-        rows.append(found.rows)
-        base.append(found.base.ravel().astype(np.float64))
-        floor.append(found.floor.ravel().astype(np.float64))
+        rows.append(table.rows)
+        base.append(table.base.ravel().astype(np.float64))
+        floor.append(table.floor.ravel().astype(np.float64))
     placed = np.concatenate(order)
     return _Part(
         np.concatenate(rows),

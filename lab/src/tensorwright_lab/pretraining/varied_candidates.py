@@ -52,14 +52,14 @@ def varied_candidates(
     starts = tables.starts()
     rest = 1 + random.permutation(len(starts) - 1)
     ordered = starts.take(np.concatenate([np.zeros(1, np.int64), rest]))
-    found = history.take_new(ordered, max(1, round(shares.by_rule * count)))
+    candidates = history.take_new(ordered, max(1, round(shares.by_rule * count)))
     changed = starts.take(random.integers(0, len(starts), 4 * count))
-    found += history.take_new(_changed(search, changed, random), round(shares.around * count))
+    candidates += history.take_new(_changed(search, changed, random), round(shares.around * count))
     believed = round(shares.believed * count)
-    found += history.take_new(search.promising(random, 3 * believed), believed)
+    candidates += history.take_new(search.promising(random, 3 * believed), believed)
     drawn = sample(tables, 4 * count, random)
-    found += history.take_new(drawn, count - len(found))
-    return tuple(found)
+    candidates += history.take_new(drawn, count - len(candidates))
+    return tuple(candidates)
 
 
 def _changed(search: EvolutionarySearch, parents: Population, random: Generator) -> Population:

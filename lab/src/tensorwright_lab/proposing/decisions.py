@@ -156,15 +156,15 @@ class DecisionTables:
         """What candidates can take next.  Shapes:  (n, rows of the choice, columns)."""
         table = self.sketch(number)
         choice = table.choices[position]
-        found = np.repeat(choice.rows[None], len(prefix.taken), axis=0)
-        found[:, :, _FIRST_TAKEN : _FIRST_TAKEN + len(_TAKEN)] = prefix.taken[:, None]
+        rows = np.repeat(choice.rows[None], len(prefix.taken), axis=0)
+        rows[:, :, _FIRST_TAKEN : _FIRST_TAKEN + len(_TAKEN)] = prefix.taken[:, None]
         if len(table.limits):
             room = (prefix.room[:, None] - choice.fills[None]).min(axis=2)
-            found[:, :, _FIRST_ROOM] = room
-            found[:, :, _FIRST_ROOM + 1] = room - room[:, table.rule[position]][:, None]
+            rows[:, :, _FIRST_ROOM] = room
+            rows[:, :, _FIRST_ROOM + 1] = room - room[:, table.rule[position]][:, None]
         else:
-            found[:, :, _FIRST_ROOM] = _ROOMY
-        return found
+            rows[:, :, _FIRST_ROOM] = _ROOMY
+        return rows
 
     # Of one sketch
 

@@ -76,8 +76,8 @@ def shares_of(counts: NDArray[np.int64], scores: NDArray[np.float64]) -> NDArray
     """The softmax of scores (ways,) over the ways of each decision; there is at least one."""
     starts = np.cumsum(counts) - counts
     most = np.repeat(np.maximum.reduceat(scores, starts), counts)
-    found = np.exp(scores - most)
-    shares: NDArray[np.float64] = found / np.repeat(np.add.reduceat(found, starts), counts)
+    weights = np.exp(scores - most)
+    shares: NDArray[np.float64] = weights / np.repeat(np.add.reduceat(weights, starts), counts)
     return shares
 
 
@@ -106,19 +106,19 @@ def _good(
 ) -> list[tuple[int, tuple[int, ...], float]]:
     """Sketch, rows and weight of the schedules that are followed."""
     times_s: dict[str, float] = {}
-    known: dict[str, Record] = {}
+    by_trace: dict[str, Record] = {}
     for record in records:
         if record.status is Status.OK:
-            known[record.trace] = record
+            by_trace[record.trace] = record
             times_s[record.trace] = min(times_s.get(record.trace, math.inf), *record.times_s)
     ordered = sorted(times_s, key=times_s.__getitem__)[:_MOST]
-    found: list[tuple[int, tuple[int, ...], float]] = []
+    good: list[tuple[int, tuple[int, ...], float]] = []
     for trace in ordered:
         slower = times_s[trace] / times_s[ordered[0]] - 1.0
-        place = locate(decisions.space, trace, dict(known[trace].decisions))
-        if slower < _NEAR - 1.0 and place is not None:
-            found.append((*place, math.exp(-_STEEPNESS * slower)))
-    return found
+        location = locate(decisions.space, trace, dict(by_trace[trace].decisions))
+        if slower < _NEAR - 1.0 and location is not None:
+            good.append((*location, math.exp(-_STEEPNESS * slower)))
+    return good
 
 
 def _choices(
@@ -130,14 +130,14 @@ def _choices(
 ) -> list[Examples]:
     table = decisions.sketch(number)
     prefix = Prefix.begun(table, 1)
-    found: list[Examples] = []
+    choices: list[Examples] = []
     for position, choice in enumerate(table.choices):
         rows = decisions.rows(number, position, prefix)[0]
         taken = np.zeros(len(rows))
         taken[genes[position]] = 1.0
-        found.append(_decision(rows, taken, weight, random))
+        choices.append(_decision(rows, taken, weight, random))
         prefix = prefix.then(choice, np.array(genes[position : position + 1], np.int64))
-    return found
+    return choices
 
 
 def _decision(

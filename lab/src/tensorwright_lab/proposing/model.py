@@ -58,8 +58,8 @@ class ProposingModel:
     def scores(self, rows: Matrix) -> Scores:
         """Of ways that can be taken.  Shapes:  (..., columns) -> (...)."""
         flat = np.ascontiguousarray(rows.reshape(-1, rows.shape[-1]), np.float32)
-        found: Scores = self._walk.sums(flat).astype(np.float64).reshape(rows.shape[:-1])
-        return found
+        scores: Scores = self._walk.sums(flat).astype(np.float64).reshape(rows.shape[:-1])
+        return scores
 
     def proposers(self, machine: Machine) -> ModelProposers:
         """What makes the proposers of a session's tasks on a machine."""
@@ -120,15 +120,15 @@ def draw(
 def log_chances(model: ProposingModel, decisions: DecisionTables, population: Population) -> Scores:
     """The natural logarithm of the probability that each candidate would be drawn (n,)."""
     first = _log_chances(model.scores(decisions.structures))
-    found = first[population.sketch]
+    chances = first[population.sketch]
     for number, own in by_sketch(population.sketch):
         prefix = Prefix.begun(decisions.sketch(number), len(own))
         for position, choice in enumerate(decisions.sketch(number).choices):
             genes = population.genes[own, position]
             logs = _log_chances(model.scores(decisions.rows(number, position, prefix)))
-            found[own] += logs[np.arange(len(own)), genes]
+            chances[own] += logs[np.arange(len(own)), genes]
             prefix = prefix.then(choice, genes)
-    return found
+    return chances
 
 
 def _grow(
@@ -161,16 +161,16 @@ def _grow(
 def _log_chances(scores: Scores) -> Scores:
     """The logarithm of the softmax over the last axis."""
     shifted = scores - scores.max(axis=-1, keepdims=True)
-    found: Scores = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
-    return found
+    chances: Scores = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    return chances
 
 
 def _pick(logs: Scores, random: Generator) -> NDArray[np.int64]:
     """A column for each row (n, ways), drawn by its chances."""
     sums = np.cumsum(np.exp(logs), axis=1)
     at = random.random(len(logs))[:, None] * sums[:, -1:]
-    found: NDArray[np.int64] = np.minimum((sums <= at).sum(axis=1), logs.shape[1] - 1)
-    return found
+    columns: NDArray[np.int64] = np.minimum((sums <= at).sum(axis=1), logs.shape[1] - 1)
+    return columns
 
 
 class ModelProposer:
@@ -187,8 +187,8 @@ class ModelProposer:
         self, count: int, random: Generator, allowed: NDArray[np.int64] | None = None
     ) -> Population:
         """As `Proposer.draw`."""
-        found = draw(self._model, self._decisions, self._tables, count, random, allowed=allowed)
-        return found.population
+        drawn = draw(self._model, self._decisions, self._tables, count, random, allowed=allowed)
+        return drawn.population
 
     def first(self, count: int, random: Generator, variety: float = 1.0) -> Population:
         """So many programs to measure before any other, the most promising first, each once: likely

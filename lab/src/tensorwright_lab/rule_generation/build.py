@@ -1,4 +1,4 @@
-"""Make the shipped rules: the sources one after the other, each rule once.
+"""Make the shipped rules from several sources, each rule once.
 
     schemas.rules, constants.rules    listed by hand: for all parameters, and of constants
     taso, up to 3 operators           generated, pruned, proved for all parameters for which it goes
@@ -41,7 +41,7 @@ SCHEMAS, CONSTANTS, KNOWN = (
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """The rules of a file, and how they came about.
+    """The rules of a file, and the statistics of their sources.
 
     text    of the file
     tables  the pruning table of each source, by its origin

@@ -1,4 +1,4 @@
-"""From a preset to candidate rules: enumerate, drop what smaller rules say, generalise.
+"""From a preset to candidate rules: enumerate, drop what smaller rules imply, generalise.
 
 RELEASED with up to 2 operators        938 applications equal a class         (enumerate)
 150 candidates at the preset's shapes  renaming, common subgraph, one step    (candidates)
@@ -59,7 +59,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """Candidate rules and how they came about.
+    """Candidate rules and the statistics of their generation.
 
     graphs       terms that the classes represent
     two_outputs  graphs with two outputs: pairs of terms with so many operators together

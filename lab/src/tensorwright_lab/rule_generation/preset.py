@@ -1,4 +1,4 @@
-"""What is enumerated, as data: inputs with their shapes, and applications of operators.
+"""The input of an enumeration: tensors with their shapes, and applications of operators.
 
     data (2, 4): x1 x2                 inputs of shape (2, 4)
     weights (): s0                     a number that is known when a network is compiled
@@ -8,7 +8,7 @@
     try of data, with s1 b1 m1 v1: batch_norm      `Application` says what each option means
     deepest: 3                         no graph has more operators
 
-Lines that begin with # say nothing; a line that begins with spaces continues the one before.  The
+Lines that begin with # are comments; a line that begins with spaces continues the one before.  The
 presets themselves are in `presets/`, one family of operators a file.
 """
 

@@ -1,4 +1,4 @@
-"""Progress of long steps, said now and then, with the time that is left.
+"""Progress of long steps, reported from time to time, with the remaining time.
 
 meter = Meter(say, "level 2", total=10.0)
 meter.add(4.0)                   some seconds later
@@ -15,7 +15,7 @@ _INTERVAL_S = 5.0
 
 
 class Meter:
-    """Counts effort done, and says how long the rest takes at the pace so far.
+    """Counts the effort done, and tells the remaining time at the pace so far.
 
     total   effort of the whole step, in any unit; `done` of it was done in an earlier run
     """

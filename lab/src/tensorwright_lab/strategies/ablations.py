@@ -37,8 +37,8 @@ class RandomGuide:
     def scores(self, population: Population) -> Scores:
         """As `Guide.scores`."""
         mixed = (population.keys ^ self._seed) * np.uint64(0xD1342543DE82EF95 | 1)
-        found: Scores = (mixed >> np.uint64(11)).astype(np.float64) / 2.0**53
-        return found
+        scores: Scores = (mixed >> np.uint64(11)).astype(np.float64) / 2.0**53
+        return scores
 
     def learn(self, outcomes: Sequence[Outcome]) -> None:
         """Nothing to learn."""

@@ -51,11 +51,11 @@ class BeamSearch:
         """As `Strategy.propose`."""
         self.guide.refresh()
         random = np.random.default_rng((*self._seeds, self.history.known))
-        found = self.history.take_new(self.tables.starts(), 1)
+        candidates = self.history.take_new(self.tables.starts(), 1)
         guesses = int(np.ceil(_RANDOM_SHARE * count))
-        found += self.history.take_new(self._grow(random), count - len(found) - guesses)
+        candidates += self.history.take_new(self._grow(random), count - len(candidates) - guesses)
         drawn = find_new(sample(self.tables, 4 * count, random), self.history.keys)
-        return tuple(found + self.history.take_new(drawn, count - len(found)))
+        return tuple(candidates + self.history.take_new(drawn, count - len(candidates)))
 
     def observe(self, records: Sequence[Record]) -> None:
         """As `Strategy.observe`."""

@@ -78,16 +78,16 @@ class GeneticSearch:
         """As `Strategy.propose`."""
         random = np.random.default_rng((*self._seeds, self.history.known))
         first = self.tables.starts().take(np.zeros(1, np.int64))
-        found = self.history.take_new(first, count)
-        room = count - len(found)
-        found += self.history.take_new(self._children(_SPARE * room, random), room)
-        room = count - len(found)
+        candidates = self.history.take_new(first, count)
+        room = count - len(candidates)
+        candidates += self.history.take_new(self._children(_SPARE * room, random), room)
+        room = count - len(candidates)
         drawn = draw_new(self.tables, self.history, _SPARE * room, random)
-        found += self.history.take_new(drawn, room)
-        if len(found) < count:
+        candidates += self.history.take_new(drawn, room)
+        if len(candidates) < count:
             rest = rest_of(self.tables, self.history, random)
-            found += self.history.take_new(rest, count - len(found))
-        return tuple(found)
+            candidates += self.history.take_new(rest, count - len(candidates))
+        return tuple(candidates)
 
     def observe(self, records: Sequence[Record]) -> None:
         """As `Strategy.observe`."""
@@ -149,17 +149,17 @@ def change(
 
     What leads beyond the limits is drawn again a few times.
     """
-    found = Population(children.sketch.copy(), children.genes.copy())
+    changed = Population(children.sketch.copy(), children.genes.copy())
     open_rows = np.arange(len(children))
     for _ in range(_RETRIES):
         tried = _changed_once(tables, children.take(open_rows), chance, random)
         is_valid = tables.valid(tried)
         good = open_rows[is_valid]
-        found.sketch[good], found.genes[good] = tried.sketch[is_valid], tried.genes[is_valid]
+        changed.sketch[good], changed.genes[good] = tried.sketch[is_valid], tried.genes[is_valid]
         open_rows = open_rows[~is_valid]
         if not len(open_rows):
             break
-    return found
+    return changed
 
 
 def _changed_once(
@@ -167,8 +167,8 @@ def _changed_once(
 ) -> Population:
     others = tables.siblings[children.sketch]
     ahead = 1 + (random.random(len(children)) * others).astype(np.int64)
-    place = (tables.place[children.sketch] + ahead) % (others + 1)
-    sibling = tables.members[tables.family[children.sketch], place].astype(np.int32)
+    member = (tables.place[children.sketch] + ahead) % (others + 1)
+    sibling = tables.members[tables.family[children.sketch], member].astype(np.int32)
     moves = (random.random(len(children)) < chance) & (others > 0)
     sketch = np.where(moves, sibling, children.sketch).astype(np.int32)
     moved = tables.carried(children, sketch)

@@ -39,18 +39,18 @@ class GridSearch:
 
     def propose(self, count: int) -> tuple[Candidate, ...]:
         """As `Strategy.propose`."""
-        found: list[Candidate] = []
-        while len(found) < count:
+        candidates: list[Candidate] = []
+        while len(candidates) < count:
             new = self._open.take(~np.isin(self._open.keys, self._history.keys))
-            found += self._history.take_new(new, count - len(found))
-            if len(found) >= count:
+            candidates += self._history.take_new(new, count - len(candidates))
+            if len(candidates) >= count:
                 break
             following = next(self._blocks, None)
             if following is None:
                 self._open = Population.empty(self._tables.width)
                 break
             self._open = following
-        return tuple(found)
+        return tuple(candidates)
 
     def observe(self, records: Sequence[Record]) -> None:
         """Remember what need not be proposed."""
@@ -72,12 +72,12 @@ def _genes(counts: Sequence[int], first: int, many: int, width: int) -> NDArray[
 
     Returns:  (many, width)
     """
-    found = np.zeros((many, width), np.int64)
+    digits = np.zeros((many, width), np.int64)
     carried = np.arange(many)
     for position in reversed(range(len(counts))):
         count = counts[position]
         carried += first % count
-        found[:, position] = carried % count
+        digits[:, position] = carried % count
         carried //= count
         first //= count
-    return found
+    return digits

@@ -100,8 +100,8 @@ class OperatorProgram:
 def draw_operands(program: OperatorProgram, copy: int = 0, seed: int = 0) -> dict[str, Array]:
     """Arrays for all operands of one copy, in the stated layout; numbers in -1..1."""
     arrays: dict[str, Array] = {}
-    for place, (name, shape) in enumerate(program.operands):
-        source = np.random.Generator(np.random.SFC64([seed, copy, place]))
+    for number, (name, shape) in enumerate(program.operands):
+        source = np.random.Generator(np.random.SFC64([seed, copy, number]))
         arrays[name] = source.random(shape, np.float32) * np.float32(2) - np.float32(1)
     return arrays
 

@@ -114,19 +114,19 @@ def _read_file() -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def _read_cases() -> tuple[OperatorCase, ...]:
-    found: list[OperatorCase] = []
+    cases: list[OperatorCase] = []
     for family in _read_file()["families"]:
         numbers: dict[int, int] = {}
         for case in family["cases"]:
             batch = case["shape"][0]
             numbers[batch] = numbers.get(batch, 0) + 1
             fields = _fields(family["fields"], case["shape"])
-            found.append(
+            cases.append(
                 OperatorCase(
                     family["family"], numbers[batch], fields, case["gflop"], family["is_subgraph"]
                 )
             )
-    return tuple(found)
+    return tuple(cases)
 
 
 def _fields(names: Sequence[str], numbers: Sequence[int]) -> tuple[tuple[str, int], ...]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 EXECUTABLE_MAGIC = b"TWEXEC\r\n"
 HEAD_BYTES = 32
-"""So many bytes tell every kind."""
+"""The first bytes of a file that suffice to tell every kind."""
 
 _EXPORT = """export a network of PyTorch:
   torch.export.save(torch.export.export(module.eval(), (example,)), "model.pt2")"""

@@ -1,4 +1,4 @@
-"""A processor as a target: what is known of named ones, and what Linux tells of this one."""
+"""Processors as targets: named ones from a table, this machine's from what Linux tells."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _ARM_FEATURES = {
 }
 
 BYTE_TERMS = 4
-"""So many pairs of bytes an instruction of `ByteProduct` multiplies and adds up for each lane."""
+"""Pairs of bytes that an instruction of `ByteProduct` multiplies and adds up for each lane."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class ByteProduct:
     `intrinsic`  its name in a schedule
     `features`   what a target must have, in LLVM's names
     `data`       the type of what lies along the terms alone; the other factor is i8
-    `lanes`      so many sums a call makes
+    `lanes`      the sums that a call makes
     """
 
     intrinsic: str
@@ -93,9 +93,9 @@ BYTE_PRODUCTS: tuple[ByteProduct, ...] = (
 
 
 BYTE_TILE = 2
-"""So many rows, and so many columns, an instruction of `ByteTile` has."""
+"""Rows, and columns, of an instruction of `ByteTile`."""
 BYTE_GROUPS = 2
-"""So many groups of `BYTE_TERMS` bytes it multiplies of each."""
+"""Groups of `BYTE_TERMS` bytes that it multiplies of each row and column."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@
 parse_target("native")        this machine's processor
 parse_target("cuda:sm_90")    a named target, the same on every machine
 parse_target("aarch64-neon+dotprod")    a named processor that has a feature more
-cpu_target("x86-64-avx2")     likewise, for code that has to do with processors only
+cpu_target("x86-64-avx2")     the same, for code that concerns processors alone
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NAMES_OF_DEVICES = ("opencl", "cuda")
 
 
 def parse_target(text: str) -> Target:
-    """Read "native" or a name of `TARGETS`; features that a processor has more follow each a "+".
+    """Read "native" or a name of `TARGETS`, with "+feature" for each feature that it has besides.
 
     Raises:  UsageError for an unknown name, with the nearest known one, or an unknown feature.
     """
@@ -49,8 +49,8 @@ def parse_target(text: str) -> Target:
 def cpu_target(target: Target | str) -> CpuTarget:
     """The processor that a name, or a target, stands for.
 
-    Whoever takes a target from a user for what only processors have asks this once, at the entry;
-    what lies behind it is about `CpuTarget`.
+    Code for processors alone calls this once, where it gets a target from a user. Behind that entry
+    the type is `CpuTarget`.
     Raises:  UsageError for an unknown name; MachineError for a target that is not a processor.
     """
     is_name = isinstance(target, str) and target not in NAMES_OF_DEVICES
@@ -79,7 +79,7 @@ def missing_here(target: Target) -> str:
 def check_runs_here(target: Target, stage: str, where: str = "", remedy: str = "") -> None:
     """Refuse to run code for a target here, before the processor does: it would end the process.
 
-    Whoever loads object code, or starts what will, asks this first.
+    Code that loads object code, or starts a process that will, calls this first.
     Raises:  MachineError that names what this machine lacks.
     """
     missing = missing_here(target)

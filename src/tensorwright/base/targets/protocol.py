@@ -16,7 +16,8 @@ class TargetKind(StrEnum):
 class TargetProtocol(Protocol):
     """A machine to compile for.
 
-    Two targets share a `key` only if they may share programs and timings: records are found by it.
+    Two targets share a `key` only if they may share programs and timings: the key of a record
+    contains it.
     """
 
     @property

@@ -30,7 +30,7 @@ from tensorwright.expr.value import Value, ValueExpr, require_dtype
 def placeholder(name: str, shape: Sequence[Index], dtype: DType = DType.F32) -> Placeholder:
     """Declare an input tensor.
 
-    Raises:  ExpressionError for a name, a shape or a dtype that is none.
+    Raises:  ExpressionError for an invalid name, shape or dtype.
     """
     where = f"placeholder {checked_name('placeholder', name)}"
     require_dtype(dtype)
@@ -40,7 +40,7 @@ def placeholder(name: str, shape: Sequence[Index], dtype: DType = DType.F32) -> 
 def reduce_axis(name: str, extent: Index) -> Axis:
     """Declare an axis to reduce over.
 
-    Raises:  ExpressionError for a name or an extent that is none.
+    Raises:  ExpressionError for an invalid name or extent.
     """
     where = f"reduce_axis {checked_name('reduce_axis', name)}"
     return Axis(Var(name), checked_extent(where, extent))

@@ -1,10 +1,10 @@
 """Refuse expressions that read outside a tensor.
 
-Every index is held against the extent that it reads, where the conditions of the selects around
-it hold: by proofs from the ranges of the axes and from what the conditions say (`bounds.py`), else
-at all points, where they are few enough.  An element of a tensor that is used as an index may be
-any number of its type.  Where a decision is open, only what is wrong without any condition is
-refused; where nothing is proved for all named sizes, the least ones are tried.
+Every index is compared with the extent that it reads, where the conditions of the selects around it
+hold. The comparison is a proof from the ranges of the axes and from the conditions (`bounds.py`);
+else it is tried at all points, if these are few enough.  An element of a tensor that is used as an
+index may be any number of its type.  Where a decision is open, only an index that is wrong without
+any condition is refused. Where nothing is proved for all named sizes, the least ones are tried.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def check_reads(tensor: Compute) -> None:
 
 
 class _Checker:
-    """What has been looked at under which conditions; mutable, one per tensor."""
+    """The values checked so far, and under which conditions; mutable, one per tensor."""
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
@@ -101,7 +101,7 @@ class _Checker:
             self.value(child, holding)
 
     def _index(self, index: Index, holding: Holding) -> None:
-        """Check what is read and divided to know an index."""
+        """Check the elements and the divisors in an index."""
         if isinstance(index, (int, Var)):
             return
         for atom in atoms_of(index):
@@ -126,7 +126,7 @@ class _Checker:
 
 
 def _divisors(index: Index) -> Iterator[Index]:
-    """What something is divided by in an index, but for plain numbers."""
+    """The divisors in an index that are not plain numbers."""
     if isinstance(index, (FloorDiv, Mod, ExactDiv)) and not isinstance(index.divisor, int):
         yield index.divisor
     for part in parts_of(index):
@@ -152,7 +152,7 @@ def _is_never_negative(gap: Index, bounds: Bounds, holding: Holding) -> bool:
 
 
 def _sizes_in(gap: Index, bounds: Bounds, holding: Holding) -> tuple[NamedSize, ...]:
-    """The named sizes on which it depends what a gap is."""
+    """The named sizes on which a gap depends."""
     ends = (end for each in bounds.values() for end in (each.low, each.high))
     sides = (side for condition in holding for side in condition_sides(condition))
     return named_sizes_of(gap, *ends, *sides)
@@ -177,7 +177,7 @@ def _is_not_refuted(
 def _without_elements(
     index: Index, holding: Holding, bounds: Bounds
 ) -> tuple[Index, Holding, Bounds]:
-    """What elements of tensors decide, as variables: the elements, and remainders of them."""
+    """The gap with variables for elements of tensors and their remainders."""
     sides = [side for condition in holding for side in condition_sides(condition)]
     reaches: dict[Index, Range] = {}
     for side in (index, *sides):
@@ -234,7 +234,7 @@ def _is_proved_where(gap: Index, bounds: Bounds, condition: Condition) -> bool:
 
 
 def _values(index: Index, bounds: Bounds, holding: Holding) -> Array | None:
-    """What an index is at all points where conditions hold; None where there are too many points.
+    """The values of an index at all points where conditions hold; None for too many points.
 
     Conditions on other variables are left out where that makes them few enough.
     """

@@ -32,11 +32,11 @@ def halves(spans: Spans, cost: Callable[[Spans], int], limit: int) -> Iterator[S
     if cost(spans) <= limit:
         yield spans
         return
-    for place, span in enumerate(spans):
+    for number, span in enumerate(spans):
         if span.extent > 1:
             middle = span.start + (span.extent + 1) // 2
             for half in (Span(span.var, span.start, middle), Span(span.var, middle, span.stop)):
-                yield from halves((*spans[:place], half, *spans[place + 1 :]), cost, limit)
+                yield from halves((*spans[:number], half, *spans[number + 1 :]), cost, limit)
             return
     yield spans
 
@@ -46,16 +46,16 @@ def working_bytes(value: Value) -> Callable[[Spans], int]:
 
     Generous: counted as if the array of every node lived until the end.
     """
-    found: dict[int, _Node] = {}
-    _collect(value, found)
-    nodes: dict[frozenset[Var], int] = {}
-    for variables, size_bytes in found.values():
-        nodes[variables] = nodes.get(variables, 0) + size_bytes
+    nodes: dict[int, _Node] = {}
+    _collect(value, nodes)
+    summed: dict[frozenset[Var], int] = {}
+    for variables, size_bytes in nodes.values():
+        summed[variables] = summed.get(variables, 0) + size_bytes
 
     def cost(spans: Spans) -> int:
         extents = {span.var: span.extent for span in spans}
         total = 0
-        for variables, size_bytes in nodes.items():
+        for variables, size_bytes in summed.items():
             points = size_bytes
             for var in variables:
                 points *= extents.get(var, 1)
@@ -65,13 +65,13 @@ def working_bytes(value: Value) -> Callable[[Spans], int]:
     return cost
 
 
-def _collect(value: Value, found: dict[int, _Node]) -> frozenset[Var]:
-    if id(value) not in found:
-        parts = [_collect(child, found) for child in children(value)]
+def _collect(value: Value, nodes: dict[int, _Node]) -> frozenset[Var]:
+    if id(value) not in nodes:
+        parts = [_collect(child, nodes) for child in children(value)]
         indices = indices_of(value)
         variables = frozenset[Var]().union(*parts, free_vars(*indices))
-        found[id(value)] = variables, 16 + 16 * sum(not _is_affine(index) for index in indices)
-    return found[id(value)][0]
+        nodes[id(value)] = variables, 16 + 16 * sum(not _is_affine(index) for index in indices)
+    return nodes[id(value)][0]
 
 
 def _is_affine(index: Index) -> bool:

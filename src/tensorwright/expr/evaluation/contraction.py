@@ -24,10 +24,10 @@ from tensorwright.expr.functions import Fn
 from tensorwright.expr.index.nodes import Var
 from tensorwright.expr.index.traversal import free_vars
 from tensorwright.expr.tensor import Axis, Combiner, Compute
-from tensorwright.expr.value import Apply, Load, Value, children, indices_of, loads_of
+from tensorwright.expr.value import Load, Value, factors_of, loads_of, variables_of
 
-_REPEAT = 2  # a view may repeat its source so often before coupled axes become taps
-_FEW_POINTS = 4096  # so few are copied out sooner than taps are iterated
+_REPEAT = 2  # how often a view may repeat its source before coupled axes become taps
+_FEW_POINTS = 4096  # up to this many elements are copied out instead of iterating taps
 _MAX_TAPS = 4096
 
 
@@ -44,7 +44,7 @@ class ProductSum:
 
 @dataclass(frozen=True, slots=True)
 class _Labelled:
-    """An array whose dimensions are named by variables, and the element type that it has so far."""
+    """An array whose dimensions are named by variables, and its present element type."""
 
     labels: tuple[Var, ...]
     array: Array
@@ -58,10 +58,10 @@ def find_product_sum(tensor: Compute) -> ProductSum | None:
         return None
     if tensor.dtype is DType.BOOL:
         return None
-    factors = tuple(_factors(tensor.body))
+    factors = tuple(factors_of(tensor.body))
     if len(factors) < 2:
         return None
-    used = tuple(_variables(factor, set()) for factor in factors)
+    used = tuple(variables_of(factor) for factor in factors)
     reduced = {axis.var: axis.length for axis in reduction.axes}
     if not frozenset(reduced) <= frozenset[Var]().union(*used):
         return None  # an axis that no factor has repeats the sum: no operand could tell
@@ -109,7 +109,7 @@ def contract_box(
 ) -> Array:
     """The sums on a box of the output, in the accumulator's type; no extent is zero.
 
-    boxes  that with what is summed up, see `product_boxes`
+    boxes  from `product_boxes`
     """
     wide = domain.accumulator(Combiner.SUM, plan.dtype)
     outputs = tuple(span.var for span in box)
@@ -166,12 +166,12 @@ def _multiply(
     b, b_shape = _grouped(right, (batch, columns, inner), domain, dtype)
     shape = (*a_shape[: len(batch) + len(rows)], *b_shape[len(batch) : len(batch) + len(columns)])
     if not inner:
-        found = domain.apply(Fn.MUL, (a, b.transpose(0, 2, 1)), dtype)
+        product = domain.apply(Fn.MUL, (a, b.transpose(0, 2, 1)), dtype)
     elif not rows and not columns:
-        found = domain.reduce(Combiner.SUM, domain.apply(Fn.MUL, (a, b), dtype), (2,), dtype)
+        product = domain.reduce(Combiner.SUM, domain.apply(Fn.MUL, (a, b), dtype), (2,), dtype)
     else:
-        found = domain.matmul(a, b.transpose(0, 2, 1), dtype)
-    return _Labelled((*batch, *rows, *columns), found.reshape(shape), dtype)
+        product = domain.matmul(a, b.transpose(0, 2, 1), dtype)
+    return _Labelled((*batch, *rows, *columns), product.reshape(shape), dtype)
 
 
 def _grouped(
@@ -207,22 +207,6 @@ def _sum_alone(operand: _Labelled, keep: set[Var], domain: Domain, dtype: DType)
     labels = tuple(var for var in operand.labels if var in keep)
     array = domain.cast(operand.array, operand.dtype, dtype)
     return _Labelled(labels, domain.reduce(Combiner.SUM, array, alone, dtype), dtype)
-
-
-def _factors(value: Value) -> Iterator[Value]:
-    if isinstance(value, Apply) and value.fn is Fn.MUL:
-        for arg in value.args:
-            yield from _factors(arg)
-    else:
-        yield value
-
-
-def _variables(value: Value, seen: set[int]) -> frozenset[Var]:
-    if id(value) in seen:
-        return frozenset()
-    seen.add(id(value))
-    found = free_vars(*indices_of(value))
-    return found.union(*(_variables(child, seen) for child in children(value)))
 
 
 def _taps(factor: Value, extents: Mapping[Var, int], reduced: frozenset[Var]) -> set[Var]:

@@ -1,4 +1,4 @@
-"""What a number domain must offer so that tensor expressions can be evaluated over it.
+"""The protocol of number domains, over which tensor expressions are evaluated.
 
 The index sort is always integers; a domain gives a meaning to the value sort.  Values travel as
 NumPy arrays of whatever the domain stores: floats, packed residues, objects that are terms.

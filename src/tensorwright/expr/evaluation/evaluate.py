@@ -1,4 +1,4 @@
-"""The one evaluator: what tensor expressions are, over any number domain, in bounded memory.
+"""The one evaluator of tensor expressions, over any number domain, in bounded memory.
 
 Sums of products become matrix multiplications on views (`contraction.py`); everything else is
 evaluated on blocks of the output (`grid.py`), and of the reduction where one output point is
@@ -61,7 +61,7 @@ def evaluate(
     Shapes:  every input has its placeholder's shape; results have the shapes of `outputs`
     Raises:  InputError for a missing input or a wrong shape or type;
              IndexError where an unguarded load leaves its tensor.
-    Units:   `limit_bytes` bounds what is needed besides inputs, intermediate tensors and results.
+    Units:   `limit_bytes` bounds the memory besides inputs, intermediate tensors and results.
 
     Example:
         >>> from tensorwright.expr import compute, placeholder, reduce_axis, sum_over
@@ -127,7 +127,7 @@ def evaluate_one(
 
 
 class Prepared:
-    """A tensor that is evaluated again and again: what does not depend on values is found out once.
+    """A tensor that is evaluated many times: results that do not depend on values are kept.
 
     Example:
         >>> from tensorwright.expr import compute, placeholder
@@ -245,16 +245,16 @@ def _block_values(
         return _fold_values(tensor, reduction, block.spans, pieces, domain)
     if len(boxes) == 1:
         axes = (1 + len(block.spans),)
-        found = domain.reduce(reduction.combiner, next(pieces), axes, tensor.body.dtype)
-        return _shaped(found, block.spans)
+        folded = domain.reduce(reduction.combiner, next(pieces), axes, tensor.body.dtype)
+        return _shaped(folded, block.spans)
     starts = [box.spans[len(block.spans)].start for box in boxes]
     return _fold_positions(tensor, reduction, block.spans, zip(starts, pieces, strict=True), domain)
 
 
 def _part(target: Array, box: Spans) -> Array:
     """A view of a block, for a tensor without dimensions too."""
-    place: list[Any] = [slice(span.start, span.stop) for span in box]
-    part: Array = target[(*place, Ellipsis)]
+    region: list[Any] = [slice(span.start, span.stop) for span in box]
+    part: Array = target[(*region, Ellipsis)]
     return part
 
 
@@ -293,16 +293,16 @@ def _fold_positions(
     best: Array | None = None
     position = np.zeros((), np.int64)
     for start, body in pieces:
-        place = domain.to_index(domain.reduce(reduction.combiner, body, (axis,), dtype))
-        value = np.take_along_axis(body, np.expand_dims(place, axis), axis)
-        place = place + start
+        offset = domain.to_index(domain.reduce(reduction.combiner, body, (axis,), dtype))
+        value = np.take_along_axis(body, np.expand_dims(offset, axis), axis)
+        offset = offset + start
         if best is None:
-            best, position = value, place
+            best, position = value, offset
             continue
         rivals = np.concatenate([best, value], axis)
         is_new = domain.to_index(domain.reduce(reduction.combiner, rivals, (axis,), dtype)) == 1
         best = np.where(np.expand_dims(is_new, axis), value, best)
-        position = np.where(is_new, place, position)
+        position = np.where(is_new, offset, position)
     return _shaped(domain.from_index(position, tensor.dtype), box)
 
 

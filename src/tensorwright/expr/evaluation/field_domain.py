@@ -223,8 +223,8 @@ class FieldDomain:
         if combiner is Combiner.PROD:
             flat = folded_last(array, axes)
             result = flat[..., 0]
-            for place in range(1, flat.shape[-1]):
-                result = _multiply(result, flat[..., place])
+            for k in range(1, flat.shape[-1]):
+                result = _multiply(result, flat[..., k])
             return result
         return NUMPY.reduce(combiner, array, axes, DType.I64)
 

@@ -1,7 +1,7 @@
 """Evaluation of index expressions and values on a box of loop variables, one array operation each.
 
-Every variable has a dimension of its own; an expression that does not depend on a variable has
-extent 1 there, so nothing is repeated before it must be.
+Every variable has a dimension of its own. An expression that does not depend on a variable has
+extent 1 there, so that elements are repeated only where that is needed.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ class Grid:
     def value(self, value: Value, guarded: bool = False) -> Array:
         """A value in the domain's storage; `guarded` is set below an index condition."""
         key = (id(value), guarded)
-        found = self._shared.get(key)
-        if found is not None:
-            return found[1]
+        kept = self._shared.get(key)
+        if kept is not None:
+            return kept[1]
         result = self._value(value, guarded)
         if isinstance(value, (Apply, Select, Cast)):
             self._shared[key] = (value, result)  # the value is kept so that its id stays its own
@@ -102,11 +102,11 @@ class Grid:
         return self._domain.select(chosen.holds, *branches)
 
     def _choice(self, value: Select, condition: Condition, guarded: bool) -> Choice:
-        """Where a condition holds; found out once for a box where no element is read for it."""
+        """Where a condition holds; computed once for a box if the condition reads no element."""
         key = (id(value), guarded)
-        found = self.loop_box.choices.get(key)
-        if found is not None:
-            return found[1]
+        kept = self.loop_box.choices.get(key)
+        if kept is not None:
+            return kept[1]
         self._has_read_elements = False
         choice = Choice.of(self.condition(condition, guarded))
         if not self._has_read_elements:
@@ -130,15 +130,15 @@ class Grid:
         assert reading.frame is not None, "only a view that is framed comes here"
         result = np.empty(reading.frame.shape, view.dtype)
         result[...] = self._domain.const(0, dtype)
-        result[reading.frame.place] = view
+        result[reading.frame.region] = view
         return result
 
     def _gather(self, load: Load, guarded: bool) -> Array:
-        """The elements of a load; where they are is found out once where none are read for it."""
+        """The elements of a load, whose positions are kept if they depend on no element."""
         key = (id(load), guarded)
-        found = self.loop_box.gathers.get(key)
-        if found is not None:
-            return self._taken(load.source, found[1])
+        kept = self.loop_box.gathers.get(key)
+        if kept is not None:
+            return self._taken(load.source, kept[1])
         self._has_read_elements = False
         places = self._places(load.source, load.indices, guarded)
         if not self._has_read_elements:
@@ -150,23 +150,23 @@ class Grid:
         return self._domain.to_index(self._taken(element.source, places))
 
     def _places(self, source: Any, indices: tuple[Index, ...], guarded: bool) -> tuple[Array, ...]:
-        """What some indices are at each point of the box."""
+        """The values of some indices at each point of the box."""
         places = []
         for index, extent in zip(indices, self._arrays[source].shape, strict=True):
-            place = np.asarray(self.index(index, guarded), np.int64)
-            if place.size and (int(place.min()) < 0 or int(place.max()) >= extent):
+            positions = np.asarray(self.index(index, guarded), np.int64)
+            if positions.size and (int(positions.min()) < 0 or int(positions.max()) >= extent):
                 if not guarded:
-                    bad = int(place.min()) if int(place.min()) < 0 else int(place.max())
+                    bad = int(positions.min()) if int(positions.min()) < 0 else int(positions.max())
                     where = f"{source.name}[{', '.join(map(str, indices))}]"
                     raise IndexError(f"{where}: index {index} reaches {bad}, extent is {extent}")
-                place = np.clip(place, 0, max(extent - 1, 0))
-            places.append(place.reshape(place.shape or (1,) * self.loop_box.rank))
+                positions = np.clip(positions, 0, max(extent - 1, 0))
+            places.append(positions.reshape(positions.shape or (1,) * self.loop_box.rank))
         return tuple(places)
 
     def _taken(self, source: Any, places: tuple[Array, ...]) -> Array:
         array, rank = self._arrays[source], (1,) * self.loop_box.rank
         if array.size == 0:  # every read is guarded, so no element is ever chosen
-            shape = np.broadcast_shapes(rank, *(place.shape for place in places))
+            shape = np.broadcast_shapes(rank, *(each.shape for each in places))
             return np.broadcast_to(self._domain.const(0, source.dtype), shape)
         everywhere: tuple[Any, ...] = (*places, Ellipsis)  # so that no object comes bare
         values: Array = array[everywhere]

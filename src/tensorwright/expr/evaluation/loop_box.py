@@ -1,4 +1,4 @@
-"""A box of loop variables, with what does not depend on the values read there.
+"""A box of loop variables, with all results that do not depend on the values read there.
 
 x[i + 1, j] on the box i in 0..3, j in 0..8      a view of x: where it begins, shape and strides
 i + 1 < 3 on that box                            an array of bools
@@ -31,11 +31,11 @@ _PLAIN = "biuf"  # kinds of numbers whose arrays can be seen as memory
 class Frame:
     """Where a view stands in an array that is larger.
 
-    shape  of the larger array    place  of the view in it
+    shape  of the larger array    region  of the view in it
     """
 
     shape: tuple[int, ...]
-    place: tuple[slice, ...]
+    region: tuple[slice, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Part:
 
 
 class LoopBox:
-    """A box, whose findings are kept by the nodes (objects) that they are of.
+    """A box, whose results are kept by the nodes (objects) that they belong to.
 
     choices, gathers  of selects, and of loads that are not views; each with its node, so that the
                       id of the node stays its own
@@ -105,7 +105,7 @@ class LoopBox:
         self.spans = spans
         self.rank = 1 + len(spans)
         self.all_spans = (Span(Var(""), 0, 1), *spans)
-        self.place = {span.var: position for position, span in enumerate(spans, 1)}
+        self.dimensions = {span.var: position for position, span in enumerate(spans, 1)}
         self.choices: dict[tuple[int, bool], tuple[Value, Choice]] = {}
         self.gathers: dict[tuple[int, bool], tuple[Load, tuple[Array, ...]]] = {}
         self._parts: dict[int, tuple[Value, Part]] = {}
@@ -117,30 +117,30 @@ class LoopBox:
 
         Raises:  ValueError for one that no axis binds.
         """
-        found = self._variables.get(var)
-        if found is None:
-            position = self.place.get(var)
+        values = self._variables.get(var)
+        if values is None:
+            position = self.dimensions.get(var)
             if position is None:
                 raise ValueError(f"the variable {var} is bound by no axis")
             span = self.spans[position - 1]
             shape = [1] * self.rank
             shape[position] = span.extent
-            found = np.arange(span.start, span.stop, dtype=np.int64).reshape(shape)
-            self._variables[var] = found
-        return found
+            values = np.arange(span.start, span.stop, dtype=np.int64).reshape(shape)
+            self._variables[var] = values
+        return values
 
     def part(self, factor: Value, used: frozenset[Var]) -> Part:
-        """On which dimensions a factor depends that has some variables."""
-        found = self._parts.get(id(factor))
-        if found is None:
+        """The dimensions on which a factor with some variables depends."""
+        kept = self._parts.get(id(factor))
+        if kept is None:
             spans = [span for span in self.spans if span.var in used and span.extent > 1]
             part = Part(
                 tuple(span.var for span in spans),
                 (1, *(span.extent if span in spans else 1 for span in self.spans)),
                 tuple(span.extent for span in spans),
             )
-            found = self._parts[id(factor)] = factor, part
-        return found[1]
+            kept = self._parts[id(factor)] = factor, part
+        return kept[1]
 
     def reading(self, load: Load, shape: tuple[int, ...], guarded: bool) -> Reading | None:
         """How a load reads a tensor of a shape as a view; None where it cannot.
@@ -148,22 +148,22 @@ class LoopBox:
         guarded  whether what it reads outside is never chosen
         """
         key = (id(load), guarded)
-        found = self._readings.get(key)
-        if found is None:
-            found = self._readings[key] = load, self._read(load, shape, guarded)
-        return found[1]
+        kept = self._readings.get(key)
+        if kept is None:
+            kept = self._readings[key] = load, self._read(load, shape, guarded)
+        return kept[1]
 
     def _read(self, load: Load, shape: tuple[int, ...], guarded: bool) -> Reading | None:
-        affine = read_affine(load.indices, self.place)
+        affine = read_affine(load.indices, self.dimensions)
         if affine is None:
             return None
-        found = _reading(tuple(affine), shape, self.all_spans, None)
-        if found is not None or not guarded:
-            return found
+        reading = _reading(tuple(affine), shape, self.all_spans, None)
+        if reading is not None or not guarded:
+            return reading
         inner = inner_box(shape, affine, self.all_spans)
         if inner is None:
             return None
-        used = {place for index in affine for place, _ in index.scales}
+        used = {dimension for index in affine for dimension, _ in index.scales}
         frame = Frame(
             tuple(s.extent if p in used else 1 for p, s in enumerate(self.all_spans)),
             tuple(
@@ -191,8 +191,8 @@ def _reading(
         if low < 0 or high >= extent:
             return None
         offset += index.first(spans) * stride
-        for place, scale in index.scales:
-            steps[place] += scale * stride
-            extents[place] = spans[place].extent
+        for dimension, scale in index.scales:
+            steps[dimension] += scale * stride
+            extents[dimension] = spans[dimension].extent
         stride *= extent
     return Reading(indices, spans, offset, tuple(extents), tuple(steps), frame)

@@ -1,4 +1,4 @@
-"""The number domain of NumPy: the meaning that every compiled program is compared with.
+"""The number domain of NumPy, with which every compiled program is compared.
 
 Exact in the element type: integers wrap, division truncates, NaN propagates through min and max.
 Transcendental functions of f16, bf16 and f32 are computed in f64 and rounded once, sums and
@@ -65,12 +65,12 @@ class NumpyDomain:
             wide = [np.asarray(arg, _F64) for arg in args]
             return np.asarray(TRANSCENDENTAL[fn](*wide)).astype(dtype.numpy, copy=False)
         table = _INTEGER if dtype.is_int else _BOOL if dtype is DType.BOOL else _FLOAT
-        found = table.get(fn) or _ANY.get(fn)
-        if found is None:
+        function = table.get(fn) or _ANY.get(fn)
+        if function is None:
             raise TypeError(f"{fn.text} of {dtype}: the type does not have it")
         if dtype in (DType.F16, DType.BF16):
             args = [np.asarray(arg, np.float32) for arg in args]
-        result = np.asarray(found(*args))
+        result = np.asarray(function(*args))
         return result if fn.gives_bool else result.astype(dtype.numpy, copy=False)
 
     def select(self, condition: Array, then: Array, otherwise: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Index expressions and conditions at many points at once: arithmetic on what arrays they give.
+"""Index expressions and conditions at many points at once, by arithmetic on arrays.
 
 evaluate_index(i*8 + j, {i: column, j: row}.__getitem__)    an array over rows and columns
 """

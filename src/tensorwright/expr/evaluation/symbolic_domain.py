@@ -1,6 +1,6 @@
 """Terms in place of numbers: a prover's expressions, polynomials, or anything else with meanings.
 
-`Terms` is what a term language must offer; `SymbolicDomain` lifts it to arrays of terms.  Sums of
+`Terms` is the protocol of a term language; `SymbolicDomain` lifts it to arrays of terms.  Sums of
 products are reordered freely, so the language must treat + and * of floats as those of a ring.
 """
 
@@ -102,15 +102,15 @@ class SymbolicDomain:
         shape = flat.shape[:-1]
         best = _copy(flat[..., 0], shape)
         position = np.broadcast_to(self.const(0, DType.I64), shape)
-        for place in range(1, flat.shape[-1]):
-            rival = _copy(flat[..., place], shape)
+        for k in range(1, flat.shape[-1]):
+            rival = _copy(flat[..., k], shape)
             if not combiner.is_arg:
                 best = self.apply(combiner.fn, (best, rival), dtype)
                 continue
             order = (best, rival) if combiner is Combiner.ARGMAX else (rival, best)
             is_new = self.apply(Fn.LT, order, dtype)
             best = self.select(is_new, rival, best)
-            position = self.select(is_new, self.const(place, DType.I64), position)
+            position = self.select(is_new, self.const(k, DType.I64), position)
         return position if combiner.is_arg else best
 
     def matmul(self, left: Array, right: Array, dtype: DType) -> Array:
@@ -127,7 +127,7 @@ def _whole(term: Any, shape: Sequence[int]) -> Array:
 
 
 def _copy(terms: Any, shape: Sequence[int]) -> Array:
-    """What indexing gave, as an array: NumPy gives the bare element where no dimension is left."""
+    """An indexed array; where no dimension is left, NumPy gives the bare element instead."""
     return terms if isinstance(terms, np.ndarray) else _whole(terms, shape)
 
 
@@ -135,6 +135,6 @@ def _each(function: Any, *args: Array) -> Array:
     """A function of terms on arrays that broadcast; unlike NumPy's it always gives an array."""
     spread = np.broadcast_arrays(*args)
     result = np.empty(spread[0].shape, _OBJECT)
-    for place in np.ndindex(result.shape):
-        result[place] = function(*(array[place] for array in spread))
+    for at in np.ndindex(result.shape):
+        result[at] = function(*(array[at] for array in spread))
     return result

@@ -34,20 +34,20 @@ class Affine:
 
     def first(self, spans: tuple[Span, ...]) -> int:
         """The value at the start of every span."""
-        return self.offset + sum(scale * spans[place].start for place, scale in self.scales)
+        return self.offset + sum(scale * spans[dimension].start for dimension, scale in self.scales)
 
     def ends(self, spans: tuple[Span, ...]) -> tuple[int, int]:
         """The least and the greatest value."""
         low = high = self.offset
-        for place, scale in self.scales:
-            a, b = scale * spans[place].start, scale * (spans[place].stop - 1)
+        for dimension, scale in self.scales:
+            a, b = scale * spans[dimension].start, scale * (spans[dimension].stop - 1)
             low, high = low + min(a, b), high + max(a, b)
         return low, high
 
 
-def read_affine(indices: tuple[Index, ...], places: Mapping[Var, int]) -> list[Affine] | None:
-    """The indices as affine functions of the variables in `places`; None where one is not."""
-    found = []
+def read_affine(indices: tuple[Index, ...], dimensions: Mapping[Var, int]) -> list[Affine] | None:
+    """The indices as affine functions of the variables in `dimensions`; None where one is not."""
+    affine = []
     for index in indices:
         offset = 0
         scales = []
@@ -56,12 +56,12 @@ def read_affine(indices: tuple[Index, ...], places: Mapping[Var, int]) -> list[A
                 offset += scale
                 continue
             atom = monomial[0]
-            place = places.get(atom) if isinstance(atom, Var) else None
-            if place is None or len(monomial) > 1:
+            dimension = dimensions.get(atom) if isinstance(atom, Var) else None
+            if dimension is None or len(monomial) > 1:
                 return None
-            scales.append((place, scale))
-        found.append(Affine(offset, tuple(scales)))
-    return found
+            scales.append((dimension, scale))
+        affine.append(Affine(offset, tuple(scales)))
+    return affine
 
 
 def strided_view(array: Array, indices: Sequence[Affine], spans: tuple[Span, ...]) -> Array | None:
@@ -74,9 +74,9 @@ def strided_view(array: Array, indices: Sequence[Affine], spans: tuple[Span, ...
         if low < 0 or high >= extent:
             return None
         starts.append(slice(index.first(spans), None))
-        for place, scale in index.scales:
-            strides[place] += scale * stride
-            shape[place] = spans[place].extent
+        for dimension, scale in index.scales:
+            strides[dimension] += scale * stride
+            shape[dimension] = spans[dimension].extent
     corner = array[tuple(starts)]
     return np.lib.stride_tricks.as_strided(corner, shape, strides, writeable=False)
 
@@ -93,14 +93,14 @@ def inner_box(
         moving = [pair for pair in index.scales if spans[pair[0]].extent > 1]
         if len(moving) != 1:
             return None
-        ((place, scale),) = moving
-        span = inner[place]
-        rest = index.offset + sum(s * inner[p].start for p, s in index.scales if p != place)
+        ((dimension, scale),) = moving
+        span = inner[dimension]
+        rest = index.offset + sum(s * inner[p].start for p, s in index.scales if p != dimension)
         if scale > 0:  # the values of the variable that keep the index from 0 to extent - 1
             start, stop = -(rest // scale), (extent - 1 - rest) // scale + 1
         else:
             start, stop = -((extent - 1 - rest) // -scale), rest // -scale + 1
-        inner[place] = replace(span, start=max(span.start, start), stop=min(span.stop, stop))
-        if inner[place].extent == 0:
+        inner[dimension] = replace(span, start=max(span.start, start), stop=min(span.stop, stop))
+        if inner[dimension].extent == 0:
             return None
     return tuple(inner)

@@ -1,4 +1,4 @@
-"""Index expressions over any kind of number: one walk, whatever stands for the integers.
+"""Index expressions over any kind of number, by one walk for all kinds.
 
 value_of_node(i*8 + j, {i: 3, j: 1}.__getitem__, INTEGERS)     25
 ... with arrays for i and j, over ARRAYS                       an array
@@ -36,7 +36,7 @@ Number = TypeVar("Number")
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic(Generic[Number]):
-    """What the operations of index expressions are on some kind of number; products are its `*`."""
+    """The operations of index expressions on a kind of number; products are its `*`."""
 
     sum_of: Callable[[Iterable[Number]], Number]
     exact_div: Callable[[Number, Number], Number]
@@ -63,7 +63,7 @@ def value_of_node(
 ) -> Number:
     """The value of a node from those of its parts, for which `value` is asked.
 
-    Raises:  TypeError for what has no arithmetic: a variable, a symbol, an element.
+    Raises:  TypeError for a node without arithmetic: a variable, a symbol, an element.
     """
     match expression:
         case Poly(terms):

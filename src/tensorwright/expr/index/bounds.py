@@ -2,7 +2,8 @@
 
 A `Bounds` table gives every loop variable an inclusive range whose ends are index expressions over
 decisions and sizes (and over variables further out).  Everything here is conservative: a range
-contains every value that occurs, and a proof that succeeds is true for whatever these may be.
+contains every value that occurs, and a proof that succeeds is true for all values of decisions and
+sizes.
 """
 
 from __future__ import annotations
@@ -125,8 +126,8 @@ def is_nonnegative(expression: Index, bounds: Bounds | None = None) -> bool:
     Theorem: after every variable is replaced by the end of its range that makes the expression
     smallest, write each symbol as d = d' + least with d' >= 0.  If every coefficient of the
     expanded polynomial is >= 0, so is its value.  Where that fails, quotients, remainders, minima
-    and maxima are replaced by what bounds them from the right side: b*(a//b) <= a,
-    min(a, b) <= a, ...  Then symbols that have a greatest number move like variables.
+    and maxima are replaced by bounds from the right side: b*(a//b) <= a, min(a, b) <= a, ...  Then
+    symbols that have a greatest number move like variables.
     """
     if isinstance(expression, int):
         return expression >= 0
@@ -138,7 +139,7 @@ def is_nonnegative(expression: Index, bounds: Bounds | None = None) -> bool:
 
 @lru_cache(maxsize=1 << 15)
 def _proved(expression: IndexExpr, ranges: tuple[tuple[Var, Range], ...]) -> bool:
-    """`_certain`, remembered: the stages of a program ask the same again and again."""
+    """`_certain`, remembered, because the stages of a program ask the same questions many times."""
     bounds = dict(ranges)
     return find_negative(expression, bounds) is None and _certain(expression, bounds, _DEPTH)
 
@@ -190,16 +191,16 @@ def _certain_of_limited(expression: IndexExpr, bounds: Bounds, depth: int) -> bo
 
 
 def _least_number(expression: Index, bounds: Bounds) -> int | None:
-    """The exact minimum of a sum of variables whose ranges are numbers: most questions are that."""
+    """The exact minimum of a sum of variables whose ranges are numbers: most questions are so."""
     total = 0
     for monomial, coefficient in terms_of(expression):
         if not monomial:
             total += coefficient
             continue
-        found = bounds.get(monomial[0]) if isinstance(monomial[0], Var) else None
-        if found is None or len(monomial) > 1:
+        range_of_var = bounds.get(monomial[0]) if isinstance(monomial[0], Var) else None
+        if range_of_var is None or len(monomial) > 1:
             return None
-        end = found.low if coefficient > 0 else found.high
+        end = range_of_var.low if coefficient > 0 else range_of_var.high
         if not isinstance(end, int):
             return None
         total += coefficient * end
@@ -229,15 +230,15 @@ def _eliminations(expression: Index, bounds: Bounds) -> Iterator[tuple[Index, bo
 def _by_cases(expression: Index, bounds: Bounds, depth: int) -> bool:
     """Prove expression >= 0 by bounding one quotient, remainder, minimum or maximum in it.
 
-    Theorem: if rest >= 0 and x <= u then c*rest*x >= c*rest*u for c < 0; likewise from below.
+    Theorem: if rest >= 0 and x <= u then c*rest*x >= c*rest*u for c < 0; the same from below.
     """
     for term in terms_of(expression):
         monomial, coefficient = term
-        for place, atom in enumerate(monomial):
+        for number, atom in enumerate(monomial):
             if not isinstance(atom, (Min, Max, Mod, FloorDiv)):
                 continue
             rest: Index = 1
-            for other in (*monomial[:place], *monomial[place + 1 :]):
+            for other in (*monomial[:number], *monomial[number + 1 :]):
                 rest = rest * other
             if not _certain(rest, bounds, depth and depth - 1):
                 continue
@@ -270,10 +271,10 @@ def _division_bounds(
     if isinstance(atom, Mod):
         if coefficient > 0:
             return []
-        found = [rest * (b - 1) * coefficient]
+        bounds_below = [rest * (b - 1) * coefficient]
         if _certain(a, bounds, depth and depth - 1):
-            found.append(rest * a * coefficient)
-        return found
+            bounds_below.append(rest * a * coefficient)
+        return bounds_below
     others, left = divide_terms(rest * coefficient, b)  # others * b * (a // b)
     if not is_same(left, 0):
         return []
@@ -301,23 +302,23 @@ def _shifted_nonnegative(expression: Index, depth: int) -> bool:
 
 
 def _atom_floor(atom: IndexExpr, depth: int) -> int | None:
-    """What an atom is never below: 0 or more, or None where that is not certain."""
+    """A number, 0 or more, that an atom is never below; None where that is not certain."""
 
-    def known(expression: Index) -> bool:
+    def is_decided(expression: Index) -> bool:
         return _certain(expression, {}, depth and depth - 1)
 
     match atom:
         case Symbol():
             return atom.least
         case ExactDiv(a, _):
-            return 1 if known(a - 1) else 0 if known(a) else None
+            return 1 if is_decided(a - 1) else 0 if is_decided(a) else None
         case FloorDiv(a, b):
-            return 1 if known(a - b) else 0 if known(a) else None
+            return 1 if is_decided(a - b) else 0 if is_decided(a) else None
         case Mod():
             return 0
         case Min(a, b):
-            return 0 if known(a) and known(b) else None
+            return 0 if is_decided(a) and is_decided(b) else None
         case Max(a, b):
-            return 0 if known(a) or known(b) else None
+            return 0 if is_decided(a) or is_decided(b) else None
         case _:
             return None

@@ -1,7 +1,7 @@
 """Conditions on index expressions: how they are built, walked and changed.
 
-Their nodes are in `nodes.py`. What is certain without any bounds is decided when it is built, so a
-condition that holds always is True itself.
+Their nodes are in `nodes.py`. A condition that is certain without any bounds is decided when it is
+built: one that always holds is True itself.
 
     all_of(i >= 0, j < 4, True)                 i >= 0 and j < 4, whose `conjuncts` are the two
     map_condition(i < n, lambda side: side*2)   i*2 < n*2
@@ -94,7 +94,7 @@ def _plain(condition: object) -> Condition:
 
 
 def gap_of(guard: Compare) -> Index | None:
-    """What is >= 0 exactly where an inequality holds; None for (in)equations."""
+    """The expression that is >= 0 exactly where an inequality holds; None for == and !=."""
     match guard.relation:
         case Relation.LT:
             return guard.right - guard.left - 1

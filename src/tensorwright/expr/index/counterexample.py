@@ -1,8 +1,8 @@
-"""Points at which an index expression is negative: what fails at one cannot be proved.
+"""Points at which an index expression is negative: such an expression has no proof.
 
-Most questions of the kind "is this never negative?" are to be denied, and a proof that cannot
-succeed tries everything before it gives up.  So a few corners of the ranges are looked at first.
-Nothing follows where the expression is not negative at them.
+The answer to most questions "is this never negative?" is no, and a proof that cannot succeed tries
+everything before it gives up.  So a few corners of the ranges are tried first. An expression that
+is not negative at these corners may still be negative elsewhere.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tensorwright.expr.index.traversal import atoms_of
 
 @dataclass(frozen=True, slots=True)
 class _Corner:
-    """Where atoms are: those in terms that count negatively, and the others.
+    """The ends that atoms are set to: those in negative terms, and the others.
 
     is_high, is_other_high   variables are at the upper ends of their ranges
     symbol, other            the values of decisions and sizes, where they may have these
@@ -53,7 +53,7 @@ class _NoSuchPointError(Exception):
 def find_negative(expression: IndexExpr, bounds: Bounds) -> dict[IndexExpr, int] | None:
     """Values of variables and symbols, in their ranges, for which the expression is negative.
 
-    None says nothing: only corners are looked at.
+    None is not a proof: only corners are tried.
     """
     lowering = frozenset(
         atom
@@ -105,10 +105,10 @@ class _Point:
         """The value of an expression at this point.  Raises _NoSuchPointError."""
         if isinstance(expression, int):
             return expression
-        found = self._values.get(expression)
-        if found is None:
-            found = self._values[expression] = self._computed(expression)
-        return found
+        value = self._values.get(expression)
+        if value is None:
+            value = self._values[expression] = self._computed(expression)
+        return value
 
     @property
     def chosen(self) -> dict[IndexExpr, int]:
@@ -134,7 +134,7 @@ class _Point:
 
     def _end_of_range(self, var: Var) -> int:
         own = self._bounds.get(var)
-        if own is None:  # it may have any value
+        if own is None:  # its value may be anything
             return 0
         if var in self._asked:  # its range depends on itself
             raise _NoSuchPointError

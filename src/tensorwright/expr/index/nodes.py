@@ -7,16 +7,16 @@ Grammar
         | Min(e, e) | Max(e, e) | Element(source, (e, ...))
     c ::= bool | Compare(<, <=, ==, !=; e, e) | And(c, ...) | Or(c, ...) | Not(c)
 
-Semantics.  Integers are unbounded.  A `Symbol` is a positive integer that somebody gives before the
-program runs: a `Decision` is chosen by a search, a size by whoever runs a network (`sizes.py`).  A
-`Var` gets its range from a `Bounds` table, never from the node.  Division rounds towards minus
-infinity and the modulus has the sign of the divisor, as in Python; the divisor is positive.
-`ExactDiv(a, b)` states that b divides a. `Element(source, indices)` reads an integer tensor (a
-gather); it is opaque to the simplifier.
+Semantics.  Integers are unbounded.  A `Symbol` is a positive integer that is given before the
+program runs: a search chooses a `Decision`, and a caller gives a size (`sizes.py`).  A `Var` gets
+its range from a `Bounds` table, never from the node.  Division rounds towards minus infinity and
+the modulus has the sign of the divisor, as in Python; the divisor is positive. `ExactDiv(a, b)`
+states that b divides a. `Element(source, indices)` reads an integer tensor (a gather); it is opaque
+to the simplifier.
 
 Normal form.  Sums of products are one `Poly`: sorted monomials of atoms with integer coefficients,
-the constant under the empty monomial.  What consists of sizes alone is compared more often than it
-is computed: its quotients by a number keep no multiple of that number.  A plain `int` is itself an
+the constant under the empty monomial.  Expressions of sizes alone are compared more often than
+computed: their quotients by a number keep no multiple of that number.  A plain `int` is itself an
 expression, so the arithmetic operators are the constructors. Nodes are immutable, and equal nodes
 are one object however they were written (`Interned`): they compare and hash by identity. `i == j`
 is a condition in the body of a `compute` only (`Symbolic`); so the functions of this module ask
@@ -45,9 +45,9 @@ _MOST_FACTORS = 8
 class IndexExpr(Interned, Symbolic, OpenSize):
     """Base of every index node that is not a plain int: carries the arithmetic operators.
 
-    What is not an index (an axis of a tensor) answers for itself when it is the other operand.
-    Beside a node stands what has been derived from it: by what it is sorted in a monomial, the
-    atoms below it, and the variables among these.
+    Another operand that is not an index (an axis of a tensor) decides the operation itself. A node
+    keeps values derived from it: its key for sorting in a monomial, the atoms below it, and the
+    variables among these.
     """
 
     __slots__ = ("_atoms", "_free", "_key")
@@ -140,7 +140,7 @@ class IndexExpr(Interned, Symbolic, OpenSize):
         )
 
     def compares(self, sign: str, other: object) -> Any:
-        """A condition; of an index and what is none, the other operand decides."""
+        """A condition; an operand that is not an index decides itself."""
         number = as_number(other)
         if isinstance(number, int):
             return compare(Relation(sign), self, number)
@@ -153,7 +153,7 @@ Index: TypeAlias = int | IndexExpr
 
 
 def _other_answers(index: IndexExpr, other: object) -> Any:
-    """Leave an operator to the other operand, unless it is something that knows no indices."""
+    """Leave an operator to the other operand, unless that one cannot take indices."""
     if isinstance(other, (Symbolic, np.ndarray)) or isinstance(as_number(other), int):
         return NotImplemented
     reason = f"{noun_of(other)} meets an index, which takes integers and indices"
@@ -200,7 +200,7 @@ class Var(IndexExpr):
 
 
 class Symbol(IndexExpr):
-    """Base of the named positive integers that somebody gives before the program runs.
+    """Base of the named positive integers that are given before the program runs.
 
     is_choice      whether a search chooses it; else it is an extent of a tensor, a size
     least, most    what it may be; None where there is no greatest number
@@ -419,7 +419,7 @@ def compare(relation: Relation, left: Index, right: Index) -> Condition:
 
 @lru_cache(maxsize=_REMEMBERED)
 def exact_div(dividend: Index, divisor: Index) -> Index:
-    """Divide where the caller knows that nothing remains.
+    """Divide where the caller knows that there is no remainder.
 
     Raises: ValueError if both are ints and the division is not exact.
     """
@@ -463,7 +463,7 @@ def floor_div(dividend: Index, divisor: Index) -> Index:
 
 
 def _floor_div_of_sizes(dividend: Index, divisor: int) -> Index:
-    """The quotient of what consists of sizes by a number; few that are equal look different.
+    """The quotient of an expression of sizes by a number, in a nearly unique form.
 
     Rewrite:  (3*n - m + 5) // 2    ->  n - m + 2 + (n + m + 1) // 2
               (n // 2 + 1) // 3     ->  (n + 2) // 6
@@ -552,7 +552,7 @@ def _varies(expression: Index) -> bool:
 
 
 class DivisorError(ExpressionError, ZeroDivisionError):
-    """An index is divided by what is not positive; Python raises a ZeroDivisionError for 0."""
+    """The divisor of an index is not positive. It is a ZeroDivisionError, too, as in Python."""
 
 
 def _require_positive(where: str, divisor: int) -> None:

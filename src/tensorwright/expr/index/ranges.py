@@ -1,4 +1,4 @@
-"""Ranges of loop variables: the table that simplifications and proofs are given."""
+"""Ranges of loop variables: the table that simplifications and proofs use."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ def limited(reach: Range, scale: int, rest: int) -> Range:
 
 def ranges_in(expression: Index, bounds: Bounds) -> tuple[tuple[Var, Range], ...]:
     """The ranges of the variables in an expression, and of those in these ranges; sorted."""
-    found: dict[Var, Range] = {}
+    ranges: dict[Var, Range] = {}
     pending = list(free_vars(expression))
     while pending:
         var = pending.pop()
         own = bounds.get(var)
-        if own is not None and var not in found:
-            found[var] = own
+        if own is not None and var not in ranges:
+            ranges[var] = own
             for end in (own.low, own.high):
                 if not isinstance(end, int):  # most ranges are numbers
                     pending += free_vars(end)
-    if len(found) <= 1:
-        return tuple(found.items())
-    return tuple(sorted(found.items(), key=_name_of))
+    if len(ranges) <= 1:
+        return tuple(ranges.items())
+    return tuple(sorted(ranges.items(), key=_name_of))
 
 
 def _name_of(pair: tuple[Var, Range]) -> str:

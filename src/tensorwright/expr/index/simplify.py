@@ -88,11 +88,11 @@ def _simplified(expression: Index, ranges: tuple[tuple[Var, Range], ...]) -> Ind
 def _join_digits(expression: Index) -> Index:
     """Rewrite:  b*(a//b) + a%b    ->    a    for terms with one common factor."""
     for monomial, coefficient in terms_of(expression):
-        for place, atom in enumerate(monomial):
+        for number, atom in enumerate(monomial):
             if not isinstance(atom, Mod):
                 continue
             rest: Index = coefficient
-            for other in (*monomial[:place], *monomial[place + 1 :]):
+            for other in (*monomial[:number], *monomial[number + 1 :]):
                 rest = rest * other
             quotient = floor_div(atom.dividend, atom.divisor)
             pair = rest * (quotient * atom.divisor + atom)

@@ -5,8 +5,8 @@
     with_sizes(2*n + 1, {"n": 64})                  129
     constraints_of((n,))                               "n <= 512, n % 8 == 0"
 
-A size with a divisor is that many times an atom, which stands for the size divided by it: so what
-the divisor divides needs no proof.
+A size with a divisor is the divisor times an atom, which stands for the quotient. So divisibility
+by the divisor needs no proof.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class NamedSize(Symbol):
 
     @property
     def constraints(self) -> str:
-        """What the size fulfils, beyond being 1 or more: "4 <= n <= 512, n % 4 == 0"."""
+        """The constraints of the size besides being 1 or more: "4 <= n <= 512, n % 4 == 0"."""
         least, most = self.least * self.divisor, self.most
         low = f"{least} <= " if self.least != 1 else ""
         high = f" <= {most * self.divisor}" if most is not None else ""
@@ -112,7 +112,7 @@ def named_size(name: str, least: int = 1, greatest: int | None = None, divisor: 
 
 
 def counted_size(name: str, greatest: int | None = None, least: int = 0) -> Index:
-    """A size that is counted when a network runs, and may be 0 where nobody says otherwise.
+    """A size that is counted when a network runs; it may be 0 unless `least` says otherwise.
 
     Raises:  ExpressionError as `named_size`.
     """
@@ -125,7 +125,7 @@ _CONSTRAINTS = r"(?:(?:(\d+) <= )?NAME(?: <= (\d+))?)?(?:, )?(?:NAME % (\d+) == 
 
 
 def parse_named_size(name: str, constraints: str) -> Index:
-    """Read what a size fulfils, as `NamedSize.constraints` says it.
+    """Read the constraints of a size, the text of `NamedSize.constraints`.
 
     Raises:  ValueError for other text; ExpressionError for what no number fulfils.
     """
@@ -144,7 +144,7 @@ def named_sizes_of(*expressions: Index) -> tuple[NamedSize, ...]:
 
 
 def constraints_of(expressions: Iterable[Index]) -> str:
-    """What the named sizes in some expressions fulfil, beyond being positive."""
+    """The constraints of the named sizes in some expressions, besides being positive."""
     return ", ".join(filter(None, (each.constraints for each in named_sizes_of(*expressions))))
 
 
@@ -158,7 +158,7 @@ def with_sizes(expression: Index, values: Mapping[str, int]) -> Index:
 
 
 def solved_size(extent: Index, number: int) -> tuple[NamedSize, int] | None:
-    """The size that an extent tells, and its quotient: of 2*n + 1 that is 9, n and 4.
+    """The size that an extent determines, and its quotient: from 2*n + 1 = 9 that is n, 4.
 
     None where the extent is not a multiple of one size and a number more.
     Raises:  ValueError where the extent is never that number.
@@ -176,8 +176,7 @@ def solved_size(extent: Index, number: int) -> tuple[NamedSize, int] | None:
 
 
 def room_for(size: Index) -> Index:
-    """What a size is never above, and what is largest where all named sizes are: n + 3 for
-    n - m + 4.
+    """An upper bound of a size that is largest where all named sizes are: n + 3 for n - m + 4.
 
     Memory that is laid out for the greatest sizes has that room.
     """

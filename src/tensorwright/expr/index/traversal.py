@@ -1,4 +1,4 @@
-"""Walks over index expressions and conditions: what occurs in them, and what takes its place."""
+"""Walks over index expressions and conditions: find the parts of a kind, and replace parts."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def _free_vars(expression: Index) -> frozenset[Var]:
     try:
         return expression._free
     except AttributeError:
-        found = frozenset(atom for atom in atoms_of(expression) if isinstance(atom, Var))
-        object.__setattr__(expression, "_free", found)
-        return found
+        variables = frozenset(atom for atom in atoms_of(expression) if isinstance(atom, Var))
+        object.__setattr__(expression, "_free", variables)
+        return variables
 
 
 def decisions_of(*expressions: Index) -> frozenset[Decision]:
@@ -114,7 +114,7 @@ def map_elements(expression: Index, on_element: Callable[[Element], Index]) -> I
 
 
 def _rebuilt(expression: IndexExpr, again: Callable[[Index], Index]) -> Index:
-    """A node that has parts, built anew from what becomes of them."""
+    """A node with parts, rebuilt from their replacements."""
     if type(expression) is Element:  # which is faster than to ask isinstance
         return Element(expression.source, tuple(map(again, expression.indices)))
     return value_of_node(expression, again, SYMBOLS)

@@ -49,10 +49,6 @@ def _power(base: Term, exponent: Term) -> Term:
     return base**exponent  # type: ignore[operator]
 
 
-def _not(fn: Fn, *terms: Term) -> Term:
-    return not _apply(fn, *terms)
-
-
 def _swapped(fn: Fn, left: Term, right: Term) -> Term:
     return _apply(fn, right, left)
 

@@ -1,4 +1,4 @@
-"""Two graphs side by side, what differs coloured.  Read `difference.py`, then `dot.py`."""
+"""Two graphs side by side, with coloured differences.  Read `difference.py`, then `dot.py`."""
 
 from tensorwright.graph.drawing.difference import Excerpt, compare_graphs
 from tensorwright.graph.drawing.difference_text import difference_text

@@ -1,13 +1,13 @@
-"""What two graphs have in common, and the parts of them that are worth a look.
+"""The common parts of two graphs, and the parts near a difference.
 
     before, after = compare_graphs(one, other)
-    before.changed         places of the nodes that the other graph does not have
-    before.shown           places of the nodes to show: all, or those around what changed
-    before.left_out        the others, in groups that hang together
+    before.changed         numbers of the nodes that the other graph does not have
+    before.shown           numbers of the nodes to show: all, or those around a change
+    before.left_out        the others, in connected groups
 
 Nodes are alike where they apply one operator with the same attributes to like tensors.  Inputs are
-alike by name, constants by value; what two nodes of different kinds make is taken for alike where
-it has one name and type, as a rewriting keeps the names of tensors that it does not change.
+alike by name, constants by value. Results of two nodes of different kinds count as alike where they
+have one name and type, because a rewriting keeps the names of tensors that it does not change.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.printing import digest
 
 MOST_SHOWN = 60
-"""Of a graph with more nodes only what is near a change is shown."""
+"""The most nodes of a graph that is shown as a whole."""
 
 _NEAR = 2  # nodes between a change and the last that is shown
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Excerpt:
-    """A graph, and which of its nodes, by place, changed, are shown and are left out."""
+    """A graph, and the numbers of its nodes that changed, are shown and are left out."""
 
     graph: Graph
     changed: frozenset[int]
@@ -35,18 +35,16 @@ class Excerpt:
 
 
 def compare_graphs(before: Graph, after: Graph, most: int = MOST_SHOWN) -> tuple[Excerpt, Excerpt]:
-    """Excerpts of two graphs: all nodes where there are at most so many, else what is near a
-    change.
-    """
+    """Excerpts of two graphs: all nodes if there are at most `most`, else those near a change."""
     values = _constants(before)
-    places = {_key(node, values): place for place, node in enumerate(before.nodes)}
+    numbers = {_key(node, values): number for number, node in enumerate(before.nodes)}
     alike = _constants(after)
     added: set[int] = set()
     kept: set[int] = set()
-    for place, node in enumerate(after.nodes):
-        twin = places.get(_key(node, alike))
+    for number, node in enumerate(after.nodes):
+        twin = numbers.get(_key(node, alike))
         if twin is None:
-            added.add(place)
+            added.add(number)
             names = [name if _has(before, after, name) else ("new", name) for name in node.outputs]
             alike.update(zip(node.outputs, names, strict=True))
         else:
@@ -78,24 +76,24 @@ def _excerpt(graph: Graph, changed: Iterable[int], most: int) -> Excerpt:
     beside = _neighbours(graph)
     shown = set(marked)
     for _ in range(_NEAR):
-        shown |= {other for place in shown for other in beside[place]}
+        shown |= {other for number in shown for other in beside[number]}
     return Excerpt(graph, marked, tuple(sorted(shown)), _groups(beside, shown))
 
 
 def _neighbours(graph: Graph) -> list[set[int]]:
-    """The places of the nodes that write what each reads, or read what it writes."""
+    """The numbers of the nodes that write an input of each node, or read an output of it."""
     beside: list[set[int]] = [set() for _ in graph.nodes]
     writers: dict[str, int] = {}
-    for place, node in enumerate(graph.nodes):
+    for number, node in enumerate(graph.nodes):
         for writer in {writers[name] for name in node.inputs if name in writers}:
-            beside[place].add(writer)
-            beside[writer].add(place)
-        writers.update(dict.fromkeys(node.outputs, place))
+            beside[number].add(writer)
+            beside[writer].add(number)
+        writers.update(dict.fromkeys(node.outputs, number))
     return beside
 
 
 def _groups(beside: list[set[int]], shown: set[int]) -> tuple[tuple[int, ...], ...]:
-    """Nodes that are not shown, in groups that hang together, by their first."""
+    """Nodes that are not shown, in connected groups, ordered by their first nodes."""
     seen = set(shown)
     groups: list[tuple[int, ...]] = []
     for first in range(len(beside)):

@@ -9,8 +9,8 @@ from tensorwright.graph.graph import Graph
 
 
 def difference_text(before: Graph, after: Graph) -> str:
-    """Both graphs, one below the other: `-` marks what only the first has, `+` what only the
-    second; of large ones what is near that.
+    """Both graphs, one below the other: `-` marks nodes that only the first has, `+` nodes that
+    only the second has. Of a large graph only nodes near these are shown.
     """
     lines: list[str] = []
     excerpts = compare_graphs(before, after)
@@ -22,11 +22,11 @@ def difference_text(before: Graph, after: Graph) -> str:
 
 def _lines(part: Excerpt, mark: str) -> Iterator[str]:
     graph, last = part.graph, -1
-    for place in (*part.shown, len(graph.nodes)):
-        if place > last + 1:
-            yield f"    ... {place - last - 1} operators"
-        if place < len(graph.nodes):
-            node = graph.nodes[place]
-            sign = mark if place in part.changed else " "
+    for number in (*part.shown, len(graph.nodes)):
+        if number > last + 1:
+            yield f"    ... {number - last - 1} operators"
+        if number < len(graph.nodes):
+            node = graph.nodes[number]
+            sign = mark if number in part.changed else " "
             yield f"  {sign} {node.text(str(graph.types[name]) for name in node.outputs)}"
-        last = place
+        last = number

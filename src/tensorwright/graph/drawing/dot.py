@@ -1,8 +1,8 @@
 """Two graphs as a drawing in the DOT language of Graphviz.
 
 One cluster for each graph; a box for an operator, an ellipse for an input or an output, an arrow
-for a tensor.  Constants are not drawn.  What only one of the graphs has is coloured; dots stand for
-operators that are left out, with their number.
+for a tensor.  Constants are not drawn.  Nodes that only one of the graphs has are coloured. Dots
+with a number stand for operators that are left out.
 
 Source:  Gansner, Koutsofios, North, Drawing graphs with dot, 2015.
 """
@@ -43,24 +43,24 @@ class _Cluster:
 
     def __init__(self, part: Excerpt, word: str, colour: str) -> None:
         self._part, self._word, self._colour = part, word, colour
-        self._boxes = {place: f"{word}_{place}" for place in part.shown}
+        self._boxes = {number: f"{word}_{number}" for number in part.shown}
         for number, group in enumerate(part.left_out):
             self._boxes |= dict.fromkeys(group, f"{word}_left_out_{number}")
 
     def lines(self) -> Iterator[str]:
         graph = self._part.graph
-        for place in self._part.shown:
-            node = graph.nodes[place]
+        for number in self._part.shown:
+            node = graph.nodes[number]
             types = (str(graph.types[name]) for name in node.outputs)
             label = quoted("\n".join((node.operator, *types)))
-            fill = _fill(self._colour if place in self._part.changed else _BOTH)
-            yield f"{self._boxes[place]} [label={label}, tooltip={quoted(str(node))}, {fill}];"
+            fill = _fill(self._colour if number in self._part.changed else _BOTH)
+            yield f"{self._boxes[number]} [label={label}, tooltip={quoted(str(node))}, {fill}];"
         for group in self._part.left_out:
             label = quoted(f"... {len(group)} operators")
             yield f"{self._boxes[group[0]]} [label={label}, shape=plaintext, {_fill('white')}];"
         writers = {
-            name: self._boxes[place]
-            for place, node in enumerate(graph.nodes)
+            name: self._boxes[number]
+            for number, node in enumerate(graph.nodes)
             for name in node.outputs
         }
         for number, name in enumerate(graph.inputs):
@@ -71,9 +71,9 @@ class _Cluster:
     def _arrows(self, writers: dict[str, str]) -> Iterator[str]:
         graph = self._part.graph
         arrows: dict[tuple[str, str, str], None] = {}
-        for place, node in enumerate(graph.nodes):
+        for number, node in enumerate(graph.nodes):
             for name in node.inputs:
-                source, target = writers.get(name), self._boxes[place]
+                source, target = writers.get(name), self._boxes[number]
                 if source is not None and source != target:
                     arrows.setdefault((source, target, name))
         for number, name in enumerate(graph.outputs):
@@ -98,8 +98,9 @@ def _short(name: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """A string of the DOT language that shows this text: nothing in it has a meaning there, neither
-    backslashes nor entities of HTML, which are read in plain strings, too.
+    """A string of the DOT language that shows this text.
+
+    Backslashes and entities of HTML are escaped, since DOT reads both in plain strings.
     """
     shown = "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
     escaped = (

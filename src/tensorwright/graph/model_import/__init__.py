@@ -1,4 +1,4 @@
-"""Import a model, whatever wrote it: the readers of ONNX and of PyTorch behind one name."""
+"""Import a model of any kind: the readers of ONNX and of PyTorch behind one name."""
 
 from tensorwright.graph.model_import.load_model import (
     Source,

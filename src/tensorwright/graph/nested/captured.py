@@ -14,8 +14,8 @@ def simplify_nested(graph: Graph, simplify: Callable[[Graph], Graph]) -> Graph:
     """The graph with simplified graphs in its nodes.
 
     Rewrite:  branch(c, w, x) of constant w    ->    branch(c, x), whose graphs hold w
-    So what a nested graph computes of constants only is computed now.  What no graph of a node
-    reads is no longer an input of it.
+    So nodes of a nested graph that depend on constants only are folded.  A tensor that no graph of
+    a node reads is no longer an input of the node.
     """
     if not any(node.graphs for node in graph.nodes):
         return graph

@@ -5,11 +5,11 @@
     end, rows = loop(count, condition, *carried, *captured)    graphs: body
         body(iteration, condition, *carried, *captured) -> condition, *carried, *collected
 
-A loop runs its body while its condition holds, `count` times at most.  It gives the carried values
-as the last iteration left them, and what the iterations collect, one row for each.  The number of
-rows is in attribute `trips`.  Where the iterations decide it, that is a named size with a greatest
-number, which no other node decides; what follows may compute with it.  If a number is put in for
-the size, the loop ends after so many iterations.
+A loop runs its body while its condition holds, `count` times at most.  It returns the carried
+values of the last iteration, and the collected rows, one for each iteration.  The number of rows is
+in attribute `trips`.  Where the iterations decide that number, it is a named size with a greatest
+number, which no other node decides and with which later nodes may compute.  If a number replaces
+the size, the loop ends after that many iterations.
 """
 
 from __future__ import annotations

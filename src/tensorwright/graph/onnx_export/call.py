@@ -1,4 +1,4 @@
-"""What an export rule sees: one node of ours, and the ONNX nodes that are being written for it."""
+"""The argument of an export rule: one node of ours, and the ONNX nodes being written for it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Writing:
 
 
 def fresh(taken: set[str], stem: str) -> str:
-    """A name that is not taken, and is from now on."""
+    """A name that is not taken; it is taken from now on."""
     name, number = stem, 0
     while name in taken:
         name, number = f"{stem}_{number}", number + 1
@@ -141,9 +141,7 @@ class ExportCall:
         /,
         **attributes: OnnxValue,
     ) -> str:
-        """Write an ONNX node from our inputs to our outputs where nothing else is said; returns its
-        first output.
-        """
+        """Write an ONNX node, by default from our inputs to our outputs; give its first output."""
         sources = self.node.inputs if inputs is None else inputs
         targets = self.node.outputs if outputs is None else outputs
         written = helper.make_node(operator, sources, targets)
@@ -161,7 +159,7 @@ class ExportCall:
         self.writing.opset = max(self.writing.opset, version)
 
     def unsupported(self, reason: str) -> UnsupportedError:
-        """What a rule raises for what ONNX cannot say."""
+        """The error of a rule for a node that ONNX cannot express."""
         return UnsupportedError(
             stage="export", where=self.node.label, reason=reason, operator=self.node.operator
         )

@@ -38,7 +38,8 @@ def to_onnx(graph: Graph) -> ModelProto:
     The operator set is the oldest from 18 on that has all operators; tensors keep their names.
     Named sizes are names of dimensions, and their bounds a property of the model, which our import
     reads.
-    Raises:  UnsupportedError for an operator that ONNX cannot say, and for sizes that loops decide;
+    Raises:  UnsupportedError for an operator that ONNX cannot express, and for sizes that loops
+    decide;
              InternalError if the model does not check.
     """
     require_uncounted(graph, "export")
@@ -56,7 +57,7 @@ def to_onnx(graph: Graph) -> ModelProto:
 
 
 def _write_nodes(graph: Graph, writing: Writing) -> None:
-    """Write the nodes of a graph.  Raises: UnsupportedError for one that ONNX cannot say."""
+    """Write the nodes of a graph.  Raises: UnsupportedError for one that ONNX cannot express."""
     for node in graph.nodes:
         if node.graphs:
             write_nested(node, writing, _write_nodes)
@@ -108,7 +109,7 @@ def _without_weights(model: ModelProto) -> ModelProto:
 
 
 def _refusal(model: ModelProto, graph: Graph) -> str:
-    """What onnx's checker and its shape inference object to; its types must be ours, too."""
+    """The objection of onnx's checker or shape inference, whose types must be ours; "" for none."""
     light = _without_weights(model)
     try:
         onnx.checker.check_model(light)

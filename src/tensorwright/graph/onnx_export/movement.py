@@ -1,4 +1,4 @@
-"""Rearrangements, reading and writing at positions, and what is made of indices."""
+"""Rearrangements, reading and writing at positions, and tensors made of indices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Named sizes in ONNX: nodes that compute what attributes say of them, and their bounds.
+"""Named sizes in ONNX: nodes that compute attributes with sizes, and the bounds of sizes.
 
     input x: f32(n, 3)                      x (n, 3)
     reshape(x, shape=(2*n + 1, 4))          Reshape(x, Concat(2 * Shape(x)[0:1] + 1, [4]))
@@ -53,7 +53,7 @@ class _Extent:
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What tells a size: (an extent - rest) / factor."""
+    """The source of a size: (an extent - rest) / factor."""
 
     extent: Index
     rest: Index
@@ -130,7 +130,7 @@ class SizeTensors:
 
 
 def _told_by(extents: Iterable[Index]) -> Iterator[tuple[NamedSize, _Told]]:
-    """What tells each size: an extent that is a multiple of it, and others that are told before."""
+    """The source of each size: an extent that is a multiple of it, and sizes with sources."""
     waiting = list(extents)
     told: set[NamedSize] = set()
     while True:

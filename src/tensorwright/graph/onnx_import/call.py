@@ -1,4 +1,4 @@
-"""What a converter sees: one ONNX node with its operands, and the graph that is being built.
+"""The argument of a converter: one ONNX node with its operands, and the graph that is being built.
 
 A converter is a function from a `Call` to its results. An operand is a tensor of the graph under
 construction (its name), an array whose value is known at import, or one whose elements depend on
@@ -161,12 +161,12 @@ class Call:
         """How many dimensions an input has."""
         return len(self.type_at(position).shape)
 
-    def known(self, position: int) -> Array | None:
+    def static_value(self, position: int) -> Array | None:
         """The value of an input where it is known at import."""
-        found = self.operands[position] if self.has(position) else None
-        if isinstance(found, str):
-            return self.builder.constant_value(found)
-        return None if isinstance(found, SizeArray) else found
+        operand = self.operands[position] if self.has(position) else None
+        if isinstance(operand, str):
+            return self.builder.constant_value(operand)
+        return None if isinstance(operand, SizeArray) else operand
 
     def array(self, position: int, what: str) -> Array:
         """The value of an input that must be known.
@@ -190,7 +190,7 @@ class Call:
         operand = self.operand(position)
         if isinstance(operand, SizeArray):
             raise self._undecided(operand.indices, f"{what} ({operand})")
-        value = self.known(position)
+        value = self.static_value(position)
         return self._computed(self.tensor(position), what) if value is None else value
 
     def truth(self, operand: Operand, what: str) -> bool | None:
@@ -424,7 +424,7 @@ class Call:
         return position < len(self.wanted) and self.wanted[position]
 
     def unsupported(self, reason: str, remedy: str = "") -> UnsupportedError:
-        """What a converter raises for what it cannot do."""
+        """The error of a converter for a node that it cannot convert."""
         return UnsupportedError(
             stage="import", where=self.label, reason=reason, remedy=remedy, operator=self.operator
         )

@@ -82,7 +82,7 @@ def is_computed(call: Call, position: int) -> bool:
     of sizes in a way that no expression of sizes says.
     """
     operand = call.operand(position)
-    if not isinstance(operand, str) or call.known(position) is not None:
+    if not isinstance(operand, str) or call.static_value(position) is not None:
         return False
     graph = call.builder.constant_graph(operand)
     return graph is None or bool(graph.sizes)

@@ -47,7 +47,7 @@ def expand_standard(
     `types` gives the type of each input; names inside the body get the prefix.
     """
     inputs = [
-        helper.make_tensor_value_info(name, _ONNX_DTYPES[types[name].dtype], _known(types[name]))
+        helper.make_tensor_value_info(name, _ONNX_DTYPES[types[name].dtype], _extents(types[name]))
         for name in dict.fromkeys(node.input)
         if name
     ]
@@ -62,11 +62,11 @@ def expand_standard(
         model, [("", node.op_type)], inline_schema_functions=True
     )
     kept = {*node.input, *node.output}
-    found = [o.version for o in inlined.opset_import if o.domain in ("", "ai.onnx")]
-    return tuple(_renamed(inlined.graph.node, kept, prefix)), found[0] if found else opset
+    versions = [o.version for o in inlined.opset_import if o.domain in ("", "ai.onnx")]
+    return tuple(_renamed(inlined.graph.node, kept, prefix)), versions[0] if versions else opset
 
 
-def _known(given: TensorType) -> list[int | None]:
+def _extents(given: TensorType) -> list[int | None]:
     """The extents, None for named sizes."""
     return [extent if isinstance(extent, int) else None for extent in given.shape]
 

@@ -292,10 +292,10 @@ class _Import:
             )
         if _is_of_onnxruntime(node):
             call = self.call(node, label, opset)
-            found = self.convert_known(call, COM_MICROSOFT)
-            if found is None:
+            results = self.convert_known(call, COM_MICROSOFT)
+            if results is None:
                 raise call.unsupported("we have no operator for it", _OTHERWISE)
-            return _complete(call, found)
+            return _complete(call, results)
         if node.domain not in DEFAULT_DOMAINS:
             reason = (
                 f"the domain {node.domain} is not supported, and the model holds no function for it"
@@ -452,10 +452,10 @@ class _Import:
         return Nested(run, types, attempt, body)
 
     def lookup(self, name: str, where: str) -> Operand:
-        found = self.values.get(name)
-        if found is None:
+        operand = self.values.get(name)
+        if operand is None:
             raise model_error(where, f"nothing defines {name}")
-        return found
+        return operand
 
     # -- the end
 
@@ -506,5 +506,5 @@ def _complete(call: Call, results: Results) -> Results:
 
 
 def _opset(function: FunctionProto, fallback: int) -> int:
-    found = [o.version for o in function.opset_import if o.domain in DEFAULT_DOMAINS]
-    return found[0] if found else fallback
+    versions = [o.version for o in function.opset_import if o.domain in DEFAULT_DOMAINS]
+    return versions[0] if versions else fallback

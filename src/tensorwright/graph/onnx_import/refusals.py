@@ -60,12 +60,12 @@ _OTHER_TYPES = {
 
 
 def model_error(where: str, reason: str, remedy: str = "") -> ModelError:
-    """What import raises for what is not a valid model."""
+    """The error of import for an invalid model."""
     return ModelError(stage="import", where=where, reason=reason, remedy=remedy)
 
 
 def wrong_type(source: object) -> UsageError:
-    """What import raises for an object that is not a model at all."""
+    """The error of import for an object that is not a model at all."""
     names = [f"{kind.__module__}.{kind.__qualname__}" for kind in type(source).__mro__]
     remedy = next((_OTHER_TYPES[name] for name in names if name in _OTHER_TYPES), "")
     if isinstance(source, Placeholder):
@@ -102,7 +102,7 @@ def node_label(node: NodeProto) -> str:
 
 @contextmanager
 def checked(label: str) -> Iterator[None]:
-    """Refuse a node whose converter stumbles over what it is given."""
+    """Refuse a node whose converter fails on its operands or attributes."""
     try:
         yield
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:

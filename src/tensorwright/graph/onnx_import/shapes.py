@@ -38,13 +38,13 @@ def _dims(info: ValueInfoProto) -> list[int | str] | None:
     tensor = info.type.tensor_type
     if not tensor.HasField("shape"):
         return None
-    found: list[int | str] = []
+    extents: list[int | str] = []
     for dim in tensor.shape.dim:
         if dim.HasField("dim_value") and dim.dim_value >= 0:
-            found.append(dim.dim_value)
+            extents.append(dim.dim_value)
         else:
-            found.append(dim.dim_param)
-    return found
+            extents.append(dim.dim_param)
+    return extents
 
 
 def _fail(where: str, reason: str, remedy: str = "") -> InputError:

@@ -60,8 +60,8 @@ def known_array(terms: Sequence[Term], shape: tuple[int, ...], dtype: DType) -> 
     if not any(isinstance(each, Ratio) for each in terms):
         return np.array(terms, dtype.numpy).reshape(shape)
     held: NDArray[np.object_] = np.empty(len(terms), object)
-    for place, term in enumerate(terms):
-        held[place] = term
+    for number, term in enumerate(terms):
+        held[number] = term
     return SizeArray(dtype, held.reshape(shape))
 
 

@@ -99,8 +99,8 @@ class SizeTerms:
         if dtype.is_float:
             return _of_floats(fn, tuple(map(_ratio, args)))
         if dtype is DType.BOOL:
-            return bool(_known(_LOGIC, fn)(*args))
-        answer = _known(_INTEGERS, fn)(*map(index_of, args))
+            return bool(_numeric(_LOGIC, fn)(*args))
+        answer = _numeric(_INTEGERS, fn)(*map(index_of, args))
         return answer if isinstance(answer, bool) else term_of(answer)
 
     def select(self, condition: bool, then: Term, otherwise: Term) -> Term:
@@ -119,7 +119,7 @@ class SizeTerms:
         return term_of(_truncated(ratio.dividend, ratio.divisor))
 
 
-def _known(table: Mapping[Fn, Callable[..., Any]], fn: Fn) -> Callable[..., Any]:
+def _numeric(table: Mapping[Fn, Callable[..., Any]], fn: Fn) -> Callable[..., Any]:
     operation = table.get(fn)
     if operation is None:
         raise TypeError(f"{fn.text} of sizes is not computed before they are known")

@@ -35,8 +35,8 @@ DTYPES: dict[int, DType] = {
 
 def onnx_type_name(data_type: int) -> str:
     """The name of an element type, as FLOAT8E4M3FN; the number where onnx has none."""
-    known: dict[int, str] = {number: name for name, number in TensorProto.DataType.items()}
-    return known.get(data_type, str(data_type))
+    names: dict[int, str] = {number: name for name, number in TensorProto.DataType.items()}
+    return names.get(data_type, str(data_type))
 
 
 def dtype_of(data_type: int, where: str, operator: str = "tensor") -> DType:
@@ -44,8 +44,8 @@ def dtype_of(data_type: int, where: str, operator: str = "tensor") -> DType:
 
     Raises:  UnsupportedError for text, complex numbers and types below 8 bits.
     """
-    found = DTYPES.get(data_type)
-    if found is None:
+    dtype = DTYPES.get(data_type)
+    if dtype is None:
         raise UnsupportedError(
             stage="import",
             where=where,
@@ -53,7 +53,7 @@ def dtype_of(data_type: int, where: str, operator: str = "tensor") -> DType:
             remedy=f"use one of {', '.join(map(str, DTYPES.values()))}",
             operator=operator,
         )
-    return found
+    return dtype
 
 
 def _external_file(location: str, folder: Path | None, where: str) -> Path:

@@ -1,6 +1,7 @@
 """Cutting a graph into workloads. Read `grouping.py` first (the criteria), then `steps.py`.
 
-`proposals.py` says what the criteria leave open, `by_price.py` settles that by predicted time.
+`proposals.py` finds the open questions of the criteria, `by_price.py` decides them by predicted
+times.
 """
 
 from tensorwright.graph.partition.binding import bind_partition, bound_workloads

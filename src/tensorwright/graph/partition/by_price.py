@@ -1,11 +1,11 @@
-"""Groups as the rules made them, changed where another grouping is predicted to be faster.
+"""Groups of the grouping criteria, changed where another grouping is predicted to be faster.
 
-Each doubt (`proposals.py`) is settled alone: the program as one kernel against two and the cost of
-a step.  First groups are cut, then groups are joined, in the order of the network; what the rules
-made stays unless the other is faster by a margin.  Attention becomes one kernel without a margin:
-its weights then stay in a cache, and a price knows nothing of what else uses the memory.  Nothing
-is asked where rules are in no doubt, and no workload is asked for twice, nor the second of two that
-cannot be faster together.
+Each open question (`proposals.py`) is decided by itself: one kernel is compared with two kernels
+and the cost of a step.  First groups are cut, then groups are joined, in the order of the network.
+The group of the criteria stays unless the alternative is faster by a margin.  Attention becomes one
+kernel without a margin: its weights then stay in a cache, and a price ignores other uses of the
+memory.  Only open questions need prices, no workload is priced twice, and the second of two is not
+priced if the first alone is too slow.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ONE, _TWO = "one kernel", "two kernels"
 def regroup(
     graph: Graph, groups: Sequence[Nodes], alone: frozenset[str], limits: Limits, price: Price
 ) -> tuple[Nodes, ...]:
-    """Cut and join groups by predicted time; they are in an order in which they can run.
+    """Cut and join groups by predicted time; the groups are in an order in which they can run.
 
     alone   the first outputs of nodes that stay by themselves
     """
@@ -62,7 +62,7 @@ class _Regrouping:
         self.decisions: dict[tuple[Nodes, Nodes], Decision] = {}
 
     def cut(self, nodes: Nodes) -> tuple[Nodes, ...]:
-        """The group, or the pieces that are expected to be faster."""
+        """The group, or pieces of it that are expected to be faster."""
         best: tuple[Nodes, Nodes] | None = None
         least = float("inf")
         for cut in doubtful_cuts(self.graph, nodes) if self._is_kernel(nodes) else ():
@@ -74,7 +74,7 @@ class _Regrouping:
         return tuple(piece for part in best for piece in self.cut(part))
 
     def join(self, groups: Sequence[Nodes], position: dict[str, int]) -> list[Nodes]:
-        """The groups, those that are expected to be faster as one joined; sorted as they were."""
+        """The groups in the same order; those expected to be faster as one are joined."""
         owner = {node.outputs[0]: at for at, nodes in enumerate(groups) for node in nodes}
         readers = self._readers(owner)
         current: list[Nodes | None] = list(groups)
@@ -98,13 +98,13 @@ class _Regrouping:
 
     def _readers(self, owner: dict[str, int]) -> dict[str, set[int]]:
         """The groups that read each tensor, other than its own."""
-        found: dict[str, set[int]] = {}
+        readers: dict[str, set[int]] = {}
         for node in self.graph.nodes:
             at = owner[node.outputs[0]]
             for name in node.inputs:
                 if owner.get(name) != at:
-                    found.setdefault(name, set()).add(at)
-        return found
+                    readers.setdefault(name, set()).add(at)
+        return readers
 
     def _shall_join(self, first: Nodes, second: Nodes, both: Nodes) -> bool:
         if not self._is_kernel(first) or not self._is_kernel(second):
@@ -122,7 +122,7 @@ class _Regrouping:
     ) -> Decision | None:
         """One kernel or two, where all three have a price; the same again for the same program.
 
-        is_fused   what is in force
+        is_fused   whether one kernel is the present choice
         """
         pair = (both, first)
         if pair in self.decisions:
@@ -139,7 +139,7 @@ class _Regrouping:
         return decision
 
     def _workloads(self, *pieces: Nodes) -> Iterator[Workload]:
-        """Those of some groups; a view costs nothing."""
+        """The workloads of some groups; a view costs nothing."""
         for nodes in pieces:
             if len(nodes) > 1 or view_offsets(self.graph, nodes[0]) is None:
                 yield build_workload(self.graph, nodes).workload

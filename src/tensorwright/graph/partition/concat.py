@@ -1,4 +1,4 @@
-"""Concatenations that need no kernel: their parts are written where the whole lies."""
+"""Concatenations that need no kernel: their parts are written into the memory of the whole."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def elide_concats(graph: Graph) -> tuple[ConcatInPlace, ...]:
     producers = graph.producers()
     placed: set[str] = set(graph.outputs)
     wholes: set[str] = set()
-    found: list[ConcatInPlace] = []
+    elided: list[ConcatInPlace] = []
 
     def is_free_to_place(name: str) -> bool:
         if name in placed or name not in producers:
@@ -37,5 +37,5 @@ def elide_concats(graph: Graph) -> tuple[ConcatInPlace, ...]:
         placed.update(node.inputs)
         wholes.add(node.outputs[0])
         parts = tuple(zip(node.inputs, offsets, strict=True))
-        found.append(ConcatInPlace(node.outputs[0], parts, node))
-    return tuple(found)
+        elided.append(ConcatInPlace(node.outputs[0], parts, node))
+    return tuple(elided)

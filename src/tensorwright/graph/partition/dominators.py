@@ -1,4 +1,4 @@
-"""The node after which a node's result is needed no more: immediate post-dominators."""
+"""The node after which a node's result is no longer needed: immediate post-dominators."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ def post_dominators(readers: Sequence[Sequence[int]]) -> tuple[int, ...]:
              end; a node without readers leads to the end
     """
     end = len(readers)
-    found = [end] * (end + 1)
+    dominators = [end] * (end + 1)
     depth = [0] * (end + 1)
     for node in reversed(range(end)):
         meeting: int | None = None
         for reader in readers[node]:
-            meeting = reader if meeting is None else _meet(meeting, reader, found, depth)
-        found[node] = end if meeting is None else meeting
-        depth[node] = depth[found[node]] + 1
-    return tuple(found[:end])
+            meeting = reader if meeting is None else _meet(meeting, reader, dominators, depth)
+        dominators[node] = end if meeting is None else meeting
+        depth[node] = depth[dominators[node]] + 1
+    return tuple(dominators[:end])
 
 
-def _meet(a: int, b: int, found: Sequence[int], depth: Sequence[int]) -> int:
+def _meet(a: int, b: int, dominators: Sequence[int], depth: Sequence[int]) -> int:
     """The nearest common ancestor in the tree of post-dominators."""
     while a != b:
         if depth[a] < depth[b]:
-            b = found[b]
+            b = dominators[b]
         else:
-            a = found[a]
+            a = dominators[a]
     return a
 
 

@@ -1,4 +1,4 @@
-"""What is made of nothing but indices: each reader computes it, and nothing is stored."""
+"""Tensors made of indices alone: each reader computes them, and nothing is stored."""
 
 from __future__ import annotations
 

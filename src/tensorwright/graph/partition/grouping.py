@@ -128,15 +128,15 @@ class _Grouping:
         return tuple(self._finished(group) for group in groups)
 
     def _readers(self) -> tuple[tuple[int, ...], ...]:
-        found: list[dict[int, None]] = [{} for _ in self.nodes]
+        readers: list[dict[int, None]] = [{} for _ in self.nodes]
         for at, node in enumerate(self.nodes):
             for name in node.inputs:
                 if name in self.producer:
-                    found[self.producer[name]][at] = None
+                    readers[self.producer[name]][at] = None
         for name in self.graph.outputs:
             if name in self.producer:
-                found[self.producer[name]][len(self.nodes)] = None
-        return tuple(tuple(each) for each in found)
+                readers[self.producer[name]][len(self.nodes)] = None
+        return tuple(tuple(each) for each in readers)
 
     def _depths(self) -> list[int]:
         depths: list[int] = []
@@ -231,10 +231,10 @@ class _Grouping:
         pending = self._sources(group.members)
         while pending:
             at = pending.pop(0)
-            found = self._may_precede(group, at)
-            if found and self._is_within_limits(group.members | found):
-                self._take(group, found)
-                pending.extend(self._sources(found))
+            taken = self._may_precede(group, at)
+            if taken and self._is_within_limits(group.members | taken):
+                self._take(group, taken)
+                pending.extend(self._sources(taken))
 
     def _sources(self, members: Iterable[int]) -> list[int]:
         names = (name for at in sorted(members) for name in self.nodes[at].inputs)

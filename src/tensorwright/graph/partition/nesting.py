@@ -1,8 +1,8 @@
 """The steps of a node that holds graphs: a branch or a loop, and behind it the steps of its graphs.
 
-The tensors of a graph get names that no other tensor has, its inputs those of what they are given.
-What a graph gives is computed where the node's result lies, or copied there: if it is an input or
-a constant, or lies in another tensor.
+The tensors of a graph get names that no other tensor has; its inputs get the names of their
+arguments. A result of a graph is computed in the memory of the node's result. It is copied there if
+it is an input or a constant, or part of another tensor.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PartitionOf: TypeAlias = Callable[[Graph], Partition]
 class Nesting:
     """Puts the steps of nested graphs among those of the graph around them; mutable.
 
-    tensors   what the nested graphs have, under their new names
+    tensors   of the nested graphs, under their new names
     """
 
     def __init__(self, graph: Graph, partition_of: PartitionOf) -> None:
@@ -109,7 +109,7 @@ class Nesting:
     ) -> _Placed:
         """The steps of a graph.
 
-        given    what its inputs are
+        given    the arguments for its inputs
         wanted   where its results belong
         """
         parts = self._partition_of(graph)
@@ -157,7 +157,7 @@ def _key(array: Array, layout: Layout) -> tuple[object, ...]:
 
 
 def _computed(parts: Partition) -> set[str]:
-    """The tensors of a graph that steps write where they are told: no views, no parts of others."""
+    """The tensors of a graph that steps can write anywhere: neither views nor parts of others."""
     written: set[str] = set()
     placed: set[str] = set()
     for step in parts.steps:

@@ -1,4 +1,4 @@
-"""Cut a graph into steps: kernels, opaque calls, and statements about where tensors lie."""
+"""Cut a graph into steps: kernels, opaque calls, and statements about the memory of tensors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def partition(
 ) -> Partition:
     """The steps that compute a graph, under its layouts, in an order in which they can run.
 
-    price   settles what the rules are in doubt about; without it they alone decide
+    price   decides the open questions of the criteria; without it the criteria alone decide
 
     Equal workloads are one object. Nodes that nothing reads get steps too: remove dead code first.
     The knob `dump` shows the result, the knob `verify` checks it.
@@ -65,7 +65,7 @@ def _by_price(
     limits: Limits,
     price: Price,
 ) -> tuple[Nodes, ...]:
-    """The groups where the criteria's doubts are settled; the knob `dump` shows the decisions."""
+    """The groups after the open questions are decided; the knob `dump` shows the decisions."""
     alone = {node.outputs[0] for node in graph.nodes if view_offsets(graph, node) is not None}
     alone.update(node.outputs[0] for node in graph.nodes if operator_of(node).meaning is None)
     return regroup(graph, groups, frozenset(alone | in_place.keys()), limits, price)

@@ -1,7 +1,7 @@
-"""Decisions by predicted time: what is proposed is taken where it is faster by a margin.
+"""Decisions by predicted time: a proposal is taken where it is faster by a margin.
 
-The time of a workload with named sizes is that for typical numbers.  Where two are nearly as fast,
-their times for numbers half-way between the bounds count, too.
+The time of a workload with named sizes is that for typical numbers.  Where both are nearly equally
+fast, their times for numbers half-way between the bounds count, too.
 
 decide = Decisions(price)
 decide("attention", Alternative("two kernels", (a, b)), Alternative("one kernel", (ab,)))
@@ -19,19 +19,19 @@ from tensorwright.graph.workload import Workload, bind_workload
 
 Price: TypeAlias = Callable[[Workload], float | None]
 """Seconds that a workload takes, untuned, as a step of a network: with its call and the wait for
-its threads.  None where nothing can be said.
+its threads.  None where no prediction is possible.
 
-Equal workloads have equal prices, in any order of questions: a network is cut in the same way in
-every process.
+Equal workloads have equal prices in any order of questions, so that every process cuts a network in
+the same way.
 """
 
 LEAST_GAIN = 1.2  # predictions are not measurements
-_NEAR = 1.1  # a ratio this near to the limit for typical sizes is asked for at other sizes, too
+_NEAR = 1.1  # a ratio this near to the limit for typical sizes is tried at other sizes, too
 
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """What may be run, by a name, and its workloads; they are built when a price is asked for."""
+    """A choice with its name and its workloads, which are built when a price is asked for."""
 
     name: str
     workloads: Iterable[Workload]
@@ -39,9 +39,9 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was in force against what was proposed.
+    """The comparison of the present choice with a proposal.
 
-    kept_seconds    for typical sizes, and so is the other
+    kept_seconds    of the present choice; both times are for typical sizes
     other_seconds   of all workloads; where the first ones alone are too slow, of these
     """
 
@@ -65,7 +65,7 @@ class Decision:
 class Decisions:
     """The decisions about one graph, in order; mutable, used inside one function.
 
-    most         so many workloads are priced, each once; then what is in force stays
+    most         the number of workloads that are priced, each once; then present choices stay
     stops_early  an alternative is priced until it is too slow
     """
 
@@ -79,9 +79,7 @@ class Decisions:
     def __call__(
         self, question: str, kept: Alternative, other: Alternative, least_gain: float = LEAST_GAIN
     ) -> Decision | None:
-        """Which of two is taken, the other where it is so many times as fast; None where one has
-        no price.
-        """
+        """Take the proposal if it is faster by the margin; None where one has no price."""
         kept_workloads, other_workloads = list(kept.workloads), list[Workload]()
         kept_s = self._total(kept_workloads, math.inf)
         if kept_s is None:

@@ -1,4 +1,4 @@
-"""Where criteria leave open whether nodes belong into one kernel: what to ask a price for.
+"""The open questions of the grouping criteria, which a price decides: one kernel or two.
 
 A group of `grouping.py` may be cut in two behind a node:
     result in another order   an anchor takes a rearrangement of its whole result, or what stores it
@@ -69,7 +69,7 @@ def doubtful_cuts(graph: Graph, nodes: Nodes) -> tuple[Cut, ...]:
 
 
 def doubtful_join(graph: Graph, first: Nodes, second: Nodes) -> str:
-    """Why two groups may be one kernel, of which the second alone reads the first; "" if never."""
+    """Why two groups may be one kernel, if only the second reads the first; "" if they may not."""
     kinds = kind_of(first), kind_of(second)
     made, last = (graph.types[nodes[-1].outputs[0]] for nodes in (first, second))
     match kinds:
@@ -103,7 +103,7 @@ def _is_attention(graph: Graph, first: Nodes, second: Nodes) -> bool:
 
 
 class _Inside:
-    """A group with who reads what in it; nodes are their positions in the group."""
+    """A group with the readers of its tensors; nodes are their positions in the group."""
 
     def __init__(self, graph: Graph, nodes: Nodes) -> None:
         self.graph = graph
@@ -123,7 +123,7 @@ class _Inside:
                 yield later
 
     def split_behind(self, at: int, reason: str) -> Cut | None:
-        """The group cut behind a node: all that it needs, which nothing else may read."""
+        """The group cut behind a node: the nodes that it needs, which no other node may read."""
         first = {at}
         for earlier in range(at, -1, -1):
             if earlier in first:
@@ -189,7 +189,7 @@ def _places(inside: _Inside) -> Iterator[tuple[int, str]]:
 
 
 def _first_move(inside: _Inside, at: int) -> int | None:
-    """What is behind a node and stored in another order by its reader, the first such."""
+    """The first node behind a node whose reader stores it in another order."""
     needing = {at}
     for later in inside.behind(at):
         for source in inside.sources[later]:
@@ -200,6 +200,6 @@ def _first_move(inside: _Inside, at: int) -> int | None:
 
 
 def _is_moved_before(inside: _Inside, at: int) -> bool:
-    """Whether a node, or one before it, reads what lies in another order."""
+    """Whether a node, or one before it, reads a tensor in another order."""
     pairs = ((each, source) for each in range(at + 1) for source in inside.sources[each])
     return any(inside.moves(*pair) for pair in pairs)

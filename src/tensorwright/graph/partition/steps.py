@@ -1,12 +1,12 @@
-"""What a partitioned network is: steps in an order in which they can run.
+"""A partitioned network: steps in an order in which they can run.
 
     Partition ::= graph, steps
     step      ::= KernelCall | OpaqueCall | AliasCall | ConcatInPlace
                 | CopyCall | BranchCall | LoopCall | CollectCall
 
-A kernel writes its outputs and reads its inputs; an alias and a concat in place are not work, only
-statements about where tensors lie.  The steps of graphs that a node holds follow the step of the
-node, under names that no other tensor has.
+A kernel writes its outputs and reads its inputs; an alias and a concat in place do no work, they
+only state where tensors lie in memory.  The steps of graphs that a node holds follow the step of
+the node, under names that no other tensor has.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class KernelCall:
 
 @dataclass(frozen=True, slots=True)
 class OpaqueCall:
-    """A node that no tensor expression says; its tensors are plain."""
+    """A node without a tensor expression; its tensors are plain."""
 
     node: Node
 
@@ -67,7 +67,7 @@ class ConcatInPlace:
 
 @dataclass(frozen=True, slots=True)
 class CopyCall:
-    """The output gets the elements of the input: what a graph of a node gives, or begins with."""
+    """The output gets the elements of the input: a result of a nested graph, or its first value."""
 
     output: str
     input: str

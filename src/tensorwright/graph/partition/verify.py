@@ -78,7 +78,7 @@ def _own_steps(parts: Partition) -> Iterator[Step]:
 
 
 def _written_often(parts: Partition) -> set[str]:
-    """What both branches give, and what iterations hand over."""
+    """The results of both branches, and the carried values of loops."""
     calls = (step for step in parts.steps if isinstance(step, BranchCall | LoopCall | CopyCall))
     return {name for step in calls for name in (*step.node.outputs, *writes_of_step(step))}
 
@@ -137,7 +137,7 @@ def _check_inside(graph: Tensors, part: str, offset: int, whole: str, where: str
 
 
 def _is_stored_as(read: TensorType, stored: TensorType) -> bool:
-    """Whether a workload may read or write a tensor as it does: with open axes joined or not."""
+    """Whether a workload's type fits a tensor, with open axes joined or not."""
     same_dtype = read.dtype is stored.dtype
     return same_dtype and is_joined_shape(sizes_of(read), sizes_of(stored))
 

@@ -1,4 +1,4 @@
-"""Nodes that move nothing: their outputs are pieces of the memory of an input."""
+"""Nodes that move no data: their outputs are pieces of the memory of an input."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def view_offsets(graph: Graph, node: Node) -> tuple[int, ...] | None:
 
 
 def moves_nothing(graph: Graph, node: Node) -> bool:
-    """Whether a node is a view, or a concat whose parts may lie where the whole does."""
+    """Whether a node is a view, or a concat whose parts may lie in the memory of the whole."""
     return view_offsets(graph, node) is not None or concat_offsets(graph, node) is not None
 
 
@@ -90,7 +90,7 @@ def _offsets(
     if any(start % grain != 0 for start in starts):
         return None
     places = [start * step for start in starts]
-    offsets = tuple(place for place in places if isinstance(place, int))
+    offsets = tuple(offset for offset in places if isinstance(offset, int))
     if len(offsets) < len(places):
         return None
     is_inner_blocked = layout.block > 1 and layout.axis != axis

@@ -63,7 +63,7 @@ TARGET_PASSES: ByKind[Callable[[Graph, Any], Graph]] = {
     TargetKind.CPU: (lower_quantized,),
     TargetKind.GPU: (),
 }
-"""Those that ask what the target has; each gives the same graph where it changes nothing."""
+"""The passes that depend on the target; each returns the graph itself where it changes nothing."""
 _MOST_ROUNDS = 100
 
 
@@ -85,20 +85,20 @@ class Simplification:
         return f"{len(self.graph.nodes)} nodes after {self.rounds} rounds: {changes or 'no change'}"
 
 
-def simplify_with_report(graph: Graph, known: FoldedConstants | None = None) -> Simplification:
+def simplify_with_report(graph: Graph, folded: FoldedConstants | None = None) -> Simplification:
     """Run all passes until none changes anything; the knob `dump` shows each change, the knob
     `verify` checks it.
 
-    known   what was made of constants in other graphs
+    folded   constants made in other graphs
 
-    Raises:  InternalError if that does not end.
+    Raises:  InternalError if the passes go on changing the graph.
     """
     check = knobs.VERIFY.get()
     counts = {each.__name__: 0 for each in PASSES}
     for round_ in range(1, _MOST_ROUNDS + 1):
         before = dict(counts)
         for each in PASSES:
-            graph, count = fold_constants(graph, known) if each is fold_constants else each(graph)
+            graph, count = fold_constants(graph, folded) if each is fold_constants else each(graph)
             counts[each.__name__] += count
             if count:
                 graph, _ = remove_dead_code(graph)  # what it replaced
@@ -106,21 +106,21 @@ def simplify_with_report(graph: Graph, known: FoldedConstants | None = None) -> 
                 if check:
                     verify(graph)
         if counts == before:
-            found = Simplification(graph, tuple(counts.items()), round_)
-            dump("rules", "simplify", found.describe)
-            graph = simplify_nested(graph, lambda nested: simplify(nested, known))
-            return replace(found, graph=remove_dead_code(graph)[0])
+            simplification = Simplification(graph, tuple(counts.items()), round_)
+            dump("rules", "simplify", simplification.describe)
+            graph = simplify_nested(graph, lambda nested: simplify(nested, folded))
+            return replace(simplification, graph=remove_dead_code(graph)[0])
     raise InternalError(
         stage="simplify", where=f"graph {graph.name}", reason="the passes do not come to an end"
     )
 
 
-def simplify(graph: Graph, known: FoldedConstants | None = None) -> Graph:
-    """The same function with fewer nodes: constants computed, scales in weights, nothing twice.
+def simplify(graph: Graph, folded: FoldedConstants | None = None) -> Graph:
+    """The same function with fewer nodes: constants are folded, scales merged into weights.
 
-    known   what was made of constants in other graphs, which is not computed again
+    folded   constants made in other graphs, which are not computed again
     """
-    return simplify_with_report(graph, known).graph
+    return simplify_with_report(graph, folded).graph
 
 
 def run_target_passes(graph: Graph, target: Target) -> Graph:

@@ -37,10 +37,10 @@ def _bias(copy: Copy, anchor: Node, channels: int) -> Vector | None:
 
 def _match(copy: Copy, graph: Graph, node: Node) -> tuple[Node, ChannelScale, Vector] | None:
     """The anchor before a `mul` or `add`, its only reader, and the numbers per channel."""
-    found = constant_operand(copy, node)
-    if found is None:
+    operand = constant_operand(copy, node)
+    if operand is None:
         return None
-    source, array = found
+    source, array = operand
     anchor = copy.producer(source)
     if anchor is None or not copy.only_use(source):
         return None

@@ -1,4 +1,4 @@
-"""Activations that exporters write out in parts, as the operators that they are."""
+"""Activations that exporters write as several operators become one operator again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def recognise_mish(graph: Graph) -> tuple[Graph, int]:
 
 
 def _inside(copy: Copy, name: str, operator: str) -> str:
-    """What an operator was applied to, "" where the tensor is not its result alone."""
+    """The operand of the operator that made a tensor; "" unless only that operator made it."""
     made = copy.producer(name) if name else None
     is_it = made is not None and made.operator == operator and copy.only_use(name)
     return made.inputs[0] if made is not None and is_it else ""

@@ -11,8 +11,8 @@ from tensorwright.graph.passes.rebuild import Copy, rewrite
 
 
 def lower_batch_norm(graph: Graph) -> tuple[Graph, int]:
-    """Write an inference-time batch normalisation as a scale and a shift, which fold into what
-    stands before.
+    """Write an inference-time batch normalisation as a scale and a shift, which other passes merge
+    into the operator before.
 
     Rewrite:  batch_norm(x, scale, bias, mean, var)    ->    x * f + (bias - mean * f)
               where f = scale / sqrt(var + epsilon)
@@ -23,10 +23,10 @@ def lower_batch_norm(graph: Graph) -> tuple[Graph, int]:
         if node.operator != "batch_norm":
             return None
         arrays = [copy.constant(name) for name in node.inputs[1:]]
-        known = [array.astype(np.float64) for array in arrays if array is not None]
-        if len(known) < 4:
+        statistics = [array.astype(np.float64) for array in arrays if array is not None]
+        if len(statistics) < 4:
             return None
-        scale, bias, mean, var = known
+        scale, bias, mean, var = statistics
         epsilon = node.number("epsilon")
         factor = scale / np.sqrt(var + epsilon)
         type_ = copy.type_of(node.inputs[0])

@@ -1,4 +1,4 @@
-"""Compute the same thing once."""
+"""Compute equal nodes once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compute at compile time what depends on constants only."""
+"""Compute nodes that depend on constants only at compile time."""
 
 from __future__ import annotations
 
@@ -20,41 +20,41 @@ from tensorwright.ops import (
     position_fault,
 )
 
-_WEIGHTS_BYTES = 32 << 20  # of codes that become numbers
+_WEIGHTS_BYTES = 32 << 20  # of quantised weights that become numbers
 _REARRANGING = frozenset((Movement.COPY, Movement.RESHAPE, Movement.REORDER))
 
 
 class FoldedConstants:
-    """What nodes made of constants, for graphs that share these: computed once for all of them.
+    """Results of nodes on constants, for graphs that share these: computed once for all graphs.
 
     Mutable: grows with each graph that is folded, and keeps the arrays.
     """
 
     def __init__(self) -> None:
-        self._found: dict[tuple[object, ...], tuple[tuple[Array, ...], tuple[Array, ...]]] = {}
+        self._results: dict[tuple[object, ...], tuple[tuple[Array, ...], tuple[Array, ...]]] = {}
 
     def results(self, node: Node, arrays: tuple[Array, ...]) -> tuple[Array, ...]:
         """The outputs of a node that reads these very arrays."""
         key = node.operator, str(node.attributes), *map(id, arrays)
-        if key not in self._found:
+        if key not in self._results:
             made = tuple(map(frozen_array, run_node(node, arrays)))
-            self._found[key] = arrays, made  # the arrays live on, and so do their ids
-        return self._found[key][1]
+            self._results[key] = arrays, made  # the arrays live on, and so do their ids
+        return self._results[key][1]
 
 
-def fold_constants(graph: Graph, known: FoldedConstants | None = None) -> tuple[Graph, int]:
+def fold_constants(graph: Graph, folded: FoldedConstants | None = None) -> tuple[Graph, int]:
     """Replace nodes whose inputs are all constants by constants.
 
-    known   of other graphs
+    folded   constants of other graphs
 
-    Not where the result is over a megabyte and more than twice as large as the constants of the
-    graph that it is made of, as an `expand` may be: whoever reads it computes it there.  But codes
-    of weights become numbers, unless these are so many that to read them is the work; and what is
-    made of nothing for a product are its weights, which are packed for it as others are.
+    A result over a megabyte that is more than twice as large as the constants of the graph that it
+    is made of is left to its readers, for example an `expand`.  There are two exceptions. Quantised
+    weights become numbers, unless there are so many that reading them dominates. A generated
+    operand of a product counts as its weights, which are packed like others.
 
     Raises:  ModelError for a constant position outside of what is read or written there.
     """
-    origins: dict[str, int] = {}  # of a large constant that was made: bytes that it is made of
+    origins: dict[str, int] = {}  # of each large folded constant: the bytes that it is made of
 
     def rule(copy: Copy, node: Node) -> Sequence[str] | None:
         if node.graphs:
@@ -73,7 +73,7 @@ def fold_constants(graph: Graph, known: FoldedConstants | None = None) -> tuple[
             if size > _WEIGHTS_BYTES or count > sum(array.size for array in given.values()):
                 return None
         operands = tuple(given[name] for name in node.inputs)
-        results = run_node(node, operands) if known is None else known.results(node, operands)
+        results = run_node(node, operands) if folded is None else folded.results(node, operands)
         names = tuple(
             copy.builder.constant(array, name)
             for name, array in zip(node.outputs, results, strict=True)
@@ -86,7 +86,7 @@ def fold_constants(graph: Graph, known: FoldedConstants | None = None) -> tuple[
 
 
 def _is_open(graph: Graph, node: Node) -> bool:
-    """Whether what a node computes depends on a named size."""
+    """Whether the result of a node depends on a named size."""
     values = [value for _, value in node.attributes]
     values += [graph.types[name].shape for name in node.outputs]
     listed = (each if isinstance(each, tuple) else (each,) for each in values)
@@ -107,7 +107,7 @@ def _feeds_product(graph: Graph, names: Sequence[str]) -> bool:
 
 
 def _check_positions(copy: Copy, node: Node) -> None:
-    """Refuse positions that are constant and outside, before anything answers with them."""
+    """Refuse constant positions that are outside, before the node is computed with them."""
     if node.operator not in AT_POSITIONS:
         return
     positions = copy.constant(node.inputs[POSITIONS_INPUT])

@@ -1,4 +1,4 @@
-"""Sums of constants times computed numbers: what these do not vary with is summed beforehand."""
+"""Sums of constants times computed numbers: axes that only the constants have are summed first."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _emit(
 
 
 def _power(copy: Copy, name: str) -> tuple[str, int]:
-    """What a tensor is the power of, and which: itself to 1 where it is none; 0 for others."""
+    """The base and the exponent of a power; exponent 1 for other tensors, 0 for other exponents."""
     node = copy.producer(name)
     if node is not None and node.operator == "mul" and node.inputs[0] == node.inputs[1]:
         return node.inputs[0], 2
@@ -85,5 +85,5 @@ def _power(copy: Copy, name: str) -> tuple[str, int]:
 
 
 def _long(shape: Shape, rank: int) -> set[int]:
-    """The dimensions that are not 1 long, of a shape that is read as one of more dimensions."""
+    """The dimensions longer than 1, of a shape that is read as one of more dimensions."""
     return {n + rank - len(shape) for n, extent in enumerate(shape) if extent != 1}

@@ -1,7 +1,7 @@
-"""Filters that are a constant times computed numbers per channel: the data is scaled instead.
+"""Filters that are a constant times computed numbers per channel: scale the data instead.
 
 A convolution whose filters are a constant is much faster: they are packed when the program is
-built.  Networks that are controlled by a style scale their filters in every run.
+built.  StyleGAN networks scale their filters in every run.
 
 Source:  Karras et al., "Analyzing and improving the image quality of StyleGAN", CVPR 2020, section
 2.2 and appendix B: modulation scales the input of a convolution, demodulation its output.
@@ -41,7 +41,7 @@ class _Factor:
 
 @dataclass(frozen=True, slots=True)
 class _Filter:
-    """A filter as far as it was followed up, from the convolution to the constant.
+    """A filter on the way from the convolution back to its constant.
 
     name        the tensor, which is the filter without the factors, in another shape and order
     dimensions  of the filter, for each of the tensor that is not 1 long
@@ -71,7 +71,7 @@ def scale_data_for_filters(graph: Graph) -> tuple[Graph, int]:
 
 
 def _follow(copy: Copy, name: str) -> _Filter | None:
-    """The constant behind a filter and what it is multiplied by; None if that is anything else."""
+    """The constant and the factors of a filter; None for another filter."""
     shape = copy.type_of(name).shape
     filter_ = _Filter(name, tuple(n for n, extent in enumerate(shape) if extent != 1))
     while copy.constant(filter_.name) is None:
@@ -106,8 +106,8 @@ def _before(copy: Copy, node: Node, filter_: _Filter) -> _Filter | None:
     if copy.type_of(left).shape != shape or len(_long(factor)) > 1:
         return None
     along = [own[n + len(shape) - len(factor)] for n in _long(factor)]
-    found = _Factor(node.operator, right, along[0] if along else -1)
-    return replace(filter_, name=left, factors=(*filter_.factors, found))
+    step = _Factor(node.operator, right, along[0] if along else -1)
+    return replace(filter_, name=left, factors=(*filter_.factors, step))
 
 
 def _long(shape: Shape) -> list[int]:

@@ -1,4 +1,4 @@
-"""Networks in halves (f16, bf16), computed in f32: no machine that we have code for adds halves."""
+"""Networks in halves (f16, bf16), computed in f32: no back end has code that adds halves."""
 
 from __future__ import annotations
 

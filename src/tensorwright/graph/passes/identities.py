@@ -1,4 +1,4 @@
-"""Remove what no output depends on, and nodes that change nothing."""
+"""Remove nodes that no output depends on, and nodes that change nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Merge chains of reshapes and of transpositions; say plainly what takes, puts or joins pieces."""
+"""Merge chains of reshapes and of transpositions; replace gathers by simpler operators."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def merge_transposes(graph: Graph) -> tuple[Graph, int]:
 
 
 def slice_for_gather(graph: Graph) -> tuple[Graph, int]:
-    """What is gathered at one position that is known beforehand is a slice, and often no work.
+    """A gather at one constant position becomes a slice, which is often a view.
 
     Rewrite:  gather(x, 3)    ->    reshape(slice(x, 3..4))
     """
@@ -92,12 +92,12 @@ def slice_for_gather(graph: Graph) -> tuple[Graph, int]:
 
 
 def move_whole_rows(graph: Graph) -> tuple[Graph, int]:
-    """Elements at positions that are the same along all later dimensions are moved in rows.
+    """Elements at positions that are equal along all later dimensions are moved in rows.
 
     Rewrite:  gather_elements(x, expand(i))        ->    gather_nd(x, i)
               scatter_elements(x, expand(i), u)    ->    scatter_nd(x, i, u)
-    Requires: along the dimensions after the axis nothing of x is left out, and along those before
-    it neither; what is scattered has none before it.
+    Requires: the node takes all of x along the dimensions other than the axis; a scattered tensor
+    has no dimension before the axis.
     """
 
     def rule(copy: Copy, node: Node) -> Sequence[str] | None:
@@ -148,7 +148,7 @@ def _positions(copy: Copy, node: Node, axis: int) -> str | None:
 
 
 def reshape_joined(graph: Graph) -> tuple[Graph, int]:
-    """Pieces that lie one behind the other are joined before they are reshaped, not after.
+    """Contiguous pieces are joined before they are reshaped, not after.
 
     Rewrite:  concat(reshape(x), reshape(y))    ->    reshape(concat(x, y))
     Requires: no extent but 1 is outside of the dimension of the concat, and x and y differ in their

@@ -1,4 +1,4 @@
-"""Codes of quantised networks: multiplied as bytes where a target can, else all done in floats."""
+"""Quantised networks: multiply bytes where a target has instructions for that, else floats."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _PRODUCTS = {"conv_integer": "conv", "matmul_integer": "matmul"}  # and those of
 
 
 def round_in_floats(graph: Graph) -> tuple[Graph, int]:
-    """A tensor that is quantised and at once no longer so is rounded, and never an integer.
+    """A tensor that is quantised and at once dequantised is rounded as a float instead.
 
     Rewrite:  dequantize(quantize(x, s, z), s, z)    ->    clip(round(x / s), low - z, high - z) * s
-    The values are the same: codes and what they are moved by are small enough for f32. Requires:
+    The values are the same: codes and zero points are exact in f32. Requires:
     one scale for all elements, and a zero point that is known.
     """
 
@@ -35,12 +35,12 @@ def round_in_floats(graph: Graph) -> tuple[Graph, int]:
         zero = copy.constant(theirs[1]) if len(theirs) > 1 else np.zeros(1, np.int64)
         if zero is None or zero.size != 1 or copy.type_of(x) != graph.types[node.outputs[0]]:
             return None
-        codes, shift = copy.type_of(node.inputs[0]).dtype, int(zero.reshape(())[()])
+        byte_type, shift = copy.type_of(node.inputs[0]).dtype, int(zero.reshape(())[()])
         result = node.outputs[0]
         scale = _number(copy, theirs[0], f"{result}.scale")
         steps = _new(copy, "div", (x, scale), f"{result}.steps")
         whole = _new(copy, "round", (steps,), f"{result}.whole")
-        low, high = float(codes.lowest) - shift, float(codes.highest) - shift
+        low, high = float(byte_type.lowest) - shift, float(byte_type.highest) - shift
         inside = _new(copy, "clip", (whole,), f"{result}.inside", min=low, max=high)
         return copy.emit("mul", (inside, scale), node.outputs)
 
@@ -48,7 +48,7 @@ def round_in_floats(graph: Graph) -> tuple[Graph, int]:
 
 
 def multiply_quantized(graph: Graph) -> tuple[Graph, int]:
-    """Numbers that come from codes are multiplied as codes, and scaled afterwards.
+    """Products of dequantised numbers become products of codes, which are scaled afterwards.
 
     Rewrite:  matmul(dequantize(a, s, z), dequantize(w, t))
                   ->  f32(matmul_integer(a, w, z)) * (s * t)
@@ -61,15 +61,15 @@ def multiply_quantized(graph: Graph) -> tuple[Graph, int]:
         product = _product_of(copy, node)
         if product is None:
             return None
-        data, codes, scales = product
+        data, weights, scales = product
         is_convolution = node.operator == "conv"
         operator = "conv_integer" if is_convolution else "matmul_integer"
         given = node.attribute_map if is_convolution else {}
         wish = node.outputs[0]
-        inputs = (data.inputs[0], copy.hold(codes, f"{wish}.weights"), *data.inputs[2:])
+        inputs = (data.inputs[0], copy.hold(weights, f"{wish}.weights"), *data.inputs[2:])
         sums = _new(copy, operator, inputs, f"{wish}.sums", **given)
         floats = _new(copy, "cast", (sums,), f"{wish}.f32", to=DType.F32)
-        column = (-1, *(1,) * (codes.ndim - 2)) if is_convolution else (-1,)
+        column = (-1, *(1,) * (weights.ndim - 2)) if is_convolution else (-1,)
         scale = _number(copy, data.inputs[1], f"{wish}.scale")
         held = copy.hold(scales.reshape(column), f"{wish}.scales")
         both = _new(copy, "mul", (scale, held), f"{wish}.both")
@@ -86,8 +86,8 @@ def multiply_quantized(graph: Graph) -> tuple[Graph, int]:
 
 
 def _product_of(copy: Copy, node: Node) -> tuple[Node, Array, Array] | None:
-    """What makes the data of a product, the codes (i8) of its weights as they are multiplied, and
-    their scales.
+    """The node that dequantises the data of a product, the codes (i8) of its weights and their
+    scales.
     """
     if node.operator not in _PRODUCTS.values() and node.operator != "gemm":
         return None
@@ -100,19 +100,19 @@ def _product_of(copy: Copy, node: Node) -> tuple[Node, Array, Array] | None:
         return None
     if made.operator != "dequantize_linear" or len(made.inputs) > 3:
         return None
-    codes, scales, *zeros = (copy.constant(name) for name in made.inputs)
-    if codes is None or scales is None or codes.dtype != np.int8 or scales.dtype != np.float32:
+    weights, scales, *zeros = (copy.constant(name) for name in made.inputs)
+    if weights is None or scales is None or weights.dtype != np.int8 or scales.dtype != np.float32:
         return None
     if any(zero is None or zero.any() for zero in zeros):
         return None
     is_convolution, is_turned = node.operator == "conv", bool(attributes.get("trans_b", False))
-    if not is_convolution and codes.ndim != _MATRIX:
+    if not is_convolution and weights.ndim != _MATRIX:
         return None
     columns = 0 if is_convolution or is_turned else 1
     axis = made.attribute_map["axis"]
-    if scales.size != 1 and int(axis) % codes.ndim != columns:  # type: ignore[arg-type]
+    if scales.size != 1 and int(axis) % weights.ndim != columns:  # type: ignore[arg-type]
         return None
-    return data, np.ascontiguousarray(codes.T) if is_turned else codes, scales
+    return data, np.ascontiguousarray(weights.T) if is_turned else weights, scales
 
 
 def _is_of_bytes(copy: Copy, node: Node) -> bool:
@@ -125,9 +125,8 @@ def _is_of_bytes(copy: Copy, node: Node) -> bool:
 
 
 def lower_quantized(graph: Graph, target: CpuTarget) -> Graph:
-    """Say how codes are multiplied on a target: as bytes where it has an instruction for that and
-    the shape is one for it; else as floats, which every machine multiplies as fast as integers or
-    faster.
+    """Choose how a target multiplies codes. If it has an instruction for the shape, bytes are
+    multiplied. Else codes become floats, whose products are at least as fast as those of integers.
 
     Rewrite:  f32(matmul_integer(x, w, z))    ->    f32(matmul_integer(x, w) - z * sum of w)
               f32(conv_integer(x, w, z, v))   ->    conv(f32(x) - f32(z), f32(w - v))
@@ -162,8 +161,8 @@ def lower_quantized(graph: Graph, target: CpuTarget) -> Graph:
 
 
 def _kept_in_blocks(graph: Graph) -> set[str]:
-    """The tensors whose channels may lie in blocks: nobody who wants them plain reads them, nor
-    what is made of them element by element.
+    """The tensors whose channels may lie in blocks: no reader of them, or of results made of them
+    element by element, needs the plain layout.
     """
     plain = set(graph.outputs)
     for node in reversed(graph.nodes):
@@ -175,25 +174,25 @@ def _kept_in_blocks(graph: Graph) -> set[str]:
 
 
 def _suited_instructions(copy: Copy, node: Node, target: CpuTarget) -> tuple[ByteProduct, ...]:
-    """Those for which weights are a matrix of whole vectors, or pixels of blocks, around 0."""
+    """The instructions that suit the weights: whole vectors or blocks of pixels, zero point 0."""
     return tuple(each for each in target.byte_products if _suits(copy, node, each))
 
 
 def _suits(copy: Copy, node: Node, product: ByteProduct) -> bool:
-    codes = copy.constant(node.inputs[1])
+    weights = copy.constant(node.inputs[1])
     zeros = [copy.constant(name) for name in node.inputs[3:]]
-    if codes is None or codes.dtype != np.int8:
+    if weights is None or weights.dtype != np.int8:
         return False
     if any(zero is None or zero.any() for zero in zeros):
         return False
     if node.operator == "matmul_integer":
         rank = len(copy.type_of(node.inputs[0]).shape)
-        is_whole = codes.shape[0] % BYTE_TERMS == 0 and codes.shape[-1] % product.lanes == 0
-        return codes.ndim == _MATRIX and rank >= _MATRIX and is_whole
+        is_whole = weights.shape[0] % BYTE_TERMS == 0 and weights.shape[-1] % product.lanes == 0
+        return weights.ndim == _MATRIX and rank >= _MATRIX and is_whole
     is_padded = any(node.ints("pads")) and len(node.inputs) > 2
     if node.attribute_map["groups"] != 1 or (is_padded and copy.constant(node.inputs[2]) is None):
         return False
-    return all(extent % product.lanes == 0 for extent in codes.shape[:2])
+    return all(extent % product.lanes == 0 for extent in weights.shape[:2])
 
 
 def _data_for(
@@ -222,7 +221,7 @@ def _data_for(
 def _multiply_bytes(
     copy: Copy, data: tuple[str, ...], made: Node, outputs: Sequence[str]
 ) -> Sequence[str]:
-    """The product without zero point, and what that adds to each column taken off."""
+    """The product without zero point, less the contribution of the zero point to each column."""
     wish, weights = outputs[0], made.inputs[1]
     codes_in, attributes = data[0], made.attribute_map
     pads = made.ints("pads") if made.operator == "conv_integer" else ()
@@ -233,13 +232,13 @@ def _multiply_bytes(
         codes_in = _new(copy, "pad", (codes_in,), f"{wish}.padded", pads=around, value=fill)
         attributes = {**attributes, "pads": (0,) * len(pads)}
     sums = _new(copy, made.operator, (codes_in, weights), f"{wish}.sums", **attributes)
-    codes = copy.constant(weights)
-    if len(data) > 1 and codes is not None:
+    quantized = copy.constant(weights)
+    if len(data) > 1 and quantized is not None:
         if made.operator == "conv_integer":
-            totals = codes.sum(tuple(range(1, codes.ndim)), np.int32)
-            totals = totals.reshape(-1, *(1,) * (codes.ndim - 2))
+            totals = quantized.sum(tuple(range(1, quantized.ndim)), np.int32)
+            totals = totals.reshape(-1, *(1,) * (quantized.ndim - 2))
         else:
-            totals = codes.sum(0, np.int32)
+            totals = quantized.sum(0, np.int32)
         columns = copy.hold(totals, f"{wish}.columns")
         number = _new(copy, "reshape", data[1:], f"{wish}.zero", shape=())
         whole = _new(copy, "cast", (number,), f"{wish}.i32", to=DType.I32)
@@ -250,14 +249,14 @@ def _multiply_bytes(
 
 def _weights_less_zero(copy: Copy, node: Node) -> Array | None:
     """The weights of a product less their zero points; None where they are not constant."""
-    codes = copy.constant(node.inputs[1])
+    quantized = copy.constant(node.inputs[1])
     zero = copy.constant(node.inputs[3]) if len(node.inputs) > 3 else np.zeros((), np.int32)
-    if codes is None or zero is None:
+    if quantized is None or zero is None:
         return None
     shift = zero.astype(np.int32)
     if node.operator == "conv_integer" and shift.size > 1:
-        shift = shift.reshape(-1, *(1,) * (codes.ndim - 1))
-    weights: Array = codes.astype(np.int32) - shift
+        shift = shift.reshape(-1, *(1,) * (quantized.ndim - 1))
+    weights: Array = quantized.astype(np.int32) - shift
     return weights
 
 
@@ -265,14 +264,14 @@ def _codes_less_zero(copy: Copy, node: Node, wish: str) -> str:
     """The data of a product less its zero point, in f32; codes that are made here are not."""
     made = copy.producer(node.inputs[0])
     if made is not None and made.operator == "quantize_linear" and _has_one_scale(copy, made):
-        codes = copy.type_of(node.inputs[0]).dtype
+        byte_type = copy.type_of(node.inputs[0]).dtype
         scale = _number(copy, made.inputs[1], f"{wish}.scale")
         steps = _new(copy, "div", (made.inputs[0], scale), f"{wish}.steps")
         whole = _new(copy, "round", (steps,), f"{wish}.whole")
         if len(made.inputs) > 2:
             shift = _number(copy, made.inputs[2], f"{wish}.shift")
             whole = _new(copy, "add", (whole, shift), f"{wish}.shifted")
-        low, high = float(codes.lowest), float(codes.highest)
+        low, high = float(byte_type.lowest), float(byte_type.highest)
         whole = _new(copy, "clip", (whole,), f"{wish}.inside", min=low, max=high)
     else:
         whole = _new(copy, "cast", node.inputs[:1], f"{wish}.whole", to=DType.F32)

@@ -1,4 +1,4 @@
-"""How a pass changes a graph: walk its nodes, and let a rule put something else in a node's place.
+"""The way in which a pass changes a graph: walk its nodes, and let a rule replace some of them.
 
     graph, count = rewrite(graph, rule)
 
@@ -6,12 +6,12 @@ A rule gets the copy under construction and a node whose inputs already have the
 copy. It returns the tensors that stand for the node's outputs, or None to keep the node as it is.
 Tensors that are kept keep their names, and outputs of the graph do so in any case.
 
-What named sizes leave open, a rule leaves as it is: it asks as if for numbers, and where there is
-no answer (`UndecidedError`) the node stays.
+A rule computes with named sizes as with numbers. Where a size leaves the answer open
+(`UndecidedError`), the node stays.
 
-A rule that puts nothing in place leaves the graph as it is: nothing is copied until the first
-change, and of a copy only what a rule emits has its types inferred, and what reads tensors whose
-types have changed.
+A rule that replaces nothing leaves the graph as it is: nothing is copied until the first change. In
+a copy, types are inferred only for emitted nodes and for readers of tensors whose types have
+changed.
 """
 
 from __future__ import annotations
@@ -31,9 +31,7 @@ Rule: TypeAlias = "Callable[[Copy, Node], Sequence[str] | None]"
 
 
 class Copy:
-    """A graph as far as it has been walked, and what rules have put into it; mutable, lives inside
-    `rewrite`.
-    """
+    """The walked part of a graph with the rules' replacements; mutable, lives inside `rewrite`."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -155,8 +153,8 @@ def rewrite(graph: Graph, rule: Rule) -> tuple[Graph, int]:
 
 
 def _finish(graph: Graph, builder: GraphBuilder, renamed: dict[str, str]) -> Graph:
-    """Keep the names of the outputs: rename what stands for them, or add an identity where it has
-    to keep its own.
+    """Keep the names of the outputs: rename their replacements, or add an identity where a
+    replacement must keep its name.
     """
     fixed = set(graph.inputs) | {name for name in graph.outputs if name not in renamed}
     names: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Windows: they do the padding themselves, and large maxima go one dimension after the other."""
+"""Windows take over the padding, and large maxima are computed one dimension after the other."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _LEAST_GAIN = 2
 def fold_pads(graph: Graph) -> tuple[Graph, int]:
     """Rewrite:  conv(pad(x, p), w, pads=q)    ->    conv(x, w, pads=p+q)
 
-    So too average_pool, which then counts the padding; it must not pad by itself nor round up.
-    Requires: the pad is constant zero, of spatial dimensions only, and not negative.
+    The same for average_pool, which then counts the padding; it must not have padding of its own or
+    round up. Requires: the pad is constant zero, of spatial dimensions only, and not negative.
     """
 
     def rule(copy: Copy, node: Node) -> Sequence[str] | None:
@@ -50,8 +50,8 @@ def fold_pads(graph: Graph) -> tuple[Graph, int]:
 def separate_large_pools(graph: Graph) -> tuple[Graph, int]:
     """Rewrite:  max_pool(x, 13x13)    ->    max_pool(max_pool(x, 13x1), 1x13)
 
-    26 comparisons for an element instead of 169. Requires: at least half of them go, those counted
-    that steps of the later dimension make in vain.
+    26 comparisons for an element instead of 169. Requires: at least half of the comparisons vanish,
+    counting those that steps along the later dimension waste.
     """
 
     def rule(copy: Copy, node: Node) -> Sequence[str] | None:

@@ -1,4 +1,4 @@
-"""Named sizes of a graph. Read `numbers.py` first: numbers for them, given, told or typical."""
+"""Named sizes of a graph. Read `numbers.py` first: numbers that are given, derived or typical."""
 
 from tensorwright.graph.sizes.counted import (
     counted_bounds,

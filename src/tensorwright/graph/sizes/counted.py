@@ -1,7 +1,7 @@
 """Sizes that nodes decide when a network runs: a loop by its iterations, others by values.
 
-Such a size is known behind its node.  So nodes that use it come later, even where no tensor leads
-from one to the other, and the node is needed as long as one of them is.
+Such a size has a value after its node.  So nodes that use it come later, even without a tensor from
+one to the other, and the node is needed as long as one of them is.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ def counted_sizes(graph: Graph) -> dict[str, Node]:
 
 
 def counted_bounds(graph: Graph) -> dict[str, Index]:
-    """What sizes that nodes decide are never above, where that depends on sizes of inputs."""
+    """Upper bounds of sizes that nodes decide, where these depend on sizes of inputs."""
     limits = ((name, node.attribute_map.get("most")) for name, node in counted_sizes(graph).items())
     return {name: as_size(most) for name, most in limits if isinstance(most, IndexExpr)}
 
 
 def number_told(node: Node, types: Mapping[str, TensorType], results: Sequence[Array]) -> int:
-    """The size that a node has decided, by what it gives.
+    """The size that a node has decided, read off its outputs.
 
     types   of its outputs, with the size
     """

@@ -1,6 +1,6 @@
 """Graphs over named sizes: numbers for them, given, read off the inputs, or typical ones.
 
-A price asks for typical numbers, and nothing else does: what a stage does is right for all sizes.
+Typical numbers are for prices alone: the result of every stage is right for all sizes.
 """
 
 from __future__ import annotations
@@ -139,10 +139,10 @@ def _with_numbers(shape: Sequence[Index], values: Mapping[str, int]) -> tuple[in
 def sizes_of_shapes(
     types: Mapping[str, TensorType], shapes: Mapping[str, Sequence[int]]
 ) -> dict[str, int]:
-    """The sizes for which tensors have the given shapes, as far as these tell them.
+    """The sizes for which tensors have the given shapes, as far as the shapes determine them.
 
-    An extent that is a multiple of one size, and a number more, tells it.  Nothing is checked: the
-    types with these sizes say whether the shapes fit.
+    An extent determines a size if it is a multiple of it plus a number.  The shapes are not
+    checked: the caller compares the types with these sizes.
     """
     told: dict[str, int] = {}
     pairs = [
@@ -160,7 +160,7 @@ def sizes_of_shapes(
 
 
 def _told(extent: Index, number: int) -> dict[str, int]:
-    """The size that an extent tells, if it may have that value."""
+    """The size that an extent determines, if the size may have that value."""
     try:
         solution = solved_size(extent, number)
     except ValueError:

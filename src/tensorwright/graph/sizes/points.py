@@ -25,8 +25,7 @@ class SizePoint:
     """A number for each named size.
 
     numbers   sorted pairs (name, number)      count   how often the point was named
-    shown     the sizes that its text names: those that other points have different numbers for; all
-              where none is named here
+    shown     the sizes in its text: those that differ between points; all where none is named here
     """
 
     numbers: tuple[tuple[str, int], ...]
@@ -46,7 +45,7 @@ class SizePoint:
 def points_of(
     sizes: Sequence[NamedSize], at: SizesAt | None, counted: Iterable[str] = ()
 ) -> tuple[SizePoint, ...]:
-    """The points that a caller names, each once; a few that the bounds suggest where None.
+    """The points that a caller names, each once; for None, a few points within the bounds.
 
     A size that is not named has a typical number, and so have those of `counted`, which loops
     decide.
@@ -77,7 +76,7 @@ def _differing(points: Sequence[tuple[tuple[str, int], ...]]) -> tuple[str, ...]
 
 
 def between(sizes: Sequence[NamedSize], points: Sequence[SizePoint]) -> tuple[SizePoint, ...]:
-    """The geometric means of neighbouring points, as far as they are others."""
+    """The geometric means of neighbouring points, without those points."""
     order = sorted({point.numbers for point in points})
     divisors = {size.name: size.divisor for size in sizes}
     means: dict[tuple[tuple[str, int], ...], None] = {}
@@ -125,7 +124,7 @@ def _described(size: NamedSize) -> str:
 
 
 def _suggested(sizes: Sequence[NamedSize]) -> list[dict[str, int]]:
-    """The least and typical sizes and what is between; of a single size, the greatest, too."""
+    """The least and typical sizes and the points between; of a single size, the greatest, too."""
     typical = representative(sizes)
     low = {size.name: size.least * size.divisor for size in sizes}
     points = [low, halfway(sizes), typical]

@@ -229,9 +229,11 @@ def _arg(name: str, doc: str, fold: Callable[[Value, Axis], Reduce]) -> Operator
             flipped = tuple(last - i if at == axis else i for at, i in enumerate(indices))
             return Load(tensor, flipped)
 
-        found = fold_axes(f"{name}_mirrored", tensor, (axis,), fold, mirrored, keepdims=keepdims)
+        from_end = fold_axes(f"{name}_mirrored", tensor, (axis,), fold, mirrored, keepdims=keepdims)
         return (
-            pointwise(name, (found,), found.shape, lambda v: number_or_value(last, v.dtype) - v),
+            pointwise(
+                name, (from_end,), from_end.shape, lambda v: number_or_value(last, v.dtype) - v
+            ),
         )
 
     return tensor_operator(

@@ -1,13 +1,13 @@
-"""Folds of the elements up to each place.
+"""Folds of the elements up to each position.
 
 | operators | inputs | attributes |
 |---|---|---|
 | cumsum cumprod | x | axis=0, exclusive=False, reverse=False |
 
-Along more elements than a block has, blocks are folded, the folds of the blocks before each are
-folded in turn, and an element is the fold of those and of what is before it in its own block
-(Blelloch, Prefix Sums and Their Applications, 1990, section 1.2): a step for each element of a
-block, whatever the extent, and errors of rounding that grow with its logarithm.
+More elements than a block has are cut into blocks. Each block is folded, and so are the folds of
+the blocks before each one. An element is the fold of these and of the elements before it in its own
+block (Blelloch, Prefix Sums and Their Applications, 1990, section 1.2). The longest chain has as
+many steps as a block has elements, and rounding errors grow with the logarithm of the extent.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _ATTRIBUTES = (
 
 @dataclass(frozen=True, slots=True)
 class _Running:
-    """A fold by `fn` of the elements up to each place; what is behind it counts as `start`."""
+    """A fold by `fn` of the elements up to each position; those behind it count as `start`."""
 
     name: str
     fold: Callable[..., Reduce]
@@ -79,9 +79,9 @@ class _Running:
 
         def body(*at: Index) -> Value:
             number = blocks.number(at[axis])
-            block, place = (*at[:axis], number // _BLOCK), (number % _BLOCK,)
+            block, inner = (*at[:axis], number // _BLOCK), (number % _BLOCK,)
             others = at[axis + 1 :]
-            return apply(self.fn, Load(before, block + others), Load(own, block + place + others))
+            return apply(self.fn, Load(before, block + others), Load(own, block + inner + others))
 
         return compute(self.name, x.shape, body, axis_names(len(x.shape)))
 
@@ -97,13 +97,13 @@ class _Running:
         return compute(self.name, x.shape, body, axis_names(len(x.shape)))
 
     def _in_own_blocks(self, blocks: _Blocks, *, exclusive: bool) -> Compute:
-        """(..., block, place in it, ...): the fold of a block up to a place."""
+        """(..., block, position in it, ...): the fold of a block up to a position."""
         axis, shape = blocks.axis, blocks.shape
         k = reduce_axis("k", _BLOCK)
 
         def body(*at: Index) -> Reduce:
-            place = at[axis + 1]
-            inside = k.var < place if exclusive else k.var <= place
+            last = at[axis + 1]
+            inside = k.var < last if exclusive else k.var <= last
             value = blocks.element((*at[: axis + 1], *at[axis + 2 :]), k.var)
             return self.fold(select(inside, value, self.start), k)
 
@@ -131,14 +131,14 @@ class _Blocks:
         count = ceil_div(self.extent, _BLOCK)
         self.shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
 
-    def number(self, place: Index) -> Index:
-        """How many elements a running fold takes before one; the same the other way."""
-        return self.extent - 1 - place if self.reverse else place
+    def number(self, position: Index) -> Index:
+        """How many elements a running fold takes before the one at a position, and the inverse."""
+        return self.extent - 1 - position if self.reverse else position
 
-    def element(self, at: tuple[Index, ...], place: Index) -> Value:
-        """The element at a place of a block."""
+    def element(self, at: tuple[Index, ...], offset: Index) -> Value:
+        """The element of a block at an offset."""
         axis = self.axis
-        number = at[axis] * _BLOCK + place
+        number = at[axis] * _BLOCK + offset
         value = Load(self.x, (*at[:axis], self.number(number), *at[axis + 1 :]))
         is_whole = is_same(mod(self.extent, _BLOCK), 0)
         return value if is_whole else select(number < self.extent, value, self.start)

@@ -1,1 +1,1 @@
-"""Operators that place elements, read them from elsewhere, or make them of their indices."""
+"""Operators that move elements, read them at positions, or make them of their indices."""

@@ -211,10 +211,10 @@ def _one_hot(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compu
 
     def body(*at: Index) -> Value:
         asked: Value = Load(indices, (*at[:axis], *at[axis + 1 :]))
-        place = FromIndex(at[axis], DType.I64)
+        position = FromIndex(at[axis], DType.I64)
         asked = cast(asked, DType.I64)
-        is_there = apply(Fn.EQ, asked, place)
-        behind = apply(Fn.EQ, asked, place - behind_last)
+        is_there = apply(Fn.EQ, asked, position)
+        behind = apply(Fn.EQ, asked, position - behind_last)
         return select(apply(Fn.OR, is_there, behind), values[1], values[0])
 
     shape = (*own[:axis], depth, *own[axis:])

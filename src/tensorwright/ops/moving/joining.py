@@ -47,7 +47,6 @@ from tensorwright.ops.named_sizes import (
     as_divisor,
     decided,
     is_equal,
-    number_of,
     shape_text,
     sizes_of,
 )
@@ -152,13 +151,6 @@ def slices_taken(shape: tuple[Index, ...], attributes: Attributes) -> tuple[Take
         seen.add(at)
         taken[at] = _taken_of(shape[at], start, end, step)
     return tuple(taken)
-
-
-def slice_ranges(shape: tuple[int, ...], attributes: Attributes) -> tuple[range, ...]:
-    """The indices that a slice takes of dimensions that are numbers."""
-    taken = slices_taken(shape, attributes)
-    numbers = ((number_of(first), number_of(count), step) for first, count, step in taken)
-    return tuple(range(first, first + count * step, step) for first, count, step in numbers)
 
 
 def _taken_of(extent: Index, start: Index, end: Index, step: int) -> Taken:

@@ -101,7 +101,7 @@ def _reshaped(own: Sizes, attributes: Attributes) -> Sizes:
 
 
 def _in_same_order(indices: Indices, own: Sizes, shape: Sizes, _: Attributes) -> Indices:
-    """The element at the same place in row-major order.
+    """The element at the same row-major position.
 
     Runs of dimensions that hold the same number of elements on both sides are matched first, so
     that a dimension which stays costs no division.
@@ -147,19 +147,19 @@ def _matching_runs(old: Sizes, new: Sizes) -> tuple[tuple[list[int], list[int]],
 
 
 def _unravel(indices: Indices, new: list[int], shape: Sizes, old: list[Index]) -> list[Index]:
-    """The indices into extents `old` of the place that the indices into dimensions `new` name."""
+    """The indices into extents `old` of the element that the indices into dimensions `new` name."""
     flat: Index = 0
     for at in new:
         flat = flat * shape[at] + (0 if is_same(shape[at], 1) else indices[at])
-    found: list[Index] = []
+    unravelled: list[Index] = []
     count = product_of(old)
     above = count
     for at, extent in enumerate(old):
         below = product_of(old[at + 1 :])
         inner = flat if is_same(above, count) else mod(flat, as_divisor(above))
-        found.append(0 if is_same(extent, 1) else floor_div(inner, as_divisor(below)))
+        unravelled.append(0 if is_same(extent, 1) else floor_div(inner, as_divisor(below)))
         above = below
-    return found
+    return unravelled
 
 
 def _permutation(rank: int, attributes: Attributes) -> tuple[int, ...]:

@@ -187,8 +187,9 @@ def _grids(shape: tuple[Index, ...], attributes: Attributes) -> tuple[Grid, ...]
 
 
 def _open_grid(extent: Index, size: Index, scale: float | None, coordinates: str) -> Grid:
-    """The grid of a dimension with sizes; one with a scale of its own, where sizes are rounded,
-    takes numbers if it starts from where the last output lies.
+    """The grid of a dimension with sizes.
+
+    A scale that rounds sizes needs numbers where the grid starts from the last output.
     """
     if scale is None:
         return place_open_outputs(extent, size, coordinates)
@@ -235,13 +236,13 @@ def _interpolated(x: Tensor, axis: int, grid: Grid, attributes: Attributes) -> C
     names = axis_names(len(shape))
     last = grid.output - 1
 
-    def at_place(at: tuple[Index, ...], place: Index) -> Load:
-        return Load(x, (*at[:axis], place, *at[axis + 1 :]))
+    def element(at: tuple[Index, ...], position: Index) -> Load:
+        return Load(x, (*at[:axis], position, *at[axis + 1 :]))
 
     def nearest(*at: Index) -> Value:
         rounding = text_of(attributes, "nearest_mode")
         first, final = grid.nearest(0, rounding), grid.nearest(last, rounding)
-        return at_place(at, grid.clamped(grid.nearest(at[axis], rounding), first, final))
+        return element(at, grid.clamped(grid.nearest(at[axis], rounding), first, final))
 
     def weighted(*at: Index) -> Value:
         low = grid.floor(at[axis])
@@ -258,9 +259,11 @@ def _interpolated(x: Tensor, axis: int, grid: Grid, attributes: Attributes) -> C
                 (step, select(all_of(low + step >= 0, low + step < grid.extent), weight, 0))
                 for step, weight in weights
             )
-        places = (grid.clamped(low + step, first + step, final + step) for step, _ in weights)
-        terms = zip(places, weights, strict=True)
-        total: Value = reduce(add, (at_place(at, place) * weight for place, (_, weight) in terms))
+        positions = (grid.clamped(low + step, first + step, final + step) for step, _ in weights)
+        terms = zip(positions, weights, strict=True)
+        total: Value = reduce(
+            add, (element(at, position) * weight for position, (_, weight) in terms)
+        )
         return total / reduce(add, (weight for _, weight in weights)) if excludes else total
 
     return compute(

@@ -87,15 +87,15 @@ def _reflected(value: Value, low: float, span: float) -> Value:
 def _coordinate(value: Value, extent: int, attributes: Attributes) -> Value:
     """Where a grid number lies among the pixels; brought inside for border and reflection."""
     aligned = bool_of(attributes, "align_corners")
-    place = (value + 1.0) * ((extent - 1) / 2 if aligned else extent / 2)
-    place = place if aligned else place - 0.5
+    pixel = (value + 1.0) * ((extent - 1) / 2 if aligned else extent / 2)
+    pixel = pixel if aligned else pixel - 0.5
     padding = text_of(attributes, "padding")
     if padding == "zeros" or text_of(attributes, "mode") == "cubic":
-        return place
+        return pixel
     if padding == "reflection":
         low, span = (0.0, extent - 1.0) if aligned else (-0.5, float(extent))
-        place = _reflected(place, low, span)
-    return apply(Fn.MIN, apply(Fn.MAX, place, 0.0), extent - 1.0)
+        pixel = _reflected(pixel, low, span)
+    return apply(Fn.MIN, apply(Fn.MAX, pixel, 0.0), extent - 1.0)
 
 
 def _inside(index: Index, extent: int, attributes: Attributes) -> Index:
@@ -123,7 +123,7 @@ def _meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compu
     rank = len(space)
     mode = text_of(attributes, "mode")
     guards = text_of(attributes, "padding") == "zeros"
-    places: list[Compute] = []
+    coordinates: list[Compute] = []
     pixels: list[Compute] = []
     for at, name in enumerate(spatial_names(rank)):
 
@@ -131,18 +131,18 @@ def _meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compu
             return _coordinate(Load(grid, (*point, number)), n, attributes)
 
         names = axis_names(len(points))
-        place = compute(f"grid_sample_{name}", points, coordinate, names)
+        located = compute(f"grid_sample_{name}", points, coordinate, names)
         rounding = Fn.ROUND if mode == "nearest" else Fn.FLOOR
 
         def pixel(value: Value, fn: Fn = rounding) -> Value:
             return cast(apply(fn, value), DType.I64)
 
-        places.append(place)
-        pixels.append(pointwise(f"grid_sample_{name}_pixel", (place,), points, pixel))
+        coordinates.append(located)
+        pixels.append(pointwise(f"grid_sample_{name}_pixel", (located,), points, pixel))
 
     def body(n: Index, c: Index, *output: Index) -> Value:
         point = (n, *output)
-        fractions = (Load(p, point) - apply(Fn.FLOOR, Load(p, point)) for p in places)
+        fractions = (Load(p, point) - apply(Fn.FLOOR, Load(p, point)) for p in coordinates)
         around = product(*(_taps(fraction, mode) for fraction in fractions))
         return reduce(add, (_term(n, c, point, taps) for taps in around))
 

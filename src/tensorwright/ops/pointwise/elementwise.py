@@ -135,15 +135,15 @@ def _mean(_: Attributes, *values: Value) -> Value:
 
 
 def _isinf(attributes: Attributes, x: Value) -> Value:
-    found = apply(Fn.ISINF, x)
+    is_infinite = apply(Fn.ISINF, x)
     negative = bool_of(attributes, "detect_negative")
     positive = bool_of(attributes, "detect_positive")
     if negative and positive:
-        return found
+        return is_infinite
     if not negative and not positive:
         return constant(0, DType.BOOL)
     side = apply(Fn.LT, x, 0.0) if negative else apply(Fn.LT, 0.0, x)
-    return apply(Fn.AND, found, side)
+    return apply(Fn.AND, is_infinite, side)
 
 
 def _clip(attributes: Attributes, x: Value) -> Value:

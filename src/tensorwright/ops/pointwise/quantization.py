@@ -1,4 +1,4 @@
-"""Between numbers and their 8-bit and 16-bit codes.
+"""Conversions between numbers and their 8-bit and 16-bit codes.
 
 | operators | inputs | attributes |
 |---|---|---|

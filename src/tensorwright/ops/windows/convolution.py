@@ -125,7 +125,7 @@ class Window:
         return tuple(reduce_axis(f"k{s}", n) for s, n in zip(space, self.kernel, strict=True))
 
     def places(self, at: Sequence[Index], taps: Sequence[Axis]) -> tuple[Index, ...]:
-        """What the window at some position reads of the padded input."""
+        """The indices into the padded input that the window at a position reads."""
         return tuple(
             i * stride + position_along(tap) * dilation
             for i, stride, tap, dilation in zip(at, self.strides, taps, self.dilations, strict=True)

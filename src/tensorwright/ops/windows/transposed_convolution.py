@@ -249,7 +249,7 @@ def _margins(spread: Spread, runs: tuple[Run, ...]) -> tuple[int, int]:
     return before, after
 
 
-def _place(
+def _indices_of(
     spread: Spread, run: Run, before: int, cell: Index, phase: Index, tap: Index
 ) -> tuple[Index, Index]:
     """The index into the padded input and into the kernel of one product."""
@@ -330,7 +330,7 @@ def _partial(
         rest = iter(at)
         inner = (position_along(tap) for tap in taps)
         places = tuple(
-            _place(spread, run, before, next(rest), next(rest) if run.count > 1 else 0, tap)
+            _indices_of(spread, run, before, next(rest), next(rest) if run.count > 1 else 0, tap)
             for spread, run, before, tap in zip(spreads, runs, befores, inner, strict=True)
         )
         ic = position_along(channel)
@@ -360,7 +360,7 @@ def _interleaved(
     spreads: tuple[Spread, ...],
     dtype: DType,
 ) -> Compute:
-    """Put the cells of all phases in their places; None is a part whose outputs have no
+    """Put the cells of all phases at their positions; None is a part whose outputs have no
     products.
     """
 

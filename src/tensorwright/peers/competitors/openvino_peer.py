@@ -106,7 +106,7 @@ def _widest_vectors(model: Any) -> int:
 
 def _name_in(names: set[str], inputs: Mapping[str, object]) -> str:
     """The one of a port's names that an input has."""
-    known = sorted(names & inputs.keys())
-    if not known:
+    own = sorted(names & inputs.keys())
+    if not own:
         raise ValueError(f"no input for {', '.join(sorted(names))}")
-    return known[0]
+    return own[0]

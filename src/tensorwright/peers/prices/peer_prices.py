@@ -4,8 +4,8 @@
         prices.seconds(TypedOperator("matmul", (), (x, w), y))   an operator, a model of its own
         prices.kernels_of(graph)                                 a network, one step
 
-The runtime has a process of its own, which stays while prices are asked for.  What a model of one
-tiny operator takes is what a call costs, and is taken off.
+The runtime has a process of its own, which stays while prices are asked for.  The time of a model
+of one tiny operator is the cost of a call, which is subtracted from each price.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ class PeerPrices:
         self._folder.cleanup()
 
     def seconds(self, use: TypedOperator) -> float:
-        """Seconds of an application; nothing where all of it is constant, or it moves nothing.
+        """Seconds of an application; 0 where all of it is constant, or it moves nothing.
 
-        No rule changes what it calls as it is: for that an estimate does.
+        No rule changes an opaque operator, so an estimate suffices for one.
         """
         estimate = self._roofline.seconds(use)
         if not estimate or use.operator == CALL:

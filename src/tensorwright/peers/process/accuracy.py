@@ -1,4 +1,4 @@
-"""How far the answers of runtimes are apart."""
+"""How far the outputs of runtimes are apart."""
 
 from __future__ import annotations
 

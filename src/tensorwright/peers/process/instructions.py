@@ -42,7 +42,7 @@ def holding_variables(target: CpuTarget | None) -> MappingProxyType[str, str]:
 def is_held(info: PeerInfo, target: CpuTarget | None) -> bool | None:
     """Whether a loaded competitor keeps to the target's vectors; None where there is no need.
 
-    One that does not say how wide its vectors are does not.
+    A competitor that does not say how wide its vectors are counts as one that does not.
     """
     if target is None or not is_narrower(target):
         return None

@@ -1,4 +1,4 @@
-"""The benchmark's end of a competitor: starts its process, asks it, stops and resumes it.
+"""The benchmark's side of a competitor: it starts, asks, stops and resumes the process.
 
 Outside its turn the whole process is stopped (SIGSTOP), so that nothing in it can spin, whatever
 the runtime; a guard ends it when the benchmark dies. Turns are taken under a lock in the knob
@@ -138,7 +138,7 @@ class PeerProcess:
                 raise self._failure(FailureKind.CRASHED, str(outcome))
 
     def _park(self) -> None:
-        """End the turn: a word to the runtime, then the whole process stands still."""
+        """End the turn: tell the runtime, then stop the whole process."""
         with contextlib.suppress(PeerFailed):
             self._ask_now(jobs.park)
         self._signal("SIGSTOP")

@@ -3,7 +3,7 @@
 Runtimes disturb each other: threads that spin after a call take the cores from whoever is next. So
 each competitor runs in a process of its own, one at a time; at the start of its turn it warms up,
 at the end it is stopped. Every competitor has a turn in every round, the order is reversed from one
-round to the next, and a slow spell of the machine so meets them all.
+round to the next, so that a slow spell of the machine meets them all.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Competitor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How fast a competitor is. Seconds per call; `samples_s` in the order of measuring.
+    """How fast a competitor is: seconds per call; `samples_s` in the order of measuring.
 
     median_s  of the samples          spread  (90th - 10th percentile) / median
     """
@@ -102,25 +102,25 @@ def rotate(
     start = time.monotonic()
     plans: dict[int, _Plan] = {}
     failures: dict[int, Failure] = {}
-    for place, competitor in enumerate(competitors):
+    for index, competitor in enumerate(competitors):
         try:
-            plans[place] = _make_plan(competitor, sample_s)
+            plans[index] = _make_plan(competitor, sample_s)
         except PeerFailed as error:
-            failures[place] = _read_failure(competitor, error)
-    samples: dict[int, list[float]] = {place: [] for place in plans}
+            failures[index] = _read_failure(competitor, error)
+    samples: dict[int, list[float]] = {index: [] for index in plans}
     if limit_s is not None:
         rest_s = limit_s - (time.monotonic() - start)
         rounds = _fit_rounds(rounds, plans, rest_s)
     for number in range(rounds):
         order = sorted(samples.keys() - failures.keys(), reverse=number % 2 == 1)
-        for place in order:
+        for index in order:
             try:
-                samples[place] += _take_turn(competitors[place], plans[place])
+                samples[index] += _take_turn(competitors[index], plans[index])
             except PeerFailed as error:
-                failures[place] = _read_failure(competitors[place], error)
+                failures[index] = _read_failure(competitors[index], error)
     return tuple(
-        failures.get(place) or summarise(competitor.name, samples[place])
-        for place, competitor in enumerate(competitors)
+        failures.get(index) or summarise(competitor.name, samples[index])
+        for index, competitor in enumerate(competitors)
     )
 
 
@@ -134,10 +134,10 @@ def summarise(name: str, samples_s: Sequence[float]) -> Timing:
 def percentile(values: Sequence[float], percent: float) -> float:
     """The value below which so many per cent lie, linear between neighbours."""
     ordered = sorted(values)
-    place = (len(ordered) - 1) * percent / 100
-    low = math.floor(place)
+    position = (len(ordered) - 1) * percent / 100
+    low = math.floor(position)
     high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+    return ordered[low] + (ordered[high] - ordered[low]) * (position - low)
 
 
 def ratio(ours: Timing, other: Timing) -> float:

@@ -64,8 +64,8 @@ def compare_versions(
             child.close()
     match outcome:
         case Done(value):
-            found: Versions = value
-            return found
+            versions: Versions = value
+            return versions
         case Raised(name, text):
             raise _failure(kind, FailureKind.REFUSED, f"{name}: {text}")
         case TimedOut():

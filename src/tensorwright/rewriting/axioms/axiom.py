@@ -21,7 +21,7 @@ parameters that are left (`transpose[_perm](?x)`), it takes them all.
     [forward]                            it is read from left to right alone
     [shortcut]                           it follows from those without this mark; proofs get short
 
-Lines that begin with # say nothing; a line that begins with spaces continues the one before.
+Lines that begin with # are comments; a line that begins with spaces continues the one before.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ def _moved_axes() -> Iterator[tuple[str, ...]]:
 
 def _applied(operators: Iterable[RewriteOperator]) -> tuple[tuple[str, ...], ...]:
     """Operators with variables for their parameters."""
-    found: list[tuple[str, ...]] = []
+    applied: list[tuple[str, ...]] = []
     for each in operators:
         params = ", ".join(f"_{parameter.name}" for parameter in each.parameters)
-        found.append((f"{each.name}[{params}]" if params else each.name,))
-    return tuple(found)
+        applied.append((f"{each.name}[{params}]" if params else each.name,))
+    return tuple(applied)
 
 
 _LISTS = {
@@ -83,9 +83,9 @@ Choice: TypeAlias = tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]
 class Axiom:
     """An equality that is taken as true.
 
-    rule      what it says; names with an underscore are parameter variables
+    rule      the equality; names with an underscore are parameter variables
     triggers  terms at which it is tried: each binds all variables
-    shortcut  whether it follows from the others, and is there to make proofs short
+    shortcut  whether it follows from the others and only makes proofs short
     """
 
     rule: Rule
@@ -106,7 +106,7 @@ def parse_axioms(text: str, origin: str) -> tuple[Axiom, ...]:
 
     Raises:  UsageError that names the line.
     """
-    found: list[Axiom] = []
+    axioms: list[Axiom] = []
     choices: list[Choice] = []
     extra: list[str] = []
     for line in logical_lines(text):
@@ -116,20 +116,20 @@ def parse_axioms(text: str, origin: str) -> tuple[Axiom, ...]:
             extra.append(line[3:])
         else:
             for one, triggers in _written_out(line, tuple(extra), tuple(choices)):
-                found.append(_parse_axiom(one, triggers, origin))
+                axioms.append(_parse_axiom(one, triggers, origin))
             choices, extra = [], []
-    return tuple(found)
+    return tuple(axioms)
 
 
 def _parse_for(line: str, origin: str) -> Choice:
-    names, found, values = line[4:].partition(" in ")
+    names, separator, values = line[4:].partition(" in ")
     wanted = tuple(name.strip() for name in names.split(";"))
     groups = _LISTS.get(values.strip()) or tuple(
         tuple(part.strip() for part in group.split(";"))
         for group in re.findall(r"\(([^()]*)\)", values)
     )
-    if not found or not groups or any(len(group) != len(wanted) for group in groups):
-        raise _fault(origin, line, "it is no `for _a; _b in (1; 2) (2; 1)`")
+    if not separator or not groups or any(len(group) != len(wanted) for group in groups):
+        raise _fault(origin, line, "it is not `for _a; _b in (1; 2) (2; 1)`")
     return wanted, groups
 
 
@@ -222,10 +222,10 @@ def _dotted(text: str) -> str:
 
 def instances(axioms: Iterable[Axiom]) -> dict[str, tuple[Axiom, ...]]:
     """The axioms by name: one line of a file may be written out for several values."""
-    found: dict[str, list[Axiom]] = {}
+    by_name: dict[str, list[Axiom]] = {}
     for axiom in axioms:
-        found.setdefault(axiom.name, []).append(axiom)
-    return {name: tuple(each) for name, each in found.items()}
+        by_name.setdefault(axiom.name, []).append(axiom)
+    return {name: tuple(each) for name, each in by_name.items()}
 
 
 def _fault(origin: str, line: str, reason: str) -> UsageError:

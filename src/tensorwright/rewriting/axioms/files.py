@@ -21,16 +21,16 @@ AXIOM_FILES = ("taso", "full", "functions", "folds", "reshapes")
 def load_axioms() -> tuple[Axiom, ...]:
     """The axioms of the files of this folder."""
     folder = Path(__file__).parent
-    found: list[Axiom] = []
+    axioms: list[Axiom] = []
     for name in AXIOM_FILES:
         path = folder / f"{name}.rules"
-        found.extend(parse_axioms(path.read_text(encoding="utf-8"), path.name))
-    return tuple(found)
+        axioms.extend(parse_axioms(path.read_text(encoding="utf-8"), path.name))
+    return tuple(axioms)
 
 
 @lru_cache(maxsize=16)
 def set_hash(axioms: tuple[Axiom, ...]) -> str:
-    """Eight hexadecimal digits that change when an axiom does; their order says nothing.
+    """Eight hexadecimal digits that change when an axiom does, but not with the order of axioms.
 
     Kept by the identity of the axioms, which do not change.
     """

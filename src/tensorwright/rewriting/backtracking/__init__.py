@@ -1,7 +1,8 @@
 """Backtracking search over graphs, after TASO.  Read `search.py` first.
 
-`draft_graph.py` is a graph that is changed step by step, `moves.py` says where rules can change it
-and what that gains, `network_search.py` reads a network and hands back what was found as terms.
+`draft_graph.py` is a graph that is changed step by step, `moves.py` finds the places where rules
+can change it and their gains, `network_search.py` reads a network and returns the best graphs as
+terms.
 """
 
 from tensorwright.rewriting.backtracking.network_search import BacktrackedNetwork, backtrack_network

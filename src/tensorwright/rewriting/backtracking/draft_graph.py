@@ -4,9 +4,10 @@
     replace(4, sigmoid, (3,))      place 4 is sigmoid(3) now; 5 is not touched
     redirect(4, 3)                 5 is ewadd(3, 0); 4 is gone, since nobody reads it
 
-A place holds an application over other places, and is what the tensor is known as while rules
-change what computes it.  No two places hold the same: where a change would make two alike, one of
-them goes.  A change costs what it touches, and a copy that of a few dictionaries.
+A place holds an application over other places. It names a tensor while rules change its
+computation.  No two places hold the same application: where a change would make two alike, one of
+them is removed.  The time of a change depends on what it touches alone, and a copy copies a few
+dictionaries.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ class PlacedNode(NamedTuple):
     """What a place holds.
 
     head      the operator with its parameters          children   the places that it reads
-    data      the number of what is known of the tensor
-    mark      a number of the tensor, the same in all graphs in which it was first computed alike
+    data      the number of the data of the tensor
+    mark      a number of the tensor, equal in all graphs in which it was first computed alike
     cost      what it costs
     """
 
@@ -53,7 +54,7 @@ class DraftGraph:
         self._next = 0
 
     def copy(self) -> DraftGraph:
-        """Another graph, alike, in which nothing has changed yet."""
+        """An equal graph, in which nothing has changed yet."""
         other = DraftGraph()
         other.nodes, other.readers = self.nodes.copy(), self.readers.copy()
         other.roots, other.cost, other.key = self.roots, self.cost, self.key
@@ -63,68 +64,68 @@ class DraftGraph:
     def add(self, node: PlacedNode) -> Id:
         """The place that holds a node; a new one where none does."""
         held = (node.head, *node.children)
-        place = self._alike.get(held)
-        if place is None:
-            place = Id(self._next)
+        position = self._alike.get(held)
+        if position is None:
+            position = Id(self._next)
             self._next += 1
-            self.readers[place] = frozenset()
-            self._hold(place, node)
-        return place
+            self.readers[position] = frozenset()
+            self._hold(position, node)
+        return position
 
     def place_of(self, head: Head, children: Iterable[Id]) -> Id | None:
         """The place that holds a head over some places."""
         return self._alike.get((head, *children))
 
     def finish(self, roots: Iterable[Id]) -> None:
-        """Say which places are the outputs; what they do not need goes."""
+        """Set the places of the outputs; remove the places that they do not need."""
         self.roots = tuple(roots)
-        for place in sorted(self.nodes, reverse=True):
-            self._let_go(place)
+        for position in sorted(self.nodes, reverse=True):
+            self._let_go(position)
 
-    def replace(self, place: Id, node: PlacedNode) -> None:
+    def replace(self, position: Id, node: PlacedNode) -> None:
         """Let a place hold another node, which does not need the place itself."""
         twin = self._alike.get((node.head, *node.children))
         if twin is not None:
-            self.redirect(place, twin)
+            self.redirect(position, twin)
             return
-        before = self.nodes[place]
-        self._release(place)
-        self._hold(place, node._replace(mark=before.mark))
+        before = self.nodes[position]
+        self._release(position)
+        self._hold(position, node._replace(mark=before.mark))
         for child in before.children:
             self._let_go(child)
 
-    def redirect(self, place: Id, other: Id) -> None:
-        """Let all who read a place read another, which does not need it."""
-        if place == other:
+    def redirect(self, position: Id, other: Id) -> None:
+        """Let all readers of a place read another place, which does not need it."""
+        if position == other:
             return
-        if place in self.roots:
-            self.roots = tuple(other if root == place else root for root in self.roots)
-        for reader in sorted(self.readers[place]):
-            if reader not in self.nodes or place not in self.nodes[reader].children:
-                continue  # it went when another reader was found to be alike
+        if position in self.roots:
+            self.roots = tuple(other if root == position else root for root in self.roots)
+        for reader in sorted(self.readers[position]):
+            if reader not in self.nodes or position not in self.nodes[reader].children:
+                continue  # it was removed because another reader became alike
             node = self.nodes[reader]
-            children = tuple(other if child == place else child for child in node.children)
+            children = tuple(other if child == position else child for child in node.children)
             twin = self._alike.get((node.head, *children))
             if twin is not None:
                 self.redirect(reader, twin)
                 continue
             self._release(reader)
             self._hold(reader, node._replace(children=children))
-        self._let_go(place)
+        self._let_go(position)
 
     def needs(self, places: Iterable[Id], wanted: frozenset[Id], turns: Mapping[Id, int]) -> bool:
-        """Whether some places are, or read through others, one of those that are wanted.
+        """Whether some places are, or need, one of the wanted places.
 
         turns   the number of each place in an order like `in_order`
         """
-        first = min(turns[place] for place in wanted)
-        stack = [place for place in places if turns[place] >= first]
+        first = min(turns[position] for position in wanted)
+        stack = [position for position in places if turns[position] >= first]
         seen = set(stack)
         while stack:
-            place = stack.pop()
-            if place in wanted:
+            position = stack.pop()
+            if position in wanted:
                 return True
-            for child in self.nodes[place].children:
+            for child in self.nodes[position].children:
                 if turns[child] >= first and child not in seen:
                     seen.add(child)
                     stack.append(child)
@@ -132,30 +133,30 @@ class DraftGraph:
 
     def in_order(self) -> Iterator[Id]:
         """All places, each after those that it reads."""
-        return arguments_first(self.roots, lambda place: self.nodes[place].children)
+        return arguments_first(self.roots, lambda position: self.nodes[position].children)
 
-    def _hold(self, place: Id, node: PlacedNode) -> None:
-        self.nodes[place] = node
-        self._alike[(node.head, *node.children)] = place
+    def _hold(self, position: Id, node: PlacedNode) -> None:
+        self.nodes[position] = node
+        self._alike[(node.head, *node.children)] = position
         self.cost += node.cost
         self.key ^= self._number(node)
-        self.changed.add(place)
-        self.gone.discard(place)
+        self.changed.add(position)
+        self.gone.discard(position)
         for child in node.children:
-            self.readers[child] |= {place}
+            self.readers[child] |= {position}
 
-    def _release(self, place: Id) -> None:
-        """Take what a place holds away from it."""
-        node = self.nodes[place]
+    def _release(self, position: Id) -> None:
+        """Remove the node of a place."""
+        node = self.nodes[position]
         del self._alike[(node.head, *node.children)]
         self.cost -= node.cost
         self.key ^= self._number(node)
         for child in node.children:
-            self.readers[child] -= {place}
+            self.readers[child] -= {position}
 
-    def _let_go(self, place: Id) -> None:
-        """Forget a place that nobody reads, and what only it read."""
-        stack = [place]
+    def _let_go(self, position: Id) -> None:
+        """Remove a place without readers, and the places that only it read."""
+        stack = [position]
         while stack:
             name = stack.pop()
             if name not in self.nodes or self.readers[name] or name in self.roots:

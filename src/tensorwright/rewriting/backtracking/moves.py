@@ -34,7 +34,7 @@ from tensorwright.rewriting.egraph import (
 from tensorwright.rewriting.terms import Apply, Input
 
 Prices = Callable[[Head, tuple[int, ...], int], float]
-"""What a head costs at arguments with these data, which give those."""
+"""The cost of a head at arguments with some data, and the number of its result's data."""
 
 
 class Move(NamedTuple):
@@ -52,7 +52,7 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """A match of a pattern at a place, by itself or as a root of a merge.
+    """A match of a pattern at a place, alone or as a root of a merge.
 
     height   how many levels below the place the pattern reaches
     """
@@ -63,17 +63,17 @@ class Found:
 
     @property
     def bound(self) -> Bound:
-        """What the variables of a merge's root stand for."""
+        """The values of the variables of a merge's root."""
         assert self.merge is not None, "only roots of merges are paired"
         return self.move.match.bound(self.merge.root.variables)
 
 
 class Change(NamedTuple):
-    """What a move does to the cost of a graph.
+    """The change of a graph's cost by a move.
 
     cost      what is added
-    promise   of what it reads no more and others still read, the part of the cost that falls to it:
-              when the last of them has gone, so is the cost
+    promise   the move's share of the cost of places that it no longer reads but others do: when the
+    last reader has gone, so has the cost
 
     Source:  Mishchenko, Chatterjee, Brayton, FPGA 2006, section 3 (area flow).
     """
@@ -94,7 +94,7 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """A graph as a matcher sees it: each place is its own class."""
+    """A graph for a matcher: each place is its own class."""
 
     nodes: Mapping[Id, PlacedNode]
     commutative: Container[str]
@@ -115,9 +115,9 @@ class _Places:
 class Moves:
     """Looks for moves in graphs whose heads and data are those of an e-graph.
 
-    prices, is_open   what heads cost; whether moves are made at places with some data
+    prices, is_open   costs of heads; whether moves are made at places with some data
     commutative   the rewrite that swaps the operands of an operator, by its name
-    height        how far below a place a change may give or take a match there
+    height        how far below a place a change may add or remove a match there
     """
 
     def __init__(
@@ -156,27 +156,27 @@ class Moves:
                 entry = _Entry(pattern, rewrite, side, None)
                 self._by_operator.setdefault(pattern.node.operator, []).append(entry)
 
-    def at(self, graph: DraftGraph, place: Id, least: int = 0) -> Iterator[Found]:
-        """The matches at a place of patterns that reach so many levels below it at least."""
-        if not self._is_open(graph.nodes[place].data):
+    def at(self, graph: DraftGraph, position: Id, least: int = 0) -> Iterator[Found]:
+        """The matches at a place of patterns that reach at least `least` levels below it."""
+        if not self._is_open(graph.nodes[position].data):
             return
         places = _Places(graph.nodes, self.commutative)
-        for entry in self._entries(graph.nodes[place].head):
+        for entry in self._entries(graph.nodes[position].head):
             if entry.pattern.height < least:
                 continue
-            for match in self._matcher.at(entry.pattern, place, places):
-                move = Move(entry.rewrite, match, (place,), entry.side)
+            for match in self._matcher.at(entry.pattern, position, places):
+                move = Move(entry.rewrite, match, (position,), entry.side)
                 yield Found(move, entry.merge, entry.pattern.height)
 
     def pairs(self, graph: DraftGraph, members: Iterable[Found], most: int) -> Iterator[Move]:
-        """The moves that merge two of some matches of merges, so many of a group at most."""
+        """The moves that merge two of some matches of merges, at most `most` of a group."""
         groups: dict[tuple[object, ...], list[Found]] = {}
         for member in members:
             assert member.merge is not None, "only roots of merges are paired"
             bound = member.bound
             shared = tuple(bound[name] for name in member.merge.shared)
             groups.setdefault((member.merge.rewrite.number, *shared), []).append(member)
-        turns = {place: turn for turn, place in enumerate(graph.in_order())} if groups else {}
+        turns = {position: turn for turn, position in enumerate(graph.in_order())} if groups else {}
         for group in groups.values():
             count = 0
             for one, other in combinations(group, 2):
@@ -190,14 +190,14 @@ class Moves:
                     break
 
     def _pair(self, one: Found, other: Found) -> Move | None:
-        """The move that merges two matches; found out once."""
+        """The move that merges two matches; remembered."""
         if (one, other) not in self._pairs:
             self._pairs[one, other] = _merged(one, other)
         return self._pairs[one, other]
 
     def change(self, graph: DraftGraph, move: Move) -> Change | None:
-        """What a move would do to the cost of a graph, but for what becomes alike above it; None
-        where it cannot be made, or what changes would read itself.
+        """The change of a graph's cost by a move, without places that become alike above it; None
+        where the move is impossible, or a changed place would read itself.
         """
         plan = self._plan(graph, move)
         if plan is None:
@@ -206,8 +206,8 @@ class Moves:
         if not read.isdisjoint(move.roots):
             return None  # relu(?x) == relu(relu(?x)): it would read itself
         gone = set(move.roots)
-        lost = sum(graph.nodes[place].cost for place in move.roots)
-        stack = [child for place in move.roots for child in graph.nodes[place].children]
+        lost = sum(graph.nodes[position].cost for position in move.roots)
+        stack = [child for position in move.roots for child in graph.nodes[position].children]
         shared: dict[Id, int] = {}
         while stack:
             name = stack.pop()
@@ -224,7 +224,7 @@ class Moves:
         return Change(added - lost, promise)
 
     def _added(self, graph: DraftGraph, move: Move, plan: Plan) -> tuple[float, set[Id]]:
-        """What new nodes of a move cost, and the places that they read."""
+        """The cost of a move's new nodes, and the places that they read."""
         total = 0.0
         read: set[Id] = set()
         done: dict[Template, tuple[Id | None, int]] = {}
@@ -232,17 +232,17 @@ class Moves:
         def visit(template: Template) -> tuple[Id | None, int]:
             nonlocal total
             if isinstance(template, int):
-                place = move.match.nodes[template]
-                return place, graph.nodes[place].data
+                position = move.match.nodes[template]
+                return position, graph.nodes[position].data
             if template in done:
                 return done[template]
             head, args = template
             below = [visit(arg) for arg in args]
-            places = [place for place, _ in below]
-            found = graph.place_of(head, [each for each in places if each is not None])
-            read.update(place for place in places if place is not None)
-            if found is not None and None not in places:
-                done[template] = found, graph.nodes[found].data
+            places = [position for position, _ in below]
+            twin = graph.place_of(head, [each for each in places if each is not None])
+            read.update(position for position in places if position is not None)
+            if twin is not None and None not in places:
+                done[template] = twin, graph.nodes[twin].data
                 return done[template]
             data = self._made(head, tuple(number for _, number in below))
             total += self._prices(head, tuple(number for _, number in below), data)
@@ -250,9 +250,9 @@ class Moves:
             return done[template]
 
         for pair in plan:
-            place, _ = visit(pair[move.side])
-            if place is not None:
-                read.add(place)
+            position, _ = visit(pair[move.side])
+            if position is not None:
+                read.add(position)
         return total, read
 
     def make(self, graph: DraftGraph, move: Move) -> DraftGraph | None:
@@ -272,7 +272,7 @@ class Moves:
         return made
 
     def _node(self, graph: DraftGraph, move: Move, template: Template) -> PlacedNode:
-        """What a template holds at its top; places are added for what is below."""
+        """The top node of a template; places are added for the nodes below."""
         assert not isinstance(template, int), "a variable is a place already"
         head, args = template
         places = tuple(
@@ -287,9 +287,9 @@ class Moves:
         self, graph: DraftGraph, head: Head, places: tuple[Id, ...], data: int | None = None
     ) -> PlacedNode:
         """The node of a head over some places; its data are made from theirs if not given."""
-        below = tuple(graph.nodes[place].data for place in places)
+        below = tuple(graph.nodes[position].data for position in places)
         data = self._made(head, below) if data is None else data
-        mark = hash((head, *(graph.nodes[place].mark for place in places)))
+        mark = hash((head, *(graph.nodes[position].mark for position in places)))
         return PlacedNode(head, places, data, mark, self._prices(head, below, data))
 
     def _made(self, head: Head, data: tuple[int, ...]) -> int:
@@ -298,20 +298,20 @@ class Moves:
         return made
 
     def _plan(self, graph: DraftGraph, move: Move) -> Plan | None:
-        data = tuple(graph.nodes[place].data for place in move.match.nodes)
+        data = tuple(graph.nodes[position].data for position in move.match.nodes)
         return self._runner.planned(move.rewrite, move.match, data)
 
     def _entries(self, head: Head) -> Sequence[_Entry]:
-        """What may match at a head, by its parameters."""
-        found = self._by_head.get(head)
-        if found is None:
+        """The entries that may match at a head, by its parameters."""
+        entries = self._by_head.get(head)
+        if entries is None:
             operator, _ = self._terms.parts(head)
-            found = self._by_head[head] = [
+            entries = self._by_head[head] = [
                 entry
                 for entry in self._by_operator.get(operator, ())
                 if self._matcher.bindings(entry.pattern.node, head) is not None
             ]
-        return found
+        return entries
 
 
 def _merged(one: Found, other: Found) -> Move | None:
@@ -326,7 +326,7 @@ def _merged(one: Found, other: Found) -> Move | None:
 
 
 def _swapped(rewrite: Rewrite) -> str:
-    """The operator of which a rule says that its operands may be swapped; "" for another rule."""
+    """The operator whose operands a rule swaps; "" for another rule."""
     (left, *more), (right, *_) = rewrite.rule.left, rewrite.rule.right
     if more or not isinstance(left, Apply) or not isinstance(right, Apply):
         return ""

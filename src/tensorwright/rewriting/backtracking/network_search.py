@@ -1,7 +1,7 @@
-"""Backtracking search over a network: its terms as a graph, and what was found as terms again.
+"""Backtracking search over a network: its terms become a graph, and the best graphs become terms.
 
-The search does not touch the e-graph.  Of the graphs that it hands back, the moves that led to them
-are made in the e-graph as applications of rules, so that these can be certified.
+The search does not touch the e-graph.  The moves that led to the returned graphs are then repeated
+in the e-graph as applications of rules, so that they can be certified.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tensorwright.rewriting.traversal import arguments_first
 
 @dataclass(frozen=True, slots=True)
 class BacktrackedNetwork:
-    """What a search found.
+    """The result of a search.
 
     outputs   of the cheapest graphs, the cheapest first: the node of each output of the network
     costs     what the operators of each cost together, in seconds
@@ -41,7 +41,7 @@ class BacktrackedNetwork:
 
 
 def backtrack_network(
-    found: NetworkSaturation,
+    saturation: NetworkSaturation,
     rules: NetworkRules,
     costs: OperatorCosts,
     limits: BacktrackingLimits | None = None,
@@ -50,10 +50,10 @@ def backtrack_network(
 ) -> BacktrackedNetwork:
     """Search for cheaper graphs than that of some outputs; the network's own if none are given.
 
-    found         a network; what is found is made equal in its e-graph
+    saturation    of the network; new terms are made equal in its e-graph
     should_stop   asked between graphs
     """
-    network, runner = found.network, found.runner
+    network, runner = saturation.network, saturation.runner
     moves = Moves(runner, rules.plain, rules.merges, _prices(network, costs), _is_open(network))
     start, terms = _started(network, moves, outputs or network.outputs)
     searched = backtrack(start, moves, limits or BacktrackingLimits(), should_stop)
@@ -70,30 +70,30 @@ def backtrack_network(
 def _prices(
     network: Network, costs: OperatorCosts
 ) -> Callable[[Head, tuple[int, ...], int], float]:
-    """What a head costs at arguments with some data, asked for once."""
+    """The cost of a head at arguments with some data; remembered."""
     terms = network.terms
-    known: dict[tuple[int, ...], float] = {}
+    prices: dict[tuple[int, ...], float] = {}
 
     def price(head: Head, below: tuple[int, ...], own: int) -> float:
         key = (head, *below)
-        if key not in known:
+        if key not in prices:
             operator, params = terms.parts(head)
             args = tuple(map(terms.data_at, below))
-            known[key] = costs.seconds(TypedOperator(operator, params, args, terms.data_at(own)))
-        return known[key]
+            prices[key] = costs.seconds(TypedOperator(operator, params, args, terms.data_at(own)))
+        return prices[key]
 
     return price
 
 
 def _is_open(network: Network) -> Callable[[int], bool]:
-    """What is constant is computed once: rules gain nothing there."""
+    """Whether rules can gain at a tensor: constants are computed once."""
     return lambda data: not network.terms.data_at(data).is_constant
 
 
 def _started(
     network: Network, moves: Moves, outputs: tuple[Id, ...]
 ) -> tuple[DraftGraph, dict[Id, Id]]:
-    """The graph of some outputs, and the node that each place stands for."""
+    """The graph of some outputs, and the node of each place."""
     terms, graph = network.terms, DraftGraph()
     places: dict[Id, Id] = {}
     for name in arguments_first(outputs, terms.children):
@@ -103,7 +103,7 @@ def _started(
         places[name] = graph.add(node)
     graph.finish(places[name] for name in outputs)
     graph.changed.clear()
-    named = {place: name for name, place in places.items()}
+    named = {position: name for name, position in places.items()}
     return graph, named
 
 
@@ -113,30 +113,30 @@ def _applied(
     moves: Moves,
     start: DraftGraph,
     terms: Mapping[Id, Id],
-    found: Visited,
+    visited: Visited,
 ) -> tuple[Id, ...] | None:
-    """Make the moves that led to a graph in the e-graph, and write its terms down: the nodes of its
-    outputs.  None where the e-graph does not follow.
+    """Repeat in the e-graph the moves that led to a graph, and add its terms; return the nodes of
+    its outputs.  None where a term is not in the e-graph or not equal.
     """
     graph, named = start, dict(terms)
-    for move in found.moves():
+    for move in visited.moves():
         _apply(runner, moves, graph, named, move)
         after = moves.make(graph, move)
         if after is None:
             return None
-        for place in after.in_order():
-            if place not in named:
-                made = _written(network, named, after.nodes[place])
+        for position in after.in_order():
+            if position not in named:
+                made = _written(network, named, after.nodes[position])
                 if made is None:
                     return None
-                named[place] = made
+                named[position] = made
         graph = after
     written: dict[Id, Id] = {}
-    for place in graph.in_order():
-        made = _written(network, written, graph.nodes[place])
-        if made is None or not network.terms.are_equal(made, named[place]):
+    for position in graph.in_order():
+        made = _written(network, written, graph.nodes[position])
+        if made is None or not network.terms.are_equal(made, named[position]):
             return None
-        written[place] = made
+        written[position] = made
     outputs = tuple(written[root] for root in graph.roots)
     is_same = map(network.terms.are_equal, outputs, network.outputs)
     return outputs if all(is_same) else None
@@ -146,13 +146,13 @@ def _apply(
     runner: Runner[Any], moves: Moves, graph: DraftGraph, named: Mapping[Id, Id], move: Move
 ) -> None:
     """Make the terms of a move equal; first those at which operands are swapped."""
-    for place in move.match.swaps:
-        node = graph.nodes[place]
+    for position in move.match.swaps:
+        node = graph.nodes[position]
         operator, _ = runner.graph.parts(node.head)
         swap = moves.commutative[operator]
         below = tuple(named[child] for child in node.children)
         runner.apply(swap, Match(_by_variable(swap, below), ()))
-    nodes = tuple(named[place] for place in move.match.nodes)
+    nodes = tuple(named[position] for position in move.match.nodes)
     runner.apply(move.rewrite, move.match._replace(nodes=nodes, swaps=()))
 
 
@@ -167,5 +167,5 @@ def _by_variable(swap: Rewrite, operands: tuple[Id, ...]) -> tuple[Id, ...]:
 
 
 def _written(network: Network, named: Mapping[Id, Id], node: PlacedNode) -> Id | None:
-    """The node of the e-graph for what a place holds."""
+    """The node of the e-graph for the node of a place."""
     return network.terms.put(node.head, tuple(named[child] for child in node.children))

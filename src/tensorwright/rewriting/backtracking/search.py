@@ -1,15 +1,14 @@
-"""Backtracking search: the cheapest graph seen is changed by one rule at a time, and given up when
-nothing near it is cheaper.
+"""Backtracking search: rules change the cheapest graph one at a time.
 
-    queue    graphs with the moves that are left to them, by the cost that the best of these gives
-    step     the best move of all is made; what was seen before counts for nothing
+    queue    graphs with their remaining moves, by the cost that the best of these gives
+    step     the best move of all graphs is made; graphs that were seen before are dropped
     alpha    a move is made only if what it leads to costs less than alpha times the best
-    patience moves that gain nothing count as if they cost a little, less where they go on with what
-             the move before began: else the search would drown in graphs that cost the same
-    promise  first comes what makes a costly node lose a reader: with the last one it goes
+    patience moves without a gain count as if they cost a little, less where they continue the move
+    before: else graphs of equal cost would fill the queue promise  moves that take a reader from a
+    costly node come first: without readers it vanishes
 
-The graph after a move shares all with the one before but what the move touched: only there are
-matches looked for again and gains counted again.
+The graph after a move shares all with the one before but the places that the move touched. Only
+there are matches and gains computed again.
 
 Source:  Jia et al., TASO, SOSP 2019, section 5 (Algorithm 2).  There, all moves of a graph are made
          when it is taken from the queue; here each waits for its turn.  Patience and promise are
@@ -29,15 +28,15 @@ from tensorwright.rewriting.backtracking.moves import Change, Found, Move, Moves
 from tensorwright.rewriting.egraph import BudgetSpent, Id, Saturated, StopReason
 
 _LEAST = 1e-9  # of the cost: less is rounding
-_NEXT = 1 / 24  # of what alpha allows: a move that gains nothing, and goes on with the one before
-_ELSEWHERE = 1 / 6  # and one that does not
+_NEXT = 1 / 24  # of what alpha allows: a move without a gain that continues the one before
+_ELSEWHERE = 1 / 6  # and another move without a gain
 
 
 @dataclass(frozen=True, slots=True)
 class BacktrackingLimits:
-    """When a search ends, and what it does not try.
+    """The limits of a search, and the moves that it does not try.
 
-    alpha    moves to what costs as many times the best are not made
+    alpha    moves to graphs that cost this many times the best are not made
     graphs   that are made                       seconds   until no further is made
     pairs    of a group that a merge is tried at
     keep     graphs that are handed back         open      that wait for further moves
@@ -55,10 +54,10 @@ class BacktrackingLimits:
 class Visited:
     """A graph that was made.
 
-    cost           of its nodes together         waited    what moves that gained nothing count for
-    before, move   what it was made from, and how; None for the first
-    found          the matches at each place, once it is taken from the queue
-    changes        what moves do to the cost
+    cost           of its nodes together         waited    what moves without a gain count for
+    before, move   the graph and the move from which it was made; None for the first
+    matches        the matches at each place, once it is taken from the queue
+    changes        of the cost by each move
     order          moves and what they count for, the best first; the next to be tried is `turn`
     """
 
@@ -68,7 +67,7 @@ class Visited:
     before: Visited | None = None
     move: Move | None = None
     depth: int = 0
-    found: dict[Id, tuple[Found, ...]] = field(default_factory=dict)
+    matches: dict[Id, tuple[Found, ...]] = field(default_factory=dict)
     changes: dict[Move, Change] = field(default_factory=dict)
     order: list[tuple[float, Move]] = field(default_factory=list)
     turn: int = 0
@@ -79,23 +78,23 @@ class Visited:
         return frozenset((*self.move.match.nodes, *self.move.roots) if self.move else ())
 
     def close(self) -> None:
-        """Forget all but how it was made: no further move will be."""
+        """Keep only how it was made; no further moves are made."""
         self.graph = DraftGraph()
-        self.found, self.changes, self.order = {}, {}, []
+        self.matches, self.changes, self.order = {}, {}, []
 
     def moves(self) -> tuple[Move, ...]:
         """The moves that lead to it, the first one first."""
-        found: list[Move] = []
+        moves: list[Move] = []
         here = self
         while here.before is not None and here.move is not None:
-            found.append(here.move)
+            moves.append(here.move)
             here = here.before
-        return tuple(reversed(found))
+        return tuple(reversed(moves))
 
 
 @dataclass(frozen=True, slots=True)
 class Backtracked:
-    """What a search found.
+    """The result of a search.
 
     best    the cheapest graphs, no two of the same cost, the cheapest first
     stop    why it ended: nothing left, or a limit by its name
@@ -118,7 +117,7 @@ def backtrack(
 
 
 class _Search:
-    """Mutable, for one search: the queue, what was seen, and the best."""
+    """The state of one search: the queue, the graphs that were seen, and the best; mutable."""
 
     def __init__(self, start: DraftGraph, moves: Moves, limits: BacktrackingLimits) -> None:
         self._moves = moves
@@ -172,46 +171,46 @@ class _Search:
             waited = 0.0
         if made.cost + waited >= self._limits.alpha * self._least:
             return
-        found = Visited(made, made.cost, waited, own, move, own.depth + 1)
-        self._keep(found)
-        self._open(found)
+        visited = Visited(made, made.cost, waited, own, move, own.depth + 1)
+        self._keep(visited)
+        self._open(visited)
 
-    def _keep(self, found: Visited) -> None:
+    def _keep(self, visited: Visited) -> None:
         """Remember a graph if it is one of the cheapest."""
-        self._least = min(self._least, found.cost)
-        name = round(found.cost / self._unit)
-        self._best.setdefault(name, found)
+        self._least = min(self._least, visited.cost)
+        name = round(visited.cost / self._unit)
+        self._best.setdefault(name, visited)
         if len(self._best) > self._limits.keep:
             del self._best[max(self._best)]
 
     def _open(self, own: Visited) -> None:
-        """Look for the moves of a graph: those of the one before, and those near what changed."""
+        """List the moves of a graph: those of the one before, and those near changed places."""
         graph, before = own.graph, own.before
         touched = dict.fromkeys(graph.nodes, 0) if before is None else self._above(graph)
         if before is not None:
-            own.found, own.changes = before.found.copy(), before.changes.copy()
-        for place in graph.gone:
-            for found in own.found.pop(place, ()):
-                own.changes.pop(found.move, None)
-        for place, distance in sorted(touched.items()):
-            known = own.found.pop(place, ())
-            for found in known:
-                if found.height >= distance:
-                    own.changes.pop(found.move, None)
-            fresh = tuple(self._moves.at(graph, place, distance))
-            listed = (*(each for each in known if each.height < distance), *fresh)
+            own.matches, own.changes = before.matches.copy(), before.changes.copy()
+        for position in graph.gone:
+            for match in own.matches.pop(position, ()):
+                own.changes.pop(match.move, None)
+        for position, distance in sorted(touched.items()):
+            before_here = own.matches.pop(position, ())
+            for match in before_here:
+                if match.height >= distance:
+                    own.changes.pop(match.move, None)
+            fresh = tuple(self._moves.at(graph, position, distance))
+            listed = (*(each for each in before_here if each.height < distance), *fresh)
             if listed:
-                own.found[place] = listed
-            for found in fresh:
-                if found.merge is None:
-                    self._enter(own, found.move)
+                own.matches[position] = listed
+            for match in fresh:
+                if match.merge is None:
+                    self._enter(own, match.move)
         merges = {move for move in own.changes if len(move.roots) > 1}
-        members = [each for some in own.found.values() for each in some if each.merge is not None]
+        members = [each for some in own.matches.values() for each in some if each.merge is not None]
         for move in self._moves.pairs(graph, members, self._limits.pairs):
             merges.discard(move)
             if move not in own.changes:
                 self._enter(own, move)
-        for move in merges:  # those that are no more, or would make a loop now
+        for move in merges:  # those that no longer exist, or would make a loop now
             del own.changes[move]
         own.order = [
             (change.cost + self._waiting(own, move) - change.promise, move)
@@ -226,7 +225,7 @@ class _Search:
             own.changes[move] = change
 
     def _waiting(self, own: Visited, move: Move) -> float:
-        """What a move that gains nothing counts for."""
+        """What a move without a gain counts for."""
         if own.changes[move].cost < -self._unit:
             return 0.0
         near = own.near
@@ -235,11 +234,11 @@ class _Search:
         return margin * (_NEXT if goes_on else _ELSEWHERE)
 
     def _above(self, graph: DraftGraph) -> dict[Id, int]:
-        """The places at which matches may have come or gone, and how far above what changed."""
+        """The places whose matches may have changed, and how far they are above a change."""
         touched = dict.fromkeys(graph.changed, 0)
         edge = set(graph.changed)
         for distance in range(1, self._moves.height + 1):
-            above = {reader for place in edge for reader in graph.readers[place]}
+            above = {reader for position in edge for reader in graph.readers[position]}
             edge = above.difference(touched)
             touched.update(dict.fromkeys(edge, distance))
         return touched

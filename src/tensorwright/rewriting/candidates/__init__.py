@@ -1,7 +1,7 @@
 """Graphs that may be faster than a network: both searches, priced as programs.
 
-`kinds.py` is what is asked and answered, `search.py` how it is found; `coverage.py` counts where
-rules can be applied.
+`kinds.py` has the request and the result, `search.py` the search; `coverage.py` counts where rules
+can be applied.
 """
 
 from tensorwright.rewriting.candidates.coverage import places_of_rules

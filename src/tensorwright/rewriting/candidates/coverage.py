@@ -1,4 +1,4 @@
-"""At how many places of a network rules can be applied, each once, in the network as it was read.
+"""Count the places of a network, as it was read, where each rule can be applied.
 
 relu(concat[_axis](?x, ?y)) == ...     at the relu of a concatenation, from left to right; and where
                                        relus are concatenated, from right to left: 2 places
@@ -32,8 +32,8 @@ def places_of_rules(network: Network, rules: Iterable[Rule]) -> dict[str, int]:
 def _places(runner: Runner[TensorData], rewrite: Rewrite) -> Iterator[tuple[Id, ...]]:
     """The classes of the roots of each match where the rule can be applied."""
     for trigger in rewrite.triggers:
-        found = [list(_matches(runner, pattern)) for pattern in trigger.patterns]
-        for roots, bound in _joined(found, trigger.patterns):
+        matches = [list(_matches(runner, pattern)) for pattern in trigger.patterns]
+        for roots, bound in _joined(matches, trigger.patterns):
             nodes = tuple(Id(bound[name]) for name in rewrite.variables.tensors)
             values = tuple(bound[name] for name in rewrite.variables.params)
             if runner.planned(rewrite, Match(nodes, values, ())) is not None:
@@ -41,7 +41,7 @@ def _places(runner: Runner[TensorData], rewrite: Rewrite) -> Iterator[tuple[Id, 
 
 
 def _matches(runner: Runner[TensorData], pattern: RootPattern) -> Iterator[tuple[Id, Bound]]:
-    """Where a pattern matches what is no constant, and what its variables stand for there."""
+    """The matches of a pattern at tensors that are not constant: their classes and variables."""
     graph, matcher, variables = runner.graph, runner.matcher, pattern.variables
     names = (*variables.tensors, *variables.params)
     for name in graph.with_operator(pattern.node.operator):
@@ -53,12 +53,12 @@ def _matches(runner: Runner[TensorData], pattern: RootPattern) -> Iterator[tuple
 
 
 def _joined(
-    found: list[list[tuple[Id, Bound]]], patterns: tuple[RootPattern, ...]
+    matches: list[list[tuple[Id, Bound]]], patterns: tuple[RootPattern, ...]
 ) -> Iterator[tuple[tuple[Id, ...], Bound]]:
     """The matches of one root, or of two that share a tensor: in either order they are one."""
-    if len(found) == 1:
-        yield from (((root,), bound) for root, bound in found[0])
-    if len(found) != 2:
+    if len(matches) == 1:
+        yield from (((root,), bound) for root, bound in matches[0])
+    if len(matches) != 2:
         return
     shared = set(patterns[0].variables.tensors) & set(patterns[1].variables.tensors)
     shared_params = set(patterns[0].variables.params) & set(patterns[1].variables.params)
@@ -66,9 +66,9 @@ def _joined(
         return
     names = (*sorted(shared), *sorted(shared_params))
     table: dict[tuple[int, ...], list[tuple[Id, Bound]]] = {}
-    for root, bound in found[1]:
+    for root, bound in matches[1]:
         table.setdefault(tuple(bound[name] for name in names), []).append((root, bound))
-    for one, bound in found[0]:
+    for one, bound in matches[0]:
         for other, its in table.get(tuple(bound[name] for name in names), ()):
             if one != other:
                 yield (min(one, other), max(one, other)), {**bound, **its}

@@ -1,4 +1,4 @@
-"""What is asked of a search for graphs, and what it answers."""
+"""The request and the result of a search for graphs."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class SearchKind(StrEnum):
 
 
 class CostKind(StrEnum):
-    """By what graphs are ranked: the sum of their operators, their programs, or what another
-    runtime takes for them.
+    """The cost by which graphs are ranked: the sum of their operators, their programs, or their
+    time in another runtime.
     """
 
     OPERATORS = "ops"
@@ -30,7 +30,7 @@ class CostKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CandidateSearch:
-    """How graphs are looked for.
+    """The settings of a search for graphs.
 
     seconds   of both searches; the prices of programs come after
     count     of graphs that each search hands on           alpha   of backtracking
@@ -53,8 +53,8 @@ class Candidate:
     """A graph that computes the same.
 
     outputs       the node of each output of the network, see `networks/steps.py`
-    operators_s   what its operators cost, each alone
-    programs_s    what its kernels cost together; None where they were not asked for or cannot be
+    operators_s   the sum of its operators' costs, each alone
+    programs_s    the sum of its kernels' costs; None where they were not or cannot be priced
     """
 
     outputs: tuple[Id, ...]
@@ -64,14 +64,14 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
-    """What was found, the cheapest first.
+    """The candidates of a search, the cheapest first.
 
     saturation   the e-graph that the nodes are of
     stops        why each search ended, by its name          graphs   that backtracking made
-    network_s    what the kernels of the network cost; None where that was not asked for
+    network_s    the sum of the network's kernels' costs; None where they were not priced
     """
 
-    found: tuple[Candidate, ...]
+    ranked: tuple[Candidate, ...]
     saturation: NetworkSaturation
     stops: Mapping[SearchKind, StopReason]
     graphs: int = 0

@@ -1,13 +1,14 @@
-"""What operators cost that no program was priced with: the roofline, corrected by those like them.
+"""Costs of operators that occur in no priced program: the roofline, corrected by similar operators.
 
     priced    matmul (64, 1024) (1024, 1024)     roofline 10 us, in its kernel 14 us
     asked     matmul (64, 1024) (1024, 3072)     roofline 30 us, so about 42 us
 
 An e-graph has hundreds of products and convolutions that differ by an extent; choosing schedules
-for each of them costs more than the search.  Of the operators of programs that were priced anyway,
-those nearest by their extents say by how much a roofline errs.  What others join, such as a sum, is
-not expected to cost less than one alike that costs the most: else every sum would be written anew,
-since some lie in kernels that take less.  What is chosen by this is priced as a program.
+for each of them costs more than the search.  The error of a roofline is projected from the
+operators with the nearest extents in programs that were priced anyway.  An operator that joins
+kernels, such as a sum, is projected to cost as much as the costliest similar one: else every sum
+would be replaced, since some lie in cheap kernels.  A graph that is chosen by projected costs is
+priced as a program.
 
 Source:  Shepard, A two-dimensional interpolation function for irregularly-spaced data, ACM 1968:
          means weighted by the inverse of squared distances.
@@ -36,8 +37,8 @@ _Numbers = NDArray[np.float64]
 
 @dataclass(slots=True)
 class _Samples:
-    """Operators of one kind: the logarithms of their extents, other traits, and of what they cost
-    over the roofline.
+    """Operators of one kind: the logarithms of their extents, their other traits, and the
+    logarithms of their cost over the roofline.
     """
 
     extents: list[tuple[float, ...]] = field(default_factory=list)
@@ -47,19 +48,19 @@ class _Samples:
 
 
 class ProjectedCosts:
-    """Costs of operators by a roofline and what those of programs took.
+    """Costs of operators by a roofline and by the operators of priced programs.
 
-    Mutable: `learn` adds to what it knows.
+    Mutable: `learn` adds operators.
     """
 
     def __init__(self, roofline: OperatorCosts | None = None) -> None:
         self._roofline = roofline or Roofline()
         self._samples: dict[_Kind, _Samples] = {}
-        self._known: dict[TypedOperator, float] = {}
+        self._seconds: dict[TypedOperator, float] = {}
 
     def learn(self, priced: Iterable[tuple[TypedOperator, float]]) -> None:
         """Operators, and the seconds of each as part of a program."""
-        self._known.clear()
+        self._seconds.clear()
         for use, seconds in priced:
             usual = self._roofline.seconds(use)
             if usual > 0.0 and seconds > 0.0:
@@ -70,15 +71,15 @@ class ProjectedCosts:
                 samples.table = None
 
     def seconds(self, use: TypedOperator) -> float:
-        """Seconds of an application of an operator; nothing where all of it is constant."""
-        found = self._known.get(use)
-        if found is None:
+        """Seconds of an application of an operator; 0 where all of it is constant."""
+        seconds = self._seconds.get(use)
+        if seconds is None:
             usual = self._roofline.seconds(use)
-            found = self._known[use] = usual * 2.0 ** self._error(use) if usual else 0.0
-        return found
+            seconds = self._seconds[use] = usual * 2.0 ** self._error(use) if usual else 0.0
+        return seconds
 
     def _error(self, use: TypedOperator) -> float:
-        """The logarithm of what the operator is expected to cost over the roofline."""
+        """The logarithm of the operator's projected cost over the roofline."""
         samples = self._samples.get(_kind(use))
         if samples is None:
             return 0.0
@@ -90,7 +91,7 @@ class ProjectedCosts:
         nearest = distances.min()
         errors = np.array(samples.errors)
         alike = errors[distances == 0.0]
-        if use.operator not in ANCHORS:  # what it costs depends on the kernel that it joins
+        if use.operator not in ANCHORS:  # its cost depends on the kernel that it joins
             return float(alike.max()) if alike.size else 0.0
         if alike.size:
             return float(alike.mean())
@@ -109,7 +110,7 @@ def _extents(use: TypedOperator) -> tuple[float, ...]:
 
 
 def _traits(use: TypedOperator) -> tuple[object, ...]:
-    """What else tells two operators of a kind apart."""
+    """The traits that tell two operators of a kind apart besides their extents."""
     return (*use.params, *(arg.is_constant for arg in _args(use)))
 
 

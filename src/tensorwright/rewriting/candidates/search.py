@@ -2,10 +2,10 @@
 
     saturate     the cheapest selections of the e-graph            by costs of operators
     backtrack    from the network on, and from the best selection  by costs of operators
-    price        each of these as programs; what kernels cost corrects the costs of the operators
-                 in them, and the e-graph is asked again, until it names a graph that is priced
+    price        each of these as programs; the costs of kernels correct the costs of their
+    operators. Then the e-graph is searched again, until it gives a graph that is priced
 
-Both searches write to one e-graph, so that whatever they find can be certified.
+Both searches write to one e-graph, so that all their graphs can be certified.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ from tensorwright.rewriting.networks import (
 )
 
 _SATURATED = 0.5
-"""Of the time, until saturation ends where backtracking comes after it ..."""
+"""The share of the time for saturation where backtracking comes after it."""
 _SEARCHED = 0.75
-"""... and until searches end: the rest is for prices."""
+"""The share of the time for both searches; the rest is for prices."""
 
 _LEAST_GAIN = 1.01
-"""No graph is priced that is not projected to be so many times as fast: less is not tried."""
+"""The projected speed-up from which on a graph is priced."""
 
 
 def find_candidates(
@@ -65,7 +65,7 @@ def find_candidates(
 ) -> Candidates:
     """Look for graphs that are cheaper than a network; it is not among them.
 
-    should_stop   ends what is going on; what was found by then is handed back
+    should_stop   ends the search early; the candidates so far are returned
     """
     search = _Search(network, rules, prices, how, should_stop)
     search.run()
@@ -73,7 +73,7 @@ def find_candidates(
 
 
 class _Search:
-    """Mutable, for one network: what was found, what it costs, and when to end."""
+    """The state of a search for one network: candidates, costs and limits; mutable."""
 
     def __init__(
         self,
@@ -97,13 +97,13 @@ class _Search:
         self._corrections = Corrections(network, Roofline() if self._projected else prices)
         self._saturation = unsaturated(network)
         self._priced_alike: set[tuple[tuple[str, str], ...]] = set()
-        self._found: dict[frozenset[tuple[int, ...]], Candidate] = {}
+        self._candidates: dict[frozenset[tuple[int, ...]], Candidate] = {}
 
     def run(self) -> None:
-        """The price of the network, both searches, or one; then prices of what they found.
+        """Price the network, run one or both searches, then price their candidates.
 
-        The network is priced as often as it is compiled: that is not part of the search.  Its
-        operators are corrected like those of the others, and tell what those like them cost.
+        The price of the network is computed whenever it is compiled, so it does not count as
+        search.  It corrects the costs of its operators and of similar ones.
         """
         if self._how.cost is not CostKind.OPERATORS:
             self._network_s = self._price_network()
@@ -121,15 +121,15 @@ class _Search:
             self._price()
 
     def candidates(self) -> Candidates:
-        """What was found, the cheapest first."""
+        """The candidates, the cheapest first."""
 
         def cost(each: Candidate) -> float:
             if self._how.cost is CostKind.OPERATORS:
                 return each.operators_s
             return float("inf") if each.programs_s is None else each.programs_s
 
-        found = tuple(sorted(self._found.values(), key=cost))
-        return Candidates(found, self._saturation, self._stops, self._graphs, self._network_s)
+        ranked = tuple(sorted(self._candidates.values(), key=cost))
+        return Candidates(ranked, self._saturation, self._stops, self._graphs, self._network_s)
 
     def _saturate(self) -> tuple[Id, ...]:
         share = _SATURATED if self._how.kind is SearchKind.BOTH else _SEARCHED
@@ -156,18 +156,20 @@ class _Search:
             seconds=share * self._left(_SEARCHED),
             keep=self._how.count,
         )
-        found = backtrack_network(
+        result = backtrack_network(
             self._saturation, self._rules, self._costs, limits, start, self._should_stop
         )
-        self._stops[SearchKind.BACKTRACK] = found.stop
-        self._graphs += found.seen
-        for outputs in found.outputs:
+        self._stops[SearchKind.BACKTRACK] = result.stop
+        self._graphs += result.seen
+        for outputs in result.outputs:
             choice = choice_of(self._network, outputs)
             cost = choice_seconds(self._network, choice, self._costs, self._corrections)
             self._enter(outputs, cost)
 
     def _price_network(self) -> float | None:
-        """The price of the network as it came; the first to correct the costs of its operators."""
+        """The price of the network itself, which is the first to correct the costs of its
+        operators.
+        """
         network = self._network
         kernels = self._prices.kernels_of(network.graph)
         if kernels is None:
@@ -191,40 +193,42 @@ class _Search:
         return self._should_stop() or not self._left(1.0)
 
     def _price(self) -> None:
-        """Price what was found, the cheapest first, and what the e-graph finds cheapest then."""
+        """Price the candidates, the cheapest first, then the graphs that become the cheapest."""
         left = self._how.priced
-        for key, candidate in sorted(self._found.items(), key=lambda each: each[1].operators_s):
+        for key, candidate in sorted(
+            self._candidates.items(), key=lambda each: each[1].operators_s
+        ):
             is_late = left < self._how.priced and self._is_over()
             if not left or is_late or not self._is_worthwhile(candidate):
                 break
-            self._found[key] = self._priced(candidate)
-            left -= self._found[key].programs_s is not None
+            self._candidates[key] = self._priced(candidate)
+            left -= self._candidates[key].programs_s is not None
         for _ in range(self._how.asked if self._how.kind is not SearchKind.BACKTRACK else 0):
             if self._is_over() or not self._price_another():
                 return
 
     def _is_worthwhile(self, candidate: Candidate) -> bool:
-        """Whether it may gain: what operators are projected to cost errs less than they differ."""
+        """Whether it may gain: the projected costs differ by more than their error."""
         if self._projected is None or self._network_s is None:
             return True
         return candidate.operators_s * _LEAST_GAIN <= self._network_s
 
     def _price_another(self) -> bool:
-        """Price the graph that the e-graph finds cheapest now; whether there was no price of it."""
-        count = len(self._found)
+        """Price the cheapest graph of the e-graph; whether it had no price before."""
+        count = len(self._candidates)
         self._cheapest(1)
-        if len(self._found) == count or self._is_over():
+        if len(self._candidates) == count or self._is_over():
             return False
-        key, candidate = list(self._found.items())[-1]
+        key, candidate = list(self._candidates.items())[-1]
         if not self._is_worthwhile(candidate):
             return False
-        self._found[key] = self._priced(candidate)
+        self._candidates[key] = self._priced(candidate)
         return True
 
     def _priced(self, candidate: Candidate) -> Candidate:
-        """With the price of its program, which corrects the costs of its operators.
-
-        As it is where a graph of the same operators was priced: it is that in another order.
+        """The candidate with the price of its program, which corrects the costs of its operators.
+        It stays unpriced where a graph of the same operators was priced: that one is equal but for
+        the order.
         """
         choice = choice_of(self._network, candidate.outputs)
         written = write_outline(self._network, choice)
@@ -245,7 +249,7 @@ class _Search:
             (terms.head_of(node), *map(terms.find, terms.children(node)))
             for node in choice_of(self._network, outputs).values()
         )
-        self._found.setdefault(key, Candidate(outputs, operators_s))
+        self._candidates.setdefault(key, Candidate(outputs, operators_s))
 
 
 def _operators(graph: Graph) -> tuple[tuple[str, str], ...]:

@@ -1,4 +1,4 @@
-"""Which rules follow from others. Read `derive.py` first."""
+"""Rules that follow from others. Read `derive.py` first."""
 
 from tensorwright.rewriting.derivation.derive import Derived, derive, subsuming_rules
 from tensorwright.rewriting.derivation.ruleset import rule_set, with_size_variables

@@ -1,4 +1,4 @@
-"""What follows from a set of rules, by equality saturation of well-typed terms.
+"""The consequences of a set of rules, by equality saturation of well-typed terms.
 
     relu-relu: relu(relu(?x)) == relu(?x)                   the rule that is kept
     relu(relu(relu(?x))) == relu(?x)                        Derived(("relu-relu",), chains)
@@ -46,10 +46,11 @@ class Derived:
 
 
 def derive(rule: Rule, rules: RuleSet, limits: Limits = DERIVE_LIMITS) -> Derived | None:
-    """How a rule follows from others; None where that was not found.
+    """The derivation of a rule from others; None where none was found.
 
     Both sides are there from the start, and every rule is used wherever it fits.  Rules of one root
-    come first: with others, what is equal is often told by way of terms that neither side needs.
+    come first: with others, the explanation of an equality often passes through terms that neither
+    side needs.
     """
 
     def at_one(problem: Problem, some: RuleSet) -> Derived | None:
@@ -62,12 +63,13 @@ def derive(rule: Rule, rules: RuleSet, limits: Limits = DERIVE_LIMITS) -> Derive
 def subsuming_rules(
     rule: Rule, rules: RuleSet, limits: Limits = PRUNE_LIMITS
 ) -> tuple[str, ...] | None:
-    """The names of the rules that say and rewrite all that a rule does; None where they may not.
+    """The names of rules that imply a rule and replace its uses; None where there may be none.
 
     A rule that can be applied in one direction follows from others as an equality, and so does one
     of a single root.  One of several roots must, besides, be found from each of its sides alone:
-    merging two products is not implied by the rules that take a merged product apart, for those do
-    not say which products to merge.  So must one whose other side has parameters that are computed.
+    merging two products is not implied by the rules that take a merged product apart, because those
+    do not say which products to merge.  So must one whose other side has parameters that are
+    computed.
     """
     directions = usable_directions(rule)
     if len(rule.left) > 1 and all(directions):
@@ -76,8 +78,8 @@ def subsuming_rules(
         at_one = partial(_from_side, is_turned=not directions[0])
     else:
         at_one = _meeting
-    found = _at_all_ranks(rule, rules, lambda problem, some: at_one(problem, some, limits))
-    return None if found is None else found.names
+    derivation = _at_all_ranks(rule, rules, lambda problem, some: at_one(problem, some, limits))
+    return None if derivation is None else derivation.names
 
 
 def _at_all_ranks(
@@ -88,11 +90,11 @@ def _at_all_ranks(
     stages = _stages(rule, rules)
     for problem in (each for case in cases_of(rule) for each in problems_of(case)):
         attempts = (at_one(problem, some) for some in stages)
-        found = next((each for each in attempts if each is not None), None)
-        if found is None:
+        derivation = next((each for each in attempts if each is not None), None)
+        if derivation is None:
             return None
-        names.update(found.names)
-        first = first or found
+        names.update(derivation.names)
+        first = first or derivation
     return None if first is None else Derived(tuple(sorted(names)), first.chains)
 
 
@@ -111,7 +113,7 @@ def _meeting(
     goal = search.goal(problem.rule.left, problem.rule.right)
     if goal is None or not _reaches(search, rules.rewrites, goal):
         return None
-    chains = chains_of(search.runner, goal, problem.known) if is_told else ()
+    chains = chains_of(search.runner, goal, problem.assumptions) if is_told else ()
     return Derived(tuple(sorted(_names(search, goal))), chains)
 
 

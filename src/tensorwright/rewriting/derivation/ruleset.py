@@ -1,7 +1,7 @@
-"""Rules as they are applied: as rewrites of one root or of several.
+"""Rules ready for use, as rewrites of one root or of several.
 
     relu(eye[n.0]()) == eye[n.0]()                     a rewrite of eye[_n_0], both ways
-    split0[0, x.0](concat[0](?x, ?y)) == ?x            from left to right alone: who knows ?y?
+    split0[0, x.0](concat[0](?x, ?y)) == ?x            from left to right alone: ?y is unknown
     matmul(?x, ?y), matmul(?x, ?z) == ...              a rewrite of two roots
 
 A rule can be applied in a direction if the side that is looked for binds every input of the other.

@@ -1,8 +1,8 @@
 """E-graphs: sets of equal terms, and the rewrites that make them equal.
 
 Read `egraph.py` first, then `analysis.py` (class data), `patterns.py` (rewrites), `saturation.py`
-(the loop) and `explanation.py` (proofs).  Prover and pruning stand on it; it knows nothing of
-axioms, and of shapes only what an analysis (`shape_analysis.py`) says.
+(the loop) and `explanation.py` (proofs).  The prover and pruning use it. It has no axioms, and its
+only facts about shapes come from an analysis (`shape_analysis.py`).
 """
 
 from tensorwright.rewriting.egraph.analysis import Analysis, Applies, Scope, Value, listed

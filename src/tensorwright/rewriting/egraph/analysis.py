@@ -1,4 +1,4 @@
-"""What an e-graph knows of each class: data that are made with a node and merged with classes.
+"""The data of each class of an e-graph: they are made with a node and merged with classes.
 
     transpose[1, 0](?x)  where ?x has the shape (3, 4)     make: the class has the shape (4, 3)
     matmul(?x, ?x)       where ?x has the shape (3, 4)     make: None, there is no such term
@@ -35,7 +35,7 @@ from tensorwright.rewriting.terms import (
 Data = TypeVar("Data", bound=Hashable)
 
 Value: TypeAlias = "Param | tuple[Param, ...]"
-"""What a parameter variable stands for: a parameter, or several that are left."""
+"""The value of a parameter variable: a parameter, or all remaining ones."""
 
 
 def listed(value: Value) -> tuple[Param, ...]:
@@ -45,14 +45,14 @@ def listed(value: Value) -> tuple[Param, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Scope(Generic[Data]):
-    """What variables stand for: parameter variables for values, inputs for classes with data."""
+    """The values of variables: of parameter variables, and the data of inputs' classes."""
 
     values: Mapping[str, Value]
     data: Mapping[str, Data]
 
 
 def _axis_in(extent: Extent, scope: Scope[Data]) -> int | None:
-    """The dimension that an extent speaks of where variables have values; None where it is none."""
+    """The dimension of an extent where variables have values; None where it does not exist."""
     if not extent.variable:
         return extent.axis
     value = scope.values.get(extent.variable)
@@ -66,7 +66,7 @@ def _are_different(left: Value, right: Value) -> bool:
 
 
 class Applies(Enum):
-    """Whether a rule may be applied somewhere; who asks applies it where the answer is yes."""
+    """Whether a rule may be applied at some classes."""
 
     YES = "yes"
     NO = "no"  # a side has no meaning there
@@ -74,7 +74,7 @@ class Applies(Enum):
 
 
 class Analysis(ABC, Generic[Data]):
-    """The data of classes, which have a shape, and what patterns say of sizes.
+    """The data of classes, which have a shape, and the sizes in patterns.
 
     An application of `?` with the name of an input as its parameter is that input.
     """
@@ -86,7 +86,8 @@ class Analysis(ABC, Generic[Data]):
     def merge(self, kept: Data, lost: Data) -> Data:
         """The data of a class that two classes become: either, where they are equal.
 
-        Of three the result must not depend on the order, but for data that `may_merge` holds equal.
+        The result for three classes must not depend on the order, except for data that `may_merge`
+        treats as equal.
         """
         return kept
 

@@ -1,4 +1,4 @@
-"""Sets of terms that are known to be equal: an e-graph.
+"""An e-graph: classes of equal terms.
 
     a, b = add(?a), add(?b);  union(a, b, 7)       one class {?a, ?b}
     relu(?a), relu(?b)                             one class: their arguments are equal (congruence)
@@ -6,7 +6,7 @@
 
 A node is an operator with its parameters (the head) over other nodes.  Classes of equal nodes are
 kept by union-find, closed under congruence, and have data (`analysis.py`).  Of congruent nodes one
-is alive: the others are of no use to a matcher.  With proofs, every union keeps its reason in a
+is alive: a matcher does not need the others.  With proofs, every union keeps its reason in a
 forest, so that two equal nodes can be explained as a chain of rewrites (`explanation.py`); without
 them, a node that is congruent to another is that one.
 
@@ -50,7 +50,7 @@ class EGraph(Generic[Data]):
 
     clock    a number of the caller's: new nodes and changes of classes are stamped with it
     version  counts nodes and unions: while it stays, so does the graph
-    commutative   operators whose operands a matcher takes in either order: none, rules say so
+    commutative   operators whose operands a matcher takes in either order: none, rules swap them
     """
 
     commutative: frozenset[str] = frozenset()
@@ -172,7 +172,7 @@ class EGraph(Generic[Data]):
     def put(self, head: Head, children: tuple[Id, ...]) -> Id | None:
         """The node that is written exactly so; a new one joins the class of its congruent nodes.
 
-        None where the analysis knows no such term.
+        None where the analysis refuses the term.
         """
         written = (head, *children)
         existing = self._written.get(written)
@@ -273,7 +273,7 @@ class EGraph(Generic[Data]):
         return (*links, *reversed(down))
 
     def _close(self) -> None:
-        """Carry out the unions that wait, and what follows from them."""
+        """Carry out the waiting unions and their consequences by congruence."""
         while self._waiting:
             left, right, reason = self._waiting.pop()
             kept, lost = self.find(left), self.find(right)

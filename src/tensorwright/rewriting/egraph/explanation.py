@@ -73,11 +73,11 @@ def _inside(runner: Runner[Any], left: Id, right: Id) -> Iterator[Step]:
     operator, params = graph.parts(graph.head_of(left))
     ends = tuple(zip(graph.children(left), graph.children(right), strict=True))
     args = [graph.term(child) for child, _ in ends]
-    for place, (one, two) in enumerate(ends):
+    for number, (one, two) in enumerate(ends):
         for step in chain_between(runner, one, two):
             before, after = (
-                Apply(operator, params, (*args[:place], term, *args[place + 1 :]))
+                Apply(operator, params, (*args[:number], term, *args[number + 1 :]))
                 for term in (step.before, step.after)
             )
             yield replace(step, before=before, after=after)
-        args[place] = graph.term(two)
+        args[number] = graph.term(two)

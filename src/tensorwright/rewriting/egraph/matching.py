@@ -4,7 +4,7 @@
     the class of n3 has one relu           below the pattern's outer relu: the node relu(n1)
     Match(nodes=(n1,), values=(), sizes=())
 
-What a head (an operator with its parameters) makes of a pattern's parameters is found out once.
+The bindings of a pattern's parameters at a head (an operator with its parameters) are remembered.
 A match is three tuples: the classes of the tensor variables, the values of the parameter variables
 (numbered, so that they compare fast), and the sizes that can be compared only when all is bound.
 """
@@ -30,15 +30,15 @@ _FREE = Id(-1)
 Sizes: TypeAlias = tuple[tuple[IndexExpr, Param], ...]
 """Sizes in a pattern with the parameters that they must be equal to."""
 Bound: TypeAlias = dict[str, int]
-"""What variables stand for by name: classes, and numbers of parameter values."""
+"""The values of variables by name: classes, and numbers of parameter values."""
 Swaps: TypeAlias = tuple[Id, ...]
 Partial: TypeAlias = tuple[tuple[Id, ...], tuple[int, ...], Sizes, Swaps]
 Bindings: TypeAlias = "tuple[tuple[tuple[int, int], ...], Sizes]"
-"""(place, number of the value) for each parameter variable, and the sizes to be compared."""
+"""(index, number of the value) for each parameter variable, and the sizes to be compared."""
 
 
 class Match(NamedTuple):
-    """What the variables of a pattern stand for, by their places.
+    """The values of a pattern's variables, by their indices.
 
     values  numbers of parameter values, see `Matcher.value`
     sizes   those in the pattern with the parameters that they must be equal to
@@ -52,22 +52,22 @@ class Match(NamedTuple):
 
     @staticmethod
     def of(variables: Variables, bound: Bound) -> Match:
-        """The match in which variables stand for this, their sizes compared."""
+        """The match with these values of variables, its sizes compared."""
         nodes = tuple(Id(bound[name]) for name in variables.tensors)
         return Match(nodes, tuple(bound[name] for name in variables.params))
 
     def bound(self, variables: Variables) -> Bound:
-        """What variables stand for, by name."""
+        """The values of variables, by name."""
         names = (*variables.tensors, *variables.params)
         return dict(zip(names, (*self.nodes, *self.values), strict=True))
 
 
 class Matched(Protocol):
-    """Where patterns are looked for: an e-graph, or a graph in which each node is its own class."""
+    """The graph to match in: an e-graph, or a graph in which each node is its own class."""
 
     @property
     def commutative(self) -> Container[str]:
-        """Operators whose operands count in either order."""
+        """Operators whose operands may be swapped."""
         ...
 
     def head_of(self, name: Id) -> Head:
@@ -79,7 +79,7 @@ class Matched(Protocol):
         ...
 
     def find(self, name: Id) -> Id:
-        """What stands for all nodes that are equal to a node."""
+        """The representative of all nodes that are equal to a node."""
         ...
 
     def members(self, name: Id, operator: str) -> Iterable[Id]:
@@ -127,24 +127,24 @@ class Matcher(Generic[Data]):
         return self._values[number]
 
     def values(self, variables: Variables, match: Match) -> dict[str, Value]:
-        """What the parameter variables stand for, by name."""
+        """The values of the parameter variables, by name."""
         return dict(zip(variables.params, map(self.value, match.values), strict=True))
 
     def scope(
         self, variables: Variables, match: Match, data: tuple[int, ...] | None = None
     ) -> Scope[Data]:
-        """What the variables stand for, tensor variables for the data of their classes.
+        """The values of the variables; those of tensor variables are the data of their classes.
 
         data   the numbers of those, where the nodes are not of this graph
         """
         numbers = map(self._graph.data_number, match.nodes) if data is None else data
-        known = dict(zip(variables.tensors, map(self._graph.data_at, numbers), strict=True))
-        return Scope(self.values(variables, match), known)
+        tensors = dict(zip(variables.tensors, map(self._graph.data_at, numbers), strict=True))
+        return Scope(self.values(variables, match), tensors)
 
     def sizes_agree(
         self, variables: Variables, match: Match, data: tuple[int, ...] | None = None
     ) -> bool:
-        """Whether the sizes in the pattern are what stands in their place."""
+        """Whether the sizes in the pattern equal the parameters at their positions."""
         if not match.sizes:
             return True
         scope = self.scope(variables, match, data)
@@ -163,7 +163,7 @@ class Matcher(Generic[Data]):
         return [Match(*each) for each in matches]
 
     def bindings(self, pattern: NodePattern, head: Head) -> Bindings | None:
-        """What the parameters of a pattern bind at a head; None where they do not fit."""
+        """The bindings of a pattern's parameters at a head; None where they do not fit."""
         key = (pattern.number, head)
         if key not in self._bindings:
             self._bindings[key] = self._bind_params(pattern, head)
@@ -176,10 +176,10 @@ class Matcher(Generic[Data]):
         if bindings is None:
             return []
         nodes, values, sizes, swaps = partial
-        for place, value in bindings[0]:
-            bound = values[place]
+        for index, value in bindings[0]:
+            bound = values[index]
             if bound < 0:
-                values = (*values[:place], value, *values[place + 1 :])
+                values = (*values[:index], value, *values[index + 1 :])
             elif bound != value:
                 return []
         partial = (nodes, values, sizes + bindings[1], swaps)
@@ -219,10 +219,10 @@ class Matcher(Generic[Data]):
             return None
         bound: dict[int, int] = {}
         sizes: list[tuple[IndexExpr, Param]] = []
-        for place, param in enumerate(wanted):
-            value: Value = actual[place]
-            if place == len(wanted) - 1 and len(actual) > len(wanted):
-                value = actual[place:]
+        for index, param in enumerate(wanted):
+            value: Value = actual[index]
+            if index == len(wanted) - 1 and len(actual) > len(wanted):
+                value = actual[index:]
             if isinstance(param, str) and is_parameter_variable(param):
                 number = self._number(value)
                 if bound.setdefault(pattern.variables.params.index(param), number) != number:
@@ -242,14 +242,14 @@ class Matcher(Generic[Data]):
         return number
 
 
-def _bind(partials: list[Partial], place: int, leader: Id) -> list[Partial]:
+def _bind(partials: list[Partial], index: int, leader: Id) -> list[Partial]:
     """The partial matches in which a tensor variable is, or becomes, a class."""
     kept: list[Partial] = []
     for partial in partials:
         nodes = partial[0]
-        if nodes[place] == _FREE:
-            nodes = (*nodes[:place], leader, *nodes[place + 1 :])
+        if nodes[index] == _FREE:
+            nodes = (*nodes[:index], leader, *nodes[index + 1 :])
             kept.append((nodes, *partial[1:]))
-        elif nodes[place] == leader:
+        elif nodes[index] == leader:
             kept.append(partial)
     return kept

@@ -1,14 +1,14 @@
-"""Rules of several roots that are alike, applied to whole groups instead of to all pairs.
+"""Rules of two equal roots, applied to whole groups instead of to all pairs.
 
     matmul(?x, ?v), matmul(?x, ?w) -> split0[...](matmul(?x, concat[1](?v, ?w))), split1[...](...)
     matmul(a, u), matmul(a, v), matmul(a, w)
         pairs of neighbours     u v | v w
         the chain               u v | (u v) w
 
-Such a rule is a merge: its two roots are one pattern, and its right side applies that pattern once,
-to what both have.  Of a group of n that share what the roots share, all pairs in both orders would
-be n * (n - 1) merges, and merges of merges again as many times; neighbours and the chain are
-2 * n - 3, and the end of the chain is the merge of all that can be merged.
+Such a rule is a merge: its two roots have the same pattern, and its right side applies that pattern
+once, to the operands of both.  A group of n members has n * (n - 1) pairs in both orders, and
+merges of merges multiply them again. Neighbours and the chain are only 2 * n - 3 merges, and the
+end of the chain merges all members that can be merged.
 
 Source:  Yang et al., TENSAT, MLSys 2021, section 4 names the growth; the chain is ours.
 """
@@ -34,9 +34,9 @@ class Merge:
     """A rule of two roots that are alike.
 
     root     the pattern of the first root
-    shared   its variables that stand for the same in the second
-    second   how the second calls each of its variables
-    merged   the pattern of what serves both
+    shared   its variables that have the same value in the second
+    second   the name of each of its variables in the second
+    merged   the pattern of the merged application
     """
 
     rewrite: Rewrite
@@ -46,15 +46,15 @@ class Merge:
     merged: NodePattern
 
     def match(self, one: Bound, other: Bound) -> Match:
-        """The match of both roots, of what the variables of the first stand for at either."""
+        """The match of both roots, from the values of the first root's variables at each."""
         renamed = {self.second[name]: value for name, value in other.items()}
         return Match.of(self.rewrite.variables, {**renamed, **one})
 
 
 def merges_among(rewrites: Iterable[Rewrite]) -> tuple[Merge, ...]:
     """The rules that are merges and whose roots share a tensor."""
-    found = (_merge(rewrite) for rewrite in rewrites if len(rewrite.left) == 2)
-    return tuple(each for each in found if each is not None)
+    merges = (_merge(rewrite) for rewrite in rewrites if len(rewrite.left) == 2)
+    return tuple(each for each in merges if each is not None)
 
 
 def _merge(rewrite: Rewrite) -> Merge | None:
@@ -82,14 +82,14 @@ def _merge(rewrite: Rewrite) -> Merge | None:
 
 
 def _renaming(one: Term, other: Term) -> dict[str, str] | None:
-    """What each variable of a term is called in another that is the same but for that."""
+    """The renaming of variables that makes one term the other; None where there is none."""
     if isinstance(one, Input) and isinstance(other, Input):
         return {one.name: other.name}
     if not isinstance(one, Apply) or not isinstance(other, Apply):
         return None
     if one.operator != other.operator or len(one.params) != len(other.params):
         return None
-    found: dict[str, str] = {}
+    renaming: dict[str, str] = {}
     pairs: list[dict[str, str] | None] = []
     for mine, its in zip(one.params, other.params, strict=True):
         if is_parameter_variable(mine) and is_parameter_variable(its):
@@ -100,9 +100,9 @@ def _renaming(one: Term, other: Term) -> dict[str, str] | None:
         if each is None:
             return None
         for mine, its in each.items():
-            if found.setdefault(mine, its) != its:
+            if renaming.setdefault(mine, its) != its:
                 return None
-    return found
+    return renaming
 
 
 def _inner(side: Term | Pattern, operator: str) -> Apply | NodePattern | None:

@@ -1,10 +1,10 @@
-"""Rewrites, and patterns in the form in which a matcher uses them: variables are numbered.
+"""Rewrites, and patterns in the form for a matcher: variables are numbered.
 
     matmul(?x, transpose[_p](?y))        tensors (x, y), parameters (_p)
-    a NodePattern over places            matmul(0, transpose[_p](1))
+    a NodePattern over indices            matmul(0, transpose[_p](1))
     at matmul(?a, transpose[1, 0](?b))   it matches with nodes (a, b) and the value (1, 0)
 
-A pattern has tensor variables and parameter variables, each with a place in a tuple: the sorted
+A pattern has tensor variables and parameter variables, each with an index into a tuple, the sorted
 names.  A last parameter variable takes all parameters that are left.
 """
 
@@ -39,7 +39,7 @@ def is_parameter_variable(param: Param) -> bool:
 def variables_of(*terms: Term) -> frozenset[str]:
     """The inputs and parameter variables that a match of some terms binds.
 
-    An input of which only sizes speak is not bound: `y` in `pad[y.0](?x)`.
+    An input that occurs only in sizes is not bound: `y` in `pad[y.0](?x)`.
     """
     applied = applications(*terms)
     names = {term.name for term in terms if isinstance(term, Input)}
@@ -58,7 +58,7 @@ def can_be_matched(term: Term) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Variables:
-    """The names of tensor variables and of parameter variables, in the order of their places."""
+    """The names of tensor variables and of parameter variables, in the order of their indices."""
 
     tensors: tuple[str, ...]
     params: tuple[str, ...]
@@ -69,7 +69,7 @@ class NodePattern:
     """An application in a pattern.
 
     number     its own; results that depend on it are kept under it
-    args       the places of tensor variables, and patterns
+    args       the indices of tensor variables, and patterns
     variables  those of the whole pattern
     """
 
@@ -88,7 +88,7 @@ class RootPattern:
     """A term to be looked for, with variables of its own.
 
     height  how many levels of nodes it has below the root
-    depth   how many levels of classes below the root a change of which may give a new match
+    depth   how many levels below the root a changed class may give a new match
     """
 
     term: Apply
@@ -114,7 +114,7 @@ class Rewrite:
     """A rule that makes terms equal wherever one of its triggers matches.
 
     number       its own
-    rule         what it says; names of parameters with an underscore are variables
+    rule         the equality; names of parameters with an underscore are variables
     operators    those of both sides
     left, right  the sides as patterns over `variables`
     triggers     each binds all variables

@@ -1,7 +1,7 @@
-"""Apply rewrites to an e-graph until a goal is reached, nothing is new or a limit is.
+"""Apply rewrites to an e-graph until a goal is reached, nothing new is found or a limit is reached.
 
     goal      relu(relu(relu(?x))) = relu(?x)        rewrite: relu(relu(?x)) -> relu(?x)
-    round 1   the rewrite matches at the two outer nodes: both are equal to what they are over
+    round 1   the rewrite matches at the two outer nodes: both are equal to their arguments
     round 2   is not needed: GoalReached(rounds=1, nodes=4)
 
 All limits are counts, so that the answer is the same on every machine.
@@ -44,7 +44,7 @@ class GoalReached:
 
 @dataclass(frozen=True, slots=True)
 class Saturated:
-    """The rewrites say nothing more."""
+    """The rewrites find nothing new."""
 
     rounds: int
     nodes: int
@@ -62,12 +62,12 @@ class BudgetSpent:
 StopReason: TypeAlias = GoalReached | Saturated | BudgetSpent
 
 Goal: TypeAlias = tuple[tuple[Id, Id], ...]
-"""Pairs of nodes that are to become equal; empty where nothing is asked for."""
+"""Pairs of nodes that are to become equal; empty for no goal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """An instance of a rewrite: what its variables stood for, and two nodes that it made equal."""
+    """An instance of a rewrite: the values of its variables, and two nodes that it made equal."""
 
     rewrite: Rewrite
     nodes: dict[str, Id]
@@ -77,7 +77,7 @@ class Application:
 
 
 Template: TypeAlias = "int | tuple[Head, tuple[Template, ...]]"
-"""What is to be built: the place of a tensor variable, or a head over templates."""
+"""A term to be built: the index of a tensor variable, or a head over templates."""
 Plan: TypeAlias = tuple[tuple[Template, Template], ...]
 """The pairs of nodes that an application makes equal."""
 
@@ -86,7 +86,7 @@ class Runner(Generic[Data]):
     """Applies rewrites to one graph, whose terms may come from anywhere.
 
     is_open       whether rewrites are tried at a class with these data; everywhere where None
-    should_stop   asked between rewrites; a round is not finished where it says so
+    should_stop   asked between rewrites; it ends a round early
     applications  the reasons of the graph's unions, by their numbers
     matcher       that of the graph
     """
@@ -128,7 +128,7 @@ class Runner(Generic[Data]):
     def merge(self, merges: Iterable[Merge]) -> bool:
         """Apply merges to neighbours in their groups, and along chains; whether anything changed.
 
-        What a merge has made is no member of a group.
+        The result of a merge is not a member of a group.
         """
         is_changed = False
         for merge in merges:
@@ -148,7 +148,7 @@ class Runner(Generic[Data]):
         return is_changed
 
     def _merge_group(self, merge: Merge, members: list[Bound]) -> bool:
-        """Chains of members that can be merged; those that cannot are tried with each other."""
+        """Merge chains of members; members that cannot join a chain are tried with each other."""
         is_changed = False
         while len(members) > 1 and not self._is_full():
             chain = last = members[0]
@@ -165,7 +165,9 @@ class Runner(Generic[Data]):
         return is_changed
 
     def _merge_pair(self, merge: Merge, one: Bound, other: Bound) -> Bound | None:
-        """What the merge of two members binds as a member; None where they cannot be merged."""
+        """The variables of the merge of two members as a member; None where they cannot be
+        merged.
+        """
         rewrite = merge.rewrite
         match = merge.match(one, other)
         if self.planned(rewrite, match) is None:
@@ -190,7 +192,7 @@ class Runner(Generic[Data]):
     def _round(self, phases: Sequence[Sequence[Search[Data]]], goal: Goal) -> bool:
         """Apply every rewrite once wherever something new matches; whether anything changed.
 
-        Rewrites of several roots come second, when what is equal by the others is known.
+        Rewrites of several roots come second, after the equalities of the others.
         """
         is_changed = False
         for phase in phases:
@@ -213,7 +215,7 @@ class Runner(Generic[Data]):
         return is_changed
 
     def apply(self, rewrite: Rewrite, match: Match) -> bool:
-        """Make equal what a rewrite says is; whether anything changed."""
+        """Make the sides of a rewrite equal; whether anything changed."""
         plan = self.planned(rewrite, match)
         if plan is None:
             return False
@@ -232,8 +234,8 @@ class Runner(Generic[Data]):
     def planned(
         self, rewrite: Rewrite, match: Match, data: tuple[int, ...] | None = None
     ) -> Plan | None:
-        """What is to be built for a match; None where the condition is not known to hold, or a side
-        may be ill-typed.  Found out once for all nodes that have the same data.
+        """The templates for a match; None where the condition is not known to hold, or a side may
+        be ill-typed.  Remembered for all nodes that have the same data.
 
         data   the numbers of those, where the nodes are not of this graph
         """
@@ -266,7 +268,9 @@ class Runner(Generic[Data]):
     def _template(
         self, pattern: Pattern, scope: Scope[Data], data: tuple[int, ...]
     ) -> tuple[Template, int] | None:
-        """What a pattern becomes, with the number of its data; None where it may be ill-typed."""
+        """The template of a pattern, with the number of its data; None where it may be
+        ill-typed.
+        """
         if isinstance(pattern, int):
             return pattern, data[pattern]
         args: list[Template] = []

@@ -1,10 +1,10 @@
-"""Where a rewrite matches that has not been applied there yet.
+"""The new matches of a rewrite, at which it has not been applied yet.
 
     relu(relu(?x)) -> relu(?x)                one root: nodes of relu that are new, or below which
                                               a class changed since the rewrite was looked for last
     matmul(?x, ?y), matmul(?x, ?z) -> ...     several roots: the matches of each, joined by ?x
 
-What matches beyond a limit is left for later.
+Matches beyond a limit are left for later.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from tensorwright.rewriting.egraph.tables import Found, Tables
 _MANY = 1000  # nodes, from which on tables pay
 
 Option: TypeAlias = tuple[Id, Bound]
-"""A class at which a pattern matches, and what its variables stand for there."""
+"""A class at which a pattern matches, and the values of its variables there."""
 Table: TypeAlias = tuple[tuple[str, ...], dict[tuple[int, ...], list[Option]]]
-"""Options of a pattern by what the variables stand for that it shares with those before."""
+"""Options of a pattern by the values of the variables that it shares with earlier patterns."""
 
 
 class GraphIndex(Generic[Data]):
-    """What searches in one graph share; good until the graph changes.
+    """The index that searches in one graph share; valid until the graph changes.
 
     is_open   whether rewrites are tried at a class with these data
     """
@@ -47,22 +47,22 @@ class GraphIndex(Generic[Data]):
         self._fresh: dict[tuple[int, int, Id], bool] = {}
         self._options: dict[RootPattern, list[Option]] = {}
         self._by_operator: dict[str, tuple[Id, ...]] = {}
-        self._found: dict[RootPattern, Found[Data]] = {}
+        self._matches: dict[RootPattern, Found[Data]] = {}
         self._tables: Tables[Data] | None = None
 
     def with_operator(self, operator: str) -> tuple[Id, ...]:
         """The nodes of an operator that rewrites are tried at, one of each congruent set."""
         self._keep_up()
         if operator not in self._by_operator:
-            found = self.graph.with_operator(operator)
+            nodes = self.graph.with_operator(operator)
             if self._is_open is not None:
                 is_open, data = self._is_open, self.graph.data
-                found = tuple(name for name in found if is_open(data(name)))
-            self._by_operator[operator] = found
+                nodes = tuple(name for name in nodes if is_open(data(name)))
+            self._by_operator[operator] = nodes
         return self._by_operator[operator]
 
     def matches(self, pattern: RootPattern, since: int = 0) -> Iterator[tuple[Id, Match]]:
-        """The matches of a pattern of which a part came since then, and maybe others, each with its
+        """The matches of a pattern with a part newer than `since`, and maybe others, each with its
         root.
         """
         joined = self._by_joins(pattern)
@@ -81,12 +81,12 @@ class GraphIndex(Generic[Data]):
         self._keep_up()
         if self._tables is None:
             self._tables = Tables(self.graph, self.matcher, self._is_open)
-        if pattern not in self._found:
-            self._found[pattern] = self._tables.find(pattern)
-        return self._found[pattern]
+        if pattern not in self._matches:
+            self._matches[pattern] = self._tables.find(pattern)
+        return self._matches[pattern]
 
     def _is_fresh(self, name: Id, depth: int, since: int) -> bool:
-        """Whether a node came since then, or a class so many levels below it has changed."""
+        """Whether a node is newer than `since`, or a class up to `depth` levels below changed."""
         if self.graph.born(name) >= since:
             return True
         self._keep_up()
@@ -125,7 +125,7 @@ class GraphIndex(Generic[Data]):
             self._fresh.clear()
             self._options.clear()
             self._by_operator.clear()
-            self._found.clear()
+            self._matches.clear()
             self._tables = None
 
 
@@ -146,7 +146,7 @@ class Search(ABC, Generic[Data]):
 
     @abstractmethod
     def matches(self, limit: int) -> list[Match]:
-        """New matches, at most so many; they count as done."""
+        """New matches, up to a limit; they count as done."""
 
 
 class RootSearch(Search[Data]):
@@ -175,7 +175,7 @@ class JoinSearch(Search[Data]):
     """The search for several patterns together, at nodes that are not all equal."""
 
     def matches(self, limit: int) -> list[Match]:
-        """Those among the first matches, so many, that are new."""
+        """The new ones among the first matches, up to a limit."""
         variables = self.rewrite.variables
         matches: list[Match] = []
         seen = 0
@@ -189,7 +189,7 @@ class JoinSearch(Search[Data]):
         return matches
 
     def _joined(self) -> Iterator[Bound]:
-        """What the variables stand for where all patterns match."""
+        """The values of the variables where all patterns match."""
         options = [self._index.options(pattern) for pattern in self._patterns]
         if not all(options):
             return

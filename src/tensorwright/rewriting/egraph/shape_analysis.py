@@ -2,7 +2,7 @@
 
     assumed y.0 = x.1;  ?x of shape (x.0, x.1), ?y of shape (x.1, y.1)
     matmul(?x, ?y)                       has the shape (x.0, y.1)
-    matmul(?y, ?x)                       does not enter: y.1 need not be x.0
+    matmul(?y, ?x)                       is not added: y.1 need not be x.0
 
 Shapes are in normal form; where two are known to be equal and differ in form, either is good.
 """
@@ -23,8 +23,8 @@ from tensorwright.rewriting.terms import Equal, Fact, Param
 class ShapeAnalysis(Analysis[Shape]):
     """Shapes of terms over inputs of given shapes, under assumptions about their extents."""
 
-    def __init__(self, shapes: Mapping[str, Shape], known: Assumptions) -> None:
-        self._known = known
+    def __init__(self, shapes: Mapping[str, Shape], assumptions: Assumptions) -> None:
+        self._assumptions = assumptions
         self._inputs = {name: self._normal(shape) for name, shape in shapes.items()}
         self._entailed: dict[Fact, bool] = {}
 
@@ -61,11 +61,11 @@ class ShapeAnalysis(Analysis[Shape]):
 
     def normal(self, size: Size) -> Size:
         """The size under the assumptions."""
-        return self._known.normal(size)
+        return self._assumptions.normal(size)
 
     def entails(self, fact: Fact) -> bool:
         """Whether a fact follows from the assumptions."""
         answer = self._entailed.get(fact)
         if answer is None:
-            answer = self._entailed[fact] = self._known.entails(fact)
+            answer = self._entailed[fact] = self._assumptions.entails(fact)
         return answer

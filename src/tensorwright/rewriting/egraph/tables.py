@@ -5,7 +5,7 @@
                   4     7      4      3      2        argument: no row here; had 4 the class 1, one
 
 A join sorts the rows of the inner table by class once, and finds those of each outer row by binary
-search.  Only matches that came since they were looked for last become Python objects.
+search.  Only matches that are newer than the last search become Python objects.
 
 Source:  Zhang et al., Relational e-matching, POPL 2022.
 """
@@ -48,7 +48,7 @@ class OperatorTable:
 
 @dataclass(slots=True)
 class _Matches:
-    """Partial matches, a row each: what variables stand for, and when the last part came."""
+    """Partial matches, a row each: the values of variables, and the time of the newest part."""
 
     tensors: list[Numbers | None]
     params: list[Numbers | None]
@@ -74,7 +74,7 @@ class Found(Generic[Data]):
     _matcher: Matcher[Data]
 
     def since(self, clock: int) -> Iterator[tuple[Id, Match]]:
-        """Those of which a part came at this time or later, each with its root."""
+        """The matches with a part from this time or later, each with its root."""
         chosen = np.flatnonzero(self._matches.stamp >= clock)
         tensors, params = (
             [each[chosen].tolist() for each in columns if each is not None]
@@ -138,14 +138,14 @@ class Tables(Generic[Data]):
         return Found(matches, self._matcher)
 
     def _join(self, pattern: NodePattern, rows: Numbers, matches: _Matches) -> None:
-        """Let each match go on with a row of the pattern's table, as far as that fits."""
+        """Extend each match by the rows of the pattern's table that fit."""
         table = self._table(pattern)
         rows, has_sizes = self._bind_params(pattern, table, rows, matches)
         matches.stamp = np.maximum(matches.stamp, table.born[rows])
         if has_sizes:
             matches.heads.append((pattern, table.head[rows]))
-        for place, arg in enumerate(pattern.args):
-            child = table.arguments[place][rows]
+        for number, arg in enumerate(pattern.args):
+            child = table.arguments[number][rows]
             if isinstance(arg, int):
                 bound = matches.tensors[arg]
                 if bound is None:
@@ -171,24 +171,24 @@ class Tables(Generic[Data]):
     def _bind_params(
         self, pattern: NodePattern, table: OperatorTable, rows: Numbers, matches: _Matches
     ) -> tuple[Numbers, bool]:
-        """The rows whose parameters fit, and whether some have sizes that are compared later; what
-        a head binds is found out once for each head.
+        """The rows whose parameters fit, and whether some have sizes that are compared later. The
+        bindings of each head are computed once.
         """
         heads, which = np.unique(table.head[rows], return_inverse=True)
-        found = [self._matcher.bindings(pattern, Head(head)) for head in heads.tolist()]
-        fits = np.array([each is not None for each in found], bool)[which]
-        bound = [dict(each[0]) if each is not None else {} for each in found]
+        bindings = [self._matcher.bindings(pattern, Head(head)) for head in heads.tolist()]
+        fits = np.array([each is not None for each in bindings], bool)[which]
+        bound = [dict(each[0]) if each is not None else {} for each in bindings]
         columns = {
-            place: np.array([each.get(place, -1) for each in bound], np.int64)[which]
-            for place in {place for each in bound for place in each}
+            index: np.array([each.get(index, -1) for each in bound], np.int64)[which]
+            for index in {index for each in bound for index in each}
         }
-        for place, column in columns.items():
-            known = matches.params[place]
-            if known is None:
-                matches.params[place] = column
+        for index, column in columns.items():
+            former = matches.params[index]
+            if former is None:
+                matches.params[index] = column
             else:
-                fits &= known == column
-        has_sizes = any(each is not None and each[1] for each in found)
+                fits &= former == column
+        has_sizes = any(each is not None and each[1] for each in bindings)
         if fits.all():
             return rows, has_sizes
         kept = np.flatnonzero(fits)
@@ -218,7 +218,7 @@ class Tables(Generic[Data]):
             node,
             np.array([graph.head_of(name) for name in names], np.int64),
             np.array([graph.born(name) for name in names], np.int64),
-            tuple(self._leader[children[:, place]] for place in range(arity)),
+            tuple(self._leader[children[:, number]] for number in range(arity)),
             by_class,
             own[by_class],
             is_open,

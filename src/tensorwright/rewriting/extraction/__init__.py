@@ -1,7 +1,7 @@
 """The cheapest term of an e-graph, shared subterms counted once. Read `problem.py` first.
 
-`cheapest_trees.py` starts, `local_search.py` improves by steps that `draft.py` counts, and finds
-others; `contraction.py` leaves out what is free.
+`cheapest_trees.py` gives the first selection. `local_search.py` improves it step by step on a
+`draft.py`, and finds others. `contraction.py` leaves out classes that are free.
 """
 
 from tensorwright.rewriting.extraction.cheapest_trees import cheapest_trees

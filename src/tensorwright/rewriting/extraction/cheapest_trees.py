@@ -1,7 +1,8 @@
 """The cheapest tree of each class, by Knuth's generalisation of Dijkstra's algorithm.
 
-Classes are settled from the cheapest to the dearest; a node can be priced when all classes below it
-are settled.  One pass, in n log n; cycles need no care, for what is settled never needs itself.
+Classes become final from the cheapest to the most expensive; a node can be priced when all classes
+below it are final.  One pass takes n log n. Cycles need no special care, because a final class
+never needs itself.
 
 Source:  Knuth, A generalization of Dijkstra's algorithm, Information Processing Letters 6(1), 1977.
 """

@@ -1,11 +1,11 @@
-"""A problem without what costs nothing: classes that some term computes for free.
+"""A problem without the classes that some term computes for free.
 
     small = contracted(problem)
     small.expanded(cheapest_exact(small.problem).selection)      a selection of the problem
 
-In the e-graph of a network most classes are of constants, which are computed once whatever computes
-them.  Nobody needs to choose among them: they are no longer below any node, and nodes that only
-they told apart are one, the cheapest.
+In the e-graph of a network most classes are constants, which are computed once in any case.  No
+choice is needed for them: they are no longer below any node, and nodes that differ only in them
+become one, the cheapest.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tensorwright.rewriting.extraction.problem import ExtractionProblem, Selecti
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contraction:
-    """A smaller problem, whose selections cost what those of the whole cost.
+    """A smaller problem, whose selections cost as much as those of the whole.
 
     nodes   of the whole, for each node that is left
     free    the node that is taken for each class that was left out
@@ -36,12 +36,12 @@ class Contraction:
         return Selection.of(self.whole, {**self.free, **taken})
 
     def contracted(self, selection: Selection) -> Selection:
-        """What of a selection of the whole is left: nothing dearer."""
-        place = {self._key(node): n for n, node in enumerate(self.nodes)}
+        """The rest of a selection of the whole, which costs no more."""
+        number_of = {self._key(node): n for n, node in enumerate(self.nodes)}
         choice: dict[int, int] = {}
         for node in selection.nodes:
             if self.whole.node_class[node] not in self.free:
-                choice[self.whole.node_class[node]] = place[self._key(node)]
+                choice[self.whole.node_class[node]] = number_of[self._key(node)]
         return Selection.of(self.problem, choice)
 
     def _key(self, node: int) -> tuple[int, frozenset[int]]:
@@ -49,7 +49,7 @@ class Contraction:
 
 
 def contracted(problem: ExtractionProblem) -> Contraction:
-    """Leave out the classes that cost nothing, and of nodes that need the same all but one."""
+    """Leave out the classes that cost nothing, and all but one of the nodes with equal needs."""
     usual, cost = cheapest_trees(problem)
     free = {name: node for name, node in usual.items() if cost[name] == 0}
     best: dict[tuple[int, frozenset[int]], int] = {}

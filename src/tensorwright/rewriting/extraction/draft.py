@@ -1,12 +1,12 @@
-"""A selection that is changed step by step: who is used how often, and what all of it costs.
+"""A selection that is changed step by step, with its use counts and its cost.
 
     draft = Draft(problem, usual)  what the roots need by a usual choice, or a given selection
     draft.switch(name, node)       take another node for a class; classes that are no longer used
                                    are let go, others come in; False where a class would need itself
     draft.undo(mark)               as it was at `draft.mark()`
 
-A step costs as much as what it changes, not as the whole: uses are counted, as in the area recovery
-of technology mapping.
+The time of a step depends on what it changes, not on the whole: uses are counted, as in the area
+recovery of technology mapping.
 
 Source:  Mishchenko, Chatterjee, Brayton, Improvements to technology mapping for LUT-based FPGAs,
          FPGA 2006, section 3 (exact local area).
@@ -34,11 +34,10 @@ class _Switched:
 
 
 class Draft:
-    """A choice for all classes that can be computed, and what of it is used.
+    """A choice for all classes that can be computed, and the used part of it.
 
-    usual   the node that a class is given when it comes in; together they have no loop, so that
-            what comes in has none
-    steps   classes that were looked at or changed, for limits that are counts
+    usual   the node of a class when it comes into use; together the usual nodes have no loop
+    steps   the number of classes that were examined or changed, for limits that are counts
     """
 
     def __init__(self, problem: ExtractionProblem, usual: Choice) -> None:
@@ -49,7 +48,7 @@ class Draft:
         self.begin()
 
     def rebase(self, usual: Choice) -> None:
-        """Give other nodes to classes that come in from now on; what is used stays as it is.
+        """Set the nodes of classes that come into use from now on; used classes stay as they are.
 
         usual   without loops, the nodes that are used among them
         """
@@ -57,7 +56,7 @@ class Draft:
         self._node.update(usual)
 
     def begin(self, start: Selection | None = None) -> None:
-        """Begin again with a selection, or what the usual nodes give."""
+        """Begin again with a selection, or with the usual nodes."""
         self.cost = 0.0
         self.steps = 0
         self._node = {**self._usual, **(start.choice(self.problem) if start else {})}
@@ -78,7 +77,7 @@ class Draft:
         return [name for name, uses in self._uses.items() if uses]
 
     def selection(self) -> Selection:
-        """What is used."""
+        """The selection of the used nodes."""
         return Selection.of(self.problem, self._node)
 
     def switch(self, name: int, node: int) -> bool:
@@ -101,7 +100,7 @@ class Draft:
         return len(self._done)
 
     def keep(self) -> None:
-        """Forget what could be undone."""
+        """Drop the steps that could be undone."""
         self._done.clear()
 
     def undo(self, mark: int) -> None:
@@ -143,7 +142,7 @@ class Draft:
                 stack += self._below[node]
 
     def _release(self, names: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
-        """Let go of classes; those that nobody uses any more get their usual node again."""
+        """Release classes; those without a remaining use get their usual node again."""
         let_go: list[tuple[int, int]] = []
         stack = list(names)
         while stack:

@@ -3,15 +3,17 @@
     cheapest_dag(problem).selection        no step makes it cheaper, where `is_done`
 
 Two kinds of steps.  One class takes another of its nodes.  Or a class that nobody uses is put to
-use: all used classes that have a node above it take that node together.  So two products become
-the two parts of one, though neither gains alone: the trees never see what is shared.
+use: all used classes that have a node above it take that node together.  So two products become the
+two parts of one, although neither gains alone; trees do not see sharing.
 
 A class that comes into use does so by its usual node, at first that of the cheapest tree.  Where no
-step gains, usual becomes what is cheapest beside the selection: its classes cost nothing more.
+step gains, the usual nodes become the cheapest ones beside the selection, whose own classes count
+as free.
 
-Costs of nodes are estimates, so the cheapest selection need not be the fastest program.  Others are
-found by letting a class, each time, keep another node than that of the cheapest and improving the
-rest.  Selections whose nodes cost the same, one by one, count as one: sums in another order, say.
+Costs of nodes are estimates, so the cheapest selection need not be the fastest program.  To find
+others, a class keeps another node than in the cheapest selection, and the rest is improved.
+Selections whose nodes have equal costs, one by one, count as one: for example sums in another
+order.
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ def cheapest_dag(
 
 
 class LocalSearcher:
-    """Searches in one problem; what it finds out about it serves all of them.
+    """Searches in one problem, which share their results about it.
 
     draft        that of the last search          most_steps   of each
     Raises:  ValueError where a root has no finite term.
@@ -169,7 +171,7 @@ class LocalSearcher:
 
 
 def cheap_selections(problem: ExtractionProblem, count: int) -> tuple[Selection, ...]:
-    """Up to so many selections, the cheapest first, no two whose nodes cost the same.
+    """Up to `count` selections, the cheapest first, no two of which have nodes of equal costs.
 
     Raises:  ValueError where a root has no finite term.
     """
@@ -178,16 +180,16 @@ def cheap_selections(problem: ExtractionProblem, count: int) -> tuple[Selection,
     if count == 1:
         return (first,)
     unit = _ALIKE * max(first.cost, 1e-30)
-    found = {_costs(problem, first, unit): first}
+    selections = {_costs(problem, first, unit): first}
     starts = list(islice(_next_steps(searcher.draft, first), _TRIES * count))
     for name, start in starts:
         other = searcher.improve(start, name).selection
-        found.setdefault(_costs(problem, other, unit), other)
-    return tuple(sorted(found.values(), key=lambda each: (each.cost, each.nodes))[:count])
+        selections.setdefault(_costs(problem, other, unit), other)
+    return tuple(sorted(selections.values(), key=lambda each: (each.cost, each.nodes))[:count])
 
 
 def _costs(problem: ExtractionProblem, selection: Selection, unit: float) -> tuple[int, ...]:
-    """What the nodes cost, in ascending order; those that cost nothing do not count."""
+    """The costs of the nodes in ascending order, without zeros."""
     return tuple(sorted(filter(None, (round(problem.cost[n] / unit) for n in selection.nodes))))
 
 

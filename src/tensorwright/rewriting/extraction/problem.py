@@ -1,4 +1,4 @@
-"""What is extracted from: classes of equal terms, of whose nodes one has to be taken.
+"""The problem of extraction: classes of equal terms, each with nodes of which one is taken.
 
     problem = ExtractionProblem.of([(0, 1.0, ()), (0, 0.5, (1,)), (1, 2.0, ())], roots=(0,))
     problem.nodes_of(0)                                       (0, 1)
@@ -84,7 +84,7 @@ class Selection:
 
     @staticmethod
     def of(problem: ExtractionProblem, choice: Choice) -> Selection:
-        """What of a choice the roots need.
+        """The part of a choice that the roots need.
 
         Raises:  KeyError for a class without a node, ValueError for a class that needs itself.
         """

@@ -1,8 +1,8 @@
 """The rules that ship with the package.
 
-`tensorwright rules generate --shipped` writes `shipped.rules`: what the presets of the laboratory
-give, and what is listed by hand in `schemas.rules`, `constants.rules` and `known.rules` as far as
-the others do not imply it.
+`tensorwright rules generate --shipped` writes `shipped.rules`: the rules of the laboratory's
+presets, and those rules of the hand-written `schemas.rules`, `constants.rules` and `known.rules`
+that the others do not imply.
 """
 
 from tensorwright.rewriting.library.files import (

@@ -52,7 +52,7 @@ def rule_lines(path: Path) -> list[str]:
     except OSError as error:
         raise UsageError(stage="rules", where=str(path), reason=str(error.strerror)) from error
     except UnicodeDecodeError as error:
-        raise UsageError(stage="rules", where=str(path), reason="it is no text") from error
+        raise UsageError(stage="rules", where=str(path), reason="it is not text") from error
 
 
 def read_library(lines: Iterable[str]) -> tuple[LibraryRule, ...]:
@@ -60,21 +60,21 @@ def read_library(lines: Iterable[str]) -> tuple[LibraryRule, ...]:
 
     Raises:  UsageError that names the place.
     """
-    found: list[LibraryRule] = []
+    rules: list[LibraryRule] = []
     origin = ""
     for line in lines:
         text = line.strip()
         if text.startswith(_ORIGIN):
             origin = text.removeprefix(_ORIGIN).strip()
         elif text and not text.startswith("#"):
-            found.append(LibraryRule(parse_rule(text), origin))
-    return tuple(found)
+            rules.append(LibraryRule(parse_rule(text), origin))
+    return tuple(rules)
 
 
 def head_of(lines: Iterable[str]) -> tuple[str, ...]:
     """The comment at the top of a file, its lines without their mark."""
-    found = takewhile(lambda line: line.startswith("#") and not line.startswith(_ORIGIN), lines)
-    return tuple(line.removeprefix("#").strip() for line in found)
+    comment = takewhile(lambda line: line.startswith("#") and not line.startswith(_ORIGIN), lines)
+    return tuple(line.removeprefix("#").strip() for line in comment)
 
 
 def library_text(head: Sequence[str], rules: Iterable[LibraryRule]) -> str:

@@ -1,10 +1,10 @@
-"""Rules of the user's own: files and texts, of which only what is proved is used.
+"""The user's rules, from files and texts: only proved ones are used.
 
     read_own_rules(["mine.rules", "matmul(?x, relu(?w)) == ..."])    proved rules, or an error
 
-Rules that ship are proved when they ship.  These are proved when they are read, whatever stamp they
-carry: a file can be edited.  Who trusts a file may have those of its rules believed that carry the
-stamp of these axioms and this prover; the others are proved all the same.
+Rules that ship were proved before.  The user's rules are proved when they are read, with any stamp,
+because a file can be edited.  A user who trusts a file may accept those rules that carry the stamp
+of these axioms and this prover; the others are still proved.
 """
 
 from __future__ import annotations
@@ -87,12 +87,12 @@ def _listed(source: str | os.PathLike[str]) -> Iterator[_Listed]:
 
 
 def _meaning(rule: Rule) -> str:
-    """What a rule says, whatever its name, its stamp and its variables are called."""
+    """The rule without its name and stamp, and with canonical variables."""
     return rule_text(canonical_rule(replace(rule, name="", stamp="", reassociating=False)))
 
 
 def _checked(each: _Listed) -> _Listed:
-    """Refuse what is no rule of operators that there are and of parameters that they have."""
+    """Refuse a rule with operators that do not exist, or parameters that they do not have."""
     try:
         for case in cases_of(each.rule)[:1]:
             problems_of(case)

@@ -1,7 +1,7 @@
 """Networks as terms: read, rewritten, chosen, written.  Read `read.py` first.
 
-What it reads is a class of an e-graph for each tensor; rules make more terms equal; an extraction
-chooses one term for each class, and that is written as a graph again.
+Each tensor becomes a class of an e-graph; rules make more terms equal; an extraction chooses one
+term for each class, and the choice is written as a graph again.
 """
 
 from tensorwright.rewriting.networks.certificates import (

@@ -1,4 +1,4 @@
-"""What operators of networks are in the language of rules.
+"""The counterparts of networks' operators in the language of rules.
 
     add(x, b)            ewadd(?x, broadcast[1, 8, 14, 14](reshape[1, 8, 1, 1](?b)))
     conv(x, w, b)        ewadd(conv2d[1, 1, same, none](?x, ?w), broadcast[...](reshape[...](?b)))
@@ -73,20 +73,20 @@ Terms: TypeAlias = "tuple[Id, ...] | None"
 Counterpart: TypeAlias = Callable[[TermBuilder, Application], Terms]
 
 
-def _product(terms: TermBuilder, found: Application) -> Terms:
+def _product(terms: TermBuilder, application: Application) -> Terms:
     """A product with a constant number is a multiple."""
-    for place, arg in enumerate(found.args):
-        factor, other = terms.number(arg), found.args[1 - place]
-        if factor is not None and terms.shape(other) == found.shape:
+    for number, arg in enumerate(application.args):
+        factor, other = terms.number(arg), application.args[1 - number]
+        if factor is not None and terms.shape(other) == application.shape:
             return (terms.apply("scalar_mul", (), other, factor),)
-    return _of_any("ewmul")(terms, found)
+    return _of_any("ewmul")(terms, application)
 
 
 def _of_any(operator: str) -> Counterpart:
     """Of any number of operands, one after the other, broadcast as NumPy does."""
 
-    def counterpart(terms: TermBuilder, found: Application) -> Terms:
-        folded, *others = (terms.stretched(arg, found.shape) for arg in found.args)
+    def counterpart(terms: TermBuilder, application: Application) -> Terms:
+        folded, *others = (terms.stretched(arg, application.shape) for arg in application.args)
         for other in others:
             folded = terms.apply(operator, (), folded, other)
         return (folded,)
@@ -97,20 +97,20 @@ def _of_any(operator: str) -> Counterpart:
 def _function(operator: RewriteOperator) -> Counterpart:
     """Of one operand; its parameters are the attributes of their names."""
 
-    def counterpart(terms: TermBuilder, found: Application) -> Terms:
-        node, attributes = found.node, found.node.attribute_map
+    def counterpart(terms: TermBuilder, application: Application) -> Terms:
+        node, attributes = application.node, application.node.attribute_map
         words = tuple(
             str(attributes[each.name]) if each.words else number_word(node.number(each.name))
             for each in operator.parameters
         )
-        return (terms.apply(operator.name, words, found.args[0]),)
+        return (terms.apply(operator.name, words, application.args[0]),)
 
     return counterpart
 
 
-def _matmul(terms: TermBuilder, found: Application) -> Terms:
+def _matmul(terms: TermBuilder, application: Application) -> Terms:
     """Of matrices, of as many of them, or of many with one."""
-    x, w = found.args
+    x, w = application.args
     left, right = terms.shape(x), terms.shape(w)
     if min(len(left), len(right)) < 2:
         return None
@@ -119,36 +119,40 @@ def _matmul(terms: TermBuilder, found: Application) -> Terms:
     if len(right) != 2:
         return None
     rows = terms.reshaped(x, (product_of(left[:-1]), left[-1]))
-    return (terms.reshaped(terms.apply("matmul", (), rows, w), found.shape),)
+    return (terms.reshaped(terms.apply("matmul", (), rows, w), application.shape),)
 
 
-def _gemm(terms: TermBuilder, found: Application) -> Terms:
-    node = found.node
+def _gemm(terms: TermBuilder, application: Application) -> Terms:
+    node = application.node
     if (node.number("alpha"), node.number("beta")) != (1.0, 1.0):
         return None
     operands = [
         terms.apply("transpose", (1, 0), arg) if node.integer(turned) else arg
-        for arg, turned in zip(found.args, ("trans_a", "trans_b"), strict=False)
+        for arg, turned in zip(application.args, ("trans_a", "trans_b"), strict=False)
     ]
-    return (_with_bias(terms, terms.apply("matmul", (), *operands), found.args[2:], found.shape),)
+    return (
+        _with_bias(
+            terms, terms.apply("matmul", (), *operands), application.args[2:], application.shape
+        ),
+    )
 
 
 def _with_bias(terms: TermBuilder, product: Id, bias: tuple[Id, ...], shape: Shape) -> Id:
     return terms.apply("ewadd", (), product, terms.stretched(bias[0], shape)) if bias else product
 
 
-def _convolution(terms: TermBuilder, found: Application) -> Terms:
-    node, (x, w, *bias) = found.node, found.args
+def _convolution(terms: TermBuilder, application: Application) -> Terms:
+    node, (x, w, *bias) = application.node, application.args
     window = _window(node, terms.shape(x), terms.shape(w)[2:])
     if window is None:
         return None
     operands = (_as_images(terms, each) for each in (x, w))
-    operator = "conv3d" if len(found.shape) == 5 else "conv2d"
-    product = terms.reshaped(terms.apply(operator, (*window, "none"), *operands), found.shape)
+    operator = "conv3d" if len(application.shape) == 5 else "conv2d"
+    product = terms.reshaped(terms.apply(operator, (*window, "none"), *operands), application.shape)
     if bias:
-        own = (1, found.shape[1], *(1 for _ in found.shape[2:]))
+        own = (1, application.shape[1], *(1 for _ in application.shape[2:]))
         bias = [terms.reshaped(bias[0], own)]
-    return (_with_bias(terms, product, tuple(bias), found.shape),)
+    return (_with_bias(terms, product, tuple(bias), application.shape),)
 
 
 def _as_images(terms: TermBuilder, x: Id) -> Id:
@@ -179,8 +183,8 @@ def _window(node: Node, shape: Shape, kernel: Shape) -> tuple[Param, ...] | None
 
 
 def _pool(operator: str) -> Counterpart:
-    def counterpart(terms: TermBuilder, found: Application) -> Terms:
-        node, (x,) = found.node, found.args
+    def counterpart(terms: TermBuilder, application: Application) -> Terms:
+        node, (x,) = application.node, application.args
         kernel = node.ints("kernel")
         window = _window(node, terms.shape(x), kernel)
         if window is None or node.integer("ceil_mode"):
@@ -192,9 +196,9 @@ def _pool(operator: str) -> Counterpart:
             return None
         if operator == "avg_pool" and any(node.ints("pads")) and not _counts_padding(node):
             return None
-        over = f"{operator}3d" if len(found.shape) == 5 else operator
+        over = f"{operator}3d" if len(application.shape) == 5 else operator
         pooled = terms.apply(over, (*taps, *window), _as_images(terms, x))
-        return (terms.reshaped(pooled, found.shape),)
+        return (terms.reshaped(pooled, application.shape),)
 
     return counterpart
 
@@ -203,35 +207,35 @@ def _counts_padding(node: Node) -> bool:
     return bool(node.integer("count_include_pad"))
 
 
-def _transpose(terms: TermBuilder, found: Application) -> Terms:
-    perm = found.node.ints("perm") or tuple(reversed(range(len(found.shape))))
-    return (terms.apply("transpose", perm, found.args[0]),)
+def _transpose(terms: TermBuilder, application: Application) -> Terms:
+    perm = application.node.ints("perm") or tuple(reversed(range(len(application.shape))))
+    return (terms.apply("transpose", perm, application.args[0]),)
 
 
-def _reshape(terms: TermBuilder, found: Application) -> Terms:
-    return (terms.reshaped(found.args[0], found.shape),)
+def _reshape(terms: TermBuilder, application: Application) -> Terms:
+    return (terms.reshaped(application.args[0], application.shape),)
 
 
-def _expand(terms: TermBuilder, found: Application) -> Terms:
-    return (terms.stretched(found.args[0], found.shape),)
+def _expand(terms: TermBuilder, application: Application) -> Terms:
+    return (terms.stretched(application.args[0], application.shape),)
 
 
-def _identity(terms: TermBuilder, found: Application) -> Terms:
-    return found.args
+def _identity(terms: TermBuilder, application: Application) -> Terms:
+    return application.args
 
 
-def _concat(terms: TermBuilder, found: Application) -> Terms:
-    axis = found.node.integer("axis") % len(found.shape)
-    joined = found.args[0]
-    for arg in found.args[1:]:
+def _concat(terms: TermBuilder, application: Application) -> Terms:
+    axis = application.node.integer("axis") % len(application.shape)
+    joined = application.args[0]
+    for arg in application.args[1:]:
         joined = terms.apply("concat", (axis,), joined, arg)
     return (joined,)
 
 
-def _split(terms: TermBuilder, found: Application) -> Terms:
-    axis = found.node.integer("axis") % len(found.shape)
-    rest, pieces = found.args[0], []
-    for size in found.node.sizes("sizes")[:-1]:
+def _split(terms: TermBuilder, application: Application) -> Terms:
+    axis = application.node.integer("axis") % len(application.shape)
+    rest, pieces = application.args[0], []
+    for size in application.node.sizes("sizes")[:-1]:
         if not is_certain(size >= 1) or not is_certain(size < terms.shape(rest)[axis]):
             return None
         pieces.append(terms.apply("split0", (axis, size), rest))
@@ -239,11 +243,11 @@ def _split(terms: TermBuilder, found: Application) -> Terms:
     return (*pieces, rest)
 
 
-def _slice(terms: TermBuilder, found: Application) -> Terms:
+def _slice(terms: TermBuilder, application: Application) -> Terms:
     """Along one dimension: a run, all backwards, or with a step from the first on."""
-    (x,) = found.args
+    (x,) = application.args
     shape = terms.shape(x)
-    taken = slices_taken(shape, found.node.attribute_map)
+    taken = slices_taken(shape, application.node.attribute_map)
     cut = [axis for axis, places in enumerate(taken) if not _is_whole(places, shape[axis])]
     if len(cut) != 1:
         return None
@@ -265,44 +269,46 @@ def _is_whole(places: tuple[Index, Index, int], extent: Index) -> bool:
 
 
 def _reduction(operator: str) -> Counterpart:
-    """Along one dimension after the other: each stays with extent 1, and goes at last."""
+    """Along one dimension after the other: each stays with extent 1 until the end."""
 
-    def counterpart(terms: TermBuilder, found: Application) -> Terms:
-        node, (x,) = found.node, found.args
+    def counterpart(terms: TermBuilder, application: Application) -> Terms:
+        node, (x,) = application.node, application.args
         rank = len(terms.shape(x))
         folded = x
         for axis in sorted({a % rank for a in node.ints("axes")} or range(rank)):
             folded = terms.apply(operator, (axis,), folded)
-        return (terms.reshaped(folded, found.shape),)
+        return (terms.reshaped(folded, application.shape),)
 
     return counterpart
 
 
-def _softmax(terms: TermBuilder, found: Application) -> Terms:
-    axis = found.node.integer("axis") % len(found.shape)
-    return (terms.apply("softmax", (axis,), found.args[0]),)
+def _softmax(terms: TermBuilder, application: Application) -> Terms:
+    axis = application.node.integer("axis") % len(application.shape)
+    return (terms.apply("softmax", (axis,), application.args[0]),)
 
 
-def _layer_norm(terms: TermBuilder, found: Application) -> Terms:
-    """With a scale and a bias of the shape of what is normalised."""
-    axis = found.node.integer("axis") % len(found.shape)
-    rows = found.shape[axis:]
-    if len(found.args) != 3 or any(terms.shape(arg) != rows for arg in found.args[1:]):
+def _layer_norm(terms: TermBuilder, application: Application) -> Terms:
+    """With a scale and a bias of the shape of the normalised rows."""
+    axis = application.node.integer("axis") % len(application.shape)
+    rows = application.shape[axis:]
+    if len(application.args) != 3 or any(terms.shape(arg) != rows for arg in application.args[1:]):
         return None
-    epsilon = number_word(found.node.number("epsilon"))
-    return (terms.apply("layer_norm", (axis, epsilon), *found.args),)
+    epsilon = number_word(application.node.number("epsilon"))
+    return (terms.apply("layer_norm", (axis, epsilon), *application.args),)
 
 
-def _rows(terms: TermBuilder, found: Application) -> Terms:
-    """Rows of a matrix at positions that are no constants: a product with what selects them."""
-    table, positions = found.args
+def _rows(terms: TermBuilder, application: Application) -> Terms:
+    """Rows of a matrix at positions that are not constant: a product with a row selector."""
+    table, positions = application.args
     shape = terms.shape(table)
-    if found.node.integer("axis") or len(shape) != 2 or terms.terms.data(positions).is_constant:
+    if application.node.integer("axis") or len(shape) != 2:
+        return None
+    if terms.terms.data(positions).is_constant:
         return None
     rows = number_of(shape[0])
     chosen = terms.call(terms.opaque.row_selector(rows), 0, (positions,))
     flat = terms.reshaped(chosen, (product_of(terms.shape(positions)), rows))
-    return (terms.reshaped(terms.apply("matmul", (), flat, table), found.shape),)
+    return (terms.reshaped(terms.apply("matmul", (), flat, table), application.shape),)
 
 
 _COMPARISONS: Mapping[str, tuple[str, bool]] = MappingProxyType(
@@ -317,11 +323,11 @@ _COMPARISONS: Mapping[str, tuple[str, bool]] = MappingProxyType(
 """Of networks: the comparison of rules, and whether the operands change places."""
 
 
-def _where(terms: TermBuilder, found: Application) -> Terms:
-    """Rules know truth as a number: of a comparison of numbers its own, else a cast."""
-    condition, *others = found.args
+def _where(terms: TermBuilder, application: Application) -> Terms:
+    """In rules truth is a number: the result of a comparison of numbers, else a cast."""
+    condition, *others = application.args
     truth = _truth(terms, condition)
-    operands = (terms.stretched(each, found.shape) for each in (truth, *others))
+    operands = (terms.stretched(each, application.shape) for each in (truth, *others))
     return (terms.apply("select", (), *operands),)
 
 
@@ -339,7 +345,7 @@ def _truth(terms: TermBuilder, condition: Id) -> Id:
 
 
 MIXED = frozenset({"gather", "where"})
-"""Of their operands some are positions or truth, of which rules do not speak."""
+"""Some of their operands are positions or truth, which rules do not cover."""
 COUNTERPARTS: Mapping[str, Counterpart] = MappingProxyType(
     {
         "add": _of_any("ewadd"),

@@ -26,7 +26,7 @@ class NetworkExtraction:
         self, network: Network, costs: OperatorCosts, corrections: Corrections | None = None
     ) -> None:
         terms = network.terms
-        known = {} if corrections is None else corrections.by_key()
+        corrected = {} if corrections is None else corrections.by_key()
         self._ids = [name for name in terms.nodes() if _is_useful(network, name)]
         numbers: dict[Id, int] = {}
         nodes: list[tuple[int, float, tuple[int, ...]]] = []
@@ -34,7 +34,7 @@ class NetworkExtraction:
             children = tuple(map(terms.find, terms.children(name)))
             below = tuple(numbers.setdefault(each, len(numbers)) for each in children)
             own = numbers.setdefault(terms.find(name), len(numbers))
-            nodes.append((own, _seconds(network, name, costs, known), below))
+            nodes.append((own, _seconds(network, name, costs, corrected), below))
         self._leaders = {number: leader for leader, number in numbers.items()}
         roots = [numbers[terms.find(root)] for root in network.outputs]
         self._contraction = contracted(ExtractionProblem.of(nodes, roots))
@@ -43,7 +43,7 @@ class NetworkExtraction:
 
     @property
     def operators(self) -> tuple[str, ...]:
-        """What each node applies, with its parameters, as text."""
+        """The operator of each node with its parameters, as text."""
         names = (self._ids[node] for node in self._contraction.nodes)
         heads = (self._terms.parts(self._terms.head_of(name)) for name in names)
         return tuple(" ".join(map(str, (operator, *params))) for operator, params in heads)
@@ -56,8 +56,8 @@ class NetworkExtraction:
 
 
 class Corrections:
-    """What nodes cost as parts of programs: the time of a kernel, spread over the nodes in it as
-    their own costs are.
+    """Costs of nodes as parts of programs: the time of a kernel, divided among its nodes in
+    proportion to their own costs.
 
     Mutable: each program that is priced corrects the nodes that it was made of.
     """
@@ -74,7 +74,7 @@ class Corrections:
     def add(
         self, choice: Choice, outline: Outline, kernels: Iterable[PricedKernel]
     ) -> tuple[tuple[TypedOperator, float], ...]:
-        """Correct the nodes of a choice by the kernels of its outline; give what they apply, and
+        """Correct the nodes of a choice by the kernels of its outline; return their operators and
         the seconds of each.
         """
         priced: list[tuple[TypedOperator, float]] = []
@@ -94,38 +94,37 @@ class Corrections:
     def _within(
         self, choice: Choice, outline: Outline, kernels: Sequence[PricedKernel]
     ) -> list[list[Id]]:
-        """The classes that each kernel computes: those of its tensors, and what became a part of
-        their operators and has no tensor of its own, such as a product below a sum that is its
-        bias.
+        """The classes that each kernel computes: those of its tensors, and those without a tensor
+        that became part of an operator, such as a product below a sum with its bias.
         """
         terms = self._network.terms
-        found: list[list[Id]] = []
+        kernels_of: list[list[Id]] = []
         for kernel in kernels:
             named = (outline.classes[name] for name in kernel.tensors if name in outline.classes)
-            found.append([leader for leader in dict.fromkeys(named) if leader in choice])
-        owned = {leader for leaders in found for leader in leaders}
-        for leaders in found:
+            kernels_of.append([leader for leader in dict.fromkeys(named) if leader in choice])
+        owned = {leader for leaders in kernels_of for leader in leaders}
+        for leaders in kernels_of:
             for leader in leaders:  # the list grows
                 for child in map(terms.find, terms.children(choice[leader])):
                     if child in choice and child not in owned and not terms.data(child).is_constant:
                         owned.add(child)
                         leaders.append(child)
-        return found
+        return kernels_of
 
 
 def choice_seconds(
     network: Network, choice: Choice, costs: OperatorCosts, corrections: Corrections
 ) -> float:
-    """What the nodes of a choice cost together."""
-    known = corrections.by_key()
-    return fsum(_seconds(network, node, costs, known) for node in choice.values())
+    """The cost of all nodes of a choice."""
+    corrected = corrections.by_key()
+    return fsum(_seconds(network, node, costs, corrected) for node in choice.values())
 
 
 def _seconds(
-    network: Network, node: Id, costs: OperatorCosts, known: Mapping[tuple[int, ...], float]
+    network: Network, node: Id, costs: OperatorCosts, corrected: Mapping[tuple[int, ...], float]
 ) -> float:
-    """What a node costs: what is known of congruent ones, or what such an operator does."""
-    seconds = known.get(_key(network, node)) if known else None
+    """The cost of a node: the corrected cost of congruent nodes, or that of its operator."""
+    seconds = corrected.get(_key(network, node)) if corrected else None
     return costs.seconds(_use(network, node)) if seconds is None else seconds
 
 
@@ -137,19 +136,21 @@ def _use(network: Network, node: Id) -> TypedOperator:
 
 
 def _key(network: Network, node: Id) -> tuple[int, ...]:
-    """What congruent nodes share."""
+    """The key that congruent nodes share."""
     terms = network.terms
     return (terms.head_of(node), *map(terms.find, terms.children(node)))
 
 
 def _is_useful(network: Network, name: Id) -> bool:
-    """Whether a node may be chosen: one that reads what it is to compute never is."""
+    """Whether a node may be chosen: never one that reads its own class."""
     terms = network.terms
     return terms.find(name) not in map(terms.find, terms.children(name))
 
 
 def operator_seconds(graph: Graph, costs: OperatorCosts) -> float:
-    """What the operators of a simplified network cost, each alone: the sum that TASO lowers."""
+    """The sum of the costs of a simplified network's operators, each alone, which TASO
+    minimises.
+    """
     network = read_network(graph)
     terms, total = network.terms, 0.0
     stack, seen = list(network.outputs), set(network.outputs)

@@ -1,4 +1,4 @@
-"""As which operators of networks a term is written, and over which terms.
+"""The operators of networks as which a term is written, and the terms that they read.
 
     ewadd(?x, broadcast[...](reshape[1, 8, 1, 1](?b)))      add(x, reshape(b)): NumPy broadcasts
     concat[1](concat[1](?a, ?b), ?c)                         concat(a, b, c)
@@ -91,7 +91,7 @@ class Forms:
         return form or Form(self._terms.children(node), self._meaning(node))
 
     def _operands(self, node: Id) -> tuple[Id, ...]:
-        """The operands at one place without what broadcasting does anyway."""
+        """The operands without broadcasts that the operator makes itself."""
         operands = list(self._terms.children(node))
         for at, operand in enumerate(operands):
             others = (*operands[:at], *operands[at + 1 :])
@@ -100,7 +100,7 @@ class Forms:
         return tuple(operands)
 
     def _unstretched(self, operand: Id) -> Id:
-        """What a term is broadcast from; itself where it is not."""
+        """The term that is broadcast; itself where it is not."""
         node = self.chosen(operand)
         if self.parts(node)[0] != "broadcast":
             return operand
@@ -167,7 +167,7 @@ class Forms:
         return Form((source,), (Step(operator, {"axes": axes, "keepdims": False}),))
 
     def _line(self, node: Id) -> Form | None:
-        """What slides along columns of images of one row, where a reshape drops that row."""
+        """A window along the columns of images of one row, where a reshape drops that row."""
         inner = self._below(node)
         operator, params = self.parts(inner)
         if operator not in _WINDOWS or (operator != "conv2d" and params[0] != 1):
@@ -229,7 +229,7 @@ class Forms:
         return self.parts(self.chosen(operand)) == ("transpose", (1, 0))
 
     def _below(self, node: Id) -> Id:
-        """What is chosen for the one argument of a node."""
+        """The chosen node for the one argument of a node."""
         (child,) = self._terms.children(node)
         return self.chosen(child)
 

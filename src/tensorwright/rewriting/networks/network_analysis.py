@@ -1,12 +1,12 @@
-"""What an e-graph knows of the tensors of a network: shape, element type, whether it is constant.
+"""The data of a network's tensors in an e-graph: shape, element type, whether it is constant.
 
     ?x of f32(1, 8, 14, 14);  ?w of f32(16, 8, 3, 3), a constant
     conv2d[1, 1, same, none](?x, ?w)     f32(1, 16, 14, 14)
     relu(?w)                             f32(16, 8, 3, 3), constant: computed once, when compiled
 
-Extents are numbers or named sizes.  A fact about sizes is one that holds for all of their values,
-so a rule is applied only where it holds for each of them.  A term over sizes is one only if it can
-be written: operators of networks compute it, whatever the sizes are.
+Extents are numbers or named sizes.  A fact about sizes holds for all of their values, so a rule is
+applied only where it holds for each of them.  A term over sizes exists only if operators of
+networks can compute it for all sizes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tensorwright.rewriting.shapes import IllTyped, Misfit, Needs
 from tensorwright.rewriting.terms import AtLeast, Divides, Equal, Fact, Param, Rule
 
 MOST_DIMENSIONS = 8
-"""Tensors of more are none of rules' concern."""
+"""Rules do not cover tensors with more elements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +265,7 @@ def _in_extents(param: Param) -> Param:
 
 
 def _extent_in_extents(size: Size) -> Size:
-    """As `_in_extents`, of a size; one that is no polynomial of sizes is left open as a whole.
+    """As `_in_extents`, of a size; one that is not a polynomial of sizes is left open as a whole.
 
     Raises:  IllTyped where it may be 0: extents in rules are positive.
     """

@@ -1,4 +1,4 @@
-"""Operators of a network that no rule speaks of, as operators of terms.
+"""Operators of a network that no rule covers, as operators of terms.
 
     word = kinds.word("softmax", (("axis", -1),))     "softmax-0"
     call[softmax-0, 0](?x)                             the first output of that operator at ?x
@@ -7,7 +7,7 @@ Equal operators with equal attributes have one word, so that equal calls of equa
 
     call[one_hot-1, 0](?i)        a row for each position, of zeros and a one
 
-is a row selector: what it multiplies from the left it reads rows of.
+is a row selector: its product with a matrix on the right reads rows of that.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CALL = "call"
 """The operator of terms that stands for one of a network; its parameters: a word, an output."""
 
 ROW_SELECTOR = "one_hot"
-"""The operator that a row selector is where it is computed, with the values 0 and 1."""
+"""The operator that computes a row selector, with the values 0 and 1."""
 
 AttributePairs = tuple[tuple[str, AttributeValue], ...]
 
@@ -40,9 +40,9 @@ class OpaqueOperators:
         return word
 
     def row_selector(self, depth: int) -> str:
-        """The word of what selects rows of matrices that have so many."""
-        for word, known in self._depths.items():
-            if known == depth:
+        """The word of a row selector for matrices with `depth` rows."""
+        for word, own_depth in self._depths.items():
+            if own_depth == depth:
                 return word
         word = f"{ROW_SELECTOR}-{len(self._kinds)}"
         self._kinds[word] = (ROW_SELECTOR, (("depth", depth), ("axis", -1)))

@@ -1,8 +1,8 @@
-"""What single operators of a network cost: the roofline of their arithmetic and their bytes.
+"""Costs of single operators of a network: the roofline of their arithmetic and their bytes.
 
-An e-graph has thousands of operators, each asked for once, so this has to be quick, and only says
-which terms are worth pricing as programs.  Element-wise operators join the kernel before or after
-them: they cost the bytes of what the other kernels do not read or write anyway.
+An e-graph has thousands of operators, so these costs must be quick to compute. They only tell which
+terms are worth pricing as programs.  Element-wise operators join the kernel before or after them:
+they cost the bytes of what the other kernels do not read or write anyway.
 
 Source:  Williams, Waterman, Patterson, Roofline, CACM 2009.
 """
@@ -26,7 +26,7 @@ class OperatorCosts(Protocol):
     """Says what single operators cost."""
 
     def seconds(self, use: TypedOperator) -> float:
-        """Seconds of an application; nothing where all of it is constant."""
+        """Seconds of an application; 0 where all of it is constant."""
         ...
 
 
@@ -41,7 +41,7 @@ class Roofline:
     start_s: float = NOMINAL.call_s
 
     def seconds(self, use: TypedOperator) -> float:
-        """What an application costs; nothing where all of it is constant."""
+        """The cost of an application; 0 where all of it is constant."""
         operator, args, result = use.operator, use.args, use.result
         if result.is_constant or operator in _FREE or all(arg.is_constant for arg in args):
             return 0.0

@@ -1,11 +1,11 @@
-"""What networks and single operators cost as programs: layouts chosen, cut into workloads, and the
-times of these summed.  What has named sizes costs what it does for typical ones.
+"""Costs of networks and single operators as programs: layouts are chosen, the graph is cut into
+workloads, and their times are summed.  Named sizes have typical values.
 
     network_seconds(prices, graph)                           all kernels of a network
     prices.seconds(TypedOperator("matmul", (), (x, w), y))   the kernels of one operator alone
 
-None of the searches over graphs before this one priced what will run: TASO and TENSAT add up the
-times of operators, each measured alone, and so miss what fusion and layouts change.
+Earlier searches over graphs, TASO and TENSAT, add up the times of operators, each measured alone,
+and so miss the effects of fusion and layouts.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from tensorwright.rewriting.operators import follow, operator_named
 ANCHORS = frozenset(
     {"conv2d", "conv3d", "matmul", "max_pool", "avg_pool", "max_pool3d", "avg_pool3d"}
 )
-"""The operators that kernels are made around: the others join them, or cost what they move."""
+"""The operators around which kernels are made; others join them, or cost the bytes moved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Prices(OperatorCosts, Protocol):
     """Says what single operators and whole networks cost."""
 
     def kernels_of(self, graph: Graph) -> tuple[PricedKernel, ...] | None:
-        """What runs for a simplified network; None where a part of it has no price."""
+        """The kernels of a simplified network; None where a part of it has no price."""
         ...
 
 
@@ -65,9 +65,9 @@ class Prices(OperatorCosts, Protocol):
 class ProgramPrices:
     """Prices by a model of times, each asked for once.
 
-    machine       bounds what kernels take from below where the weights of a network are more than
-                  its caches keep: each of them is read from memory again in every run
-    roofline      what operators cost that no model is asked about, or can price
+    machine       gives a lower bound of kernels' times where the caches cannot keep the weights of
+    a network: every run reads each weight from memory again
+    roofline      costs of operators that the model does not or cannot price
     has_layouts   whether layouts are chosen; else all tensors are plain
     """
 
@@ -78,7 +78,7 @@ class ProgramPrices:
     _operators: dict[TypedOperator, float] = field(default_factory=dict)
 
     def kernels_of(self, graph: Graph) -> tuple[PricedKernel, ...] | None:
-        """What runs for a simplified network; None where a workload has no price."""
+        """The kernels of a simplified network; None where a workload has no price."""
         laid_out = graph
         if self.has_layouts:
             laid_out = choose_layouts(graph, self.machine.target, self.price)
@@ -101,8 +101,8 @@ class ProgramPrices:
         return tuple(kernels)
 
     def _least_seconds(self, graph: Graph, calls: Sequence[KernelCall]) -> list[float]:
-        """What each kernel takes at least: the time in which memory hands over its weights, of
-        those that no kernel before it has read.  Nothing where all weights stay in the cache.
+        """The least time of each kernel: the time to read its weights from memory, without those
+        that an earlier kernel has read.  0 where all weights stay in the cache.
         """
         seen: set[str] = set()
         read: list[int] = []
@@ -115,7 +115,7 @@ class ProgramPrices:
         return [size_bytes / self.machine.memory_bytes_per_s for size_bytes in read]
 
     def seconds(self, use: TypedOperator) -> float:
-        """Seconds of an application of an operator; nothing where all of it is constant."""
+        """Seconds of an application of an operator; 0 where all of it is constant."""
         quick = self.roofline.seconds(use)
         if use.operator not in ANCHORS or not quick:
             return quick

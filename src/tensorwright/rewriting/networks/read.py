@@ -3,9 +3,9 @@
     network = read_network(graph)
     network.terms.term(network.outputs["y"])          relu(conv2d[1, 1, same, none](?x, ?w))
 
-Every graph can be read: an operator without a counterpart in the language of rules, and one at
-tensors of which rules do not speak, is called as it is.  A tensor that several operators read is
-one node: shared parts stay shared.
+Every graph can be read: an operator is called as it is if it has no counterpart in the language of
+rules, or tensors that rules do not cover.  A tensor that several operators read is one node: shared
+parts stay shared.
 """
 
 from __future__ import annotations
@@ -51,30 +51,30 @@ class Network:
 
 
 def read_network(graph: Graph, *, with_proofs: bool = False) -> Network:
-    """Read a graph, which should be simplified: what is done twice in it is then one node.
+    """Read a graph, which should be simplified, so that equal nodes are one.
 
     with_proofs   whether the e-graph can tell why terms are equal
     """
     opaque = OpaqueOperators()
-    known = {
+    inputs = {
         name: TensorData(
             sizes_of(graph.types[name]), graph.types[name].dtype, name in graph.constants
         )
         for name in (*graph.inputs, *graph.constants)
     }
-    terms = EGraph(NetworkAnalysis(known, opaque), with_proofs=with_proofs)
+    terms = EGraph(NetworkAnalysis(inputs, opaque), with_proofs=with_proofs)
     builder = TermBuilder(terms, opaque)
-    nodes = {name: builder.input(name) for name in known}
+    nodes = {name: builder.input(name) for name in inputs}
     for node in graph.nodes:
         args = tuple(nodes[name] for name in node.inputs)
-        found = Application(node, args, tuple(graph.types[name] for name in node.outputs))
-        nodes.update(zip(node.outputs, _terms_of(builder, found), strict=True))
+        application = Application(node, args, tuple(graph.types[name] for name in node.outputs))
+        nodes.update(zip(node.outputs, _terms_of(builder, application), strict=True))
     return Network(graph, terms, opaque, nodes)
 
 
 def _in_rules(counterpart: Counterpart, builder: TermBuilder, application: Application) -> Terms:
-    """The counterpart of an operator; None where there is none, and where sizes leave open whether
-    it fits.
+    """The counterpart of an operator; None where there is none, or sizes leave open whether it
+    fits.
     """
     try:
         return counterpart(builder, application)
@@ -97,5 +97,5 @@ def _terms_of(builder: TermBuilder, application: Application) -> tuple[Id, ...]:
             return terms
     word = builder.opaque.word(operator, application.node.attributes)
     return tuple(
-        builder.call(word, place, application.args) for place in range(len(application.types))
+        builder.call(word, number, application.args) for number in range(len(application.types))
     )

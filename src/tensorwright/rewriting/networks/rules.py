@@ -1,10 +1,9 @@
 """The rules that a search over a network tries, of all that are proved.
 
-- A merge is tried on groups (`egraph/merging.py`); a rule of several roots that is none, or whose
-  roots share no tensor, is not: what lies anywhere in a network can always be put into one tensor,
-  and that never pays.
-- A rule of one root is not tried where all that it adds moves elements: a tensor can always be
-  reshaped there and back, padded and cut.
+- A merge is tried on groups (`egraph/merging.py`). Other rules of several roots, and merges whose
+roots share no tensor, are not tried: any two tensors of a network can be put into one, which never
+pays. - A rule of one root is not tried where it only adds operators that move elements: any tensor
+can be reshaped there and back, padded and cut.
 """
 
 from __future__ import annotations

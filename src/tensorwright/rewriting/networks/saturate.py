@@ -1,8 +1,8 @@
-"""Apply rules to a network until they say nothing new, or a limit is reached.
+"""Apply rules to a network until they find nothing new, or a limit is reached.
 
 A rule of one root changes a term where it stands.  A merge joins terms from all over the network,
-and each round of merges multiplies what the next finds: there are few.  What is constant costs
-nothing, whatever computes it: no rule is tried there.
+and each round of merges multiplies the matches of the next, so there are few rounds.  Constants
+cost nothing in any form, so no rule is tried there.
 
 Source:  Yang et al., TENSAT, MLSys 2021, section 4 (k_multi).
 """
@@ -38,7 +38,7 @@ class SaturationLimits:
 
 @dataclass(frozen=True, slots=True)
 class NetworkSaturation:
-    """A network with what rules made equal; the runner knows by which, `stop` says why it ended."""
+    """A network after rules; the runner has the applications, `stop` is why it ended."""
 
     network: Network
     runner: Runner[TensorData]
@@ -51,7 +51,7 @@ def saturate_network(
     limits: SaturationLimits | None = None,
     should_stop: Callable[[], bool] = never,
 ) -> NetworkSaturation:
-    """Make terms of a network equal that rules say are.
+    """Make terms of a network equal by rules.
 
     should_stop   asked between rules
     """

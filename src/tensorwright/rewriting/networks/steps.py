@@ -1,10 +1,9 @@
-"""Which rules lead from the network that was read to the one that was chosen.
+"""The rules that lead from the network that was read to the one that was chosen.
 
-A choice names the node that is taken for each class: it holds for the classes that there are now.
-Where rules are applied after it, classes become one, and of two nodes that were chosen one reads
-the other, or is in a class that has another name.  Terms stay: what is kept while a search goes on
-are the nodes of the outputs (`chosen_outputs`), whose arguments are nodes as well; the choice over
-which they are written is made when it is needed (`choice_of`).
+A choice takes a node for each present class. Rules that are applied later may merge classes: then
+one of two chosen nodes may read the other, or be in a class with another name.  Terms stay valid.
+So a search keeps the nodes of the outputs (`chosen_outputs`), whose arguments are nodes as well,
+and the choice over which they are written is made when it is needed (`choice_of`).
 """
 
 from __future__ import annotations
@@ -18,8 +17,9 @@ from tensorwright.rewriting.traversal import arguments_first
 
 
 def choice_of(network: Network, outputs: Sequence[Id]) -> dict[Id, Id]:
-    """The nodes over which some nodes are written, each for its class; of several the first, whose
-    arguments come before it: so none needs itself, whatever became equal since they were written.
+    """The nodes over which some nodes are written, each for its class. Of several the first is
+    taken, whose arguments come before it, so that none needs itself, even if classes were merged
+    since.
     """
     terms = network.terms
     choice: dict[Id, Id] = {}

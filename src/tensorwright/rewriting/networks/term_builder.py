@@ -11,7 +11,7 @@ from tensorwright.rewriting.terms import Param
 
 
 class NoTermError(InternalError):
-    """What an operator of a network is in the language of rules is no term there."""
+    """The counterpart of an operator of a network is ill-typed in the language of rules."""
 
 
 class TermBuilder:
@@ -33,7 +33,7 @@ class TermBuilder:
         return self._put(operator, params, args)
 
     def call(self, word: str, output: int, args: tuple[Id, ...]) -> Id:
-        """An output of an operator that no rule speaks of."""
+        """An output of an operator that no rule covers."""
         return self._put(CALL, (word, output), args)
 
     def shape(self, name: Id) -> Shape:
@@ -57,12 +57,12 @@ class TermBuilder:
         return self.reshaped(name, ()) if is_number else None
 
     def _put(self, operator: str, params: tuple[Param, ...], args: tuple[Id, ...]) -> Id:
-        found = self.terms.put(self.terms.head(operator, params), args)
-        if found is None:
+        term = self.terms.put(self.terms.head(operator, params), args)
+        if term is None:
             shapes = ", ".join(str(self.shape(arg)) for arg in args)
             raise NoTermError(
                 stage="rewrite",
                 where=f"term {operator}{list(params)}",
                 reason=f"it cannot be applied to {shapes}",
             )
-        return found
+        return term

@@ -2,9 +2,8 @@
 
     write_network(network, choice)       choice: the node that is taken for each class
 
-Operators of rules mean chains of operators of networks; what would be an operator more than
-necessary is written as one (`forms.py`).  Names of inputs and outputs stay; what only constants
-lead to is folded by `simplify`.
+Operators of rules mean chains of operators of networks; some chains are written as a single
+operator (`forms.py`).  Names of inputs and outputs stay. `simplify` folds terms of constants.
 """
 
 from __future__ import annotations
@@ -49,8 +48,8 @@ def write_network(network: Network, choice: Choice) -> Graph:
 
 
 def write_outline(network: Network, choice: Choice) -> Outline:
-    """As `write_network`, with numbers without meaning for all that is constant: enough to say what
-    the graph costs, and written without computing anything.
+    """As `write_network`, with meaningless numbers for all constants: enough to price the graph,
+    and written without computing anything.
     """
     writer = _Writer(network, choice, has_values=False)
     graph = writer.graph()
@@ -58,7 +57,7 @@ def write_outline(network: Network, choice: Choice) -> Outline:
 
 
 class _Writer:
-    """Mutable, for one graph: the tensors that were written so far, by class."""
+    """The tensors that were written so far, by class; mutable, for one graph."""
 
     def __init__(self, network: Network, choice: Choice, *, has_values: bool) -> None:
         self._has_values = has_values
@@ -112,7 +111,7 @@ class _Writer:
             raise InternalError(stage="rewrite", where=where, reason="it needs itself") from None
 
     def _form(self, leader: Id) -> Form:
-        """How a class is written: found out once."""
+        """The form of a class; remembered."""
         if leader not in self._form_of:
             node = self._forms.chosen(leader)
             is_outlined = self._is_outlined(node)
@@ -120,7 +119,7 @@ class _Writer:
         return self._form_of[leader]
 
     def _write(self, leader: Id) -> str:
-        """Append what computes a class; the name of its tensor."""
+        """Append the operators that compute a class; return the name of its tensor."""
         node, form = self._forms.chosen(leader), self._form(leader)
         operator, params = self._forms.parts(node)
         args = tuple(self._tensors[self._leader(each)] for each in form.reads)
@@ -189,9 +188,11 @@ class _Writer:
 
 
 def _numbers(data: TensorData, mark: int) -> Array:
-    """A constant in the place of another, unlike all others: equal ones would be taken for one."""
+    """A constant instead of another, different from all others, because equal ones would be
+    merged.
+    """
     if data.elements > _FEW or not data.dtype.is_float:
-        array = np.zeros(data.extents, data.dtype.numpy)  # pages that nobody writes to take none
+        array = np.zeros(data.extents, data.dtype.numpy)  # unwritten pages take no memory
     else:
         array = np.full(data.extents, 0.5, data.dtype.numpy)
     if data.dtype.is_float and data.elements:

@@ -42,7 +42,7 @@
 
 What an operator means is a chain of applications of `ops` operators: the first gets the
 arguments, each later one the result before it.  A family of operators is one file of this folder;
-`operator.py` is what they share.
+`operator.py` has what they share.
 """
 
 from __future__ import annotations
@@ -146,17 +146,17 @@ def operator_named(name: str) -> RewriteOperator:
 
     Raises:  UsageError, with the nearest names, if there is none.
     """
-    found = _BY_NAME.get(name)
-    if found is None:
+    match = _BY_NAME.get(name)
+    if match is None:
         near = get_close_matches(name, _BY_NAME, n=3)
-        known = f"the operators are {', '.join(_BY_NAME)}"
+        names = f"the operators are {', '.join(_BY_NAME)}"
         raise UsageError(
             stage="rules",
             where=f"operator {name}",
             reason="rewriting knows no such operator",
-            remedy=f"did you mean {' or '.join(near)}?" if near else known,
+            remedy=f"did you mean {' or '.join(near)}?" if near else names,
         )
-    return found
+    return match
 
 
 def arguments_of(role: ArgumentRole, *roots: Term) -> tuple[Term, ...]:

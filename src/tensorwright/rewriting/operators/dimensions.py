@@ -1,9 +1,9 @@
-"""Adjacent dimensions that an operator does not tell apart: what makes a rule hold at any rank.
+"""Adjacent dimensions that an operator does not tell apart, by which a rule holds at any rank.
 
-A joint is the place between two adjacent dimensions, j between j and j + 1.  A tensor with some
+A joint is the boundary of two adjacent dimensions, j that of j and j + 1.  A tensor with some
 joints merged is the tensor reshaped: each run of dimensions at merged joints is one.  An operator
 commutes with merging at a joint of its result if it gives the same elements, merged, from merged
-arguments.  What it says of a joint:
+arguments.  For a joint of the result:
 
     ewadd(a, b)           of (2, 3, 4): joint 1 of both arguments        (2, 12)
     concat[0](a, b)       joint 0 is its axis's: no; joint 1: of both    concat[0] of (2, 12), ...
@@ -48,16 +48,16 @@ class Merging:
     has_extents: bool = False
 
 
-def merged_axis(axis: int, joints: Joints) -> int:
+def merged_axis(axis: int, joined: Joints) -> int:
     """The number of a dimension once joints are merged."""
-    return axis - sum(joint < axis for joint in joints)
+    return axis - sum(joint < axis for joint in joined)
 
 
-def merged_runs(rank: int, joints: Joints) -> tuple[tuple[int, ...], ...]:
+def merged_runs(rank: int, joined: Joints) -> tuple[tuple[int, ...], ...]:
     """The dimensions that become one, for each dimension of the merged tensor."""
     runs: list[list[int]] = []
     for axis in range(rank):
-        if axis - 1 in joints:
+        if axis - 1 in joined:
             runs[-1].append(axis)
         else:
             runs.append([axis])
@@ -134,7 +134,7 @@ def _stretched_alike(
 
 
 def _created(params: Params, shapes: Shapes, joint: int, is_equal: IsEqual) -> tuple[()]:
-    """Any: there are no arguments, and all elements are alike."""
+    """Any joint: there are no arguments, and all elements are alike."""
     return ()
 
 

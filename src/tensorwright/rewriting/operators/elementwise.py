@@ -1,7 +1,7 @@
-"""Functions of elements of two or three tensors at the same place, and of a number.
+"""Functions of elements of two or three tensors at the same position, and of a number.
 
 ewadd(a, b)         a (2, 3), b (2, 3) -> (2, 3); other shapes are ill-typed
-less(a, b)          1 where a < b, else 0: what a comparison says is a number
+less(a, b)          1 where a < b, else 0: the result of a comparison is a number
 select(c, a, b)     a where c is not 0, else b
 scalar_mul(x, s)    x (2, 3), s () -> (2, 3)
 """
@@ -73,7 +73,7 @@ PAIR_OPERATORS = (
 )
 
 PAIRS = frozenset(each.name for each in PAIR_OPERATORS)
-"""The operators of two elements at the same place."""
+"""The operators of two elements at the same position."""
 
 OPERATORS = (
     *PAIR_OPERATORS,

@@ -3,9 +3,9 @@
 relu(x)                       x (2, 3) -> (2, 3)
 leaky_relu[f0p01](x)          x, but 0.01 * x below 0
 clip[f0p0, f6p0](x)           min(max(x, 0), 6)
-sqrt(x)                       nothing is said of elements at which it has no value
+sqrt(x)                       elements without a value are not covered
 
-A number that is no size is a word (`parameters.number_word`): f0p01 is 0.01, fm1p5 is -1.5.
+A number that is not a size is a word (`parameters.number_word`): f0p01 is 0.01, fm1p5 is -1.5.
 """
 
 from __future__ import annotations

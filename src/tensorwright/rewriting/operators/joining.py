@@ -1,7 +1,7 @@
 """Putting two tensors together, and taking one apart again.
 
 concat[1](a, b)     a (2, 3), b (2, 5) -> (2, 8)
-split0[1, 3](x)     x (2, 8) -> (2, 3): what comes before place 3
+split0[1, 3](x)     x (2, 8) -> (2, 3): the part before index 3
 split1[1, 3](x)     x (2, 8) -> (2, 5): the rest
 """
 
@@ -61,16 +61,16 @@ def _split1(params: Params, shapes: Shapes) -> tuple[Step, ...]:
 
 
 def _joined_points(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
-    """Along the axis those of both, and where they meet; along others what they share."""
+    """Along the axis those of both and their boundary; along others those that both have."""
     axis = number(params[0])
     middle = shapes[0][axis]
-    joined = (*points[0][axis], middle, *(middle + place for place in points[1][axis]))
+    joined = (*points[0][axis], middle, *(middle + point for point in points[1][axis]))
     common = common_points(params, shapes, points, rank)
     return (*common[:axis], joined, *common[axis + 1 :])
 
 
 def _points_before(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
-    """Those before the place."""
+    """Those before the index."""
     axis, at = number(params[0]), size(params[1])
     own = points[0][axis]
     kept = own[: own.index(at)] if at in own else own
@@ -78,10 +78,10 @@ def _points_before(params: Params, shapes: Shapes, points: Points, rank: int) ->
 
 
 def _points_after(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
-    """Those after the place, counted from there."""
+    """Those after the index, counted from there."""
     axis, at = number(params[0]), size(params[1])
     own = points[0][axis]
-    kept = tuple(place - at for place in own[own.index(at) + 1 :]) if at in own else ()
+    kept = tuple(point - at for point in own[own.index(at) + 1 :]) if at in own else ()
     return (*points[0][:axis], kept, *points[0][axis + 1 :])
 
 

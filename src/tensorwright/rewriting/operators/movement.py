@@ -42,7 +42,7 @@ from tensorwright.rewriting.shapes import Needs, Params, ShapeRule, Shapes
 def _transpose_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     (x,) = shapes
     perm = tuple(map(number, params))
-    needs.hold(sorted(perm) == list(range(len(x))), f"{perm} is no permutation")
+    needs.hold(sorted(perm) == list(range(len(x))), f"{perm} is not a permutation")
     return tuple(x[at] for at in perm)
 
 

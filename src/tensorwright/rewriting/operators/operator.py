@@ -1,8 +1,8 @@
-"""What the families of operators share: the record, its parts, and steps of a meaning.
+"""The record of an operator, its parts, and steps of a meaning, for all families.
 
 relu = RewriteOperator("relu", same_shape, plain("relu"), structure=StructureKind.POINTWISE)
 relu.check_params(())        fine; `check_params((1,))` raises IllTyped
-operator_named("relu")       the record: prover, generator and pruning ask it, not its name
+operator_named("relu")       the record: prover, generator and pruning use it, not its name
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ArgumentRole(Enum):
 
 
 class StructureKind(Enum):
-    """How a result depends on the arguments: what the fingerprints make use of.
+    """How a result depends on the arguments, for fingerprints.
 
     Planes are the rows and columns of (n, c, h, w).
     """
@@ -52,9 +52,9 @@ class StructureKind(Enum):
     POINTWISE = "pointwise"  # a function of one element
     PLANE_SUM = "plane sum"  # linear, alike on each plane
     PLANE_MAXIMUM = "plane maximum"  # the greatest of some elements, alike on each plane
-    AFFINE = "affine"  # the first argument scaled and shifted by what the others say
+    AFFINE = "affine"  # the first argument scaled and shifted by the others
     MAXIMUM = "maximum"  # the greatest of some elements
-    ANY = "any"  # nothing is made use of
+    ANY = "any"  # no structure is used
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def follow(
     arguments: tuple[Value, ...],
     apply: Callable[[Step, tuple[Value, ...]], Value],
 ) -> tuple[Value, ...]:
-    """What a chain of steps makes of arguments: the first gets them, each later one the result
+    """The result of a chain of steps: the first gets the arguments, each later one the result
     before it.
     """
     for step in steps:
@@ -94,18 +94,18 @@ def follow(
 
 @dataclass(frozen=True, slots=True)
 class RewriteOperator:
-    """An operator of rewriting, with all that prover, generator and pruning ask about it.
+    """An operator of rewriting, with all facts that prover, generator and pruning need.
 
     shape               see `shapes.py`; `result` asks it
     meaning             the chain of `ops` applications at given parameters and shapes, which may
                         be sizes where `ops` takes them; raises IllTyped where a size cannot be
-    arguments           what each argument is
+    arguments           the role of each argument
     structure           how its values are computed in the field, see `generate/fingerprint`
     split_points        where the result may be split, see `split_points.py`
     is_commutative      whether op(a, b) = op(b, a): the generator then tries one order only
     contains_arguments  whether the channels of the result are those of its arguments, in turn
     output_of           the operator with several outputs of which this is one
-    short_name          what names of rules call it; "" for its own name
+    short_name          its name in names of rules; "" for its own name
     merging             which dimensions it does not tell apart, see `dimensions.py`; None where
                         nothing is known
     rank                how many dimensions its arguments have, where that is always the same
@@ -133,13 +133,13 @@ class RewriteOperator:
 
     @property
     def word(self) -> str:
-        """What names of rules call it."""
+        """Its name in names of rules."""
         return self.short_name or self.output_of or self.name.replace("_", "-")
 
     def result(self, params: Params, shapes: Shapes, needs: Needs) -> Shape | Misfit:
         """The shape of an application, or why there is none; what it needs besides is added.
 
-        All who ask whether terms fit ask here: a refusal of the shape rule becomes a value.
+        The shape rule raises; here its refusal becomes a value.
         """
         if len(shapes) != self.arity:
             return Misfit(f"{self.name} takes {self.arity} arguments")
@@ -171,7 +171,7 @@ class RewriteOperator:
     def kinds_of(self, params: Params) -> tuple[Parameter, ...]:
         """Which parameter each of these is: the last one may repeat."""
         last = len(self.parameters) - 1
-        return tuple(self.parameters[min(place, last)] for place in range(len(params)))
+        return tuple(self.parameters[min(number, last)] for number in range(len(params)))
 
 
 TENSOR = ArgumentRole.TENSOR

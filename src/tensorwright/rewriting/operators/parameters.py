@@ -1,7 +1,7 @@
 """Parameters of operators: numbers, sizes, dimensions, and words.
 
 AXIS                          a number that names a dimension
-number_word(0.01)             f0p01: a number that is no size is a word; fm1p5 is -1.5
+number_word(0.01)             f0p01: a number that is not a size is a word; fm1p5 is -1.5
 axis_of(2, (3, 4))            IllTyped: there is no dimension 2
 """
 
@@ -19,14 +19,14 @@ from tensorwright.rewriting.terms import Param
 
 
 class SizeGuess(Enum):
-    """What a size in a rule is likely to be, where only its value at some shapes is known."""
+    """The likely expression of a size in a rule, where only its value at some shapes is known."""
 
     EXTENT = "extent"  # an extent of an input, a sum of two
     NUMBER = "number"  # that number, whatever the shapes
     PRODUCT = "product"  # an extent, a product of some
     STRETCHED = "stretched"  # the extent of the argument's dimension, if that is not stretched
-    SPLIT = "split"  # a place along the axis: where parts meet, or the middle
-    BOUND = "bound"  # a place along the axis: where parts meet, or that number
+    SPLIT = "split"  # a position along the axis: where parts meet, or the middle
+    BOUND = "bound"  # a position along the axis: where parts meet, or that number
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Parameter:
 
     @property
     def is_word(self) -> bool:
-        """Whether it is a word, and no number."""
+        """Whether it is a word, not a number."""
         return bool(self.words or self.form)
 
     def has_form(self, word: str) -> bool:
@@ -107,19 +107,19 @@ def number_of_word(word: Param) -> float:
     """
     text = str(word)
     if not re.fullmatch(_NUMBER, text):
-        raise ValueError(f"{text} is no word of a number")
+        raise ValueError(f"{text} is not a word of a number")
     return float(text[1:].replace("p", ".").replace("m", "-"))
 
 
 def attribute_of(param: Param) -> AttributeValue:
-    """What a parameter that is no size is as an attribute of an operator of `ops`."""
+    """A parameter that is not a size, as an attribute of an operator of `ops`."""
     if isinstance(param, int):
         return param
     return number_of_word(param) if re.fullmatch(_NUMBER, str(param)) else str(param)
 
 
 def number_parameter(name: str, *samples: float) -> Parameter:
-    """A parameter that is a number and no size; it is tried at the samples."""
+    """A parameter that is a number, not a size; it is tried at the samples."""
     return Parameter(
         name, form=_NUMBER, samples=tuple(map(number_word, samples)), is_beside_shape=True
     )
@@ -136,7 +136,7 @@ def number(param: Param) -> int:
     Raises:  IllTyped for another.
     """
     if not isinstance(param, int):
-        raise IllTyped(f"{param} is no number")
+        raise IllTyped(f"{param} is not a number")
     return param
 
 
@@ -154,7 +154,7 @@ def size(param: Param) -> Size:
     Raises:  IllTyped for a word.
     """
     if not isinstance(param, int | IndexExpr):
-        raise IllTyped(f"{param} is no size")
+        raise IllTyped(f"{param} is not a size")
     return param
 
 

@@ -1,10 +1,10 @@
-"""Where tensors were put together: the places at which the generator splits them.
+"""The positions where tensors were put together, at which the generator splits them.
 
     concat[0](a, b), a (2, 3), b (4, 3)         ((2,), ())     split in rows before row 2
     relu of it                                  ((2,), ())     element-wise operators keep them
     matmul(concat[0](a, b), w)                  ((2,), ())     rows of the left argument
 
-Split points are, per dimension, places in rising order.  They are sizes, so that one rule serves
+Split points are, per dimension, positions in rising order.  They are sizes, so that one rule serves
 numbers and expressions over the inputs' extents.
 """
 
@@ -42,6 +42,6 @@ def common_points(params: Params, shapes: Shapes, points: Points, rank: int) -> 
     """The result has those that all arguments have."""
     first, *others = points
     return tuple(
-        tuple(place for place in places if all(place in other[axis] for other in others))
+        tuple(point for point in places if all(point in other[axis] for other in others))
         for axis, places in enumerate(first)
     )

@@ -1,4 +1,4 @@
-"""Windows that move over rows and columns, or over volumes: what convolution and pooling share.
+"""Windows over rows and columns, or over volumes, for convolution and pooling.
 
 window_extent(9, 3, 2, "same", 0, needs)          5: ceil(9 / 2)
 window_extent(9, 3, 2, "valid", 0, needs)         4: whole windows
@@ -84,13 +84,13 @@ class _Explicit:
 
 
 def _explicit(padding: Param, dimensions: int) -> _Explicit | None:
-    """What a word says; None for `same` and `valid`."""
+    """The explicit padding of a word; None for `same` and `valid`."""
     word = str(padding)
     places = range(dimensions)
     if is_open_word(word):
         return _Explicit(
             *(
-                tuple(Extent(f"{word}:{name}{place}_", 0) - less for place in places)
+                tuple(Extent(f"{word}:{name}{number}_", 0) - less for number in places)
                 for name, less in (("before", 1), ("after", 1), ("step", 0))
             )
         )
@@ -123,11 +123,11 @@ def window_extents(
         extents = tuple(extent + before + after for extent, before, after in padded)
         reach = zip(kernel, told.steps, strict=True)
         kernel = tuple((taps - 1) * step + 1 for taps, step in reach)
-    found = []
+    counts = []
     for extent, taps, stride in zip(extents, kernel, strides, strict=True):
         needs.at_least(extent, taps)
-        found.append((extent - taps) // stride + 1)
-    return tuple(found)
+        counts.append((extent - taps) // stride + 1)
+    return tuple(counts)
 
 
 def need_positive(sizes: Shape, what: str, needs: Needs) -> None:

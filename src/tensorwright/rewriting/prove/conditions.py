@@ -1,14 +1,14 @@
-"""The weakest condition that is found under which a rule holds.
+"""Find the weakest condition under which a rule holds.
 
     conv(?x, concat[0](?v, ?w)) == concat[1](conv(?x, ?v), conv(?x, ?w))   false for groups
     found at x (2, 4, 5, 6), v (12, 4, 3, 3), w (14, 4, 3, 3)              x.1 = v.1 = w.1 = 4
     proved if x.1 = w.1                                                    the rest is free
 
-Start with everything that is true of the extents where the rule was found: equal ones, and those
-equal to 1 or to a number among the parameters.  Then set each extent in turn free of its equals; it
-stays free if the rule still holds.  What remains, less what the shape rules ask anyway, is the
-condition.  Where it is not known where a rule was found, plain shapes are tried: those of layers of
-networks.
+The search starts with all equalities of the extents where the rule was found: equal extents, and
+extents equal to 1 or to a number among the parameters.  Then each extent in turn is separated from
+its equals; it stays separate if the rule still holds.  The remaining equalities, without those that
+the shape rules require anyway, are the condition.  If the shapes where a rule was found are
+unknown, plain shapes of layers of networks are tried.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def least_condition(
     """The rule with a condition under which it is proved; None where none was found.
 
     shapes  of the inputs where the rule was found; the sizes in its parameters speak of all shapes
-    holds   whether a rule is proved; by default the prover without Z3: confirm the result
+    holds   whether a rule is proved; by default the prover without Z3, so confirm the result
     """
     is_proved = _is_proved if holds is None else holds
     tied = extents_at(shapes)
@@ -63,7 +63,7 @@ def least_condition(
 
 
 def _is_channels(extent: Extent) -> bool:
-    """Conditions on channels say most clearly what a convolution needs: others are freed first."""
+    """Conditions on channels are the clearest, so other extents are separated first."""
     return extent.axis == 1
 
 
@@ -71,8 +71,8 @@ def conditioned(rule: Rule) -> Rule | None:
     """The rule with a condition under which it seems to hold; None where none is found.
 
     For a rule that is false for some shapes: it was found where, say, a convolution has one group.
-    What evaluation does not refute may still be false, or have no proof; then the weakest condition
-    that has one is taken, if any has.
+    A rule that evaluation does not refute may still be false, or have no proof. Then the weakest
+    condition with a proof is taken, if there is one.
     """
     first: Rule | None = None
     for problem in problems_of(rule):
@@ -81,10 +81,10 @@ def conditioned(rule: Rule) -> Rule | None:
             if try_inputs(rule, inputs) is not None:
                 continue
             for holds in (_is_not_refuted, _is_proved):
-                found = least_condition(rule, shapes, holds)
-                if found is not None and _is_proved(found):
-                    return without_needless_ranks(found)
-                first = found if first is None else first
+                conditional = least_condition(rule, shapes, holds)
+                if conditional is not None and _is_proved(conditional):
+                    return without_needless_ranks(conditional)
+                first = conditional if first is None else first
     return None if first is None else without_needless_ranks(first)
 
 
@@ -153,10 +153,10 @@ def _conditioned(
     facts: list[Fact] = list(typing.facts)
     kept: list[Fact] = []
     for fact in _equalities(tied, numbers):
-        known = assume([*facts, *kept])
-        if known is None:
+        assumptions = assume([*facts, *kept])
+        if assumptions is None:
             return None
-        if not known.entails(fact):
+        if not assumptions.entails(fact):
             kept.append(fact)
     if assume([*facts, *kept]) is None:
         return None

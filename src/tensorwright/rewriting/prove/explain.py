@@ -1,4 +1,4 @@
-"""Proofs as people and Z3 read them: chains of terms, and the instances of axioms.
+"""Proofs for people and for Z3: chains of terms, and the instances of axioms.
 
 split0[0, x.0](concat[0](?x, ?y))
 by split-of-concat                 the instance: _axis = 0, ?x and ?y of rank 2
@@ -44,9 +44,9 @@ def instances_of(proof: Saturation) -> tuple[Instance, ...]:
     return tuple(map(instance, used_applications(proof.runner, proof.goal)))
 
 
-def chains_of(runner: Runner[Any], goal: Goal, known: Assumptions) -> tuple[Chain, ...]:
+def chains_of(runner: Runner[Any], goal: Goal, assumptions: Assumptions) -> tuple[Chain, ...]:
     """For each pair of roots the chain of terms from the left one to the right one."""
-    readable = _Readable(known)
+    readable = _Readable(assumptions)
     return tuple(
         tuple(
             replace(step, before=readable.term(step.before), after=readable.term(step.after))
@@ -59,10 +59,10 @@ def chains_of(runner: Runner[Any], goal: Goal, known: Assumptions) -> tuple[Chai
 class _Readable:
     """Puts extents of inputs in the place of the fresh ones that solving introduced."""
 
-    def __init__(self, known: Assumptions) -> None:
+    def __init__(self, assumptions: Assumptions) -> None:
         self._whole: dict[Param, Param] = {}
         self._parts: dict[Extent, Size] = {}
-        for extent, size in known.quotients:
+        for extent, size in assumptions.quotients:
             mark = f"_{extent.name}{extent.axis}_"
             own = next((e for e in atoms_of(size) if e.name.startswith(mark)), None)
             if own is not None and isinstance(size, IndexExpr):
@@ -75,9 +75,9 @@ class _Readable:
     def _param(self, param: Param) -> Param:
         if not isinstance(param, IndexExpr):
             return param
-        known = self._whole.get(param)
-        if known is not None:
-            return known
+        whole = self._whole.get(param)
+        if whole is not None:
+            return whole
         parts = dict(self._parts)  # each is put in once: they may speak of each other
         while any(extent in parts for extent in atoms_of(param)):
             values = {each: parts.pop(each, each) for each in atoms_of(param)}

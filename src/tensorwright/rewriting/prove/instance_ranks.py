@@ -5,8 +5,8 @@
     which follows from      split0[1, v.0](concat[1](?a, ?b)) == ?a at rank 3, see `ranks.py`
 
 Axioms of operators whose tensors have more dimensions (`most_dimensions`) are validated for them.
-Every other axiom is, where a proof used it so, a rule to be proved: at these ranks, with the shapes
-of its arguments known, and sizes that the proof put into it left open.
+Any other axiom that a proof used at such ranks becomes a rule to be proved: at these ranks, for the
+shapes of its arguments, with the sizes of the instance left open.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ def instance_problem(instance: Instance, problem: Problem) -> Problem:
         for (name, _), shape in zip(instance.args, typing.shapes, strict=True)
         for axis, extent in enumerate(shape)
     )
-    known = assume(tuple(dict.fromkeys(facts)))
-    assert known is not None, "the problem is not absurd, and names of extents are new"
+    assumptions = assume(tuple(dict.fromkeys(facts)))
+    assert assumptions is not None, "the problem is not absurd, and names of extents are new"
     shapes = tuple((own[name], symbolic_shape(own[name], rank)) for name, rank in instance.ranks)
-    return Problem(concrete_rule(rule, values), shapes, tuple(facts), known)
+    return Problem(concrete_rule(rule, values), shapes, tuple(facts), assumptions)
 
 
 def _opened_sizes(instance: Instance) -> tuple[Values, dict[str, Size]]:
-    """What the axiom's parameter variables stand for, with each size that is no number left open;
-    and what those stand for.
+    """What the axiom's parameter variables stand for, with each size that is not a number left
+    open; and what those stand for.
     """
     places = places_of(instance.rewrite.rule)
     values: Values = {}

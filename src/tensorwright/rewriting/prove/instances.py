@@ -65,10 +65,10 @@ class OpenAxiom:
     sizes: tuple[str, ...]
 
 
-def size_parameter(operator: str, place: int) -> bool:
+def size_parameter(operator: str, index: int) -> bool:
     """Whether a parameter of an operator may be a size."""
     parameters = operator_named(operator).parameters
-    return parameters[min(place, len(parameters) - 1)].is_size
+    return parameters[min(index, len(parameters) - 1)].is_size
 
 
 def opened(instance: Instance) -> OpenAxiom:
@@ -99,16 +99,16 @@ def opened(instance: Instance) -> OpenAxiom:
 
 
 def _size_names(name: str, values: tuple[Param, ...]) -> list[str]:
-    return [f"{name}_{place}" for place in range(len(values))]
+    return [f"{name}_{index}" for index in range(len(values))]
 
 
 def sizes_of(instance: Instance) -> dict[str, Param]:
     """What each size variable of the opened instance stands for in the instance."""
-    found: dict[str, Param] = {}
+    sizes: dict[str, Param] = {}
     for name, value in instance.params:
         listed = value if isinstance(value, tuple) else (value,)
-        found |= zip(_size_names(name, listed), listed, strict=True)
-    return found
+        sizes |= zip(_size_names(name, listed), listed, strict=True)
+    return sizes
 
 
 def concrete_rule(rule: Rule, values: Values) -> Rule:
@@ -135,8 +135,8 @@ def _fixed(side: Term) -> set[str]:
     return {
         param
         for each in applications(side)
-        for place, param in enumerate(each.params)
-        if isinstance(param, str) and not size_parameter(each.operator, place)
+        for index, param in enumerate(each.params)
+        if isinstance(param, str) and not size_parameter(each.operator, index)
     }
 
 

@@ -1,8 +1,8 @@
-"""What became of a rule: proved, refuted or unknown, with the evidence.
+"""The outcome for a rule: proved, refuted or unknown, with the evidence.
 
 relu(relu(?x)) == relu(?x)        Proved: the axioms, and the chain of terms
 relu(?x) == ?x                    Refuted: a counterexample, x = [-1]
-tanh(relu(?x)) == relu(tanh(?x))  Unknown: the axioms say nothing more
+tanh(relu(?x)) == relu(tanh(?x))  Unknown: the axioms find nothing more
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tensorwright.rewriting.text import parse_rule, rule_text, term_text
 
 
 class Basis(Enum):
-    """What a proof rests on; the value says it in words."""
+    """The basis of a proof; the value is its text."""
 
     AXIOM = "an axiom under other names, Z3 is not asked"
     CHAIN = "a chain of axioms, Z3 is not asked"
@@ -36,7 +36,7 @@ class Proved:
     chains         for each pair of roots, the terms from left to right, at the first ranks
     reassociating  whether it holds over the reals and need not over floats
     ranks          at how many choices of ranks of the inputs it was proved: all that fit it
-    resources      what Z3 counted; 0 where Z3 was not asked
+    resources      counted by Z3; 0 where Z3 was not asked
     basis          whether Z3 was
     """
 

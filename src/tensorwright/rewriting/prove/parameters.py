@@ -5,9 +5,9 @@
     conv2d[_h, _v, _pad, _act](concat[0](?x, ?y), ?w) == concat[0](...)
     cases       _pad is `same` or any other, _act is none or relu; _h and _v are any number
 
-What has few values up to the largest rank, a dimension, a permutation, a word of a list, is written
-out.  The others are left open: a number is a size `_h_` of which nothing is known but that it is at
-least 1 (0 where the operator takes it), a word is one of which nothing is known but its form.
+A variable with few values up to the largest rank is written out: a dimension, a permutation, a word
+of a list.  The others are left open: a number becomes a size `_h_` that is at least 1 (0 where the
+operator takes it), and a word becomes one of which only the form is known.
 
 Theorem.  A case in which a variable is open holds for all its values.  Proof: its proof applies
 axioms that hold for all values of the parameter at which the open one stands (an axiom of a given
@@ -54,26 +54,27 @@ Values: TypeAlias = dict[str, tuple[Param, ...]]
 def places_of(rule: Rule) -> dict[str, Places]:
     """The parameter variables of a rule, and where each stands.
 
-    Raises:  UsageError for one that stands nowhere alone, or at parameters of different kinds.
+    Raises:  UsageError for one that is never a parameter by itself, or that stands at parameters of
+    different kinds.
     """
-    found: dict[str, list[tuple[Parameter, bool]]] = {}
+    uses: dict[str, list[tuple[Parameter, bool]]] = {}
     named: dict[str, None] = {}
     for each in applications(*rule.roots):
         kinds = operator_named(each.operator).parameters
-        for place, param in enumerate(each.params):
+        for index, param in enumerate(each.params):
             if isinstance(param, str) and is_parameter_variable(param) and kinds:
-                kind = kinds[min(place, len(kinds) - 1)]
-                found.setdefault(param, []).append((kind, place == len(each.params) - 1))
+                kind = kinds[min(index, len(kinds) - 1)]
+                uses.setdefault(param, []).append((kind, index == len(each.params) - 1))
             elif isinstance(param, Reordered):
                 named.update(dict.fromkeys(param.names))
             elif isinstance(param, IndexExpr):
                 named.update(dict.fromkeys(names_of(atoms_of(param))))
     for fact in rule.condition:
         named.update(dict.fromkeys(sorted(names_in(fact))))
-    missing = [name for name in named if name.startswith("_") and name not in found]
+    missing = [name for name in named if name.startswith("_") and name not in uses]
     if missing:
-        raise _fault(rule, f"{missing[0]} is no parameter of any operator")
-    places = {name: tuple(each) for name, each in found.items()}
+        raise _fault(rule, f"{missing[0]} is not a parameter of any operator")
+    places = {name: tuple(each) for name, each in uses.items()}
     for name, some in places.items():
         if len({_kind(parameter) for parameter, _ in some}) > 1:
             raise _fault(rule, f"{name} stands at parameters of different kinds")
@@ -109,7 +110,7 @@ def is_of_several(places: Places) -> bool:
 
 
 def cases_of(rule: Rule) -> tuple[Rule, ...]:
-    """The rules without variables that are proved for it: all together say what it says.
+    """The rules without variables that together are equivalent to the rule.
 
     Raises:  UsageError for a variable whose kind is not known, or that stands for one parameter and
              may be matched with several.
@@ -146,24 +147,24 @@ def case_count(rule: Rule) -> int:
 
 
 def fitting_values(rule: Rule) -> dict[str, set[tuple[Param, ...]]]:
-    """What each variable may stand for where both sides are well-typed, of all cases together: a
-    size where it may be any.
+    """The values of each variable where both sides are well-typed, over all cases; a size where any
+    number fits.
     """
-    found: dict[str, set[tuple[Param, ...]]] = {}
+    fitting: dict[str, set[tuple[Param, ...]]] = {}
     for assigned, case in assigned_cases(rule):
         for problem in problems_of(case):
             for name, value in assigned.items():
                 told = (
-                    problem.known.normal(each) if isinstance(each, IndexExpr) else each
+                    problem.assumptions.normal(each) if isinstance(each, IndexExpr) else each
                     for each in value
                 )
-                found.setdefault(name, set()).add(tuple(told))
-    return found
+                fitting.setdefault(name, set()).add(tuple(told))
+    return fitting
 
 
 def _cases(name: str, places: Places, most: int) -> Iterator[tuple[Param, ...]]:
-    """The values of a variable that are written out, up to so many dimensions, and what it is where
-    it is left open.
+    """The values of a variable that are written out, up to a number of dimensions, and its open
+    value.
     """
     parameter = places[0][0]
     if parameter.is_word:
@@ -186,13 +187,15 @@ def _cases(name: str, places: Places, most: int) -> Iterator[tuple[Param, ...]]:
 
 
 def _open(name: str, places: Places) -> Size:
-    """A size of which nothing is known: names that end so are those of no solved extent."""
+    """A size of which nothing is known; no solved extent has a name with this end."""
     size = Extent(f"{name}_", 0)
     return size if any(each.least for each, _ in places) else size - 1
 
 
 def sampled_instances(rule: Rule, count: int, seed: int) -> Iterator[Rule]:
-    """Some rules that it is for given values, at random; those that its condition excludes, not."""
+    """The rule for some random values of its variables, without values that its condition
+    excludes.
+    """
     if not has_parameter_variables(rule):
         yield rule
         return
@@ -200,9 +203,9 @@ def sampled_instances(rule: Rule, count: int, seed: int) -> Iterator[Rule]:
     chance = random.Random(seed)
     for attempt in range(count):
         values = random_values(places, chance, 3 + attempt // 8)
-        found = concrete_rule(rule, values)
-        if not any(isinstance(fact, Different) for fact in found.condition):
-            yield found
+        instance = concrete_rule(rule, values)
+        if not any(isinstance(fact, Different) for fact in instance.condition):
+            yield instance
 
 
 def random_values(places: Mapping[str, Places], chance: random.Random, largest: int) -> Values:
@@ -213,9 +216,11 @@ def random_values(places: Mapping[str, Places], chance: random.Random, largest: 
 
 
 def _most_exacting(places: Places) -> tuple[Parameter, bool]:
-    """The place that decides: the last that takes no size, else one at which it is one of many."""
-    others = [place for place in places if not place[0].is_size]
-    return others[-1] if others else min(places, key=lambda place: place[1])
+    """The position that decides: the last that takes no size, else one at which it is one of
+    many.
+    """
+    others = [position for position in places if not position[0].is_size]
+    return others[-1] if others else min(places, key=lambda position: position[1])
 
 
 def _random_value(

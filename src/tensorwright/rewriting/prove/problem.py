@@ -1,11 +1,11 @@
-"""What is to be proved about a rule: for which ranks, under which assumptions about extents.
+"""The problems of a rule: its ranks, and the assumptions about extents under which it is proved.
 
     relu(matmul(?x, ?y)) == matmul(relu(?x), ?y) if x.0 = 4
     the first problem                 x of rank 2, y of rank 2; others have ranks 3 and 4
     assumed                           x.0 = 4, and x.1 = y.0 for matmul
 
 A rule speaks of all shapes for which both sides are well-typed and the condition holds.  Ranks are
-tried one by one; for each, what the shape rules of both sides ask becomes an assumption.  Where a
+tried one by one; for each, the needs of both sides' shape rules become assumptions.  Where a
 dimension is broadcast, and nothing says whether it is stretched or stays, both cases are problems.
 """
 
@@ -38,8 +38,8 @@ from tensorwright.rewriting.terms import (
 )
 
 MAX_RANK = 4
-"""The ranks at which axioms are validated, but for those of operators whose tensors have more; what
-holds beyond follows, see `ranks.py`.
+"""The largest rank at which axioms are validated, except for operators whose tensors have more
+dimensions. Rules at higher ranks follow, see `ranks.py`.
 """
 
 
@@ -47,21 +47,21 @@ holds beyond follows, see `ranks.py`.
 class Problem:
     """A rule at given ranks, with each dimension that is broadcast stretched or not.
 
-    shapes  of the inputs, symbolic
-    facts   what is assumed: the condition, and that both sides are well-typed
-    known   the same, solved
+    shapes        of the inputs, symbolic
+    facts         the assumptions: the condition, and that both sides are well-typed
+    assumptions   the facts, solved
     """
 
     rule: Rule
     shapes: tuple[tuple[str, Shape], ...]
     facts: tuple[Fact, ...]
-    known: Assumptions
+    assumptions: Assumptions
 
     @property
     def extents(self) -> tuple[Extent, ...]:
         """Those of the shapes, then those by which others were solved, each once."""
         sizes = [size for _, shape in self.shapes for size in shape]
-        sizes += [size for _, size in self.known.solved]
+        sizes += [size for _, size in self.assumptions.solved]
         return tuple(dict.fromkeys(extent for size in sizes for extent in atoms_of(size)))
 
 
@@ -69,7 +69,7 @@ class Problem:
 def problems_of(rule: Rule) -> tuple[Problem, ...]:
     """The rule at each choice of ranks that fits it and whose assumptions are not absurd.
 
-    Kept for some rules: the same is evaluated and proved, and more general ones have it as a case.
+    Remembered: a rule is evaluated and proved, and is a case of more general ones.
 
     Raises:  UsageError for an unknown operator, and a condition on inputs that neither side has.
     """
@@ -92,30 +92,30 @@ def _problems(rule: Rule) -> Iterator[Problem]:
         typing = infer(rule.roots, shapes)
         if isinstance(typing, Misfit) or not _speaks_of_extents(facts, shapes):
             continue
-        for assumed, known in _cases((*facts, *typing.facts), typing.choices):
-            yield Problem(rule, tuple(shapes.items()), assumed, known)
+        for assumed, assumptions in _cases((*facts, *typing.facts), typing.choices):
+            yield Problem(rule, tuple(shapes.items()), assumed, assumptions)
 
 
 def facts_of(rule: Rule) -> tuple[Fact, ...]:
-    """The facts of a condition: what it says of sizes, and not of ranks and variables."""
+    """The facts of a condition about sizes, without those about ranks and variables."""
     return tuple(fact for fact in rule.condition if not isinstance(fact, Rank | Different))
 
 
 def _cases(
     facts: tuple[Fact, ...], choices: tuple[tuple[Size, Size], ...]
 ) -> Iterator[tuple[tuple[Fact, ...], Assumptions]]:
-    """The facts with what decides each choice, and solved; together they cover all that fits."""
+    """The facts with a decision of each choice, and solved; together they cover all that fits."""
     assumed = tuple(dict.fromkeys(facts))
-    known = assume(assumed)
-    if known is None:
+    assumptions = assume(assumed)
+    if assumptions is None:
         return
-    for place, (own, wanted) in enumerate(choices):
-        if known.entails(Equal(own, wanted)) or known.entails(Equal(own, 1)):
+    for number, (own, wanted) in enumerate(choices):
+        if assumptions.entails(Equal(own, wanted)) or assumptions.entails(Equal(own, 1)):
             continue
         for size in (wanted, 1):
-            yield from _cases((*facts, Equal(own, size)), choices[place + 1 :])
+            yield from _cases((*facts, Equal(own, size)), choices[number + 1 :])
         return
-    yield assumed, known
+    yield assumed, assumptions
 
 
 Ranks = dict[str, int]
@@ -127,13 +127,13 @@ def _fitting_ranks(rule: Rule) -> Iterator[Ranks]:
     fixed = {fact.name: fact.rank for fact in rule.condition if isinstance(fact, Rank)}
     free = range(max(most_dimensions(rule), longest_list(rule), *fixed.values()) + 1)
     names = input_names(*roots)
-    found: list[tuple[Ranks, Shape]] = [({}, ())]
+    fitting: list[tuple[Ranks, Shape]] = [({}, ())]
     memo: dict[Term, list[tuple[Ranks, Shape]]] = {}
     for root in roots:
-        found = list(_joined(found, _typings(root, fixed, free, memo)))
-    missing = [name for name in names if found and name not in found[0][0]]
+        fitting = list(_joined(fitting, _typings(root, fixed, free, memo)))
+    missing = [name for name in names if fitting and name not in fitting[0][0]]
     choices = [(fixed[n],) if n in fixed else free for n in missing]
-    for ranks, _ in sorted(found, key=lambda each: [each[0].get(name, 0) for name in names]):
+    for ranks, _ in sorted(fitting, key=lambda each: [each[0].get(name, 0) for name in names]):
         for more in product(*choices):
             whole = ranks | dict(zip(missing, more, strict=True))
             yield {name: whole[name] for name in names}
@@ -170,11 +170,11 @@ def _typings(
 ) -> list[tuple[Ranks, Shape]]:
     """Ranks of the inputs of a term with which it may be well-typed, and its shape then.
 
-    free   the ranks of inputs of which nothing is said
+    free   the ranks of inputs without a stated rank
     """
-    known = memo.get(term)
-    if known is not None:
-        return known
+    typings = memo.get(term)
+    if typings is not None:
+        return typings
     if isinstance(term, Input):
         name = term.name
         choices = (fixed[name],) if name in fixed else free
@@ -206,9 +206,9 @@ def _typings(
 
 
 def _joined(
-    found: list[tuple[Ranks, Shape]], more: list[tuple[Ranks, Shape]]
+    choices: list[tuple[Ranks, Shape]], more: list[tuple[Ranks, Shape]]
 ) -> Iterator[tuple[Ranks, Shape]]:
-    for ranks, shape in found:
+    for ranks, shape in choices:
         for own, _ in more:
             if _agree(ranks, own):
                 yield ranks | own, shape

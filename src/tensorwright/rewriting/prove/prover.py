@@ -57,21 +57,20 @@ PROVER_VERSION = 8
 """Raise it with every change that may change an answer."""
 
 _FEW, _MANY, _LARGE = 5, 40, 8
-"""At how many shapes a rule is evaluated before a proof is looked for, and after none was found;
-then at as many whose extents are up to the last.
+"""The numbers of shapes at which a rule is evaluated before a proof is searched and after none was
+found; then as many shapes with extents up to the last number.
 """
 _DRAWN, _INSTANCES, _RANKS_EACH, _FEWEST = 80, 12, 2, 2
-"""Of a rule with parameter variables: values that are drawn, rules evaluated, ranks and shapes of
-each."""
+"""With parameter variables: values that are drawn, rules evaluated, ranks and shapes of each."""
 
 
 def stamp_of(axioms: Sequence[Axiom] | None = None) -> str:
-    """What a proved rule carries: the hash of the axioms and the version of the prover."""
+    """The stamp of a proved rule: the hash of the axioms and the version of the prover."""
     return f"{set_hash(load_axioms() if axioms is None else tuple(axioms))}/{PROVER_VERSION}"
 
 
 def stamped(outcome: Proved) -> Rule:
-    """The rule as it is shipped: with the stamp, and the mark of what floats may not satisfy."""
+    """The rule as it is shipped: with the stamp, and a mark where floats may not satisfy it."""
     return replace(outcome.rule, stamp=stamp_of(), reassociating=outcome.reassociating)
 
 
@@ -142,7 +141,7 @@ def prove(
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """A rule that evaluation does not refute: what is to be proved, and where it was evaluated."""
+    """A rule that evaluation does not refute: its problems, and where it was evaluated."""
 
     problems: tuple[Problem, ...]
     tried: tuple[Problem, ...]
@@ -150,14 +149,16 @@ class _Open:
 
 @lru_cache(maxsize=64)
 def _looked_at(rule: Rule) -> Refuted | Unknown | _Open:
-    """What evaluation says of a rule; kept, for one that is proved at last was tried before."""
+    """The result of evaluating a rule; remembered, because a rule is often tried before its
+    proof.
+    """
     problems = tuple(problem for case in cases_of(rule) for problem in problems_of(case))
     if not problems:
         return Unknown(rule, "there are no shapes at which both sides are well-typed")
     tried = problems_to_evaluate(rule)
-    found = refute(tried, _FEWEST if has_parameter_variables(rule) else _FEW)
-    if found is not None:
-        return Refuted(rule, found)
+    counterexample = refute(tried, _FEWEST if has_parameter_variables(rule) else _FEW)
+    if counterexample is not None:
+        return Refuted(rule, counterexample)
     if not has_values(tried) if tried else divides(rule):
         return Unknown(rule, "a divisor seems to be zero whatever the inputs: nothing is compared")
     return _Open(problems, tried)
@@ -168,17 +169,17 @@ def problems_to_evaluate(rule: Rule) -> tuple[Problem, ...]:
     if not has_parameter_variables(rule):
         return problems_of(rule)
     seed = zlib.crc32(rule_text(replace(rule, name="", stamp="")).encode())
-    found: dict[Rule, None] = {}
+    instances: dict[Rule, None] = {}
     return tuple(
         problem
         for each in sampled_instances(rule, _DRAWN, seed)
-        if found.setdefault(each) is None and len(found) <= _INSTANCES
+        if instances.setdefault(each) is None and len(instances) <= _INSTANCES
         for problem in islice(problems_of(each), _RANKS_EACH)
     )
 
 
 def _told_by_axiom(rule: Rule, axioms: Sequence[Axiom]) -> Proved | None:
-    """The proof of a rule that an axiom is, but for the names of its variables."""
+    """The proof of a rule that is an axiom up to the names of its variables."""
     if len(rule.left) > 1 or not has_parameter_variables(rule) or not names_few_dimensions(rule):
         return None
     for axiom in axioms:
@@ -202,7 +203,7 @@ class _Proofs:
         self._axioms = axioms
         self._limits = limits
         self._smt = smt
-        self._known: dict[Rule, _Part | str] = {}
+        self._parts: dict[Rule, _Part | str] = {}
         self._is_ground = False  # whether Z3 once found no proof with quantifiers
 
     def part(self, problem: Problem) -> _Part | str:
@@ -210,11 +211,11 @@ class _Proofs:
         merged = reduced(problem)
         largest, most = largest_rank(problem), most_dimensions(problem.rule)
         if merged is not None and merged.largest < largest:
-            if merged.rule not in self._known:
-                self._known[merged.rule] = self._of_few(merged.rule)
-            found = self._known[merged.rule]
-            if not isinstance(found, str):
-                return found
+            if merged.rule not in self._parts:
+                self._parts[merged.rule] = self._of_few(merged.rule)
+            part = self._parts[merged.rule]
+            if not isinstance(part, str):
+                return part
             if largest > most:
                 return f"{rule_text(merged.rule)} is not proved ({_ranks_text(problem)})"
         elif largest > most:
@@ -239,18 +240,18 @@ class _Proofs:
         return _joined_parts(parts)
 
     def _at(self, problem: Problem) -> _Part | str:
-        found = _saturated(problem, self._axioms, self._limits)
+        saturation = _saturated(problem, self._axioms, self._limits)
         ranks = _ranks_text(problem)
-        if found is None:
+        if saturation is None:
             return f"the sides need not have the same shape ({ranks})"
-        if not found.is_proved:
-            return f"{_ended(found)} ({ranks})"
-        instances = instances_of(found)
+        if not saturation.is_proved:
+            return f"{_ended(saturation)} ({ranks})"
+        instances = instances_of(saturation)
         for each in instances:
             axiom = None if is_validated(each) else self.part(instance_problem(each, problem))
             if isinstance(axiom, str):
                 return f"the axiom {each.rewrite.name} need not hold: {axiom} ({ranks})"
-        chains = chains_of(found.runner, found.goal, problem.known)
+        chains = chains_of(saturation.runner, saturation.goal, problem.assumptions)
         if self._smt is None:
             return _part_of(instances, chains, 0)
         answer = self._smt.prove_with_z3(problem, instances, ground_first=self._is_ground)
@@ -279,15 +280,15 @@ def _saturated(
     """With the axioms of the rule's own operators alone, which are fewer; else with all."""
     rule = problem.rule
     own = operator_names(*rule.roots)
-    found = saturate(problem, axioms, limits, among=own)
-    if found is None or found.is_proved:
-        return found
+    saturation = saturate(problem, axioms, limits, among=own)
+    if saturation is None or saturation.is_proved:
+        return saturation
     return saturate(problem, axioms, limits)
 
 
-def _ended(found: Saturation) -> str:
-    nodes = found.stop.nodes
-    if isinstance(found.stop, Saturated):
+def _ended(saturation: Saturation) -> str:
+    nodes = saturation.stop.nodes
+    if isinstance(saturation.stop, Saturated):
         return f"the axioms say nothing more after {nodes} terms"
     return f"no proof within the limits, {nodes} terms"
 

@@ -1,4 +1,4 @@
-"""Rules over many dimensions follow from rules over few: dimensions that nothing tells apart merge.
+"""Rules over many dimensions follow from rules over few, by merging equivalent dimensions.
 
     exp(concat[3](?x, ?y)) == concat[3](exp(?x), exp(?y)) if rank(x) = 6
     dimensions 0, 1, 2 of all tensors merge, and 4, 5        nothing names them
@@ -10,13 +10,13 @@ result, the two sides' roots have the same joints, and no condition and no size 
 a chosen joint, but for products of all of a run.  Then the rule holds at all shapes that fit it if
 the rule over the merged terms holds at all that fit that.
 
-Proof: merging reshapes a tensor, which loses nothing, so both sides are equal if they are when
-merged.  By induction over a side, the merged value of a term is the value of the merged term at the
+Proof: merging reshapes a tensor, which loses nothing, so both sides are equal if their merged forms
+are.  By induction over a side, the merged value of a term is the value of the merged term at the
 merged inputs, whose shapes fit as the operators apply to them; the condition names what did not
 change.
 
 So a rule is proved at ranks beyond those for which axioms are validated: over merged terms, of few
-dimensions.  What cannot be merged so far is not proved.
+dimensions.  A rule that cannot be merged to few dimensions is not proved.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ Place = tuple[Term, int]
 class Merged:
     """A rule over fewer dimensions.
 
-    joints   of each input that were merged for it
+    joined   the joints of each input that were merged
     largest  the rank of its tensor with the most dimensions
     """
 
     rule: Rule
-    joints: tuple[tuple[str, Joints], ...]
+    joined: tuple[tuple[str, Joints], ...]
     largest: int
 
 
@@ -81,18 +81,18 @@ def reduced(problem: Problem) -> Merged | None:
     shapes = _shapes(problem)
     apart = set(_named(problem, shapes))
     while True:
-        joints = _mergeable(problem, shapes, apart)
+        joined = _mergeable(problem, shapes, apart)
         try:
-            return _merged_rule(problem, shapes, joints) if any(joints.values()) else None
+            return _merged_rule(problem, shapes, joined) if any(joined.values()) else None
         except _NotAProduct as fault:
-            apart.add(fault.place)
+            apart.add(fault.position)
 
 
 def reduced_at(rule: Rule, shapes: Mapping[str, Shape]) -> Rule | Applies:
     """The rule of few dimensions from which a rule follows at some shapes; itself if it has few.
 
-    NO where a side has no meaning at these shapes, which is known of numbers; UNKNOWN where it
-    tells too many dimensions apart.
+    NO where a side has no meaning at these shapes, which are numbers; UNKNOWN where it tells too
+    many dimensions apart.
     """
     roots = rule.roots
     numbers = {name: _numbers(shape) for name, shape in shapes.items()}
@@ -107,10 +107,10 @@ def reduced_at(rule: Rule, shapes: Mapping[str, Shape]) -> Rule | Applies:
         for name, shape in shapes.items()
         for axis, extent in enumerate(shape)
     )
-    known = assume(facts)
-    if known is None:
+    assumptions = assume(facts)
+    if assumptions is None:
         return Applies.NO  # an extent is 0: rules speak of tensors with elements
-    problem = Problem(rule, tuple(given.items()), facts, known)
+    problem = Problem(rule, tuple(given.items()), facts, assumptions)
     if largest_rank(problem) <= most_dimensions(rule):
         return rule
     merged = reduced(problem)
@@ -124,11 +124,11 @@ def _numbers(shape: Shape) -> IntShape | None:
 
 
 class _NotAProduct(Exception):
-    """A size names a part of a run of dimensions; `place` is a joint of that run."""
+    """A size names a part of a run of dimensions; `position` is a joint of that run."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, position: Place) -> None:
         super().__init__()
-        self.place = place
+        self.position = position
 
 
 def _shapes(problem: Problem) -> dict[Term, Shape]:
@@ -137,15 +137,15 @@ def _shapes(problem: Problem) -> dict[Term, Shape]:
     roots = problem.rule.roots
     applied = applications(*roots)
     typing = fitting(infer(applied, given))
-    found: dict[Term, Shape] = dict(zip(applied, typing.shapes, strict=True))
+    shapes: dict[Term, Shape] = dict(zip(applied, typing.shapes, strict=True))
     for term in (*roots, *chain.from_iterable(each.args for each in applied)):
         if isinstance(term, Input):
-            found[term] = given[term.name]
-    return found
+            shapes[term] = given[term.name]
+    return shapes
 
 
 def _named(problem: Problem, shapes: Mapping[Term, Shape]) -> Iterator[Place]:
-    """The joints at dimensions that a condition names, or a size that is no list of extents."""
+    """The joints at dimensions that a condition names, or a size that is not a list of extents."""
     facts = facts_of(problem.rule)
     extents = [extent for fact in facts for extent in extents_in(fact)]
     for each in shapes:
@@ -165,7 +165,7 @@ def _mergeable(
     links: dict[Place, set[Place]] = {
         (term, joint): set() for term, shape in shapes.items() for joint in range(len(shape) - 1)
     }
-    told_apart = {place for place in apart if place in links}
+    told_apart = {position for position in apart if position in links}
 
     def link(one: Place, other: Place) -> None:
         if one not in links or other not in links:
@@ -175,7 +175,7 @@ def _mergeable(
         links[other].add(one)
 
     def is_equal(left: Size, right: Size) -> bool:
-        return problem.known.entails(Equal(left, right))
+        return problem.assumptions.entails(Equal(left, right))
 
     for each in shapes:
         if not isinstance(each, Apply):
@@ -184,16 +184,16 @@ def _mergeable(
         merging = operator_named(each.operator).merging
         linked: set[tuple[int, int | None]] = set()
         for joint in range(len(shapes[each]) - 1):
-            found = None if merging is None else merging.links(each.params, args, joint, is_equal)
-            if found is None:
+            below = None if merging is None else merging.links(each.params, args, joint, is_equal)
+            if below is None:
                 told_apart.add((each, joint))
                 continue
-            linked.update(enumerate(found))
-            for arg, own in zip(each.args, found, strict=True):
+            linked.update(enumerate(below))
+            for arg, own in zip(each.args, below, strict=True):
                 if own is not None:
                     link((each, joint), (arg, own))
-        for place, arg in enumerate(each.args):
-            others = (own for own in range(len(shapes[arg]) - 1) if (place, own) not in linked)
+        for position, arg in enumerate(each.args):
+            others = (own for own in range(len(shapes[arg]) - 1) if (position, own) not in linked)
             told_apart.update((arg, own) for own in others)
     for left, right in zip(problem.rule.left, problem.rule.right, strict=True):
         for joint in range(max(len(shapes[left]), len(shapes[right])) - 1):
@@ -210,20 +210,20 @@ def _mergeable(
 
 
 def _merged_rule(
-    problem: Problem, shapes: Mapping[Term, Shape], joints: Mapping[Term, Joints]
+    problem: Problem, shapes: Mapping[Term, Shape], joined: Mapping[Term, Joints]
 ) -> Merged:
     rule = problem.rule
     given = dict(problem.shapes)
     terms: dict[Term, Term] = {}
     terms.update((term, term) for term in shapes if isinstance(term, Input))
     for each in applications(*shapes):
-        terms[each] = _merged_term(each, given, joints, terms)
+        terms[each] = _merged_term(each, given, joined, terms)
     ranks = tuple(
-        Rank(name, len(shape) - len(joints.get(Input(name), ()))) for name, shape in given.items()
+        Rank(name, len(shape) - len(joined.get(Input(name), ()))) for name, shape in given.items()
     )
 
     def renumbered(extent: Extent) -> Size:
-        own = joints.get(Input(extent.name), frozenset())
+        own = joined.get(Input(extent.name), frozenset())
         return Extent(extent.name, merged_axis(extent.axis, own))
 
     kept = [resized_fact(fact, renumbered) for fact in facts_of(rule)]
@@ -235,33 +235,33 @@ def _merged_rule(
     )
     return Merged(
         merged,
-        tuple((name, joints.get(Input(name), frozenset())) for name in given),
-        max(len(shape) - len(joints[term]) for term, shape in shapes.items()),
+        tuple((name, joined.get(Input(name), frozenset())) for name in given),
+        max(len(shape) - len(joined[term]) for term, shape in shapes.items()),
     )
 
 
 def _merged_term(
     term: Apply,
     given: Mapping[str, Shape],
-    joints: Mapping[Term, Joints],
+    joined: Mapping[Term, Joints],
     terms: Mapping[Term, Term],
 ) -> Apply:
     merging = operator_named(term.operator).merging
     params = term.params
     if merging is not None:
-        first = joints[term.args[0]] if term.args else frozenset()
-        params = merging.params(params, first, joints[term])
+        first = joined[term.args[0]] if term.args else frozenset()
+        params = merging.params(params, first, joined[term])
     params = tuple(
-        _merged_size(param, given, joints) if isinstance(param, IndexExpr) else param
+        _merged_size(param, given, joined) if isinstance(param, IndexExpr) else param
         for param in params
     )
     return Apply(term.operator, params, tuple(terms[arg] for arg in term.args))
 
 
-def _merged_size(size: Size, given: Mapping[str, Shape], joints: Mapping[Term, Joints]) -> Size:
+def _merged_size(size: Size, given: Mapping[str, Shape], joined: Mapping[Term, Joints]) -> Size:
     """A size in the extents of merged inputs.
 
-    Raises:  _NotAProduct where it is none.
+    Raises:  _NotAProduct where the size is not a product of whole runs.
     """
     total: Size = 0
     for monomial, factor in terms_of(size):
@@ -269,26 +269,26 @@ def _merged_size(size: Size, given: Mapping[str, Shape], joints: Mapping[Term, J
         left = list(monomial)
         names = (extent.name for extent in monomial if isinstance(extent, Extent))
         for name in dict.fromkeys(name for name in names if name in given):
-            own = joints.get(Input(name), frozenset())
-            for place, run in enumerate(merged_runs(len(given[name]), own)):
+            own = joined.get(Input(name), frozenset())
+            for number, run in enumerate(merged_runs(len(given[name]), own)):
                 parts = [Extent(name, axis) for axis in run]
                 for _ in range(left.count(parts[0])):
                     for part in parts:
                         if part not in left:
                             raise _NotAProduct((Input(name), run[0]))
                         left.remove(part)
-                    product = product * Extent(name, place)
+                    product = product * Extent(name, number)
         for atom in left:
-            product = product * _single(atom, joints)
+            product = product * _single(atom, joined)
         total = total + product
     return total
 
 
-def _single(atom: IndexExpr, joints: Mapping[Term, Joints]) -> Size:
-    """What is left of a product: extents that no run has, and quotients of such."""
+def _single(atom: IndexExpr, joined: Mapping[Term, Joints]) -> Size:
+    """The rest of a product: extents outside of runs, and quotients of such."""
 
     def renumbered(extent: Extent) -> Size:
-        own = joints.get(Input(extent.name), frozenset())
+        own = joined.get(Input(extent.name), frozenset())
         for joint in own & {extent.axis - 1, extent.axis}:
             raise _NotAProduct((Input(extent.name), joint))
         return Extent(extent.name, merged_axis(extent.axis, own))

@@ -26,7 +26,7 @@ from tensorwright.rewriting.text import rule_text
 
 _RELATIVE = 1e-7
 _SMALL = 24
-"""Shapes of extents 1 and 2 at which a rule that is false is tried again, to have less to read."""
+"""Shapes of extents 1 and 2 at which a false rule is tried again, for a short counterexample."""
 
 _TRIES = 8
 """Inputs at which a quotient is looked for that has a value: some are of one sign."""
@@ -58,8 +58,8 @@ class Counterexample:
 
     def is_valid(self) -> bool:
         """Evaluate both sides again and see that they differ."""
-        found = try_inputs(self.rule, dict(self.inputs))
-        return found is not None and found.root == self.root
+        again = try_inputs(self.rule, dict(self.inputs))
+        return again is not None and again.root == self.root
 
 
 def _shape_text(shape: IntShape) -> str:
@@ -74,16 +74,16 @@ def _array_text(array: Array) -> str:
 def refute(problems: Iterable[Problem], shapes: int = 8, largest: int = 4) -> Counterexample | None:
     """Try some shapes for each choice of ranks; None where both sides agree at all of them.
 
-    Small shapes come first.  What is tried follows from the text of the rule: it is the same on
+    Small shapes come first.  The trials follow from the text of the rule, so they are the same on
     every machine.
     """
     for problem in problems:
         seed = zlib.crc32(rule_text(problem.rule).encode())
         samples = tuple(islice(sample_shapes(problem, seed, largest), shapes))
-        found = _first(problem, seed, samples, shapes)
-        if found is not None:
+        counterexample = _first(problem, seed, samples, shapes)
+        if counterexample is not None:
             small = tuple(islice(sample_shapes(problem, seed, largest=2), _SMALL))
-            return _first(problem, seed, small, _SMALL) or found
+            return _first(problem, seed, small, _SMALL) or counterexample
     return None
 
 
@@ -93,9 +93,9 @@ def _first(
     """The first counterexample, small shapes first; where there are few, each is tried again."""
     ordered = sorted(shapes, key=_volume)
     for count, sample in enumerate(islice(cycle(ordered), tries)):
-        found = try_inputs(problem.rule, _random_inputs(sample, seed + count))
-        if found is not None:
-            return found
+        counterexample = try_inputs(problem.rule, _random_inputs(sample, seed + count))
+        if counterexample is not None:
+            return counterexample
     return None
 
 
@@ -108,7 +108,7 @@ def divides(rule: Rule) -> bool:
 def has_values(problems: Iterable[Problem]) -> bool:
     """Whether at some inputs each root has finite elements on both sides.
 
-    Where a divisor is zero whatever the inputs, nothing is compared, and all could be proved.
+    Where a divisor is zero for all inputs, nothing is compared, and anything could be proved.
     """
     for problem in problems:
         rule = problem.rule
@@ -141,7 +141,7 @@ def _random_inputs(shapes: Shapes, seed: int) -> dict[str, Array]:
 def try_inputs(rule: Rule, inputs: dict[str, Array]) -> Counterexample | None:
     """The counterexample that some inputs are, if they are one.
 
-    Elements that are not finite on either side (a division by zero) say nothing.
+    Elements that are not finite on either side (a division by zero) are not compared.
     """
     values = evaluate_terms(rule.roots, inputs)
     count = len(rule.left)
@@ -152,7 +152,7 @@ def try_inputs(rule: Rule, inputs: dict[str, Array]) -> Counterexample | None:
 
 
 def _differ(left: Array, right: Array) -> bool:
-    known = np.isfinite(left) & np.isfinite(right)
-    one, other = left[known], right[known]
+    finite = np.isfinite(left) & np.isfinite(right)
+    one, other = left[finite], right[finite]
     scale = np.maximum(1.0, np.maximum(np.abs(one), np.abs(other)))
     return bool(np.any(np.abs(one - other) > _RELATIVE * scale))

@@ -1,4 +1,4 @@
-"""Concrete shapes at which a rule says something: both sides fit, the condition holds.
+"""Concrete shapes at which a rule applies: both sides fit, the condition holds.
 
 ewadd(matmul(?x, ?y), ?z) == ewadd(?z, matmul(?x, ?y)) if x.0 >= 2
 free                              x.0, x.1, y.1; the other extents are equal to them
@@ -37,10 +37,12 @@ def sample_shapes(
     Ends after `tries` attempts, without any shape where none was found.
     """
     chance = random.Random(seed)
-    solved = {extent for extent, _ in problem.known.solved}
+    solved = {extent for extent, _ in problem.assumptions.solved}
     free = tuple(extent for extent in problem.extents if extent not in solved)
     seen: set[tuple[tuple[str, IntShape], ...]] = set()
-    solved_shapes = [(name, tuple(map(problem.known.normal, s))) for name, s in problem.shapes]
+    solved_shapes = [
+        (name, tuple(map(problem.assumptions.normal, s))) for name, s in problem.shapes
+    ]
     for _ in range(tries):
         values: dict[Extent, Size] = {extent: chance.randint(1, largest) for extent in free}
         shapes = _at(solved_shapes, values)
@@ -58,12 +60,14 @@ def kernel_inputs(rule: Rule) -> set[str]:
 
 def shapes_at(problem: Problem, values: Mapping[Extent, Size]) -> Shapes | None:
     """The shapes of the inputs where free extents have these values; None where they do not fit."""
-    solved = [(name, tuple(map(problem.known.normal, shape))) for name, shape in problem.shapes]
+    solved = [
+        (name, tuple(map(problem.assumptions.normal, shape))) for name, shape in problem.shapes
+    ]
     return _at(solved, values)
 
 
 def _at(solved: Iterable[tuple[str, Shape]], values: Mapping[Extent, Size]) -> Shapes | None:
-    """Shapes in terms of free extents that have values; None where one is no extent."""
+    """Shapes in terms of free extents that have values; None where one is not an extent."""
     shapes: Shapes = {}
     for name, shape in solved:
         extents: list[int] = []

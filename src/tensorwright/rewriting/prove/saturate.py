@@ -30,10 +30,10 @@ from tensorwright.rewriting.terms import Input, Term, operator_names
 
 
 class ProofSearch:
-    """The e-graph of a problem: what rewrites make equal among its terms."""
+    """The e-graph of a problem, in which rewrites make terms equal."""
 
     def __init__(self, problem: Problem, limits: Limits) -> None:
-        self.analysis = ShapeAnalysis(dict(problem.shapes), problem.known)
+        self.analysis = ShapeAnalysis(dict(problem.shapes), problem.assumptions)
         self.graph: EGraph[Shape] = EGraph(self.analysis)
         self.runner = Runner(self.graph, limits)
         for name, _ in problem.shapes:
@@ -54,7 +54,7 @@ class ProofSearch:
 
 @dataclass(frozen=True, slots=True)
 class Saturation:
-    """The result for a problem: the runner with its graph, what was asked for, why it stopped."""
+    """The result for a problem: the runner with its graph, the goal, why it stopped."""
 
     runner: Runner[Shape]
     goal: Goal
@@ -74,19 +74,19 @@ def axiom_rewrites(axioms: tuple[Axiom, ...]) -> tuple[Rewrite, ...]:
 
 @lru_cache(maxsize=1024)
 def within_reach(axioms: tuple[Axiom, ...], operators: frozenset[str]) -> tuple[Rewrite, ...]:
-    """The axioms that terms of some operators may lead to: others match nowhere."""
+    """The axioms that may match terms reachable from some operators."""
     rewrites = axiom_rewrites(axioms)
     waiting = list(range(len(rewrites)))
     triggers = _trigger_operators(axioms)
-    known = operators
+    reach = operators
     reached: set[int] = set()
     while True:
-        now = [place for place in waiting if any(own <= known for own in triggers[place])]
+        now = [number for number in waiting if any(own <= reach for own in triggers[number])]
         if not now:
-            return tuple(rewrites[place] for place in sorted(reached))
+            return tuple(rewrites[number] for number in sorted(reached))
         reached.update(now)
-        waiting = [place for place in waiting if place not in reached]
-        known = known.union(*(rewrites[place].operators for place in now))
+        waiting = [number for number in waiting if number not in reached]
+        reach = reach.union(*(rewrites[number].operators for number in now))
 
 
 @lru_cache(maxsize=16)

@@ -62,11 +62,11 @@ VERSION = z3.get_version_string()
 
 @dataclass(frozen=True, slots=True)
 class SmtAnswer:
-    """What Z3 said.
+    """The answer of Z3.
 
     is_proved  whether the negated goal is unsatisfiable
     core       the names of the axioms in the unsatisfiable core, sorted
-    resources  what Z3 counted; the same on every machine
+    resources  counted by Z3; the same on every machine
     reason     why there is no answer, else ""
     is_ground  whether the axioms were asserted for some tensors alone
     """
@@ -79,7 +79,7 @@ class SmtAnswer:
 
 
 Names = Mapping[str, Any]
-"""What stands for inputs (tensors) and size variables (integers)."""
+"""The Z3 constants for inputs (tensors) and size variables (integers)."""
 
 
 class _Encoder:
@@ -98,7 +98,7 @@ class _Encoder:
 
     @property
     def open_numbers(self) -> list[Any]:
-        """What is known of the parameters that were left open: numbers are positive."""
+        """The facts about parameters that were left open: numbers are positive."""
         return [number >= 1 for number in self._open.values()]
 
     def number(self, value: int) -> Any:
@@ -128,8 +128,8 @@ class _Encoder:
             return self.size(atom.dividend, names) / self.size(atom.divisor, names)
         assert isinstance(atom, Extent), "a size of a rule has extents and quotients"
         if atom.name.startswith("_"):
-            found = names.get(atom.name)
-            return self._open_number(atom.name) if found is None else found
+            number = names.get(atom.name)
+            return self._open_number(atom.name) if number is None else number
         return self.extent(names[atom.name], self.number(atom.axis))
 
     def _open_number(self, name: str) -> Any:
@@ -192,8 +192,8 @@ def prove_with_z3(
 ) -> SmtAnswer:
     """Prove a rule at given ranks from the axioms of some instances, quantified again if possible.
 
-    What was asked before but for words that change no shape, `relu` for `none`, is answered the
-    same.
+    A question that equals an earlier one up to words that change no shape (`relu` for `none`) gets
+    the same answer.
 
     rlimit        for the attempt with quantifiers
     ground_first  whether that comes second: where it fails, it takes long
@@ -229,9 +229,10 @@ def _question(problem: Problem, used: tuple[Instance, ...]) -> Hashable:
     """All that an attempt depends on; words are numbered as they come, as far as Z3 is told no more
     of them than whether they are equal.
 
-    Theorem.  Questions that are equal so have the same answer.  Proof: Z3 is told numbers for
-    words, in the order in which they come (`_Encoder.param`).  More it is told of those that an
-    axiom names, and of those on which a shape depends, `same` and `valid`, by the shape lemmas.
+    Theorem.  Questions that are equal in this sense have the same answer.  Proof: Z3 is told
+    numbers for words, in the order in which they come (`_Encoder.param`).  It gets more facts only
+    about words that an axiom names, and about words on which a shape depends (`same` and `valid`),
+    by the shape lemmas.
     """
     sides = list(problem.rule.roots)
     sides += [side for each in used for side in (each.left, each.right)]
@@ -263,7 +264,7 @@ def _question(problem: Problem, used: tuple[Instance, ...]) -> Hashable:
     return (
         problem.shapes,
         problem.facts,
-        problem.known.quotients,
+        problem.assumptions.quotients,
         tuple(map(term, problem.rule.roots)),
         tuple(map(instance, used)),
     )
@@ -297,7 +298,7 @@ def _attempt(
     names = {name: encoder.variable(f"in_{name}") for name in shapes}
     for name, tensor in names.items():
         solver.add(*encoder.has_shape(tensor, symbolic_shape(name, len(shapes[name])), names))
-    for extent, size in problem.known.quotients:
+    for extent, size in problem.assumptions.quotients:
         for atom in (each for each in (extent, *atoms_of(size)) if each.name.startswith("_")):
             names[atom.name] = encoder.size_variable(atom.name)
             shapes[atom.name] = ()
@@ -369,13 +370,13 @@ def _axiom(encoder: _Encoder, axiom: OpenAxiom, values: Names | None) -> Any:
 def _shape_lemmas(
     encoder: _Encoder, terms: Iterable[Term], shapes: Mapping[str, Shape]
 ) -> Iterator[Any]:
-    """What the shape rules say of every application in some terms, for all arguments."""
+    """The shape rules of every application in some terms, for all arguments."""
     applied = applications(*terms)
-    found = dict(zip(applied, fitting(infer(applied, shapes)).shapes, strict=True))
+    shape_of = dict(zip(applied, fitting(infer(applied, shapes)).shapes, strict=True))
     seen: set[Apply] = set()
     for each in applied:
         ranks = tuple(
-            len(shapes[arg.name] if isinstance(arg, Input) else found[arg]) for arg in each.args
+            len(shapes[arg.name] if isinstance(arg, Input) else shape_of[arg]) for arg in each.args
         )
         general = _generalised(each, ranks)
         if general not in seen:
@@ -386,20 +387,20 @@ def _shape_lemmas(
 def _generalised(term: Apply, ranks: tuple[int, ...]) -> Apply:
     """The application on variables (named with their ranks), its sizes variables too."""
     params: list[Param] = []
-    for place, param in enumerate(term.params):
-        is_size = not isinstance(param, str) and size_parameter(term.operator, place)
-        params.append(_lemma_size(place) if is_size else param)
-    args = tuple(Input(f"a{place}r{rank}") for place, rank in enumerate(ranks))
+    for number, param in enumerate(term.params):
+        is_size = not isinstance(param, str) and size_parameter(term.operator, number)
+        params.append(_lemma_size(number) if is_size else param)
+    args = tuple(Input(f"a{number}r{rank}") for number, rank in enumerate(ranks))
     return Apply(term.operator, tuple(params), args)
 
 
-def _lemma_size(place: int) -> IndexExpr:
-    return Extent(f"_s{place}", 0)
+def _lemma_size(number: int) -> IndexExpr:
+    return Extent(f"_s{number}", 0)
 
 
 def _lemma(encoder: _Encoder, term: Apply, ranks: tuple[int, ...]) -> Any:
     inputs = [arg.name for arg in term.args if isinstance(arg, Input)]
-    sizes = [f"_s{place}" for place, param in enumerate(term.params) if param == _lemma_size(place)]
+    sizes = [f"_s{n}" for n, param in enumerate(term.params) if param == _lemma_size(n)]
     needs = Needs()
     shapes = [symbolic_shape(name, rank) for name, rank in zip(inputs, ranks, strict=True)]
     shape = fitting(operator_named(term.operator).result(term.params, tuple(shapes), needs))

@@ -1,10 +1,9 @@
-"""Whether a rule is another one for some tensors and parameters.
+"""Decide whether a rule is a special case of another one.
 
     relu(transpose[1, 0](?x)) == transpose[1, 0](relu(?x))       is
     relu(transpose[_p](?y)) == transpose[_p](relu(?y))           for y = ?x and _p = 1, 0
 
-What a rule says for all tensors and all values it says for these: so a special case of what is true
-is true.
+A rule for all tensors and values holds for these too, so a special case of a true rule is true.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _Later: TypeAlias = tuple[IndexExpr | Reordered, tuple[Param, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Special:
-    """What the variables of a general rule stand for in a special case of it.
+    """The values of a general rule's variables in a special case of it.
 
     is_turned   whether the general one is read from right to left
     """
@@ -55,24 +54,24 @@ class Special:
 
 
 def special_case(rule: Rule, general: Rule) -> Special | None:
-    """What variables of a general rule stand for in this one; None where it is not known to be one.
+    """The values of a general rule's variables; None where the rule is not known as a special case.
 
     Each atom of the general condition must be true, or stand in the condition of the rule.
     """
     sides = ((rule.left, False), (rule.right, True))
     for left, is_turned in sides:
         right = rule.left if is_turned else rule.right
-        found = _Matching()
+        matching = _Matching()
         if len(left) != len(general.left):
             return None
         pairs = zip(general.roots, (*left, *right), strict=True)
         later: list[_Later] = []
-        if not all(found.term(one, other, later) for one, other in pairs):
+        if not all(matching.term(one, other, later) for one, other in pairs):
             continue
-        if all(found.computed(one) == other for one, other in later) and all(
-            found.holds(fact, rule.condition) for fact in general.condition
+        if all(matching.computed(one) == other for one, other in later) and all(
+            matching.holds(fact, rule.condition) for fact in general.condition
         ):
-            return Special(found.terms, found.params, is_turned)
+            return Special(matching.terms, matching.params, is_turned)
     return None
 
 
@@ -120,7 +119,7 @@ class _Matching:
         return True
 
     def computed(self, param: IndexExpr | Reordered) -> tuple[Param, ...] | None:
-        """What parameters are where all variables are bound; None where that is not known."""
+        """The values of parameters where all variables are bound; None where they are unknown."""
         if isinstance(param, IndexExpr):
             size = self.size(param)
             return None if size is None else (size,)

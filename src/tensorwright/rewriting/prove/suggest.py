@@ -4,9 +4,9 @@
     tanh(relu(matmul(?x, ?y))) == relu(tanh(...))   both sides have matmul(?x, ?y): an input
     tanh(relu(?x)) == relu(tanh(?x))                explains both
 
-A candidate is pared down first: arguments that both sides share and that are no plain input become
-inputs, as long as the equality still holds.  What is left is the smallest equality that the axioms
-do not give; candidates with the same rest lack the same property.
+A candidate is pared down first: arguments that both sides share become inputs, as long as the
+equality still holds.  The rest is the smallest equality that the axioms do not give; candidates
+with the same rest lack the same property.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ def missing_properties(unproved: Iterable[Rule]) -> tuple[MissingProperty, ...]:
 
     Candidates that evaluation refutes are left out.
     """
-    found: dict[Rule, list[Rule]] = {}
+    by_property: dict[Rule, list[Rule]] = {}
     for rule in unproved:
         if not _holds(rule):
             continue
-        found.setdefault(_pared(rule), []).append(rule)
-    order = sorted(found, key=lambda rule: (-len(found[rule]), _size(rule), str(rule)))
-    return tuple(MissingProperty(rule, tuple(found[rule])) for rule in order)
+        by_property.setdefault(_pared(rule), []).append(rule)
+    order = sorted(by_property, key=lambda rule: (-len(by_property[rule]), _size(rule), str(rule)))
+    return tuple(MissingProperty(rule, tuple(by_property[rule])) for rule in order)
 
 
 def _holds(rule: Rule) -> bool:
@@ -71,7 +71,7 @@ def _pared(rule: Rule) -> Rule:
 
 
 def _without_foreign(rule: Rule) -> Rule:
-    """The rule without what its condition says of inputs that it no longer has."""
+    """The rule without conditions on inputs that it no longer has."""
     names = input_names(*rule.roots)
     kept = tuple(fact for fact in rule.condition if names_in(fact) <= set(names))
     return replace(rule, condition=kept)

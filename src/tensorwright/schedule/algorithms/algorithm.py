@@ -1,4 +1,4 @@
-"""What an algorithm is."""
+"""The record of an algorithm."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Algorithm:
 
     name     what a trace calls it
     rewrite  the tensor by this algorithm, or None where it does not apply: a tensor of the same
-             name and axes, whose new intermediate tensors are called <name>_...; what the old one
-             reads is read as it is
-    rounds   whether it takes other operations; else the same terms are multiplied and summed
+             name and axes, whose new intermediate tensors are called <name>_...; the operands stay
+             the same
+    rounds   whether it rounds otherwise; else the same terms are multiplied and summed
     """
 
     name: str

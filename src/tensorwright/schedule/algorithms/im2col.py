@@ -3,8 +3,8 @@
 Rewrite:  y[.., h, w, ..] = sum over c, kh, kw of x[.., h*s + kh, w*s + kw, c] * g[kh, kw, c, ..]
       ->  y_columns[h, w, kh, kw, c] = x[.., h*s + kh, w*s + kw, c]
           y[h, w, ..] = sum over c, kh, kw of y_columns[h, w, kh, kw, c] * g[kh, kw, c, ..]
-The columns lie as the data does: its last dimension stays the last.  They hold each element as
-often as windows overlap; the same terms are summed.
+The columns have the layout of the data: its last dimension stays the last.  They hold an element
+once for each window that contains it; the same terms are summed.
 Source:   Chellapilla, Puri and Simard, "High Performance Convolutional Neural Networks for Document
           Processing", 2006.
 """
@@ -24,7 +24,7 @@ from tensorwright.schedule.algorithms.algorithm import Algorithm
 
 
 def rewrite_as_im2col(tensor: Compute) -> Compute | None:
-    """The tensor by columns; None where no operand is read by windows, or two are."""
+    """The tensor by columns; None unless exactly one operand is read by windows."""
     windows = {load for load in loads_of(tensor.body) if _is_window(load, tensor)}
     if len(windows) != 1:
         return None
@@ -50,12 +50,12 @@ def _is_window(load: Load, tensor: Compute) -> bool:
 
 
 def _axes_of(window: Load, tensor: Compute) -> tuple[Axis, ...]:
-    """Those of the columns: positions and taps, in the order in which the data lies."""
+    """The axes of the columns: positions and taps, in the order of the data's dimensions."""
     order = [var for index in window.indices for var in sorted(free_vars(index), key=str)]
-    known = {axis.var: axis for axis in (*tensor.axes, *tensor.reduce_axes)}
-    taps = [known[var] for var in dict.fromkeys(order) if known[var] in tensor.reduce_axes]
-    places = [known[var] for var in dict.fromkeys(order) if known[var] in tensor.axes]
-    is_last = bool(order) and known[order[-1]] in tensor.reduce_axes
+    axes = {axis.var: axis for axis in (*tensor.axes, *tensor.reduce_axes)}
+    taps = [axes[var] for var in dict.fromkeys(order) if axes[var] in tensor.reduce_axes]
+    places = [axes[var] for var in dict.fromkeys(order) if axes[var] in tensor.axes]
+    is_last = bool(order) and axes[order[-1]] in tensor.reduce_axes
     is_last = is_last and len(free_vars(window.indices[-1])) == 1
     return (*places, *taps) if is_last else (*taps, *places)
 

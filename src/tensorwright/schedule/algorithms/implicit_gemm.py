@@ -1,4 +1,4 @@
-"""A sum of products as a product of matrices: axes that always go together are one axis.
+"""A sum of products as a product of matrices: axes that always occur together become one axis.
 
 Rewrite:  y[n, o, h, w] = sum over c, kh, kw of x[n, c, h*s + kh, w*s + kw] * g[o, c, kh, kw]
       ->  y_left[kh, kw, c, o] = g[o, c, kh, kw]
@@ -7,9 +7,10 @@ Rewrite:  y[n, o, h, w] = sum over c, kh, kw of x[n, c, h*s + kh, w*s + kw] * g[
           y[n, o, h, w] = y_product[o, (n*H + h)*W + w]
 The axes that only one operand has are joined; those that both have stay as they are.  The right
 operand has the last axis of the result, so that neighbours of a row are stored together.  Both
-operands lie with the terms of the sum outside: what threads read of one term are neighbours.  The
-operands are stages to be computed part by part, where the product needs them: nothing is written
-out as a whole.  Joined axes that no good tile divides repeat their last element: 49 pixels are 56.
+operands have the terms of the sum as their outer dimensions, so that threads read neighbours of one
+term.  The operands are stages that are computed part by part, where the product needs them; neither
+is ever stored as a whole.  Joined axes that no good tile divides repeat their last element: 49
+pixels are 56.
 Source:   Chetlur et al., "cuDNN: Efficient Primitives for Deep Learning", 2014, section 3.
 """
 
@@ -90,7 +91,7 @@ def find_matrix_product(tensor: Compute) -> MatrixProduct | None:
 
 
 def rewrite_as_matrices(tensor: Compute) -> Compute | None:
-    """The tensor as a product of matrices; None where it is none."""
+    """The tensor as a product of matrices; None where that is not possible."""
     matrices = find_matrix_product(tensor)
     return None if matrices is None else _Rewriting(tensor, matrices).run()
 
@@ -146,7 +147,7 @@ _GOOD_TILES = (16, 128)  # how long good tiles are
 
 
 def _joined(axes: tuple[Axis, ...]) -> Axis:
-    """One axis for several, as long as a good tile wants it to be."""
+    """One axis for several, extended to a multiple of a good tile."""
     extent = prod(axis.length for axis in axes)
     return Axis(Var("_".join(axis.name for axis in axes)), _tiled_extent(extent))
 

@@ -1,8 +1,8 @@
-"""Products with constant matrices, written out: no loop, no zero, no one, shared parts once.
+"""Products with constant matrices, written out without loops, zeros and ones; shared parts once.
 
-Of the rows of a matrix that differ only in signs, the terms of equal and those of opposite sign
-are summed apart, and of columns that differ only in signs, the terms are paired; code generators
-then find the same sums in several rows:
+Rows of a matrix that differ only in signs sum their terms of equal sign and those of opposite sign
+separately. Columns that differ only in signs pair their terms. Code generators then find the same
+sums in several rows:
     d4 - 4 d2 + (d3 - 4 d1)   and   d4 - 4 d2 - (d3 - 4 d1)
 """
 
@@ -19,7 +19,7 @@ from tensorwright.schedule.algorithms.toom_cook import Matrix
 
 
 def row_of_product(matrix: Matrix, row: Index, column: Callable[[int], Value]) -> Value:
-    """(matrix v)[row], where v[j] is `column(j)`; which row may be a variable."""
+    """(matrix v)[row], where v[j] is `column(j)`; `row` may be a variable."""
     return _chosen(row, [each.value(column) for each in _rows(matrix)])
 
 
@@ -50,7 +50,7 @@ class _Term:
     is_difference: bool = False
 
     def value(self, column: Callable[[int], Value]) -> Value:
-        """What the number is multiplied with."""
+        """The factor of the number."""
         if self.other is None:
             return column(self.column)
         first, second = column(self.column), column(self.other)

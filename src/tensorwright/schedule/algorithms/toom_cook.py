@@ -1,4 +1,4 @@
-"""The matrices of Toom and Cook's products of polynomials, turned round into short filters.
+"""The matrices of Toom and Cook's products of polynomials, transposed into short filters.
 
 Theorem:  for m outputs of a filter of r taps, and m + r - 2 different points a,
               y = A^T ((G g) * (B^T d)),     y[i] = sum over k of g[k] d[i + k],  i in 0..m
@@ -23,7 +23,8 @@ Matrix: TypeAlias = tuple[tuple[Fraction, ...], ...]
 # in this order: small numbers first, each with its opposite, which the transforms share work with
 _POINTS = tuple(map(Fraction, ("0", "1", "-1", "2", "-2", "1/2", "-1/2")))
 _FIVE_POINTS = tuple(map(Fraction, ("0", "2/3", "-2/3", "3/2", "-3/2")))
-"""Where there are five: a quarter of the rounding of the first five above, for little more work."""
+"""The points where five are needed: a quarter of the rounding error of the first five above, for
+little more work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Matrices:
 
 @lru_cache(maxsize=64)
 def toom_cook(outputs: int, taps: int) -> Matrices:
-    """The matrices for so many outputs of a filter of so many taps.
+    """The matrices for a number of outputs of a filter with a number of taps.
 
     Raises:  ValueError where that takes more points than there are small ones.
     """
@@ -59,9 +60,9 @@ def toom_cook(outputs: int, taps: int) -> Matrices:
 
 
 def _coefficients(roots: list[Fraction]) -> tuple[Fraction, ...]:
-    """Those of prod (x - root), of x^0 first."""
-    found = [Fraction(1)]
+    """The coefficients of prod (x - root), that of x^0 first."""
+    product = [Fraction(1)]
     for root in roots:
-        shifted = [Fraction(0), *found]
-        found = [a - root * b for a, b in zip(shifted, [*found, Fraction(0)], strict=True)]
-    return tuple(found)
+        shifted = [Fraction(0), *product]
+        product = [a - root * b for a, b in zip(shifted, [*product, Fraction(0)], strict=True)]
+    return tuple(product)

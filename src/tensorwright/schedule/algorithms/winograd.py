@@ -82,7 +82,7 @@ class Convolution:
 
 
 def find_convolution(tensor: Compute) -> Convolution | None:
-    """What the tensor is as a convolution, whatever the order of its dimensions; None if none."""
+    """The tensor as a convolution, with its dimensions in any order; None if it is not one."""
     reduction, body = tensor.reduction, tensor.body
     if reduction is None or reduction.combiner is not Combiner.SUM:
         return None
@@ -122,23 +122,23 @@ def _is_separate(data: Load, kernel: Load, slides: tuple[Slide, ...]) -> bool:
 
 
 def rewrite_as_winograd(tensor: Compute, tile: int) -> Compute | None:
-    """The tensor by Winograd's algorithm on tiles of `tile` x `tile` outputs; None if it is no
-    such convolution.
+    """The tensor by Winograd's algorithm on tiles of `tile` x `tile` outputs; None for another
+    tensor.
     """
-    found = find_convolution(tensor)
-    return None if found is None else _Rewriting(tensor, found, tile).run()
+    convolution = find_convolution(tensor)
+    return None if convolution is None else _Rewriting(tensor, convolution, tile).run()
 
 
 class _Rewriting:
     """What the stages of one rewriting share."""
 
-    def __init__(self, tensor: Compute, found: Convolution, tile: int) -> None:
+    def __init__(self, tensor: Compute, convolution: Convolution, tile: int) -> None:
         self.tensor = tensor
-        self.found = found
+        self.convolution = convolution
         self.tile = tile
         self.matrices: Matrices = winograd_matrices(tile)
         self.size = tile + TAPS - 1
-        self.slides = (found.rows, found.columns)
+        self.slides = (convolution.rows, convolution.columns)
         self.counts = tuple(ceil_div(slide.out.extent, tile) for slide in self.slides)
         self.parts = (Axis(Var("u"), self.size), Axis(Var("v"), self.size))
         self.tiles = {
@@ -155,13 +155,13 @@ class _Rewriting:
         return f"{self.tensor.name}_{suffix}"
 
     def _data_axes(self, source: Tensor) -> list[Axis]:
-        """The axes of the data, with those of the slides called as those of the output."""
+        """The axes of the data; those of the slides have the names of the output's axes."""
         names = {slide.data: slide.out.name for slide in self.slides}
         return [Axis(Var(names.get(n, f"d{n}")), extent) for n, extent in enumerate(source.shape)]
 
     def _enough_data(self) -> Tensor:
         """The data, with zeros beyond its end where the last tiles read so far."""
-        source: Tensor = self.found.data.source
+        source: Tensor = self.convolution.data.source
         needed = list(source.shape)
         for slide, count in zip(self.slides, self.counts, strict=True):
             reach = count * self.tile + TAPS - 1
@@ -176,7 +176,7 @@ class _Rewriting:
     def _transformed_rows(self, data: Tensor) -> Compute:
         """R: the first direction."""
         axes = self._data_axes(data)
-        slide = self.found.rows
+        slide = self.convolution.rows
         part, tiles = self.parts[0], self.tiles[slide.out.var]
         places: list[Index] = [axis.var for axis in axes]
         axes[slide.data] = tiles
@@ -191,7 +191,7 @@ class _Rewriting:
     def _transformed_columns(self, rows: Compute) -> Compute:
         """V: the second direction."""
         first, *axes = rows.axes
-        slide = self.found.columns
+        slide = self.convolution.columns
         part, tiles = self.parts[1], self.tiles[slide.out.var]
         places: list[Index] = [axis.var for axis in axes]
         axes[slide.data] = tiles
@@ -205,10 +205,10 @@ class _Rewriting:
 
     def _transformed_kernel(self) -> Compute:
         """U, computed in f64: two stages that read nothing but the kernel."""
-        source = self.found.kernel.source
+        source = self.convolution.kernel.source
         axes = [Axis(Var(f"d{n}"), extent) for n, extent in enumerate(source.shape)]
         row, column = (Axis(slide.tap.var, TAPS) for slide in self.slides)
-        axes[self.found.rows.kernel], axes[self.found.columns.kernel] = row, column
+        axes[self.convolution.rows.kernel], axes[self.convolution.columns.kernel] = row, column
         value = cast(Load(source, tuple(axis.var for axis in axes)), DType.F64)
         for part, tap in zip(self.parts, (row, column), strict=True):
             value = value * entry(self.matrices.kernel, part.var, tap.var, DType.F64)
@@ -221,11 +221,11 @@ class _Rewriting:
     def _product(self, data: Compute, kernel: Compute) -> Compute:
         """M: what all the multiplications are."""
         parts = tuple(part.var for part in self.parts)
-        places = list(self.found.data.indices)
+        places = list(self.convolution.data.indices)
         for slide in self.slides:
             places[slide.data] = self.tiles[slide.out.var].var
         taps = {slide.kernel for slide in self.slides}
-        others = [index for n, index in enumerate(self.found.kernel.indices) if n not in taps]
+        others = [index for n, index in enumerate(self.convolution.kernel.indices) if n not in taps]
         body = Load(data, (*parts, *places)) * Load(kernel, (*parts, *others))
         axes = tuple(self.tiles.get(axis.var, axis) for axis in self.tensor.axes)
         tapped = {slide.tap.var for slide in self.slides}

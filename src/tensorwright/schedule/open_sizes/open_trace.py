@@ -1,12 +1,12 @@
-"""Traces of a static instance, made to hold for a workload with named sizes.
+"""Traces of an instance with numbers, changed so that they hold for a workload with named sizes.
 
 A trace is chosen for one value of each size.  `open_trace` replays it where the sizes are open.
-Where a step promises what does not hold for all of their values, it is mended: whole tiles become
-guarded ones, lanes are split off a loop before it is vectorised, and an open loop is not unrolled.
-A stage of open extents that would be folded into a constant is computed where it is read.
+A step that is illegal for some of their values is replaced: whole tiles become guarded ones, lanes
+are split off a loop before it is vectorised, and an open loop is not unrolled. A stage of open
+extents that would be folded into a constant is computed where it is read.
 
-A guarded tile takes time for the rows that there are: the passes of loops make whole tiles and the
-last one two versions (`version_guards`), and the last one ends at its first guard that fails.
+A guarded tile takes time only for the rows that exist. The pass `version_guards` makes one version
+for whole tiles and one for the last tile, which ends at its first guard that fails.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ class OpenTrace:
 
 @lru_cache(maxsize=256)
 def open_trace(state: ScheduleState, trace: Trace, vector_bytes: int) -> OpenTrace:
-    """The trace for a state with named sizes; remembered, for choosing and building ask for it.
+    """The trace for a state with named sizes; remembered, because choosing and building need it.
 
-    vector_bytes  of the machine: so many bytes of an open loop become vectors
+    vector_bytes  of the machine: the length of the vectors that an open loop is cut into
     Raises:       ScheduleError from the first step that is illegal and cannot be mended.
     """
     joined = with_joined_loops(state, trace)
@@ -89,11 +89,11 @@ class _Opening:
 
     @property
     def result(self) -> OpenTrace:
-        """What the steps so far make."""
+        """The trace of the steps so far."""
         return OpenTrace(tuple(self.steps), self.state, tuple(self.lanes))
 
     def add(self, given: Primitive) -> None:
-        """Do a step, or what stands for it."""
+        """Do a step, or its replacement."""
         step = renamed(given, self._renamed)
         match step:
             case Split():

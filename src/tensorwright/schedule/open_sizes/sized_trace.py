@@ -46,7 +46,7 @@ class SizeRange:
 
 @dataclass(frozen=True, slots=True)
 class SizedTrace:
-    """A trace, and the ranges of sizes for which it was chosen; it holds for all where none."""
+    """A trace, and the ranges of sizes for which it was chosen; without ranges, for all sizes."""
 
     ranges: tuple[SizeRange, ...]
     trace: Trace

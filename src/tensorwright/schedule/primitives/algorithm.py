@@ -39,8 +39,8 @@ class UseAlgorithm(Primitive):
         need_all_elements(self, state, stage)
         algorithm = _find(self.algorithm)
         if algorithm is None:
-            known = ", ".join(each.name for each in ALGORITHMS)
-            raise refuse(self, state, f"there is no algorithm {self.algorithm}", f"one of {known}")
+            names = ", ".join(each.name for each in ALGORITHMS)
+            raise refuse(self, state, f"there is no algorithm {self.algorithm}", f"one of {names}")
         parts = _parts(algorithm, stage.tensor)
         if parts is None:
             reason = f"{self.algorithm} does not compute what {self.stage} is"

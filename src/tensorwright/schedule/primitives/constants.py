@@ -114,15 +114,15 @@ class FoldConstant(Primitive):
         tensor = state.stage(self.stage).tensor
         name = next(load.source.name for load in loads_of(tensor.body))
         entry = state.source(name)
-        known = next((each for each in state.folded if each.tensor.name == name), None)
-        source: Tensor = known.tensor if known is not None else entry
+        former = next((each for each in state.folded if each.tensor.name == name), None)
+        source: Tensor = former.tensor if former is not None else entry
         made = redirect(tensor, {name: source})
-        folded = Folded(known.source if known is not None else entry, made)
+        folded = Folded(former.source if former is not None else entry, made)
         stand_in = Placeholder(tensor.name, tensor.shape, tensor.dtype)
         return replace(
             state,
             inputs=tuple(stand_in if each is entry else each for each in state.inputs),
             constants=(state.constants - {name}) | {tensor.name},
             stages=tuple(each for each in state.stages if each.name != self.stage),
-            folded=(*(each for each in state.folded if each is not known), folded),
+            folded=(*(each for each in state.folded if each is not former), folded),
         )

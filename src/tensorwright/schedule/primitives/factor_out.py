@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tensorwright.base import DType
 from tensorwright.expr import (
-    Apply,
     Combiner,
     Compute,
-    Fn,
     Load,
     Placeholder,
     Value,
-    Var,
-    children,
-    free_vars,
-    indices_of,
+    factors_of,
+    variables_of,
 )
 from tensorwright.schedule.primitive import (
     Primitive,
@@ -83,28 +78,9 @@ def _factors(tensor: Compute) -> tuple[list[Value], list[Value]]:
     folded = {axis.var for axis in tensor.reduce_axes}
     fixed: list[Value] = []
     moving: list[Value] = []
-    for factor in _flattened(tensor.body):
-        (moving if _variables(factor) & folded else fixed).append(factor)
+    for factor in factors_of(tensor.body):
+        (moving if variables_of(factor) & folded else fixed).append(factor)
     return fixed, moving
-
-
-def _flattened(value: Value) -> Iterator[Value]:
-    if isinstance(value, Apply) and value.fn is Fn.MUL:
-        for each in value.args:
-            yield from _flattened(each)
-    else:
-        yield value
-
-
-def _variables(value: Value) -> set[Var]:
-    """The loop variables that a value depends on."""
-    variables: set[Var] = set()
-    pending = [value]
-    while pending:
-        each = pending.pop()
-        pending += children(each)
-        variables |= free_vars(*indices_of(each))
-    return variables
 
 
 def _product(factors: list[Value]) -> Value:

@@ -85,7 +85,7 @@ class ComputeInline(Primitive):
 
 
 def _not_asking(stage: Stage, tensor: str) -> Stage:
-    """The stage without prefetches of a tensor that is no more, even if it reads a copy of that."""
+    """The stage without prefetches of a tensor that no longer exists."""
     kept = tuple(request for request in stage.prefetches if request.tensor != tensor)
     return replace(stage, prefetches=kept)
 

@@ -48,12 +48,12 @@ class PrefetchNext(Primitive):
     """While a part of a packed constant is used, prefetch the part that is used after it.
 
     A stage that is computed inside the loops of another reads a part of the constant for each
-    position of those loops that the constant depends on, again and again while others run: the
-    tiles of a band read the same weights.  Each of these tiles asks for its share of the next part,
-    spread over the iterations of `loop`, into the second cache: memory is read while the
-    arithmetic goes on, which is worth 5 to 20 % of a network.  A part that one tile reads alone is
-    not asked for: the processor sees by itself that it is read in order, and the part after it may
-    be megabytes away.
+    position of the loops on which the constant depends. The other loops read the same part again:
+    the tiles of a band read the same weights.  Each of these tiles prefetches its share of the next
+    part into the second cache, spread over the iterations of `loop`. Memory is then read during the
+    arithmetic, which saves 5 to 20 % of a network's time.  A part that only one tile reads is not
+    prefetched: the processor itself recognises that it is read in order, and the next part may be
+    megabytes away.
 
     Rewrite:  for part: for tile: for k: S(P[part, k, :])
               ->  for part: for tile: for k: { prefetch P[part + 1, k, the tile's share];

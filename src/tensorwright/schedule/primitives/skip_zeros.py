@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tensorwright.expr import (
-    Apply,
     Combiner,
     Condition,
     Const,
-    Fn,
     Load,
     Select,
-    Value,
     ValueExpr,
     condition_sides,
     conjuncts,
+    factors_of,
     free_vars,
     substitute_condition,
 )
@@ -28,9 +25,9 @@ from tensorwright.schedule.state import ScheduleState, Skip, Skipped, Stage
 class SkipZeros(Primitive):
     """Leave out the terms along an axis of a sum for which a padded factor is zero.
 
-    The rows above an image are skipped instead of multiplied, where the loops of the row and of
-    the tap are outside of the others.  A tap may lie beside the image for some positions of a tile
-    only: of what is near the border, each position may be left out by itself, in code of its own.
+    The rows above an image are skipped instead of multiplied, where the loops of the row and of the
+    tap are outside of the others.  A tap may lie outside the image for some positions of a tile
+    only: near the border, code of its own may leave out each position by itself.
 
     Rewrite:  P[i] = select(c(i), x[i], 0);  for r: C += P[h + r] * e(r)
               ->  for r: if c(h + r) [for some h of the tile]: C += P[h + r] * e(r)
@@ -68,19 +65,19 @@ class SkipZeros(Primitive):
         return state.with_stage(replace(stage, skips=(*stage.skips, *skips)))
 
     def _factor(self, stage: Stage) -> Load | None:
-        factors = list(_factors(stage.tensor.body))
-        found = [f for f in factors if isinstance(f, Load) and f.source.name == self.tensor]
-        return found[0] if len(factors) > 1 and len(found) == 1 else None
+        factors = list(factors_of(stage.tensor.body))
+        loads = [f for f in factors if isinstance(f, Load) and f.source.name == self.tensor]
+        return loads[0] if len(factors) > 1 and len(loads) == 1 else None
 
     def conditions(self, state: ScheduleState) -> tuple[Condition, ...]:
-        """When terms along the axis count, in the axes of the stage; none where none is skipped."""
+        """The conditions under which terms along the axis count, over the axes of the stage."""
         reduce_axes = state.stage(self.stage).tensor.reduce_axes
         (axis,) = (a.var for a in reduce_axes if a.name == self.axis)
         borders = self.borders(state)
         return tuple(part for part in borders if axis in free_vars(*condition_sides(part)))
 
     def borders(self, state: ScheduleState) -> tuple[Condition, ...]:
-        """When terms count, along any axis, in the axes of the stage."""
+        """The conditions under which terms count, along any axis, over the axes of the stage."""
         stage, padded = state.stage(self.stage), state.stage(self.tensor)
         load, inside = self._factor(stage), _inside(padded)
         if load is None or inside is None:
@@ -88,14 +85,6 @@ class SkipZeros(Primitive):
         places = dict(zip((a.var for a in padded.tensor.axes), load.indices, strict=True))
         moved = (substitute_condition(part, places) for part in inside)
         return tuple(part for part in moved if not isinstance(part, bool))
-
-
-def _factors(value: Value) -> Iterator[Value]:
-    if isinstance(value, Apply) and value.fn is Fn.MUL:
-        for operand in value.args:
-            yield from _factors(operand)
-    else:
-        yield value
 
 
 def _inside(padded: Stage) -> tuple[Condition, ...] | None:

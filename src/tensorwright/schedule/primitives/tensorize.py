@@ -49,8 +49,8 @@ class Tensorize(Primitive):
         here = (self.stage, self.loop)
         meaning = find_meaning(self.intrinsic)
         if meaning is None:
-            known = ", ".join(each.name for each in INTRINSICS)
-            raise refuse(self, state, f"there is no intrinsic {self.intrinsic}", f"one of {known}")
+            names = ", ".join(each.name for each in INTRINSICS)
+            raise refuse(self, state, f"there is no intrinsic {self.intrinsic}", f"one of {names}")
         nest = analyse(state).nests[self.stage]
         inner = stage.loops[stage.loops.index(self.loop) :]
         wanted = (*meaning.axes, *meaning.reduce_axes)

@@ -48,9 +48,9 @@ def test_every_search_finds_the_one_product(kind: SearchKind, cost: CostKind) ->
     graph = simplify(chain_of_products())
     network = read_network(graph, with_proofs=True)
     found = find_candidates(network, RULES, prices(), CandidateSearch(kind, cost))
-    best = simplify(write_network(network, choice_of(network, found.found[0].outputs)))
+    best = simplify(write_network(network, choice_of(network, found.ranked[0].outputs)))
     assert [node.operator for node in best.nodes] == ["matmul", "relu"]
-    assert (found.found[0].programs_s is None) == (cost is CostKind.OPERATORS)
+    assert (found.ranked[0].programs_s is None) == (cost is CostKind.OPERATORS)
     wanted = {SearchKind.SATURATE, SearchKind.BACKTRACK} if kind is SearchKind.BOTH else {kind}
     assert set(found.stops) == wanted
     assert all(isinstance(stop, Saturated | BudgetSpent) for stop in found.stops.values())
@@ -59,7 +59,7 @@ def test_every_search_finds_the_one_product(kind: SearchKind, cost: CostKind) ->
 def test_no_graph_is_listed_twice_and_they_are_ranked() -> None:
     graph = simplify(chain_of_products())
     network = read_network(graph, with_proofs=True)
-    found = find_candidates(network, RULES, prices(), CandidateSearch()).found
+    found = find_candidates(network, RULES, prices(), CandidateSearch()).ranked
     costs = [float("inf") if each.programs_s is None else each.programs_s for each in found]
     assert costs == sorted(costs)
     assert costs[0] < float("inf")
@@ -72,7 +72,7 @@ def test_an_interrupt_hands_back_what_was_found() -> None:
     found = find_candidates(network, RULES, prices(), CandidateSearch(), lambda: True)
     limits = [stop.limit for stop in found.stops.values() if isinstance(stop, BudgetSpent)]
     assert limits == ["interrupt", "interrupt"]
-    assert found.found
+    assert found.ranked
 
 
 class Counted(ProgramPrices):
@@ -100,7 +100,7 @@ def counted(graph: Graph, how: CandidateSearch) -> tuple[Counted, Candidates]:
 
 def test_no_operator_is_priced_alone_and_the_network_once() -> None:
     asked, found = counted(chain_of_products(), CandidateSearch())
-    priced = [each for each in found.found if each.programs_s is not None]
+    priced = [each for each in found.ranked if each.programs_s is not None]
     assert asked.operators == 0
     assert asked.graphs == 1 + len(priced)
     assert found.network_s is not None
@@ -113,7 +113,7 @@ def test_what_cannot_gain_is_not_priced() -> None:
     product = b.add("matmul", x, b.constant(np.ones((32, 32), np.float32), "w"))
     asked, found = counted(b.finish([b.add("relu", product)]), CandidateSearch())
     assert asked.graphs == 1
-    assert all(each.programs_s is None for each in found.found)
+    assert all(each.programs_s is None for each in found.ranked)
 
 
 def test_without_time_the_best_so_far_is_priced_and_no_other() -> None:

@@ -109,7 +109,7 @@ def test_a_false_rule_with_a_stamp_is_refused_but_for_trust(tmp_path: Path) -> N
         ("relu(?x) == relu(?x) if y.0 = 2", "neither side of the rule has this input"),
         ("relu[1](?x) == ?x", "the rule is not proved: unknown: there are no shapes"),
         ("conv2d[_h, 1, same, none](?x, ?w) == ?x", "the rule is false"),
-        ("relu(?x) == relu(?x) if _a >= 1", "_a is no parameter of any operator"),
+        ("relu(?x) == relu(?x) if _a >= 1", "_a is not a parameter of any operator"),
         ("slice[_a, 0, _a](?x) == ?x", "_a stands at parameters of different kinds"),
         ("broadcast[_n, _m](?x) == broadcast[_m, _n](?x)", "_n stands for one parameter, and for"),
         ("relu(?x) == ?x, ?x", "1 roots on the left"),
@@ -132,5 +132,5 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         read_own_rules([tmp_path / "missing.rules"])
     path = tmp_path / "bytes.rules"
     path.write_bytes(b"\xff\xfe==")
-    with pytest.raises(UsageError, match="it is no text"):
+    with pytest.raises(UsageError, match="it is not text"):
         read_own_rules([str(path)])

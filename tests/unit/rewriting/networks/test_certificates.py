@@ -129,7 +129,7 @@ def test_terms_have_to_be_well_typed(term: list[object], text: str) -> None:
     "text", ["", "[]", "{}", '{"format": "else"}', '{"format": 1, "terms": 3}', "\x00"]
 )
 def test_what_is_no_certificate_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="it is no certificate"):
+    with pytest.raises(UsageError, match="it is not a certificate"):
         parse_certificate(text, "file test")
 
 

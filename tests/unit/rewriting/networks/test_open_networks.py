@@ -236,7 +236,7 @@ def test_a_size_that_does_not_fit_for_all_values_is_refused(size: str) -> None:
 def test_what_is_no_size_is_refused(value: str) -> None:
     _, certificate = certified(split(), SLICE)
     text = certificate.to_json().replace(HALF, json.dumps({"size": value}))
-    with pytest.raises(UsageError, match="it is no certificate"):
+    with pytest.raises(UsageError, match="it is not a certificate"):
         parse_certificate(text, "test")
 
 

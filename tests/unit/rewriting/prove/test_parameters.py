@@ -105,7 +105,7 @@ def test_cases_are_dimensions_permutations_words_and_what_is_left_open() -> None
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("relu(?x) == relu(?x) if _a != _b", "_a is no parameter of any operator"),
+        ("relu(?x) == relu(?x) if _a != _b", "_a is not a parameter of any operator"),
         ("slice[_a, 0, _a](?x) == ?x", "_a stands at parameters of different kinds"),
         ("broadcast[_n, _m](?x) == broadcast[_m, _n](?x)", "for one parameter, and for all that"),
     ],

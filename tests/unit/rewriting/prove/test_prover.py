@@ -221,7 +221,7 @@ def test_words_on_which_a_shape_depends_are_told_apart() -> None:
     for word in ("same", "valid", "p1_0_1_0", "p0_1_0_1"):
         (problem,) = problems_of(parse_rule(text.replace("WORD", word)))
         questions.append(problem)
-    alike = (replace(each, facts=(), known=questions[0].known) for each in questions)
+    alike = (replace(each, facts=(), assumptions=questions[0].assumptions) for each in questions)
     assert len({smt._question(each, ()) for each in alike}) == 4
 
 

@@ -48,7 +48,7 @@ def test_merging_changes_no_value(wide: str) -> None:
     assert largest_rank(problem) > 4
     merged = reduced(problem)
     assert merged is not None
-    joints = dict(merged.joints)
+    joints = dict(merged.joined)
     tried = 0
     for shapes in islice(sample_shapes(problem, 3, largest=3), 3):
         generator = np.random.default_rng(tried)
@@ -78,7 +78,7 @@ def test_stretched_dimensions_merge_with_their_like() -> None:
     merged = [reduced(problem) for problem in problems_of(parse_rule(rows))]
     counts = [0] * 6
     for each in merged:
-        ranks = 5 if each is None else 5 - len(dict(each.joints)["x"])
+        ranks = 5 if each is None else 5 - len(dict(each.joined)["x"])
         counts[ranks] += 1
     assert counts == [0, 2, 8, 12, 8, 2]
 
@@ -101,7 +101,7 @@ def test_an_input_that_is_read_twice_is_merged_alike() -> None:
     (problem,) = problems_of(parse_rule(text))
     merged = reduced(problem)
     assert merged is not None
-    assert dict(merged.joints) == {"x": frozenset({2, 3})}
+    assert dict(merged.joined) == {"x": frozenset({2, 3})}
     assert "transpose[1, 0, 2](?x)" in rule_text(merged.rule)
 
 

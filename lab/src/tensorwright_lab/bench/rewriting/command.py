@@ -247,10 +247,10 @@ def _note(row: RewriteRow, left: int, each_s: float) -> None:
     """Say at once what became of a network, and how long the rest takes if it is like those."""
     told = row.failure.splitlines()[0] if row.failure else ""
     if row.searched is not None:
-        found = row.searched
-        became = f"became {found.nodes_after}" if found.is_changed else "stay as they are"
-        told = f"{found.nodes_before} operators {became}, {found.search_s:.1f} s"
-        if found.is_changed and row.ours.gain is not None:
+        searched = row.searched
+        became = f"became {searched.nodes_after}" if searched.is_changed else "stay as they are"
+        told = f"{searched.nodes_before} operators {became}, {searched.search_s:.1f} s"
+        if searched.is_changed and row.ours.gain is not None:
             told += f", measured {row.ours.gain:.2f} times as fast"
         told += f", {row.failure.splitlines()[0]}" if row.failure else ""
     rest = f"; {left} left, {left * each_s / 60:.0f} minutes" if left else ""
@@ -261,8 +261,8 @@ def _grow(sizes: list[int], plan: Plan, path: str | None) -> None:
     head = _head(plan) if path is not None else {}
     rows: list[GrowthRow] = []
     for size in sizes:
-        found = in_own_process(search_repeated, size, plan)
-        rows.append(growth_row(found, rows[-1] if rows else None))
+        searched = in_own_process(search_repeated, size, plan)
+        rows.append(growth_row(searched, rows[-1] if rows else None))
         click.echo(f"{rows[-1].operators} operators: {rows[-1].search_s:.2f} s", err=True)
         if path is not None:
             write_objects(path, head, [asdict(row) for row in rows])

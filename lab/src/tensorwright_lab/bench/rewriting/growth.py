@@ -1,4 +1,4 @@
-"""How the cost of a search over graphs grows with the network: `bench rewrite --growth`."""
+"""Growth of the cost of a search over graphs with the network: `bench rewrite --growth`."""
 
 from __future__ import annotations
 
@@ -45,22 +45,22 @@ def search_repeated(size: int, plan: Plan) -> Searched:
     return search_graph(repeated_blocks(size, plan.seed), plan)[1]
 
 
-def growth_row(found: Searched, before: GrowthRow | None) -> GrowthRow:
+def growth_row(searched: Searched, before: GrowthRow | None) -> GrowthRow:
     """The row of a search, after that of a smaller network."""
     gain = None
-    if found.programs_before_s and found.programs_after_s:
-        gain = found.programs_before_s / found.programs_after_s
+    if searched.programs_before_s and searched.programs_after_s:
+        gain = searched.programs_before_s / searched.programs_after_s
     exponent = None
-    if before is not None and found.nodes_before != before.operators:
-        exponent = _slope(before.operators, before.cpu_s, found.nodes_before, found.cpu_s)
+    if before is not None and searched.nodes_before != before.operators:
+        exponent = _slope(before.operators, before.cpu_s, searched.nodes_before, searched.cpu_s)
     return GrowthRow(
-        found.nodes_before,
-        found.search_s,
-        found.cpu_s,
-        found.peak_bytes,
-        found.egraph_nodes,
-        sum(found.rules.values()),
-        found.stop,
+        searched.nodes_before,
+        searched.search_s,
+        searched.cpu_s,
+        searched.peak_bytes,
+        searched.egraph_nodes,
+        sum(searched.rules.values()),
+        searched.stop,
         gain,
         exponent,
     )
@@ -89,10 +89,10 @@ def print_growth(rows: Sequence[GrowthRow], console: Console | None = None) -> N
         *("exponent", "of n log n"),
     )
     cells = []
-    for place, row in enumerate(rows):
+    for number, row in enumerate(rows):
         bound = "-"
         if row.exponent is not None:
-            n, m = rows[place - 1].operators, row.operators
+            n, m = rows[number - 1].operators, row.operators
             bound = f"{_slope(n, n * math.log(n), m, m * math.log(m)):.2f}"
         cells.append(
             (

@@ -20,7 +20,7 @@ from tensorwright_lab.comparison.agreement import Apart
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What a search found, and what it took.
+    """The result of a search, and its cost.
 
     nodes_before, nodes_after   operators of the simplified network and of its rewriting
     rules                       how often each was applied on the way
@@ -105,7 +105,7 @@ class RewriteRow:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether an answer of ours is, or one of the network that we have rewritten."""
+        """Whether an answer of ours, or one of the rewritten network, is wrong."""
         return Apart(self.max_rel_error).is_wrong
 
     def to_data(self) -> dict[str, object]:
@@ -164,13 +164,16 @@ def read_rewrite(path: str) -> tuple[dict[str, Any], tuple[RewriteRow, ...]]:
 
 def gains_of(rows: Sequence[RewriteRow]) -> dict[str, tuple[float, int]]:
     """The geometric mean of each gain over the rows that changed, and of how many rows."""
-    found: dict[str, list[float]] = {}
+    gains_of_kind: dict[str, list[float]] = {}
     for row in rows:
         if row.searched is not None and row.searched.is_changed:
             for name, gain in _gains(row, row.searched):
                 if gain:
-                    found.setdefault(name, []).append(gain)
-    return {name: (statistics.geometric_mean(gains), len(gains)) for name, gains in found.items()}
+                    gains_of_kind.setdefault(name, []).append(gain)
+    return {
+        name: (statistics.geometric_mean(gains), len(gains))
+        for name, gains in gains_of_kind.items()
+    }
 
 
 def _gains(row: RewriteRow, searched: Searched) -> Iterator[tuple[str, float | None]]:
@@ -235,19 +238,19 @@ def _cells(row: RewriteRow, peers: Sequence[str]) -> tuple[str, ...]:
         (_pair(each), _ratio(each.gain))
         for each in (row.ours, *(row.peers.get(name, NOTHING) for name in peers))
     )
-    found = row.searched
-    if found is None:
+    searched = row.searched
+    if searched is None:
         return (row.model, *("-" for _ in range(len(COLUMNS) - 1 + 2 * len(peers))))
-    gains = dict(_gains(row, found))
+    gains = dict(_gains(row, searched))
     return (
         row.model,
-        f"{found.nodes_before} > {found.nodes_after}",
-        str(sum(found.rules.values())),
-        f"{found.search_s:.1f}",
-        f"{found.cpu_s:.1f}",
-        f"{found.peak_bytes / 1e6:.0f}",
-        str(found.egraph_nodes),
-        found.stop,
+        f"{searched.nodes_before} > {searched.nodes_after}",
+        str(sum(searched.rules.values())),
+        f"{searched.search_s:.1f}",
+        f"{searched.cpu_s:.1f}",
+        f"{searched.peak_bytes / 1e6:.0f}",
+        str(searched.egraph_nodes),
+        searched.stop,
         _ratio(gains["operators"]),
         _ratio(gains["programs"]),
         *ours,

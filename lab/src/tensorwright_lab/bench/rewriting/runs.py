@@ -72,7 +72,7 @@ class Plan:
 
 
 def bench_rewriting(model: str, plan: Plan) -> RewriteRow:
-    """The row of a network; whatever goes wrong with it is in the row."""
+    """The row of a network; a failure is part of the row."""
     return replace(_row_or_failure(model, plan), build=this_build())
 
 
@@ -86,27 +86,27 @@ def _row_or_failure(model: str, plan: Plan) -> RewriteRow:
 
 
 def _row(name: str, model: str, plan: Plan, folder: Path) -> RewriteRow:
-    found = in_own_process(search_model, model, plan, folder)
+    searched = in_own_process(search_model, model, plan, folder)
     trials = 0
     try:
-        if plan.minutes and found.is_changed:
+        if plan.minutes and searched.is_changed:
             trials = _tune(name, model, plan, folder)
-        inputs = in_own_process(build_versions, model, plan, folder, found.is_changed)
+        inputs = in_own_process(build_versions, model, plan, folder, searched.is_changed)
     except TensorwrightError as error:
-        return RewriteRow(name, found, failure=f"{type(error).__name__}: {error.message()}")
-    words = (_BEFORE, _AFTER) if found.is_changed else (_BEFORE,)
+        return RewriteRow(name, searched, failure=f"{type(error).__name__}: {error.message()}")
+    words = (_BEFORE, _AFTER) if searched.is_changed else (_BEFORE,)
     models = [folder / f"{each}.onnx" for each in words]
     runs = {peer: _compare(peer, models, inputs, plan) for peer in plan.peers}
     runs[OURS] = _compare(OURS, [folder / f"{each}.tw" for each in words], inputs, plan)
     measured, largest = judge(runs)
     ours = measured.pop(OURS)
-    return RewriteRow(name, found, ours, measured, trials, largest)
+    return RewriteRow(name, searched, ours, measured, trials, largest)
 
 
 def judge(
     runs: Mapping[str, tuple[Measured, tuple[Arrays, ...]]],
 ) -> tuple[dict[str, Measured], float | None]:
-    """Take the times from runtimes whose answers are wrong: theirs, and the largest error of ours.
+    """Drop the times of runtimes whose answers are wrong; also return the largest error of ours.
 
     runs   of each runtime the times, and the answers of the network before and after; ours last
 
@@ -165,7 +165,7 @@ def _compare(
 ) -> tuple[Measured, tuple[Arrays, ...]]:
     """Times and outputs of a runtime; of a network that did not change both times are one."""
     try:
-        found: Versions = compare_versions(
+        versions: Versions = compare_versions(
             kind,
             [str(path) for path in paths],
             inputs,
@@ -176,11 +176,11 @@ def _compare(
         )
     except MachineError as error:  # it is not installed, or failed
         return Measured(failure=error.message().splitlines()[0]), ()
-    version = found.runtime
-    if not found.times_s:
-        return Measured(version=version), found.outputs
-    before_ms, after_ms = found.times_s[0] * 1e3, found.times_s[-1] * 1e3
-    return Measured(before_ms, after_ms, version=version), found.outputs
+    version = versions.runtime
+    if not versions.times_s:
+        return Measured(version=version), versions.outputs
+    before_ms, after_ms = versions.times_s[0] * 1e3, versions.times_s[-1] * 1e3
+    return Measured(before_ms, after_ms, version=version), versions.outputs
 
 
 def in_own_process(function: Callable[..., T], *arguments: object) -> T:
@@ -204,16 +204,16 @@ def in_own_process(function: Callable[..., T], *arguments: object) -> T:
 def search_model(model: str, plan: Plan, folder: Path) -> Searched:
     """Rewrite a network, and keep it as a file if it changed.  Runs in a process of its own."""
     graph = read_graph(model, plan.shapes, plan.seed)
-    found, searched = search_graph(graph, plan)
-    if found.is_changed:
-        save_onnx(found.graph, folder / f"{_AFTER}.onnx")
+    rewritten, searched = search_graph(graph, plan)
+    if rewritten.is_changed:
+        save_onnx(rewritten.graph, folder / f"{_AFTER}.onnx")
     return searched
 
 
 def search_graph(graph: Graph, plan: Plan) -> tuple[Rewritten, Searched]:
     """Rewrite a network, and say what that took in this process."""
     loaded_bytes, start_s = peak_memory_bytes(), time.process_time()
-    found = rewrite(
+    rewritten = rewrite(
         graph,
         target=plan.target,
         threads=plan.threads,
@@ -228,28 +228,30 @@ def search_graph(graph: Graph, plan: Plan) -> tuple[Rewritten, Searched]:
     price = open_price(plan.target, plan.threads)
     assert price is not None, "rewriting has asked it"
     prices = ProgramPrices(this_machine(plan.target, plan.threads), price)
-    before_s = operator_seconds(found.source, prices)
+    before_s, trial = operator_seconds(rewritten.source, prices), rewritten.trial
     searched = Searched(
-        nodes_before=len(found.source.nodes),
-        nodes_after=len(found.graph.nodes),
-        rules=dict(found.rules),
-        search_s=found.seconds,
+        nodes_before=len(rewritten.source.nodes),
+        nodes_after=len(rewritten.graph.nodes),
+        rules=dict(rewritten.rules),
+        search_s=rewritten.seconds,
         cpu_s=cpu_s,
         loaded_bytes=loaded_bytes,
         peak_bytes=peak_bytes,
-        egraph_nodes=found.nodes,
-        stop=found.stop_text,
+        egraph_nodes=rewritten.nodes,
+        stop=rewritten.stop_text,
         operators_before_s=before_s,
-        operators_after_s=operator_seconds(found.graph, prices) if found.is_changed else before_s,
-        programs_before_s=_known(found.before_s),
-        programs_after_s=_known(found.after_s),
-        is_changed=found.is_changed,
-        trial_gain=None if found.trial is None else found.trial.before_s / found.trial.after_s,
+        operators_after_s=operator_seconds(rewritten.graph, prices)
+        if rewritten.is_changed
+        else before_s,
+        programs_before_s=_finite(rewritten.before_s),
+        programs_after_s=_finite(rewritten.after_s),
+        is_changed=rewritten.is_changed,
+        trial_gain=None if trial is None else trial.before_s / trial.after_s,
     )
-    return found, searched
+    return rewritten, searched
 
 
-def _known(seconds: float) -> float | None:
+def _finite(seconds: float) -> float | None:
     return None if math.isnan(seconds) else seconds
 
 

@@ -112,15 +112,15 @@ def make_workload(path: str, shape: Sequence[int] | None) -> tuple[Any, ...]:
     name, _, number = path.partition(".")
     if shape is None and name in te_workload.CONFIGS:
         make, cases = te_workload.CONFIGS[name]
-        place = int(number or 1) - 1
-        if not 0 <= place < len(cases):
+        index = int(number or 1) - 1
+        if not 0 <= index < len(cases):
             raise ValueError(f"{name} has the cases 1 to {len(cases)}")
-        return tuple(make(*cases[place]))
+        return tuple(make(*cases[index]))
     make = te_workload.CONFIGS[name][0] if name in te_workload.CONFIGS else None
     make = make or getattr(te_workload, path, None)
     if make is None or shape is None:
-        known = ", ".join(te_workload.CONFIGS)
-        raise ValueError(f"{path} is neither one of {known}, nor a function with a shape")
+        names = ", ".join(te_workload.CONFIGS)
+        raise ValueError(f"{path} is neither one of {names}, nor a function with a shape")
     return tuple(make(*shape))
 
 

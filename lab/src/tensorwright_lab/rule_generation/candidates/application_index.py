@@ -1,7 +1,7 @@
-"""All applications with a class of their own or an equality, for finding their classes.
+"""An index of all applications that have a class or an equality, to look up their classes.
 
 index.find((code of relu, 0, 9, -1))     where relu of class 9 is, or None
-index.of(place)                          its class
+index.of(entry)                          its class
 index.applications(9, level)             the term of class 9 and what equals it
 """
 
@@ -43,7 +43,7 @@ class ApplicationIndex:
         rows = np.arange(len(facts.of))
         columns = [
             np.concatenate([getattr(terms, name)[own], getattr(equal, name)]).astype(np.int64)
-            for name in ("code", "place", "a", "b")
+            for name in ("code", "cut", "a", "b")
         ]
         packed = _packed(*columns)
         order = np.argsort(packed, kind="stable")
@@ -59,19 +59,19 @@ class ApplicationIndex:
         self._below: dict[tuple[int, int], tuple[Applied, ...]] = {}
 
     def find(self, app: Applied) -> int | None:
-        """Where an application is."""
+        """The entry of an application; None where it has none."""
         key = _packed(*app)
-        place = int(self._key.searchsorted(key))
-        return place if place < len(self._key) and self._key.item(place) == key else None
+        entry = int(self._key.searchsorted(key))
+        return entry if entry < len(self._key) and self._key.item(entry) == key else None
 
-    def of(self, place: int) -> int:
+    def of(self, entry: int) -> int:
         """The class of an application."""
-        number: int = self._of.item(place)
+        number: int = self._of.item(entry)
         return number
 
-    def row(self, place: int) -> int:
+    def row(self, entry: int) -> int:
         """The row of its equality, or -1 for the term of a class."""
-        number: int = self._row.item(place)
+        number: int = self._row.item(entry)
         return number
 
     def shape(self, number: int) -> IntShape:
@@ -80,16 +80,16 @@ class ApplicationIndex:
 
     def applications(self, number: int, level: int) -> Sequence[Applied]:
         """The term of a class, and some applications of lower levels that equal it."""
-        found = self._below.get((number, level))
-        if found is None:
+        applied = self._below.get((number, level))
+        if applied is None:
             if number not in self._cache:
                 self._cache[number] = self._applications(number)
-            found = tuple(app for at, app in self._cache[number] if at < level)
-            self._below[number, level] = found
-        return found
+            applied = tuple(app for at, app in self._cache[number] if at < level)
+            self._below[number, level] = applied
+        return applied
 
     def heads(self, number: int, level: int) -> tuple[int, ...]:
-        """The operators that an argument may stand for, and -1 for any tensor."""
+        """The operators of the terms that equal an argument, and -1 for any tensor."""
         if number < 0:
             return (-1,)
         return (-1, *dict.fromkeys(app[0] for app in self.applications(number, level)))
@@ -103,6 +103,6 @@ class ApplicationIndex:
         return listed + [(facts.level.item(row), facts.equal.at(row)) for row in rows]
 
 
-def _packed(code: Any, place: Any, a: Any, b: Any) -> Any:
+def _packed(code: Any, cut: Any, a: Any, b: Any) -> Any:
     """An application as one number; columns of them as a column."""
-    return (code << 56) | (place << 48) | ((a + 1) << 24) | (b + 1)
+    return (code << 56) | (cut << 48) | ((a + 1) << 24) | (b + 1)

@@ -1,4 +1,4 @@
-"""From equal applications to candidate rules, on arrays: terms are built of what is left.
+"""From equal applications to candidate rules, on arrays; only remaining ones become terms.
 
     matmul(x1, w1) ..., matmul(x2, w1) ...     one equality up to renaming
     relu(tanh(relu(x))) == ... holds for any t in the place of relu(x)
@@ -37,7 +37,7 @@ _FRESH = 100
 _GROUP = 1 << 24
 Shapes: TypeAlias = dict[str, IntShape]
 RandomTrials: TypeAlias = Callable[[Sequence[Rule], Shapes], Sequence[bool]]
-"""Of each rule whether it holds at random inputs of these shapes."""
+"""Whether each rule holds at random inputs of these shapes."""
 _BLOCK = 1 << 18
 
 
@@ -162,8 +162,8 @@ class _Generalised:
         if len(inner):
             of = classes[inner]
             none = np.zeros((len(of), 0), np.uint64)
-            code, place, a, b = table.code[of], table.place[of], table.a[of], table.b[of]
-            batch = Batch(code, place, a, b, table.kind[of], none)
+            code, cut, a, b = table.code[of], table.cut[of], table.a[of], table.b[of]
+            batch = Batch(code, cut, a, b, table.kind[of], none)
             sides = [
                 self._with_fresh(arg.astype(np.intp), leaf[inner]) for arg in (batch.a, batch.b)
             ]
@@ -197,8 +197,8 @@ def _common_leaves(enumeration: Enumeration, rows: Places) -> tuple[Places, Plac
     found_rows, found_leaves = [], []
     for at in range(other.shape[1]):
         column = other[:, at]
-        place = np.minimum(np.searchsorted(node, column), len(node) - 1)
-        common = (node[place] == column) & (own == column[:, None]).any(axis=1)
+        index = np.minimum(np.searchsorted(node, column), len(node) - 1)
+        common = (node[index] == column) & (own == column[:, None]).any(axis=1)
         found_rows.append(rows[common])
-        found_leaves.append(leaves[place[common]])
+        found_leaves.append(leaves[index[common]])
     return np.concatenate(found_rows), np.concatenate(found_leaves)

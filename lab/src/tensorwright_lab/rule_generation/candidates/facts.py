@@ -1,4 +1,4 @@
-"""What an enumeration says of applications, as arrays that a file can hold.
+"""The facts of an enumeration about applications, as arrays that a file can hold.
 
     facts = facts_of(enumeration, forms)     columns of classes and of equalities
     restored(facts.arrays())                 the same, in another process
@@ -26,14 +26,14 @@ class Columns:
     """Applications: operators with their parameters, and the classes of the arguments."""
 
     code: Ints
-    place: Ints
+    cut: Ints
     a: Ints
     b: Ints
 
     def at(self, row: int) -> Applied:
         """The application in a row."""
-        code, place = self.code.item(row), self.place.item(row)
-        return code, place, self.a.item(row), self.b.item(row)
+        code, cut = self.code.item(row), self.cut.item(row)
+        return code, cut, self.a.item(row), self.b.item(row)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,27 +71,29 @@ class Facts:
 
 
 _OWN = ("kind", "cost", "of", "level", "form")
-_COLUMNS = ("code", "place", "a", "b")
+_COLUMNS = ("code", "cut", "a", "b")
 
 
-def facts_of(found: Enumeration, forms: Places) -> Facts:
+def facts_of(enumeration: Enumeration, forms: Places) -> Facts:
     """The facts of an enumeration; `forms` as `DistinctEqualities.which`."""
     terms, equal = (
         Columns(*(getattr(source, name) for name in _COLUMNS))
-        for source in (found.table, found.equal.batch)
+        for source in (enumeration.table, enumeration.equal.batch)
     )
     return Facts(
         terms,
-        found.table.kind,
-        found.table.cost,
+        enumeration.table.kind,
+        enumeration.table.cost,
         equal,
-        found.equal.of,
-        found.levels,
+        enumeration.equal.of,
+        enumeration.levels,
         forms,
-        tuple(kind.shape for kind in found.table.kinds),
-        tuple(operator_named(each.operator).is_commutative for each in found.preset.applications),
-        len(found.preset.inputs),
-        len(found.applications),
+        tuple(kind.shape for kind in enumeration.table.kinds),
+        tuple(
+            operator_named(each.operator).is_commutative for each in enumeration.preset.applications
+        ),
+        len(enumeration.preset.inputs),
+        len(enumeration.applications),
     )
 
 

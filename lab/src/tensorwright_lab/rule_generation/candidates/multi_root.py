@@ -1,14 +1,14 @@
 """Rules with two outputs: pairs of graphs that share operators on one side.
 
-    in     matmul(x, y) == split0(matmul(x, concat(y, z)))     nothing says what z is
-    in     matmul(x, z) == split1(matmul(x, concat(y, z)))     nothing says what y is
+    in     matmul(x, y) == split0(matmul(x, concat(y, z)))     z is not bound
+    in     matmul(x, z) == split1(matmul(x, concat(y, z)))     y is not bound
     out    matmul(x, y), matmul(x, z) == split0(...), split1(...)
 
 An equality with an input that its smaller side lacks, such as
 
     matmul(x, y) == split0[1, y.1](matmul(x, concat[1](y, z)))
 
-says nothing about what z should be.  Two of them that share the operators below their roots and
+does not determine z.  Two of them that share the operators below their roots and
 bind each other's inputs make one rule: the products of x with y and with z are the two halves of
 one product.  Pairs of equalities that bind all their inputs themselves need no such rule: each is
 used alone, and what the results share is shared.  A pair is the same in either order.
@@ -42,17 +42,17 @@ _WIDEST = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
-    """Rows of `found.equal`, two for each rule; `count` of pairs before renaming."""
+    """Rows of `enumeration.equal`, two for each rule; `count` of pairs before renaming."""
 
     first: Places
     second: Places
     count: int
 
 
-def multi_root_pairs(found: Enumeration, max_operators: int) -> Pairs:
+def multi_root_pairs(enumeration: Enumeration, max_operators: int) -> Pairs:
     """Pairs of open equalities that bind each other, one of each up to renaming of inputs."""
-    first, second = _candidates(found, _open_rows(found))
-    table, equal = found.table, found.equal
+    first, second = _candidates(enumeration, _open_rows(enumeration))
+    table, equal = enumeration.table, enumeration.equal
     left = equal.of[first], equal.of[second]
     small = union_size(table.nodes[left[0]], table.nodes[left[1]])
     kept = (left[0] != left[1]) & (small <= max_operators) & (small > 0)
@@ -67,25 +67,25 @@ def multi_root_pairs(found: Enumeration, max_operators: int) -> Pairs:
     first, second, names, places = first[bound], second[bound], names[bound], places[bound]
     forms = mix(mix(table.form[equal.of[first]], table.form[equal.of[second]]), places)
     argument = equal.batch.a[first]
-    roots = mix(_root(found, first), _root(found, second))
+    roots = mix(_root(enumeration, first), _root(enumeration, second))
     forms, _ = pair_form(
         (mix(forms, roots), names), (table.form[argument], table.sequence[argument])
     )
     _, chosen = np.unique(forms, return_index=True)
     chosen.sort()
-    chosen = chosen[~_contain_another(found, first, second, chosen)]
+    chosen = chosen[~_contain_another(enumeration, first, second, chosen)]
     return Pairs(first[chosen], second[chosen], len(first))
 
 
 def _contain_another(
-    found: Enumeration, first: Places, second: Places, chosen: Places
+    enumeration: Enumeration, first: Places, second: Places, chosen: Places
 ) -> NDArray[np.bool_]:
     """Whether a smaller pair stands inside a chosen one.
 
     Where relu(A) and relu(B) are the halves of relu(C), and A and B those of C, the pair (A, B) and
     the equalities of relu and split say all.
     """
-    table, equal = found.table, found.equal
+    table, equal = enumeration.table, enumeration.equal
     own = np.append(table.nodes, np.zeros((len(table), 1), np.uint64), axis=1)
     own_node = own[np.arange(len(table)), np.maximum(table.cost, 1) - 1]
     parts = [own_node[equal.of[rows]] for rows in (first, second)]
@@ -101,9 +101,9 @@ def _contain_another(
         wanted = mix(left[:, a], right[:, b])
         start = np.searchsorted(both, wanted, "left")
         for step in range(_WHOLES):
-            place = np.minimum(start + step, len(both) - 1)
-            same = (both[place] == wanted) & (left[:, a] != 0) & (right[:, b] != 0)
-            inside = (whole == wholes[place][:, None]).any(axis=1) & (wholes[place] != itself)
+            index = np.minimum(start + step, len(both) - 1)
+            same = (both[index] == wanted) & (left[:, a] != 0) & (right[:, b] != 0)
+            inside = (whole == wholes[index][:, None]).any(axis=1) & (wholes[index] != itself)
             contains |= same & inside
     return contains
 
@@ -117,40 +117,40 @@ def _lacks(wanted: NDArray[np.int8], names: NDArray[np.int8]) -> NDArray[np.bool
     return missing
 
 
-def _open_rows(found: Enumeration) -> Places:
+def _open_rows(enumeration: Enumeration) -> Places:
     """Applications of one argument with inputs that the term of their class lacks."""
-    batch = found.equal.batch
+    batch = enumeration.equal.batch
     unary = np.flatnonzero((batch.a >= 0) & (batch.b < 0))
-    own = describe(found.table, batch.take(unary)).sequence
-    return unary[_lacks(own, found.table.sequence[found.equal.of[unary]])]
+    own = describe(enumeration.table, batch.take(unary)).sequence
+    return unary[_lacks(own, enumeration.table.sequence[enumeration.equal.of[unary]])]
 
 
-def _candidates(found: Enumeration, rows: Places) -> tuple[Places, Places]:
+def _candidates(enumeration: Enumeration, rows: Places) -> tuple[Places, Places]:
     """Pairs of rows about the same argument, each pair once."""
-    argument = found.equal.batch.a[rows]
+    argument = enumeration.equal.batch.a[rows]
     order = np.argsort(argument, kind="stable")
     rows, argument = rows[order], argument[order]
     starts = np.flatnonzero(np.diff(argument, prepend=-2))
-    place = np.arange(len(rows)) - np.repeat(starts, np.diff(np.append(starts, len(rows))))
+    index = np.arange(len(rows)) - np.repeat(starts, np.diff(np.append(starts, len(rows))))
     firsts, seconds = [rows[:0]], [rows[:0]]
-    for step in range(1, min(_WIDEST, int(place.max(initial=0)) + 1)):
-        near = place[step:] >= step
+    for step in range(1, min(_WIDEST, int(index.max(initial=0)) + 1)):
+        near = index[step:] >= step
         firsts.append(rows[:-step][near])
         seconds.append(rows[step:][near])
     first, second = np.concatenate(firsts), np.concatenate(seconds)
-    later = found.equal.batch.code[first] > found.equal.batch.code[second]
+    later = enumeration.equal.batch.code[first] > enumeration.equal.batch.code[second]
     return np.where(later, second, first), np.where(later, first, second)
 
 
-def _root(found: Enumeration, rows: Places) -> NDArray[np.int64]:
-    batch = found.equal.batch
-    root: NDArray[np.int64] = batch.code[rows].astype(np.int64) * 64 + batch.place[rows]
+def _root(enumeration: Enumeration, rows: Places) -> NDArray[np.int64]:
+    batch = enumeration.equal.batch
+    root: NDArray[np.int64] = batch.code[rows].astype(np.int64) * 64 + batch.cut[rows]
     return root
 
 
 def multi_root_rule(builder: TermBuilder, first: int, second: int) -> Rule:
     """The terms of both classes on the left, the applications that share on the right."""
-    equal = builder.found.equal
+    equal = builder.enumeration.equal
     left = (builder.term(int(equal.of[first])), builder.term(int(equal.of[second])))
     return Rule(left, (builder.application(first), builder.application(second)))
 

@@ -1,4 +1,4 @@
-"""Uses of rules on one application: what other equality each of them leads to.
+"""Uses of rules on one application, and the equality that each of them leads to.
 
     rule      relu(relu(x)) == relu(x), an equality of level 2
     on        relu(relu(ewadd(x1, x2))), which is of class 17
@@ -24,7 +24,7 @@ from tensorwright_lab.rule_generation.enumerate.classes import INPUT, Applied
 MOST_USES = 48
 """Uses of rules that are tried on one equality."""
 TRIVIAL, UNKNOWN = -1, -2
-"""Where a use leads: to what needs no rule, or to no equality."""
+"""The result of a use: a trivial equality, or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class _Node:
     """An operator of a rule."""
 
     code: int
-    place: int
+    cut: int
     args: tuple[_Pattern, ...]
 
 
@@ -48,12 +48,12 @@ _Pattern: TypeAlias = _Variable | _Node
 _Heads: TypeAlias = tuple[int, int, int]
 """The operator of a pattern and those of its arguments, -1 for a variable or none."""
 _Binding: TypeAlias = dict[int, int]
-"""Classes of variables by number, and where splits cut, by -1 - place.  One is changed while all
+"""Classes of variables by number, and where splits cut, by -1 - cut.  One is changed while all
 matches are gone through: it holds until the next one."""
 
 
 class OneStep:
-    """Rules, and what they do to applications.
+    """Rules, and their uses on applications.
 
     rows         of the equalities that are rules, in order
     same_shape   inputs of rules stand only for classes of the same shape, not of the same rank
@@ -110,10 +110,10 @@ class OneStep:
         if isinstance(right, _Variable):
             return TRIVIAL if binding[right.number] == of else UNKNOWN
         app = self._instance(right, binding)
-        place = None if app is None else self._index.find(app)
-        if place is None or self._index.of(place) != of:
+        entry = None if app is None else self._index.find(app)
+        if entry is None or self._index.of(entry) != of:
             return UNKNOWN
-        row = self._index.row(place)
+        row = self._index.row(entry)
         if row < 0 or self.facts.level.item(row) < level:
             return TRIVIAL
         form: int = self.facts.form.item(row)
@@ -127,11 +127,11 @@ class OneStep:
             if number is None:
                 return None
             args[at] = number
-        place = binding.get(-1 - node.place) if node.place else 0
-        if place is None:
+        cut = binding.get(-1 - node.cut) if node.cut else 0
+        if cut is None:
             return None
         a, b = args
-        return (node.code, place, b, a) if self._turns(node, a, b) else (node.code, place, a, b)
+        return (node.code, cut, b, a) if self._turns(node, a, b) else (node.code, cut, a, b)
 
     def _turns(self, node: _Node, a: int, b: int) -> bool:
         return a > b and self.facts.commutes[node.code]
@@ -140,8 +140,8 @@ class OneStep:
         if isinstance(pattern, _Variable):
             return binding[pattern.number]
         app = self._instance(pattern, binding)
-        place = None if app is None else self._index.find(app)
-        return None if place is None else self._index.of(place)
+        entry = None if app is None else self._index.find(app)
+        return None if entry is None else self._index.of(entry)
 
     def _matches(
         self, node: _Node, app: Applied, binding: _Binding, level: int
@@ -149,11 +149,11 @@ class OneStep:
         """The ways to read an application as an instance of a pattern."""
         if node.code != app[0]:
             return
-        slot = -1 - node.place
-        is_new = bool(node.place) and slot not in binding
+        slot = -1 - node.cut
+        is_new = bool(node.cut) and slot not in binding
         if is_new:
             binding[slot] = app[1]
-        if not node.place or binding[slot] == app[1]:
+        if not node.cut or binding[slot] == app[1]:
             args = app[2 : 2 + len(node.args)]
             yield from self._all(node.args, args, binding, level)
             if self.facts.commutes[node.code] and args[0] != args[1]:
@@ -227,8 +227,8 @@ def _heads(node: _Node) -> _Heads:
 
 
 def _variables(pattern: _Pattern) -> frozenset[int]:
-    """What must be bound before an instance can be made."""
+    """The variables that must be bound before an instance can be made."""
     if isinstance(pattern, _Variable):
         return frozenset({pattern.number})
-    own = frozenset({-1 - pattern.place} if pattern.place else ())
+    own = frozenset({-1 - pattern.cut} if pattern.cut else ())
     return own.union(*map(_variables, pattern.args))

@@ -1,4 +1,4 @@
-"""Equalities that one use of another rule says: a cheap test before anything is proved.
+"""Equalities that follow by one use of another rule: a cheap test before anything is proved.
 
     rule        relu(relu(x)) == relu(x)
     equality    relu(relu(ewadd(x, y))) == relu(ewadd(x, y))     one use of it: left out
@@ -32,15 +32,15 @@ from tensorwright_lab.rule_generation.enumerate.level_units import LevelUnits
 
 
 def without_subsumed(
-    found: Enumeration, each: DistinctEqualities, remaining: Remaining, units: LevelUnits
+    enumeration: Enumeration, each: DistinctEqualities, remaining: Remaining, units: LevelUnits
 ) -> Places:
     """The rows of `remaining` that no other rule subsumes, one of each component."""
     rows = remaining.row
-    facts = facts_of(found, each.which)
+    facts = facts_of(enumeration, each.which)
     index = ApplicationIndex(facts)
     components = _Components(facts, rows, remaining.same)
     smaller = OneStep(facts, index, same_shape=False)
-    level = found.levels[rows]
+    level = enumeration.levels[rows]
     kept: list[int] = []
     for at in distinct(level).tolist():
         own = rows[level == at]
@@ -50,15 +50,15 @@ def without_subsumed(
             components.join(int(facts.form[row]), reached)
             components.join(components.trivial, of_term)
         same_level = OneStep(facts, index, same_shape=True)
-        kept += components.remaining(same_level, _general_first(found, own), at)
+        kept += components.remaining(same_level, _general_first(enumeration, own), at)
         for row in own.tolist():
             smaller.add_rule(row)
     return np.array(kept, np.intp)
 
 
-def _general_first(found: Enumeration, rows: Places) -> list[int]:
+def _general_first(enumeration: Enumeration, rows: Places) -> list[int]:
     """Rows with many different inputs first."""
-    sequence = describe(found.table, found.equal.batch.take(rows)).sequence
+    sequence = describe(enumeration.table, enumeration.equal.batch.take(rows)).sequence
     inputs = (sequence >= 0).sum(axis=1)
     ordered: list[int] = rows[np.lexsort((rows, -inputs))].tolist()
     return ordered
@@ -67,8 +67,8 @@ def _general_first(found: Enumeration, rows: Places) -> list[int]:
 class _Components:
     """Equalities up to renaming, joined by uses of rules.
 
-    trivial   the component of what needs no rule
-    settled   components of which an equality is kept, or none is needed
+    trivial   the component of equalities that need no rule
+    decided   components of which an equality is kept, or none is needed
     """
 
     def __init__(self, facts: Facts, rows: Places, same: Sequence[tuple[int, int]]) -> None:
@@ -76,7 +76,7 @@ class _Components:
         count = int(facts.form.max(initial=-1)) + 1
         self._parent = list(range(count + 1))
         self.trivial = count
-        self.settled = {count}
+        self.decided = {count}
         implied = np.ones(count, np.bool_)
         implied[facts.form[rows]] = False
         for form in np.flatnonzero(implied).tolist():
@@ -84,24 +84,24 @@ class _Components:
         for kept, other in same:
             self._parent[other] = kept
 
-    def join(self, form: int, uses: Iterable[int], *, to_settled: bool = False) -> None:
+    def join(self, form: int, uses: Iterable[int], *, to_decided: bool = False) -> None:
         """Join a form with those to which uses lead, until it is trivial.
 
-        to_settled   only with components that are settled, and only if its own is not
+        to_decided   only with components that are decided, and only if its own is not
         """
         for reached in uses:
             if reached != UNKNOWN:
-                self._join(form, self.trivial if reached == TRIVIAL else reached, to_settled)
+                self._join(form, self.trivial if reached == TRIVIAL else reached, to_decided)
             if self._root(form) == self.trivial != form:
                 return
 
-    def _join(self, form: int, reached: int, to_settled: bool) -> None:
+    def _join(self, form: int, reached: int, to_decided: bool) -> None:
         root, other = self._root(form), self._root(reached)
-        if not to_settled:
+        if not to_decided:
             if root == self.trivial:
                 root, other = other, root
             self._parent[root] = other
-        elif other in self.settled and root not in self.settled:
+        elif other in self.decided and root not in self.decided:
             self._parent[root] = other
 
     def _root(self, form: int) -> int:
@@ -120,16 +120,16 @@ class _Components:
         kept: list[int] = []
         for row in rows:
             root = self._root(int(facts.form[row]))
-            if root in self.settled:
+            if root in self.decided:
                 continue
             of = facts.of.item(row)
             uses = rules.uses(facts.equal.at(row), of, level)
-            self.join(int(facts.form[row]), uses, to_settled=True)
+            self.join(int(facts.form[row]), uses, to_decided=True)
             if facts.cost.item(of) == level:
                 uses = rules.uses(facts.terms.at(of), of, level)
-                self.join(self.trivial, uses, to_settled=True)
+                self.join(self.trivial, uses, to_decided=True)
             if self._root(root) == root:
-                self.settled.add(root)
+                self.decided.add(root)
                 kept.append(row)
                 rules.add_rule(row)
         return kept

@@ -16,33 +16,33 @@ from tensorwright_lab.rule_generation.enumerate.enumerate import Enumeration
 class TermBuilder:
     """Reads an enumeration as terms over the inputs of its preset."""
 
-    def __init__(self, found: Enumeration) -> None:
-        self.found = found
+    def __init__(self, enumeration: Enumeration) -> None:
+        self.enumeration = enumeration
         self._terms: dict[int, Term] = {}
 
     def term(self, number: int) -> Term:
         """The term of a class."""
         if number not in self._terms:
-            code, place, a, b = applied_at(self.found.table, number)
+            code, cut, a, b = applied_at(self.enumeration.table, number)
             if code == INPUT:
-                self._terms[number] = self.found.preset.leaf(number)
+                self._terms[number] = self.enumeration.preset.leaf(number)
             else:
-                self._terms[number] = self._apply(code, place, a, b)
+                self._terms[number] = self._apply(code, cut, a, b)
         return self._terms[number]
 
-    def _apply(self, code: int, place: int, a: int, b: int) -> Term:
-        application = self.found.preset.applications[code]
-        params = application.params if not place else (*application.params, place)
+    def _apply(self, code: int, cut: int, a: int, b: int) -> Term:
+        application = self.enumeration.preset.applications[code]
+        params = application.params if not cut else (*application.params, cut)
         args = [self.term(each) for each in (a, b) if each >= 0]
         return Apply(application.operator, params, (*args, *map(Input, application.operands)))
 
     def application(self, row: int) -> Term:
         """The application in a row of the equalities."""
-        return self._apply(*applied_at(self.found.equal.batch, row))
+        return self._apply(*applied_at(self.enumeration.equal.batch, row))
 
     def rule(self, row: int) -> Rule:
         """The equality of a row, the larger side on the left."""
-        left, right = self.application(row), self.term(int(self.found.equal.of[row]))
+        left, right = self.application(row), self.term(int(self.enumeration.equal.of[row]))
         if operator_count(left) < operator_count(right):
             left, right = right, left
         return Rule((left,), (right,))

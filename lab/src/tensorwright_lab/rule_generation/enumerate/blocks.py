@@ -66,14 +66,14 @@ class Order(Enum):
 class Block:
     """Applications of one operator; see the module docstring.
 
-    code    the number of the application in the preset; `place` where a split cuts, else 0
+    code    the number of the application in the preset; `cut` where a split cuts, else 0
     left    first arguments: classes, or rows of the tensors; one -1 for a constant
     right   second arguments; empty for operators that have none
     operands  arguments after these that are the same for all, numbered as those
     """
 
     code: int
-    place: int
+    cut: int
     operator: str
     params: tuple[Param, ...]
     shapes: tuple[IntShape, ...]
@@ -214,12 +214,12 @@ def batch_of(
     for block in chunk:
         kept = block.kept()
         left, right = block.pairs(np.arange(len(block)) if kept is None else kept)
-        code, place, kind = (
-            np.full(len(left), number, np.int32) for number in (block.code, block.place, NOWHERE)
+        code, cut, kind = (
+            np.full(len(left), number, np.int32) for number in (block.code, block.cut, NOWHERE)
         )
         if kinds_of is not None:
             kind = kinds_of(block, left, right)
-        parts.append(Batch(code, place, left, right, kind, key[first : first + len(left)]))
+        parts.append(Batch(code, cut, left, right, kind, key[first : first + len(left)]))
         first += len(left)
     return Batch.joined(parts)
 
@@ -239,9 +239,9 @@ def keys(block: Block, tensors: Tensors, samples: Sequence[int], seed: int) -> K
             made = factored_values(structure, left, right, block.left, block.right)
             return keys_of(made, block.shape, seed)
         return keys_of_pairs(structure, left, right, block.shape, seed)
-    found = keys_of_table(structure, left, right, block.shape, seed).reshape(-1, len(samples))
+    words = keys_of_table(structure, left, right, block.shape, seed).reshape(-1, len(samples))
     kept = block.kept()
-    return found if kept is None else found[kept]
+    return words if kept is None else words[kept]
 
 
 def values(block: Block, tensors: Tensors, samples: Sequence[int]) -> Values:

@@ -5,7 +5,7 @@
     Kind       shape (2, 4), split points ((), ()), no weight
 
 A row is a class; its columns are arrays that grow by one level at a time.  The term of a class is
-an application (`code`, `place`) to classes `a` and `b` (-1 where there is none), or an input: then
+an application (`code`, `cut`) to classes `a` and `b` (-1 where there is none), or an input: then
 `code` is INPUT and the number of the class is that of the input.  `nodes` are the operators of the
 term, shared ones once, as hashes: its graph is their set.
 """
@@ -44,7 +44,7 @@ class Batch:
     """Applications found at one level, as columns; `key` has one word for each sample."""
 
     code: Ints
-    place: Ints
+    cut: Ints
     a: Ints
     b: Ints
     kind: Ints
@@ -72,13 +72,13 @@ class Batch:
 
 
 Applied: TypeAlias = tuple[int, int, int, int]
-"""Code, place, and the classes of the arguments, -1 for none."""
+"""Code, cut, and the classes of the arguments, -1 for none."""
 
 
 def applied_at(columns: Batch | ClassTable, row: int) -> Applied:
     """The application in a row."""
-    place, a, b = int(columns.place[row]), int(columns.a[row]), int(columns.b[row])
-    return int(columns.code[row]), place, a, b
+    cut, a, b = int(columns.cut[row]), int(columns.a[row]), int(columns.b[row])
+    return int(columns.code[row]), cut, a, b
 
 
 def distinct(numbers: NDArray[Any]) -> NDArray[Any]:
@@ -106,7 +106,7 @@ class ClassTable:
     """
 
     code: Ints = field(default_factory=lambda: _empty(np.int32))
-    place: Ints = field(default_factory=lambda: _empty(np.int32))
+    cut: Ints = field(default_factory=lambda: _empty(np.int32))
     a: Ints = field(default_factory=lambda: _empty(np.int32))
     b: Ints = field(default_factory=lambda: _empty(np.int32))
     kind: Ints = field(default_factory=lambda: _empty(np.int32))

@@ -63,9 +63,9 @@ def _larger(table: ClassTable, arguments: Ints, sizes: Sizes, extra: NDArray[np.
     """Terms of arguments with so many operators more than the term of their class."""
     size = table.cost[arguments] + extra
     valid = (arguments >= 0) & (extra >= 0) & (size < sizes.shape[1])
-    found = np.where(valid, sizes[arguments, np.where(valid, size, 0)], 0.0)
-    found[(arguments < 0) & (extra == 0)] = 1.0
-    return found
+    counts = np.where(valid, sizes[arguments, np.where(valid, size, 0)], 0.0)
+    counts[(arguments < 0) & (extra == 0)] = 1.0
+    return counts
 
 
 def graphs_of_stored(sizes: Sizes) -> float:
@@ -75,5 +75,5 @@ def graphs_of_stored(sizes: Sizes) -> float:
 
 def smallest(table: ClassTable, sizes: Sizes) -> Sizes:
     """Terms of each class with as many operators as its own."""
-    found: Sizes = sizes[np.arange(len(table)), table.cost]
-    return found
+    counts: Sizes = sizes[np.arange(len(table)), table.cost]
+    return counts

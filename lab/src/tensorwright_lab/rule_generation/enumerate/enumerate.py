@@ -196,8 +196,8 @@ class Session:
         for chunk, name in zip(chunks, names, strict=True):
             for block, blob in zip(chunk, self.folder.unit(name).blobs, strict=True):
                 count = len(block)
-                found = np.frombuffer(blob, np.uint32).reshape(count, SAMPLES, -1)
-                row = store.append(block.shape, found)
+                values = np.frombuffer(blob, np.uint32).reshape(count, SAMPLES, -1)
+                row = store.append(block.shape, values)
                 table.row[at : at + count] = np.arange(row, row + count)
                 at += count
         return names
@@ -222,7 +222,7 @@ def _value_blocks(preset: Preset, table: ClassTable, first: int) -> Iterator[Blo
     listed, by_kind = table.shapes()
     shape = np.append(by_kind[table.kind], NOWHERE)
     shapes = [shape[own], shape[table.a[own]], shape[table.b[own]]]
-    columns = np.stack([table.code[own], table.place[own], *shapes], axis=1)
+    columns = np.stack([table.code[own], table.cut[own], *shapes], axis=1)
     changes = np.flatnonzero((columns[1:] != columns[:-1]).any(axis=1)) + 1
     starts = np.concatenate([[0], changes])
     ends = np.append(changes, len(own))
@@ -233,13 +233,13 @@ def _value_blocks(preset: Preset, table: ClassTable, first: int) -> Iterator[Blo
 def _value_block(
     preset: Preset, table: ClassTable, shapes: list[Any], about: Ints, classes: Places
 ) -> Block:
-    code, place, shape, left, right = (int(each) for each in about)
+    code, cut, shape, left, right = (int(each) for each in about)
     application = preset.applications[code]
-    params = application.params if not place else (*application.params, place)
+    params = application.params if not cut else (*application.params, cut)
     names = [each.name for each in preset.inputs]
     operands = tuple(names.index(name) for name in application.operands)
     of = [shapes[each] for each in (left, right) if each >= 0]
     of += [preset.inputs[number].shape for number in operands]
     a, b = table.a[classes], table.b[classes] if right >= 0 else table.b[:0]
-    block = Block(code, place, application.operator, params, tuple(of), shapes[shape], a, b)
+    block = Block(code, cut, application.operator, params, tuple(of), shapes[shape], a, b)
     return replace(block, operands=operands)

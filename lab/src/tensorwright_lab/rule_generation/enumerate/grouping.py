@@ -64,7 +64,7 @@ def describe(table: ClassTable, batch: Batch) -> Described:
 def combined(batch: Batch, a: Described, b: Described) -> Described:
     """Forms and sequences of applications from those of their arguments."""
     sequence, places = merge(a.sequence, b.sequence)
-    code = batch.code.astype(np.int64) * 64 + batch.place + 1
+    code = batch.code.astype(np.int64) * 64 + batch.cut + 1
     return Described(form_of(code, a.form, b.form, places), sequence)
 
 
@@ -77,7 +77,7 @@ def group_equal(
     many operators that an earlier level tried them are left out.  The order of the batch does not
     matter.
     """
-    batch = batch.take(np.lexsort((batch.b, batch.a, batch.place, batch.code)))
+    batch = batch.take(np.lexsort((batch.b, batch.a, batch.cut, batch.code)))
     nodes, count = nodes_of(table, batch, family)
     fresh = count == level
     batch, nodes = batch.take(fresh), nodes[fresh]
@@ -107,18 +107,18 @@ def _group(
     if is_last:
         is_new &= np.bincount(group) > 1
     chosen = leader[is_new] - old
-    place = _places(table, batch, chosen)
+    order_of_new = _places(table, batch, chosen)
     label = np.where(leader < old, leader, -1)
-    label[np.flatnonzero(is_new)[place]] = old + np.arange(len(place))
+    label[np.flatnonzero(is_new)[order_of_new]] = old + np.arange(len(order_of_new))
     of = np.empty(len(order), np.intp)
     of[order] = label[group]
-    return of[old:], chosen[place]
+    return of[old:], chosen[order_of_new]
 
 
 def _places(table: ClassTable, batch: Batch, chosen: Places) -> Places:
     """An order of new classes: shape by shape, operator by operator, as their values are made."""
     shape = table.shapes()[1][batch.kind[chosen]]
-    columns = (batch.b, batch.a, batch.place, batch.code)
+    columns = (batch.b, batch.a, batch.cut, batch.code)
     return np.lexsort((*(column[chosen] for column in columns), shape))
 
 
@@ -135,7 +135,7 @@ def _add(
     table.append(
         {
             "code": new.code,
-            "place": new.place,
+            "cut": new.cut,
             "a": new.a,
             "b": new.b,
             "kind": new.kind,

@@ -101,13 +101,13 @@ class Plan:
         names = [each.name for each in self.preset.inputs]
         operands = tuple(names.index(name) for name in application.operands)
         shapes = (shape, *(self.preset.inputs[number].shape for number in operands))
-        for place, chosen in self._places(application, classes):
-            params = application.params if not place else (*application.params, place)
+        for cut, chosen in self._places(application, classes):
+            params = application.params if not cut else (*application.params, cut)
             result = result_shape(application, params, shapes)
             if result is None or (application.inputs_only and result == shape):
                 continue
             left, name = chosen.astype(np.int32), application.operator
-            block = Block(code, place, name, params, shapes, result, left, _NONE)
+            block = Block(code, cut, name, params, shapes, result, left, _NONE)
             yield replace(block, operands=operands)
 
     def _places(self, application: Application, classes: Places) -> Iterator[tuple[int, Places]]:
@@ -120,10 +120,10 @@ class Plan:
         places: dict[int, list[int]] = {}
         for number in distinct(kinds):
             split_points = self.table.kinds[number].split_points
-            for place in split_points[axis] if axis < len(split_points) else ():
-                places.setdefault(int(str(place)), []).append(int(number))
-        for place, numbers in sorted(places.items()):
-            yield place, classes[np.isin(kinds, numbers)]
+            for cut in split_points[axis] if axis < len(split_points) else ():
+                places.setdefault(int(str(cut)), []).append(int(number))
+        for cut, numbers in sorted(places.items()):
+            yield cut, classes[np.isin(kinds, numbers)]
 
     def _binary(
         self, code: int, application: Application, pair: tuple[IntShape, IntShape]
@@ -172,8 +172,8 @@ class Plan:
         return self._are_weights(right)
 
     def _are_weights(self, classes: Places) -> NDArray[np.bool_]:
-        found: NDArray[np.bool_] = self._weights[self.table.kind[classes]]
-        return found
+        are_weights: NDArray[np.bool_] = self._weights[self.table.kind[classes]]
+        return are_weights
 
     def _in_order(self, block: Block, i: Places, j: Places) -> NDArray[np.bool_]:
         """One order of the arguments of a commutative operator."""
@@ -199,8 +199,8 @@ class Plan:
             own_points = rule(block.params, shapes, points, len(block.shape))
             is_weight = all(kind.is_weight for kind in kinds)
             numbers.append(table.kind_number(Kind(block.shape, own_points, is_weight)))
-        found: Ints = np.array(numbers, np.int32)[inverse.reshape(-1)]
-        return found
+        of_each: Ints = np.array(numbers, np.int32)[inverse.reshape(-1)]
+        return of_each
 
     def graphs(self, smallest: NDArray[np.float64]) -> float:
         """How many terms the applications stand for, those tried before left out.

@@ -46,11 +46,11 @@ def merge(left: Sequences, right: Sequences) -> tuple[Sequences, Forms]:
         same = merged == item[:, None]
         is_known = same.any(axis=1)
         is_new = ~is_known & (item >= 0) & (count < WIDTH)
-        place = np.where(is_known, same.argmax(axis=1), count)
+        position = np.where(is_known, same.argmax(axis=1), count)
         merged[rows[is_new], count[is_new]] = item[is_new]
         count = count + is_new
-        place = np.where(item >= 0, place + 1, 0)
-        places = (places << np.uint64(4)) | place.astype(np.uint64)
+        position = np.where(item >= 0, position + 1, 0)
+        places = (places << np.uint64(4)) | position.astype(np.uint64)
     return merged, places
 
 

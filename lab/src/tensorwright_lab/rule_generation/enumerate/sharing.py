@@ -33,16 +33,16 @@ _BLOCK = 1 << 18
 def families(preset: Preset) -> NDArray[np.int64]:
     """For each application the first of its operator: both outputs of a split are one."""
     first: dict[tuple[Any, ...], int] = {}
-    found = []
+    firsts = []
     for at, each in enumerate(preset.applications):
         name = operator_named(each.operator).output_of or each.operator
-        found.append(first.setdefault((name, *each.params), at))
-    return np.array(found, np.int64)
+        firsts.append(first.setdefault((name, *each.params), at))
+    return np.array(firsts, np.int64)
 
 
 def own_nodes(batch: Batch, family: NDArray[np.int64]) -> Nodes:
     """The operators of applications."""
-    arguments = mix(mix(batch.a, batch.b), batch.place)
+    arguments = mix(mix(batch.a, batch.b), batch.cut)
     return mix(arguments, family[batch.code]) | np.uint64(1)
 
 
@@ -51,7 +51,7 @@ def nodes_of(table: ClassTable, batch: Batch, family: NDArray[np.int64]) -> tupl
     none = np.zeros((1, MAX_OPERATORS), np.uint64)
     nodes = np.concatenate([table.nodes, none])
     own = own_nodes(batch, family)
-    found = np.zeros((len(batch), MAX_OPERATORS), np.uint64)
+    joined = np.zeros((len(batch), MAX_OPERATORS), np.uint64)
     count = np.zeros(len(batch), np.intp)
     for at in range(0, len(batch), _BLOCK):
         part = slice(at, at + _BLOCK)
@@ -59,8 +59,8 @@ def nodes_of(table: ClassTable, batch: Batch, family: NDArray[np.int64]) -> tupl
         packed, inner = _distinct(both)
         rows = np.arange(len(packed))
         packed[rows, np.minimum(inner, MAX_OPERATORS - 1)] = own[part]
-        found[part], count[part] = packed, inner + 1
-    return found, count
+        joined[part], count[part] = packed, inner + 1
+    return joined, count
 
 
 def _distinct(nodes: Nodes) -> tuple[Nodes, Places]:
@@ -80,8 +80,8 @@ def union_size(left: Nodes, right: Nodes) -> Places:
     for at in range(left.shape[1]):
         column = left[:, at : at + 1]
         count -= ((column == right) & (column != 0)).any(axis=1)
-    found: Places = count
-    return found
+    size: Places = count
+    return size
 
 
 class Sharing:

@@ -75,8 +75,8 @@ def _of_sample(preset: Preset, values: Sequence[Values]) -> list[Values]:
         each.name: packed(value).reshape(each.shape)
         for each, value in zip(preset.inputs, values, strict=True)
     }
-    found = evaluate_terms(preset.prepared, inputs, FieldDomain())
-    return [(residues(each).ravel() % P).astype(np.uint32) for each in found]
+    values_of_terms = evaluate_terms(preset.prepared, inputs, FieldDomain())
+    return [(residues(each).ravel() % P).astype(np.uint32) for each in values_of_terms]
 
 
 def begin(preset: Preset, folder: WorkFolder, seed: int) -> State:
@@ -91,7 +91,7 @@ def begin(preset: Preset, folder: WorkFolder, seed: int) -> State:
     state.table.append(
         {
             "code": np.full(count, INPUT, np.int32),
-            "place": np.zeros(count, np.int32),
+            "cut": np.zeros(count, np.int32),
             "a": np.full(count, -1, np.int32),
             "b": np.full(count, -1, np.int32),
             "kind": _kinds(preset, state.table, shapes),
@@ -115,22 +115,22 @@ def _kinds(preset: Preset, table: ClassTable, shapes: tuple[IntShape, ...]) -> N
 def _groups(preset: Preset) -> NDArray[np.int64]:
     """Inputs of one group take each other's place; a prepared term is alone in its group."""
     groups = [(each.shape, each.is_weight) for each in preset.inputs]
-    found = [groups.index(each) for each in groups]
-    return np.array([*found, *(_OF_PREPARED + n for n in range(len(preset.prepared)))])
+    numbers = [groups.index(each) for each in groups]
+    return np.array([*numbers, *(_OF_PREPARED + n for n in range(len(preset.prepared)))])
 
 
 def save(folder: WorkFolder, state: State) -> None:
     """Keep a state; it takes the place of an older one."""
-    found = Equalities.joined(state.equal)
+    equal = Equalities.joined(state.equal)
     about = {
         "kinds": [[kind.shape, kind.split_points, kind.is_weight] for kind in state.table.kinds],
         "rows": [[list(shape), count] for shape, count in state.store.counts.items()],
         "counts": state.counts,
         "equal": [len(each) for each in state.equal],
     }
-    arrays = {f"table_{name}": column for name, column in state.table.columns().items()}
-    arrays |= {f"equal_{name}": column for name, column in found.batch.columns().items()}
-    arrays["equal_of"] = found.of
+    arrays = _with_prefix("table_", state.table.columns())
+    arrays |= _with_prefix("equal_", equal.batch.columns())
+    arrays["equal_of"] = equal.of
     arrays["about"] = np.frombuffer(json.dumps(about).encode(), np.uint8)
     folder.save("state", arrays)
 
@@ -160,16 +160,23 @@ def _table(arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> ClassTable
     table = ClassTable()
     for shape, points, is_weight in about["kinds"]:
         table.kind_number(Kind(tuple(shape), tuple(map(tuple, points)), is_weight))
-    table.append(_with_prefix(arrays, "table_"))
+    table.append(_of_prefix("table_", arrays))
     return table
 
 
-def _with_prefix(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
-    return {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
+def _with_prefix(prefix: str, columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Columns by their names in files, where `cut` has an older one."""
+    return {f"{prefix}{'place' if name == 'cut' else name}": a for name, a in columns.items()}
+
+
+def _of_prefix(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The inverse of `_with_prefix`."""
+    own = {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
+    return own | {"cut": own.pop("place")}
 
 
 def _equalities(arrays: dict[str, NDArray[Any]], about: dict[str, Any]) -> list[Equalities]:
-    columns = _with_prefix(arrays, "equal_")
+    columns = _of_prefix("equal_", arrays)
     of = columns.pop("of")
     batch = Batch(**columns)
     ends = np.cumsum(about["equal"])

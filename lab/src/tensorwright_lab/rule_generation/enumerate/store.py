@@ -73,11 +73,11 @@ class ValueStore:
         """The rows of one file."""
         if (shape, sample) not in self._maps:
             full = (self.counts.get(shape, 0), prod(shape))
-            found: NDArray[np.uint32] = np.zeros(full, np.uint32)
+            values: NDArray[np.uint32] = np.zeros(full, np.uint32)
             if full[0]:
                 path = self._path(shape, sample)
-                found = np.memmap(path, np.uint32, "r", shape=full)
-            self._maps[shape, sample] = found
+                values = np.memmap(path, np.uint32, "r", shape=full)
+            self._maps[shape, sample] = values
         return self._maps[shape, sample]
 
     @property

@@ -56,7 +56,7 @@ def factored_values(
         which, count = back, times
     order = np.argsort(which, kind="stable")
     starts = np.cumsum(count) - count
-    found = np.empty((*a.shape[:2], len(structure.left)), np.uint32)
+    values = np.empty((*a.shape[:2], len(structure.left)), np.uint32)
     rest = [order[:0]]
     plain_a, plain_b = factors(structure, a, b)
     for start, size in zip(starts, count, strict=True):
@@ -64,11 +64,11 @@ def factored_values(
         if size < _FEW:
             rest.append(rows)
         else:
-            found[rows] = _group(structure, plain_a, plain_b, rows, is_left=is_left)
+            values[rows] = _group(structure, plain_a, plain_b, rows, is_left=is_left)
     single = np.concatenate(rest)
     if len(single):
-        found[single] = values_of(structure, (a[single], b[single]))
-    return found
+        values[single] = values_of(structure, (a[single], b[single]))
+    return values
 
 
 def _group(

@@ -149,8 +149,8 @@ def _bilinear(
     for functional in functionals(shape, seed):
         matrix = centred(_adjoint(structure, functional, sizes))
         weights.append(product(rows, matrix if is_left else matrix.T))
-    found = product(np.concatenate(weights), _columns(many, sample))
-    words = _words(residues_of(found).reshape(FUNCTIONALS, len(few), len(many)))
+    products = product(np.concatenate(weights), _columns(many, sample))
+    words = _words(residues_of(products).reshape(FUNCTIONALS, len(few), len(many)))
     return words if is_left else words.T
 
 
@@ -170,8 +170,8 @@ def _through_values(
         for number, matrix in enumerate(matrices):
             value = product(matrix, columns)
             np.maximum(value, 0.0, out=value)
-            found = _words(residues_of(product(weights, value)))
-            words[number, at : at + _COLUMNS] = found
+            fingerprints = _words(residues_of(product(weights, value)))
+            words[number, at : at + _COLUMNS] = fingerprints
     return words if is_left else words.T
 
 
@@ -199,9 +199,9 @@ def _pairs(structure: Bilinear, a: Values, b: Values, shape: IntShape, seed: int
     chosen = [centred(_adjoint(structure, each, sizes).T) for each in functionals(shape, seed)]
     for sample in range(a.shape[1]):
         left, right = _columns(a, sample), np.ascontiguousarray(b[:, sample].T)
-        found = []
+        sums = []
         for matrix in chosen:
             weights = residues_of(product(matrix, left))
-            found.append(multiply(weights, right).sum(axis=0) % np.uint64(P))
-        keys[:, sample] = _words(np.stack(found))
+            sums.append(multiply(weights, right).sum(axis=0) % np.uint64(P))
+        keys[:, sample] = _words(np.stack(sums))
     return keys

@@ -1,11 +1,11 @@
-"""Whether equalities hold at random inputs, other ones than those of the fingerprints.
+"""Check equalities at random inputs other than those of the fingerprints.
 
     evaluator = Evaluator({"x": (2, 3)}, seed=1)
     evaluator.holds(relu(relu(?x)) == relu(?x))     True, at eight samples
     evaluator.holds(relu(?x) == ?x)                 False
 
 A fingerprint takes two samples, and relu of few elements may leave them all as they are by chance.
-What is handed on was therefore evaluated once more, at more samples.
+Equalities are therefore evaluated once more, at more samples.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Evaluator:
     def __init__(self, shapes: Mapping[str, IntShape], seed: int) -> None:
         self._shapes = dict(shapes)
         self._seed = seed
-        self._known: dict[Term, tuple[IntShape, Values]] = {}
+        self._values: dict[Term, tuple[IntShape, Values]] = {}
 
     def declare(self, name: str, shape: IntShape) -> None:
         """A further input; the same name always has the same shape."""
@@ -59,13 +59,13 @@ class Evaluator:
 
     def value(self, term: Term) -> tuple[IntShape, Values]:
         """The shape of a term and its value, (1, samples, size); its parameters are numbers."""
-        found = self._known.get(term)
-        if found is None:
-            if len(self._known) >= _KEPT:
-                self._known.clear()
-            found = self._input(term) if isinstance(term, Input) else self._evaluate(term)
-            self._known[term] = found
-        return found
+        evaluated = self._values.get(term)
+        if evaluated is None:
+            if len(self._values) >= _KEPT:
+                self._values.clear()
+            evaluated = self._input(term) if isinstance(term, Input) else self._evaluate(term)
+            self._values[term] = evaluated
+        return evaluated
 
     def _input(self, term: Input) -> tuple[IntShape, Values]:
         shape = self._shapes[term.name]
@@ -77,8 +77,8 @@ class Evaluator:
         assert not isinstance(term, Input)
         arguments = [self.value(each) for each in term.args]
         shapes = tuple(shape for shape, _ in arguments)
-        found = fitting(operator_named(term.operator).result(term.params, shapes, Needs()))
-        shape = tuple(extent for extent in found if isinstance(extent, int))
+        extents = fitting(operator_named(term.operator).result(term.params, shapes, Needs()))
+        shape = tuple(extent for extent in extents if isinstance(extent, int))
         structure = structure_of(term.operator, term.params, shapes)
         values = tuple(value for _, value in arguments)
         result = values_of(structure, values)

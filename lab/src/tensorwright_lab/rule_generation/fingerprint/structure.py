@@ -1,4 +1,4 @@
-"""What an operator does to flat tensors of residues, derived from its meaning.
+"""The structure of an operator on flat tensors of residues, derived from its meaning.
 
     structure_of("transpose", (1, 0), ((2, 3),))     Linear: a permutation matrix (6, 6)
     structure_of("matmul", (), ((2, 3), (3, 4)))     Bilinear: 12 sums of 3 products of places
@@ -9,10 +9,10 @@
     Pointwise out = f(x), one element at a time                  relu, exp
     Window    out[o] = max over t of x[places[o, t]]             max_pool
     Affine    out[o] = x[o] * scale[o] + shift[o], the two from further arguments    batch_norm
-    Direct    nothing is known of it: it is evaluated for each value                 softmax
+    Direct    no structure is known: it is evaluated for each value                 softmax
 
-Each is found by evaluating the tensor expression on tensors whose elements name their places, so
-that nothing about an operator is written here a second time.
+Each is derived by evaluating the tensor expression on tensors whose elements are their positions,
+so that this module repeats nothing about any operator.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Affine:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Direct:
-    """An operator of which nothing is made use of."""
+    """An operator without a structure to use."""
 
     probe: Probe
 
@@ -128,8 +128,7 @@ class Direct:
         counts = np.broadcast_shapes(*(each.shape[:2] for each in arguments))
         spread = [packed(np.broadcast_to(a, (*counts, a.shape[2]))) for a in arguments]
         rows = [
-            self.probe.residues(tuple(each[place] for each in spread))
-            for place in np.ndindex(counts)
+            self.probe.residues(tuple(each[at] for each in spread)) for at in np.ndindex(counts)
         ]
         return np.stack(rows).reshape(*counts, -1)
 
@@ -252,32 +251,32 @@ class Probe:
 
     def gather_matrices(self) -> tuple[Numbers, ...]:
         """Every element of the result is an element of each argument, its negative, or zero."""
-        found = []
+        matrices = []
         for at, size in enumerate(self.sizes):
             arguments = [np.zeros(n) for n in self.sizes]
             arguments[at] = np.arange(1.0, size + 1)
             places = self.numbers(tuple(arguments)).astype(np.int64)
             matrix = np.zeros((len(places), size + 1), np.uint64)
             matrix[np.arange(len(places)), abs(places)] = np.where(places < 0, P - 1, 1)
-            found.append(matrix[:, 1:])
-        return tuple(found)
+            matrices.append(matrix[:, 1:])
+        return tuple(matrices)
 
     def matrices(self) -> tuple[Numbers, ...]:
         """Column by column; in doubles, then each distinct factor once in the field."""
-        found = []
+        matrices = []
         for at, size in enumerate(self.sizes):
-            units = [self._unit(at, place) for place in range(size)]
+            units = [self._unit(at, element) for element in range(size)]
             table = np.stack([self.numbers(unit) for unit in units], axis=1)
             matrix = np.zeros(table.shape, np.uint64)
             for factor in np.unique(table[table != 0]):
                 row, column = np.argwhere(table == factor)[0]
                 matrix[table == factor] = self.residues(units[column])[row]
-            found.append(matrix)
-        return tuple(found)
+            matrices.append(matrix)
+        return tuple(matrices)
 
-    def _unit(self, at: int, place: int) -> tuple[NDArray[np.float64], ...]:
+    def _unit(self, at: int, element: int) -> tuple[NDArray[np.float64], ...]:
         arguments = tuple(np.zeros(size) for size in self.sizes)
-        arguments[at][place] = 1
+        arguments[at][element] = 1
         return arguments
 
     def products(self) -> tuple[Places, Places]:
@@ -321,9 +320,9 @@ class Probe:
         """The places of a window: where a mark is the greatest of the window."""
         (size,) = self.sizes
         columns = []
-        for place in range(size):
+        for element in range(size):
             x = np.zeros(size)
-            x[place] = 1
+            x[element] = 1
             columns.append(self.numbers((x,)) > 0)
         table = np.where(np.stack(columns, axis=1), np.arange(1, size + 1), 0)
         return _compress(table, size)[0]

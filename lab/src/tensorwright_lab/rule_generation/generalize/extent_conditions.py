@@ -4,9 +4,9 @@
     try    x.1 = w.1 (one group), x.0 = 1, x.2 = x.3, ... the likeliest to be needed first
     out    the rule under x.1 = w.1, which suffices alone
 
-One that suffices alone is taken.  Else one after the other of the likeliest kinds is left out; it
-stays out where the rule still holds at random shapes, or where the others imply it.  The likeliest
-to be needed are tried last: that a convolution has one group, `x.1 = w.1`.
+An equality that suffices alone is taken.  Else the equalities are left out one by one: one stays
+out if the rule still holds at random shapes, or if the others imply it.  The likeliest to be needed
+are tried last: that a convolution has one group, `x.1 = w.1`.
 """
 
 from __future__ import annotations
@@ -111,29 +111,31 @@ class _Search:
         return self.random_shapes.refutes((*self.needed, *facts))
 
     def _imply(self, facts: Sequence[Fact], fact: Fact) -> bool:
-        known = assume((*self.asked, *facts))
-        return known is not None and known.entails(fact)
+        assumptions = assume((*self.asked, *facts))
+        return assumptions is not None and assumptions.entails(fact)
 
 
 def _candidates(rule: Rule, shapes: Mapping[str, IntShape]) -> list[tuple[int, Fact]]:
-    """What is true where the rule was found with its kind, the likeliest to be needed last."""
+    """The equalities that are true where the rule was found, with their kinds, the likeliest
+    last.
+    """
     extents = extents_at(shapes)
     kernels, numbers = _kernels(rule), {1, *numbers_in(*rule.roots)}
-    found: list[tuple[int, Fact]] = [
+    candidates: list[tuple[int, Fact]] = [
         (_NUMBER, Equal(extent, value)) for extent, value in extents.items() if value in numbers
     ]
     if _has_strides(rule):
-        found += [
+        candidates += [
             (_PARITY, Divides(2, extent + value % 2))
             for extent, value in extents.items()
             if extent.axis in (2, 3)
         ]
-    found += [
+    candidates += [
         (_likelihood(a, b, kernels), Equal(a, b * (m // n)))
         for (a, m), (b, n) in _ordered_pairs(extents)
         if m == n or (m % n == 0 and n > 1 and a.axis == b.axis == 1)
     ]
-    return sorted(found, key=lambda pair: pair[0])
+    return sorted(candidates, key=lambda pair: pair[0])
 
 
 def _ordered_pairs(
@@ -160,7 +162,7 @@ def _kernels(rule: Rule) -> dict[tuple[str, str], int]:
 
     Of as many parts on both sides, the first meets the first.
     """
-    found: dict[tuple[str, str], int] = {}
+    kernels: dict[tuple[str, str], int] = {}
     for each in applications(*rule.roots):
         if operator_named(each.operator).structure is StructureKind.CONVOLUTION:
             x, w = each.args
@@ -172,8 +174,8 @@ def _kernels(rule: Rule) -> dict[tuple[str, str], int]:
                 met = tuple(product(data, weights))
             for pair in met:
                 likelihood = _DIRECT if is_direct else _JOINED
-                found[pair] = max(likelihood, found.get(pair, 0))
-    return found
+                kernels[pair] = max(likelihood, kernels.get(pair, 0))
+    return kernels
 
 
 def _parts(term: Term) -> Iterator[str]:
@@ -191,9 +193,9 @@ _SAME_INPUT, _NUMBER, _ACROSS, _ALONG, _PARITY, _JOINED, _DIRECT = range(7)
 def _likelihood(a: Extent, b: Extent, kernels: Mapping[tuple[str, str], int]) -> int:
     """How likely it is that a rule needs these two to be equal."""
     if a.axis == b.axis == 1:
-        known = kernels.get((a.name, b.name), kernels.get((b.name, a.name)))
-        if known is not None:
-            return known
+        likelihood = kernels.get((a.name, b.name), kernels.get((b.name, a.name)))
+        if likelihood is not None:
+            return likelihood
     if a.name == b.name:
         return _SAME_INPUT
     return _ALONG if a.axis == b.axis else _ACROSS

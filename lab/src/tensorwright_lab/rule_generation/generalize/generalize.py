@@ -1,4 +1,4 @@
-"""A rule found at concrete shapes, said for all shapes, under a condition as weak as found.
+"""A rule found at concrete shapes becomes one for all shapes, under the weakest condition found.
 
     in     ewadd(x1, ones[2, 4]()) == ..., x1 (2, 4)
     try    ewadd(x1, ones[x1.0, x1.1]()), without a condition, at random shapes
@@ -6,8 +6,8 @@
 
 The sizes in its parameters come from `size_inference.py`.  Then the condition: none, if the rule
 holds so at random shapes; else the ranks of the inputs; else also equalities that are true where
-it was found (`x.1 = w.1`: one group), as few of them as suffice.  Whether it holds for all shapes
-is for the prover to say.
+it was found (`x.1 = w.1`: one group), as few of them as suffice.  The prover decides whether it
+holds for all shapes.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ from tensorwright_lab.rule_generation.generalize.widening import FoundRule
 _MOST_CONDITIONED = 4
 
 
-def alike(found: Iterable[FoundRule]) -> tuple[tuple[FoundRule, ...], ...]:
+def alike(rules: Iterable[FoundRule]) -> tuple[tuple[FoundRule, ...], ...]:
     """Rules that differ only in the names and shapes of inputs, together, in order."""
     groups: dict[str, list[FoundRule]] = {}
-    for each in found:
+    for each in rules:
         groups.setdefault(rule_text(canonical_rule(each.rule)), []).append(each)
     return tuple(map(tuple, groups.values()))
 
 
-def generalize_alike(found: Sequence[FoundRule]) -> tuple[Rule, ...]:
-    """What rules that are alike become: one rule where it has no condition, else the distinct ones.
+def generalize_alike(rules: Sequence[FoundRule]) -> tuple[Rule, ...]:
+    """Generalise rules that are alike: to one rule without a condition, else to distinct rules.
 
-    The shapes with the fewest chance equalities come first.  Shapes of which a rule speaks already
-    say nothing new.  Names are canonical.
+    The shapes with the fewest chance equalities come first.  Shapes that a rule already covers are
+    skipped.  Names are canonical.
     """
     kept: dict[str, Rule] = {}
-    for rule, shapes in sorted(map(_renamed, found), key=lambda each: _coincidences(each[1])):
+    for rule, shapes in sorted(map(_renamed, rules), key=lambda each: _coincidences(each[1])):
         if any(_speaks_of(general, rule, shapes) for general in kept.values()):
             continue
         general = generalize(rule, shapes)
@@ -61,11 +61,11 @@ def generalize_alike(found: Sequence[FoundRule]) -> tuple[Rule, ...]:
     return tuple(kept.values())
 
 
-def _renamed(found: FoundRule) -> tuple[Rule, dict[str, IntShape]]:
+def _renamed(concrete: FoundRule) -> tuple[Rule, dict[str, IntShape]]:
     """With canonical names: rules that are alike are the same then."""
-    names = input_names(*found.rule.roots)
-    shapes = dict(found.shapes)
-    renamed = canonical_rule(found.rule)
+    names = input_names(*concrete.rule.roots)
+    shapes = dict(concrete.shapes)
+    renamed = canonical_rule(concrete.rule)
     return renamed, dict(
         zip(input_names(*renamed.roots), map(shapes.__getitem__, names), strict=True)
     )
@@ -110,9 +110,9 @@ def _general(rule: Rule, own: Mapping[str, IntShape]) -> Rule | None:
         if condition is not None:
             return replace(each, condition=condition)
     for each, random_shapes, needed in tried[:_MOST_CONDITIONED]:
-        found = with_extent_conditions(each, random_shapes, (*ranks, *needed), own)
-        if found is not None:
-            return without_needless_ranks(found)
+        general = with_extent_conditions(each, random_shapes, (*ranks, *needed), own)
+        if general is not None:
+            return without_needless_ranks(general)
     return None
 
 
@@ -145,9 +145,9 @@ def _roots_equal(rule: Rule, shapes: Mapping[str, IntShape]) -> Condition:
             needs.equal_shapes(a, b)
     except IllTyped:
         return ()
-    known = assume(typing.facts)
-    if known is None:
+    assumptions = assume(typing.facts)
+    if assumptions is None:
         return ()
-    solved = [assume((fact,)) for fact in needs.facts if not known.entails(fact)]
+    solved = [assume((fact,)) for fact in needs.facts if not assumptions.entails(fact)]
     pairs = [pair for each in solved if each is not None for pair in each.solved]
     return tuple(Equal(extent, size) for extent, size in pairs)

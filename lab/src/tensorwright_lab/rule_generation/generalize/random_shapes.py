@@ -1,12 +1,12 @@
-"""Does a rule hold at shapes other than those where it was found?  Random shapes decide, in floats.
+"""Test whether a rule holds at other shapes than those where it was found, in floats.
 
     RandomShapes(relu(relu(?x)) == relu(?x)).holds(())         True
     RandomShapes(transpose[1, 0](?x) == ?x).holds(())          False: seen at x (3, 2)
     the same .refutes((Rank("x", 2),))                         True, without another evaluation
 
-This refutes a generalisation that is false, and what only the stand-ins of exact arithmetic make
-equal.  It proves nothing.  Shapes at which a rule is false refute it under every condition that is
-true there, so that most conditions that do not suffice are seen without another evaluation.
+This refutes false generalisations, and equalities that hold only for the stand-ins of exact
+arithmetic.  It proves nothing.  Shapes at which a rule is false refute it under every condition
+that is true there, so that most conditions that do not suffice are seen without another evaluation.
 """
 
 from __future__ import annotations

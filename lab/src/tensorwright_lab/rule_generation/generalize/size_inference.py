@@ -1,11 +1,11 @@
-"""The sizes in a rule's parameters, for all shapes: what the shapes determine, and guesses.
+"""Infer the sizes in a rule's parameters for all shapes, from needs of shapes and by guesses.
 
     split0[1, 3](concat[1](x, y)) == x,  x (2, 3), y (2, 5)       as it was enumerated
     split0[1, u](concat[1](x, y)) == x                            u = x.1, as roots have one shape
     split0[1, x.1](concat[1](x, y)) == x                          for all shapes
 
-A rule is found where every size is a number.  Each such number becomes an *unknown*.  What the
-shape rules ask of both sides determines most of them.  For one that stays open there are guesses:
+A rule is found where every size is a number.  Each such number becomes an *unknown*.  The needs of
+both sides' shape rules determine most of them.  For an unknown that stays open there are guesses:
 sizes over the inputs' extents that have its value where the rule was found, in the order that the
 record of its operator gives (`SizeGuess`).
 """
@@ -149,7 +149,7 @@ def _has_sizes(term: Apply) -> bool:
 def _facts(
     left: tuple[Term, ...], right: tuple[Term, ...], symbolic: Mapping[str, Shape]
 ) -> tuple[Fact, ...]:
-    """What both sides ask of sizes, and that their roots have equal shapes."""
+    """The needs of both sides, and the equality of their roots' shapes."""
     unknowns = {
         name: (Extent(name, 0),) for name in input_names(*left, *right) if name not in symbolic
     }

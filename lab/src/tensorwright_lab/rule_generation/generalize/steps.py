@@ -42,7 +42,7 @@ def widened_rules(payload: Payload) -> Payload:
 
 def general_rules(payload: Payload) -> Payload:
     """What groups of rules that are alike become."""
-    groups = [[_found(each) for each in group] for group in payload.data["items"]]
+    groups = [[_concrete(each) for each in group] for group in payload.data["items"]]
     return Payload([rule_text(rule) for group in groups for rule in generalize_alike(group)])
 
 
@@ -54,7 +54,7 @@ def _plain(candidate: FoundRule) -> list[Any]:
     return [rule_text(candidate.rule), candidate.shapes]
 
 
-def _found(plain: Sequence[Any]) -> FoundRule:
+def _concrete(plain: Sequence[Any]) -> FoundRule:
     text, shapes = plain
     return FoundRule(parse_rule(text), tuple(_shapes(shapes).items()))
 
@@ -80,7 +80,7 @@ class GeneralizationSteps:
     def instances(self, rules: Sequence[Rule]) -> tuple[tuple[FoundRule, ...], ...]:
         """Rules as general as they hold, those together that are alike."""
         texts = [rule_text(rule) for rule in rules]
-        return alike(map(_found, self._spread("widened", texts, self._about)))
+        return alike(map(_concrete, self._spread("widened", texts, self._about)))
 
     def general(self, groups: Sequence[Sequence[FoundRule]]) -> tuple[Rule, ...]:
         """Rules for all shapes."""

@@ -137,13 +137,13 @@ def _is_beside_sizes(sides: Sides, name: str) -> bool:
 @cache
 def _partitions(count: int) -> list[tuple[int, ...]]:
     """The ways to give numbers to places, with two different ones or more; the most first."""
-    found = [
+    partitions = [
         numbers
         for numbers in product(range(count), repeat=count)
         if max(numbers) > 0
         and all(n <= max((-1, *numbers[:at])) + 1 for at, n in enumerate(numbers))
     ]
-    return sorted(found, key=max, reverse=True)
+    return sorted(partitions, key=max, reverse=True)
 
 
 def _spread(side: Side, name: str, numbers: tuple[int, ...]) -> Side:

@@ -1,4 +1,4 @@
-"""Which candidate rules are kept: proved, and none implied by the others.
+"""Select the candidate rules to keep: proved, and none implied by the others.
 
 Read `selection.py` first.
 """

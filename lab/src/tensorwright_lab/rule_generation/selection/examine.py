@@ -1,4 +1,4 @@
-"""One candidate: does it follow from the rules that are kept, and if not, can it be proved?
+"""Examine one candidate: whether it follows from the kept rules, and else whether it has a proof.
 
 Question(rule, kept)              Implied(("relu-relu",)), or Open()
 Question(rule, None)              Holds(the rule with its stamp, axioms), or Fails(reason)
@@ -160,8 +160,8 @@ def instead_of(rule: Rule, others: RuleSet) -> RuleSet:
     """The rules that a rule may be dropped for: a simple rule is of more use than a large one, and
     one of one root is found where one of several roots is not.
     """
-    found = others.smaller_than(larger_side(rule) + 1)
-    return found.of_one_root() if len(rule.left) == 1 else found
+    smaller = others.smaller_than(larger_side(rule) + 1)
+    return smaller.of_one_root() if len(rule.left) == 1 else smaller
 
 
 def decide(rule: Rule, limits: Limits | None = None) -> Holds | Fails:
@@ -176,15 +176,15 @@ def decide(rule: Rule, limits: Limits | None = None) -> Holds | Fails:
     return Fails(reasons[-1] or "refuted", is_refuted=not reasons[-1])
 
 
-def _for_all_parameters(found: Proved, limits: Limits | None) -> Holds:
+def _for_all_parameters(proved: Proved, limits: Limits | None) -> Holds:
     """The proved rule, or a more general one."""
 
     def is_proved(rule: Rule) -> bool:
         return isinstance(prove(rule, limits=_FREEING_LIMITS, confirm=False), Proved)
 
-    general = freed(found.rule, is_proved)
-    outcome = found if general is found.rule else prove(general, limits=limits)
-    best = outcome if isinstance(outcome, Proved) else found
+    general = freed(proved.rule, is_proved)
+    outcome = proved if general is proved.rule else prove(general, limits=limits)
+    best = outcome if isinstance(outcome, Proved) else proved
     return Holds(stamped(best), best.axioms)
 
 
@@ -202,10 +202,10 @@ def tidied(rule: Rule) -> Rule:
         if not isinstance(fact, Equal):
             kept.append(fact)
             continue
-        known = assume(each for each in kept if not isinstance(each, Rank | Different))
-        if known is None:
+        assumptions = assume(each for each in kept if not isinstance(each, Rank | Different))
+        if assumptions is None:
             return rule
-        gap = known.normal(fact.left) - known.normal(fact.right)
+        gap = assumptions.normal(fact.left) - assumptions.normal(fact.right)
         if gap != 0:
             kept.append(_equality(gap, fact))
     return replace(rule, condition=tuple(kept))

@@ -1,4 +1,4 @@
-"""A proved rule, said for all the parameters for which it is proved.
+"""A proved rule becomes one for all the parameters for which it is proved.
 
     relu(conv2d[1, 1, same, none](?x, ?w)) == conv2d[1, 1, same, relu](?x, ?w)
     relu(conv2d[_h, _v, _pad, none](?x, ?w)) == conv2d[_h, _v, _pad, relu](?x, ?w)
@@ -81,40 +81,40 @@ def freed(rule: Rule, is_proved: Callable[[Rule], bool]) -> Rule:
         slots = tuple(slot for slot in slots if not slot.is_shape)
     others = tuple(slot for slot in slots if not slot.is_axis)
     groups = dict.fromkeys((slots, others, *((slot,) for slot in slots)))
-    found = rule
+    free = rule
     taken: tuple[_Slot, ...] = ()
     for chosen in groups:
         if not chosen or set(chosen) & set(taken):
             continue
         for candidate in _candidates(rule, (*taken, *chosen)):
             if _is_as_usable(candidate, rule) and is_proved(candidate):
-                found, taken = candidate, (*taken, *chosen)
+                free, taken = candidate, (*taken, *chosen)
                 break
-    return _without_needless(rule, found, taken)
+    return _without_needless(rule, free, taken)
 
 
-def _without_needless(rule: Rule, found: Rule, taken: tuple[_Slot, ...]) -> Rule:
-    """Without variables that can only be what they were: what they say would be no more."""
+def _without_needless(rule: Rule, free: Rule, taken: tuple[_Slot, ...]) -> Rule:
+    """Without variables that can only have their former value."""
     if not taken:
         return rule
-    values = fitting_values(found)
+    values = fitting_values(free)
     kept = [
         slot for slot in taken if values.get(slot.variable, set()) - {slot.value, (slot.value,)}
     ]
     if len(kept) == len(taken):
-        return found
+        return free
     fewer = _with_variables(rule, kept)
     names = {slot.variable for slot in kept}
     different = (
         fact
-        for fact in found.condition
+        for fact in free.condition
         if isinstance(fact, Different) and {fact.left, fact.right} <= names
     )
     return replace(fewer, condition=(*fewer.condition, *different))
 
 
 def without_parameters(rule: Rule) -> Rule:
-    """What rules share that differ in parameters and conditions alone."""
+    """The form that rules share if they differ in parameters and conditions alone."""
 
     def bare(term: Term) -> Term:
         return with_params(term, lambda param: ())

@@ -172,7 +172,7 @@ class _Selector:
     def batch(self, rules: Sequence[Rule]) -> None:
         """Drop what is implied, then prove a basis of the others, until none is left."""
         waiting = list(rules)
-        known: set[str] = set()
+        seen: set[str] = set()
         while waiting:
             kept = Kept(tuple(self.kept))
             answers = self._answers([Question(rule, kept) for rule in waiting])
@@ -182,24 +182,24 @@ class _Selector:
                     self._drop(rule, answer.names)
                 else:
                     still_open.append(rule)
-            basis, waiting = self._split(still_open, known)
+            basis, waiting = self._split(still_open, seen)
             answers = self._answers([Question(rule, None) for rule in basis])
             for rule, answer in zip(basis, answers, strict=True):
                 self._settle(rule, answer)
 
-    def _split(self, rules: Sequence[Rule], known: set[str]) -> tuple[list[Rule], list[Rule]]:
+    def _split(self, rules: Sequence[Rule], seen: set[str]) -> tuple[list[Rule], list[Rule]]:
         """Those to prove, and those that would follow at once from them for all ranks.
 
         What was kept alone does not imply any of them: only rules over the operators of each are
         tried with those of the basis.  Of rules that differ in parameters the first is proved, for
         as many parameters as may be, before the others.
 
-        known   the forms of rules of which one was proved before, without their parameters
+        seen    the forms of rules of which one was proved before, without their parameters
         """
         forms = {rule: rule_text(without_parameters(rule)) for rule in rules}
         first = {form: rule for rule, form in reversed(forms.items())}
-        waits = [rule for rule, form in forms.items() if form not in known and first[form] != rule]
-        known.update(first)
+        waits = [rule for rule, form in forms.items() if form not in seen and first[form] != rule]
+        seen.update(first)
         rules = [rule for rule in rules if rule not in waits]
         basis: list[Rule] = []
         later: list[Rule] = []
@@ -280,13 +280,13 @@ class _Selector:
         name = unused_name(name, {each.name for each in self.kept})
         self.kept.append(replace(proved, name=name))
 
-    def minimise(self, known: int) -> None:
-        """Drop rules that others of no more operators imply, the last first; `known` ones stay.
+    def minimise(self, count: int) -> None:
+        """Drop rules that others of no more operators imply, the last first; `count` of them stay.
 
         What all the others together do not imply is not implied by fewer of them.  A derivation
         from all the others is good as long as none of those that it uses is dropped.
         """
-        new = self.kept[known:]
+        new = self.kept[count:]
         kept = Kept(tuple(self.kept))
         self.done, self.total, self.resumed = 0, len(new), None
         questions = [Question(rule, kept, rule.name) for rule in new]
@@ -308,10 +308,10 @@ class _Selector:
 
     def _forget(self, rule: Rule, names: tuple[str, ...]) -> None:
         """Drop a kept rule: what it implied, those that imply it do."""
-        for place, each in enumerate(self.implied):
+        for number, each in enumerate(self.implied):
             if rule.name in each.names:
                 instead = {*each.names, *names} - {rule.name}
-                self.implied[place] = replace(each, names=tuple(sorted(instead)))
+                self.implied[number] = replace(each, names=tuple(sorted(instead)))
         self.implied.append(Dropped(rule, names))
 
     def result(self) -> Selection:

@@ -41,7 +41,7 @@ class Verdicts:
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._stamp = stamp_of()
-        self._known: dict[str, Answer] = {}
+        self._answers: dict[str, Answer] = {}
         self._file: IO[str] | None = None
         self._is_cut = False
         self._last: tuple[Kept | None, str] = (None, "")
@@ -49,18 +49,18 @@ class Verdicts:
             self._read(path)
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self._answers)
 
     def get(self, question: Question) -> Answer | None:
         """The answer that is known."""
-        return self._known.get(self._key(question))
+        return self._answers.get(self._key(question))
 
     def put(self, question: Question, answer: Answer) -> None:
         """Keep an answer."""
         if isinstance(answer, Fails) and answer.is_lost:
             return
         key = self._key(question)
-        self._known[key] = answer
+        self._answers[key] = answer
         if self._path is None:
             return
         line = json.dumps({"key": key, "rule": rule_text(question.rule), **plain_answer(answer)})
@@ -101,7 +101,7 @@ class Verdicts:
         for line in text.splitlines():
             entry = _entry(line)
             if entry is not None:
-                self._known[entry[0]] = entry[1]
+                self._answers[entry[0]] = entry[1]
 
 
 def _hash(text: str) -> str:

@@ -22,8 +22,8 @@ def repeated_blocks(operators: int, seed: int = 0) -> Graph:
     """rows (32, 64) -> rows like them, by about so many operators; at least one block."""
     net = Layers(f"repeated_{operators}", seed)
     x = net.input("rows", (_ROWS, _WIDTH))
-    for place in range(max(1, round(operators / OPERATORS))):
-        x = _block(net, x, f"block_{place}")
+    for number in range(max(1, round(operators / OPERATORS))):
+        x = _block(net, x, f"block_{number}")
     return net.finish(x)
 
 

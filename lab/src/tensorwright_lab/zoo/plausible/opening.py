@@ -54,30 +54,30 @@ class _Opener:
 
     def add(self, node: Node) -> None:
         held = [name for name in node.inputs if name in self.pending]
-        known = {name: self.builder.type_of(name) for name in node.inputs if name not in held}
+        operands = {name: self.builder.type_of(name) for name in node.inputs if name not in held}
         for open_ones in product((False, True), repeat=len(held)):
-            types = dict(known)
+            types = dict(operands)
             for name, is_open in zip(held, open_ones, strict=True):
                 type_ = self.graph.types[name]
                 shape = tuple(self.sizes.get(n, n) if is_open else n for n in sizes_of(type_))
                 types[name] = TensorType(type_.dtype, shape)
             for attributes in self.attributes(node, types):
                 try:
-                    made, found = typed_node(
+                    made, results = typed_node(
                         node.operator, node.inputs, node.outputs[0], attributes, types
                     )
                 except (UnsupportedError, ModelError):
                     continue
-                if len(found) == len(node.outputs) and self.is_right(node, found):
+                if len(results) == len(node.outputs) and self.is_right(node, results):
                     self.define(held, types)
                     self.builder.append(
-                        Node(node.operator, node.inputs, node.outputs, made.attributes), found
+                        Node(node.operator, node.inputs, node.outputs, made.attributes), results
                     )
                     return
-        raise CannotOpenError(f"{node.operator} of {', '.join(map(str, known.values()))}")
+        raise CannotOpenError(f"{node.operator} of {', '.join(map(str, operands.values()))}")
 
-    def is_right(self, node: Node, found: tuple[TensorType, ...]) -> bool:
-        pairs = zip(node.outputs, found, strict=True)
+    def is_right(self, node: Node, results: tuple[TensorType, ...]) -> bool:
+        pairs = zip(node.outputs, results, strict=True)
         return all(tuple(map(self.at, sizes_of(t))) == self.graph.types[n].shape for n, t in pairs)
 
     def define(self, held: list[str], types: Mapping[str, TensorType]) -> None:
@@ -117,29 +117,29 @@ class _Opener:
 
     def alternatives(self, number: int, own: tuple[Index, ...], at: int) -> list[Index]:
         """What may stand for an extent of a shape: sizes of the input first."""
-        found: dict[Index, None] = {}
+        alternatives: dict[Index, None] = {}
         if at < len(own):
             n = self.at(own[at])
             if n == number:
-                found[own[at]] = None
+                alternatives[own[at]] = None
             elif isinstance(own[at], IndexExpr) and isinstance(n, int) and n and number % n == 0:
-                found[own[at] * (number // n)] = None
+                alternatives[own[at] * (number // n)] = None
         for extent in own:
             if self.at(extent) == number:
-                found[extent] = None
+                alternatives[extent] = None
         for first in range(len(own)):
             for last in range(first + 2, len(own) + 1):
                 count = product_of(own[first:last])
                 if self.at(count) == number:
-                    found[count] = None
+                    alternatives[count] = None
         for extent in own:
             n = self.at(extent)
             if isinstance(extent, IndexExpr) and isinstance(n, int) and number and n % number == 0:
-                found[exact_div(extent, n // number)] = None
+                alternatives[exact_div(extent, n // number)] = None
         if number in self.sizes:
-            found[self.sizes[number]] = None
-        found[number] = None
-        return list(found)
+            alternatives[self.sizes[number]] = None
+        alternatives[number] = None
+        return list(alternatives)
 
 
 def work_of(graph: Graph) -> int:

@@ -247,7 +247,7 @@ class _Segformer(nn.Module):
         self.classes = nn.Conv2d(256, classes, 1)
 
     def forward(self, image: Tensor) -> Tensor:
-        x, found, side = image, [], None
+        x, levels, side = image, [], None
         for patch, stage, norm, head in zip(
             self.patches, self.stages, self.norms, self.heads, strict=True
         ):
@@ -260,8 +260,8 @@ class _Segformer(nn.Module):
             x = words.transpose(1, 2).reshape(batch, width, rows, columns)
             level = head(words).transpose(1, 2).reshape(batch, 256, rows, columns)
             side = side or (rows, columns)
-            found.append(functional.interpolate(level, size=side, mode="bilinear"))
-        fused = functional.relu(self.norm(self.fuse(torch.cat(found[::-1], 1))))
+            levels.append(functional.interpolate(level, size=side, mode="bilinear"))
+        fused = functional.relu(self.norm(self.fuse(torch.cat(levels[::-1], 1))))
         return self.classes(fused)
 
 

@@ -15,11 +15,11 @@ from tensorwright.graph.onnx_import.com_microsoft.attention import self_attentio
 from tensorwright.graph.onnx_import.converters import CONVERTERS
 
 
-def _numbers(call: Call, codes: int, scale: int, zero: int, axis: int = 0) -> str:
-    """What codes stand for.
+def _numbers(call: Call, quantized: int, scale: int, zero: int, axis: int = 0) -> str:
+    """The numbers that codes stand for.
 
-    codes, scale, zero   the inputs that hold them
-    axis                 along which there is a scale each, where there are several
+    quantized, scale, zero   the inputs that hold them
+    axis                     along which there is a scale each, where there are several
     """
     vectors = []
     for position in (scale, zero):
@@ -27,10 +27,10 @@ def _numbers(call: Call, codes: int, scale: int, zero: int, axis: int = 0) -> st
             is_one = int(np.prod(call.shape(position))) == 1
             vector = call.tensor(position)
             vectors.append(call.add("reshape", vector, shape=()) if is_one else vector)
-    return call.add("dequantize_linear", call.tensor(codes), *vectors, axis=axis)
+    return call.add("dequantize_linear", call.tensor(quantized), *vectors, axis=axis)
 
 
-def _codes(call: Call, numbers: str, scale: int, zero: int, like: int) -> Results:
+def _quantized(call: Call, numbers: str, scale: int, zero: int, like: int) -> Results:
     """Numbers as codes; without a zero point of the type of an input."""
     one = call.add("reshape", call.tensor(scale), shape=())
     if call.has(zero):
@@ -41,7 +41,7 @@ def _codes(call: Call, numbers: str, scale: int, zero: int, like: int) -> Result
 
 def _of_two(operator: str, call: Call) -> Results:
     y = call.add(operator, _numbers(call, 0, 1, 2), _numbers(call, 3, 4, 5))
-    return _codes(call, y, 6, 7, 0)
+    return _quantized(call, y, 6, 7, 0)
 
 
 def _of_one(operator: str, call: Call) -> Results | None:
@@ -51,17 +51,17 @@ def _of_one(operator: str, call: Call) -> Results | None:
     opset = call.integer("opset", call.opset)
     inner = replace(call, operator=operator, operands=(_numbers(call, 0, 1, 2),), opset=opset)
     results = CONVERTERS[operator](inner)
-    return None if results is None else _codes(call, call.as_tensor(results[0]), 3, 4, 0)
+    return None if results is None else _quantized(call, call.as_tensor(results[0]), 3, 4, 0)
 
 
 def _concat(call: Call) -> Results:
     parts = [_numbers(call, at, at + 1, at + 2) for at in range(2, len(call.operands), 3)]
-    return _codes(call, call.add("concat", *parts, axis=call.integer("axis")), 0, 1, 2)
+    return _quantized(call, call.add("concat", *parts, axis=call.integer("axis")), 0, 1, 2)
 
 
 def _where(call: Call) -> Results:
     y = call.add("where", call.tensor(0), _numbers(call, 1, 2, 3), _numbers(call, 4, 5, 6))
-    return _codes(call, y, 7, 8, 1)
+    return _quantized(call, y, 7, 8, 1)
 
 
 def _gemm(call: Call) -> Results:
@@ -77,7 +77,7 @@ def _gemm(call: Call) -> Results:
         integers = call.add("cast", call.tensor(6), to=DType.F32)
         numbers = call.add("mul", integers, scale)
         y = call.add("add", y, call.add("mul", numbers, call.as_array(alpha, DType.F32)))
-    return _codes(call, y, 7, 8, 0) if call.has(7) else (y,)
+    return _quantized(call, y, 7, 8, 0) if call.has(7) else (y,)
 
 
 def _with_bias(call: Call, y: str, bias: int) -> Results:
@@ -99,8 +99,8 @@ def _dynamic_matmul(call: Call) -> Results:
     scale = call.add("div", call.add("sub", most, least), call.as_array(255.0, DType.F32))
     middle = call.add("round", call.add("div", call.add("neg", least), scale))
     middle = call.add("cast", call.add("clip", middle, min=0.0, max=255.0), to=DType.U8)
-    codes = call.add("quantize_linear", x, scale, middle)
-    a = call.add("dequantize_linear", codes, scale, middle)
+    quantized = call.add("quantize_linear", x, scale, middle)
+    a = call.add("dequantize_linear", quantized, scale, middle)
     b = _numbers(call, 1, 2, 3, axis=call.rank(1) - 1)
     return _with_bias(call, call.add("matmul", a, b), 4)
 
@@ -123,7 +123,7 @@ def _matmul_of_bits(call: Call) -> Results:
         raise call.unsupported("weights in another order, g_idx, are not supported")
     call.check_elements(columns * inner)
     blocks = -(-inner // block)
-    codes = _unpacked(call.array(1, "weights").reshape(columns, blocks, -1), bits)[..., :block]
+    quantized = _unpacked(call.array(1, "weights").reshape(columns, blocks, -1), bits)[..., :block]
     scales = call.array(2, "scales").reshape(columns, blocks, 1).astype(np.float32)
     zeros = np.full((columns, blocks, 1), 1 << (bits - 1), np.float32)
     if call.has(3):
@@ -131,7 +131,7 @@ def _matmul_of_bits(call: Call) -> Results:
         if given.dtype == np.uint8:
             given = _unpacked(given.reshape(columns, -1), bits)[:, :blocks]
         zeros = given.reshape(columns, blocks, 1).astype(np.float32)
-    numbers = ((codes - zeros) * scales).reshape(columns, -1)[:, :inner]
+    numbers = ((quantized - zeros) * scales).reshape(columns, -1)[:, :inner]
     dtype = call.type_at(0).dtype
     weights: Operand = np.ascontiguousarray(numbers.T).astype(dtype.numpy)
     return _with_bias(call, call.add("matmul", call.tensor(0), weights), 5)
@@ -140,8 +140,8 @@ def _matmul_of_bits(call: Call) -> Results:
 def _unpacked(packed: NDArray[Any], bits: int) -> NDArray[np.uint8]:
     """Codes of so many bits, the lowest of each byte first, along the last dimension."""
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
-    codes = (packed[..., None] >> shifts) & np.uint8((1 << bits) - 1)
-    return np.asarray(codes.reshape(*packed.shape[:-1], -1), np.uint8)
+    unpacked = (packed[..., None] >> shifts) & np.uint8((1 << bits) - 1)
+    return np.asarray(unpacked.reshape(*packed.shape[:-1], -1), np.uint8)
 
 
 QUANTIZATION: Table = (

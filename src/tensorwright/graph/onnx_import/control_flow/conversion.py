@@ -94,7 +94,7 @@ def _count(call: Call) -> Index | None:
         return None
     if isinstance(call.operand(0), SizeArray):
         return call.index(0, "trip count")
-    return None if call.known(0) is None else int(call.scalar(0, "trip count"))
+    return None if call.static_value(0) is None else int(call.scalar(0, "trip count"))
 
 
 def _unrolled(call: Call, nested: Nested, body: GraphProto, count: int) -> Results | None:
@@ -111,9 +111,9 @@ def _written_out(call: Call, nested: Nested, body: GraphProto, count: int) -> Re
     iteration = 0
 
     def given() -> Operands:
-        known = (np.asarray(iteration, np.int64), np.asarray(going))
+        own = (np.asarray(iteration, np.int64), np.asarray(going))
         names = [info.name for info in body.input]
-        return dict(zip(names, (*known, *state), strict=True))
+        return dict(zip(names, (*own, *state), strict=True))
 
     while going and iteration < count:
         if iteration == MOST_ITERATIONS:
@@ -153,8 +153,8 @@ def convert_scan(call: Call, nested: Nested) -> Results:
     for step in range(steps):
         slices: list[Operand] = []
         for at in range(scanned):
-            place = steps - 1 - step if backwards[at] else step
-            slices.append(call.take(call.tensor(held + at), place, axes[at]))
+            index = steps - 1 - step if backwards[at] else step
+            slices.append(call.take(call.tensor(held + at), index, axes[at]))
         results = nested.run(body, dict(zip(names, (*state, *slices), strict=True)))
         state = list(results[:held])
         for row, value in zip(rows, results[held:], strict=True):

@@ -41,9 +41,9 @@ def _clip(call: Call) -> Results:
         return (call.add("clip", x, **limits),)
     limits = {}
     for position, name in ((1, "min"), (2, "max")):
-        known = call.known(position)
-        if known is not None and known.size == 1:
-            limits[name] = known.reshape(-1)[0].item()
+        limit = call.static_value(position)
+        if limit is not None and limit.size == 1:
+            limits[name] = limit.reshape(-1)[0].item()
     if limits:
         x = call.add("clip", x, **limits)
     for position, name, operator in ((1, "min", "max"), (2, "max", "min")):

@@ -45,11 +45,11 @@ def _rotated(call: Call, parts: Parts, angles: NDArray[np.float64], operator: st
 def _turned(call: Call, parts: Parts, shape: tuple[int, int, int]) -> Parts:
     """Rows (a, b*c) as (a*c, b)."""
     a, b, c = shape
-    found = []
+    turned_parts = []
     for part in parts:
         turned = call.add("transpose", call.add("reshape", part, shape=shape), perm=(0, 2, 1))
-        found.append(call.add("reshape", turned, shape=(a * c, b)))
-    return tuple(found)
+        turned_parts.append(call.add("reshape", turned, shape=(a * c, b)))
+    return tuple(turned_parts)
 
 
 def _transform(call: Call, parts: Parts, count: int, length: int, sign: int) -> Parts:
@@ -174,11 +174,11 @@ def _stft(call: Call) -> Results:
         if call.has(2):
             framed = call.add("mul", framed, call.tensor(2))
         parts.append(call.add("reshape", framed, shape=(batch * frames, length)))
-    found = _transform(call, tuple(parts), batch * frames, length, -1)
+    spectrum = _transform(call, tuple(parts), batch * frames, length, -1)
     if call.flag("onesided", default=True):
-        found = _halves(call, found, length)
-    kept = call.type_of(found[0]).extents[1]
-    return (call.add("reshape", call.stack(found, 2), shape=(batch, frames, kept, 2)),)
+        spectrum = _halves(call, spectrum, length)
+    kept = call.type_of(spectrum[0]).extents[1]
+    return (call.add("reshape", call.stack(spectrum, 2), shape=(batch, frames, kept, 2)),)
 
 
 def _mel_weights(call: Call) -> Results:

@@ -15,13 +15,13 @@ _WIDE = (DType.F32, DType.F64)
 def _vectors(call: Call, count: int) -> tuple[str, ...]:
     """Inputs 1..count in the element type of the data."""
     dtype = call.type_at(0).dtype
-    found = []
+    vectors = []
     for position in range(1, count + 1):
         vector: Operand = call.tensor(position)
         if call.type_at(position).dtype is not dtype:
             vector = call.add("cast", vector, to=dtype)
-        found.append(call.as_tensor(vector))
-    return tuple(found)
+        vectors.append(call.as_tensor(vector))
+    return tuple(vectors)
 
 
 def _batch_norm(call: Call) -> Results:

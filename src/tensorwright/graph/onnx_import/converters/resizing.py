@@ -141,8 +141,8 @@ def _sampled(call: Call, image: Operand, rows: Operand, columns: Operand, paddin
     height, width = call.type_of(image).extents[2:]
     dtype = call.type_of(image).dtype
     ends = []
-    for place, extent in ((columns, width), (rows, height)):  # to -1..1 between the outer edges
-        scaled = call.add("mul", place, call.as_array(2 / extent, dtype))
+    for pixels, extent in ((columns, width), (rows, height)):  # to -1..1 between the outer edges
+        scaled = call.add("mul", pixels, call.as_array(2 / extent, dtype))
         ends.append(call.add("add", scaled, call.as_array(1 / extent - 1, dtype)))
     grid = call.stack(ends, 3)
     return call.add("grid_sample", image, grid, mode="linear", padding=padding)
@@ -169,7 +169,7 @@ def _roi_align(call: Call) -> Results:
     corners: Operand = call.add("mul", call.tensor(1), scale)
     if is_shifted:
         corners = call.add("sub", corners, call.as_array(0.5, dtype))
-    places, inside = [], []
+    coordinates, inside = [], []
     for axis, (extent, many) in enumerate(zip((height, width), bins, strict=True)):
         first, last = (call.take(corners, at + 1 - axis, 1) for at in (0, 2))
         size = call.add("sub", last, first)
@@ -177,14 +177,14 @@ def _roi_align(call: Call) -> Results:
             size = call.add("max", size, call.as_array(1, dtype))
         steps = ((np.arange(many * ratio) + 0.5) / (many * ratio)).astype(dtype.numpy)
         along = call.add("mul", call.add("unsqueeze", size, axes=(1,)), steps)
-        place = call.add("add", along, call.add("unsqueeze", first, axes=(1,)))
-        least = call.add("greater_or_equal", place, call.as_array(-1, dtype))
-        most = call.add("less_or_equal", place, call.as_array(extent, dtype))
+        pixels = call.add("add", along, call.add("unsqueeze", first, axes=(1,)))
+        least = call.add("greater_or_equal", pixels, call.as_array(-1, dtype))
+        most = call.add("less_or_equal", pixels, call.as_array(extent, dtype))
         inside.append(call.add("cast", call.add("and", least, most), to=dtype))
-        places.append(call.add("clip", place, min=0.0, max=float(extent - 1)))
+        coordinates.append(call.add("clip", pixels, min=0.0, max=float(extent - 1)))
     number = call.add("unsqueeze", call.add("cast", call.tensor(2), to=dtype), axes=(1,))
     below = call.add("mul", number, call.as_array(height, dtype))
-    places[0] = call.add("add", places[0], below)
+    coordinates[0] = call.add("add", coordinates[0], below)
     rows, columns = bins[0] * ratio, bins[1] * ratio
     shape = (regions, rows, columns)
 
@@ -192,8 +192,8 @@ def _roi_align(call: Call) -> Results:
         return call.add("expand", call.add("unsqueeze", part, axes=(axis,)), shape=shape)
 
     grid_shape = (1, regions * rows, columns)
-    at_rows = call.add("reshape", spread(places[0], 2), shape=grid_shape)
-    at_columns = call.add("reshape", spread(places[1], 1), shape=grid_shape)
+    at_rows = call.add("reshape", spread(coordinates[0], 2), shape=grid_shape)
+    at_columns = call.add("reshape", spread(coordinates[1], 1), shape=grid_shape)
     image = call.add("transpose", call.tensor(0), perm=(1, 0, 2, 3))
     image = call.add("reshape", image, shape=(1, channels, count * height, width))
     sampled = _sampled(call, image, at_rows, at_columns, "border")
@@ -220,7 +220,7 @@ def _deform_conv(call: Call) -> Results:
         raise call.unsupported(f"offsets {offsets} do not fit {groups} groups of {kernel}")
     each = (count * groups, taps, 2, *slots)
     moved = call.add("reshape", call.tensor(2), shape=each)
-    places = []
+    coordinates = []
     for axis in range(2):
         starts = np.arange(slots[axis]) * window.strides[axis] - window.pads[axis]
         steps = np.arange(kernel[axis]) * window.dilations[axis]
@@ -228,11 +228,13 @@ def _deform_conv(call: Call) -> Results:
         own[axis], own[2 + axis] = kernel[axis], slots[axis]
         fixed = np.zeros((*kernel, *slots)) + (steps[:, None] + starts).reshape(own)
         fixed = fixed.reshape(taps, *slots).astype(dtype.numpy)
-        place = call.add("add", call.take(moved, axis, 2), fixed)
-        places.append(call.add("reshape", place, shape=(count * groups, taps * slots[0], slots[1])))
+        pixels = call.add("add", call.take(moved, axis, 2), fixed)
+        coordinates.append(
+            call.add("reshape", pixels, shape=(count * groups, taps * slots[0], slots[1]))
+        )
     image_shape = (count * groups, channels // groups, height, width)
     image = call.add("reshape", call.tensor(0), shape=image_shape)
-    sampled = _sampled(call, image, places[0], places[1], "zeros")
+    sampled = _sampled(call, image, coordinates[0], coordinates[1], "zeros")
     sampled = call.add("reshape", sampled, shape=(count, groups, channels // groups, taps, *slots))
     if call.has(4):
         mask = call.add("reshape", call.tensor(4), shape=(count, groups, 1, taps, *slots))

@@ -1,4 +1,4 @@
-"""Decode an ONNX file without its weights, which stay where they are until somebody needs them.
+"""Decode an ONNX file without its weights, which stay in the file until they are needed.
 
 protobuf copies each weight when it decodes a file, and again when it hands the weight out.  So the
 bytes of large initialisers are left out of what it decodes, and are read from the file itself.

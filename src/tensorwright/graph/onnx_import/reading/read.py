@@ -165,8 +165,8 @@ def opset_of(model: ModelProto, where: str) -> int:
 
     Raises:  UnsupportedError for a version that is too old or too new.
     """
-    found = [o.version for o in model.opset_import if o.domain in DEFAULT_DOMAINS]
-    version = found[0] if found else (NEWEST_OPSET if model.opset_import else 1)
+    versions = [o.version for o in model.opset_import if o.domain in DEFAULT_DOMAINS]
+    version = versions[0] if versions else (NEWEST_OPSET if model.opset_import else 1)
     if version < OLDEST_OPSET:
         raise UnsupportedError(
             stage="import",

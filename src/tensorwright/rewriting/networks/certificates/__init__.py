@@ -1,4 +1,4 @@
-"""Certificates: why two networks are equal.  Read `certificate.py` first."""
+"""Certificates of the equality of two networks.  Read `certificate.py` first."""
 
 from tensorwright.rewriting.networks.certificates.certificate import (
     NO_STEPS,

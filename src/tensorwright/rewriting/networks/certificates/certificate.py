@@ -1,16 +1,16 @@
-"""Certificates: what it takes to check that two networks are equal, without the search.
+"""Certificates: the terms and steps by which equality of two networks is checked without a search.
 
     terms   0  ?x    1  ?v    2  ?w    3  matmul(0, 1)    4  matmul(3, 2)    5  matmul(1, 2)    ...
     steps   associativity with x1 = 0, x2 = 1, x3 = 2
     outputs y is term 6, matmul(0, 5)
     sizes   n, which fulfils n <= 512: parameters may be expressions of it, {"size": "2*n"}
 
-A check reads the first network itself, writes the terms down, and applies each step: its rule has
-to be one that the checker takes for proved, for all values of its parameter variables (a step says
-which it took); its condition has to hold and all of its terms must be well-typed.  Then the outputs
-have to be equal, by congruence, and the second network has to be what the terms of the outputs are
-when they are written.  A certificate of a network with named sizes holds for all of their values:
-each condition is checked for all of them, and a network whose sizes have other bounds is refused.
+A check reads the first network itself, adds the terms, and applies each step. The rule of a step
+must be proved for all values of its parameter variables (the step has the values that it used); its
+condition must hold and all of its terms must be well-typed.  Then the outputs must be equal, by
+congruence, and the terms of the outputs, written as a graph, must be the second network.  A
+certificate of a network with named sizes holds for all of their values: each condition is checked
+for all of them, and a network whose sizes have other bounds is refused.
 
 Source:  Willsey et al., egg, POPL 2021 (explanations); instances of rules are kept, not chains of
          terms, which may be exponentially longer where terms are shared.
@@ -69,7 +69,7 @@ class CertifiedTerm:
 
 @dataclass(frozen=True, slots=True)
 class CertifiedStep:
-    """A rule by its name, and what its variables stand for: terms by number, parameters."""
+    """A rule by its name, and the values of its variables: terms by number, parameters."""
 
     rule: str
     tensors: Mapping[str, int]
@@ -78,10 +78,10 @@ class CertifiedStep:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """Why the outputs of a network are those of another.
+    """The proof that the outputs of a network equal those of another.
 
     rules     by name, as text           outputs   the terms of the other network's outputs
-    sizes     the named sizes of both, and what each fulfils: it holds for all such values
+    sizes     the named sizes of both with their constraints: it holds for all such values
     """
 
     terms: tuple[CertifiedTerm, ...]
@@ -140,7 +140,7 @@ def certify(
     used = {step.rewrite.name: rules[step.rewrite.name] for step in steps}
     named = [*outputs, *(node for step in steps for node in step.nodes.values())]
     needed = sorted(arguments_first(named, terms.children))
-    number = {name: place for place, name in enumerate(needed)}
+    number = {name: index for index, name in enumerate(needed)}
     certified: list[CertifiedTerm] = []
     for name in needed:
         operator, params = terms.parts(terms.head_of(name))
@@ -176,7 +176,7 @@ def without_spare_steps(certificate: Certificate, graph: Graph) -> Certificate:
     """The certificate without steps that the others make superfluous: explanations may go by two
     ways at once.  Long ones stay as they are.
 
-    graph   what the certificate speaks of
+    graph   the network of the certificate
     """
     shortest = certificate
     if len(shortest.steps) * (len(shortest.steps) + len(shortest.terms)) > _MOST_REPLAYED:
@@ -227,9 +227,9 @@ def write_terms(certificate: Certificate, network: Network) -> tuple[Id, ...]:
     Raises:  UsageError for one that is not well-typed.
     """
     written: list[Id] = []
-    for place, term in enumerate(certificate.terms):
-        where = f"term {place}, {term.operator}"
-        if any(not 0 <= arg < place for arg in term.args):
+    for number, term in enumerate(certificate.terms):
+        where = f"term {number}, {term.operator}"
+        if any(not 0 <= arg < number for arg in term.args):
             _refuse(where, "its arguments do not stand before it")
         kinds = tuple(map(type, term.params))
         is_named = term.operator in (INPUT, CALL)
@@ -249,7 +249,7 @@ def write_terms(certificate: Certificate, network: Network) -> tuple[Id, ...]:
 
 
 def _is_variable(param: CertifiedParam) -> bool:
-    """Whether a word stands for others: what is written down has none."""
+    """Whether a word is a variable, which a term of a certificate must not have."""
     return isinstance(param, str) and is_parameter_variable(param)
 
 
@@ -269,15 +269,15 @@ class _Replay:
         names = self._network.graph.outputs
         if len(names) != len(self._certificate.outputs):
             _refuse("its outputs", f"the network has {len(names)}")
-        for name, source, place in zip(
+        for name, source, number in zip(
             names, self._network.outputs, self._certificate.outputs, strict=True
         ):
-            if not self._terms.are_equal(source, self._term(place, f"output {name}")):
+            if not self._terms.are_equal(source, self._term(number, f"output {name}")):
                 _refuse(f"output {name}", "the steps do not show that it is the same")
         return write_network(self._network, choice_of(self._network, self._chosen()))
 
     def graph_so_far(self) -> Graph:
-        """What a part of the steps shows: all below a term of the other network is as there."""
+        """The network by a part of the steps: all below a term of the other network is as there."""
         self._apply_all()
         own = choice_of(self._network, self._network.outputs)
         return write_network(self._network, own | choice_of(self._network, self._chosen()))
@@ -301,17 +301,17 @@ class _Replay:
             _refuse(f"rule {name}", "it is not proved")
         return with_size_variables(rule) if len(rule.left) == 1 else rule
 
-    def _term(self, place: int, where: str) -> Id:
-        if not 0 <= place < len(self._ids):
-            _refuse(where, f"there is no term {place}")
-        return self._ids[place]
+    def _term(self, number: int, where: str) -> Id:
+        if not 0 <= number < len(self._ids):
+            _refuse(where, f"there is no term {number}")
+        return self._ids[number]
 
     def _apply(self, where: str, step: CertifiedStep, rules: Mapping[str, Rule]) -> None:
         rule = rules.get(step.rule)
         if rule is None:
             _refuse(where, "the certificate has no such rule")
         self._check_values(where, rule, step)
-        nodes = {name: self._term(place, where) for name, place in step.tensors.items()}
+        nodes = {name: self._term(number, where) for name, number in step.tensors.items()}
         data = {name: self._terms.data(node) for name, node in nodes.items()}
         values: dict[str, Value] = {
             name: value[0] if len(value) == 1 else value for name, value in step.params.items()
@@ -328,7 +328,7 @@ class _Replay:
             _refuse(where, f"nothing is said of {error}")
 
     def _check_values(self, where: str, rule: Rule, step: CertifiedStep) -> None:
-        """Refuse what a parameter variable cannot stand for: its proof does not speak of it."""
+        """Refuse a value that the proof for a parameter variable does not cover."""
         places = places_of(rule) if has_parameter_variables(rule) else {}
         for name, value in step.params.items():
             several = name in places and is_of_several(places[name])
@@ -339,8 +339,8 @@ class _Replay:
         """Whether the rule itself has to be proved: not only what it is for few dimensions."""
         text = self._certificate.rules.get(step.rule)
         shapes = {
-            name: self._terms.data(self._term(place, f"step of {step.rule}")).shape
-            for name, place in step.tensors.items()
+            name: self._terms.data(self._term(number, f"step of {step.rule}")).shape
+            for name, number in step.tensors.items()
         }
         return text is None or is_of_few(_parsed(text), step.params, shapes)
 
@@ -356,7 +356,7 @@ class _Replay:
 
     def _unite(self, where: str, one: Id | None, other: Id | None) -> None:
         if one is None or other is None:
-            _refuse(where, "a side of it is no term")
+            _refuse(where, "a side of it is not a term")
         if not self._terms.analysis.may_merge(self._terms.data(one), self._terms.data(other)):
             _refuse(where, "its sides are tensors of different types")
         self._terms.union(one, other, 0)

@@ -27,13 +27,13 @@ from tensorwright.rewriting.networks.certificates.certificate import (
 
 
 def read_certificate(path: Path) -> Certificate:
-    """Read a file.  Raises: UsageError where it cannot be read, or is no certificate."""
+    """Read a file.  Raises: UsageError where it cannot be read, or is not a certificate."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise _no_file(path, str(error.strerror)) from error
     except UnicodeDecodeError as error:
-        raise _no_file(path, "it is no text") from error
+        raise _no_file(path, "it is not text") from error
     return parse_certificate(text, f"file {path}")
 
 
@@ -42,7 +42,7 @@ def _no_file(path: Path, reason: str) -> UsageError:
 
 
 def parse_certificate(text: str, where: str) -> Certificate:
-    """Read `Certificate.to_json`.  Raises: UsageError for what is none."""
+    """Read `Certificate.to_json`.  Raises: UsageError for other text."""
     try:
         data: Any = json.loads(text)
         if data["format"] != FORMAT:
@@ -56,7 +56,7 @@ def parse_certificate(text: str, where: str) -> Certificate:
             tuple(
                 CertifiedStep(
                     str(rule),
-                    {str(name): _number(place) for name, place in tensors.items()},
+                    {str(name): _number(number) for name, number in tensors.items()},
                     {str(name): _params(value, atoms) for name, value in params.items()},
                 )
                 for rule, tensors, params in data["steps"]
@@ -69,7 +69,7 @@ def parse_certificate(text: str, where: str) -> Certificate:
         raise UsageError(
             stage="rewrite",
             where=where,
-            reason=f"it is no certificate: {error}",
+            reason=f"it is not a certificate: {error}",
             remedy="`tensorwright rewrite` writes one beside each model",
         ) from None
 
@@ -89,5 +89,5 @@ def _numbers(values: Any) -> tuple[int, ...]:
 
 def _number(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{value!r} is no number")
+        raise TypeError(f"{value!r} is not a number")
     return value

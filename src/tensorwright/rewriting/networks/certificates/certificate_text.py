@@ -1,12 +1,11 @@
-"""Certificates for people: which rule was applied to what, a step after the other.
+"""Certificates for people: the rule of each step, and the terms that it was applied to.
 
     1  associativity
        matmul(?x1, matmul(?x2, ?x3)) == matmul(matmul(?x1, ?x2), ?x3)  [reassociating]
        ?x1 = ?x : f32(64, 16)
        ?x2 = ?w : f32(16, 512), constant
 
-A tensor of the network that came in goes by its name; of another term the outermost operators are
-shown.
+A tensor of the first network has its name; of another term the outermost operators are shown.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _CUT = "..."
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What a variable of a rule stands for: a term and its type, or parameters, which have none."""
+    """The value of a rule's variable: a term and its type, or parameters, which have none."""
 
     variable: str
     text: str
@@ -46,7 +45,7 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedStep:
-    """A rule, its text, and what its variables stand for."""
+    """A rule, its text, and the values of its variables."""
 
     rule: str
     text: str
@@ -58,7 +57,7 @@ class ExplainedStep:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedCertificate:
-    """The steps from a network to another, and what the outputs of the other are.
+    """The steps from a network to another, and the terms of the other's outputs.
 
     sizes   the named sizes for all values of which it holds, as text; "" where there are none
     """
@@ -70,15 +69,15 @@ class ExplainedCertificate:
     def __str__(self) -> str:
         width = len(str(len(self.steps)))
         lines = [f"for all sizes {self.sizes}"] if self.sizes else []
-        for place, step in enumerate(self.steps, 1):
+        for number, step in enumerate(self.steps, 1):
             first, *rest = str(step).splitlines()
-            lines.append(f"{place:>{width}}  {first}")
+            lines.append(f"{number:>{width}}  {first}")
             lines += [f"{'':{width}}  {line}" for line in rest]
         return "\n".join([*lines, *(f"so {each}" for each in self.outputs)])
 
 
 def explain_certificate(certificate: Certificate, graph: Graph) -> ExplainedCertificate:
-    """Say what a certificate does, for the simplified network that it starts from.
+    """Explain a certificate, for the simplified network that it starts from.
 
     Raises:  UsageError for terms that this network does not have.
     """
@@ -101,8 +100,8 @@ class _Explainer:
     def explained(self) -> ExplainedCertificate:
         steps = tuple(map(self._step, self._certificate.steps))
         outputs = tuple(
-            Binding(name, self._applied(place, _DEPTH + 1), self._data[place])
-            for name, place in zip(self._graph.outputs, self._certificate.outputs, strict=True)
+            Binding(name, self._applied(number, _DEPTH + 1), self._data[number])
+            for name, number in zip(self._graph.outputs, self._certificate.outputs, strict=True)
         )
         return ExplainedCertificate(steps, outputs, sizes_text(self._certificate.sizes))
 
@@ -113,23 +112,23 @@ class _Explainer:
         )
 
     def _bindings(self, step: CertifiedStep) -> Iterator[Binding]:
-        for name, place in sorted(step.tensors.items()):
-            yield Binding(name, self._term(place), self._data[place])
+        for name, number in sorted(step.tensors.items()):
+            yield Binding(name, self._term(number), self._data[number])
         for name, words in sorted(step.params.items()):
             yield Binding(name, ", ".join(map(str, words)))
 
-    def _term(self, place: int) -> str:
-        """A term for a line of its own: a tensor that was there says what makes it."""
-        name = self._names[place]
+    def _term(self, number: int) -> str:
+        """A term on a line of its own; a named tensor is shown with its operator."""
+        name = self._names[number]
         if not name:
-            return self._applied(place, _DEPTH)
-        if self._certificate.terms[place].operator == INPUT:
+            return self._applied(number, _DEPTH)
+        if self._certificate.terms[number].operator == INPUT:
             return f"?{name}"
-        return f"?{name} = {self._applied(place, 1)}"
+        return f"?{name} = {self._applied(number, 1)}"
 
-    def _applied(self, place: int, depth: int) -> str:
-        """An operator at its arguments; so many operators inside each other."""
-        term = self._certificate.terms[place]
+    def _applied(self, number: int, depth: int) -> str:
+        """An operator at its arguments, down to `depth` operators inside each other."""
+        term = self._certificate.terms[number]
         operator, params = term.operator, list(map(str, term.params))
         if operator == INPUT:
             return f"?{params[0]}"
@@ -139,10 +138,10 @@ class _Explainer:
         args = ", ".join(self._argument(each, depth - 1) for each in term.args)
         return f"{operator}{listed}({args})"
 
-    def _argument(self, place: int, depth: int) -> str:
-        if self._names[place]:
-            return f"?{self._names[place]}"
-        return self._applied(place, depth) if depth else _CUT
+    def _argument(self, number: int, depth: int) -> str:
+        if self._names[number]:
+            return f"?{self._names[number]}"
+        return self._applied(number, depth) if depth else _CUT
 
 
 def _type_text(data: TensorData) -> str:

@@ -2,7 +2,7 @@
 
 concat-ones                       20 shapes, no fault
 is_shortcut                       True: it is marked so
-follows                           True: it follows from the axioms that are no shortcuts
+follows                           True: it follows from the axioms that are not shortcuts
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _PATIENCE_S = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What was found out about all axioms of one name.
+    """The results for all axioms of one name.
 
-    is_shortcut  whether they are there to make proofs short
-    follows      whether they follow from the others that are no shortcuts, within some limits
+    is_shortcut  whether they only make proofs short
+    follows      whether they follow from the others that are not shortcuts, within some limits
     """
 
     validation: Validation

@@ -6,8 +6,8 @@
 
 Atoms are elements of inputs, and functions of polynomials (`tanh(...)`).  Equal polynomials are
 equal values; exponents may be negative, so that x / y = x * (1 / y); exp of a sum is a product;
-max of max is one set.  What is equal only by deeper laws has different normal forms: two sides
-that look different need not be.
+max of max is one set.  Values that are equal only by deeper laws have different normal forms, so
+different forms do not prove a difference.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class Polynomials:
     def inputs(self, name: str, shape: tuple[int, ...]) -> Array:
         """A tensor of atoms, one for each element."""
         result = np.empty(shape, np.dtype(object))
-        for place in np.ndindex(shape):
-            result[place] = self.atom((name, place))
+        for index in np.ndindex(shape):
+            result[index] = self.atom((name, index))
         return result
 
     def const(self, value: float | int | bool, dtype: DType) -> Poly:
@@ -74,10 +74,10 @@ class Polynomials:
         return Poly({(): number} if number else {})
 
     def integer(self, term: Any) -> int:
-        """The number that a term is; raises TypeError where it is none."""
+        """The number that a term is; raises TypeError for another term."""
         value = _constant(term)
         if not isinstance(value, int):
-            raise TypeError(f"{term} is no integer")
+            raise TypeError(f"{term} is not an integer")
         return value
 
     def apply(self, fn: Fn, args: tuple[Any, ...], dtype: DType) -> Any:
@@ -110,9 +110,9 @@ class Polynomials:
 
     def select(self, condition: Any, then: Any, otherwise: Any) -> Any:
         """A choice; an atom where the condition is not known."""
-        known = _constant(condition)
-        if known is not None:
-            return then if known else otherwise
+        decided = _constant(condition)
+        if decided is not None:
+            return then if decided else otherwise
         return then if then == otherwise else self.atom(("select", condition, then, otherwise))
 
     def cast(self, term: Any, source: DType, target: DType) -> Any:

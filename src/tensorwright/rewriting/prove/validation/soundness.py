@@ -1,4 +1,4 @@
-"""Of the axioms as a set: do they contradict each other, and which follow from the others?
+"""The axioms as a set: whether they contradict each other, and which follow from the others.
 
     relu(?x) == ?x                    a false goal: the axioms must not prove it
     derivable("concat-ones", axioms)  True: the others prove it
@@ -6,7 +6,7 @@
 
 Validation shows each axiom true at many shapes; a true set cannot contradict itself.  As a check of
 the prover, `consistency` asks it for goals that are false: it must prove none.  An axiom whose
-preconditions no shapes satisfy would say nothing; validation finds shapes for each.
+preconditions no shapes satisfy would be empty; validation finds shapes for each.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ def consistency(axioms: Sequence[Axiom]) -> tuple[Rule, ...]:
 
 
 def derivable(name: str, axioms: Sequence[Axiom]) -> bool:
-    """Whether the axioms of a name follow from the others that are no shortcuts, within the limits.
+    """Whether the axioms of a name follow from the others that are not shortcuts, within the
+    limits.
 
     Parameters are tried at one value each; of an axiom that is written out for many values, a few
     are tried.

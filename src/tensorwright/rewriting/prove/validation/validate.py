@@ -1,4 +1,4 @@
-"""Is an axiom true?  Both sides are evaluated on symbolic tensors at many shapes, and compared.
+"""Validate an axiom: evaluate both sides on symbolic tensors at many shapes, and compare.
 
     relu-concat: relu(concat[_axis](?x, ?y)) == concat[_axis](relu(?x), relu(?y))
     at _axis = 1, x (2, 1), y (2, 3)  both are [max(0, x[0, 0]), max(0, y[0, 0]), ...]
@@ -39,7 +39,7 @@ from tensorwright.rewriting.text import rule_text
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much is tried for each axiom.
+    """The amount of trials for each axiom.
 
     shapes   distinct choices of parameters and shapes
     largest  extents are up to about this
@@ -76,7 +76,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """What was tried for one axiom (all that one line of a file stands for).
+    """The trials for one axiom (all that one line of a file stands for).
 
     shapes   choices of parameters and shapes at which both sides were compared
     unequal  those whose extents are not all the same
@@ -135,15 +135,15 @@ def _samples(
     axioms: Sequence[Axiom], chance: random.Random, budget: Budget
 ) -> Iterator[tuple[Rule, dict[str, IntShape]]]:
     """Rules with concrete parameters, and shapes that fit them, at random and without end."""
-    known: dict[Rule, tuple[Problem, ...]] = {}
+    problems_of_rule: dict[Rule, tuple[Problem, ...]] = {}
     for attempt in range(budget.tries):
         axiom = axioms[attempt % len(axioms)]
         largest = budget.largest + attempt // 150
         volume = budget.volume * (1 + attempt // 1000)
         rule = _random_instance(axiom, chance, largest)
-        problems = known.get(rule)
+        problems = problems_of_rule.get(rule)
         if problems is None:
-            problems = known[rule] = problems_of(rule)
+            problems = problems_of_rule[rule] = problems_of(rule)
         if not problems:
             continue
         problem = chance.choice(problems)

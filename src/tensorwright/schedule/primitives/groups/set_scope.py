@@ -1,4 +1,4 @@
-"""Choose whether threads have a tensor together."""
+"""Choose whether the threads of a group share a tensor."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from tensorwright.schedule.tails import need_whole_tiles
 
 @dataclass(frozen=True, slots=True)
 class SetScope(Primitive):
-    """Let all threads of a group have a tensor together, or each have its own.
+    """Let all threads of a group share a tensor, or each have its own.
 
     Rewrite:  for t @thread.x: { local P: P[part of t] = ..; C = .. P[..] }
               ->  shared P: for t @thread.x: { P[my share] = ..; barrier; C = .. P[..]; barrier }
     Requires: the stage is not an output; the scope is local or shared; tiles that are promised to
               be whole stay so.
     The scope is that of the tensor's memory inside a loop: a tensor that is computed whole, at the
-    root, lives in main memory.  What several threads touch is shared, whatever it asks for.
+    root, lives in main memory.  A tensor that several threads touch is shared, whatever scope is
+    asked for.
     """
 
     stage: str

@@ -1,4 +1,4 @@
-"""Give a tensor several axes for one, so that what lies far apart is computed together."""
+"""Give a tensor several axes for one, so that elements far apart are computed together."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ class SplitAxis(Primitive):
     Rewrite:  P[i] = e(i);  C[j] = f(P[g(j)])
               ->  P[i_o, i_i] = e(i_o*f + i_i);  C[j] = f(P[g(j)//f, g(j)%f])
               With several factors the axes are i_0, i_1, ...; factors[k] is the extent of i_(k+1).
-              Where the factors do not divide the extent, the rest is nobody's.
+              Where the factors do not divide the extent, the elements of the rest are never
+              computed.
     Requires: the stage is not an output and not scheduled; the axis is one of the tensor, not of
               its reduction; its readers have not packed it and are not computed by an intrinsic;
               every factor >= 1; new axes have new names.

@@ -17,7 +17,7 @@ from tensorwright.schedule.state import AtRoot, ScheduleState, own_loops
 
 @dataclass(frozen=True, slots=True)
 class SplitReduction(Compound):
-    """Let blocks fold parts of a reduction, and a second launch fold what they have found.
+    """Let blocks fold parts of a reduction, and a second launch fold their results.
 
     Rewrite:  C[i] = sum over k in 0..n of e(i, k)    with p parts
               ->  for b in 0..p @block.z: C_rf[b, i] = sum over k_i of e(i, b*ceil(n/p) + k_i)
