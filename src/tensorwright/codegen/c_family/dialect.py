@@ -1,9 +1,9 @@
-"""What the languages of the C family write differently, as a record for each language.
+"""The differences of the languages of the C family, as a record for each language.
 
     Dialect(name, elements, ..., vectors, grid)
 
-The walker (`values.py`, `statements.py`) asks its dialect for every word that is not C's own in all
-of them.  `codegen/c`, `codegen/cuda` and `codegen/opencl` have one each.
+The walker (`values.py`, `statements.py`) asks its dialect for every word that is not the same in
+all of them.  `codegen/c`, `codegen/cuda` and `codegen/opencl` have one each.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class Dialect:
         return self.elements[dtype] if lanes == 1 else self.vectors.name(dtype, lanes)
 
     def is_held_as_stored(self, dtype: DType) -> bool:
-        """Whether an element in memory has the form in which it is computed."""
+        """Whether a type is computed in the form that it has in memory."""
         return self.value(dtype) == self.element(dtype) and dtype is not DType.BOOL
 
     def literal(self, value: float | int | bool, dtype: DType) -> str:
