@@ -43,9 +43,8 @@ NAMES_TO_MEND = [
     "peers",
     "rewriting",
     "schedule",
-    "tuning",
 ]
-TURNS_TO_MEND = ["rewriting", "tuning"]
+TURNS_TO_MEND = ["rewriting"]
 
 
 @dataclass(frozen=True, slots=True)
