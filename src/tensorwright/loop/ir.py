@@ -71,7 +71,7 @@ class Buffer:
     def extents(self) -> tuple[int, ...]:
         """The shape in numbers.
 
-        Raises:  InternalError where a decision in it is not bound.
+        Raises:  InternalError if a decision in it is not bound.
         """
         extents = tuple(extent for extent in self.shape if isinstance(extent, int))
         if len(extents) != len(self.shape):
@@ -90,7 +90,7 @@ class Packing:
 
     source_shape  the shape of the source
     derivation    the source as a tensor over one placeholder, the constant as the caller knows it;
-                  None where that is the source itself
+                  None if that is the source itself
     """
 
     axes: tuple[tuple[Var, Index], ...]

@@ -41,7 +41,7 @@ class LaunchNest:
         return 1 if loop is None else loop.extent
 
     def index(self, kind: ForKind) -> Var | None:
-        """The variable that stands for a block or thread index; None where no loop is bound."""
+        """The variable that stands for a block or thread index; None if no loop is bound."""
         loop = self._loop(kind)
         return None if loop is None else loop.var
 
@@ -65,7 +65,7 @@ class Launches:
 def launches_of(program: LoopProgram) -> Launches:
     """The launches of a program, after lowering or after all passes.
 
-    Raises:  InternalError where the loops over blocks and threads are not in this form.
+    Raises:  InternalError if the loops over blocks and threads are not in this form.
     """
     whole: list[Buffer] = []
     body = program.body

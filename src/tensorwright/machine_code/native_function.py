@@ -65,10 +65,7 @@ class NativeFunction(FunctionText):
         return content if isinstance(content, Number) else constant(self, kind, content)
 
     def array(self, element: str, size: Operand, align: int = _STACK_ALIGN) -> NativeArray:
-        """An array on the function's stack, not initialised.
-
-        If its size is a `Number`, each run of the code at this point makes another array.
-        """
+        """An uninitialised array on the stack; of a `Number` as size, another one at each run."""
         if isinstance(size, Number):
             name = self.emit(f"alloca {element}, {size}, align {align}")
         else:

@@ -140,7 +140,7 @@ $fields} ${name}_sizes;
 int ${name}_input_at(int n, const ${name}_sizes *sizes, ${name}_tensor *tensor);
 int ${name}_output_at(int n, const ${name}_sizes *sizes, ${name}_tensor *tensor);
 
-/* Its bytes at some sizes; 0 where these functions return an error. */
+/* Its bytes at some sizes; 0 if these functions return an error. */
 size_t ${name}_input_bytes(int n, const ${name}_sizes *sizes);
 size_t ${name}_output_bytes(int n, const ${name}_sizes *sizes);
 

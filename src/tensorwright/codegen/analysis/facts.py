@@ -124,7 +124,7 @@ class Facts:
 
     intrinsics     what the back end writes as one instruction: a name, the lanes of each window
     masked_rests   the back end has vectors of which only some lanes are written
-    most_lanes     of a vector; 0 where its bytes are the only limit
+    most_lanes     of a vector; 0 if its bytes are the only limit
     """
 
     def __init__(
@@ -305,10 +305,7 @@ class Facts:
 
 
 def _fits_rows(body: Stmt, lanes: int) -> bool:
-    """Whether vectors of `lanes` are whole rows of the local buffers, or parts that are read.
-
-    A buffer that is accessed by vectors of two widths cannot be in registers.
-    """
+    """Whether vectors of `lanes` are whole rows, or read parts, of all local buffers."""
     for store in (part for part in walk(body) if isinstance(part, Store)):
         if store.buffer.scope is Scope.LOCAL and store.buffer.shape[-1:] != (lanes,):
             return False

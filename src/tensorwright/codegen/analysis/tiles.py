@@ -87,10 +87,7 @@ def _find_width(allocate: Allocate, fixed: frozenset[str], lanes: int, facts: Fa
 
 
 def _is_short(loop: For, facts: Facts) -> bool:
-    """Whether a loop may be unrolled for a tile.
-
-    One with an open loop inside may not: a load for all iterations of that one costs nothing.
-    """
+    """Whether a loop may be unrolled for a tile: it is short, with no open loop inside."""
     inside = (each for each in walk(loop.body) if isinstance(each, For))
     return facts.copies(loop) <= _MOST_FORCED and not any(map(facts.is_open, inside))
 

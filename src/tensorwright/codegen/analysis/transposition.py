@@ -1,6 +1,6 @@
 """A transposed copy of a matrix, in blocks that are transposed in registers.
 
-  for k in 0..n:  for i in 0..w @vectorize:  T[.., k, i] = S[.., i, k]
+    for k in 0..n:  for i in 0..w @vectorize:  T[.., k, i] = S[.., i, k]
 
 Each step reads w columns of a row of S for every lane i, transposes the w vectors in registers and
 writes them. A gather would touch a cache line for each element, and every line w times.

@@ -76,7 +76,7 @@ class GridStatements(Statements):
     """Write the statements that one launch runs.
 
     groups   how many blocks should fit on a multiprocessor; 0 without a wish
-    copies   helpers of copies that go on while threads compute; None where stores do the same
+    copies   helpers of copies that go on while threads compute; None if stores do the same
     """
 
     def __init__(

@@ -57,17 +57,14 @@ class Nvrtc:
     def machine_code(self, text: str, architecture: str, name: str) -> bytes:
         """The cubin of a file for an architecture, "sm_90a".
 
-        Raises:  MachineError for an architecture that it does not know; InternalError where it
+        Raises:  MachineError for an architecture that it does not know; InternalError if it
                  refuses the text.
         """
         self._check(architecture)
         return self._compiled(text, architecture, name, "CUBIN")[0]
 
     def resources(self, text: str, architecture: str, name: str) -> tuple[Resources, ...]:
-        """The resources of each function of a file, by the assembler.
-
-        Raises:  as `machine_code`.
-        """
+        """The resources of each function of a file.  Raises: as `machine_code`."""
         return self.code_and_resources(text, architecture, name)[1]
 
     def code_and_resources(

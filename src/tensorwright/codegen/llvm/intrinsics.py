@@ -55,10 +55,7 @@ def _emit_vpdpbusd(function: Function, windows: tuple[str, ...], _: Joined) -> N
 def _emit_neon_dot(
     instruction: str, function: Function, windows: tuple[str, ...], _: Joined
 ) -> None:
-    """Write sdot or usdot: the four bytes of the data are one lane of a register.
-
-    The instruction takes this lane for all lanes.
-    """
+    """Write sdot or usdot, which take the four bytes of one lane of the data for all lanes."""
     total, data, weights = windows
     group = function.emit(
         f"load float, ptr {data}, align 1"

@@ -177,8 +177,7 @@ class Statements(Values):
     def _partial_tile(self, loop: For, extent: int) -> None:
         """Put each iteration inside the guard of the one before.
 
-        The first guard that fails ends the loop, and later iterations have in registers what
-        earlier ones loaded.
+        The first guard that fails ends the loop; registers keep the loads of earlier iterations.
         """
         assert isinstance(loop.body, If), "the loop ends at a guard"
         written = self.facts.written(loop.body)

@@ -126,9 +126,7 @@ class _Joined:
                 return map_children(lambda part: self._of_thread(part, around), statement)
 
     def _mine(self, loops: _Loops) -> Condition:
-        """The condition that a thread has an iteration of these loops; with no loops, that it is
-        the first.
-        """
+        """The condition that a thread has an iteration of these loops; or that it is the first."""
         counted = dict(loops)  # of two loops over one index, the inner one counts
         parts: list[Condition] = []
         for kind, extent in self._extents.items():

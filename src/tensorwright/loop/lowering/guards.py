@@ -67,8 +67,7 @@ class Guards:
         return all_of(*(p for p in real if not free_vars(*condition_sides(p)) & without))
 
     def of_fill(self, stage: Stage) -> Condition:
-        """The condition that an element of a cooperative fetch exists; an element that does not is
-        zero.
+        """The condition that an element of a cooperative fetch exists; otherwise it is zero.
 
         Readers of a tile then need no condition at the edge. Asynchronous copies (`cp.async`) fill
         no zeros.
@@ -94,9 +93,8 @@ class Guards:
     def of_terms(self, stage: Stage) -> Condition:
         """The condition that a term of a stage's sum has to be added.
 
-        A skip of tiles holds for the whole tile if it holds for one position of it, so the loops of
-        the tile have no condition. If the body selects, because padding was inlined, the condition
-        is of each position, and the select becomes unnecessary.
+        A skip of tiles holds for a whole tile if it holds for one position of it. If the body
+        selects (inlined padding), the condition is of each position, and replaces the select.
         """
         nest, bounds = self.analysis.nests[stage.name], self.analysis.bounds
         is_selected = _selects(stage.tensor.body)
@@ -160,9 +158,7 @@ class Guards:
         return True
 
     def _is_inside(self, value: Value, facts: frozenset[Condition]) -> bool:
-        """Whether every load of a lowered value is inside its buffer where the conditions `facts`
-        hold.
-        """
+        """Whether all loads of a lowered value are inside their buffers where `facts` hold."""
         match value:
             case Load(source, indices):
                 return all(

@@ -76,12 +76,9 @@ def make_pipeline(nest: Stmt, wanted: PipelinedLoop) -> Stmt:
 
 
 def outline_pipeline(nest: Stmt, wanted: PipelinedLoop) -> Stmt:
-    """The nest with the memory of the pipeline; each fill stays in its position, as an asynchronous
-    copy.
+    """The nest with the memory of the pipeline, for counting: each fill stays, as an async copy.
 
-    Used to count what a program does, not to run it.
-
-      Rewrite:  shared S: for k in 0..n: { S[i] = A[k, i]; use S[j] }
+    Rewrite:  shared S: for k in 0..n: { S[i] = A[k, i]; use S[j] }
             ->  shared S (s, ..): for k in 0..n: { start S[0, i] = A[k, i]; use S[0, j] }
 
     A loop with one iteration is not pipelined then: it has one slot and no registers.

@@ -201,7 +201,7 @@ def _holds(guard: Compare, var: Var, inner: Bounds, extent: int) -> _Piece | Non
 
 
 def _decided(scale: int, rest: int, extent: int) -> _Piece | None:
-    """The iterations v with scale*v + rest >= 0, or None where there are none."""
+    """The iterations v with scale*v + rest >= 0, or None if there are none."""
     if scale > 0:
         piece = _Piece(max(0, -(rest // scale)), extent)
     else:

@@ -289,7 +289,7 @@ class _Verifier:
 
 
 def _may_be_inside(index: Index, reach: Range, extent: Index) -> bool:
-    """False where some iteration certainly has an index outside."""
+    """False if some iteration certainly has an index outside."""
     low, high = reach.low, reach.high
     if not (isinstance(low, int) and isinstance(high, int) and isinstance(extent, int)):
         return True

@@ -122,10 +122,7 @@ class _Version:
 
 
 def _otherwise(whole: Condition) -> tuple[Condition, ...]:
-    """Conditions of which exactly one holds if `whole` does not, and none if it does.
-
-    The part below the low end of a range and the part above its high end are two conditions.
-    """
+    """Conditions of which exactly one holds if `whole` does not: one for each end of a range."""
     parts = conjuncts(whole)
     atoms = [atom for atom, _, _ in limits_of(parts)]
     if len(parts) == len(atoms) == 2 and atoms[0] == atoms[1]:

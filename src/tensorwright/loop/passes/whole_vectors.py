@@ -254,10 +254,7 @@ def _lengthened(statement: Stmt, widths: Mapping[str, int], bounds: Bounds) -> S
 
 
 def _is_inside(value: Value, var: Var, width: int, bounds: Bounds) -> bool:
-    """Whether a value reads only inside its buffers while a variable is below a width.
-
-    False if the value selects.
-    """
+    """Whether a value reads inside its buffers while `var` is below `width`, and never selects."""
     longer = {**bounds, var: Range.of_extent(width)}
     if isinstance(value, Select) and not isinstance(value.condition, ValueExpr):
         return False

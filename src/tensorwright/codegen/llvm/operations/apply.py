@@ -97,10 +97,7 @@ class Operations(Lanewise):
         return self.rounded(result)
 
     def _saturated(self, value: Val, dtype: DType) -> Val:
-        """A float as the nearest integer of a type, NaN as 0.
-
-        LLVM's own saturating conversions of vectors are done lane by lane.
-        """
+        """A float as the nearest integer of a type, NaN as 0; LLVM's own conversion is per lane."""
         held = np.float64 if value.dtype is DType.F64 else np.float32
         low, end = float(dtype.lowest), held(dtype.highest)
         is_rounded_up = int(end) > dtype.highest
