@@ -19,17 +19,6 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 ROOMS = [ROOT / "src" / "tensorwright", ROOT / "lab" / "src", ROOT / "runtime"]
 
-# Folders that have such names or turns still. These lists only become shorter.
-NAMES_TO_MEND = [
-    "build",
-    "codegen",
-    "loop",
-    "machine_code",
-    "runtime",
-    "tuning",
-]
-TURNS_TO_MEND = ["codegen", "loop", "tuning"]
-
 
 @dataclass(frozen=True, slots=True)
 class Turn:
@@ -142,7 +131,6 @@ def test_pages_have_no_forbidden_turns(page: Path) -> None:
 
 @pytest.mark.parametrize("folder", folders())
 def test_code_has_no_forbidden_names_and_turns(folder: str) -> None:
-    """A folder whose faults are mended leaves the lists above."""
     names, turns = [], []
     for path in folders()[folder]:
         text = path.read_text()
@@ -151,8 +139,8 @@ def test_code_has_no_forbidden_names_and_turns(folder: str) -> None:
         bound = bound_names(tree)
         names += [f"{where}:{line}: {name}" for line, name in bound if name in forbidden()[0]]
         turns += [f"{where}:{turn}" for turn in turns_in(prose_of_module(text, tree))]
-    assert bool(names) == (folder in NAMES_TO_MEND), "\n".join(names)
-    assert bool(turns) == (folder in TURNS_TO_MEND), "\n".join(turns)
+    assert not names, "\n".join(names)
+    assert not turns, "\n".join(turns)
 
 
 def test_what_is_allowed_is_not_refused() -> None:

@@ -92,7 +92,7 @@ def assemble(
     """The executable of a partitioned graph.
 
     kernels         workload key -> its kernel
-    threads         how many the kernels use; the knob `threads` where None
+    threads         of a call; the knob `threads` if None
     sources         texts for people to keep with it; the names of its steps are added
     thread_limits   workload key -> the most threads on which it runs, as measured; 0 is all
     """
@@ -192,9 +192,9 @@ def plan_sizes(
 ) -> tuple[PlanSize, ...]:
     """The named sizes of a plan, sorted by name.
 
-    bounds   of sizes that nodes decide, by the sizes of the inputs
+    bounds   the greatest values of the sizes that nodes decide, in the sizes of the inputs
 
-    A size without a greatest number begins with room for the least.
+    For a size without a greatest number, memory is first reserved for the least.
     """
     return tuple(
         PlanSize(
@@ -202,7 +202,7 @@ def plan_sizes(
             size.least * size.divisor,
             None if size.most is None else size.most * size.divisor,
             size.divisor,
-            size.divisor * (size.most or max(1, size.least)),  # tensors of no bytes have no place
+            size.divisor * (size.most or max(1, size.least)),  # a tensor of 0 bytes gets no memory
             amount_of(bounds[size.name]) if size.name in bounds else None,
         )
         for size in sorted(sizes, key=lambda size: size.name)
@@ -232,7 +232,7 @@ class NetworkCalls:
         self._constants = constants
 
     def of_steps(self, begin: int, end: int) -> list[Call | CopyTensor]:
-        """The calls of the steps begin..end, which are a block."""
+        """The calls of a block, the steps `begin` to `end`."""
         argument = self._constants.argument
         calls: list[Call | CopyTensor] = []
         position = begin
@@ -257,7 +257,7 @@ class NetworkCalls:
         return calls
 
     def _of_step(self, step: Step) -> Iterator[Call | CopyTensor]:
-        """The calls of one step; there are none where it only says where tensors lie."""
+        """The calls of one step; a step that only says where a tensor lies has none."""
         argument = self._constants.argument
         match step:
             case KernelCall(workload, inputs, outputs):
@@ -290,7 +290,7 @@ class _Constants:
         self._packed: dict[str, Array] = {}
 
     def argument(self, name: str, packing: Packing | None = None) -> str:
-        """The plan's name of a tensor; a constant will be kept in the requested packing."""
+        """The plan's name of a tensor; of a constant, in the requested packing, which is kept."""
         if name not in self.arrays:
             return name
         label = name if packing is None else f"{name}#{len(self._names)}"
@@ -298,7 +298,7 @@ class _Constants:
 
     @property
     def packed(self) -> Mapping[str, Array]:
-        """The constants as steps read them, in order: all that `argument` was asked for so far."""
+        """The constants that were asked of `argument` so far, as steps read them, in order."""
         todo = [item for item in self._names.items() if item[1] not in self._packed]
         size_bytes = sum(self.arrays[name].nbytes for (name, _), _ in todo)
         arrays = on_all_cores(lambda item: self._pack(*item[0]), todo, size_bytes)

@@ -80,12 +80,12 @@ def _cached(key: str, target: Target, make: Callable[[], Kernel]) -> Kernel:
 
 
 def find_kernel(workload: Workload, schedule: Schedule, target: Target) -> Kernel | None:
-    """The kernel from the cache; None where `build_cached` would build it."""
+    """The kernel from the cache; None if `build_cached` would build it."""
     return _find(_key_of(workload, schedule, target), target) if _is_used() else None
 
 
 def _is_used() -> bool:
-    """Whether kernels come from the cache: not where the stages of their building are shown."""
+    """Whether kernels come from the cache: not if the knob `dump` shows the stages of a build."""
     return knobs.KERNEL_CACHE.get() and not is_dumped("schedule", "loop", "source", "asm")
 
 
@@ -98,7 +98,7 @@ def _find(key: str, target: Target) -> Kernel | None:
 
 
 def keep_kernel(workload: Workload, schedule: Schedule, target: Target, kernel: Kernel) -> None:
-    """Let `build_cached` find a kernel that was built elsewhere (knob `kernel_cache`)."""
+    """Put a kernel that was built elsewhere into the cache (knob `kernel_cache`)."""
     if knobs.KERNEL_CACHE.get():
         default_cache().put(_key_of(workload, schedule, target), pack_kernel(kernel))
 

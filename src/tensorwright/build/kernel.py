@@ -30,9 +30,7 @@ Machine = TypeVar("Machine", bound=Target)
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A built kernel: its object code, its signature, the seconds of building, and the processors
-    that can run it.
-    """
+    """A built kernel: the seconds of building, and the target that can run it."""
 
     object_code: bytes
     signature: Signature
@@ -64,7 +62,7 @@ class LoadedKernel:
     functions: tuple[Function, ...]
 
     def launch(self, arguments: Sequence[Memory], workspace: Memory, threads: int = 1) -> None:
-        """Call it once; the caller keeps the memory until the device has waited."""
+        """Call it once; the caller keeps the memory alive until `device.wait` returns."""
         for function, launch in self.functions:
             self.device.launch(function, launch, arguments, workspace, threads)
 

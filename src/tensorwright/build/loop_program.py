@@ -79,7 +79,7 @@ def loop_program(
 
 
 def _schedule_text(workload: Schedulable, schedule: Schedule) -> str:
-    """The steps, and what they make of a workload whose sizes are numbers."""
+    """The steps, and the loops that they make of a workload whose sizes are numbers."""
     text = format_schedule(schedule)
     if isinstance(schedule, OpenSchedule) or sizes_of_tensors(workload.outputs):
         return text
@@ -99,8 +99,8 @@ def _single_program(workload: Schedulable, trace: Trace, target: Target, name: s
 def _opened(state: ScheduleState, trace: Trace, target: CpuTarget) -> ScheduleState:
     """The state after the trace of an instance, made to hold for all sizes.
 
-    Without packing of constants whose packed form would depend on sizes: one around whose reader
-    loops of other stages are open.
+    A constant is not packed if its packed form would depend on sizes: if loops of other stages
+    with open extents stand around its reader.
     """
     opened = open_trace(state, trace, target.vector_bytes).state
     packed = [parameter for parameter in lower(opened).parameters if parameter.packing is not None]
@@ -123,7 +123,7 @@ class _Narrowed:
 def _joined_program(
     workload: Schedulable, schedule: OpenSchedule, target: Target, name: str
 ) -> LoopProgram:
-    """The programs of all ranges, each under the condition that it is the first that holds."""
+    """The programs of all ranges; the first one runs in whose ranges the sizes are."""
     sizes = {size.name: size for size in sizes_of_tensors(workload.outputs)}
     programs = [_program_in(workload, each, sizes, target, name) for each in schedule.variants]
     conditions = [_condition_of(each, sizes) for each in schedule.variants]
@@ -211,7 +211,7 @@ def _identity(parameter: Parameter) -> object:
 
 
 def _renamed(parameter: Parameter, taken: set[str]) -> Parameter:
-    """The parameter with a buffer of a name that no other has."""
+    """The parameter, with another name of its buffer if that is taken."""
     base = parameter.buffer.name
     if base not in taken:
         return parameter

@@ -28,7 +28,7 @@ def _program(
 ) -> LoopProgram | None:
     try:
         return loop_algorithm(operator, types, dict(attributes), kind)
-    except UndecidedError:  # it computes with numbers, and NumPy with any size
+    except UndecidedError:  # the algorithm needs sizes as numbers; NumPy takes any
         return None
 
 

@@ -90,7 +90,7 @@ def _report(output: str, chosen: Sequence[Scheduled], executable: Executable) ->
 def _write_library(model: str, output: str, how: Compilation, *, is_shared: bool) -> None:
     """Write the C library of a model, and build the shared one where that is wanted.
 
-    Raises:  UsageError for a tensor expression; MachineError where it cannot be built.
+    Raises:  UsageError for a tensor expression; MachineError if it cannot be built.
     """
     if kind_of(model) is ProgramKind.EXPRESSION:
         refuse_given(("emit",), because=f"{model} is {ProgramKind.EXPRESSION}, not a model")

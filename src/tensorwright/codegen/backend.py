@@ -1,4 +1,4 @@
-"""What a back end is: how loop programs become code of one kind of machine.
+"""The protocol of a back end: how loop programs become code of one kind of machine.
 
 A back end is the object `BACKEND` of `codegen/NAME/backend.py`.  `build/backend.py` lists the names
 and loads one when it is needed; docs/howto/back_end.md says how to write one.
@@ -13,7 +13,7 @@ from tensorwright.codegen.source import Source
 from tensorwright.loop import LoopProgram
 
 Machine = TypeVar("Machine", bound=Target, contravariant=True)
-"""The targets that a back end can be asked about: all of one kind."""
+"""The targets of a back end: all of one kind."""
 
 
 class Backend(Protocol[Machine]):
@@ -26,11 +26,11 @@ class Backend(Protocol[Machine]):
 
     @property
     def suffix(self) -> str:
-        """Of files with its text."""
+        """The suffix of files with its text."""
         ...
 
     def supports(self, target: Machine) -> str:
-        """Give "" for a target that it has code for, else why it has none."""
+        """Why there is no code for a target; "" if there is."""
         ...
 
     def key(self) -> str:
@@ -48,7 +48,7 @@ class Backend(Protocol[Machine]):
     def compile(self, source: Source, target: Machine) -> bytes:
         """Compile that text to what the device of the target loads.
 
-        Raises:  MachineError where the compiler is missing, or does not know the target.
+        Raises:  MachineError if the compiler is missing, or does not know the target.
         """
         ...
 

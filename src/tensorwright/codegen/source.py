@@ -1,4 +1,4 @@
-"""What a back end writes: the text of a kernel, and what it takes to call it."""
+"""The output of a back end: the text of a kernel, and how it is called."""
 
 from __future__ import annotations
 

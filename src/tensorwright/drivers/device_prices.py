@@ -1,4 +1,4 @@
-"""What networks cost on a device with its own memory: kernels are measured there.
+"""Prices of networks on a device with its own memory: kernels are measured there.
 
 No time model speaks of such devices.  While there is time, a kernel is built with the schedule that
 it would have, and measured.  Later ones get the time of their operations and bytes at the measured
@@ -59,7 +59,7 @@ class DevicePrices:
     _operators: dict[TypedOperator, float] = field(default_factory=dict)
 
     def kernels_of(self, graph: Graph) -> tuple[PricedKernel, ...]:
-        """What runs for a simplified network."""
+        """The kernels of a simplified network."""
         kernels: list[PricedKernel] = []
         for step in partition(graph).steps:
             match step:

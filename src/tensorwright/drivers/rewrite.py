@@ -271,7 +271,7 @@ def rewrite(
 
 
 def _imported(model: Model, shapes: Shapes | None, sizes: Sizes | None) -> Graph:
-    """A model as a graph; what is one stays."""
+    """A model as a graph; a graph stays."""
     return model if isinstance(model, Graph) else load_model(model, shapes, sizes)
 
 
@@ -368,7 +368,7 @@ def _gains(
     how: CandidateSearch,
     before_s: float | None,
 ) -> list[float]:
-    """How many times as fast as the source each candidate is expected to be; 0 if unknown."""
+    """The expected speed-up of each candidate over the source; 0 if unknown."""
     if how.cost is CostKind.OPERATORS:
         operators_s = operator_seconds(source, prices)
         return [operators_s / max(1e-30, each.operators_s) for each in candidates.ranked]

@@ -129,10 +129,10 @@ def _weights(
     *,
     is_weighted: bool,
 ) -> tuple[float, ...]:
-    """How much each point counts: as often as it was named, over what it is expected to take.
+    """The weight of each point: how often it was named, over its expected time.
 
     workloads   at each point, with their numbers of calls
-    Returns:    weights of which the least is 1 where every point was named once.
+    Returns:    weights of which the least is 1 if every point was named once.
     """
     if not is_weighted:
         return (1.0,) * len(points)
@@ -146,7 +146,7 @@ def _weights(
 
 
 def _operations(workload: Workload) -> float:
-    """What stands for the price of a workload without a time model."""
+    """The operations of a workload, instead of a price without a time model."""
     return float(work(workload.outputs))
 
 

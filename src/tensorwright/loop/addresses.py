@@ -2,8 +2,8 @@
 
     address = moved(offset), where moved is the swizzle of the layout, or nothing
 
-`offset_of` is an index expression; a swizzle needs `xor`, which index expressions have not, so the
-back end writes it: `MemoryLayout.swizzle` says how.
+`offset_of` is an index expression. A swizzle needs `xor`, which index expressions do not have, so
+the back end writes it, as `MemoryLayout.swizzle` says.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def offset_of(buffer: Buffer, indices: Sequence[Index]) -> Index:
 
 
 def padded_extents(buffer: Buffer) -> tuple[Index, ...]:
-    """The shape with what lies between rows."""
+    """The shape with the padding of its rows."""
     padding = buffer.layout.padding
     if not buffer.shape or not padding:
         return buffer.shape
@@ -33,6 +33,6 @@ def padded_extents(buffer: Buffer) -> tuple[Index, ...]:
 
 
 def room_of(buffer: Buffer) -> Index:
-    """How many elements a buffer takes in memory."""
+    """The number of elements of memory that a buffer takes."""
     count: Index = prod(padded_extents(buffer), start=1)
     return buffer.layout.room(count, buffer.dtype.size_bytes)

@@ -11,13 +11,13 @@ FOLD_IDENTITIES: dict[Fn, float] = {
     Fn.MAX: float("-inf"),
     Fn.MIN: float("inf"),
 }
-"""What each of the functions of a fold leaves a float as it is."""
+"""For each function of a fold, the operand that leaves a float as it is."""
 
 
 def folded_operand(store: Store) -> tuple[Fn, Value] | None:
-    """How a store folds a value into the element that it writes, a float; None where it does not.
+    """The operand that a store folds into its element, a float; None if it does something else.
 
-    The value does not read the buffer.
+    The operand does not read the buffer.
     """
     value = store.value
     if not isinstance(value, Apply) or value.fn not in FOLD_IDENTITIES:

@@ -71,7 +71,7 @@ class Buffer:
     def extents(self) -> tuple[int, ...]:
         """The shape in numbers.
 
-        Raises:  InternalError where a decision in it is not bound.
+        Raises:  InternalError if a decision in it is not bound.
         """
         extents = tuple(extent for extent in self.shape if isinstance(extent, int))
         if len(extents) != len(self.shape):
@@ -90,7 +90,7 @@ class Packing:
 
     source_shape  the shape of the source
     derivation    the source as a tensor over one placeholder, the constant as the caller knows it;
-                  None where that is the source itself
+                  None if that is the source itself
     """
 
     axes: tuple[tuple[Var, Index], ...]
@@ -145,7 +145,7 @@ class If:
 
 @dataclass(frozen=True, slots=True)
 class Allocate:
-    """Give the body a buffer of its own."""
+    """Give the body a buffer."""
 
     buffer: Buffer
     body: Stmt
@@ -190,7 +190,7 @@ class Call:
 
 
 class GroupStatement:
-    """What only threads of a group do; processors have no code for it."""
+    """A statement that only threads of a group run; processors have no code for it."""
 
     __slots__ = ()
 
@@ -224,14 +224,14 @@ class CommitCopies(GroupStatement):
 
 @dataclass(frozen=True, slots=True)
 class WaitCopies(GroupStatement):
-    """Wait until all batches of the thread but some last ones have ended."""
+    """Wait until all batches of the thread, except the last `batches`, have ended."""
 
     batches: int
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchBounds(GroupStatement):
-    """Ask that so many groups run on a multiprocessor at once: a thread gets fewer registers."""
+    """Let that many groups run on a multiprocessor at once: a thread gets fewer registers."""
 
     groups: int
 
@@ -268,7 +268,7 @@ class LoopProgram:
 
 
 def block(*statements: Stmt) -> Stmt:
-    """A block of statements, flattened; one statement stays itself."""
+    """A block of statements, flattened; a single statement is returned as it is."""
     flat: list[Stmt] = []
     for statement in statements:
         flat += statement.statements if isinstance(statement, Block) else (statement,)
@@ -312,14 +312,14 @@ def print_statement(
             page.line(f"{buffer.scope.value} {buffer}", beside)
             print_statement(body, page, marked, note)
         case Store(buffer, indices, value):
-            place = _place(buffer, indices)
-            page.line(f"{place} {_assignment(buffer, indices, value)}", beside)
+            element = _access(buffer, indices)
+            page.line(f"{element} {_assignment(buffer, indices, value)}", beside)
         case Prefetch(buffer, indices):
-            page.line(f"prefetch {_place(buffer, indices)}", beside)
+            page.line(f"prefetch {_access(buffer, indices)}", beside)
         case GroupStatement():
             page.line(_group_statement(statement), beside)
         case Call(intrinsic, windows, _):
-            args = ", ".join(f"&{_place(w.buffer, w.indices)}" for w in windows)
+            args = ", ".join(f"&{_access(w.buffer, w.indices)}" for w in windows)
             page.line(f"{intrinsic}({args})", beside)
 
 
@@ -330,9 +330,9 @@ def _group_statement(
         case Barrier():
             return "barrier"
         case LaneFold(buffer, indices, fn, lanes):
-            return f"{_place(buffer, indices)} = {fn.text} over {lanes} lanes"
+            return f"{_access(buffer, indices)} = {fn.text} over {lanes} lanes"
         case StartCopy(Store(buffer, indices, value)):
-            return f"start {_place(buffer, indices)} = {value}"
+            return f"start {_access(buffer, indices)} = {value}"
         case CommitCopies():
             return "commit copies"
         case WaitCopies(batches):
@@ -355,7 +355,7 @@ _UPDATES = {Fn.ADD: "+=", Fn.SUB: "-=", Fn.MUL: "*=", Fn.MAX: "max=", Fn.MIN: "m
 
 
 def _assignment(buffer: Buffer, indices: tuple[Index, ...], value: Value) -> str:
-    """What stands after the place: "= x", or "+= x" where the value is the place plus x."""
+    """The right side: "= x", or "+= x" if the value is the element plus x."""
     if isinstance(value, Apply) and value.fn in _UPDATES and len(value.args) == 2:
         old, new = value.args
         if old == Load(buffer, indices):
@@ -363,5 +363,5 @@ def _assignment(buffer: Buffer, indices: tuple[Index, ...], value: Value) -> str
     return f"= {value}"
 
 
-def _place(buffer: Buffer, indices: tuple[Index, ...]) -> str:
+def _access(buffer: Buffer, indices: tuple[Index, ...]) -> str:
     return f"{buffer.name}[{', '.join(map(str, indices))}]"

@@ -4,8 +4,8 @@
     nest    ::= For(block index, nest) | group           a launch, each iteration is a group
     group   ::= Allocate(shared buffer, group) | For(thread index, group) | body
 
-What a back end writes is one function for each nest.  Nests run one after the other, and each sees
-what those before it have stored.  In the body of a group each thread runs all statements.
+A back end writes one function for each nest. Nests run one after another, and each sees the stores
+of those before it. In the body of a group each thread runs all statements.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class LaunchNest:
     body: Stmt
 
     def extent(self, kind: ForKind) -> Index:
-        """How many values a block or thread index has; 1 where no loop is bound to it."""
+        """The extent of a block or thread index; 1 if no loop is bound to it."""
         loop = self._loop(kind)
         return 1 if loop is None else loop.extent
 
     def index(self, kind: ForKind) -> Var | None:
-        """The variable that stands for a block or thread index; None where no loop is bound."""
+        """The variable that stands for a block or thread index; None if no loop is bound."""
         loop = self._loop(kind)
         return None if loop is None else loop.var
 
@@ -65,7 +65,7 @@ class Launches:
 def launches_of(program: LoopProgram) -> Launches:
     """The launches of a program, after lowering or after all passes.
 
-    Raises:  InternalError where the loops over blocks and threads are not in this form.
+    Raises:  InternalError if the loops over blocks and threads are not in this form.
     """
     whole: list[Buffer] = []
     body = program.body
@@ -102,7 +102,7 @@ def _nest(program: LoopProgram, nest: Stmt) -> LaunchNest:
 
 
 def _misplaced(body: Stmt) -> Iterator[str]:
-    """What may not be in the body of a group."""
+    """A statement that may not be in the body of a group."""
     for part in walk(body):
         if isinstance(part, For) and part.kind in BLOCKS | THREADS | {ForKind.PARALLEL}:
             yield f"a loop {part.kind.note} is inside what each thread runs"

@@ -40,7 +40,7 @@ from tensorwright.loop.ir import Packing
 Maker: TypeAlias = Callable[[tuple[int, ...], np.dtype[Any]], NDArray[Any]]
 """Gives an array of a shape and a type, of any content."""
 _BLOCK_ELEMENTS = 1 << 21  # 16 MB of offsets at a time
-_GROWTH = 4  # a padded source may be this many times as large as the result and the source together
+_GROWTH = 4  # the most by which padding may enlarge the source and the result together
 
 
 def pack(array: NDArray[Any], packing: Packing, make: Maker = np.empty) -> NDArray[Any]:
@@ -53,8 +53,8 @@ def pack(array: NDArray[Any], packing: Packing, make: Maker = np.empty) -> NDArr
     """
     if packing.derivation is not None:
         array = _derived(array, packing.derivation)
-    shape = tuple(_known(extent) for _, extent in packing.axes)
-    source_shape = tuple(_known(extent) for extent in packing.source_shape)
+    shape = tuple(_bound(extent) for _, extent in packing.axes)
+    source_shape = tuple(_bound(extent) for extent in packing.source_shape)
     if array.shape != source_shape:
         _fail(f"the constant has shape {array.shape}, not {source_shape}")
     if prod(shape) == 0:
@@ -84,25 +84,25 @@ def _fail(reason: str) -> NoReturn:
     raise InternalError(stage="loop", where="a packed constant", reason=reason)
 
 
-def _known(extent: Index) -> int:
+def _bound(extent: Index) -> int:
     if not isinstance(extent, int):
         _fail(f"the extent {extent} is not bound")
     return extent
 
 
 def _sizes(packing: Packing) -> tuple[tuple[Var, int], ...]:
-    return tuple((var, _known(extent)) for var, extent in packing.axes)
+    return tuple((var, _bound(extent)) for var, extent in packing.axes)
 
 
 def _affine_row(index: Index, axes: tuple[tuple[Var, Index], ...]) -> tuple[int, ...] | None:
     """(constant, coefficient per axis) of an affine index, or None."""
-    place = {var: n for n, (var, _) in enumerate(axes)}
+    column = {var: n for n, (var, _) in enumerate(axes)}
     row = [0] * (len(axes) + 1)
     for monomial, coefficient in terms_of(index):
         if not monomial:
             row[0] = coefficient
         elif len(monomial) == 1 and isinstance(monomial[0], Var):
-            row[1 + place[monomial[0]]] = coefficient
+            row[1 + column[monomial[0]]] = coefficient
         else:
             return None
     return tuple(row)
@@ -185,11 +185,11 @@ def _gathered(
         offset: Any = np.int64(0)
         inside: Any = _condition_on(grid, valid)
         for index, extent in zip(packing.indices, array.shape, strict=True):
-            place = evaluate_index(index, grid.__getitem__)
+            positions = evaluate_index(index, grid.__getitem__)
             if not _stays_inside(index, extent, packing):
-                inside = inside & (place >= 0) & (place < extent)
-                place = np.clip(place, 0, extent - 1)
-            offset = offset * extent + place
+                inside = inside & (positions >= 0) & (positions < extent)
+                positions = np.clip(positions, 0, extent - 1)
+            offset = offset * extent + positions
         target = packed[block.start : block.stop] if block is not None else packed
         np.copyto(target, flat[offset], where=inside)
     return packed

@@ -1,7 +1,7 @@
-"""The functions of the value language on single NumPy numbers, as the loop nest means them.
+"""The functions of the value language on single NumPy numbers, with the loop nest's semantics.
 
 Floats of 32 bits or fewer compute transcendental functions in f64 and round once.  Integers wrap.
-Callers hold `quiet()` around a computation: overflow and invalid operations are results, not news.
+Callers compute inside `quiet()`: overflow and invalid operations are results, not warnings.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Scalar = Any  # a NumPy scalar of the dtype
 
 
 def quiet() -> np.errstate:
-    """Keep NumPy silent about overflow, division by zero and NaN."""
+    """Suppress NumPy's warnings of overflow, division by zero and NaN."""
     return np.errstate(all="ignore")
 
 

@@ -80,7 +80,7 @@ def _copy_of(store: Stmt) -> StartCopy:
 
 
 def map_children(change: Callable[[Stmt], Stmt], statement: Stmt) -> Stmt:
-    """A statement with those directly inside changed; the same one where none is another."""
+    """A statement with its children changed; the same object if no child changes."""
     inner = children_of(statement)
     changed = tuple(change(child) for child in inner)
     if all(new is old for new, old in zip(changed, inner, strict=True)):
@@ -89,7 +89,7 @@ def map_children(change: Callable[[Stmt], Stmt], statement: Stmt) -> Stmt:
 
 
 def nest_in(heads: Iterable[For | If], body: Stmt) -> Stmt:
-    """A statement in loops and branches, outermost first, in the place of what is in them."""
+    """A statement inside loops and branches, outermost first; their own bodies are dropped."""
     for head in reversed(tuple(heads)):
         body = with_children(head, (body,))
     return body
@@ -99,9 +99,9 @@ def walk(statement: Stmt) -> Iterator[Stmt]:
     """The statement and every statement inside, outer before inner."""
     pending = [statement]
     while pending:
-        found = pending.pop()
-        yield found
-        pending.extend(reversed(children_of(found)))
+        part = pending.pop()
+        yield part
+        pending.extend(reversed(children_of(part)))
 
 
 def has_barrier(statement: Stmt) -> bool:
@@ -110,7 +110,7 @@ def has_barrier(statement: Stmt) -> bool:
 
 
 def is_empty(statement: Stmt) -> bool:
-    """Whether it is a block of nothing."""
+    """Whether it is a block without statements."""
     return isinstance(statement, Block) and not statement.statements
 
 
@@ -150,7 +150,7 @@ def _uses(statement: Stmt) -> Iterator[Buffer]:
 
 
 def _read_by(part: Stmt) -> Iterator[Buffer]:
-    """The buffers that a statement reads, apart from those inside of it."""
+    """The buffers that a statement reads, apart from those that statements inside it read."""
     match part:
         case Store(_, indices, value):
             yield from (load.source for load in loads_of(value))
@@ -242,8 +242,8 @@ def substitute_statement(
         return _rename_elements(substitute(index, mapping), renamed)
 
     def on_var(var: Var) -> Var:
-        found = mapping.get(var, var)
-        return found if isinstance(found, Var) else var
+        mapped = mapping.get(var, var)
+        return mapped if isinstance(mapped, Var) else var
 
     return map_statement(
         statement,
@@ -291,7 +291,7 @@ class Namer:
                 self._used.add(part.buffer.name)
 
     def free(self, wish: str) -> str:
-        """The wish itself where no other thing has that name, otherwise a name made of it."""
+        """The wish itself if the name is not taken, otherwise a name made of it."""
         if wish in self._used:
             return self.fresh(wish)
         self._used.add(wish)
@@ -340,5 +340,5 @@ def sizes_of_program(program: LoopProgram) -> tuple[NamedSize, ...]:
 
 
 def total_size(statements: Iterable[Stmt]) -> int:
-    """How many statements there are, at all depths."""
+    """The number of statements, at all depths."""
     return sum(1 for statement in statements for _ in walk(statement))

@@ -1,4 +1,4 @@
-"""What is known of machines: what they can do, and how this one is just now.
+"""Facts about machines: their rates, and the current state of this one.
 
 Read `machine.py` first: the record that estimates and prices ask, with what is assumed of every
 processor. `ceilings.py` is what this machine reaches at most, `kept.py` where that and its rates

@@ -1,7 +1,7 @@
 """A graphics processor as the numbers that the time of a launch depends on.
 
-Limits, multiprocessors and rates are those of its target.  What no target tells is assumed of all
-cards alike, and of all processors that run OpenCL: see `Unit`.
+Limits, multiprocessors and rates are those of its target.  All other numbers are assumed, one set
+for all cards and one for all processors that run OpenCL: see `Unit`.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from tensorwright.base import DType, GpuApi, GpuTarget, knobs
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What is assumed of a multiprocessor.  Times are in cycles.
+    """The assumed numbers of a multiprocessor.  Times are in cycles.
 
     sector_cycles    of memory near it, for 32 bytes        wavefront_cycles   of shared memory
-    shared_sector_cycles   likewise of shared memory, if it has no banks
+    shared_sector_cycles   of shared memory for 32 bytes, if it has no banks
     latencies        until a load arrives: from near memory, the second cache, memory
-    shared_latency   likewise from shared memory
-    index_latency    of an operation that finds a place: most of them wait for the one before
+    shared_latency   until a load from shared memory arrives
+    index_latency    of an operation of an address: most of them wait for the one before
     add_latency      until the next addition may use a sum
     loads_at_once    independent loads that a thread has under way, where a loop is not unrolled
     barrier_cycles   of a block for a barrier
-    barrier_thread_cycles   likewise for each thread: a processor keeps what its threads know
+    barrier_thread_cycles   of each thread for a barrier: a processor saves its threads' state
     block_cycles     to start a block, and to end it
     launch_s         to start a launch after the one before, and for that one to end: inside a graph
-                     of the driver, as networks run, where there are graphs
+                     of the driver, as networks run, if there are graphs
     cache_rate       of the second cache, in bandwidths of the memory
     """
 
@@ -84,17 +84,17 @@ PROCESSOR_UNIT = Unit(
 """Of a core that runs the threads of a block one after the other, few of them in a vector, and has
 no shared memory but its caches; by measurements with PoCL (`benchmarks/device/prices.py`)."""
 _PROCESSOR_LANES, _PROCESSOR_HZ = 2.0, 3e9
-_OTHER_LANES, _OTHER_HZ = 64.0, 1.2e9  # of cards that do not say
+_OTHER_LANES, _OTHER_HZ = 64.0, 1.2e9  # of cards whose driver does not tell
 _LANES = 128.0  # of NVIDIA's cards
-_SINGLE_LAUNCH_S = 1.2e-5  # where launches are made one by one: the host needs as long for each
+_SINGLE_LAUNCH_S = 1.2e-5  # of launches made one by one: the time of the host for each
 _FEW_LANES = {"sm_75": 64.0, "sm_80": 64.0}
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A target and what is assumed of it.
+    """A target and its assumed numbers.
 
-    lanes      threads that a multiprocessor runs a multiply-add of in one cycle
+    lanes      threads whose multiply-add a multiprocessor runs in one cycle
     clock_hz   with which its lanes reach its peak
     """
 
@@ -105,7 +105,7 @@ class Card:
 
     @property
     def units(self) -> int:
-        """How many multiprocessors it has."""
+        """The number of multiprocessors."""
         return self.target.multiprocessors
 
     @property

@@ -1,7 +1,7 @@
-"""What this machine reaches at most: arithmetic, and reading from each cache and from the memory.
+"""The ceilings of this machine: arithmetic, and reading from each cache and from the memory.
 
 The peak is that of f32 arithmetic with FMAs, the bandwidths those of reading.  They are measured;
-what else runs meanwhile makes them smaller, never larger.
+other processes make them smaller, never larger.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ MEMORY = "memory"
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A cache, or the memory behind all: what it holds for all threads, and how fast it is read."""
+    """A cache or the memory: its bytes for all threads, and the rate of reading."""
 
     name: str
     size_bytes: float
@@ -22,9 +22,9 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Ceilings:
-    """What so many threads reach together; `levels` from the nearest on, the memory last.
+    """The rates of some threads together; `levels` from the nearest on, the memory last.
 
-    when   they were measured, UTC; "" where that is not known
+    when   they were measured, UTC; "" if unknown
     """
 
     threads: int
@@ -33,7 +33,7 @@ class Ceilings:
     when: str = ""
 
     def level_at(self, distance_bytes: float) -> Level:
-        """The nearest level that holds what was touched so many bytes ago."""
+        """The nearest level that still holds data after touching `distance_bytes` of others."""
         fits = (each for each in self.levels if distance_bytes <= each.size_bytes)
         return next(fits, self.levels[-1])
 
@@ -48,9 +48,9 @@ class Ceilings:
 
 
 def better_of(one: Ceilings, other: Ceilings) -> Ceilings:
-    """The higher of each rate: what else ran has made the other one smaller.
+    """The higher of each rate, because other processes make rates smaller.
 
-    The moment is that of `other` where it has raised any.
+    The moment is that of `other` if it has raised any.
     """
     rates = {level.name: level for level in other.levels}
     levels = tuple(

@@ -1,4 +1,4 @@
-"""What was measured of this machine, kept: one file for each target, in the folder of `home`.
+"""Measurements of this machine on the disk: a file for each target, in the folder of `home`.
 
     {"flops_steps": 0, "bandwidth_steps": -1,
      "2": {"_": "Ceilings", "threads": 2, "flops_per_s": 2.1e11, "levels": [...],
@@ -38,7 +38,7 @@ Steps = tuple[int, int]
 
 
 def kept_steps(target: CpuTarget) -> Steps | None:
-    """What was kept of the rates of a core; None where nothing was, or nothing sensible."""
+    """The rates of a core in the file; None without sensible ones."""
     match _read(_path(target)):
         case {"flops_steps": int(flops), "bandwidth_steps": int(bandwidth)}:
             return (flops, bandwidth) if max(abs(flops), abs(bandwidth)) <= MOST_STEPS else None
@@ -46,13 +46,13 @@ def kept_steps(target: CpuTarget) -> Steps | None:
 
 
 def keep_steps(target: CpuTarget, steps: Steps) -> None:
-    """Keep them; where that is not allowed, they are not kept."""
+    """Write the rates of a core; without effect if the file cannot be written."""
     flops, bandwidth = steps
     _keep(target, {"flops_steps": flops, "bandwidth_steps": bandwidth})
 
 
 def kept_ceilings(target: CpuTarget, threads: int) -> Ceilings | None:
-    """What was kept for so many threads; None where nothing was, or nothing sensible."""
+    """The ceilings for a number of threads in the file; None without sensible ones."""
     try:
         ceilings = from_data(_read(_path(target)).get(str(threads)), _KINDS)
         rates = [ceilings.flops_per_s, *(level.bytes_per_s for level in ceilings.levels)]
@@ -63,12 +63,12 @@ def kept_ceilings(target: CpuTarget, threads: int) -> Ceilings | None:
 
 
 def keep_ceilings(target: CpuTarget, ceilings: Ceilings) -> None:
-    """Keep them, in the place of those before; where that is not allowed, they are not kept."""
+    """Write ceilings over those before; without effect if the file cannot be written."""
     _keep(target, {str(ceilings.threads): to_data(ceilings)})
 
 
 def refine_ceilings(target: CpuTarget, measured: Ceilings) -> Ceilings:
-    """What was measured now and what was kept, the higher of each rate; that is kept then."""
+    """The higher of each rate, measured now or kept; the result is kept."""
     kept = kept_ceilings(target, measured.threads)
     best = measured if kept is None else better_of(kept, measured)
     if best != kept and best.levels:

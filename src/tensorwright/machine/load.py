@@ -1,8 +1,8 @@
-"""What others use of this machine while something is measured on it.
+"""The load of other processes on this machine during a measurement.
 
-Linux counts, in hundredths of a second, what all cores did, what each process used, and what a
-hypervisor gave to other machines.  Of the time in which cores were busy, what is not of this
-process and those that it has started was used by others.
+Linux counts, in hundredths of a second, the time of all cores, of each process, and the time that a
+hypervisor gave to other machines.  The load is the busy time of all cores without that of this
+process and of those that it has started.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _PARENT, _USER, _LAST = 1, 11, 15  # of what follows the name in /proc/N/stat
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What others used, on average over a while.
+    """The average use of other processes over a time.
 
-    cores     so many of `of_cores` were busy with other processes
+    cores     of `of_cores` that were busy with other processes
     stolen    share of the time that the hypervisor gave to other machines
-    busiest   the process that used most of that, "python 812"; "" where there is none
+    busiest   the process that used most of that, "python 812"; "" if there is none
     """
 
     cores: float = 0.0
@@ -40,12 +40,12 @@ class Load:
 
     @property
     def is_busy(self) -> bool:
-        """Whether times that were measured meanwhile are to be doubted."""
+        """Whether times of a measurement during this load are unreliable."""
         return self.cores > _BUSY_CORES or self.stolen > _STOLEN
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What is used by others, and by whom."""
+        """What other processes use, and the one that uses most."""
         reasons = []
         if self.cores > _BUSY_CORES or not self.is_busy:
             most = f" (most: {self.busiest})" if self.busiest and self.is_busy else ""
@@ -71,7 +71,7 @@ class _Moment:
 
 
 class LoadWatch:
-    """Watches from its making on; mutable."""
+    """Watches from its creation on; mutable."""
 
     def __init__(self, proc: Path = PROC) -> None:
         self._proc = proc
@@ -79,11 +79,11 @@ class LoadWatch:
 
     @property
     def seconds(self) -> float:
-        """Since when it watches."""
+        """The time since its creation."""
         return time.monotonic() - self._start.at_s
 
     def load(self) -> Load:
-        """What others used from its making until now; nothing where the system does not tell."""
+        """The load since the creation of this object; none if the system does not tell."""
         start, now = self._start, _moment(self._proc)
         ticks = max(1.0, (now.at_s - start.at_s) * os.sysconf("SC_CLK_TCK"))
         count = os.cpu_count() or 1

@@ -1,8 +1,8 @@
 """A machine and how it is used, as the numbers that the time of a program depends on.
 
 Caches, registers and instructions are those of its target. The rates of a core are measured
-(`runtime.this_machine`) or assumed. Everything else is assumed of all processors alike (`NOMINAL`):
-equal machines decide alike.
+(`runtime.this_machine`) or assumed. All other numbers are assumed, the same for all processors
+(`NOMINAL`): so equal machines decide alike.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tensorwright.base import CpuTarget
 
 @dataclass(frozen=True, slots=True)
 class Nominal:
-    """What is assumed of every processor. Each field serves the estimates that are named with it.
+    """The assumed numbers of every processor, by the estimates that use them.
 
     Roofline of programs, layouts
         clock_hz                turns cycles into seconds on every machine: the kernel of Linux
@@ -61,9 +61,7 @@ NOMINAL = Nominal()
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """What one core can do: operations per second (an FMA counts as two), and bytes per second
-    that it reads from memory.
-    """
+    """Rates of a core, per second: operations (an FMA counts as two), and bytes from memory."""
 
     flops_per_s: float
     bandwidth_bytes_per_s: float
@@ -73,7 +71,7 @@ class Rates:
         return f"{self.flops_per_s / 1e9:.0f} GFLOP/s; {memory}"
 
     def stepped(self, flops_steps: int, bandwidth_steps: int) -> Rates:
-        """Rates so many powers of two beside these."""
+        """These rates, times powers of two."""
         return Rates(
             self.flops_per_s * 2.0**flops_steps, self.bandwidth_bytes_per_s * 2.0**bandwidth_steps
         )
@@ -100,13 +98,13 @@ class Machine:
 
     @property
     def memory_bytes_per_s(self) -> float:
-        """What all threads read from memory together."""
+        """The bytes per second that all threads together read from memory."""
         share = self.threads / NOMINAL.cores_to_fill_memory
         return self.rates.bandwidth_bytes_per_s * max(1.0, share)
 
 
 def nominal_rates(target: CpuTarget) -> Rates:
-    """What is assumed of a processor of which nothing was measured."""
+    """The assumed rates of a processor without measurements."""
     operations = NOMINAL.vectors_per_cycle * (2.0 if target.fma else 1.0)
     lanes = target.vector_bytes / 4.0
     return Rates(operations * lanes * NOMINAL.clock_hz, NOMINAL.bytes_per_s)

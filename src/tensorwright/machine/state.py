@@ -1,4 +1,4 @@
-"""Whether the machine is fit to be measured on: what others use, and what it reaches now."""
+"""Whether the machine is fit for measurements: the load of others, and its current peak."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _SLOWER = 0.8
 
 @dataclass(frozen=True, slots=True)
 class MachineState:
-    """How the machine was while something was measured.
+    """The state of the machine during a measurement.
 
-    load    of other processes        now    what it reaches, None where that was not measured
-    kept    what was kept before: by `tensorwright doctor`, or by an earlier profile
+    load    of other processes        now    its current rates, None if they were not measured
+    kept    the rates that were kept before: by `tensorwright doctor`, or by an earlier profile
     """
 
     load: Load
@@ -24,14 +24,14 @@ class MachineState:
 
     @property
     def peak_share(self) -> float:
-        """What it reaches of the peak that was kept; 1 where nothing is known."""
+        """The current share of the peak that was kept; 1 if unknown."""
         if self.now is None or self.kept is None:
             return 1.0
         return self.now.flops_per_s / self.kept.flops_per_s
 
     @property
     def warning(self) -> str:
-        """What was seen and what to do, in lines of 80 columns; "" where all is well."""
+        """A warning with the remedy, in lines of 80 columns; "" if all is well."""
         is_slower = self.peak_share < _SLOWER
         lines = []
         if self.load.is_busy:

@@ -65,9 +65,7 @@ class NativeFunction(FunctionText):
         return content if isinstance(content, Number) else constant(self, kind, content)
 
     def array(self, element: str, size: Operand, align: int = _STACK_ALIGN) -> NativeArray:
-        """An array of the function, with anything in it; where its size is a number of the
-        function, one that is made where this is written.
-        """
+        """An uninitialised array on the stack; of a `Number` as size, another one at each run."""
         if isinstance(size, Number):
             name = self.emit(f"alloca {element}, {size}, align {align}")
         else:
@@ -93,15 +91,14 @@ class NativeFunction(FunctionText):
     def call(
         self, kind: str, function: str | Number | NativeFunction, *arguments: Number, note: str = ""
     ) -> Number:
-        """What a function gives: one from outside by its symbol, one that a pointer points to, or
-        one of the module.
+        """The result of a function: of the module, of a pointer, or from outside by its symbol.
 
         note   what LLVM is told about a function from outside
         """
         return Number(self, kind, self.emit(self._call(kind, function, arguments, note)))
 
     def do(self, function: str | Number | NativeFunction, *arguments: Number) -> None:
-        """Call a function that gives nothing."""
+        """Call a function without a result."""
         self.effect(self._call("void", function, arguments))
 
     def _call(
@@ -116,11 +113,11 @@ class NativeFunction(FunctionText):
             return self.call_text(kind, function, *typed, note=note)
         return f"call {kind} {function.name}({', '.join(map(str, arguments))})"
 
-    # What is done
+    # Control flow
 
     @contextmanager
     def loop(self, stop: Operand, first: Operand = 0, step: int = 1) -> Iterator[Number]:
-        """For each number from the first on, by steps, that is below `stop`."""
+        """A loop over `range(first, stop, step)`."""
         at = self.variable(Kind.I64, first)
         with self.repeat(lambda: at.now < stop):
             position = at.now
@@ -129,7 +126,7 @@ class NativeFunction(FunctionText):
 
     @contextmanager
     def repeat(self, test: Callable[[], Number]) -> Iterator[None]:
-        """While a test holds, which is written anew before each turn."""
+        """A loop that runs while a test holds; `test` writes it at the head of the loop."""
         head, body, after = self.label(), self.label(), self.label()
         self.effect(f"br label %{head}")
         self.start(head)
@@ -140,11 +137,11 @@ class NativeFunction(FunctionText):
         self.start(after)
 
     def when(self, test: Number) -> Branch:
-        """As `branch_on`, where a number is true."""
+        """As `branch_on`, with a truth as a number."""
         return self.branch_on(test.name)
 
     def switch(self, value: Number, count: int) -> Iterator[int]:
-        """Each number below `count`; what is written then is done where the value is that."""
+        """Yields each number below `count`; what is written then runs if the value is that."""
         after = self.label()
         labels = [self.label() for _ in range(count)]
         cases = " ".join(f"{value.kind} {n}, label %{label}" for n, label in enumerate(labels))

@@ -39,13 +39,13 @@ _VECTOR_ALIGN = 64
 
 
 def alignment(kind: str) -> int:
-    """Of the elements of an array, in bytes."""
+    """The alignment of an array's elements, in bytes."""
     return _SIZES.get(kind, _VECTOR_ALIGN)
 
 
 @lru_cache(maxsize=256)
 def element_and_lanes(kind: str) -> tuple[str, int]:
-    """The type of each lane of a type, and how many there are."""
+    """The type of each lane of a type, and the number of lanes."""
     if not kind.startswith("<"):
         return kind, 1
     lanes, _, element = kind[1:-1].partition(" x ")
@@ -120,7 +120,7 @@ class Number:
         return self.result(truth, f"{compare} {predicate} {self}, {self.like(other).name}")
 
     def choose(self, then: Number, otherwise: Operand) -> Number:
-        """A truth chooses, in each lane."""
+        """`then` where this truth holds, else `otherwise`, lane by lane."""
         return self.result(then.kind, f"select {self}, {then}, {then.like(otherwise)}")
 
     def smaller(self, other: Operand) -> Number:
@@ -136,7 +136,7 @@ class Number:
         return self.result(kind, f"{conversion} {self} to {kind}")
 
     def intrinsic(self, name: str, *others: Operand) -> Number:
-        """What LLVM's intrinsic gives for it and others of its type, one of its type."""
+        """The result of an LLVM intrinsic of it and others; all have its type."""
         symbol = f"llvm.{name}.{mangled(*element_and_lanes(self.kind))}"
         arguments = [(self.kind, each.name) for each in (self, *map(self.like, others))]
         return self.result(self.kind, self.code.call_text(self.kind, symbol, *arguments))
@@ -146,7 +146,7 @@ class Number:
         return content if isinstance(content, Number) else constant(self.code, self.kind, content)
 
     def result(self, kind: str, operation: str) -> Number:
-        """What an instruction of the same function gives."""
+        """The result of an instruction, which is appended to the function."""
         return Number(self.code, kind, self.code.emit(operation))
 
     def lane(self, number: int) -> Number:
@@ -192,7 +192,7 @@ class NativeArray:
         self.pointer.code.effect(f"store {number}, {self._at(position)}")
 
     def vector(self, position: Operand, lanes: int) -> Number:
-        """So many elements from a position on."""
+        """`lanes` elements from a position on, as a vector."""
         kind = vector_type(self.element, lanes)
         return self.pointer.result(kind, f"load {kind}, {self._at(position)}")
 
@@ -209,17 +209,17 @@ class NativeArray:
         return self.pointer.result(Kind.POINTER, where)
 
     def acquire(self, position: Operand = 0) -> Number:
-        """Read an element, and what its writer wrote before."""
+        """Read an element atomically, with acquire order."""
         where = self._at(position).replace(", align", " acquire, align")
         return self.pointer.result(self.element, f"load atomic {self.element}, {where}")
 
     def release(self, position: Operand, content: Number) -> None:
-        """Write an element after all that was written before."""
+        """Write an element atomically, with release order."""
         where = self._at(position).replace(", align", " release, align")
         self.pointer.code.effect(f"store atomic {content}, {where}")
 
     def exchange(self, position: Operand, before: int, after: int) -> Number:
-        """Replace an element if it is `before`, in one step with that look; whether it was."""
+        """Replace an element by `after` if it is `before`, atomically; whether it was."""
         old, new = (constant(self.pointer.code, self.element, each) for each in (before, after))
         where = f"{self.address(position)}, {old}, {new} acq_rel acquire"
         pair = self.pointer.code.emit(f"cmpxchg {where}")
@@ -227,7 +227,7 @@ class NativeArray:
         return self.pointer.result(Kind.TRUTH, f"extractvalue {kind} {pair}, 1")
 
     def count(self, position: Operand, step: int) -> Number:
-        """Add to an element, in one step with the look at what it was, which is the answer."""
+        """Add to an element atomically; the element before."""
         change = constant(self.pointer.code, self.element, step)
         where = f"atomicrmw add {self.address(position)}, {change} acq_rel"
         return self.pointer.result(self.element, where)
@@ -244,7 +244,7 @@ class Variable:
 
     @property
     def now(self) -> Number:
-        """What it is where this is written."""
+        """Its value at this point of the code."""
         return self.cell[0]
 
     def set(self, content: Operand) -> None:

@@ -15,7 +15,7 @@ from tensorwright.base import DType
 
 Lines: TypeAlias = "list[str | Lines]"
 Branch: TypeAlias = AbstractContextManager[Callable[[], AbstractContextManager[None]]]
-"""A block that is written where something holds; it gives what opens the block of the rest."""
+"""A block that runs if a condition holds; entering it gives what opens the block for "else"."""
 
 _SUFFIX = {"float": "f32", "double": "f64", "half": "f16"}
 
@@ -38,13 +38,13 @@ def splat_literal(element: str, literal: str, lanes: int) -> str:
 
 
 def mangled(element: str, lanes: int) -> str:
-    """How an intrinsic's name ends: "v16f32", "i64"."""
+    """The end of an intrinsic's name: "v16f32", "i64"."""
     suffix = _SUFFIX.get(element, element)
     return suffix if lanes == 1 else f"v{lanes}{suffix}"
 
 
 def shuffle_text(kind: str, first: str, second: str, lanes: Sequence[int]) -> str:
-    """The operation that picks lanes of two vectors; those of the second have the numbers after."""
+    """The operation that picks lanes of two vectors, numbered through from first to second."""
     order = ", ".join(f"i32 {lane}" for lane in lanes)
     return f"shufflevector {kind} {first}, {kind} {second}, <{len(lanes)} x i32> <{order}>"
 
@@ -79,7 +79,7 @@ class Module:
 class FunctionText:
     """One function while it is written, front to back; mutable.
 
-    head    what stands before its body, and tells it from others of the module
+    head    the text before its body; it differs from that of all others of the module
     block   the label of the block that is written
     """
 
@@ -112,7 +112,7 @@ class FunctionText:
         return name
 
     def alloca(self, kind: str, align: int) -> str:
-        """A piece of stack, for the whole call."""
+        """Memory on the stack, for the whole call."""
         name = self.fresh()
         self.allocas.append(f"  {name} = alloca {kind}, align {align}")
         return name
@@ -136,9 +136,9 @@ class FunctionText:
 
     @contextmanager
     def branch_on(self, truth: str) -> Iterator[Callable[[], AbstractContextManager[None]]]:
-        """Where a truth holds.
+        """A block that runs if a truth ("i1") holds.
 
-        What it gives opens, when called just afterwards, what is done where it does not hold.
+        The block's value, called directly after the block, opens the block for "else".
         """
         then, other = self.label(), self.label()
         self.effect(f"br i1 {truth}, label %{then}, label %{other}")

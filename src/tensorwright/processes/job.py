@@ -81,5 +81,5 @@ Outcome: TypeAlias = Done | Raised | Died | TimedOut | Stopped
 
 
 def never() -> bool:
-    """The wish of a caller who never wants to stop."""
+    """For a caller who never wants to stop."""
     return False

@@ -42,7 +42,7 @@ def has_spare() -> bool:
 
 
 def take_spare() -> Child | None:
-    """A process that was started and has nothing else to do soon; who takes it ends it."""
+    """A started process without work; the caller ends it."""
     try:
         return _spares.pop()
     except IndexError:

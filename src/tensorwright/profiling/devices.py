@@ -1,4 +1,4 @@
-"""What a device with its own memory reaches: arithmetic, bandwidth, and launches.
+"""The rates of a device with its own memory: arithmetic, bandwidth, and launches.
 
 `python -m tensorwright.profiling.devices cuda` (or `opencl`) prints it for all devices of a driver
 as JSON: whoever only wants to know asks another process, because drivers may end theirs.
@@ -61,7 +61,7 @@ class MeasuredDevice:
 def measure_speed(target: Target) -> DeviceSpeed:
     """Measure the device that runs a target's code; a second with PoCL.
 
-    Raises:  MachineError where there is none, or no compiler for its code.
+    Raises:  MachineError if there is none, or no compiler for its code.
     """
     assert isinstance(target, GpuTarget), "processors have `measure_ceilings`"
     rates = measure_rates(device_of(target))

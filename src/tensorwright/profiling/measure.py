@@ -74,7 +74,7 @@ def profile(
     is above it, and kept: other running programs make it too low, so the highest measured rates
     count. That of a device is measured once, and not kept.
     Raises:  UsageError for fewer than one repeat; InputError for inputs that do not fit; the errors
-             of `compile` and `load`; MachineError where there is no device for its code.
+             of `compile` and `load`; MachineError if there is no device for its code.
     """
     if repeats is not None and repeats < 1:
         raise UsageError(

@@ -64,7 +64,7 @@ def operands_of(plan: Plan) -> tuple[tuple[Operand, ...], ...]:
 
 
 def _sizes(step: Step, places: tuple[Span, ...]) -> list[int]:
-    """How much of each span is touched.
+    """The touched size of each span.
 
     A kernel may move less than its operands hold, if it looks up rows of a table.  The difference
     is subtracted from the largest operand.

@@ -1,4 +1,4 @@
-"""What a machine can do at most, and what keeps a step from being faster.
+"""The ceilings of a machine, and the bottlenecks of steps.
 
     least time of a step = max(operations / peak, sum over its operands: bytes / bandwidth of the
                                nearest cache that still holds them)
@@ -24,7 +24,7 @@ _EXPLAINED = 0.5
 
 
 class Bottleneck(Enum):
-    """What explains at least half of a step's time."""
+    """The cause of at least half of a step's time."""
 
     ARITHMETIC = "arithmetic"
     MEMORY = "memory"  # operands come from beyond the last cache
@@ -83,7 +83,7 @@ def bounds_of(
 
 
 def bottleneck_of(time_s: float, bounds: Bounds, alone: Bounds | None = None) -> Bottleneck:
-    """What keeps a kernel or a copy from being faster.
+    """The bottleneck of a kernel or a copy.
 
     alone   the least time of one thread, for a kernel that leaves the other threads idle
     """

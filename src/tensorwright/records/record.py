@@ -195,7 +195,7 @@ def build_record(fields: dict[str, Any]) -> Record:
 
 
 def _find_fault(record: Record) -> str:
-    """What is wrong with the fields, or "". Types are checked, too, because JSON does not."""
+    """The fault in the fields, or "". Types are checked, too, because JSON does not."""
     texts = ("workload", "target", "hardware", "trace", "error", "when", "tool_version")
     for name in texts:
         text: object = getattr(record, name)

@@ -70,7 +70,7 @@ class SqliteStore(RecordStore):
             page = self._ask(question, (last_id, *values)) if len(page) == _PAGE else []
 
     def tally(self, selection: Selection) -> int:
-        """How many records a selection holds."""
+        """The number of records of a selection."""
         clause, values = _where(selection)
         question = f"SELECT COUNT(*) FROM record WHERE id > ?{clause}"
         return int(self._ask(question, (-1, *values))[0][0])

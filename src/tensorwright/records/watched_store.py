@@ -24,9 +24,9 @@ Read: TypeAlias = tuple[str, list[Any], str]
 
 
 class WatchedStore(RecordStore):
-    """A store that notes what is asked of another one.
+    """A store that notes the queries to another one.
 
-    reads   each question once, in order
+    reads   each query once, in order
     """
 
     def __init__(self, store: RecordStore) -> None:
@@ -35,7 +35,7 @@ class WatchedStore(RecordStore):
 
     @property
     def reads(self) -> tuple[Read, ...]:
-        """What was asked, and digests of the answers."""
+        """The queries, and digests of their answers."""
         return tuple(self._noted.values())
 
     def append(self, records: Iterable[Record], texts: Iterable[WorkloadText] = ()) -> int:

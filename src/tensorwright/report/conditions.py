@@ -36,7 +36,7 @@ def machine_values(setting: SessionSetting) -> Values:
 
 
 def noise_values(state: MachineState | None) -> Values | None:
-    """What else used the machine while it was measured; None where nobody looked."""
+    """The load of other processes during the measurement; None if it was not watched."""
     if state is None:
         return None
     return {

@@ -91,7 +91,7 @@ def _ends(rules: Mapping[str, Sequence[int]], counts: Counter[str]) -> dict[str,
 
 
 def _kind(graph: Graph, node: Node) -> str:
-    """What a node computes, whatever its tensors are called."""
+    """The computation of a node, without the names of its tensors."""
     types = [str(graph.types[name]) for name in (*node.inputs, *node.outputs)]
     return f"{node.operator} {node.attributes} {types}"
 

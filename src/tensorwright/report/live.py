@@ -65,7 +65,7 @@ class LiveReport:
 
     @property
     def address(self) -> str:
-        """Where a browser finds the page."""
+        """The address of the page for a browser."""
         return f"http://{_HERE}:{self._server.server_port}/"
 
     def on_progress(self, progress: Progress) -> None:

@@ -41,7 +41,7 @@ class Subject:
     source       the simplified network; None for a tensor expression
     graph        the compiled graph: the source, or what rules made of it
     whole        the untuned and the tuned program in turns, if a search has compared them
-    write_model  writes the model for other runtimes; None where they cannot have it
+    write_model  writes the model for other runtimes; None if they cannot have it
     """
 
     name: str

@@ -16,7 +16,7 @@ Values = dict[str, Any]
 
 
 def short(number: float | None) -> float | None:
-    """A number with five digits; None, which JSON has, for what is not finite."""
+    """A number with five digits; None, which JSON has, if it is not finite."""
     if number is None or not math.isfinite(number):
         return None
     return float(f"{number:.{_DIGITS}g}")

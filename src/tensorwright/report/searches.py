@@ -21,8 +21,8 @@ _MOST_TRIALS = 1000  # of a workload; of more, those that matter and an even cho
 class SearchedWorkload:
     """A workload of a session.
 
-    weight     how often it runs         workload   None where only its key is known
-    default    the text of the schedule that it has without a search; "" where that is not known
+    weight     how often it runs         workload   None if only its key is known
+    default    the text of the schedule that it has without a search; "" if that is not known
     compared   the default and the best schedule in turns
     """
 

@@ -1,4 +1,4 @@
-"""What was searched: from the result of a session, or from the session that a store keeps."""
+"""The search of a report: from the result of a session, or from a session in a store."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _WORD_BYTES = 8
 
 
 class Arenas:
-    """The arenas of an executable; they are allocated when so many calls have been prepared."""
+    """The arenas of an executable; one is allocated when a call is prepared, up to the cores."""
 
     __slots__ = (
         "__weakref__",
@@ -61,7 +61,7 @@ class Arenas:
             first = number * ROW_WORDS
             self._rows[first + ARENA] = arena.address
             self._rows[first + SCRATCH] = scratch.address
-        with self._lock:  # so that who sees the row free sees its addresses, too
+        with self._lock:  # so that a thread which sees the row free also sees its addresses
             self._rows[first + TAKEN] = 0
 
     def begin_again(self) -> None:

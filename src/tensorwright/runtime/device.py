@@ -79,7 +79,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class DeviceFacts:
-    """What a driver says of a device.
+    """The facts that a driver gives about a device.
 
     shared_bytes   the most that a block may ask for
     is_simulator   it looks for faults, and is some thousand times as slow as a processor
@@ -97,7 +97,7 @@ class DeviceFacts:
 
 @dataclass(frozen=True, slots=True)
 class DlpackDevice:
-    """How DLPack names a device, and the stream in which it does all of its work."""
+    """The device in the terms of DLPack, and the stream of all its work."""
 
     kind: int
     number: int
@@ -108,7 +108,7 @@ class Device(Hashable, Protocol):
     """A device runs kernels.  Sizes are in bytes; errors of the driver are MachineErrors."""
 
     def missing(self, target: Target) -> Missing | None:
-        """What this machine lacks to run a target's code on such a device; None where nothing."""
+        """What this machine lacks to run a target's code on such a device; None if nothing."""
         ...
 
     def free_bytes(self) -> int:
@@ -136,7 +136,7 @@ class Device(Hashable, Protocol):
         ...
 
     def dlpack(self) -> DlpackDevice | None:
-        """The name by which it shares arrays with other libraries; None where they have them in the
+        """The name by which it shares arrays with other libraries; None if they have them in the
         host's memory.
         """
         ...
@@ -158,7 +158,7 @@ class Device(Hashable, Protocol):
 
     def record(self, work: Callable[[], object]) -> Callable[[], object] | None:
         """What makes all launches of some work at once, as often as it is called; the work itself
-        launches nothing now.  None where the device has no such way.
+        launches nothing now.  None if the device has no such way.
 
         The caller keeps the code and the memory that the work uses.
         """
@@ -221,7 +221,7 @@ def device_of(target: Target) -> Device:
 def named_target(text: str) -> Target:
     """A target from its name; "opencl" and "cuda" are devices of this machine.
 
-    Raises:  UsageError for an unknown name; MachineError where there is no such device.
+    Raises:  UsageError for an unknown name; MachineError if there is no such device.
     """
     if text not in DETECTED:
         return parse_target(text)
@@ -237,7 +237,7 @@ def device_facts(driver: str) -> tuple[DeviceFacts, ...]:
 
 
 def missing_device(target: Target) -> str:
-    """Why no device of this machine runs a target's code, for a person; "" where one does."""
+    """Why no device of this machine runs a target's code, for a person; "" if one does."""
     if target.kind is TargetKind.CPU:
         return missing_here(target)
     try:

@@ -1,4 +1,4 @@
-"""A call with arrays in the memory of a device: what it reads, where it writes, what is copied.
+"""A call with arrays in the memory of a device: its inputs, outputs and copies.
 
 Steps on the host read and write arrays of the host, so what they share with the caller is copied.
 """
@@ -31,7 +31,7 @@ def has_arrays_on_device(loaded: object, given: Mapping[str, Any] | tuple[Any, .
 
 
 def new_outputs(device: Device, sizes: CallSizes) -> tuple[DeviceArray, ...]:
-    """An array on the device for each output.  Raises: MemoryError where it has no room."""
+    """An array on the device for each output.  Raises: MemoryError if it has no room."""
     return tuple(
         DeviceArray.empty(device, maker.shape, DType.from_numpy(maker.dtype))
         for maker in sizes.makers

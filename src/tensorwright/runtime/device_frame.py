@@ -61,7 +61,7 @@ class DeviceProgram:
 
 @dataclass(frozen=True, slots=True)
 class LoadedOnDevice:
-    """What all calls share: a program on a device, and its constants, there and on the host."""
+    """Shared by all calls: a program on a device, and its constants, there and on the host."""
 
     device: Device
     program: DeviceProgram
@@ -74,7 +74,7 @@ def load_on_device(
 ) -> LoadedOnDevice:
     """Load the code of a plan, and bring the constants to one piece of the device's memory.
 
-    Raises:  MemoryError where the constants do not fit; the errors of the device.
+    Raises:  MemoryError if the constants do not fit; the errors of the device.
     """
     pairs = zip(plan.kernels, objects, strict=True)
     code = tuple(device.load(data, kernel.symbols) for kernel, data in pairs)
@@ -89,7 +89,7 @@ def load_on_device(
 
 
 class DeviceFrame:
-    """The memory of one call, and what it does."""
+    """The memory of one call, and its steps."""
 
     __slots__ = (
         "__weakref__",
@@ -114,7 +114,7 @@ class DeviceFrame:
     )
 
     def __init__(self, loaded: LoadedOnDevice, hosts: Mapping[str, HostFunction]) -> None:
-        """Allocate.  Raises: MemoryError where the device has no room."""
+        """Allocate.  Raises: MemoryError if the device has no room."""
         self.loaded = loaded
         self.device = loaded.device
         self._hosts = hosts

@@ -94,12 +94,12 @@ class DeviceArray:
 
     @classmethod
     def empty(cls, device: Device, shape: tuple[int, ...], kind: DType) -> DeviceArray:
-        """An array of undefined content.  Raises: MemoryError where there is no room."""
+        """An array of undefined content.  Raises: MemoryError if there is not enough memory."""
         return cls(device, device.allocate(prod(shape) * kind.size_bytes), shape, kind)
 
     @classmethod
     def of(cls, device: Device, array: Array | DeviceArray) -> DeviceArray:
-        """An array that is there, or a copy.  Raises: MemoryError where there is no room."""
+        """An array that is there, or a copy.  Raises: MemoryError if there is not enough memory."""
         if isinstance(array, DeviceArray):
             return array
         kind = DType.from_numpy(array.dtype)
@@ -111,7 +111,7 @@ class DeviceArray:
         return self.kind.numpy
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        """A copy in the host's memory.  Raises: ValueError where no copy may be made."""
+        """A copy in the host's memory.  Raises: ValueError if no copy may be made."""
         if copy is False:
             raise ValueError("the array is in the memory of a device: NumPy needs a copy")
         array = np.empty(self.shape, self.dtype)
@@ -182,7 +182,7 @@ def room_for(value: Any) -> Any:
 def taken(device: Device, named: DlpackDevice, value: Any) -> DeviceArray:
     """The array that a value of the device exports; its memory lives as long.
 
-    Raises:  BufferError where it is not dense, or of a type that no kernel reads; what the export
+    Raises:  BufferError if it is not dense, or of a type that no kernel reads; what the export
              raises.
     """
     if isinstance(value, DeviceArray):

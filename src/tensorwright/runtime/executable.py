@@ -129,7 +129,7 @@ class Executable:
 
     @property
     def plan(self) -> Plan:
-        """The plan: what it does, as data."""
+        """The plan: the steps, as data."""
         return self._contents.plan
 
     @property
@@ -149,7 +149,7 @@ class Executable:
 
     @property
     def threads(self) -> int:
-        """How many threads each kernel may use."""
+        """The number of threads that each kernel may use."""
         return self._threads
 
     @property
@@ -407,9 +407,9 @@ class Executable:
     def _device_call(
         self, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None
     ) -> DeviceCall:
-        """What a call reads, what it writes, and its sizes.
+        """The inputs, the outputs and the sizes of a call.
 
-        Raises:  InputError as `run_into`; MemoryError where the device has no room.
+        Raises:  InputError as `run_into`; MemoryError if the memory of the device is full.
         """
         loaded = self._linked()
         assert isinstance(loaded, LoadedOnDevice)
@@ -502,7 +502,7 @@ class Executable:
             ) from error
 
     def _linked(self) -> Loaded | LoadedOnDevice:
-        """The loaded code.  Raises: MachineError where this machine cannot run it."""
+        """The loaded code.  Raises: MachineError if this machine cannot run it."""
         if self._loaded is None:
             check_device(self.target, "run", f"executable {self.plan.name}")
             self._loaded = self._load()

@@ -54,7 +54,7 @@ _SMALL_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What all calls share: a program on a device, its constants there, and arenas."""
+    """Shared by all calls: a program on a device, its constants there, and arenas."""
 
     device: Device
     program: Program
@@ -288,7 +288,7 @@ class Frame:
             self._decide(size, number)
 
     def _room(self, size: str) -> int | None:
-        """For how many the call has room, of a size that a step decides; None where that is none
+        """For how many the call has room, of a size that a step decides; None if that is none
         of the plan's.
         """
         return None if self._sizes is None else self._sizes.values.get(size)
@@ -296,7 +296,7 @@ class Frame:
     def _decide(self, size: str, number: int) -> None:
         """Set a size that a step has decided: later steps compute with it.
 
-        Raises:  InputError where it is more or less than it may be.
+        Raises:  InputError if it is more or less than it may be.
         """
         room = self._room(size) or 0
         if number > room:

@@ -22,7 +22,7 @@ def run_host_step(
 
     values   of the named sizes      view   the tensor at a reference, as a fresh view
     decide   sets the size that the results tell, if the step decides one
-    Raises:  InternalError where the function fails, or gives other tensors than are declared; what
+    Raises:  InternalError if the function fails, or gives other tensors than are declared; what
              `decide` raises.
     """
     size = open_step.counted

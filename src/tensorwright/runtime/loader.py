@@ -61,7 +61,7 @@ def _read(
     *,
     check_constants: bool,
 ) -> Contents:
-    """Raises:  UsageError where bytes are to be read, or where `read` gives none."""
+    """Raises:  UsageError if bytes are to be read, or where `read` gives none."""
     if isinstance(source, str | os.PathLike):
         if read is None:
             return read_container(source, check_constants)

@@ -1,4 +1,4 @@
-"""What is tuned: a workload, and how much it matters."""
+"""A task of tuning: a workload and its weight."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tensorwright.schedule import Workload
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A workload and its weight: how often it runs in what shall be fast.
+    """A workload and its weight: how often it runs in the networks that are tuned.
 
     network   the network that runs it, where a session tunes several
     shares    for a workload of several networks, pairs (network, weight) that add up to `weight`

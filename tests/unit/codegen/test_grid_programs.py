@@ -63,7 +63,7 @@ REFUSED = {
     "parallel": (For(i, 64, PARALLEL, COPY), "loop i: @parallel is for processors"),
     "extent": (
         For(k, 4, BLOCK_X, For(i, k + 1, BLOCK_Y, COPY)),
-        "how many blocks there are depends on a loop",
+        "the number of its blocks depends on a loop",
     ),
     "open threads": (
         For(i, named_size("n", 1, 64), THREAD_X, COPY),

@@ -88,7 +88,7 @@ def test_the_message_marks_the_place() -> None:
         (store(i), "the variable i is used outside its loop"),
         (If(i < 3, store(0)), "the variable i is used outside its loop"),
         (loop(i, 2, loop(i, 2, store(0))), "a loop inside the loop over i binds it"),
-        (loop(i, 2, loop(j, i + 1, store(j))), "the extent i + 1 of j is no int"),
+        (loop(i, 2, loop(j, i + 1, store(j))), "the extent i + 1 of j is not a number"),
         (Store(Y, (0, 0), ZERO), "y: f32 (8) is used with 2 indices"),
         (store(0, Load(X, ())), "x: f32 (8) is used with 0 indices"),
         (loop(i, 9, store(i)), "index 0 of y, i, reaches 0..8, outside 0..8"),
@@ -139,7 +139,7 @@ def test_packing_is_for_constants_and_gives_the_shape() -> None:
     packing = Packing(((k, 8),), (k,), True, (8,))
     packed = replace(nest.parameters[0], packing=packing)
     bad = replace(nest, parameters=(packed, nest.parameters[1]))
-    assert "x: f32 (8) is packed and no constant" in refused(bad)
+    assert "x: f32 (8) is packed but not a constant" in refused(bad)
     short = Parameter(X, Role.CONSTANT, replace(packing, axes=((k, 7),)))
     assert "is packed with axes (7,)" in refused(
         replace(nest, parameters=(short, nest.parameters[1]))

@@ -50,7 +50,7 @@ class BeamSearch:
     def propose(self, count: int) -> tuple[Candidate, ...]:
         """As `Strategy.propose`."""
         self.guide.refresh()
-        random = np.random.default_rng((*self._seeds, self.history.known))
+        random = np.random.default_rng((*self._seeds, self.history.seen))
         candidates = self.history.take_new(self.tables.starts(), 1)
         guesses = int(np.ceil(_RANDOM_SHARE * count))
         candidates += self.history.take_new(self._grow(random), count - len(candidates) - guesses)

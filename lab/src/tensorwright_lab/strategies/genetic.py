@@ -76,7 +76,7 @@ class GeneticSearch:
 
     def propose(self, count: int) -> tuple[Candidate, ...]:
         """As `Strategy.propose`."""
-        random = np.random.default_rng((*self._seeds, self.history.known))
+        random = np.random.default_rng((*self._seeds, self.history.seen))
         first = self.tables.starts().take(np.zeros(1, np.int64))
         candidates = self.history.take_new(first, count)
         room = count - len(candidates)
@@ -167,7 +167,7 @@ def _changed_once(
 ) -> Population:
     others = tables.siblings[children.sketch]
     ahead = 1 + (random.random(len(children)) * others).astype(np.int64)
-    member = (tables.place[children.sketch] + ahead) % (others + 1)
+    member = (tables.member_index[children.sketch] + ahead) % (others + 1)
     sibling = tables.members[tables.family[children.sketch], member].astype(np.int32)
     moves = (random.random(len(children)) < chance) & (others > 0)
     sketch = np.where(moves, sibling, children.sketch).astype(np.int32)

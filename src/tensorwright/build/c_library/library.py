@@ -93,7 +93,7 @@ class CLibrary:
 
     @property
     def is_checked(self) -> bool:
-        """Whether the outputs of all examples are known."""
+        """Whether the outputs of all examples were computed."""
         return all(example.expected for example in self.examples)
 
 
@@ -140,7 +140,7 @@ def write_c_library(library: CLibrary, folder: Path) -> tuple[str, ...]:
 
 
 def _prefix(network: str) -> str:
-    """What all names of the library begin with; `example.c` is the example program's."""
+    """The beginning of all names of the library; the example program is called `example.c`."""
     name = c_name(network)
     return f"{name}_network" if name == "example" else name
 
@@ -264,22 +264,22 @@ def _steps(plan: Plan, begin: int, end: int, offsets: tuple[int, ...]) -> str:
 def _step(plan: Plan, step: Step, offsets: tuple[int, ...], *blocks: str) -> str:
     """The text of a step.
 
-    blocks   those of the blocks behind it
+    blocks   the texts of its blocks, which follow it in the plan
     """
     fields = SizeFields.of(plan.sizes)
     match step:
         case KernelStep(kernel, arguments, label, most_threads=most):
-            given = [f"(void *)({_place(ref, offsets)})" for ref in arguments]
+            given = [f"(void *)({_address(ref, offsets)})" for ref in arguments]
             given += [f"(void *)(intptr_t){fields.amount(s)}" for s in plan.kernels[kernel].sizes]
-            places = ", ".join(given)
+            addresses = ", ".join(given)
             count = f"threads < {most} ? threads : {most}" if most else "threads"
             call = f"{plan.kernels[kernel].symbol}(args, model->workspace, {count});"
             return (
-                f"    {{ /* {_comment(label)} */\n        void *args[] = {{{places}}};\n"
+                f"    {{ /* {_comment(label)} */\n        void *args[] = {{{addresses}}};\n"
                 f"        {call}\n    }}\n"
             )
         case CopyStep(source, destination, size_bytes):
-            into, from_ = _place(destination, offsets), _place(source, offsets)
+            into, from_ = _address(destination, offsets), _address(source, offsets)
             return f"    memcpy({into}, {from_}, {fields.amount(size_bytes)});\n"
         case BranchStep(condition):
             then, otherwise = (textwrap.indent(block, "    ") for block in blocks)
@@ -289,7 +289,7 @@ def _step(plan: Plan, step: Step, offsets: tuple[int, ...], *blocks: str) -> str
             )
         case LoopStep(count, condition, iteration):
             limit, holds = _value(count, "int64_t", offsets), _value(condition, _BOOL, offsets)
-            counter = f"*(int64_t *)({_place(iteration.ref, offsets)})"
+            counter = f"*(int64_t *)({_address(iteration.ref, offsets)})"
             (body,) = (textwrap.indent(block, "    ") for block in blocks)
             return (
                 f"    for (int64_t i = 0, count = {limit}; i < count && {holds}; i++) {{\n"
@@ -298,18 +298,18 @@ def _step(plan: Plan, step: Step, offsets: tuple[int, ...], *blocks: str) -> str
         case CollectStep(source, iteration, destination):
             row_bytes = fields.amount(bytes_of_type(source.type))
             at = _value(iteration, "int64_t", offsets)
-            into = f"{_place(destination.ref, offsets)} + {at} * {row_bytes}"
-            return f"    memcpy({into}, {_place(source.ref, offsets)}, {row_bytes});\n"
+            into = f"{_address(destination.ref, offsets)} + {at} * {row_bytes}"
+            return f"    memcpy({into}, {_address(source.ref, offsets)}, {row_bytes});\n"
         case HostStep():
             raise AssertionError("host steps are refused before")
 
 
 def _value(typed: TypedRef, kind: str, offsets: tuple[int, ...]) -> str:
-    """The number at a place."""
-    return f"*(const {kind} *)({_place(typed.ref, offsets)})"
+    """C code of the number at an address."""
+    return f"*(const {kind} *)({_address(typed.ref, offsets)})"
 
 
-def _place(ref: BufferRef, offsets: tuple[int, ...]) -> str:
+def _address(ref: BufferRef, offsets: tuple[int, ...]) -> str:
     match host_ref(ref):
         case InputRef(index, offset):
             return f"(const char *)inputs[{index}] + {offset}"
@@ -347,7 +347,7 @@ def _raw(specs: tuple[TensorSpec, ...], arrays: Mapping[str, Array]) -> bytes:
 
 
 def _comment(text: str) -> str:
-    """A text with which a C comment stays valid."""
+    """A text without the ends of C comments."""
     return text.replace("*/", "* /").replace("/*", "/ *")
 
 

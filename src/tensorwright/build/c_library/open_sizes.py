@@ -75,7 +75,7 @@ class SizeFields:
 
     @classmethod
     def of(cls, sizes: Sequence[PlanSize]) -> SizeFields:
-        """A field near the name of each size."""
+        """A field for each size, named after it."""
         fields: dict[str, str] = {}
         for size in sizes:
             field = c_name(size.name)
@@ -90,8 +90,8 @@ class SizeFields:
         """A number, or a C expression for it."""
         if isinstance(amount, int):
             return str(amount)
-        places = {name: f"sizes->{field}" for name, field in self.fields}
-        return read_size(amount.text, places.get, _OPERATIONS)
+        members = {name: f"sizes->{field}" for name, field in self.fields}
+        return read_size(amount.text, members.get, _OPERATIONS)
 
 
 def _call(function: str) -> Callable[[str, str], str]:
@@ -122,7 +122,7 @@ _HELPERS = {
 
 
 def formula_functions(text: str) -> str:
-    """The functions that a C text with formulas calls: compilers warn of others."""
+    """The functions that a C text with formulas calls; compilers warn of unused ones."""
     return "".join(
         f"static long long {function}(long long a, long long b) {{\n    return {result};\n}}\n\n"
         for function, result in _HELPERS.items()
@@ -140,7 +140,7 @@ $fields} ${name}_sizes;
 int ${name}_input_at(int n, const ${name}_sizes *sizes, ${name}_tensor *tensor);
 int ${name}_output_at(int n, const ${name}_sizes *sizes, ${name}_tensor *tensor);
 
-/* Its bytes at some sizes; 0 where these functions return an error. */
+/* Its bytes at some sizes; 0 if these functions return an error. */
 size_t ${name}_input_bytes(int n, const ${name}_sizes *sizes);
 size_t ${name}_output_bytes(int n, const ${name}_sizes *sizes);
 
@@ -250,7 +250,7 @@ def size_texts(
 
 
 def _outside(size: PlanSize, field: str) -> str:
-    """Whether a size may not be its number."""
+    """C code of whether the number of a size is outside its bounds."""
     member = f"sizes->{field}"
     steps = f" || {member} % {size.divisor} != 0" if size.divisor > 1 else ""
     return f"{member} < {size.least} || {member} > {size.most}{steps}"

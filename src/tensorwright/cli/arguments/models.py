@@ -29,7 +29,7 @@ def read_graph(
     """The graph of a MODEL argument.
 
     is_open  whether the command takes named sizes
-    Raises:  ModelError, UnsupportedError, InputError as importing; UnsupportedError where sizes
+    Raises:  ModelError, UnsupportedError, InputError as importing; UnsupportedError if sizes
              stay open for a command that takes numbers; UsageError for an unknown NAME, and for
              anything else than a model.
     """

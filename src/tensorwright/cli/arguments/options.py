@@ -95,7 +95,7 @@ def read_values(ctx: click.Context, param: click.Parameter, text: str | None) ->
 def read_points(
     ctx: click.Context, param: click.Parameter, texts: Sequence[str]
 ) -> tuple[dict[str, tuple[int, ...]], ...] | None:
-    """Read several texts of `read_numbers`; None where there is none."""
+    """Read several texts of `read_numbers`; None if there is none."""
     return tuple(read_numbers(ctx, param, text) for text in texts) or None
 
 

@@ -1,4 +1,4 @@
-"""What every back end needs to know about a loop program before it writes any code.
+"""Analyses of loop programs for every back end, before it writes any code.
 
 Read `facts.py` first: how each loop is written. Then `tiles.py`: which buffers live in registers.
 """

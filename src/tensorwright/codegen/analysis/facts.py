@@ -1,4 +1,4 @@
-"""Facts about loop programs that the code generator decides by, before any text is written."""
+"""Facts about loop programs by which code generators decide, before any text is written."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ from tensorwright.schedule import ForKind, Scope
 
 MOST_ITERATIONS = 1 << 48  # of a loop: addresses are not longer
 _MOST_CHUNKS = 8  # vectors of one loop that are written out; more become a loop
-_INTERLEAVED = (4, 2)  # vectors side by side where a loop runs inside, to hide latency
-_MOST_COPIES = 1 << 12  # statements that unrolling makes of a loop; beyond, it stays a loop
-_MANY = 1 << 30  # iterations, for what an open loop is compared with
-_MASKED_BYTES = (4, 8)  # sizes of elements that loads under a mask have
+_INTERLEAVED = (4, 2)  # adjacent vectors if a loop runs inside, to hide latency
+_MOST_COPIES = 1 << 12  # statements of an unrolled loop; with more, it stays a loop
+_MANY = 1 << 30  # the assumed iterations of an open loop
+_MASKED_BYTES = (4, 8)  # sizes of elements that masked loads have
 _LONG = (
     *(Fn.EXP, Fn.EXPM1, Fn.LOG, Fn.LOG1P, Fn.SIGMOID, Fn.TANH, Fn.ERF),
     *(Fn.SIN, Fn.COS, Fn.ATAN),
@@ -48,7 +48,7 @@ _CPU_KINDS = (ForKind.SERIAL, ForKind.UNROLLED, ForKind.VECTOR, ForKind.PARALLEL
 
 
 def refuse_groups(program: LoopProgram) -> None:
-    """Refuse what only a machine with groups of threads has, for the back ends of processors.
+    """Refuse statements that need groups of threads, for the back ends of processors.
 
     Raises:  UnsupportedError for a loop over blocks or threads, a barrier and a shared buffer.
     """
@@ -86,7 +86,7 @@ class Chunks:
 
 
 class VectorUnit(Protocol):
-    """What a processor, or a thread of a graphics processor, computes vectors with."""
+    """The vector instructions of a processor, or of a thread of a graphics processor."""
 
     @property
     def vector_bytes(self) -> int:
@@ -95,17 +95,17 @@ class VectorUnit(Protocol):
 
     @property
     def vector_registers(self) -> int:
-        """How many vectors registers hold."""
+        """The number of vector registers."""
         ...
 
     @property
     def has_masks(self) -> bool:
-        """Whether instructions take some lanes of a vector."""
+        """Whether instructions can be restricted to some lanes of a vector."""
         ...
 
     @property
     def masks_loads(self) -> bool:
-        """Whether loads and stores do."""
+        """Whether loads and stores can be restricted so."""
         ...
 
     @property
@@ -124,7 +124,7 @@ class Facts:
 
     intrinsics     what the back end writes as one instruction: a name, the lanes of each window
     masked_rests   the back end has vectors of which only some lanes are written
-    most_lanes     of a vector; 0 where its bytes are the only limit
+    most_lanes     of a vector; 0 if its bytes are the only limit
     """
 
     def __init__(
@@ -144,14 +144,14 @@ class Facts:
         self._chunks: dict[int, Chunks] = {}
         self._copies: dict[int, int] = {}
         self._kinds: dict[int, ForKind] = {}
-        self.tiles: dict[object, int | None] = {}  # what `tile_width` found
+        self.tiles: dict[object, int | None] = {}  # results of `tile_width`
 
     def written(self, statement: Stmt) -> frozenset[str]:
         """The names of the buffers that a statement writes."""
-        known = self._written.get(id(statement))
-        if known is None:
-            known = self._written[id(statement)] = self._find_written(statement)
-        return known
+        names = self._written.get(id(statement))
+        if names is None:
+            names = self._written[id(statement)] = self._find_written(statement)
+        return names
 
     def _find_written(self, statement: Stmt) -> frozenset[str]:
         if isinstance(statement, Store):
@@ -159,7 +159,7 @@ class Facts:
         return frozenset().union(*(self.written(part) for part in children_of(statement)))
 
     def extent(self, loop: For) -> int:
-        """The extent of a loop that is no open one.
+        """The extent of a loop that is not open.
 
         Raises:  InternalError for others.
         """
@@ -195,19 +195,19 @@ class Facts:
         """How a loop is written: SERIAL, UNROLLED, VECTOR or PARALLEL.
 
         Of nested vector loops the innermost becomes vectors, the others are unrolled.  An open loop
-        is never written out.
+        is never unrolled.
         """
-        known = self._kinds.get(id(loop))
-        if known is None:
-            known = self._kinds[id(loop)] = self._find_kind(loop)
-        return known
+        kind = self._kinds.get(id(loop))
+        if kind is None:
+            kind = self._kinds[id(loop)] = self._find_kind(loop)
+        return kind
 
     def unroll(self, loop: For) -> None:
         """Write a serial loop out, because a register tile needs it."""
         self._kinds[id(loop)] = ForKind.UNROLLED
 
     def copies(self, loop: For) -> int:
-        """How many statements a loop becomes if it is written out; many for an open loop."""
+        """The number of statements of an unrolled loop; large for an open loop."""
         extent = _MANY if self.is_open(loop) else self.extent(loop)
         return extent * self._copied(loop.body)
 
@@ -225,32 +225,32 @@ class Facts:
         return kind
 
     def _copied(self, statement: Stmt) -> int:
-        """How many statements one copy becomes."""
-        known = self._copies.get(id(statement))
-        if known is None:
-            known = sum(self._copied(part) for part in children_of(statement)) or 1
+        """The number of statements that one copy becomes."""
+        copies = self._copies.get(id(statement))
+        if copies is None:
+            copies = sum(self._copied(part) for part in children_of(statement)) or 1
             if isinstance(statement, For):
                 kind = self.kind(statement)
                 if kind is ForKind.UNROLLED:
-                    known *= self.extent(statement)
+                    copies *= self.extent(statement)
                 elif kind is ForKind.VECTOR:
                     chunks = self.chunks(statement)
-                    known *= max(1, min(chunks.count, _MOST_CHUNKS) + len(chunks.rests))
-            self._copies[id(statement)] = known
-        return known
+                    copies *= max(1, min(chunks.count, _MOST_CHUNKS) + len(chunks.rests))
+            self._copies[id(statement)] = copies
+        return copies
 
     def chunks(self, loop: For) -> Chunks:
         """The vectors that a vector loop becomes.
 
         The width is that of a register of the widest float type in the body, or else of the widest
-        type; some registers side by side where loops run inside. What remains is, where it is no
-        power of two, one masked vector if masks are free; else one of which some lanes are computed
-        in vain, if that saves more than it costs, or vectors of powers of two.
+        type; if loops run inside, it is several registers. A rest that is not a power of two
+        becomes one masked vector if masks are free. Else it becomes one vector of which some lanes
+        are not used, if that saves time, or several vectors of powers of two.
         """
-        known = self._chunks.get(id(loop))
-        if known is None:
-            known = self._chunks[id(loop)] = self._find_chunks(loop)
-        return known
+        chunks = self._chunks.get(id(loop))
+        if chunks is None:
+            chunks = self._chunks[id(loop)] = self._find_chunks(loop)
+        return chunks
 
     def _find_chunks(self, loop: For) -> Chunks:
         extent = self.extent(loop)
@@ -259,7 +259,7 @@ class Facts:
         sizes = floats or [dtype.size_bytes for dtype in dtypes]
         has_wide_halves = DType.F16 in dtypes and not self.target.computes_halves
         if has_wide_halves or DType.BF16 in dtypes:
-            sizes.append(DType.F32.size_bytes)  # computed so
+            sizes.append(DType.F32.size_bytes)  # computed in f32
         width = self.target.vector_bytes // max(sizes, default=4)
         if self.most_lanes:
             width = min(width, self.most_lanes)
@@ -305,9 +305,7 @@ class Facts:
 
 
 def _fits_rows(body: Stmt, lanes: int) -> bool:
-    """Whether vectors of so many lanes are those of all local buffers, or parts that are read: a
-    buffer that is accessed by vectors of two widths lies in memory.
-    """
+    """Whether vectors of `lanes` are whole rows, or read parts, of all local buffers."""
     for store in (part for part in walk(body) if isinstance(part, Store)):
         if store.buffer.scope is Scope.LOCAL and store.buffer.shape[-1:] != (lanes,):
             return False
@@ -321,7 +319,8 @@ def _fits_rows(body: Stmt, lanes: int) -> bool:
 
 
 def _is_unguarded(statement: Stmt) -> bool:
-    """Whether all lanes of a statement run and load, so that those of a rest are the first ones.
+    """Whether all lanes of a statement run and load, so that the lanes of a rest are the first
+    ones.
 
     A choice by value reads both sides.
     """
@@ -339,15 +338,15 @@ def values_below(value: Value) -> Iterator[Value]:
     seen: set[int] = set()
     waiting = [value]
     while waiting:
-        found = waiting.pop()
-        if id(found) not in seen:
-            seen.add(id(found))
-            yield found
-            waiting += children(found)
+        part = waiting.pop()
+        if id(part) not in seen:
+            seen.add(id(part))
+            yield part
+            waiting += children(part)
 
 
 def dtypes_below(statement: Stmt) -> Iterator[DType]:
-    """The types of what the statements compute, bools aside unless they are stored."""
+    """The types that the statements compute; bools only if they are stored."""
     for part in walk(statement):
         if isinstance(part, Store):
             yield part.buffer.dtype

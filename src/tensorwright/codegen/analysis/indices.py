@@ -1,8 +1,8 @@
 """Index expressions to `Linear`s, conditions to masks, in the environment of the loops.
 
-What is linear in the loop variables is added up here, and what their ranges decide is decided; a
-back end says how the rest is written: products, quotients, remainders, minima, elements; and what
-is a mask, the truth of a condition in one or all lanes.
+The base class adds up terms that are linear in the loop variables, and decides conditions by their
+ranges. A back end writes the rest: products, quotients, remainders, minima, elements, and masks,
+which are the truth of a condition in one or all lanes.
 """
 
 from __future__ import annotations
@@ -56,21 +56,21 @@ class IndexEvaluator(ABC, Generic[Mask]):
 
     @abstractmethod
     def quotient(self, value: Linear, divisor: int, bounds: Bounds | None) -> Linear:
-        """floor(value / divisor) for a positive divisor; nothing of it can be taken out."""
+        """floor(value / divisor) for a positive divisor; nothing can be taken out."""
 
     @abstractmethod
     def quotient_by(self, value: Linear, divisor: Linear) -> Linear:
-        """floor(value / divisor) for a positive divisor that is known when the kernel runs."""
+        """floor(value / divisor) for a positive divisor that only the running kernel knows."""
 
     @abstractmethod
     def remainder(self, value: Linear, divisor: int, bounds: Bounds | None) -> Linear:
-        """value - divisor * floor(value / divisor), likewise."""
+        """value - divisor * floor(value / divisor); nothing can be taken out."""
 
     @abstractmethod
     def extreme(
         self, left: Linear, right: Linear, bounds: Bounds | None, *, is_min: bool
     ) -> Linear:
-        """The smaller or the larger of two values, where neither is known to be; in bounds."""
+        """The smaller or the larger of two values, which their ranges do not decide; in bounds."""
 
     @abstractmethod
     def range_of(self, value: Linear, lanes: int = 0) -> Bounds | None:
@@ -82,7 +82,7 @@ class IndexEvaluator(ABC, Generic[Mask]):
 
     @abstractmethod
     def compared(self, relation: Relation, gap: Linear) -> Mask:
-        """Whether gap <relation> 0, where that is not known."""
+        """Whether gap <relation> 0, which the ranges do not decide."""
 
     @abstractmethod
     def joined(self, left: Mask, right: Mask, *, is_and: bool) -> Mask:
@@ -93,7 +93,7 @@ class IndexEvaluator(ABC, Generic[Mask]):
         """Whether it does not hold."""
 
     def condition(self, condition: Condition) -> bool | Mask:
-        """A condition as a bool where it is decided, else as a mask."""
+        """A condition as a bool if the ranges decide it, else as a mask."""
         match condition:
             case bool():
                 return condition
@@ -207,7 +207,7 @@ class IndexEvaluator(ABC, Generic[Mask]):
         return self.evaluate(atom)
 
     def _floor_divide(self, value: Linear, divisor: int) -> Linear:
-        """Take out of the quotient what the divisor divides."""
+        """Take the terms out of the quotient that the divisor divides."""
         whole = {n: c // divisor for n, c in value.terms if c % divisor == 0}
         rest_terms = tuple((n, c) for n, c in value.terms if c % divisor)
         step_whole = value.step // divisor if value.step % divisor == 0 else 0
@@ -240,12 +240,12 @@ class IndexEvaluator(ABC, Generic[Mask]):
         return self.extreme(left, right, bounds, is_min=is_min)
 
     def _modulus_of(self, value: Linear, divisor: Linear) -> Linear:
-        """As `_modulus`, for a divisor that is known when the kernel runs."""
+        """As `_modulus`, for a divisor that only the running kernel knows."""
         quotient = self.quotient_by(value, divisor)
         return combine(value, self.product(quotient, divisor), -1)
 
     def _divisor(self, atom: IndexExpr, divisor: Index) -> int | Linear:
-        """A number where it is one."""
+        """The divisor as a number if it is one."""
         value = self.evaluate(divisor)
         if value.terms:
             return value
@@ -257,14 +257,12 @@ class IndexEvaluator(ABC, Generic[Mask]):
 
 
 def size_name(size: Symbol) -> str:
-    """What a named size is called in the environment: no loop variable has a space."""
+    """The name of a named size in the environment: it has a space, as no loop variable has."""
     return f"size {size}"
 
 
 def flat_index(buffer: Buffer, indices: tuple[Index, ...]) -> Index:
-    """The row-major position of an element, before a swizzle; digits of one number are joined
-    again.
-    """
+    """The row-major position of an element, before a swizzle; digits of one number are rejoined."""
     flat = offset_of(buffer, indices)
     is_digit = any(isinstance(atom, Mod) for monomial, _ in terms_of(flat) for atom in monomial)
     return simplify(flat, {}) if is_digit else flat

@@ -49,7 +49,7 @@ def sorted_terms(terms: Mapping[str, int]) -> Terms:
 def linear_range(
     value: Linear, lanes: int, ranges: Mapping[str, tuple[int, int]]
 ) -> tuple[int, int] | None:
-    """Inclusive bounds over so many lanes, by the bounds of the names; None if one has none."""
+    """Inclusive bounds over `lanes`, by the bounds of the names; None if one has none."""
     low = high = value.const
     reach = value.step * (lanes - 1)
     if reach > 0:

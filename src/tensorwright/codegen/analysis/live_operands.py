@@ -1,4 +1,4 @@
-"""How many operands wait in registers while a fold into a register tile is written out."""
+"""How many operands stay in registers while an unrolled fold into a register tile runs."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from tensorwright.expr import Index, IndexExpr, Load, Var, free_vars, loads_of, 
 from tensorwright.loop import Block, Buffer, For, Prefetch, Stmt, Store, folded_operand
 from tensorwright.schedule import ForKind, Scope
 
-_MOST_COPIES = 1 << 10  # statements that are looked at
+_MOST_COPIES = 1 << 10  # statements that are examined
 
-_Place: TypeAlias = tuple[str, object, int]  # buffer, what does not move here, position
+_Address: TypeAlias = tuple[str, object, int]  # buffer, the fixed part, position
 _Access: TypeAlias = tuple[
     str, tuple[tuple[int, Var], ...], tuple[tuple[int, tuple[IndexExpr, ...], tuple[Var, ...]], ...]
 ]
 """A buffer, the variables that move an access with their strides, and its other terms."""
 _Accesses: TypeAlias = tuple[_Access, ...]
-_Step: TypeAlias = tuple[_Place, list[_Place]]  # the sum, the operands
+_Step: TypeAlias = tuple[_Address, list[_Address]]  # the sum, the operands
 
 
 def keeps_steps_apart(loop: For, facts: Facts) -> bool:
-    """Whether each step of a fold that is written out shall load its operands anew.
+    """Whether each step of an unrolled fold must load its operands again.
 
     A window that slides along an image reads most of its elements again in the next step. A
-    compiler that sees all the steps at once keeps those elements in registers, and where these run
-    out it is the sums that go to memory and back at every step: each then waits for a store, and
-    the loop takes 2.6 times as long.
+    compiler that sees all the steps at once keeps these elements in registers. If registers run
+    out, it moves the sums to memory and back at every step: each then waits for a store, and the
+    loop takes 2.6 times as long.
 
-    True where the sums of the tile and the elements that wait do not fit into the registers, and
-    fewer wait within one step. Sums that need less than half of the registers are not what a
-    compiler moves to memory.
+    True if the sums of the tile and the elements that wait do not fit into the registers, and fewer
+    wait within one step. A compiler does not move sums to memory that need less than half of the
+    registers.
     """
     if facts.kind(loop) is not ForKind.UNROLLED or facts.copies(loop) > _MOST_COPIES:
         return False
     if not _is_fold(loop.body, loop.var):
         return False
     steps = list(_steps(loop, facts))
-    sums = len({place for place, _ in steps})
+    sums = len({address for address, _ in steps})
     waiting = _most_waiting(steps)
     registers = facts.target.vector_registers
     if not registers // 2 < sums <= registers or sums + waiting < registers:
@@ -49,11 +49,11 @@ def keeps_steps_apart(loop: For, facts: Facts) -> bool:
 
 
 def reads_by_lane(loop: For, facts: Facts) -> bool:
-    """Whether elements that are spread over lanes shall come from vectors along a written-out loop:
-    the steps of a fold, or the rows of a tile.
+    """Whether spread elements are taken from vectors along an unrolled loop.
 
-    True where multiply-adds take any lane of a register, and where those vectors fit beside the
-    sums of the tile and the vectors of its columns.
+    The loop is that of the steps of a fold, or of the rows of a tile. True if multiply-adds take
+    any lane of a register, and if those vectors fit beside the sums of the tile and the vectors of
+    its columns.
     """
     if not facts.target.multiplies_by_lane or facts.kind(loop) is not ForKind.UNROLLED:
         return False
@@ -67,7 +67,7 @@ def reads_by_lane(loop: For, facts: Facts) -> bool:
 
 
 def _is_fold(statement: Stmt, var: Var | None = None) -> bool:
-    """Whether loops without a condition fold into sums in registers that `var` does not move."""
+    """Whether loops without a condition fold into sums in registers that do not move with `var`."""
     match statement:
         case Store(buffer, indices):
             is_local = buffer.scope is Scope.LOCAL and folded_operand(statement) is not None
@@ -86,26 +86,26 @@ def _steps(loop: For, facts: Facts) -> Iterator[_Step]:
 
 
 def _steps_of(
-    statement: Stmt, facts: Facts, at: dict[Var, int], known: dict[int, _Accesses]
+    statement: Stmt, facts: Facts, at: dict[Var, int], cached: dict[int, _Accesses]
 ) -> Iterator[_Step]:
-    """`at`: the variables of loops that are written out; `known`: the accesses of stores so far."""
+    """The folds; `at` has the variables of unrolled loops, `cached` the accesses of stores."""
     match statement:
         case Store():
-            accesses = known.get(id(statement))
+            accesses = cached.get(id(statement))
             if accesses is None:
-                accesses = known[id(statement)] = _accesses(statement, at)
-            stored, *read = [_place(access, at) for access in accesses]
+                accesses = cached[id(statement)] = _accesses(statement, at)
+            stored, *read = [_address(access, at) for access in accesses]
             yield stored, read
         case Block(parts):
             for part in parts:
-                yield from _steps_of(part, facts, at, known)
+                yield from _steps_of(part, facts, at, cached)
         case For(var, _, _, body):
-            for place in _places(statement, facts):
-                yield from _steps_of(body, facts, {**at, var: place}, known)
+            for position in _positions(statement, facts):
+                yield from _steps_of(body, facts, {**at, var: position}, cached)
 
 
-def _places(loop: For, facts: Facts) -> list[int]:
-    """What the variable of a loop is in each copy of the body: of its first lane, for vectors."""
+def _positions(loop: For, facts: Facts) -> list[int]:
+    """The values of the loop variable in the copies of the body; for vectors, of the first lane."""
     if facts.kind(loop) is not ForKind.VECTOR:
         return list(range(facts.extent(loop)))
     chunks = facts.chunks(loop)
@@ -114,7 +114,7 @@ def _places(loop: For, facts: Facts) -> list[int]:
 
 
 def _accesses(store: Store, at: Collection[Var]) -> _Accesses:
-    """What a fold stores to, then what it loads, inside loops over some variables."""
+    """The access that a fold stores to, then those it loads, inside loops over some variables."""
     folded = folded_operand(store)
     assert folded is not None
     loads: tuple[Load, ...] = tuple(loads_of(folded[1]))
@@ -134,8 +134,8 @@ def _access(buffer: Buffer, indices: tuple[Index, ...], at: Collection[Var]) -> 
     return buffer.name, tuple(moves), tuple(others)
 
 
-def _place(access: _Access, at: dict[Var, int]) -> _Place:
-    """A place in memory: what no loop that is written out moves, and how far these move it."""
+def _address(access: _Access, at: dict[Var, int]) -> _Address:
+    """An element: the part that unrolled loops do not move, and how far they move it."""
     buffer, moves, others = access
     position = sum([coefficient * at[var] for coefficient, var in moves])
     fixed = tuple(
@@ -148,12 +148,12 @@ def _place(access: _Access, at: dict[Var, int]) -> _Place:
 
 
 def _most_waiting(steps: list[_Step]) -> int:
-    """How many operands at most have been used and will be used again."""
-    last = {place: number for number, (_, operands) in enumerate(steps) for place in operands}
-    waiting: set[_Place] = set()
+    """The most operands at one time that have been used and will be used again."""
+    last = {operand: number for number, (_, operands) in enumerate(steps) for operand in operands}
+    waiting: set[_Address] = set()
     most = 0
     for number, (_, operands) in enumerate(steps):
         waiting.update(operands)
-        waiting -= {place for place in operands if last[place] == number}
+        waiting -= {operand for operand in operands if last[operand] == number}
         most = max(most, len(waiting))
     return most

@@ -1,4 +1,4 @@
-"""Partial tiles: loops that are written out, and whose last iterations a guard leaves out."""
+"""Partial tiles: unrolled loops whose last iterations are left out by a guard."""
 
 from __future__ import annotations
 

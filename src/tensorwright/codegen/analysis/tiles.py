@@ -27,8 +27,8 @@ from tensorwright.loop import (
 )
 from tensorwright.schedule import ForKind, Scope
 
-_TILE_BYTES = 8 << 10  # the largest buffer kept in registers: four times what there are
-_MOST_FORCED = 512  # statements that a serial loop becomes which is unrolled for a tile's sake
+_TILE_BYTES = 8 << 10  # the largest buffer kept in registers: four times their size
+_MOST_FORCED = 512  # statements of a serial loop that is unrolled for a tile
 
 
 class Access(NamedTuple):
@@ -74,12 +74,12 @@ def _find_width(allocate: Allocate, fixed: frozenset[str], lanes: int, facts: Fa
     if buffer.scope is not Scope.LOCAL or size > _TILE_BYTES:
         return None
     search = _Search(buffer, lanes, facts)
-    found = set(search.accesses(allocate.body, dict.fromkeys(fixed, _ONE)))
+    accesses = set(search.accesses(allocate.body, dict.fromkeys(fixed, _ONE)))
     forced = search.needed.values()
     fits = size <= target.vector_registers * target.vector_bytes
     if forced and not (fits and all(_is_short(loop, facts) for loop in forced)):
         return None
-    width = _common_width(found)
+    width = _common_width(accesses)
     if width is not None:
         for loop in forced:
             facts.unroll(loop)
@@ -87,27 +87,25 @@ def _find_width(allocate: Allocate, fixed: frozenset[str], lanes: int, facts: Fa
 
 
 def _is_short(loop: For, facts: Facts) -> bool:
-    """Whether a loop is unrolled for a tile's sake: one with an open loop inside is not, as a load
-    for all iterations of that one costs nothing.
-    """
+    """Whether a loop may be unrolled for a tile: it is short, with no open loop inside."""
     inside = (each for each in walk(loop.body) if isinstance(each, For))
     return facts.copies(loop) <= _MOST_FORCED and not any(map(facts.is_open, inside))
 
 
-def _common_width(found: set[Access]) -> int | None:
-    """The width of all vectors; single elements may be parts of them where there are no rests."""
-    parts = {access._replace(is_part=False) for access in found if access.is_part}
-    vectors = {access for access in found if not access.is_part} - {_ONE}
+def _common_width(accesses: set[Access]) -> int | None:
+    """The width of all vectors; single elements may be parts of them if there are no rests."""
+    parts = {access._replace(is_part=False) for access in accesses if access.is_part}
+    vectors = {access for access in accesses if not access.is_part} - {_ONE}
     if not vectors:
         vectors, parts = parts, set()
     if not vectors:
-        return 1 if found else None
+        return 1 if accesses else None
     if len(vectors) > 1 or _IN_MEMORY in vectors:
         return None
     width, period, _ = vector = next(iter(vectors))
     if any(part != vector and (width != period or part.width > width) for part in parts):
         return None
-    return width if width == period or _ONE not in found else None
+    return width if width == period or _ONE not in accesses else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
-"""A copy of a matrix in the other order, in blocks that are turned in registers.
+"""A transposed copy of a matrix, in blocks that are transposed in registers.
 
     for k in 0..n:  for i in 0..w @vectorize:  T[.., k, i] = S[.., i, k]
 
-reads a row of S for every lane i, w columns at a time, turns the w vectors in registers and writes
-them: a gather touches a cache line for each element, and every line w times.
+Each step reads w columns of a row of S for every lane i, transposes the w vectors in registers and
+writes them. A gather would touch a cache line for each element, and every line w times.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tensorwright.schedule import ForKind
 
 @dataclass(frozen=True, slots=True)
 class Transposition:
-    """A loop nest that copies a matrix in the other order.
+    """A loop nest that copies a matrix transposed.
 
     along   the loop along the rows of the source      across  the vector loop, `width` long
     """
@@ -33,7 +33,7 @@ class Transposition:
 
 
 def find_transposition(loop: For, facts: Facts, target: CpuTarget) -> Transposition | None:
-    """The copy that a serial loop is; None if it is none."""
+    """The transposed copy that a serial loop is; None for other loops."""
     across = loop.body
     if not (isinstance(across, For) and isinstance(across.body, Store)):
         return None
@@ -62,13 +62,13 @@ def find_transposition(loop: For, facts: Facts, target: CpuTarget) -> Transposit
 def _steps(
     buffer: Buffer, indices: tuple[Index, ...], along: Var, across: Var
 ) -> tuple[int, int] | None:
-    """How far apart neighbours along two variables are; None where that is not constant."""
+    """The distances of neighbours along two variables; None if one is not constant."""
     steps = {along: 0, across: 0}
     for monomial, coefficient in terms_of(flat_index(buffer, indices)):
-        found = [var for var in steps if var in free_vars(*monomial)]
-        if found and len(monomial) > 1:
+        moving = [var for var in steps if var in free_vars(*monomial)]
+        if moving and len(monomial) > 1:
             return None
-        for var in found:
+        for var in moving:
             if monomial[0] != var:
                 return None
             steps[var] = coefficient

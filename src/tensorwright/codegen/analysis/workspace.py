@@ -1,4 +1,4 @@
-"""Where the buffers of a kernel lie that are not in registers: the call's workspace or the stack.
+"""The memory of a kernel's buffers that are not in registers: the call's workspace or the stack.
 
 A workspace holds `shared` bytes for the whole call and then `own` bytes for each thread.
 """
@@ -21,16 +21,16 @@ _FRAME_BYTES = 256 << 10  # of all of them in one function
 
 
 class Arena:
-    """Offsets in a workspace: a buffer's place is free again after its statement."""
+    """Offsets in a workspace; the memory of a buffer is free again after its statement."""
 
     def __init__(self) -> None:
         self.top: Index = 0
         self.size: Index = 0
 
     def take(self, count_bytes: Index) -> Index:
-        """The offset of a new piece; give it back by setting `top` to what it was before."""
+        """The offset of new memory; give it back by setting `top` to what it was before."""
         offset = self.top
-        room_bytes = room_for(count_bytes)  # no size may be larger than where all are greatest
+        room_bytes = room_for(count_bytes)  # the memory must hold all sizes up to the greatest
         self.top = -(-(offset + room_bytes) // BUFFER_ALIGN) * BUFFER_ALIGN
         self.size = maximum(self.size, self.top)
         return offset
@@ -51,10 +51,10 @@ class Workspace:
     shared: Arena = field(default_factory=Arena)  # one per call
     own: Arena = field(default_factory=Arena)  # one per thread
 
-    def place(
+    def reserve(
         self, buffer: Buffer, count_bytes: Index, frame_bytes: int
     ) -> tuple[MemoryKind, Index]:
-        """Where a buffer goes and its offset there; on a stack that holds `frame_bytes` already."""
+        """The memory for a buffer and its offset there; the stack holds `frame_bytes` already."""
         if buffer.scope is not Scope.LOCAL:
             return MemoryKind.SHARED, self.shared.take(count_bytes)
         is_short = isinstance(count_bytes, int) and count_bytes <= _STACK_BYTES
@@ -64,14 +64,14 @@ class Workspace:
 
     @contextmanager
     def statement(self) -> Iterator[None]:
-        """Free afterwards what is placed inside."""
+        """Free memory that is reserved inside, afterwards."""
         tops = self.shared.top, self.own.top
         yield
         self.shared.top, self.own.top = tops
 
 
 def element_count(buffer: Buffer) -> Index:
-    """How many elements a buffer takes: a number, or an expression of named sizes."""
+    """The number of elements that a buffer takes: a number, or an expression of named sizes."""
     count = room_of(buffer)
     if decisions_of(count):
         raise InternalError(

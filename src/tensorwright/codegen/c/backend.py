@@ -23,7 +23,7 @@ class CBackend:
     level: int = 3
 
     def supports(self, target: CpuTarget) -> str:
-        """Why nothing can be compiled for a target here; "" where it can."""
+        """Why nothing can be compiled for a target here; "" if it can be."""
         return refusal(target)
 
     def key(self) -> str:
@@ -39,7 +39,7 @@ class CBackend:
         return compile_source(source, target, self.level)
 
     def listing(self, source: Source, target: CpuTarget) -> str:
-        """The C source: it is what a person reads."""
+        """The C source, which people read."""
         return source.text
 
 

@@ -13,15 +13,15 @@ from tensorwright.base import CpuTarget, InternalError, MachineError, knobs
 from tensorwright.codegen.source import Source
 
 FLAGS = ("-std=gnu11", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math")
-"""What kernels are compiled with. Contraction makes a product and a sum one operation."""
+"""Flags for kernels. Contraction makes a product and a sum one operation."""
 WARNINGS = ("-Wall", "-Wextra", "-Wno-psabi")
-"""Never errors: what a compiler warns of differs from version to version."""
+"""Warnings, never errors: they differ from version to version of a compiler."""
 _TIMEOUT_S = 600.0
 _ARCHITECTURES = {"x86_64": "x86-64", "AMD64": "x86-64", "arm64": "aarch64"}
 
 
 def refusal(target: CpuTarget) -> str:
-    """Why nothing can be compiled for a target here; "" where it can."""
+    """Why nothing can be compiled for a target here; "" if it can be."""
     if _compiler() is None:
         return f"there is no C compiler {knobs.C_COMPILER.get()}"
     machine = _ARCHITECTURES.get(platform.machine(), platform.machine())
@@ -37,7 +37,7 @@ def compiler_key() -> str:
 def compile_source(source: Source, target: CpuTarget, level: int = 3) -> bytes:
     """Compile a kernel to a shared object; `level` says how much the compiler optimises.
 
-    Raises:  MachineError where there is no compiler, or none for the target; InternalError where it
+    Raises:  MachineError if there is no compiler, or none for the target; InternalError if it
              refuses the text.
     """
     reason = refusal(target)
@@ -76,7 +76,7 @@ def compile_source(source: Source, target: CpuTarget, level: int = 3) -> bytes:
 
 
 def machine_flags(target: CpuTarget) -> tuple[str, ...]:
-    """What tells a C compiler the instructions of a target."""
+    """The flags that name the instructions of a target."""
     if target.arch == "x86-64":
         wide = ("-mprefer-vector-width=512",) if target.vector_bytes == 64 else ()
         return (*(f"-m{name}" for name in sorted(target.features)), *wide)
@@ -92,7 +92,7 @@ def _version(compiler: str) -> str:
 
 @functools.cache
 def _openmp_flags() -> tuple[str, ...]:
-    """The flags for threads, where the compiler has what they need."""
+    """The flags for threads, if the compiler supports OpenMP."""
     command = [_compiler() or "cc", "-fopenmp", "-x", "c", "-", "-shared", "-o", "/dev/null"]
     done = subprocess.run(
         command, check=False, input="#include <omp.h>\n", capture_output=True, text=True, timeout=60

@@ -89,7 +89,7 @@ def _vector_name(dtype: DType, lanes: int) -> str:
 
 
 def _vector_type(name: str, dtype: DType, lanes: int, is_anywhere: bool) -> str:
-    """The definition of a type; one for any place in memory may alias others."""
+    """The definition of a vector type; the type for any address in memory may alias others."""
     anywhere = f", aligned({dtype.size_bytes}), may_alias" if is_anywhere else ""
     return (
         f"typedef {_ELEMENTS[dtype]} {name} "

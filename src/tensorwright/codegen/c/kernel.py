@@ -85,7 +85,7 @@ def _read_sizes(sizes: Mapping[NamedSize, str], position: int) -> str:
 
 
 def _slice_function(name: str, sizes: tuple[str, ...], own_bytes: str) -> str:
-    """How much memory each thread has to itself: what the text of a parallel loop asks."""
+    """The function that gives the memory of each thread; a parallel loop calls it."""
     listed = ", ".join(f"int64_t {own}" for own in sizes) or "void"
     unused = "".join(f" (void){own};" for own in sizes)
     head = f"static inline int64_t {name}_slice_bytes({listed})"

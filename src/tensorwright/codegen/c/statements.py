@@ -1,4 +1,4 @@
-"""What statements are on a processor: threads of OpenMP, register tiles, the workspace."""
+"""Statements on a processor: threads of OpenMP, register tiles, the workspace."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class ThreadStatements(Statements):
         self.frame_bytes = 0
 
     def loop(self, loop: For) -> None:
-        """Written out, with vectors, on threads, or one iteration after the other."""
+        """A loop: unrolled, as vectors, on threads, or one iteration after the other."""
         extent, kind = self.evaluate(loop.extent), self.facts.kind(loop)
         with self.variable_of(loop):
             if self.facts.is_once(loop) or kind is ForKind.UNROLLED:
@@ -77,19 +77,19 @@ class ThreadStatements(Statements):
                 self.serial(loop, "0", self.sum(extent), extent)
 
     def of_group(self, statement: GroupStatement) -> None:
-        """There is none: programs with groups of threads are refused before."""
+        """Never called: programs with groups of threads are refused before."""
         raise AssertionError("programs with groups of threads are refused before")
 
     def prefetch(self, prefetch: Prefetch) -> None:
-        """What gcc and clang have for it, where the buffer lies in memory."""
+        """The builtin of gcc and clang, if the buffer lies in memory."""
         storage = self.storage(prefetch.buffer)
         if isinstance(storage, Piece):
-            place = self.sum(self.place(prefetch.buffer, prefetch.indices)._replace(step=0))
-            level = 4 - prefetch.level
-            self.out.add(f"__builtin_prefetch(&{storage.pointer}[{place}], 0, {level});")
+            offset = self.element_offset(prefetch.buffer, prefetch.indices)
+            at, level = self.sum(offset._replace(step=0)), 4 - prefetch.level
+            self.out.add(f"__builtin_prefetch(&{storage.pointer}[{at}], 0, {level});")
 
     def allocate(self, allocate: Allocate) -> None:
-        """Registers where the buffer may live there, else memory of the call or the thread."""
+        """Registers if the buffer may live there, else memory of the call or the thread."""
         buffer = allocate.buffer
         outer = self.storages.get(buffer.name)
         width = tile_width(allocate, self.env, self.lanes, self.facts)
@@ -128,11 +128,11 @@ class ThreadStatements(Statements):
         """Memory for a buffer: of the call, on the stack, or of the thread."""
         size = self.lanes * element_count(buffer)
         count_bytes = size * buffer.dtype.size_bytes
-        memory, offset = self.kernel.workspace.place(buffer, count_bytes, self.frame_bytes)
+        memory, offset = self.kernel.workspace.reserve(buffer, count_bytes, self.frame_bytes)
         name, kind = self.names.fresh(buffer.name), self.dialect.element(buffer.dtype)
         match memory:
             case MemoryKind.STACK:
-                assert isinstance(count_bytes, int), "what is open is not on the stack"
+                assert isinstance(count_bytes, int), "open sizes are not on the stack"
                 self.frame_bytes += count_bytes
                 aligned = f"__attribute__((aligned({BUFFER_ALIGN}), unused))"
                 self.out.add(f"{kind} {name}[{maximum(size, 1)}] {aligned};")

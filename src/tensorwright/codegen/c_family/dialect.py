@@ -1,9 +1,9 @@
-"""What the languages of the C family write differently, as a record for each language.
+"""The differences of the languages of the C family, as a record for each language.
 
     Dialect(name, elements, ..., vectors, grid)
 
-The walker (`values.py`, `statements.py`) asks its dialect for every word that is not C's own in all
-of them.  `codegen/c`, `codegen/cuda` and `codegen/opencl` have one each.
+The walker (`values.py`, `statements.py`) asks its dialect for every word that is not the same in
+all of them.  `codegen/c`, `codegen/cuda` and `codegen/opencl` have one each.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ class Vectors:
 
     name             of the type, from the element type and the lanes
     typedef          a definition, from the name, element type, lanes, and whether it is for any
-                     place in memory; None where the language has the types
+                     place in memory; None if the language has the types
     build            a vector of lanes, with {kind} and {lanes}
     lane             what is appended to a vector for one of its lanes, with {0}, or one text a lane
-    most_lanes       the longest vector; 0 where any length has a type
+    most_lanes       the longest vector; 0 if any length has a type
     has_operators    whether arithmetic, comparisons and casts work on whole vectors
     has_arithmetic   whether the arithmetic of floats does, at least
     in_memory        neighbouring elements as something that can be assigned, with {const}, {space},
                      {kind} and {at}
     has_types_anywhere   there are types of vectors at any element
     load, store      the same for neighbours at any element, as two calls with {lanes}, {at} and
-                     {value}; "" where only whole vectors at multiples of their size can be accessed
+                     {value}; "" if only whole vectors at multiples of their size can be accessed
     """
 
     name: Callable[[DType, int], str]
@@ -75,9 +75,9 @@ class GridWords:
     align           what makes an array begin at a multiple of 16 bytes
     has_offsets     each argument is a buffer and the position of its first element there: the
                     language has no pointers on the host
-    dynamic_shared  declares the memory `shared` whose size the launch says; "" where there is none
+    dynamic_shared  declares the memory `shared` whose size the launch says; "" if there is none
     exchange        a helper by name and text: a value of the thread at a distance
-    copies          the helpers start_copy, commit_copies, wait_copies; None where there are none
+    copies          the helpers start_copy, commit_copies, wait_copies; None if there are none
     fast_functions  less exact functions of f32 that the knob `fast_math` allows
     """
 
@@ -146,7 +146,7 @@ class Dialect:
         return self.elements[dtype] if lanes == 1 else self.vectors.name(dtype, lanes)
 
     def is_held_as_stored(self, dtype: DType) -> bool:
-        """Whether an element in memory has the form in which it is computed."""
+        """Whether a type is computed in the form that it has in memory."""
         return self.value(dtype) == self.element(dtype) and dtype is not DType.BOOL
 
     def literal(self, value: float | int | bool, dtype: DType) -> str:

@@ -111,7 +111,7 @@ class _Writer:
         )
 
     def _note_buffers(self, buffers: tuple[Buffer, ...]) -> None:
-        """Indices are wide where a buffer may have more elements than 32 bits count."""
+        """Choose wide indices if a buffer may have more elements than 32 bits count."""
         for buffer in buffers:
             count = element_count(buffer)
             if not isinstance(count, int) or count > _MOST_SHORT:
@@ -242,7 +242,7 @@ class _Writer:
 
 
 def _used(definitions: list[str], body: list[str]) -> list[str]:
-    """Those of some lines that define a name which the others, or later ones of them, have."""
+    """The lines of these that define a name which the others, or later ones of them, mention."""
     kept: list[str] = []
     words = set(re.findall(r"\w+", "\n".join(body)))
     for line in reversed(definitions):

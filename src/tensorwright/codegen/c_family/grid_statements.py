@@ -1,4 +1,4 @@
-"""What statements are on a graphics processor: blocks and threads are indices, not loops.
+"""Statements on a graphics processor: blocks and threads are indices, not loops.
 
 A loop over blocks or threads becomes a constant: the number of this block or thread.
 """
@@ -44,7 +44,7 @@ _MOST_SHORT = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True)
 class _ThreadUnit:
-    """What one thread of a graphics processor has for vectors: 16 bytes are moved at once."""
+    """The vectors of one thread of a graphics processor: it moves 16 bytes at once."""
 
     vector_bytes: int = 16
     vector_registers: int = 64
@@ -75,8 +75,8 @@ class SharedMemory:
 class GridStatements(Statements):
     """Write the statements that one launch runs.
 
-    groups   how many blocks should fit on a multiprocessor; 0 where nobody asks
-    copies   helpers of copies that go on while threads compute; None where stores do the same
+    groups   how many blocks should fit on a multiprocessor; 0 without a wish
+    copies   helpers of copies that go on while threads compute; None if stores do the same
     """
 
     def __init__(
@@ -156,7 +156,7 @@ class GridStatements(Statements):
                 self.groups = groups
 
     def _started(self, store: Store) -> bool:
-        """Write the beginning of a copy; False where it is none, and is written as a store."""
+        """Write the beginning of a copy; False if it must be written as a store."""
         value, storage = store.value, self.storage(store.buffer)
         if self.copies is None or not isinstance(value, Load) or not isinstance(storage, Piece):
             return False
@@ -165,15 +165,15 @@ class GridStatements(Statements):
             return False
         try:
             accesses = (store.buffer, store.indices), (value.source, value.indices)
-            places = [self.place(buffer, indices) for buffer, indices in accesses]
-            steps = {place.step for place in places}
+            offsets = [self.element_offset(buffer, indices) for buffer, indices in accesses]
+            steps = {offset.step for offset in offsets}
             size_bytes = self.lanes * storage.dtype.size_bytes
             is_vector = self.lanes == 1 or steps == {1}
             if not is_vector or size_bytes not in _COPY_BYTES:
                 return False
             to, start = (
-                self.address_of(piece, place)
-                for piece, place in zip((storage, source), places, strict=True)
+                self.address_of(piece, offset)
+                for piece, offset in zip((storage, source), offsets, strict=True)
             )
         except VariesByLane:
             return False
@@ -184,7 +184,7 @@ class GridStatements(Statements):
         return True
 
     def _lane_fold(self, buffer: Buffer, indices: tuple[Index, ...], fn: Fn, lanes: int) -> None:
-        """Fold an element over threads beside each other, in steps that halve their distance."""
+        """Fold an element over adjacent threads, in steps that halve their distance."""
         exchange = self.words.exchange
         if exchange is None:
             raise _refusal(
@@ -192,7 +192,7 @@ class GridStatements(Statements):
                 f"{self.dialect.name} has no exchange between the threads of a warp",
                 "fold through shared memory",
             )
-        storage, place = self.storage(buffer), self.place(buffer, indices)
+        storage, offset = self.storage(buffer), self.element_offset(buffer, indices)
         element = Load(buffer, indices)
         distance = lanes // 2
         while distance:
@@ -200,7 +200,7 @@ class GridStatements(Statements):
             name = self.helpers.named(exchange[0], dict([exchange]))
             other = Val(f"{name}({own.text}, {distance}, {lanes})", own.dtype)
             folded = self.operations.apply(fn, (own, self.bind(other)))
-            self.assign(storage, place, folded)
+            self.assign(storage, offset, folded)
             distance //= 2
 
     def prefetch(self, prefetch: Prefetch) -> None:
@@ -244,7 +244,7 @@ class GridStatements(Statements):
 
 
 def _loops_to_unroll(allocate: Allocate, facts: Facts) -> set[str]:
-    """The variables of short loops that index a small buffer: unrolled, it lives in registers."""
+    """The variables of short loops that index a small buffer: unrolled, it is in registers."""
     buffer, names = allocate.buffer, set[str]()
     if buffer.dtype.size_bytes * element_count(buffer) > _PRIVATE_BYTES:
         return names
@@ -264,13 +264,13 @@ def _is_short(body: Stmt, name: str, facts: Facts) -> bool:
 
 
 def _fixed_count(buffer: Buffer) -> int:
-    """How many elements a buffer takes.  Raises: UnsupportedError where that is open."""
+    """The number of elements that a buffer takes.  Raises: UnsupportedError if that is open."""
     count = element_count(buffer)
     if isinstance(count, int):
         return count
     raise _refusal(
         f"buffer {buffer}",
-        "its size is not known when the kernel is compiled",
+        "its size is not a number when the kernel is compiled",
         "compute it at the root, or tile it by numbers",
     )
 
@@ -299,7 +299,7 @@ def check_extents(name: str, nest: LaunchNest) -> None:
         if free_vars(loop.extent):
             raise _refusal(
                 f"loop {loop.var} in 0..{loop.extent}",
-                "how many blocks there are depends on a loop",
+                "the number of its blocks depends on a loop",
                 "bind a loop whose extent is a number or a size",
             )
 

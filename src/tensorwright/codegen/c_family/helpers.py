@@ -112,7 +112,7 @@ class Helpers:
         return name
 
     def function(self, fn: Fn, dtype: DType) -> str | None:
-        """The name of a function of elements of a type; None where it has no meaning for it."""
+        """The name of a function of elements of a type; None if the type has no such function."""
         letter = "" if dtype is DType.F64 else self.dialect.float_suffix
         if dtype.is_float:
             dtype = DType.F64 if dtype is DType.F64 else DType.F32
@@ -139,7 +139,7 @@ class Helpers:
         return name
 
     def saturating(self, source: DType, target: DType) -> str:
-        """The name of a conversion of floats to integers that gives the nearest end beyond them."""
+        """The name of a conversion of floats to integers that saturates."""
         name = f"{target}_of_{'f64' if source is DType.F64 else 'f32'}"
         dialect = self.dialect
         power = target.size_bytes * 8 - target.is_signed
@@ -160,7 +160,7 @@ class Helpers:
         return self.named(name, self.dialect.conversions)
 
     def swizzle(self, bits: int, base: int, shift: int) -> str:
-        """The function that says where an element lies whose offset is given."""
+        """The function that gives the position of an element from its row-major offset."""
         name = f"swizzle_{bits}_{base}_{shift}"
         mask = ((1 << bits) - 1) << base
         self._functions[name] = (
@@ -175,7 +175,7 @@ class Helpers:
         return name
 
     def extreme(self, *, is_min: bool) -> str:
-        """The smaller or the larger of two indices, each of which is written once."""
+        """The smaller or the larger of two indices, each written once."""
         name, sign = ("index_min", "<") if is_min else ("index_max", ">")
         self._functions[name] = _EXTREME.format(
             name=name, sign=sign, function=self.dialect.function, index=self.index

@@ -65,7 +65,7 @@ class Indices(IndexEvaluator[str]):
     ) -> Linear:
         """The smaller or the larger of two values."""
         a, b = self.sum(left), self.sum(right)
-        if len(a) + len(b) > _LONG:  # in both places, nested ones would grow without end
+        if len(a) + len(b) > _LONG:  # written twice, nested ones would grow exponentially
             return self._named(f"{self.helpers.extreme(is_min=is_min)}({a}, {b})", bounds)
         return self._named(f"({a} {'<' if is_min else '>'} {b} ? {a} : {b})", bounds)
 

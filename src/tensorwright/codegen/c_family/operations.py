@@ -1,8 +1,8 @@
-"""What each function of the value language is in C, on elements and on vectors.
+"""The functions of the value language in C, on elements and on vectors.
 
 Semantics are those of `tensorwright.expr`: integers wrap, a shift by the width or more gives 0 (or
-the sign), an integer divided by 0 gives 0, MIN and MAX propagate NaN. What vectors have no operator
-for is done lane by lane; compilers put such lanes together again.
+the sign), an integer divided by 0 gives 0, MIN and MAX propagate NaN. A function without a
+vector operator is done lane by lane; compilers put such lanes together again.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Operations:
         return f"{name}({', '.join(args)})"
 
     def _on_vectors(self, fn: Fn, args: tuple[Val, ...], lanes: int) -> str | None:
-        """A C expression of whole vectors; None where there is none."""
+        """A C expression of whole vectors; None if there is none."""
         dtype, vectors = args[0].dtype, self.dialect.vectors
         is_arithmetic = dtype.is_float and (fn in _ARITHMETIC or fn in (Fn.DIV, Fn.NEG))
         if not vectors.has_operators and not (vectors.has_arithmetic and is_arithmetic):

@@ -1,6 +1,6 @@
 """Statements in a language of the C family: stores, branches, serial loops and vectors.
 
-What differs by kind of machine, subclasses write: other loops, buffers, barriers.
+Subclasses write what differs by kind of machine: other loops, buffers, barriers.
 """
 
 from __future__ import annotations
@@ -60,37 +60,37 @@ class Statements(Values):
                 self.statement(meaning)
 
     def _store(self, store: Store) -> None:
-        place = self._place_or_none(store)
-        if place is None:
+        offset = self._offset_or_none(store)
+        if offset is None:
             self._each_lane(store)
             return
         storage, value = self.storage(store.buffer), store.value
-        if self.lanes > 1 and not place.step:
+        if self.lanes > 1 and not offset.step:
             fold = folded_operand(store)
             if fold is not None:
                 self._fold(store, *fold)
                 return
         result = self.value(value)
-        if self.lanes == 1 or not place.step:
+        if self.lanes == 1 or not offset.step:
             result = self.operations.lane_of(self.bind(result), 0) if result.lanes > 1 else result
-            self.assign(storage, place, result)
+            self.assign(storage, offset, result)
         elif isinstance(storage, Tile):
             vector = self.operations.spread(result, self.lanes)
-            self.out.add(f"{self.tile_variable(storage, place.const)} = {vector.text};")
-        elif not self._store_neighbours(storage, place, result):
+            self.out.add(f"{self.tile_variable(storage, offset.const)} = {vector.text};")
+        elif not self._store_neighbours(storage, offset, result):
             result = self.bind(result)
             for lane in range(self.lanes):
-                at = place._replace(const=place.const + lane * place.step, step=0)
+                at = offset._replace(const=offset.const + lane * offset.step, step=0)
                 self.assign(storage, at, self.operations.lane_of(result, lane))
 
-    def _store_neighbours(self, piece: Piece, place: Linear, result: Val) -> bool:
-        """Write a vector at once; False where the elements are none in memory."""
+    def _store_neighbours(self, piece: Piece, offset: Linear, result: Val) -> bool:
+        """Write a vector at once; False if adjacent lanes are not adjacent in memory."""
         most, dtype = self.dialect.vectors.most_lanes, piece.dtype
         is_same = self.dialect.value(dtype) == self.dialect.element(dtype)
-        if place.step != 1 or (most and self.lanes > most):
+        if offset.step != 1 or (most and self.lanes > most):
             return False
         if is_same:
-            return self.store_vector(piece, place, self.operations.spread(result, self.lanes))
+            return self.store_vector(piece, offset, self.operations.spread(result, self.lanes))
         if not self.is_converted(dtype):
             return False
         stored = self.operations.by_lane(
@@ -98,23 +98,23 @@ class Statements(Values):
             stored_as(dtype),
             (self.operations.spread(result, self.lanes),),
         )
-        return self.store_vector(replace(piece, dtype=stored_as(dtype)), place, stored)
+        return self.store_vector(replace(piece, dtype=stored_as(dtype)), offset, stored)
 
-    def _place_or_none(self, store: Store) -> Linear | None:
-        """Where a store goes; None where that is not linear in the lanes."""
+    def _offset_or_none(self, store: Store) -> Linear | None:
+        """The offset of a store; None if it is not linear in the lanes."""
         try:
-            return self.place(store.buffer, store.indices)
+            return self.element_offset(store.buffer, store.indices)
         except VariesByLane:
             if self.lanes == 1:
                 raise
             return None
 
-    def assign(self, storage: Piece | Tile, place: Linear, value: Val) -> None:
+    def assign(self, storage: Piece | Tile, offset: Linear, value: Val) -> None:
         """Store one element."""
         text = value.text
         if isinstance(storage, Piece):
             text = self.operations.store(text, storage.dtype)
-        self.out.add(f"{self.element_at(storage, place)} = {text};")
+        self.out.add(f"{self.element_at(storage, offset)} = {text};")
 
     def _each_lane(self, statement: Stmt) -> None:
         """Write a statement once for each lane of the vector loop around."""
@@ -123,11 +123,11 @@ class Statements(Values):
                 self.statement(statement)
 
     def _fold(self, store: Store, fn: Fn, operand: Value) -> None:
-        """Fold what all lanes have into the one element that they write."""
+        """Fold the values of all lanes into the one element that they write."""
         total = self.operations.fold(fn, self.operations.spread(self.value(operand), self.lanes))
-        place = self.place(store.buffer, store.indices)
+        offset = self.element_offset(store.buffer, store.indices)
         old = self.value(Load(store.buffer, store.indices))
-        self.assign(self.storage(store.buffer), place, self.operations.apply(fn, (old, total)))
+        self.assign(self.storage(store.buffer), offset, self.operations.apply(fn, (old, total)))
 
     @abstractmethod
     def loop(self, loop: For) -> None:
@@ -139,7 +139,7 @@ class Statements(Values):
 
     @abstractmethod
     def of_group(self, statement: GroupStatement) -> None:
-        """Write what only threads of a group do."""
+        """Write a statement that only threads of a group do."""
 
     @abstractmethod
     def prefetch(self, prefetch: Prefetch) -> None:
@@ -147,7 +147,7 @@ class Statements(Values):
 
     @contextmanager
     def variable_of(self, loop: For) -> Iterator[None]:
-        """What the loop's variable is inside ends with the loop."""
+        """Give the loop's variable a value inside; afterwards it is undefined again."""
         outer = self.env.get(loop.var.name)
         yield
         if outer is None:
@@ -156,7 +156,7 @@ class Statements(Values):
             self.env[loop.var.name] = outer
 
     def written_out(self, loop: For) -> None:
-        """Write the body of a loop once for each iteration."""
+        """Write the body of an unrolled loop: once for each iteration."""
         for iteration in range(self.facts.extent(loop)):
             self.env[loop.var.name] = iteration
             self.statement(loop.body)
@@ -218,7 +218,7 @@ class Statements(Values):
 
 
 def function_text(head: str, parameters: Iterable[str], body: Lines, unused: str = "") -> str:
-    """A function without the values that nothing uses; it says which parameters it does not use."""
+    """A function without unused values; it marks the parameters that it does not use."""
     lines: list[str] = []
     used: set[str] = set()
     for line in reversed(body.lines):

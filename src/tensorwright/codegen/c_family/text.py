@@ -65,7 +65,7 @@ class Names:
         self._used: set[str] = set()
 
     def fresh(self, name: str) -> str:
-        """An identifier near a name that nothing has yet."""
+        """An unused identifier near a name."""
         base = self._identifier(name)
         candidate, number = base, 1
         while candidate in self._used:
@@ -88,7 +88,7 @@ class Lines:
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """What is appended inside stands in braces after a head."""
+        """Put the lines that are appended inside into braces after a head."""
         self.add(f"{head} {{".lstrip())
         self.depth += 1
         yield

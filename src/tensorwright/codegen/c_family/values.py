@@ -1,7 +1,7 @@
 """Value expressions and accesses to buffers as C expressions, of one lane or of a vector.
 
-A vector loop is written with vectors. What is not linear in its lanes (gathers, conditions that
-differ by lane) is written lane by lane: the loop's variable is then one number after the other.
+A vector loop is written with vectors. Gathers and conditions that differ by lane are written lane
+by lane: the loop's variable is then one number after the other.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from tensorwright.loop import Buffer
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A buffer in memory; `private` lanes are interleaved where a vector loop allocates it.
+    """A buffer in memory; `private` lanes are interleaved if a vector loop allocates it.
 
     space       the qualifier of its memory, with a space behind it
     is_single   it is one variable, not an array
@@ -119,17 +119,17 @@ class Values(Indices):
 
     # accesses
 
-    def place(self, buffer: Buffer, indices: tuple[Index, ...]) -> Linear:
-        """The position of an element, or of the lanes' elements."""
+    def element_offset(self, buffer: Buffer, indices: tuple[Index, ...]) -> Linear:
+        """The offset of an element, or of the lanes' elements."""
         storage = self.storage(buffer)
-        place = self.offset(buffer, indices)
+        offset = self.offset(buffer, indices)
         if storage.private == 1 or self.vector is None:
-            return place
+            return offset
         own = Linear(0, (), 1) if self.lanes > 1 else Linear(self.vector.lane)
-        return combine(scaled(place, storage.private), own)
+        return combine(scaled(offset, storage.private), own)
 
     def storage(self, buffer: Buffer) -> Piece | Tile:
-        """Where a buffer is."""
+        """The memory or the registers of a buffer."""
         storage = self.storages.get(buffer.name)
         if storage is None:
             raise InternalError(
@@ -137,19 +137,19 @@ class Values(Indices):
             )
         return storage
 
-    def element_at(self, storage: Piece | Tile, place: Linear) -> str:
+    def element_at(self, storage: Piece | Tile, offset: Linear) -> str:
         """One element, as something that can be assigned."""
         if isinstance(storage, Piece):
-            return self._element_in(storage, place)
-        lane = place.const % storage.width
-        name = self.tile_variable(storage, place.const - lane)
+            return self._element_in(storage, offset)
+        lane = offset.const % storage.width
+        name = self.tile_variable(storage, offset.const - lane)
         return name if storage.width == 1 else self.dialect.vectors.lane_of(name, lane)
 
-    def _element_in(self, piece: Piece, place: Linear) -> str:
-        """An element in memory, where its layout puts it."""
+    def _element_in(self, piece: Piece, offset: Linear) -> str:
+        """An element in memory, at the position that its layout gives it."""
         if piece.is_single:
             return piece.pointer
-        at = self.sum(place)
+        at = self.sum(offset)
         if piece.swizzle is not None:
             at = f"{self.helpers.swizzle(*piece.swizzle)}({at})"
         return f"{piece.pointer}[{at}]"
@@ -169,77 +169,77 @@ class Values(Indices):
         kind = self.helpers.vector_in_memory(held(tile.dtype), self.lanes)
         return f"(*(const {kind} *)((const {self.dialect.value(tile.dtype)} *)&{name} + {lane}))"
 
-    def vector_at(self, piece: Piece, place: Linear) -> str | None:
-        """Neighbouring elements in memory, as something that can be assigned.
+    def vector_at(self, piece: Piece, offset: Linear) -> str | None:
+        """Adjacent elements in memory, as something that can be assigned.
 
-        None where the language has that only for whole vectors, and this may not be one.
+        None if the language can assign only whole vectors, and this may not be one.
         """
         vectors, lanes = self.dialect.vectors, self.lanes
-        if not vectors.has_types_anywhere and not _is_multiple(place, lanes):
+        if not vectors.has_types_anywhere and not _is_multiple(offset, lanes):
             return None
         kind = self.helpers.vector_in_memory(piece.dtype, lanes)
         const = "const " if piece.is_input else ""
-        at = self._element_in(piece, place._replace(step=0))
+        at = self._element_in(piece, offset._replace(step=0))
         return vectors.in_memory.format(const=const, space=piece.space, kind=kind, at=at)
 
     def _is_vector_in_memory(self, dtype: DType) -> bool:
-        """Whether neighbours in memory are a vector in the form in which it is computed."""
+        """Whether adjacent elements in memory are a vector in the form in which it is computed."""
         most = self.dialect.vectors.most_lanes
         return self.dialect.is_held_as_stored(dtype) and not (most and self.lanes > most)
 
     def is_converted(self, dtype: DType) -> bool:
-        """Whether neighbours in memory are a vector of which each lane is converted."""
+        """Whether adjacent elements in memory are a vector whose lanes are converted one by one."""
         vectors = self.dialect.vectors
         is_short = not vectors.most_lanes or self.lanes <= vectors.most_lanes
         return not vectors.has_operators and is_short and not self.dialect.is_held_as_stored(dtype)
 
-    def address_of(self, piece: Piece, place: Linear) -> str | None:
-        """Where the lanes' elements begin; None where they may not be a whole vector."""
-        if piece.is_single or (self.lanes > 1 and not _is_multiple(place, self.lanes)):
+    def address_of(self, piece: Piece, offset: Linear) -> str | None:
+        """The address of the lanes' elements; None if they may not be a whole vector."""
+        if piece.is_single or (self.lanes > 1 and not _is_multiple(offset, self.lanes)):
             return None
-        return f"&{self._element_in(piece, place._replace(step=0))}"
+        return f"&{self._element_in(piece, offset._replace(step=0))}"
 
-    def load_vector(self, piece: Piece, place: Linear) -> Val:
-        """Neighbouring elements.  Raises: VariesByLane where the language cannot load them."""
+    def load_vector(self, piece: Piece, offset: Linear) -> Val:
+        """Adjacent elements.  Raises: VariesByLane if the language cannot load them."""
         vectors, dtype = self.dialect.vectors, piece.dtype
-        at = self.vector_at(piece, place)
+        at = self.vector_at(piece, offset)
         if at is not None:
             return Val(f"({at})", dtype, self.lanes)
         if not vectors.load or piece.swizzle is not None:
             raise VariesByLane
-        first = f"{piece.pointer}[{self.sum(place._replace(step=0))}]"
+        first = f"{piece.pointer}[{self.sum(offset._replace(step=0))}]"
         return Val(vectors.load.format(lanes=self.lanes, at=first), dtype, self.lanes)
 
-    def store_vector(self, piece: Piece, place: Linear, value: Val) -> bool:
-        """Write neighbouring elements; False where the language cannot."""
-        at = self.vector_at(piece, place)
+    def store_vector(self, piece: Piece, offset: Linear, value: Val) -> bool:
+        """Write adjacent elements; False if the language cannot."""
+        at = self.vector_at(piece, offset)
         if at is not None:
             self.out.add(f"{at} = {value.text};")
             return True
         store = self.dialect.vectors.store
         if not store or piece.swizzle is not None:
             return False
-        first = f"{piece.pointer}[{self.sum(place._replace(step=0))}]"
+        first = f"{piece.pointer}[{self.sum(offset._replace(step=0))}]"
         self.out.add(store.format(lanes=self.lanes, at=first, value=value.text) + ";")
         return True
 
     def element(self, buffer: Buffer, indices: tuple[Index, ...]) -> Linear:
         """An element of an integer buffer, as a number."""
-        storage, place = self.storage(buffer), self.place(buffer, indices)
-        return self._named(f"({self.helpers.index}){self.element_at(storage, place)}")
+        storage, offset = self.storage(buffer), self.element_offset(buffer, indices)
+        return self._named(f"({self.helpers.index}){self.element_at(storage, offset)}")
 
     def _load(self, buffer: Buffer, indices: tuple[Index, ...]) -> Val:
-        storage, place = self.storage(buffer), self.place(buffer, indices)
+        storage, offset = self.storage(buffer), self.element_offset(buffer, indices)
         dtype = buffer.dtype
-        if not place.step:
-            text = self.element_at(storage, place)
+        if not offset.step:
+            text = self.element_at(storage, offset)
             return Val(text if isinstance(storage, Tile) else self._read(text, dtype), dtype)
         if isinstance(storage, Tile):
-            return Val(self._of_tile(storage, place.const), dtype, self.lanes)
-        if place.step == 1 and self._is_vector_in_memory(dtype):
-            return self.load_vector(storage, place)
-        if place.step == 1 and self.is_converted(dtype):
-            stored = self.load_vector(replace(storage, dtype=stored_as(dtype)), place)
+            return Val(self._of_tile(storage, offset.const), dtype, self.lanes)
+        if offset.step == 1 and self._is_vector_in_memory(dtype):
+            return self.load_vector(storage, offset)
+        if offset.step == 1 and self.is_converted(dtype):
+            stored = self.load_vector(replace(storage, dtype=stored_as(dtype)), offset)
             return self.operations.by_lane(
                 lambda part: Val(self._read(part.text, dtype), dtype), dtype, (stored,)
             )
@@ -260,9 +260,9 @@ class Values(Indices):
         if isinstance(value, Const):
             return Val(self.dialect.literal(value.value, value.type), value.type)
         key = id(value), -1 if self.vector is None else self.vector.lane
-        known = self._computed.get(key)
-        if known is not None:
-            return known
+        computed = self._computed.get(key)
+        if computed is not None:
+            return computed
         try:
             result = self._of(value)
         except VariesByLane:
@@ -289,7 +289,7 @@ class Values(Indices):
         raise InternalError(stage="codegen", where=f"value {value}", reason="not a value")
 
     def _lane_by_lane(self, value: Value) -> Val:
-        """A vector put together from lanes that are computed one by one."""
+        """A vector made of lanes that are computed one by one."""
         lanes = self.lanes
         self.helpers.vector(value.dtype, lanes)
         parts: list[str] = []
@@ -315,26 +315,26 @@ class Values(Indices):
         return self._branched(decided, value, kept, max(then.lanes, otherwise.lanes))
 
     def _branched(
-        self, condition: str, value: Select, known: dict[tuple[int, int], Val], lanes: int
+        self, condition: str, value: Select, computed: dict[tuple[int, int], Val], lanes: int
     ) -> Val:
-        """Compute one side only."""
+        """Compute only the side that the condition chooses."""
         name = self.names.fresh("v")
         kind = self.dialect.value(value.dtype)
         if lanes > 1:
             kind = self.helpers.vector(value.dtype, lanes)
         self.out.add(f"{kind} {name};")
         for head, side in ((f"if {condition}", value.then), ("else", value.otherwise)):
-            self._computed = dict(known)
+            self._computed = dict(computed)
             with self.out.block(head):
                 result = self._value(side)
                 if lanes > 1:
                     result = self.operations.spread(result, lanes)
                 self.out.add(f"{name} = {result.text};")
-        self._computed = known
+        self._computed = computed
         return Val(name, value.dtype, lanes)
 
     def _chosen_by_value(self, condition: Value, then: Value, otherwise: Value) -> Val:
-        """Both sides are computed; a comparison as wide as the result is the mask itself."""
+        """Compute both sides; a comparison as wide as the result is the mask itself."""
         first, second = self._value(then), self._value(otherwise)
         operations = self.operations
         if isinstance(condition, Apply) and condition.fn in (Fn.LT, Fn.LE, Fn.EQ, Fn.NE):
@@ -351,13 +351,13 @@ class Values(Indices):
 
 
 def stored_as(dtype: DType) -> DType:
-    """The integers as which elements lie in memory that are computed in another form."""
+    """The integer type of elements in memory that are computed in another form."""
     return DType.U8 if dtype is DType.BOOL else DType.U16
 
 
-def _is_multiple(place: Linear, lanes: int) -> bool:
-    """Whether a position is a multiple of so many lanes for all values of its names."""
-    return place.const % lanes == 0 and all(factor % lanes == 0 for _, factor in place.terms)
+def _is_multiple(offset: Linear, lanes: int) -> bool:
+    """Whether an offset is a multiple of the lanes for all values of its names."""
+    return offset.const % lanes == 0 and all(factor % lanes == 0 for _, factor in offset.terms)
 
 
 def _shared(value: Value) -> frozenset[int]:

@@ -22,7 +22,7 @@ class CudaBackend:
     suffix: str = "cu"
 
     def supports(self, target: GpuTarget) -> str:
-        """Why nothing can be compiled for a target; "" where it can."""
+        """Why nothing can be compiled for a target; "" if it can be."""
         return "" if target.api is GpuApi.CUDA else "its driver does not take CUDA code"
 
     def key(self) -> str:
@@ -42,7 +42,7 @@ class CudaBackend:
         return nvrtc.machine_code(source.text, target.arch, source.signature.symbol)
 
     def listing(self, source: Source, target: GpuTarget) -> str:
-        """What each function takes, and the PTX."""
+        """The resources of each function, and the PTX."""
         nvrtc, symbol = require_nvrtc(), source.signature.symbol
         taken = nvrtc.resources(source.text, target.arch, symbol)
         lines = "".join(f"// {each}\n" for each in taken)

@@ -28,10 +28,10 @@ _REGISTERS = re.compile(r"Used (\d+) registers")
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What a thread of a function takes.
+    """The resources that a thread of a function takes.
 
-    stack_bytes     arrays that are not in registers
-    spilled_bytes   what registers had no room for, stores and loads
+    stack_bytes     of arrays that are not in registers
+    spilled_bytes   of stores and loads of values that did not fit into registers
     """
 
     function: str
@@ -57,20 +57,20 @@ class Nvrtc:
     def machine_code(self, text: str, architecture: str, name: str) -> bytes:
         """The cubin of a file for an architecture, "sm_90a".
 
-        Raises:  MachineError for an architecture that it does not know; InternalError where it
+        Raises:  MachineError for an architecture that it does not know; InternalError if it
                  refuses the text.
         """
         self._check(architecture)
         return self._compiled(text, architecture, name, "CUBIN")[0]
 
     def resources(self, text: str, architecture: str, name: str) -> tuple[Resources, ...]:
-        """What each function of a file takes, by the assembler.  Raises: as `machine_code`."""
+        """The resources of each function of a file.  Raises: as `machine_code`."""
         return self.code_and_resources(text, architecture, name)[1]
 
     def code_and_resources(
         self, text: str, architecture: str, name: str
     ) -> tuple[bytes, tuple[Resources, ...]]:
-        """The cubin, and what each function takes.  Raises: as `machine_code`."""
+        """The cubin, and the resources of each function.  Raises: as `machine_code`."""
         self._check(architecture)
         code, log = self._compiled(text, architecture, name, "CUBIN", _VERBOSE)
         return code, _resources(log)
@@ -99,7 +99,7 @@ class Nvrtc:
     def _compiled(
         self, text: str, architecture: str, name: str, kind: str, *more: str
     ) -> tuple[bytes, str]:
-        """The code of a kind, and what the compiler says; `more` options."""
+        """The code of a kind, and the messages of the compiler; `more` options."""
         library, program = self.library, ctypes.c_void_p()
         made = library.nvrtcCreateProgram(
             ctypes.byref(program), text.encode(), f"{name}.cu".encode(), 0, None, None
@@ -118,7 +118,7 @@ class Nvrtc:
 
 @functools.cache
 def find_nvrtc() -> Nvrtc | None:
-    """The library of the package, else that of the system; None where there is none."""
+    """The library of the package, else that of the system; None if there is none."""
     for path in _paths():
         try:
             for builtins in sorted(Path(path).parent.glob(_BUILTINS)):
@@ -130,7 +130,7 @@ def find_nvrtc() -> Nvrtc | None:
 
 
 def require_nvrtc() -> Nvrtc:
-    """As `find_nvrtc`.  Raises: MachineError where there is none."""
+    """As `find_nvrtc`.  Raises: MachineError if there is none."""
     nvrtc = find_nvrtc()
     if nvrtc is None:
         raise MachineError(
@@ -163,7 +163,7 @@ def _opened(library: Any) -> Nvrtc:
 
 
 def _resources(log: str) -> tuple[Resources, ...]:
-    """What the assembler says of each function, in the order in which it compiles them."""
+    """The assembler's report on each function, in the order in which it compiles them."""
     resources: list[Resources] = []
     for part in log.split("Compiling entry function")[1:]:
         function = _FUNCTION.search(f"Compiling entry function{part}")
@@ -175,7 +175,7 @@ def _resources(log: str) -> tuple[Resources, ...]:
 
 
 def _read(library: Any, program: ctypes.c_void_p, kind: str) -> bytes:
-    """What a compiled program has of a kind."""
+    """One kind of output of a compiled program."""
     size = ctypes.c_size_t()
     getattr(library, f"nvrtcGet{kind}Size")(program, ctypes.byref(size))
     data = ctypes.create_string_buffer(max(1, size.value))

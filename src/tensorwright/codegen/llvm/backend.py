@@ -19,7 +19,7 @@ class LlvmBackend:
     suffix: str = "ll"
 
     def supports(self, target: CpuTarget) -> str:
-        """LLVM says itself, when it compiles, what it does not know."""
+        """Always "": LLVM itself refuses unknown targets when it compiles."""
         return ""
 
     def key(self) -> str:

@@ -55,9 +55,7 @@ def _emit_vpdpbusd(function: Function, windows: tuple[str, ...], _: Joined) -> N
 def _emit_neon_dot(
     instruction: str, function: Function, windows: tuple[str, ...], _: Joined
 ) -> None:
-    """Write sdot or usdot: the four bytes of the data are one lane of a register, which it takes
-    for all lanes.
-    """
+    """Write sdot or usdot, which take the four bytes of one lane of the data for all lanes."""
     total, data, weights = windows
     group = function.emit(
         f"load float, ptr {data}, align 1"
@@ -90,7 +88,7 @@ def _emit_neon_tile(
 def _accumulate(
     function: Function, instruction: str, total: str, factors: str, weights: str
 ) -> None:
-    """Add to four sums what an instruction makes of sixteen bytes and as many weights."""
+    """Add the products of sixteen bytes with as many weights to four sums."""
     start = function.emit(f"load <4 x i32>, ptr {total}, align 4")
     matrix = function.emit(f"load <16 x i8>, ptr {weights}, align 1")
     result = function.emit(
@@ -106,7 +104,7 @@ def _accumulate(
 
 
 def _first_half(function: Function, address: str) -> str:
-    """Eight bytes as the first of four numbers; nobody reads the others."""
+    """Eight bytes as the first of four numbers; the others are not used."""
     half = function.emit(f"load double, ptr {address}, align 1")
     whole = function.emit(f"insertelement <2 x double> poison, double {half}, i64 0")
     return function.emit(f"bitcast <2 x double> {whole} to <4 x i32>")
@@ -158,5 +156,5 @@ INTRINSICS: tuple[Intrinsic, ...] = (*_DOTS, *_TILES)
 
 
 def intrinsics_of(target: CpuTarget) -> dict[str, Intrinsic]:
-    """The intrinsics that a target has, by name; of others the meaning is to be used."""
+    """The intrinsics that a target has, by name; the meaning replaces all others."""
     return {each.name: each for each in INTRINSICS if set(each.features) <= set(target.features)}

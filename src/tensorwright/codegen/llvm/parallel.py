@@ -37,9 +37,7 @@ class Region:
 
     @property
     def context(self) -> tuple[tuple[str, str], ...]:
-        """The (type, name) of all that the calls of the body are given, the slices of all threads
-        last.
-        """
+        """The (type, name) of all arguments of the body's calls; the slices of all threads last."""
         captured = ((kind.split()[0], name) for kind, name in self.captured)
         return (*captured, ("ptr", "%workspace"), ("ptr", "%slice"))
 
@@ -59,16 +57,16 @@ def capture(
 
 
 def write_region(function: Function, region: Region, extent: str) -> None:
-    """Write the place of a parallel loop: one thread calls the body, more go by GOMP_parallel.
+    """Write a parallel loop: one thread calls the body, more go by GOMP_parallel.
 
-    extent   how many iterations it has, an i64; the threads find it at the end of their context
+    extent   its number of iterations, an i64; the threads find it at the end of their context
     """
     context = function.alloca(f"[{len(region.context) + 1} x i64]", 8)
     multi = function.emit("icmp sgt i32 %threads, 1")
     with function.branch_on(multi) as alone:
         for position, (kind, name) in enumerate((*region.context, ("i64", extent))):
-            place = function.emit(f"getelementptr i64, ptr {context}, i64 {position}")
-            function.effect(f"store {kind} {name}, ptr {place}")
+            slot = function.emit(f"getelementptr i64, ptr {context}, i64 {position}")
+            function.effect(f"store {kind} {name}, ptr {slot}")
         threads = function.emit("sext i32 %threads to i64")
         count = function.call("llvm.smin.i64", "i64", ("i64", threads), ("i64", extent))
         count = function.emit(f"trunc i64 {count} to i32")

@@ -97,7 +97,7 @@ class Statements(Values):
 
     def _store(self, store: Store) -> None:
         fold = folded_operand(store) if self.lanes > 1 else None
-        if fold is not None and self.is_one_place(store.buffer, store.indices):
+        if fold is not None and self.is_one_element(store.buffer, store.indices):
             self._fold(store, *fold)
         else:
             self.store(store.buffer, store.indices, self.value(store.value), store.value)
@@ -126,7 +126,7 @@ class Statements(Values):
             self.env[loop.var.name] = outer
 
     def _open_loop(self, loop: For) -> None:
-        """A loop whose number of iterations is known when the kernel runs; perhaps it has none."""
+        """A loop whose number of iterations the kernel computes when it runs; it may be 0."""
         extent = self.evaluate(loop.extent)
         bounds = self.range_of(extent)
         if bounds is not None and bounds[1] <= 0:
@@ -175,8 +175,9 @@ class Statements(Values):
         self.read_by_lane.pop(loop.var.name, None)
 
     def _partial_tile(self, loop: For, extent: int) -> None:
-        """Each iteration inside the guard of the one before: the first guard that fails ends the
-        loop, and what an iteration has loaded the later ones have in registers.
+        """Put each iteration inside the guard of the one before.
+
+        The first guard that fails ends the loop; registers keep the loads of earlier iterations.
         """
         assert isinstance(loop.body, If), "the loop ends at a guard"
         written = self.facts.written(loop.body)
@@ -205,7 +206,7 @@ class Statements(Values):
             self._copy(loop, Linear(0, ((index, 1),)))
 
     def _transposition_of(self, loop: For) -> Transposition | None:
-        """The copy in the other order that a loop is, between buffers in memory."""
+        """The transposed copy that a loop is, between buffers in memory; None for other loops."""
         copy = find_transposition(loop, self.facts, self.target) if self.lanes == 1 else None
         if copy is None or self.guard is not None:
             return None
@@ -227,8 +228,8 @@ class Statements(Values):
                 address = self.address(load.source, load.indices)
                 rows.append(function.emit(f"load {kind}, ptr {address}, align {align}"))
             self.env[copy.across.var.name] = 0
-            for place, column in enumerate(transposed_square(function, rows, kind)):
-                self.env[copy.along.var.name] = Linear(place, ((index, width),))
+            for number, column in enumerate(transposed_square(function, rows, kind)):
+                self.env[copy.along.var.name] = Linear(number, ((index, width),))
                 address = self.address(store.buffer, store.indices)
                 function.effect(f"store {kind} {column}, ptr {address}, align {align}")
             function.forget(store.buffer.name)
@@ -294,7 +295,7 @@ class Statements(Values):
         size = self.lanes * element_count(buffer)
         count_bytes = size * buffer.dtype.size_bytes
         known_size = size if isinstance(size, int) else 0
-        memory, offset = self.kernel.workspace.place(buffer, count_bytes, self.frame_bytes)
+        memory, offset = self.kernel.workspace.reserve(buffer, count_bytes, self.frame_bytes)
         match memory:
             case MemoryKind.SHARED:
                 pointer = self._at("%workspace", offset)

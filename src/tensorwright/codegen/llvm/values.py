@@ -48,10 +48,10 @@ class Values(Memory):
                 return self.load(source, indices)
             case Const(number, dtype):
                 return Val(literal_text(number, dtype), dtype)
-        known = self._shared.get(id(value))
-        if known is None:
-            known = self._shared[id(value)] = self._computed(value)
-        return known
+        result = self._shared.get(id(value))
+        if result is None:
+            result = self._shared[id(value)] = self._computed(value)
+        return result
 
     def _computed(self, value: Value) -> Val:
         match value:
@@ -96,13 +96,13 @@ class Values(Memory):
         return None
 
     def _in_place(self, addend: Value, factors: tuple[Val, Val], result: Val) -> Val:
-        """Keep a sum of a register tile in its register, where factors are spread by loads.
+        """Keep a sum of a register tile in its register, where loads spread the factors.
 
-        LLVM gives a multiply-add the register of an operand that ends there: of the spread factor
-        rather than of the sum. The sums then wander from register to register, and those of a tile
-        that fills the registers are spilled where they must be back in their places. To its
-        register allocator, text without instructions uses the factor once more afterwards; it keeps
-        the order of the multiply-adds, too.
+        LLVM gives a multiply-add the register of an operand that is not used afterwards: that of
+        the spread factor, not that of the sum. The sums then move from register to register, and
+        those of a tile that fills the registers are spilled. An empty inline assembly uses the
+        factor once more afterwards, so LLVM takes the sum's register. It also keeps the order of
+        the multiply-adds.
         """
         size_bytes = result.lanes * result.dtype.size_bytes
         is_register = size_bytes in (_SMALLEST_REGISTER, self.target.vector_bytes)
@@ -120,15 +120,15 @@ class Values(Memory):
         return isinstance(value, Load) and isinstance(self.storages.get(value.source.name), Slots)
 
     def _from_index(self, index: Index, dtype: DType) -> Val:
-        place = self.evaluate(index)
-        if not place.terms and not place.step:
-            return Val(literal_text(place.const, dtype), dtype)
-        return self.operations.convert(self._index_value(place), dtype)
+        linear = self.evaluate(index)
+        if not linear.terms and not linear.step:
+            return Val(literal_text(linear.const, dtype), dtype)
+        return self.operations.convert(self._index_value(linear), dtype)
 
-    def _index_value(self, place: Linear) -> Val:
-        if self.is_uniform(place):
-            return Val(self.scalar(place), DType.I64)
-        name, bits = self.vector(place)
+    def _index_value(self, linear: Linear) -> Val:
+        if self.is_uniform(linear):
+            return Val(self.scalar(linear), DType.I64)
+        name, bits = self.vector(linear)
         return Val(name, DType.I32 if bits == 32 else DType.I64, self.lanes)
 
     def _selected(self, value: Select) -> Val:
@@ -154,17 +154,17 @@ class Values(Memory):
         return self.chosen(decided, then, rest)
 
     def _is_worth_a_branch(self, value: Select) -> bool:
-        """Whether one side alone is evaluated: both cost much, or are vectors from memory.
+        """Whether to evaluate one side alone: both are expensive, or are vectors from memory.
 
-        The vector of the other side lies anywhere: under a mask without a lane, a load from a page
-        that is not there takes hundreds of cycles.
+        The vector of the other side may lie on a page that is not mapped: a masked load without
+        lanes then takes hundreds of cycles.
         """
         sides = (value.then, value.otherwise)
         reads = all(any(isinstance(x, Load) for x in values_below(side)) for side in sides)
         return any(map(is_heavy, sides)) or (self.lanes > 1 and reads)
 
     def _load_or(self, condition: Val, load: Load, otherwise: Value) -> Val | None:
-        """A load, or a constant where the condition fails, if there is a short way."""
+        """A load, or a constant if the condition fails; None if no masked load does this."""
         if not isinstance(otherwise, Const) or load.dtype not in _PLAIN_IN_MEMORY:
             return None
         if not self.target.has_masks:
@@ -207,7 +207,7 @@ _BRANCH_COST = 6  # in cheap operations
 
 
 def is_heavy(value: Value) -> bool:
-    """Whether computing a value in vain costs more than a branch."""
+    """Whether computing a value needlessly costs more than a branch."""
     return sum(_own_cost(part) for part in values_below(value)) > _BRANCH_COST
 
 

@@ -1,7 +1,7 @@
 """The back end `opencl`: OpenCL C, which the driver compiles when it is loaded.
 
-The code of a kernel is its text: no two drivers have the same machine code, and each keeps what it
-has compiled.
+The code of a kernel is its text: drivers have different machine codes, and each caches what it has
+compiled.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class OpenClBackend:
     suffix: str = "cl"
 
     def supports(self, target: GpuTarget) -> str:
-        """Why nothing can be compiled for a target here; "" where it can."""
+        """Why nothing can be compiled for a target here; "" if it can be."""
         return "" if target.api is GpuApi.OPENCL else "its driver does not take OpenCL C"
 
     def key(self) -> str:
@@ -41,7 +41,7 @@ class OpenClBackend:
         return source.text.encode()
 
     def listing(self, source: Source, target: GpuTarget) -> str:
-        """The text itself: it is what a person reads."""
+        """The text itself, which people read."""
         return source.text
 
 

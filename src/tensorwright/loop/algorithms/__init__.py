@@ -1,7 +1,7 @@
-"""Loop nests of operators that no tensor expression says: a second algorithm beside NumPy's.
+"""Loop nests of operators that no tensor expression describes: a second algorithm beside NumPy's.
 
-Scattering stores where the data says; selection decides by the data what to do.  A tensor
-expression says neither.  These loop nests have no schedule.  They are loop programs like others:
+Scattering stores at positions from the data; selection branches on the data.  A tensor expression
+can do neither.  These loop nests have no schedule.  They are loop programs like others:
 every back end compiles them, and the interpreter runs them in tests.
 """
 
@@ -28,7 +28,7 @@ ALGORITHMS: ByKind[Algorithm] = {
 _FORMS: Mapping[TargetKind, Callable[[LoopProgram], LoopProgram | None]] = {
     TargetKind.GPU: on_groups
 }
-"""What makes the form for a kind of machine out of loops over threads of a processor."""
+"""Turns loops over threads of a processor into the form for a kind of machine."""
 
 
 def loop_algorithm(
@@ -37,7 +37,7 @@ def loop_algorithm(
     attributes: Attributes,
     kind: TargetKind = TargetKind.CPU,
 ) -> LoopProgram | None:
-    """The loop nest of an operator for a kind of target; None where NumPy runs it on the host.
+    """The loop nest of an operator for a kind of target; None if NumPy runs it on the host.
 
     types   of its inputs     attributes   complete, as `Operator.complete` gives them
     The program's parameters are the inputs, then the outputs, each with its elements in row-major

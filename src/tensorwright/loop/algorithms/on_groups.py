@@ -1,4 +1,4 @@
-"""Loop algorithms for graphics processors: a launch for each statement, a thread an iteration."""
+"""Loop algorithms for graphics processors: a launch per statement, a thread per iteration."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_OWN_BYTES = 16 << 10  # of a thread; what is larger lies in the memory of 
 def on_groups(program: LoopProgram) -> LoopProgram | None:
     """The program with its parallel loops dealt out to blocks and threads.
 
-    None where a thread has more memory of its own than processors of a card have at hand.
+    None if the local buffers of a thread need more memory than a card has for each.
     """
     if sum(_own_bytes(program.body)) > _MOST_OWN_BYTES:
         return None
@@ -29,7 +29,7 @@ def on_groups(program: LoopProgram) -> LoopProgram | None:
 
 
 def _launch(statement: Stmt) -> Stmt:
-    """A statement at the root: a loop of independent iterations has a thread for each."""
+    """A launch of a statement at the root: one thread for each iteration of independent loops."""
     if not isinstance(statement, For) or statement.kind not in (ForKind.PARALLEL, ForKind.VECTOR):
         return _serial(statement)
     if isinstance(statement.body, For) and statement.body.kind is ForKind.VECTOR:
@@ -41,7 +41,7 @@ def _launch(statement: Stmt) -> Stmt:
 
 
 def _dealt(loop: For, body: Stmt) -> Stmt:
-    """A loop over blocks of threads, of which the last may have some too many."""
+    """A loop over blocks of threads; the last block may have more threads than iterations."""
     extent = loop.extent
     threads = min(extent, _THREADS) if isinstance(extent, int) else _THREADS
     blocks, own = Var(f"{loop.var.name}_b"), Var(f"{loop.var.name}_t")
@@ -54,7 +54,7 @@ def _dealt(loop: For, body: Stmt) -> Stmt:
 
 
 def _serial(statement: Stmt) -> Stmt:
-    """What one thread does: loops in lock step are loops."""
+    """The work of one thread: loops in lock step become serial loops."""
     match statement:
         case For(var, extent, kind, body):
             plain = ForKind.SERIAL if kind in (ForKind.VECTOR, ForKind.PARALLEL) else kind

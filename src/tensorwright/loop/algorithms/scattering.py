@@ -1,7 +1,7 @@
-"""Updates at places that the data says: a copy of x, then the updates in row-major order.
+"""Updates at positions from the data: a copy of x, then the updates in row-major order.
 
-Threads share out elements that no two of them reach: slices along a dimension that positions are
-not about. So the updates of an element keep their order, whatever the number of threads.
+Each thread has slices along a dimension that the positions do not index, so no two threads reach
+one element. The updates of an element keep their order, whatever the number of threads.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _flat(types: tuple[TensorType, ...]) -> tuple[Buffer, Buffer, Buffer, Buffer
 
 
 def _slices(extent: int, least: int) -> tuple[int, int]:
-    """Into how many slices a dimension is shared out, and how wide they are."""
+    """The number of slices into which a dimension is divided, and their width."""
     width = min(extent, max(least, -(-extent // _MOST_SLICES)))
     return -(-extent // width), width
 
@@ -130,7 +130,7 @@ def _dot(position: Mapping[int, Index], shape: tuple[int, ...]) -> Index:
 
 
 def _joined(reduction: str, result: Buffer, position: Index, update: Value) -> Stmt:
-    """Put an update into its place, or fold it in."""
+    """Store an update, or fold it into its element."""
     fold = _FOLDS.get(reduction)
     value = update if fold is None else apply(fold, at(result, position), update)
     return Store(result, (position,), value)

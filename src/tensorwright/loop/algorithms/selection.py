@@ -1,7 +1,7 @@
 """The first k of each row, in order: insertion into a sorted list in registers and the first cache.
 
-A row is read once. Blocks of it in which nothing comes before the last of the list are passed over
-by one comparison of vectors; what does is inserted by moving all behind it at once. Of a row in
+A row is read once. A comparison of vectors skips each block in which no element comes before the
+last of the list. An element that does is inserted, and all behind it move at once. Of a row in
 random order about k ln(n / k) elements are inserted, each at a cost of k / lanes.
 """
 
@@ -52,7 +52,7 @@ def topk(
     """The program of `topk`: x (outer, n, inner) -> values, indices (outer, k, inner).
 
     The values are in order, whether that is asked for or not.  None for lists longer than
-    MOST_KEPT, without elements, of a length that is no number, and for types of other sizes.
+    MOST_KEPT, without elements or of an open length, and for types of other sizes.
     """
     (x,) = types
     axis %= max(len(x.shape), 1)
@@ -113,7 +113,7 @@ class _Order:
 
     @property
     def first(self) -> Const:
-        """What nothing comes before."""
+        """A value that no element comes before."""
         if not self.is_largest:
             return constant(self.dtype.lowest, self.dtype)
         return constant(math.nan if self.dtype.is_float else self.dtype.highest, self.dtype)
@@ -121,7 +121,7 @@ class _Order:
 
 @dataclass(frozen=True, slots=True)
 class _Lists:
-    """The sorted list behind an element that nothing comes before, and room for the next one."""
+    """The sorted list with a sentinel in front of it, and room for one more element."""
 
     best: Buffer
     positions: Buffer
@@ -134,7 +134,7 @@ class _Lists:
 
     @classmethod
     def of(cls, order: _Order, kept: int) -> _Lists:
-        """Lists of so many elements."""
+        """Lists of a number of elements."""
         return cls(
             local("best", order.dtype, kept + 1),
             local("place", _POSITION, kept + 1),
@@ -167,7 +167,7 @@ class _Lists:
 
 
 def _listed(lists: _Lists, count: int, read: _Read) -> Stmt:
-    """The list of a row of `count` elements: it begins as its first elements, sorted by rank."""
+    """The list of a row of `count` elements: it begins with the first k of them, sorted by rank."""
     kept = lists.kept
     body = [
         Store(lists.best, (0,), lists.order.first),
@@ -183,7 +183,7 @@ def _listed(lists: _Lists, count: int, read: _Read) -> Stmt:
 
 
 def _ranked(read: _Read, lists: _Lists, position: Index) -> Stmt:
-    """Put one of the first elements where it belongs: after those that are before it."""
+    """Put one of the first elements at its rank: the number of those that come before it."""
     order, number = lists.order, lists.number
     own = read(position)
 
@@ -205,7 +205,7 @@ def _ranked(read: _Read, lists: _Lists, position: Index) -> Stmt:
 
 
 def _block(read: _Read, lists: _Lists, start: Index) -> Stmt:
-    """Pass over a block, or try each of its elements."""
+    """Skip a block, or try each of its elements."""
     number = lists.number
 
     def tested(lane: Index) -> Stmt:

@@ -1,4 +1,4 @@
-"""Where the tensors of a schedule lie: their buffers, and what a stage computes over these.
+"""The buffers of the tensors of a schedule, and the values of its stages over these buffers.
 
 A stage placed inside another's loop has a buffer of the size of the part that it computes.  Loads
 of packed constants read the constant in the order of the loops.
@@ -69,7 +69,7 @@ class StageBuffer:
 
 
 class StageBuffers:
-    """The buffer of every tensor of a state, and the packings of its constants; does not change."""
+    """The buffer of every tensor of a state, and the packings of its constants; immutable."""
 
     def __init__(self, state: ScheduleState) -> None:
         self.state = state
@@ -93,7 +93,7 @@ class StageBuffers:
         """The constant that the caller gives for an input: itself, or what it is folded from."""
         return self._folded[tensor].source.name if tensor in self._folded else tensor
 
-    def place(self, tensor: str, indices: Sequence[Index]) -> tuple[Index, ...]:
+    def buffer_indices(self, tensor: str, indices: Sequence[Index]) -> tuple[Index, ...]:
         """Indices into a tensor as indices into its buffer, over real variables."""
         stored = self._buffers[tensor]
         bounds = self.analysis.bounds
@@ -107,9 +107,9 @@ class StageBuffers:
         return tuple(simplify(self.analysis.realise(i), bounds) for i in local)
 
     def target(self, stage: Stage) -> tuple[Index, ...]:
-        """Where an iteration of a stage stores its element."""
+        """The buffer indices at which an iteration of a stage stores its element."""
         values = self.analysis.nests[stage.name].axis_values
-        return self.place(stage.name, [values[axis.var] for axis in stage.tensor.axes])
+        return self.buffer_indices(stage.name, [values[axis.var] for axis in stage.tensor.axes])
 
     def value(self, stage: Stage) -> Value:
         """What an iteration of a stage computes, over buffers and real variables."""
@@ -118,7 +118,7 @@ class StageBuffers:
 
         def on_element(element: Element) -> Index:
             buffer = self._buffers[element.source.name].buffer
-            return Element(buffer, self.place(element.source.name, element.indices))
+            return Element(buffer, self.buffer_indices(element.source.name, element.indices))
 
         def virtual(index: Index) -> Index:
             replaced = simplify(substitute(index, axis_values), bounds)
@@ -128,17 +128,17 @@ class StageBuffers:
             name = load.source.name
             if name in self._in_loop_order:
                 axes = self.packings[name].axes
-                place = tuple(self.analysis.realise(var) for var, _ in axes)
+                indices = tuple(self.analysis.realise(var) for var, _ in axes)
             else:
-                place = self.place(name, load.indices)
-            return Load(self._buffers[name].buffer, place)
+                indices = self.buffer_indices(name, load.indices)
+            return Load(self._buffers[name].buffer, indices)
 
         def on_condition(condition: Condition) -> Condition:
-            # the analysis' variables first: bounds of the tensor's own axes are not in the table
+            # substitute first: the table of bounds does not have the tensor's own axes
             moved = substitute_condition(condition, axis_values)
             decided = simplify_condition(moved, bounds)
-            placed = map_condition(decided, lambda index: map_elements(index, on_element))
-            return substitute_condition(placed, self.analysis.real)
+            stored = map_condition(decided, lambda index: map_elements(index, on_element))
+            return substitute_condition(stored, self.analysis.real)
 
         lowered = rebuild(stage.tensor.body, on_load, virtual, on_condition)
         if not self.analysis.real:
@@ -149,12 +149,12 @@ class StageBuffers:
         return self._folded[name].tensor if name in self._folded else None
 
     def _as_it_is(self, tensor: Placeholder) -> StageBuffer:
-        """An input in the order of its axes; one that is derived from the caller's is made so."""
+        """The buffer of an input in the order of its axes; a folded input gets a packing."""
         if tensor.name in self._folded:
             axes = tuple((Var(f"d{n}"), extent) for n, extent in enumerate(tensor.shape))
-            places = tuple(var for var, _ in axes)
+            indices = tuple(var for var, _ in axes)
             derivation = self._derivation(tensor.name)
-            self.packings[tensor.name] = Packing(axes, places, all_of(), tensor.shape, derivation)
+            self.packings[tensor.name] = Packing(axes, indices, all_of(), tensor.shape, derivation)
         buffer = Buffer(tensor.name, tensor.shape, tensor.dtype)
         return StageBuffer(buffer, (0,) * len(tensor.shape), None)
 
@@ -182,15 +182,15 @@ class StageBuffers:
 def _buffer_of(state: ScheduleState, stage: Stage) -> StageBuffer:
     """The buffer of a stage: all of its tensor, or the part that one run computes."""
     tensor = stage.tensor
-    place = home_of(state, stage)
+    home = home_of(state, stage)
     together = is_shared(state, stage)
     region = Region((0,) * len(tensor.axes), tensor.shape)
     if isinstance(stage.placement, At):
         region = analyse(state).nests[stage.name].region
-    elif place is not None:
-        region = tile_region(state, analyse(state), *place, together=together)
+    elif home is not None:
+        region = tile_region(state, analyse(state), *home, together=together)
     scope = Scope.GLOBAL
-    if place is not None:  # each iteration has its own: one for all would be a race
+    if home is not None:  # each iteration has its own: one for all would be a race
         scope = Scope.SHARED if together else Scope.LOCAL
     order = _local_order(state, stage) if scope is Scope.LOCAL else ()
     shape = tuple(region.extents[n] for n in order) if order else region.extents
@@ -200,11 +200,11 @@ def _buffer_of(state: ScheduleState, stage: Stage) -> StageBuffer:
     shape = (*shape, *extents.values())
     layout = stage.layout if scope is Scope.SHARED else PLAIN
     buffer = Buffer(stage.name, shape, tensor.dtype, scope, layout)
-    return StageBuffer(buffer, region.low, place, order, tiles)
+    return StageBuffer(buffer, region.low, home, order, tiles)
 
 
 def _tiles(state: ScheduleState, stage: Stage) -> tuple[tuple[int, int], ...]:
-    """The dimensions along which results of an intrinsic extend that has several, and how far."""
+    """The dimensions and lengths of the blocks that an intrinsic of several axes writes."""
     if stage.intrinsic is None:
         return ()
     loop, name = stage.intrinsic
@@ -223,13 +223,13 @@ def _tiles(state: ScheduleState, stage: Stage) -> tuple[tuple[int, int], ...]:
 
 
 def _local_order(state: ScheduleState, stage: Stage) -> tuple[int, ...]:
-    """The dimension that a stage's vectors lie along last, so that registers can hold them."""
+    """The order of dimensions with that of the vectors last, so that registers can hold them."""
     nest = analyse(state).nests[stage.name]
     rank = len(stage.tensor.axes)
     if stage.intrinsic is not None or any(
         reader.intrinsic is not None for reader in state.readers(stage.name)
     ):
-        return ()  # their windows say how the buffer lies
+        return ()  # the windows of the intrinsics decide the order
     vectors = {
         nest.variables[loop]
         for loop in stage.loops

@@ -1,13 +1,13 @@
 """Make one group of threads of all loops over threads in the nest of a root stage.
 
-A nest that is lowered has a loop for each loop of a stage that is bound to a thread index: several
-beside each other, and those of one stage inside those of another.  A card has one thread index in
-each direction.  So the nest becomes
+A lowered nest has a loop for each loop of a stage that is bound to a thread index: some are beside
+each other, and those of one stage are inside those of another.  A card has one thread index in each
+direction.  So the nest becomes
 
     for blocks: shared buffers; for threads: statements
 
-in which each statement asks whether it belongs to the thread.  What was in no loop over threads is
-done by the first of them.
+in which a guard around each statement says which threads run it.  The first thread runs the
+statements that were in no loop over threads.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def join_threads(nest: Stmt, computed_together: Set[Buffer], first: Sequence[Stm
 
 
 def _of_one_thread(nest: Stmt) -> Stmt:
-    """A nest with what is shared as the own memory of its only thread."""
+    """A nest whose shared buffers are local, because its group has one thread."""
     allocated = [part.buffer for part in walk(nest) if isinstance(part, Allocate)]
     shared = [buffer for buffer in allocated if buffer.scope is Scope.SHARED]
     own = {buffer: replace(buffer, scope=Scope.LOCAL) for buffer in shared}
@@ -126,7 +126,7 @@ class _Joined:
                 return map_children(lambda part: self._of_thread(part, around), statement)
 
     def _mine(self, loops: _Loops) -> Condition:
-        """When a thread has an iteration of these loops, or is the first where there is none."""
+        """The condition that a thread has an iteration of these loops; or that it is the first."""
         counted = dict(loops)  # of two loops over one index, the inner one counts
         parts: list[Condition] = []
         for kind, extent in self._extents.items():

@@ -47,7 +47,7 @@ _IN_TILES = (ForKind.UNROLLED, ForKind.VECTOR)
 
 
 class Guards:
-    """The guards of all stages of a state; remembers which stages may overhang."""
+    """The guards of all stages of a state; caches which stages may overhang."""
 
     def __init__(self, buffers: StageBuffers) -> None:
         self.buffers = buffers
@@ -67,10 +67,10 @@ class Guards:
         return all_of(*(p for p in real if not free_vars(*condition_sides(p)) & without))
 
     def of_fill(self, stage: Stage) -> Condition:
-        """Where an element of a tensor that threads fetch together exists; beyond, it is zero.
+        """The condition that an element of a cooperative fetch exists; otherwise it is zero.
 
-        Then those who read a tile of it need not ask whether they are beyond the edge.  Copies that
-        go on by themselves fill nothing.
+        Readers of a tile then need no condition at the edge. Asynchronous copies (`cp.async`) fill
+        no zeros.
         """
         buffer = self.buffers[stage.name].buffer
         is_fetched = buffer.scope is Scope.SHARED and isinstance(stage.placement, At)
@@ -82,7 +82,7 @@ class Guards:
         return substitute_condition(exists, self.analysis.real)
 
     def _exists(self, stage: Stage) -> Condition:
-        """Which elements of the loops' box are any reader's, over virtual variables, too."""
+        """The condition that an element of the loops' box is read, also over virtual variables."""
         nest = self.analysis.nests[stage.name]
         if stage.inside is True:
             return nest.overhang
@@ -91,9 +91,10 @@ class Guards:
         return all_of(nest.overhang, simplify_condition(inside, bounds))
 
     def of_terms(self, stage: Stage) -> Condition:
-        """When a term of a stage's sum has to be added: for all of a tile where it counts for some
-        position of it, so that the loops of the tile need not ask, or for each position.  So it is
-        where padding was inlined, too: what is read need not be selected then.
+        """The condition that a term of a stage's sum has to be added.
+
+        A skip of tiles holds for a whole tile if it holds for one position of it. If the body
+        selects (inlined padding), the condition is of each position, and replaces the select.
         """
         nest, bounds = self.analysis.nests[stage.name], self.analysis.bounds
         is_selected = _selects(stage.tensor.body)
@@ -113,8 +114,8 @@ class Guards:
         return all_of(*(substitute_condition(each, self.analysis.real) for each in decided))
 
     def _may_overhang(self, stage: Stage) -> bool:
-        """Whether elements beyond the tensor may be computed: it has room for them and what they
-        read is there.
+        """Whether elements beyond the tensor may be computed: there is memory for them, and what
+        they read exists.
 
         Theorem: no reader uses them, since a reader's own guards keep it inside the tensor, or it
         overhangs itself.
@@ -127,7 +128,7 @@ class Guards:
         return self.overhanging[stage.name]
 
     def _reads_what_exists(self, stage: Stage) -> bool:
-        """Whether all that the stage reads for elements beyond the tensor is there."""
+        """Whether everything exists that the stage reads for elements beyond the tensor."""
         return self._reads_what_is_computed(stage) and self._is_inside(
             self.buffers.value(stage), frozenset()
         )
@@ -156,12 +157,12 @@ class Guards:
                     return False
         return True
 
-    def _is_inside(self, value: Value, known: frozenset[Condition]) -> bool:
-        """Whether every load of a lowered value is inside its buffer, under known conditions."""
+    def _is_inside(self, value: Value, facts: frozenset[Condition]) -> bool:
+        """Whether all loads of a lowered value are inside their buffers where `facts` hold."""
         match value:
             case Load(source, indices):
                 return all(
-                    condition is True or condition in known
+                    condition is True or condition in facts
                     for index, extent in zip(indices, source.shape, strict=True)
                     for bound in (index >= 0, index < extent)
                     for condition in (simplify_condition(bound, self.analysis.bounds),)
@@ -170,17 +171,17 @@ class Guards:
                 parts = conjuncts(condition)
                 return (
                     not _has_element(*condition_sides(condition))
-                    and self._is_inside(then, known.union(parts))
-                    and self._is_inside(otherwise, known)
+                    and self._is_inside(then, facts.union(parts))
+                    and self._is_inside(otherwise, facts)
                 )
             case FromIndex(index):
                 return not _has_element(index)
             case _:
-                return all(self._is_inside(child, known) for child in children(value))
+                return all(self._is_inside(child, facts) for child in children(value))
 
 
 def _fetched_by_copies(state: ScheduleState) -> Iterator[str]:
-    """The stages that copies compute which go on by themselves."""
+    """The stages that asynchronous copies compute."""
     for stage in state.stages:
         asked = stage.pipeline
         if asked is not None and asked.mechanism is CopyMechanism.CP_ASYNC:
@@ -193,7 +194,7 @@ def _selects(value: Value) -> bool:
 
 
 def _anywhere(condition: Condition, tile: Bounds) -> Condition:
-    """What holds wherever the condition does for some position of a tile."""
+    """A condition that holds if the given one holds for some position of a tile."""
     if not isinstance(condition, Compare) or condition.relation not in (Relation.LE, Relation.LT):
         return condition
     left, right = interval(condition.left, tile), interval(condition.right, tile)

@@ -9,7 +9,7 @@ from tensorwright.schedule import After, At, ScheduleState, Stage, analyse
 
 
 def in_loop_order(state: ScheduleState, stage: Stage, used: Set[Var]) -> list[Var]:
-    """The used variables, outermost loop first; a fusion counts as what it fused."""
+    """The used variables, outermost loop first; a fused loop counts as the loops that it fused."""
     real = analyse(state).real
     leaves = _leaf_variables(state, stage, stage.loops[-1:])
     position = {var: n for n, var in enumerate(leaves)}
@@ -27,11 +27,11 @@ def host_variables(state: ScheduleState, stage: Stage) -> list[Var]:
     if not isinstance(stage.placement, (At, After)):
         return []
     host = state.stage(stage.placement.stage)
-    found: list[Var] = []
+    around: list[Var] = []
     for variable in _leaf_variables(state, host, (stage.placement.loop,)):
         fused = [v for v, real in analyse(state).real.items() if variable in free_vars(real)]
-        found += fused[::-1] or [variable]  # the innermost comes first in the table
-    return found
+        around += fused[::-1] or [variable]  # the innermost comes first in the table
+    return around
 
 
 def _leaf_variables(state: ScheduleState, stage: Stage, last: tuple[str, ...]) -> list[Var]:

@@ -122,7 +122,7 @@ class _Nests:
         return nest
 
     def _pipeline_of(self, stage: Stage) -> PipelinedLoop | None:
-        """The loop of a stage that fetches ahead; None where it has one iteration, or no such."""
+        """The loop of a stage that fetches ahead; None if it has one iteration, or no such."""
         asked = stage.pipeline
         nest = self.buffers.analysis.nests[stage.name]
         if asked is None or asked.loop not in nest.variables:
@@ -248,7 +248,7 @@ def _lane_buffer(stage: Stage) -> Buffer:
 
 
 def _first_fold(stage: Stage) -> str:
-    """The outermost loop of a stage's reduction; "" where it folds nothing."""
+    """The outermost loop of a stage's reduction; "" if it folds nothing."""
     folding = stage.reduce_loops
     return next((loop for loop in stage.loops if loop in folding), "")
 

@@ -76,19 +76,19 @@ def make_pipeline(nest: Stmt, wanted: PipelinedLoop) -> Stmt:
 
 
 def outline_pipeline(nest: Stmt, wanted: PipelinedLoop) -> Stmt:
-    """The nest with the memory of the pipeline, and each fill where it was, as a copy that goes on
-    by itself: for who counts what a program does and does not run it.
+    """The nest with the memory of the pipeline, for counting: each fill stays, as an async copy.
 
     Rewrite:  shared S: for k in 0..n: { S[i] = A[k, i]; use S[j] }
-        ->  shared S (s, ..): for k in 0..n: { start S[0, i] = A[k, i]; use S[0, j] }
-    A loop that may have one iteration is no pipeline then, and has one slot and no registers.
+            ->  shared S (s, ..): for k in 0..n: { start S[0, i] = A[k, i]; use S[0, j] }
+
+    A loop with one iteration is not pipelined then: it has one slot and no registers.
     """
     slots = 1 + (wanted.stages - 1) * _is_repeated(wanted)
     return _in_nest(nest, wanted, _ring(wanted, slots), _outlined)
 
 
 def _is_repeated(wanted: PipelinedLoop) -> Index:
-    """1 where the loop has more than one iteration, else 0."""
+    """1 if the loop has more than one iteration, else 0."""
     return minimum(wanted.extent - 1, 1)
 
 
@@ -212,7 +212,7 @@ def _stored_in(fill: Stmt, share: _Share) -> Stmt:
 
 
 def _loaded_from(fill: Stmt, share: _Share) -> Stmt:
-    """The fill with what the thread has in its share."""
+    """The fill from the registers that hold the thread's share."""
     if isinstance(fill, Store):
         return replace(fill, value=Load(*share))
     return map_children(lambda part: _loaded_from(part, share), fill)

@@ -23,7 +23,7 @@ from tensorwright.schedule import ForKind, Stage
 
 
 def prefetches_in(buffers: StageBuffers, stage: Stage, loop: str) -> list[Stmt]:
-    """What a stage asks for at the start of each iteration of one of its loops."""
+    """The prefetches of a stage at the start of each iteration of one of its loops."""
     return [
         _next_part(buffers, stage, request.tensor, loop)
         if request.is_next_part
@@ -36,7 +36,7 @@ def prefetches_in(buffers: StageBuffers, stage: Stage, loop: str) -> list[Stmt]:
 def _ahead(buffers: StageBuffers, stage: Stage, tensor: str, loop: str, distance: Index) -> Stmt:
     """A prefetch of what the body of the loop reads first, `distance` iterations on."""
     if buffers[tensor].allocated_at is not None:
-        return block()  # it is made in a tile, so it is near already
+        return block()  # it was just computed in a tile, so it is in the caches
     variables = buffers.analysis.nests[stage.name].variables
     inside = stage.loops[stage.loops.index(loop) + 1 :]
     ahead: dict[Var, Index] = {variables[x]: 0 for x in inside if x in variables}
@@ -46,19 +46,20 @@ def _ahead(buffers: StageBuffers, stage: Stage, tensor: str, loop: str, distance
     for load in loads_of(buffers.value(stage)):
         if load.source == buffers[tensor].buffer:
             if any(map(has_element, load.indices)):
-                continue  # where it lies is in memory, which may not be read so far ahead
-            place = tuple(substitute(index, ahead) for index in load.indices)
-            statements.append(Prefetch(load.source, place))
+                continue  # its index is read from memory, which may not be written so far ahead
+            indices = tuple(substitute(index, ahead) for index in load.indices)
+            statements.append(Prefetch(load.source, indices))
     return block(*dict.fromkeys(statements))
 
 
 def _next_part(buffers: StageBuffers, stage: Stage, tensor: str, loop: str) -> Stmt:
     """A share of the lines of a packed constant that the next position of the host reads.
 
-    The constant is counted in vectors of its last packed axis; those inside the loop are shared out
-    among the host's positions that read the same part.  Of short vectors, several lie in one line
-    of the caches, which is asked for once.  Where one position alone reads a part, or their number
-    is open, nothing is asked for: shares of an open size take more time than they save.
+    The constant is counted in vectors of its last packed axis. The vectors inside the loop are
+    shared out among the positions of the host that read the same part. If a line of the caches
+    holds several vectors, it is prefetched once. Nothing is prefetched if one position alone reads
+    a part, or if the number of positions is open: shares of an open size take more time than they
+    save.
     """
     variables = buffers.analysis.nests[stage.name].variables
     bounds = buffers.analysis.bounds
@@ -84,14 +85,14 @@ def _next_part(buffers: StageBuffers, stage: Stage, tensor: str, loop: str) -> S
     each = (count + tiles * per_line - 1) // (tiles * per_line)
     share = Var(f"{tensor}_next")
     rest = (tile * each + share) * per_line
-    place: dict[Var, Index] = {axes[-1][0]: 0, parts[-1]: parts[-1] + 1}
+    next_values: dict[Var, Index] = {axes[-1][0]: 0, parts[-1]: parts[-1] + 1}
     for var in reversed(vectors[1:]):
         extent = bounds[var].high + 1
-        place[var] = rest % extent
+        next_values[var] = rest % extent
         rest = rest // extent
     if vectors:
-        place[vectors[0]] = rest
-    indices = tuple(buffers.analysis.realise(substitute(var, place)) for var, _ in axes)
+        next_values[vectors[0]] = rest
+    indices = tuple(buffers.analysis.realise(substitute(var, next_values)) for var, _ in axes)
     if not any(decisions_of(index) for index in (each, *indices)):  # else it takes long
         wider = {**bounds, share: Range.of_extent(each)}
         indices = tuple(simplify(index, wider) for index in indices)
@@ -100,7 +101,7 @@ def _next_part(buffers: StageBuffers, stage: Stage, tensor: str, loop: str) -> S
 
 
 def _vectors_per_line(buffer: Buffer) -> int:
-    """How many rows of the last axis of a buffer a line of the caches holds; at least one."""
+    """The number of rows of the last axis of a buffer in a line of the caches; at least one."""
     width = buffer.shape[-1]
     if not isinstance(width, int) or width < 1:
         return 1

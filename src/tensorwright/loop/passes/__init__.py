@@ -1,7 +1,7 @@
 """Passes over loop nests, one file each. Read `simplify.py` first, then `partition.py`.
 
-`run_passes` is what every program goes through; `run_target_passes` are those, after them, that ask
-what a kind of target has.
+Every program goes through `run_passes`; after that, `run_target_passes` runs the passes that depend
+on the target.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ WIDEN = Pass("widen", widen_local_buffers)
 
 DEFAULT_PIPELINE = (
     *(SIMPLIFY, HOIST, UNROLL_GUARDED, VERSION, PARTITION, BREAKPOINTS),
-    *(HOIST, EXPAND_CALLS, WIDEN),  # HOIST again: what cuts uncover
+    *(HOIST, EXPAND_CALLS, WIDEN),  # HOIST again, for conditions that cuts uncover
 )
 
 

@@ -1,8 +1,9 @@
-"""Cut vector loops at the breakpoints of what their lanes read: rows reflected, clamped, joined.
+"""Cut vector loops at the breakpoints of the indices that their lanes read: rows reflected,
+clamped, joined.
 
 An index such as min(i, 126 - i) or (i + 61) % 64 is piecewise linear in the loop's variable. Lanes
-on both sides of a breakpoint are gathered one by one; on one side of it they are a run. So it is
-where rows are joined: beside a boundary lanes read one of two tensors, elsewhere all read the same.
+on both sides of a breakpoint are gathered one by one; on one side of it they are one run. Joined
+rows have a breakpoint at each boundary: lanes beside it read two tensors, all others one.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def cut_at_breakpoints(program: LoopProgram, max_statements: int = 256) -> LoopP
 
 
 class _Cutter:
-    """The state of one run: names and how many statements may still be added; mutable."""
+    """The names and the statements that may still be added; mutable, one per run."""
 
     def __init__(self, namer: Namer, room: int) -> None:
         self._namer = namer
@@ -97,7 +98,7 @@ class _Cutter:
 
 
 def _cuts(loop: For, extent: int, bounds: Bounds) -> list[int]:
-    """Where a loop is cut, in order: none where the pieces would be too short."""
+    """The positions at which a loop is cut, in order; none if the pieces would be too short."""
     if loop.kind not in (ForKind.VECTOR, ForKind.SERIAL):
         return []
     around = {**bounds, loop.var: Range.of_extent(extent)}
@@ -135,7 +136,7 @@ def _corners(
 
 
 def _boundaries(value: Value) -> Iterator[Compare]:
-    """Where a value goes over from what is read of one tensor to what is read of another."""
+    """The positions where a value changes from reading one tensor to reading another."""
     match value:
         case Select(condition, Load() | Select(), Load() | Select()):
             if not isinstance(condition, ValueExpr):
@@ -162,7 +163,7 @@ def _corners_of(index: Index, bounds: Bounds) -> Iterator[Compare]:
 
 
 def _wraps(dividend: Index, divisor: int, bounds: Bounds) -> Iterator[Compare]:
-    """Where a remainder begins anew, if that is seldom."""
+    """The positions where a remainder begins anew, if they are few."""
     reach = interval(dividend, bounds) if divisor >= _LEAST_PERIOD else None
     if reach is None or not isinstance(reach.low, int) or not isinstance(reach.high, int):
         return

@@ -1,4 +1,4 @@
-"""An intrinsic does all of its loops, so one whose loops are guarded is not called."""
+"""Expand calls of intrinsics whose loops are guarded: an intrinsic runs all iterations."""
 
 from __future__ import annotations
 

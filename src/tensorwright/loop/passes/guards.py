@@ -37,7 +37,7 @@ def is_contradictory(condition: Condition) -> bool:
 
 
 def guards_of(statement: Stmt, inner: Bounds) -> Iterator[tuple[Compare, Bounds]]:
-    """Every comparison that guards something, with the ranges of the variables bound inside."""
+    """Every comparison that guards a statement, with the ranges of the variables bound inside."""
     match statement:
         case If(condition, then):
             yield from ((leaf, inner) for leaf in comparisons_of(condition))

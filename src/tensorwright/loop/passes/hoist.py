@@ -12,8 +12,8 @@ from tensorwright.schedule import ForKind
 
 _HOST_KINDS = frozenset(
     (ForKind.SERIAL, ForKind.UNROLLED, ForKind.VECTOR, ForKind.PARALLEL)
-)  # a graphics card's index is not a loop that could be skipped
-_COPIED_KINDS = _HOST_KINDS - {ForKind.PARALLEL}  # a parallel loop stays one loop
+)  # loops over blocks and threads cannot be skipped
+_COPIED_KINDS = _HOST_KINDS - {ForKind.PARALLEL}  # a parallel loop is not divided
 
 
 def hoist_conditions(program: LoopProgram) -> LoopProgram:

@@ -69,7 +69,7 @@ class _Piece:
 
 
 class _Partition:
-    """The state of one run: names and how many statements may still be added; mutable."""
+    """The names and the statements that may still be added; mutable, one per run."""
 
     def __init__(self, namer: Namer, max_body: int, room: int) -> None:
         self._namer = namer
@@ -93,7 +93,7 @@ class _Partition:
     def _apply(
         self, loop: For, pieces: tuple[_Piece, ...], bounds: Bounds, depth: int
     ) -> Stmt | None:
-        """The loop in pieces, or None where that makes it no better or too large."""
+        """The loop in pieces, or None if that gains nothing or adds too many statements."""
         only_shorter = (
             loop.kind is ForKind.VECTOR or depth == 0 or total_size((loop,)) > self._max_body
         )
@@ -136,7 +136,7 @@ class _Partition:
 
 
 def _is_dead(statement: Stmt, bounds: Bounds) -> bool:
-    """Whether the conditions around everything inside are certainly false."""
+    """Whether the conditions around all stores are certainly false."""
     match statement:
         case If(condition, then):
             return simplify_condition(condition, bounds) is False or _is_dead(then, bounds)
@@ -175,9 +175,9 @@ def _pieces(loop: For, extent: int) -> tuple[_Piece, ...]:
     """The loop's iterations cut before and after the part where all guards hold."""
     start, stop = 0, extent
     for guard, inner in guards_of(loop.body, {}):
-        found = _holds(guard, loop.var, inner, extent)
-        if found is not None and max(start, found.start) < min(stop, found.stop):
-            start, stop = max(start, found.start), min(stop, found.stop)
+        decided = _holds(guard, loop.var, inner, extent)
+        if decided is not None and max(start, decided.start) < min(stop, decided.stop):
+            start, stop = max(start, decided.start), min(stop, decided.stop)
     cuts = (_Piece(0, start), _Piece(start, stop), _Piece(stop, extent))
     return tuple(piece for piece in cuts if piece.start < piece.stop)
 
@@ -195,13 +195,13 @@ def _holds(guard: Compare, var: Var, inner: Bounds, extent: int) -> _Piece | Non
     if reach is None or not isinstance(reach.low, int):
         return None
     sure = _decided(scale, reach.low, extent)
-    if sure is None and isinstance(reach.high, int):  # sure nowhere: then where it is possible
+    if sure is None and isinstance(reach.high, int):  # where it is possible
         return _decided(scale, reach.high, extent)
     return sure
 
 
 def _decided(scale: int, rest: int, extent: int) -> _Piece | None:
-    """The iterations v with scale*v + rest >= 0, or None where there are none."""
+    """The iterations v with scale*v + rest >= 0, or None if there are none."""
     if scale > 0:
         piece = _Piece(max(0, -(rest // scale)), extent)
     else:
@@ -210,11 +210,11 @@ def _decided(scale: int, rest: int, extent: int) -> _Piece | None:
 
 
 def _unequal(gap: Index, var: Var, extent: int) -> _Piece | None:
-    """For v == c at the first or the last iteration: all the other ones."""
+    """For v == c at the first or the last iteration: all other iterations."""
     split = affine_in(gap, var)
     if split is None or not isinstance(split[1], int) or split[1] % split[0]:
         return None
-    place = -split[1] // split[0]
-    if place == 0 and extent > 1:
+    equal_at = -split[1] // split[0]
+    if equal_at == 0 and extent > 1:
         return _Piece(1, extent)
-    return _Piece(0, place) if place == extent - 1 and place > 0 else None
+    return _Piece(0, equal_at) if equal_at == extent - 1 and equal_at > 0 else None

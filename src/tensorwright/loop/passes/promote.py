@@ -4,9 +4,8 @@
                                                          for k: for i unrolled: t[i] = f(t[i], k, i)
                                                          for i unrolled: C[i] = t[i]
 
-Sums that a loop keeps in memory double the time of a convolution.
-A schedule says the same with cache_write; this is for programs that do not. What the loops prefetch
-beside is still prefetched there.
+Sums that a loop keeps in memory double the time of a convolution. A schedule has cache_write for
+this; the pass is for schedules without it. Prefetches of the loops stay where they are.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ class _Chain:
 
 
 def promote_accumulators(program: LoopProgram, target: Target) -> LoopProgram:
-    """Rewrite every nest that adds to places which do not move with its outermost loop."""
+    """Rewrite every nest that adds to elements which do not move with its outermost loop."""
     body = _promote_in(program.body, target, Namer(program))
     return program if body is program.body else replace(program, body=body)
 
@@ -95,12 +94,12 @@ def _only_prefetches(statement: Stmt) -> bool:
 
 
 def _promoted(chain: _Chain, target: Target, namer: Namer) -> Stmt | None:
-    """The rewritten nest, or None where it would be wrong or of no use."""
+    """The rewritten nest, or None if the rewrite would be wrong or useless."""
     store, first = chain.store, chain.heads[0]
-    place = free_vars(*store.indices)
+    index_vars = free_vars(*store.indices)
     loops = [head for head in chain.heads if isinstance(head, For)]
-    tile = [loop for loop in loops if loop.var in place]
-    outer = [loop for loop in loops if loop.var not in place]
+    tile = [loop for loop in loops if loop.var in index_vars]
+    outer = [loop for loop in loops if loop.var not in index_vars]
     if not (isinstance(first, For) and first in outer and first.extent != 1):
         return None
     if not _is_update(store) or not _is_one_to_one(store.indices, {loop.var for loop in tile}):
@@ -118,12 +117,12 @@ def _promoted(chain: _Chain, target: Target, namer: Namer) -> Stmt | None:
     if size > registers or any(loop.extent == 0 for loop in loops):
         return None
     if store.buffer.scope is Scope.LOCAL and _size(store.buffer, store.buffer.shape) <= registers:
-        return None  # it lives in registers as it is
+        return None  # registers hold it already
     return _rewritten(chain, tile, outer, namer)
 
 
 def _register_bytes(target: Target) -> int:
-    """How much the registers of a thread hold."""
+    """The bytes of the registers of a thread."""
     if isinstance(target, CpuTarget):
         return target.vector_registers * target.vector_bytes
     return _GRID_REGISTER_BYTES
@@ -157,7 +156,7 @@ def _rewritten(chain: _Chain, tile: list[For], outer: list[For], namer: Namer) -
 
 
 def _with_store(statement: Stmt, store: Store) -> Stmt:
-    """A statement with another store in the place of the only one in it."""
+    """A statement with another store instead of the only one in it."""
     if isinstance(statement, Store):
         return store
     return map_children(lambda part: _with_store(part, store), statement)
@@ -166,8 +165,8 @@ def _with_store(statement: Stmt, store: Store) -> Stmt:
 def _is_update(store: Store) -> bool:
     """Whether the value reads the buffer, only where it is stored, and no index depends on it."""
     name = store.buffer.name
-    found = [load for load in loads_of(store.value) if load.source.name == name]
-    if not found or any(load.indices != store.indices for load in found):
+    loads = [load for load in loads_of(store.value) if load.source.name == name]
+    if not loads or any(load.indices != store.indices for load in loads):
         return False
     atoms = (atom for index in store.indices for atom in atoms_of(index))
     return not any(isinstance(atom, Element) and atom.source.name == name for atom in atoms)

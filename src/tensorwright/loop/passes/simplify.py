@@ -91,59 +91,59 @@ def simplify_loops(program: LoopProgram) -> LoopProgram:
 
 
 def simplify_statement(
-    statement: Stmt, bounds: Bounds, known: frozenset[Condition] = frozenset()
+    statement: Stmt, bounds: Bounds, facts: frozenset[Condition] = frozenset()
 ) -> Stmt:
-    """Simplify a statement inside the ranges `bounds` where the conditions `known` hold."""
+    """Simplify a statement inside the ranges `bounds` where the conditions `facts` hold."""
     match statement:
         case Block(statements):
-            return block(*(simplify_statement(part, bounds, known) for part in statements))
+            return block(*(simplify_statement(part, bounds, facts) for part in statements))
         case For():
-            return _loop(statement, bounds, known)
+            return _loop(statement, bounds, facts)
         case If(condition, then):
-            return _branch(condition, then, bounds, known)
+            return _branch(condition, then, bounds, facts)
         case Allocate(buffer, body):
-            inner = simplify_statement(body, bounds, known)
+            inner = simplify_statement(body, bounds, facts)
             return Allocate(buffer, inner) if is_used(buffer, inner) else inner
         case Store(buffer, indices, value):
-            folded = fold_value(value, bounds, lambda c, b: decide(c, b, known))
+            folded = fold_value(value, bounds, lambda c, b: decide(c, b, facts))
             return Store(buffer, _indices(indices, bounds), folded)
         case LaneFold():
             return replace(statement, indices=_indices(statement.indices, bounds))
         case StartCopy():
-            return map_children(lambda part: simplify_statement(part, bounds, known), statement)
+            return map_children(lambda part: simplify_statement(part, bounds, facts), statement)
         case GroupStatement():
             return statement
         case Prefetch(buffer, indices, level):
             return Prefetch(buffer, _indices(indices, bounds), level)
         case Call(intrinsic, windows, meaning):
             moved = tuple(Window(w.buffer, _indices(w.indices, bounds)) for w in windows)
-            return Call(intrinsic, moved, simplify_statement(meaning, bounds, known))
+            return Call(intrinsic, moved, simplify_statement(meaning, bounds, facts))
 
 
 def _indices(indices: tuple[Index, ...], bounds: Bounds) -> tuple[Index, ...]:
     return tuple(simplify(index, bounds) for index in indices)
 
 
-def _loop(loop: For, bounds: Bounds, known: frozenset[Condition]) -> Stmt:
+def _loop(loop: For, bounds: Bounds, facts: frozenset[Condition]) -> Stmt:
     extent = simplify(loop.extent, bounds)
     if is_nonnegative(-extent, bounds):
         return EMPTY
     if extent == 1 and not _is_group(loop):
-        return simplify_statement(substitute_statement(loop.body, {loop.var: 0}), bounds, known)
+        return simplify_statement(substitute_statement(loop.body, {loop.var: 0}), bounds, facts)
     inside: dict[Var, Range] = {**bounds, loop.var: Range.of_extent(extent)}
-    body = simplify_statement(loop.body, inside, known)
+    body = simplify_statement(loop.body, inside, facts)
     return body if is_empty(body) else For(loop.var, extent, loop.kind, body)
 
 
 def _is_group(loop: For) -> bool:
-    """Whether a loop over threads has statements that only a group has: it stays, even for one."""
+    """Whether a loop over threads contains group statements: it stays, even with one iteration."""
     return loop.kind in THREADS and any(isinstance(x, GroupStatement) for x in walk(loop.body))
 
 
-def _branch(condition: Condition, then: Stmt, bounds: Bounds, known: frozenset[Condition]) -> Stmt:
-    decided = decide(condition, bounds, known)
+def _branch(condition: Condition, then: Stmt, bounds: Bounds, facts: frozenset[Condition]) -> Stmt:
+    decided = decide(condition, bounds, facts)
     if isinstance(decided, bool):
-        return simplify_statement(then, bounds, known) if decided else EMPTY
+        return simplify_statement(then, bounds, facts) if decided else EMPTY
     if is_contradictory(decided):
         return EMPTY
     holds = frozenset(part for part in conjuncts(decided) if not _reads_memory(part))
@@ -154,7 +154,7 @@ def _branch(condition: Condition, then: Stmt, bounds: Bounds, known: frozenset[C
     parts = _fixed_parts(bounds, conjuncts(decided))
     if parts:
         then = _replaced(then, parts)
-    body = simplify_statement(then, inside, known | holds)
+    body = simplify_statement(then, inside, facts | holds)
     if is_empty(body):
         return EMPTY
     if isinstance(body, If) and not _reads_memory(body.condition):  # else it may need the guard
@@ -188,24 +188,24 @@ def _reads_memory(condition: Condition) -> bool:
     return any(True for side in _sides(condition) for _ in buffers_of_index(side))
 
 
-def decide(condition: Condition, bounds: Bounds, known: frozenset[Condition]) -> Condition:
-    """Simplify a condition with what is known to hold, on its parts and their negations."""
+def decide(condition: Condition, bounds: Bounds, facts: frozenset[Condition]) -> Condition:
+    """Simplify a condition where the conditions `facts` hold: its parts and negations, too."""
     simple = simplify_condition(condition, bounds)
-    return _assume(simple, known) if known else simple
+    return _assume(simple, facts) if facts else simple
 
 
-def _assume(condition: Condition, known: frozenset[Condition]) -> Condition:
-    if condition in known:
+def _assume(condition: Condition, facts: frozenset[Condition]) -> Condition:
+    if condition in facts:
         return True
     match condition:
         case And(parts):
-            return all_of(*(_assume(part, known) for part in parts))
+            return all_of(*(_assume(part, facts) for part in parts))
         case Or(parts):
-            return any_of(*(_assume(part, known) for part in parts))
+            return any_of(*(_assume(part, facts) for part in parts))
         case Not(part):
-            return negate(_assume(part, known))
+            return negate(_assume(part, facts))
         case _:
-            return False if negate(condition) in known else condition
+            return False if negate(condition) in facts else condition
 
 
 def _without_dead_buffers(statement: Stmt) -> Stmt:

@@ -1,4 +1,4 @@
-"""The order of the loops in a register tile: which operand waits in registers for the other."""
+"""The order of the loops in a register tile: which operand stays in registers for the other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tensorwright.schedule import ForKind, Scope
 
 
 def order_tiles(program: LoopProgram, target: CpuTarget) -> LoopProgram:
-    """Let the operand wait that has fewer vectors, where a tile and the other do not fit.
+    """Keep the operand with fewer vectors in registers if a tile and the other one do not fit.
 
     A tile multiplies vectors by single elements, each spread over a vector. What the outer loops
     move is loaded once, what the inner ones move is kept for all of them: with three channels and
@@ -60,10 +60,10 @@ def _tile_of(outer: For) -> list[For] | None:
 
 
 def _is_one_to_one(indices: tuple[Index, ...], loops: list[For]) -> bool:
-    """Whether every iteration of the loops has a place of its own.
+    """Whether every iteration of the loops has an element of its own.
 
-    Theorem:  a sum of c*v is another one for other v if each c is more than all the terms with
-              smaller ones reach together.
+    Theorem: sums of c*v differ for different v if each c is more than all the terms with smaller
+    coefficients reach together.
     """
     extents = {loop.var: loop.extent for loop in loops}
     seen: set[Var] = set()

@@ -28,10 +28,10 @@ def unroll_guarded(program: LoopProgram) -> LoopProgram:
     Rewrite:  for t in 0..3: for k in 0..n: for i in 0..4 @unroll: if 1 <= i + t: S
                   ->  for k in 0..n: for i in 1..4 @unroll: S[t := 0];
                       for k in 0..n: for i in 0..4 @unroll: S[t := 1]; ...
-    Each copy can be cut where its own guards change, and none asks in the innermost loops.
+    Each copy can be cut where its own guards change, and no guard is left in the innermost loops.
 
-    Likewise a few tiles of lanes: most are at an end, and what their lanes ask is known once their
-    places are.
+    Loops over a few tiles of lanes are unrolled, too: most of such tiles are at an end, and their
+    guards are decided once their positions are numbers.
     """
     namer = Namer(program)
 
@@ -67,7 +67,7 @@ def _is_wanted(loop: For, copies: int) -> bool:
 
 def _is_asked_for(loop: For) -> bool:
     """Whether the variable of a loop is in a guard inside an unrolled loop, with that one's; and
-    whether there is a loop between that no guard asks for.
+    whether there is a loop between that no guard depends on.
     """
     inside = tuple(walk(loop.body))
     loops = [each for each in inside if isinstance(each, For)]

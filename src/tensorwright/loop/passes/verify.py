@@ -1,4 +1,4 @@
-"""Check that a program is one: what every pass and code generator may rely on."""
+"""Check that a program is well formed: every pass and code generator may rely on it."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def verify(program: LoopProgram, *, allow_decisions: bool = False) -> LoopProgra
               inside a loop over threads and in no other concurrent loop, under no condition that
               depends on the thread or on memory; shared buffers allocated around the loops over
               threads, not inside.
-    Raises:   InternalError with the program and the place marked; for decisions too, unless they
-              are allowed.
+    Raises:   InternalError with the program and the statement marked; for decisions, too, unless
+              they are allowed.
     """
     _Verifier(program, allow_decisions).run()
     return program
@@ -104,7 +104,7 @@ class _Verifier:
         self._declare(buffer, parameter.role)
         self._require(buffer.scope is Scope.GLOBAL, f"the parameter {buffer} is not global")
         if parameter.packing is not None:
-            self._require(parameter.role is Role.CONSTANT, f"{buffer} is packed and no constant")
+            self._require(parameter.role is Role.CONSTANT, f"{buffer} is packed but not a constant")
             extents = tuple(extent for _, extent in parameter.packing.axes)
             self._require(extents == buffer.shape, f"{buffer} is packed with axes {extents}")
 
@@ -148,12 +148,12 @@ class _Verifier:
             case GroupStatement():
                 self._of_group(statement, bounds, kinds, guarded=guarded)
             case Prefetch(buffer, indices):
-                self._known(buffer, indices)
+                self._declared(buffer, indices)
                 for index in indices:
                     self._index(index, bounds, guarded=True)
             case Call(_, windows, meaning):
                 for window in windows:
-                    self._place(window.buffer, window.indices, bounds, guarded=guarded)
+                    self._access(window.buffer, window.indices, bounds, guarded=guarded)
                 self._statement(meaning, bounds, kinds, guarded=guarded)
 
     def _loop(
@@ -164,7 +164,8 @@ class _Verifier:
         symbolic = bool(symbols_of(loop.extent))
         if not symbolic:
             self._require(
-                isinstance(loop.extent, int), f"the extent {loop.extent} of {loop.var} is no int"
+                isinstance(loop.extent, int),
+                f"the extent {loop.extent} of {loop.var} is not a number",
             )
         wrong = [kind for kind in kinds if kind in may_not_be_inside(loop.kind)]
         if wrong:
@@ -192,7 +193,7 @@ class _Verifier:
             case LaneFold(buffer, indices):
                 own = buffer.scope is Scope.LOCAL
                 self._require(own, f"lanes exchange {buffer}, which is not their own")
-                self._place(buffer, indices, bounds, guarded=guarded)
+                self._access(buffer, indices, bounds, guarded=guarded)
             case StartCopy(store):
                 is_copy = isinstance(store.value, Load) and store.buffer.scope is Scope.SHARED
                 self._require(is_copy, "only a copy into shared memory is started")
@@ -226,7 +227,7 @@ class _Verifier:
 
     def _store(self, store: Store, bounds: Bounds, *, guarded: bool) -> None:
         buffer = store.buffer
-        self._place(buffer, store.indices, bounds, guarded=guarded)
+        self._access(buffer, store.indices, bounds, guarded=guarded)
         role = self._buffers[buffer]
         self._require(
             role in (None, Role.OUTPUT), f"{buffer.name} is an input or a constant: no stores"
@@ -240,7 +241,7 @@ class _Verifier:
     def _value(self, value: Value, bounds: Bounds, *, guarded: bool) -> None:
         match value:
             case Load(source, indices):
-                self._place(source, indices, bounds, guarded=guarded)
+                self._access(source, indices, bounds, guarded=guarded)
             case Apply(fn, args):
                 self._require(len(args) == fn.arity, f"{fn.text} of {len(args)} arguments")
                 dtypes = {arg.dtype for arg in args}
@@ -260,7 +261,7 @@ class _Verifier:
         for child in children(value):
             self._value(child, bounds, guarded=guarded)
 
-    def _known(self, buffer: Buffer, indices: tuple[Index, ...]) -> None:
+    def _declared(self, buffer: Buffer, indices: tuple[Index, ...]) -> None:
         self._require(buffer in self._buffers, f"{buffer} is used where it is not allocated")
         rank = len(buffer.shape)
         self._require(len(indices) == rank, f"{buffer} is used with {len(indices)} indices")
@@ -271,12 +272,12 @@ class _Verifier:
             self._require(var in bounds, f"the variable {var} is used outside its loop")
         for atom in atoms_of(index):
             if isinstance(atom, Element):
-                self._place(atom.source, atom.indices, bounds, guarded=guarded)
+                self._access(atom.source, atom.indices, bounds, guarded=guarded)
 
-    def _place(
+    def _access(
         self, buffer: Buffer, indices: tuple[Index, ...], bounds: Bounds, *, guarded: bool
     ) -> None:
-        self._known(buffer, indices)
+        self._declared(buffer, indices)
         for axis, (index, extent) in enumerate(zip(indices, buffer.shape, strict=True)):
             self._index(index, bounds, guarded=guarded)
             reach = None if guarded else interval(index, bounds)
@@ -288,7 +289,7 @@ class _Verifier:
 
 
 def _may_be_inside(index: Index, reach: Range, extent: Index) -> bool:
-    """False where some iteration certainly has an index outside."""
+    """False if some iteration certainly has an index outside."""
     low, high = reach.low, reach.high
     if not (isinstance(low, int) and isinstance(high, int) and isinstance(extent, int)):
         return True

@@ -1,4 +1,4 @@
-"""Give whole tiles a version of their own, without guards."""
+"""Give whole tiles a version without guards."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _OUTER_KINDS = frozenset((ForKind.SERIAL, ForKind.PARALLEL))
 
 
 def version_guards(program: LoopProgram, max_statements: int = 512) -> LoopProgram:
-    """Ask once per tile whether all guards inside hold, and have a version without them if so.
+    """Test once per tile whether all guards inside hold, and run a version without them if so.
 
     Rewrite:  for i_o in 0..63: for i_i in 0..16: if i_o*16 + i_i < 1000: S
                   ->  for i_o in 0..63:
@@ -49,7 +49,7 @@ def version_guards(program: LoopProgram, max_statements: int = 512) -> LoopProgr
                         if 62 <= i_o: for i_i_1 in 0..8: S[i_o := 62]
     Where several loops have tiles, one condition covers them all, so that a nest becomes two and
     not four.  Tiles at the one end of a range and at the other have versions of their own.
-    Neighbours in a block that ask the same are versioned together, others each by itself.  The loop
+    Neighbours in a block with equal conditions are versioned together, others separately.  The loop
     that is copied is the outermost one in which every guard that can be decided is decided.
     Theorem:  a guard g >= 0 holds in all iterations of a nest if the low end of g's interval over
               the nest's own variables is >= 0; that end depends on the variables outside only.
@@ -60,14 +60,14 @@ def version_guards(program: LoopProgram, max_statements: int = 512) -> LoopProgr
 
 
 class _Version:
-    """Names and how many statements may still be added; mutable, one per run."""
+    """The names and the statements that may still be added; mutable, one per run."""
 
     def __init__(self, namer: Namer, room: int) -> None:
         self._namer = namer
         self._room = room
 
     def inside(self, statement: Stmt, bounds: Bounds) -> Stmt:
-        """Version the nests inside the loops around which nothing can be decided."""
+        """Version the nests inside loops around which no guard can be decided."""
         if isinstance(statement, For):
             if statement.kind not in _OUTER_KINDS or has_barrier(statement):
                 return statement
@@ -95,7 +95,7 @@ class _Version:
         for statement in statements:
             decided = _decided_here(statement, bounds) if isinstance(statement, For) else {}
             whole = all_of(*decided.values())
-            if is_contradictory(whole):  # every tile has a border: those inside may not
+            if is_contradictory(whole):  # every tile here has a border; nests inside may have none
                 whole = False
             if group and whole != asked:
                 done.append(self._versions(asked, group))
@@ -122,9 +122,7 @@ class _Version:
 
 
 def _otherwise(whole: Condition) -> tuple[Condition, ...]:
-    """Conditions of which just one holds where another does not, and none where it does: beyond
-    the one end of a range and beyond the other are two.
-    """
+    """Conditions of which exactly one holds if `whole` does not: one for each end of a range."""
     parts = conjuncts(whole)
     atoms = [atom for atom, _, _ in limits_of(parts)]
     if len(parts) == len(atoms) == 2 and atoms[0] == atoms[1]:
@@ -134,7 +132,7 @@ def _otherwise(whole: Condition) -> tuple[Condition, ...]:
 
 
 def _decided_here(loop: For, bounds: Bounds) -> dict[Condition, Condition]:
-    """What `_decided` finds, or nothing where a loop inside can decide more."""
+    """The result of `_decided`, or nothing if a loop inside can decide more."""
     decided = _decided(loop, bounds)
     return {} if _decided_below(loop, bounds) - decided.keys() else decided
 
@@ -142,10 +140,10 @@ def _decided_here(loop: For, bounds: Bounds) -> dict[Condition, Condition]:
 def _decided(nest: Stmt, bounds: Bounds) -> dict[Condition, Condition]:
     """Guards inside, each with what must hold outside so that it holds in every iteration.
 
-    Guards that never hold in all iterations are left out, and those that read memory.  So are those
-    that hold everywhere for some sizes and not for others: inside, most tiles are whole.
+    Left out are guards that never hold in all iterations, guards that read memory, and guards that
+    hold everywhere for some sizes and not for others: inside, most tiles are whole.
     """
-    found: dict[Condition, Condition] = {}
+    required: dict[Condition, Condition] = {}
     never: set[Condition] = set()
     for guard, inner in guards_of(nest, {}):
         gap = gap_of(guard)
@@ -154,10 +152,10 @@ def _decided(nest: Stmt, bounds: Bounds) -> dict[Condition, Condition]:
             never.add(guard)
             continue
         holds = simplify_condition(_nonnegative(reach.low), bounds)
-        found[guard] = all_of(found.get(guard, all_of()), holds)
-        if found[guard] is False or _is_of_sizes(found[guard]):
+        required[guard] = all_of(required.get(guard, all_of()), holds)
+        if required[guard] is False or _is_of_sizes(required[guard]):
             never.add(guard)
-    return {guard: holds for guard, holds in found.items() if guard not in never}
+    return {guard: holds for guard, holds in required.items() if guard not in never}
 
 
 def _is_of_sizes(condition: Condition) -> bool:
@@ -189,10 +187,10 @@ def _decided_below(loop: For, bounds: Bounds) -> frozenset[Condition]:
     if loop.kind not in _OUTER_KINDS:
         return frozenset()
     below = {**bounds, loop.var: Range.of_extent(loop.extent)}
-    found: set[Condition] = set()
+    guards: set[Condition] = set()
     for nest in _nests(loop.body):
-        found |= _decided(nest, below).keys() | _decided_below(nest, below)
-    return frozenset(found)
+        guards |= _decided(nest, below).keys() | _decided_below(nest, below)
+    return frozenset(guards)
 
 
 def _nests(statement: Stmt) -> tuple[For, ...]:
@@ -203,7 +201,7 @@ def _nests(statement: Stmt) -> tuple[For, ...]:
 
 
 def _without(statement: Stmt, holding: frozenset[Condition]) -> Stmt:
-    """The statement where some comparisons are known to hold."""
+    """The statement given that some comparisons hold."""
 
     def on_condition(condition: Condition) -> Condition:
         return map_comparisons(condition, lambda each: each in holding or each)

@@ -1,4 +1,4 @@
-"""Give the rows of local buffers room for whole vectors, and compute these in full."""
+"""Widen the rows of local buffers to whole vectors, and compute these in full."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ from tensorwright.loop.traversal import (
 )
 from tensorwright.schedule import ForKind, Scope
 
-_TILE_BYTES = 8 << 10  # what is larger is not kept in registers
+_TILE_BYTES = 8 << 10  # larger buffers are not kept in registers
 _SHORTEST = 4  # elements of a vector that rows end with
-_LONGEST = 16  # a row so long is whole vectors, or several
+_LONGEST = 16  # a longer row is several vectors
 
 
 def widen_local_buffers(program: LoopProgram) -> LoopProgram:
@@ -58,18 +58,17 @@ def widen_local_buffers(program: LoopProgram) -> LoopProgram:
                   ->  local t: f32 (4, 32)
                       for v in 0..16 @vectorize: t[j, v] = a
                       for v in 0..16 @vectorize: t[j, v + 16] = b
-    Registers hold whole vectors: a sum of 26 channels would lie in memory, under a mask.  So would
-    one of 12: a row that is a single vector becomes one of 16, and with it the rows of the packed
-    constants that it reads, which end with zeros.
-    Theorem:  what was accessed of a row is accessed at the same place of a longer one.  A loop that
-              is made longer writes only beyond what was there, which nobody reads for a result; all
-              that it reads is inside of its buffers.
+    Registers hold whole vectors: a sum of 26 channels, or of 12, would lie in memory, under a mask.
+    A row of 12 becomes one of 16; the rows of the packed constants that it reads get zeros behind.
+    Theorem:  every access of a row is at the same position of the longer row.  A longer loop writes
+              more elements behind the old ones, and no result reads these; all that it reads is
+              inside of its buffers.
     """
-    found = _Accesses()
-    found.collect(program.body, (), {})
+    accesses = _Accesses()
+    accesses.collect(program.body, (), {})
     packed = {each.buffer for each in program.parameters if each.packing is not None}
-    widths = dict(found.widths())
-    alone = found.single_vectors(packed)
+    widths = dict(accesses.widths())
+    alone = accesses.single_vectors(packed)
     longer = {buffer: _with_rows_of(buffer, width) for buffer, width in widths.items()} | alone
     if not longer:
         return program
@@ -95,7 +94,7 @@ class _Accesses:
     filled: dict[Buffer, list[tuple[For, Bounds]]] = field(default_factory=dict)
 
     def widths(self) -> Iterable[tuple[Buffer, int]]:
-        """The buffers whose rows end with a part of a vector, and how long that is."""
+        """The buffers whose rows end with a part of a vector, and the length of a vector."""
         for buffer, width in self.longest.items():
             is_vector = width >= _SHORTEST and width & (width - 1) == 0
             row = buffer.shape[-1]
@@ -105,12 +104,12 @@ class _Accesses:
                 yield buffer, width
 
     def single_vectors(self, packed: Set[Buffer]) -> dict[Buffer, Buffer]:
-        """Buffers whose rows are one short vector each, with longer rows; and with them the packed
-        constants whose rows they are computed from.
+        """Longer buffers for those whose rows are one short vector each.
 
-        Only those that can be computed in full.
+        With them come the packed constants from whose rows they are computed. Only buffers that can
+        be computed in full are taken.
         """
-        found = {
+        longer = {
             buffer: _with_rows_of(buffer, 1 << (width - 1).bit_length())
             for buffer, width in self.longest.items()
             if buffer.name not in self.refused
@@ -118,21 +117,21 @@ class _Accesses:
             and buffer in self.filled
             if 2 < width < _LONGEST and width & (width - 1)
         }
-        while found:
+        while longer:
             constants = {
                 load.source: _with_rows_of(load.source, _row(wide))
-                for buffer, wide in found.items()
+                for buffer, wide in longer.items()
                 for loop, _ in self.filled[buffer]
                 if isinstance(loop.body, Store)
                 for load in loads_of(loop.body.value)
                 if isinstance(load.source, Buffer) and load.source in packed
                 if load.indices[-1] == loop.var and load.source.shape[-1] == loop.extent
             }
-            short = [each for each in found if not self._is_filled_by(each, found | constants)]
+            short = [each for each in longer if not self._is_filled_by(each, longer | constants)]
             if not short:
-                return found | constants
+                return longer | constants
             for each in short:
-                del found[each]
+                del longer[each]
         return {}
 
     def _is_filled_by(self, buffer: Buffer, wide: Mapping[Buffer, Buffer]) -> bool:
@@ -203,7 +202,7 @@ def _with_rows_of(buffer: Buffer, width: int) -> Buffer:
 
 
 def _with_longer_rows(parameter: Parameter, longer: Mapping[Buffer, Buffer]) -> Parameter:
-    """A packed constant whose rows end with zeros, where they get longer."""
+    """A packed constant whose rows end with zeros if they become longer."""
     wide, packing = longer.get(parameter.buffer), parameter.packing
     if wide is None or packing is None:
         return parameter
@@ -230,19 +229,19 @@ def _names(buffers: Iterable[Buffer]) -> Iterator[str]:
 
 
 def _elements_of(value: Value) -> set[str]:
-    """The names of buffers whose elements are indices or conditions somewhere in a value."""
-    found: set[str] = set()
+    """The names of the buffers whose elements are indices or conditions in a value."""
+    names: set[str] = set()
     if isinstance(value, Load):
-        found |= {*_names(buffers_of_index(*value.indices))}
+        names |= {*_names(buffers_of_index(*value.indices))}
     if isinstance(value, Select) and not isinstance(value.condition, ValueExpr):
-        found |= {*_names(buffers_of_index(*condition_sides(value.condition)))}
+        names |= {*_names(buffers_of_index(*condition_sides(value.condition)))}
     for child in children(value):
-        found |= _elements_of(child)
-    return found
+        names |= _elements_of(child)
+    return names
 
 
 def _lengthened(statement: Stmt, widths: Mapping[str, int], bounds: Bounds) -> Stmt:
-    """The statement with vector loops as long as the rows of what they store have room for."""
+    """The statement with vector loops that fill the rows of the buffers they store to."""
     match statement:
         case For(var, int() as extent, ForKind.VECTOR, Store(buffer, _, value)):
             width = widths.get(buffer.name, 0)
@@ -255,9 +254,7 @@ def _lengthened(statement: Stmt, widths: Mapping[str, int], bounds: Bounds) -> S
 
 
 def _is_inside(value: Value, var: Var, width: int, bounds: Bounds) -> bool:
-    """Whether all that a value reads is inside of its buffers while a variable goes up to a width,
-    and nothing is selected by that variable.
-    """
+    """Whether a value reads inside its buffers while `var` is below `width`, and never selects."""
     longer = {**bounds, var: Range.of_extent(width)}
     if isinstance(value, Select) and not isinstance(value.condition, ValueExpr):
         return False

@@ -84,7 +84,7 @@ def feature_flags(target: CpuTarget) -> str:
 def _machine(triple: str, flags: str) -> llvm.TargetMachine:
     _initialise()
     try:
-        found = llvm.Target.from_triple(triple)
+        llvm_target = llvm.Target.from_triple(triple)
     except RuntimeError as error:
         raise MachineError(
             stage="codegen",
@@ -94,7 +94,7 @@ def _machine(triple: str, flags: str) -> llvm.TargetMachine:
         ) from error
     # The bare architecture: every x86-64, every ARMv8-A. Features add to it.
     name = "x86-64" if triple.startswith("x86_64") else "generic"
-    return found.create_target_machine(
+    return llvm_target.create_target_machine(
         cpu=name, features=flags, opt=2, reloc="pic", codemodel="small"
     )
 
@@ -111,10 +111,10 @@ def _initialise() -> None:
 
 @contextmanager
 def _optimised(ir_text: str, machine: llvm.TargetMachine) -> Iterator[llvm.ModuleRef]:
-    """The module after all passes, in an LLVM context of its own, both freed after the block.
+    """The module after all passes, in an LLVM context of its own; the block's end frees both.
 
-    The module must go before its context. Left to the garbage collector after an error, when both
-    hang on a traceback, the order would be anybody's guess, and the wrong one crashes.
+    The module must be freed before its context, or the process crashes. After an error both hang
+    on a traceback, and the garbage collector would free them in any order.
     """
     context = llvm.create_context()
     module: llvm.ModuleRef | None = None
@@ -154,16 +154,16 @@ def _run_passes(module: llvm.ModuleRef, machine: llvm.TargetMachine, *, has_inli
 
 def _refusal(ir_text: str, message: str) -> InternalError:
     lines = ir_text.splitlines()
-    place = _blamed_line(lines, message)
+    blamed = _blamed_line(lines, message)
     reason = message.strip()
-    if place is not None:
-        first = max(0, place - _CONTEXT_LINES)
+    if blamed is not None:
+        first = max(0, blamed - _CONTEXT_LINES)
         shown = [
-            f"  {number + 1:5d}  {lines[number]}{f'    {HERE}' if number == place else ''}"
-            for number in range(first, min(len(lines), place + _CONTEXT_LINES + 1))
+            f"  {number + 1:5d}  {lines[number]}{f'    {HERE}' if number == blamed else ''}"
+            for number in range(first, min(len(lines), blamed + _CONTEXT_LINES + 1))
         ]
         reason = "\n".join([reason, *shown])
-    where = "LLVM IR" if place is None else f"LLVM IR line {place + 1}"
+    where = "LLVM IR" if blamed is None else f"LLVM IR line {blamed + 1}"
     return InternalError(
         stage="codegen", where=where, reason=reason, remedy="report it, with the model or program"
     )

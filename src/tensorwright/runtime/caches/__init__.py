@@ -1,4 +1,4 @@
-"""What is kept on the disk so that it need not be made again: kernels, and whole executables."""
+"""Caches on the disk: kernels, and whole executables."""
 
 from tensorwright.runtime.caches.executable_cache import ExecutableCache, default_executable_cache
 from tensorwright.runtime.caches.kernel_cache import KernelCache, default_cache, named_cache

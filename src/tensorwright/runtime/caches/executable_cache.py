@@ -51,12 +51,12 @@ class ExecutableCache:
         self._entries = KernelCache(folder, _ENTRIES_LIMIT_BYTES)
 
     def entry(self, key: str) -> dict[str, Any] | None:
-        """The entry of a key; None where there is none that can be trusted."""
+        """The entry of a key; None if there is none that can be trusted."""
         text = self._entries.get(key)
         return None if text is None else json.loads(text)
 
     def contents(self, entry: dict[str, Any]) -> Contents | None:
-        """The executable of an entry, mapped; None where it is missing or damaged."""
+        """The executable of an entry, mapped; None if it is missing or damaged."""
         path = self._path(entry["executable"])
         memory = _mapped(path)
         if memory is None:

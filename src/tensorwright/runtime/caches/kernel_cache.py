@@ -117,7 +117,7 @@ class KernelCache:
             return None
 
     def is_usable(self) -> bool:
-        """Whether the folder is the user's own; where it is not, a warning says so once."""
+        """Whether the folder is the user's own; otherwise it warns once."""
         with self._lock:
             is_usable = self._is_usable
         if is_usable is not None:

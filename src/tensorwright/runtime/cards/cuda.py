@@ -129,7 +129,7 @@ class _Opened:
     def captured(self, work: Callable[[], object]) -> _Graph:
         """The launches of some work, none of which runs.
 
-        Raises:  DriverError where a graph cannot be made of them.
+        Raises:  DriverError if a graph cannot be made of them.
         """
         driver, clock, made = self.driver, self.clock, c_void_p()
         self.clock = None  # a graph has no events
@@ -158,7 +158,7 @@ class _Opened:
 
     @contextmanager
     def naming_faults(self, where: str) -> Iterator[None]:
-        """What the driver refuses becomes a MachineError."""
+        """Turns errors of the driver into a MachineError."""
         try:
             yield
         except DriverError as error:
@@ -192,7 +192,7 @@ class CudaDevice:
         return None
 
     def free_bytes(self) -> int:
-        """What the driver has left, for all processes."""
+        """The free memory of the card, shared by all processes."""
         opened = self._opened
         free_bytes, total_bytes = c_size_t(), c_size_t()
         with opened.naming_faults("the memory of the card"):
@@ -200,7 +200,7 @@ class CudaDevice:
         return free_bytes.value
 
     def allocate(self, size_bytes: int) -> Memory:
-        """A piece of memory.  Raises: MemoryError where there is no room."""
+        """A piece of memory.  Raises: MemoryError if there is not enough."""
         opened = self._opened
         with opened.naming_faults(f"memory of {size_bytes} bytes"):
             try:
@@ -261,7 +261,7 @@ class CudaDevice:
     def load(self, code: bytes, symbols: Sequence[str]) -> LoadedCode:
         """Load a cubin.
 
-        Raises:  MachineError where the driver does not take it: it is too old, or the card another.
+        Raises:  MachineError if the driver does not take it: it is too old, or the card another.
         """
         opened = self._opened
         with opened.naming_faults(f"kernel {symbols[0]}"):
@@ -317,7 +317,7 @@ class CudaDevice:
             )
 
     def record(self, work: Callable[[], object]) -> Callable[[], object] | None:
-        """Work as a graph of the driver; None where the driver has none, or refuses it."""
+        """Work as a graph of the driver; None if the driver has none, or refuses it."""
         opened = self._opened
         if not opened.driver.has_graphs:
             return None

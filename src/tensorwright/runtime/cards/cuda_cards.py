@@ -61,7 +61,7 @@ def cuda_devices() -> tuple[DeviceFacts, ...]:
 
 
 def why_no_card() -> Missing | None:
-    """What this machine lacks to run anything by CUDA; None where nothing."""
+    """What this machine lacks to run anything by CUDA; None if nothing."""
     return find_card()[1]
 
 
@@ -69,7 +69,7 @@ def detect_target() -> GpuTarget:
     """The card that runs kernels, as a target.
 
     Its rates are scaled from those of the nearest card that is named, by multiprocessors.
-    Raises:  MachineError where there is no card.
+    Raises:  MachineError if there is no card.
     """
     driver, card = card_here()
     ask = functools.partial(driver.attribute, card.number)
@@ -151,7 +151,7 @@ def _no_card() -> Missing:
 
 
 def card_here() -> tuple[Driver, Card]:
-    """The driver and its first card.  Raises: MachineError where there is none."""
+    """The driver and its first card.  Raises: MachineError if there is none."""
     card, lack = find_card()
     driver = None if card is None else open_driver()
     if card is None or driver is None:

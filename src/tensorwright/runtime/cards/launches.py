@@ -1,4 +1,4 @@
-"""What drivers would not check: that a copy fits, and that a launch is a grid."""
+"""Checks that drivers do not make: that a copy fits, and that a launch is a grid."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class _Opened:
 
     @contextmanager
     def naming_faults(self, where: str) -> Iterator[None]:
-        """What the driver refuses becomes a MachineError."""
+        """Turns errors of the driver into a MachineError."""
         try:
             yield
         except self.driver.Error as error:
@@ -145,7 +145,7 @@ class OpenClDevice:
         return int(opened.device.global_mem_size) - opened.allocated_bytes
 
     def allocate(self, size_bytes: int) -> Memory:
-        """A buffer.  Raises: MemoryError where there is no room."""
+        """A buffer.  Raises: MemoryError if there is not enough."""
         opened = self._opened
         room_bytes = max(1, size_bytes)
         most_bytes = int(opened.device.max_mem_alloc_size)

@@ -38,7 +38,7 @@ def detect_target() -> GpuTarget:
     """The device that runs kernels, as a target.
 
     What drivers do not tell is that of the generic target.
-    Raises:  MachineError where there is no such device.
+    Raises:  MachineError if there is no such device.
     """
     device = device_here(knobs.OPENCL_DEVICE.get())
     generic = parse_target("opencl:generic")
@@ -61,7 +61,7 @@ def detect_target() -> GpuTarget:
 
 @functools.cache
 def opencl_driver() -> Any:
-    """The package pyopencl; None where it is not installed.
+    """The package pyopencl; None if it is not installed.
 
     It would keep compiled programs in files of pickles: the drivers keep them themselves.
     """
@@ -118,7 +118,7 @@ def find_device(wanted: str) -> tuple[Any, Missing | None]:
 
 
 def device_here(wanted: str) -> Any:
-    """A device by a part of its name.  Raises: MachineError where there is none."""
+    """A device by a part of its name.  Raises: MachineError if there is none."""
     device, lack = find_device(wanted)
     if lack is not None:
         raise MachineError(stage="runtime", where="OpenCL", reason=lack.reason, remedy=lack.remedy)

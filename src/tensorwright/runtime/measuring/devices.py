@@ -1,4 +1,4 @@
-"""How fast bytes move to a device, on it, and from it."""
+"""The rates of moving bytes to a device, on it, and from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What this machine reaches: the rates of a core, measured once, and its ceilings.
+"""The rates of this machine: those of a core, measured once, and its ceilings.
 
 A measured rate is worth knowing where it is far from what is assumed of all processors: some do
 one multiply-add of long vectors a cycle, not two.  So only whole powers of two beside the assumed

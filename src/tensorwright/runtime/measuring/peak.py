@@ -130,7 +130,7 @@ def _read_loop(lanes: int) -> NativeFunction:
 
 
 def _thread_body() -> NativeFunction:
-    """What each thread runs, while it is written."""
+    """The code of each thread, while it is written."""
     return NativeFunction(Module(), "body", (Kind.POINTER,), is_internal=True)
 
 

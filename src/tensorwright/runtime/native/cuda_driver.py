@@ -127,7 +127,7 @@ class Driver:
         return int(number.value or 0)
 
     def attribute(self, device: int, attribute: Attribute) -> int:
-        """What a device says of itself; 0 where the driver does not tell."""
+        """An attribute of a device; 0 if the driver does not tell."""
         try:
             return self.number("cuDeviceGetAttribute", c_int, int(attribute), device)
         except DriverError:
@@ -136,9 +136,9 @@ class Driver:
 
 @functools.cache
 def open_driver(path: str = LIBRARY) -> Driver | None:
-    """Load and start the driver; None where there is none.
+    """Load and start the driver; None if there is none.
 
-    Raises:  DriverError where it does not start, as it does without a card.
+    Raises:  DriverError if it does not start, as it does without a card.
     """
     try:
         library = ctypes.CDLL(path)

@@ -160,7 +160,7 @@ def _write_take_arena(module: Module) -> NativeFunction:
 
 
 def _write_steps(module: Module) -> NativeFunction:
-    """Call the kernels of one run; each step is timed where there is a clock."""
+    """Call the kernels of one run; each step is timed if there is a clock."""
     function = NativeFunction(module, "run_steps", (Kind.POINTER,), is_internal=True)
     context = function.parameters[0].array(Kind.POINTER)
     frame, run = _Frame(context[0]), context[1].array(Kind.I64)

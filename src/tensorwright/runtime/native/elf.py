@@ -64,7 +64,7 @@ class Relocation:
 
 @dataclass(frozen=True, slots=True)
 class ObjectFile:
-    """What is needed to load an object file.
+    """The parts of an object file that loading needs.
 
     machine   the number of the processor (62 is x86-64, 183 is AArch64)
     """

@@ -65,7 +65,7 @@ class LoadedObject:
 
 
 class Session:
-    """What all objects of a process are linked with: libraries, and the functions of teams."""
+    """The objects of a process and what they are linked with: libraries, functions of teams."""
 
     __slots__ = ("_addresses", "arch")
 

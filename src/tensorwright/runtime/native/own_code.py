@@ -22,7 +22,7 @@ _COMPILATION = "tensorwright.machine_code.compilation"
 def object_code_of(ir_text: str, target: CpuTarget) -> bytes:
     """The object code of a module for a target.
 
-    Raises:  the errors of `compile_module`; MachineError where there is no LLVM to compile it.
+    Raises:  the errors of `compile_module`; MachineError if there is no LLVM to compile it.
     """
     try:
         return (PREBUILT / prebuilt_name(ir_text, target.arch)).read_bytes()

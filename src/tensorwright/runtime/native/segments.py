@@ -1,4 +1,4 @@
-"""What a call does in order: stretches of native steps, and steps between them in Python."""
+"""The steps of a call in order: stretches of native steps, and steps between them in Python."""
 
 from __future__ import annotations
 

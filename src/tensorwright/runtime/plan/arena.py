@@ -58,11 +58,11 @@ class MemoryPlan:
     live_bytes: int
 
 
-_Placed = tuple[int, Lifetime]  # offset, tensor
+_Assigned = tuple[int, Lifetime]  # offset, tensor
 
 
 def plan_memory(tensors: Sequence[Lifetime]) -> MemoryPlan:
-    """Place all tensors; deterministic.
+    """Give all tensors offsets; deterministic.
 
     Raises:  InternalError for a repeated name, and a negative size or lifetime.
     """
@@ -72,28 +72,28 @@ def plan_memory(tensors: Sequence[Lifetime]) -> MemoryPlan:
         if tensor.size_bytes < 0 or tensor.last_step < tensor.first_step:
             raise _fault(f"tensor {tensor.name}", "its size or its lifetime is negative")
     live_bytes = _live(tensors)
-    best = _place(tensors, lambda one: (-one.room_bytes, one.first_step, one.name))
+    best = _assign_offsets(tensors, lambda one: (-one.room_bytes, one.first_step, one.name))
     if _peak(best) > live_bytes:
-        by_time = _place(tensors, lambda one: (one.first_step, -one.room_bytes, one.name))
+        by_time = _assign_offsets(tensors, lambda one: (one.first_step, -one.room_bytes, one.name))
         best = min(best, by_time, key=_peak)
     offsets = sorted((tensor.name, offset) for offset, tensor in best)
     return MemoryPlan(tuple(offsets), _peak(best), live_bytes)
 
 
-def _place(
+def _assign_offsets(
     tensors: Sequence[Lifetime], order: Callable[[Lifetime], tuple[object, ...]]
-) -> list[_Placed]:
-    """Place one after another, each in the tightest gap between tensors of the same time."""
-    placed: list[_Placed] = []  # sorted by offset
+) -> list[_Assigned]:
+    """One tensor after another, each in the tightest gap between tensors of the same time."""
+    assigned: list[_Assigned] = []  # sorted by offset
     for tensor in sorted(tensors, key=order):
-        offset = _best_offset(tensor, placed) if tensor.size_bytes else 0
-        bisect.insort(placed, (offset, tensor), key=lambda entry: entry[0])
-    return placed
+        offset = _best_offset(tensor, assigned) if tensor.size_bytes else 0
+        bisect.insort(assigned, (offset, tensor), key=lambda entry: entry[0])
+    return assigned
 
 
-def _best_offset(tensor: Lifetime, placed: list[_Placed]) -> int:
+def _best_offset(tensor: Lifetime, assigned: list[_Assigned]) -> int:
     best_offset, best_gap, end = -1, -1, 0
-    for offset, other in placed:
+    for offset, other in assigned:
         if not tensor.meets(other):
             continue
         gap = offset - end
@@ -103,8 +103,8 @@ def _best_offset(tensor: Lifetime, placed: list[_Placed]) -> int:
     return end if best_gap < 0 else best_offset
 
 
-def _peak(placed: list[_Placed]) -> int:
-    return max((offset + tensor.room_bytes for offset, tensor in placed), default=0)
+def _peak(assigned: list[_Assigned]) -> int:
+    return max((offset + tensor.room_bytes for offset, tensor in assigned), default=0)
 
 
 def _live(tensors: Sequence[Lifetime]) -> int:

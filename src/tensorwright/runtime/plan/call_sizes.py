@@ -1,4 +1,4 @@
-"""What the shapes of a call's inputs decide: the values of named sizes, and what follows."""
+"""The values of named sizes, from the shapes of a call's inputs, and what depends on them."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def _grown(size: PlanSize, value: int) -> PlanSize:
 
 
 class _Moves:
-    """Where the pieces that are live at a step move."""
+    """The new positions of the pieces that are live at a step."""
 
     def __init__(self, plan: Plan, pieces: tuple[ArenaPiece, ...], position: int) -> None:
         capacity = plan.capacity

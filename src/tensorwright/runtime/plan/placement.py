@@ -127,17 +127,17 @@ class _CurrentBytes:
         )
 
     def missing(self, name: str, interval: Interval, *, is_on_device: bool) -> list[Interval]:
-        """What of an interval a memory does not have."""
+        """The parts of an interval that a memory lacks."""
         return list(_without(interval, self._intervals.get((name, is_on_device), ())))
 
 
 def _copies(
     current: _CurrentBytes, ref: BufferRef, span: Span, amount: Amount, *, is_on_device: bool
 ) -> Iterator[CopyStep]:
-    """What brings the bytes of a reference that a memory does not have.
+    """The copies of the bytes of a reference that a memory lacks.
 
     span   at the capacities of named sizes      amount   the bytes of the reference
-    Raises:  UnsupportedError where a part of a tensor with named sizes is missing.
+    Raises:  UnsupportedError if a part of a tensor with named sizes is missing.
     """
     assert not isinstance(ref, DeviceRef)
     name, first, last = span

@@ -1,4 +1,4 @@
-"""What an executable does, as plain data: tensors, kernels, steps in order.
+"""The plan of an executable, as plain data: tensors, kernels, steps in order.
 
     plan  ::= Plan(name, target, threads, inputs, outputs, constants, kernels, steps, arena_bytes,
                    teams, sizes)
@@ -57,7 +57,7 @@ class TensorSpec:
     """A named tensor at the border of the program; inputs and outputs are plain row-major.
 
     room   what its extents are never above in a call, and what is greatest where the sizes are that
-           steps decide; None where that is the shape
+           steps decide; None if that is the shape
     """
 
     name: str
@@ -77,7 +77,7 @@ class TensorSpec:
 
     @property
     def extents(self) -> tuple[int, ...]:
-        """The shape in numbers.  Raises: UnsupportedError where it has a named size."""
+        """The shape in numbers.  Raises: UnsupportedError if it has a named size."""
         return self.type.extents
 
     @property
@@ -147,7 +147,7 @@ class DeviceRef:
 
     @property
     def offset_bytes(self) -> int:
-        """Where it begins in the buffer."""
+        """Its offset in the buffer."""
         return self.copy_of.offset_bytes
 
     def __str__(self) -> str:
@@ -185,7 +185,7 @@ class TypedRef:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentSpec:
-    """How a kernel uses one argument, and how many bytes it may touch."""
+    """The use of one argument by a kernel, and the bytes that it may touch."""
 
     role: Role
     size_bytes: Amount
@@ -247,7 +247,7 @@ class CopyStep:
 class HostStep(Generic[Place]):
     """Run an operator's NumPy implementation; attributes are complete and sorted.
 
-    counted   the named size that its values decide, an extent of a result; "" where there is none
+    counted   the named size that its values decide, an extent of a result; "" if there is none
     """
 
     operator: str
@@ -274,7 +274,7 @@ class LoopStep(Generic[Place]):
 
     iteration   gets the number of the iteration
     counted     the named size that is the number of iterations, or the number of rows that there is
-                room for; "" where it decides no size
+                room for; "" if it decides no size
     """
 
     count: Place

@@ -21,7 +21,7 @@ T = TypeVar("T")
 class PlanSize:
     """A named size: a multiple of its divisor between two bounds.
 
-    most       None where it has no greatest number
+    most       None if it has no greatest number
     capacity   for which the arena is laid out
     bound      what it is never above in a call, by the sizes of the inputs; `most` where None.
                Only of sizes that steps decide

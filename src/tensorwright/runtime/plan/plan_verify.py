@@ -145,7 +145,7 @@ def _check_memory(plan: Plan, step: Step) -> None:
 
 
 def uses_of_step(plan: Plan, step: Step) -> Iterator[Use]:
-    """What a step reads and writes, in the order of its arguments."""
+    """The reads and writes of a step, in the order of its arguments."""
     match step:
         case KernelStep(kernel, arguments):
             spec = plan.kernels[_index(kernel, plan.kernels)]
@@ -180,7 +180,7 @@ def uses_of_step(plan: Plan, step: Step) -> Iterator[Use]:
 
 
 def _scalar(typed: TypedRef, dtype: DType) -> BufferRef:
-    """Where a number lies.  Raises: ValueError for another type."""
+    """The position of a number.  Raises: ValueError for another type."""
     if typed.type.dtype is not dtype or any(extent != 1 for extent in typed.type.extents):
         raise ValueError(f"{typed.type} is not a single {dtype}")
     return typed.ref

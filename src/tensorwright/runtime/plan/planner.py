@@ -224,7 +224,7 @@ class _Table:
         return amount_at(self.size_bytes(name), self._capacity)
 
     def room(self, name: str) -> Amount:
-        """What the bytes of a tensor are never above, greatest where all sizes are."""
+        """An upper bound of the bytes of a tensor, greatest if all sizes are."""
         return self._rooms.get(name, self.size_bytes(name))
 
     def root(self, name: str) -> tuple[str, int]:

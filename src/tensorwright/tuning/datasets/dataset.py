@@ -21,9 +21,9 @@ from tensorwright.tuning.space.sketch import Sketch, Space
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Samples of a workload, each with its record, and how many records are of no use.
+    """Samples of a workload, each with its record, and the number of useless records.
 
-    skipped  their traces do not replay: written by another version
+    skipped  their traces do not replay: another version wrote them
     """
 
     samples: tuple[Sample, ...]
@@ -34,10 +34,10 @@ class Dataset:
 def dataset(records: Iterable[Record], space: Space, featurizer: FeatureSource) -> Dataset:
     """The timed records of one workload as samples, each trace once, in the order of the records.
 
-    A trace stands by its fastest time to the end: foreign load only ever adds time.
+    The fastest complete time of a trace counts, because other load only adds time.
     """
     kept = _one_each(records)
-    found: dict[str, Features] = {}
+    features: dict[str, Features] = {}
     others: list[Record] = []
     by_sketch: dict[int, tuple[Sketch, list[Record], list[tuple[int, ...]]]] = {}
     for record in kept:
@@ -50,19 +50,19 @@ def dataset(records: Iterable[Record], space: Space, featurizer: FeatureSource) 
         members.append(record)
         rows.append(genes)
     for sketch, members, rows in by_sketch.values():
-        features = featurizer.of_sketch(sketch, np.array(rows, np.int64).reshape(len(rows), -1))
-        found |= {record.trace: one for record, one in zip(members, features, strict=True)}
+        described = featurizer.of_sketch(sketch, np.array(rows, np.int64).reshape(len(rows), -1))
+        features |= {record.trace: one for record, one in zip(members, described, strict=True)}
     for record in others:
         lowered = _from_trace(record.trace, featurizer)
         if lowered is not None:
-            found[record.trace] = lowered
-    usable = [record for record in kept if record.trace in found]
-    samples = tuple(_sample(record, found[record.trace]) for record in usable)
+            features[record.trace] = lowered
+    usable = [record for record in kept if record.trace in features]
+    samples = tuple(_sample(record, features[record.trace]) for record in usable)
     return Dataset(samples, tuple(usable), len(kept) - len(usable))
 
 
 def find_sketch(record: Record, space: Space) -> tuple[Sketch, tuple[int, ...]] | None:
-    """The sketch of a space that a record's program comes from, and its rows; None if none."""
+    """The sketch of a space that a record's program comes from, and its rows; or None."""
     decisions = dict(record.decisions)
     for sketch in space.sketches:
         genes = sketch.genes_of(decisions)
@@ -72,13 +72,13 @@ def find_sketch(record: Record, space: Space) -> tuple[Sketch, tuple[int, ...]] 
 
 
 def _one_each(records: Iterable[Record]) -> Sequence[Record]:
-    """The best timed record of each trace; a censored one only where there is no other."""
+    """The best timed record of each trace; a censored one only if there is no other."""
     best: dict[str, Record] = {}
     for record in records:
         if not record.status.is_timed:
             continue
-        known = best.get(record.trace)
-        if known is None or _rank(record) < _rank(known):
+        fastest = best.get(record.trace)
+        if fastest is None or _rank(record) < _rank(fastest):
             best[record.trace] = record
     return tuple(best.values())
 
@@ -93,9 +93,9 @@ def _sample(record: Record, features: Features) -> Sample:
 
 
 def _from_trace(text: str, featurizer: FeatureSource) -> Features | None:
-    """The features of a trace; None where it does not replay."""
+    """The features of a trace; None if it does not replay."""
     try:
-        found: Features = featurizer.of_trace(parse_trace(text))[0]
+        features: Features = featurizer.of_trace(parse_trace(text))[0]
     except TensorwrightError:
         return None
-    return found
+    return features

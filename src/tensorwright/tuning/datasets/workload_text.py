@@ -6,8 +6,8 @@
       output relu
 
 The text leaves out the types of numbers, and whether an element of a tensor is a value or an index.
-The types follow from what stands beside a number; of the other both are tried.  A program whose key
-is not that of the text is refused: what is read is what was written, or nothing.
+The type of a number follows from the operands beside it; for elements both readings are tried.  A
+program whose key is not that of the text is refused, so a text is never misread.
 """
 
 from __future__ import annotations
@@ -91,11 +91,11 @@ def parse_workload(text: str) -> Workload:
         raise _fault(text, "it does not begin with a name and a key")
     for reads_elements in (False, True):
         try:
-            found = _read(text, head[1], reads_elements)
+            workload = _read(text, head[1], reads_elements)
         except (SyntaxError, TypeError, ValueError, KeyError, RecursionError, TensorwrightError):
             continue
-        if found.key == head[2]:
-            return found
+        if workload.key == head[2]:
+            return workload
     raise _fault(text, "it does not give the program of its key")
 
 
@@ -153,7 +153,7 @@ class _Reader:
     reads_elements: bool
 
     def value(self, node: ast.expr, wanted: DType | None) -> Value:
-        """A value; a number is of the wanted type where nothing beside it says another."""
+        """A value; a number has the wanted type unless an operand beside it decides another."""
         number = _number(node)
         if number is not None:
             return constant(number, wanted or _usual_type(number))
@@ -172,8 +172,8 @@ class _Reader:
                     return FromIndex(self.index(operand), _DTYPES[name])
                 return cast(self.value(operand, None), _DTYPES[name])
         fn, arguments = _application(node)
-        known = next((d for each in arguments if (d := self._dtype(each))), None)
-        dtype = known or (None if fn.gives_bool else wanted)
+        typed = next((d for each in arguments if (d := self._dtype(each))), None)
+        dtype = typed or (None if fn.gives_bool else wanted)
         return Apply(fn, tuple(self.value(each, dtype) for each in arguments))
 
     def index(self, node: ast.expr) -> Index:
@@ -213,7 +213,7 @@ class _Reader:
         raise ValueError(ast.unparse(node))
 
     def _is_index(self, node: ast.expr) -> bool:
-        """Whether it stands for an index, or a condition on some."""
+        """Whether it is an index, or a condition on indices."""
         match node:
             case ast.Name():
                 return True
@@ -224,7 +224,7 @@ class _Reader:
         return any(self._is_index(each) for each in _operands(node))
 
     def _dtype(self, node: ast.expr) -> DType | None:
-        """The type of a value; None where it is one of numbers only."""
+        """The type of a value; None if it consists of numbers only."""
         match node:
             case ast.Subscript():
                 return self._source(node).dtype
@@ -239,7 +239,7 @@ class _Reader:
         fn, arguments = _application(node)
         if fn.gives_bool:
             return DType.BOOL
-        return next((found for each in arguments if (found := self._dtype(each))), None)
+        return next((dtype for each in arguments if (dtype := self._dtype(each))), None)
 
     def _source(self, node: ast.Subscript) -> Tensor:
         if not isinstance(node.value, ast.Name):

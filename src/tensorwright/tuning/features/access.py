@@ -55,7 +55,7 @@ class BufferUse:
 
     count         accesses when the statement runs once
     spans         per dimension and loop, how far the accesses move in it
-    moves         per loop: 1 where some access moves with it
+    moves         per loop: 1 if some access moves with it
     stride_of     of a loop: how many elements further in memory an iteration's access is, on
                   average
     period_of     of a loop: after how many iterations an index begins again, at most its extent
@@ -87,7 +87,7 @@ class _Dimension:
 
     extent: Cell
     spread: Cell
-    places: int
+    positions: int
     dependences: tuple[LoopDependence | None, ...]
 
 
@@ -99,21 +99,21 @@ def buffer_uses(
 ) -> tuple[BufferUse, ...]:
     """The uses of all buffers: the stored one first, then the others as they are read.
 
-    Statements of several sketches use a buffer alike: the graph remembers how.
+    Statements of several sketches use a buffer in the same way, so the graph remembers uses.
     """
     remembered = variables.graph.uses
     by_buffer: dict[Buffer, list[Access]] = {}
     for access in accesses:
         by_buffer.setdefault(access.buffer, []).append(access)
-    found: list[BufferUse] = []
+    uses: list[BufferUse] = []
     for buffer, own in by_buffer.items():
         shape = shape_of(buffer)
         ways = tuple((each.indices, each.is_store, each.weight) for each in own)
         key = buffer, shape, ways, loops.variables, loops.extents
         if key not in remembered:
             remembered[key] = _use(buffer, shape, own, loops, variables)
-        found.append(remembered[key])
-    return tuple(found)
+        uses.append(remembered[key])
+    return tuple(uses)
 
 
 def _use(
@@ -150,13 +150,13 @@ def _use(
 
 def _elements(weight: Cell, footprints: list[_Footprint], levels: int) -> tuple[Cell, ...]:
     """Different elements touched inside the first n loops, for each n; many loops add none."""
-    found: dict[tuple[Cell, ...], Cell] = {}
+    by_counts: dict[tuple[Cell, ...], Cell] = {}
     elements: list[Cell] = []
     for level in range(levels):
         counts = tuple([footprint.counts[level] for footprint in footprints])
-        if counts not in found:
-            found[counts] = weight * product_of(counts)
-        elements.append(found[counts])
+        if counts not in by_counts:
+            by_counts[counts] = weight * product_of(counts)
+        elements.append(by_counts[counts])
     return tuple(elements)
 
 
@@ -170,9 +170,9 @@ def _dimension(
         low, high = smaller(low, first), larger(high, first)
     dependences: list[LoopDependence | None] = []
     for var in loops.variables:
-        found = [variables.dependence(i, var) for i in distinct if var in free_vars(i)]
-        dependence = found[0] if found else None
-        for other in found[1:]:
+        moved = [variables.dependence(i, var) for i in distinct if var in free_vars(i)]
+        dependence = moved[0] if moved else None
+        for other in moved[1:]:
             dependence = _wider(dependence, other)
         dependences.append(dependence)
     return _Dimension(extent, high - low, len(distinct), tuple(dependences))
@@ -190,7 +190,7 @@ def _wider(one: LoopDependence | None, other: LoopDependence) -> LoopDependence:
 
 
 def _moves(dependence: LoopDependence | None, extent: Cell) -> Cell:
-    """1 where a dimension moves with a loop."""
+    """1 if a dimension moves with a loop."""
     if dependence is None:
         return 0
     return above(extent, 1) if dependence.is_strict else above(dependence.span, 0)
@@ -198,7 +198,7 @@ def _moves(dependence: LoopDependence | None, extent: Cell) -> Cell:
 
 @dataclass(frozen=True, slots=True)
 class _Footprint:
-    """What is touched of one dimension inside the first n loops, for each n.
+    """The part of one dimension that is touched inside the first n loops, for each n.
 
     boxes   from the first to the last index; counts   different indices, at most
     """
@@ -210,7 +210,7 @@ class _Footprint:
     def of(cls, dimension: _Dimension, loops: LoopBox) -> _Footprint:
         """Add up the dependences of the loops, innermost first; nothing exceeds the buffer."""
         width: Cell = 1 + dimension.spread
-        points: Cell = dimension.places
+        points: Cell = dimension.positions
         boxes = [smaller(width, dimension.extent)]
         counts = [smaller(boxes[0], points)]
         for dependence, extent in zip(
@@ -230,7 +230,7 @@ class _Footprint:
 
 
 def _stride(dimensions: list[_Dimension], loop: int, extent: Cell) -> Cell:
-    """How many elements further in memory the next iteration of a loop touches, on average."""
+    """The distance in elements to what the next iteration of a loop touches, on average."""
     distance: Cell = 0
     size: Cell = 1
     for dimension in reversed(dimensions):
@@ -242,33 +242,33 @@ def _stride(dimensions: list[_Dimension], loop: int, extent: Cell) -> Cell:
 
 
 def _period(indices: tuple[Index, ...], var: Var, variables: Variables) -> Cell:
-    """After how many iterations of a loop the first of some indices begins again."""
-    found = variables.extents[var]
+    """The iterations of a loop after which the first of some indices begins again."""
+    period = variables.extents[var]
     for index in indices:
         if var in free_vars(index):
-            found = smaller(found, variables.period(index, var))
-    return found
+            period = smaller(period, variables.period(index, var))
+    return period
 
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
     """Different cache lines that are touched, if every run of memory begins with a line.
 
-    Runs of memory join where the dimensions inside are touched whole.
+    Runs of memory join if the dimensions inside are touched whole.
     """
 
     weight: Cell
     element_bytes: int
     dimensions: list[_Dimension]
     footprints: list[_Footprint]
-    _found: dict[tuple[tuple[Cell, Cell], ...], Cell] = field(default_factory=dict)
+    _counted: dict[tuple[tuple[Cell, Cell], ...], Cell] = field(default_factory=dict)
 
     def of(self, level: int) -> Cell:
-        """The lines touched inside the first so many loops; many loops add none."""
+        """The lines touched inside the first `level` loops; it adds no step for many loops."""
         touched = tuple([(each.boxes[level], each.counts[level]) for each in self.footprints])
-        if touched not in self._found:
-            self._found[touched] = self.weight * self._count(touched)
-        return self._found[touched]
+        if touched not in self._counted:
+            self._counted[touched] = self.weight * self._count(touched)
+        return self._counted[touched]
 
     def _count(self, touched: tuple[tuple[Cell, Cell], ...]) -> Cell:
         run: Cell = 1

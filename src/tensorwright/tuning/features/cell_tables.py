@@ -1,4 +1,4 @@
-"""Tables of numbers and columns: what a program computes is put where it belongs."""
+"""Tables of numbers and columns, into which the results of a program are entered."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ class ResultNumbers(dict[Column, int]):
 
 
 class CellTable:
-    """Numbers that are the same for all candidates, and where columns go among them."""
+    """Numbers that are the same for all candidates, and the offsets of columns among them."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.shape = shape
         self.numbers = np.zeros(prod(shape), np.float32)
-        self.places: list[int] = []
+        self.offsets: list[int] = []
         self.results: list[int] = []
 
-    def put(self, place: int, cell: Cell, results: ResultNumbers) -> None:
-        """Note what stands at a place, counted in the table as it lies in memory."""
+    def put(self, offset: int, cell: Cell, results: ResultNumbers) -> None:
+        """Enter a number or a column at an offset in the row-major table."""
         if isinstance(cell, Column):
-            self.places.append(place)
+            self.offsets.append(offset)
             self.results.append(results[cell])
         elif cell:
-            self.numbers[place] = cell
+            self.numbers[offset] = cell
 
     def filled(self, results: NDArray[np.float64], count: int) -> Features:
         """The table for each candidate, candidates last."""
-        found = np.empty((len(self.numbers), count), np.float32)
-        found[...] = self.numbers[:, None]
-        found[self.places] = results[self.results]
-        return found.reshape(*self.shape, count)
+        table = np.empty((len(self.numbers), count), np.float32)
+        table[...] = self.numbers[:, None]
+        table[self.offsets] = results[self.results]
+        return table.reshape(*self.shape, count)

@@ -1,8 +1,8 @@
 """Programs of arithmetic on columns, run by a small interpreter in native code.
 
 A program is a table of steps (operation, three operands, result), each a register: a row of
-`LANES` numbers.  It runs on so many candidates at a time, whose registers stay in the second cache;
-a step takes some nanoseconds, where a call of NumPy takes a microsecond.
+`LANES` numbers.  It runs on that many candidates at a time, whose registers stay in the second
+cache; a step takes some nanoseconds, a call of NumPy takes a microsecond.
 
     load    register <- a row of the inputs        store   a row of the outputs <- register
     others  register <- operation(registers)       8-byte floats, divisors are not zero
@@ -81,7 +81,7 @@ class ColumnProgram:
         return len(self._steps) - len(self._names) - self._results
 
     def run(self, columns: Mapping[str, NDArray[Any]], count: int) -> NDArray[np.float64]:
-        """The results for so many candidates, whose decisions are given: (results, count)."""
+        """The results for `count` candidates, whose decisions are given: (results, count)."""
         padded = -(-count // _VECTOR) * _VECTOR
         inputs = np.zeros((len(self._names), padded))
         for row, name in zip(inputs, self._names, strict=True):
@@ -103,10 +103,10 @@ class ColumnProgram:
 
 
 def needed_for(origins: NDArray[np.int32], results: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Which registers some results depend on, those of the results with them: (registers,).
+    """Which registers some results depend on, including those of the results: (registers,).
 
-    Shapes:  origins (registers, 4): what each holds, an operation and the registers of its
-             operands, which come before it, or below 0: no operation
+    Shapes:  origins (registers, 4): an operation and the registers of its operands, which come
+             before it; an operation below 0 has none
     """
     is_needed = np.zeros(len(origins), np.bool_)
     is_needed[results] = True

@@ -8,8 +8,8 @@ again.
 All columns hold float64: integers below 2**52 are exact in it, their floored quotients too.
 
 Index expressions are evaluated over cells as over any kind of number (`CELLS`). The formulas
-themselves are no index expressions: they divide fractions and choose by flags, and the normal form
-of index expressions would multiply their products of sums out.
+themselves are not index expressions: they divide fractions and choose by flags, and the normal form
+of index expressions would expand their products of sums.
 """
 
 from __future__ import annotations
@@ -153,22 +153,22 @@ def same(a: Cell, b: Cell) -> Cell:
 
 
 def either(a: Cell, b: Cell) -> Cell:
-    """1 where one of two flags is, else 0."""
+    """1 if one of two flags is 1, else 0."""
     if _is(a, 1) or _is(b, 0):
         return a
     return b if _is(a, 0) or _is(b, 1) else larger(a, b)
 
 
 def any_flag(flags: Sequence[Cell]) -> Cell:
-    """1 where one of some flags is, else 0."""
-    found: Cell = 0
+    """1 if one of some flags is 1, else 0."""
+    flagged: Cell = 0
     for flag in flags:
-        found = either(found, flag)
-    return found
+        flagged = either(flagged, flag)
+    return flagged
 
 
 def choose(flag: Cell, a: Cell, b: Cell) -> Cell:
-    """a where the flag is 1, else b."""
+    """a if the flag is 1, else b."""
     if not isinstance(flag, Column):
         return a if flag else b
     if a is b or (not isinstance(a, Column) and not isinstance(b, Column) and a == b):
@@ -206,7 +206,7 @@ _NUMBER: _Origin = (-2, 0, 0, 0)
 
 
 class _Registers:
-    """What each register holds, in order; mutable.
+    """The contents of the registers, in order; mutable.
 
     origins   of all of them          leaves   the names and numbers among them
     """
@@ -245,8 +245,8 @@ class _Numbers(dict[float, int]):
 class ColumnGraph:
     """Steps of arithmetic on columns; grows while formulas are written.
 
-    The formulas of several programs may be written into one graph: what they share is there once.
-    `values`, `dependences` and `uses` remember what has been worked out from some columns.
+    Formulas of several programs may be in one graph, which has their common steps once.
+    `values`, `dependences` and `uses` remember what was computed from columns.
     """
 
     def __init__(self) -> None:
@@ -258,21 +258,19 @@ class ColumnGraph:
         self._registers = _Registers()
         self._origins = self._registers.origins
         self._numbers = _Numbers(self._registers)
-        self._numbers[0]  # the register 0 stands for operands that are not there, too
+        self._numbers[0]  # register 0 also stands for missing operands
 
     def clear(self) -> None:
-        """Forget everything: columns and their graph hold each other, and would wait for a
-        collection of garbage.  Programs that were taken from it stay.
-        """
+        """Forget everything at once, because cycles would wait for the garbage collector."""
         for table in (self.values, self.dependences, self.uses, self._columns, self._steps):
             table.clear()
 
     def column(self, name: str) -> Column:
-        """The column that is given under a name when the program runs."""
-        found = self._columns.get(name)
-        if found is None:
-            found = self._columns[name] = Column(self, self._registers.leaf(name, _NAME))
-        return found
+        """The column that is given by name when the program runs."""
+        column = self._columns.get(name)
+        if column is None:
+            column = self._columns[name] = Column(self, self._registers.leaf(name, _NAME))
+        return column
 
     def step(self, operation: int, a: Cell, b: Cell = 0, c: Cell = 0) -> Column:
         """The result of an operation on columns and numbers."""
@@ -287,15 +285,15 @@ class ColumnGraph:
         )
 
     def result(self, origin: _Origin) -> Column:
-        """The result of an operation on registers; 0 for operands that are not there."""
-        found = self._steps.get(origin)
-        if found is None:
-            found = self._steps[origin] = Column(self, len(self._origins))
+        """The result of an operation on registers; missing operands are 0."""
+        column = self._steps.get(origin)
+        if column is None:
+            column = self._steps[origin] = Column(self, len(self._origins))
             self._origins.append(origin)
-        return found
+        return column
 
     def program(self, results: Sequence[Column]) -> ColumnProgram:
-        """What computes some columns, without the steps that they do not need.
+        """The program of some columns, without steps that they do not need.
 
         Its registers are numbered anew: columns, numbers, then the results of the steps, in order.
         """

@@ -36,7 +36,7 @@ OpenSource = Callable[[ScheduleState, Any, Space], FeatureSource]
 class FeatureSet:
     """A way to describe programs.
 
-    columns   their names, in order; none where they depend on the space of the workload
+    columns   their names, in order; none if they depend on the space of the workload
     open      gives the source of the features of a workload's programs
     """
 
@@ -51,7 +51,7 @@ class FeatureSet:
 
     @property
     def digest(self) -> str:
-        """Of the names of the columns in order: a model for others is refused."""
+        """A digest of the names of the columns in order; a model for other columns is refused."""
         return hashlib.sha256("\n".join(self.columns).encode()).hexdigest()[:16]
 
 
@@ -106,7 +106,7 @@ def describes_statements(features: FeatureSet) -> bool:
 
 
 def unknown_features(name: str, reason: str = "there are no features of this name") -> UsageError:
-    """What is raised for a name that names no features, with a list."""
+    """The error for a name of no feature set; it lists the names."""
     names = "one of " + ", ".join(FEATURE_SETS) + "; curve-paired@20:count/reuse,count>bottomup"
     return UsageError(
         stage="features",

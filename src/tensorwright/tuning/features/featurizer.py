@@ -1,7 +1,7 @@
 """Features of programs: of one whose decisions are taken, or of many candidates of a sketch.
 
-Both ways are one: the formulas of `formulas.py` give numbers for a program without open decisions,
-and a recording that runs on columns of candidates for one that has some.
+Both use the formulas of `formulas.py`. For a program without open decisions these give numbers; for
+one with open decisions they give a recording, which runs on columns of candidates.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from tensorwright.tuning.features.groups import (
     CurveGroup,
     FeatureGroup,
     ScalarGroup,
+    columns_of,
     groups_of,
-    places_of,
 )
 from tensorwright.tuning.features.names import BUFFER_FIELDS
 from tensorwright.tuning.features.source import PlansBySketch
@@ -42,12 +42,12 @@ Group = TypeVar("Group", BufferGroup, CurveGroup, LaneGroup)
 
 
 class Plan:
-    """What computes the features of a program's statements from columns of decisions.
+    """Computes the features of a program's statements from columns of decisions.
 
     Building it is expensive; after that it runs on any number of candidates.
 
     graph    holds the formulas; those of similar programs cost less in one graph
-    groups   what it has columns of
+    groups   the groups of columns
     """
 
     program: LoopProgram
@@ -61,16 +61,16 @@ class Plan:
         own = graph or ColumnGraph()
         scalars = [group.of for group in groups if isinstance(group, ScalarGroup)]
         nests, formulas = formulas_of(program, own, scalars)
-        self._groups, self._places = groups, places_of(groups)
+        self._groups, self._columns = groups, columns_of(groups)
         self.program = program
         self.statements = len(formulas)
         results = ResultNumbers()
-        self._scalars = CellTable((self.statements, len(self._places)))
+        self._scalars = CellTable((self.statements, len(self._columns)))
         self._buffers = [CellTable((len(each.buffers), len(BUFFER_FIELDS))) for each in formulas]
         levels = max((len(each.levels) for each in formulas), default=0)
         self._levels = CellTable((len(Level._fields), levels, self.statements))
         for n, each in enumerate(formulas):
-            self._place(n, each, levels, results)
+            self._enter(n, each, levels, results)
         self._lanes = {
             first: [LaneTable(group.of(nest), results) for nest in nests]
             for group, first in self._starts(LaneGroup)
@@ -79,19 +79,21 @@ class Plan:
         if graph is None:
             own.clear()
 
-    def _place(self, n: int, found: StatementFormulas, levels: int, results: ResultNumbers) -> None:
-        first = n * len(self._places)
-        for name, cell in found.scalars.items():
-            self._scalars.put(first + self._places[name], cell, results)
-        for row, fields in enumerate(found.buffers):
+    def _enter(
+        self, n: int, formulas: StatementFormulas, levels: int, results: ResultNumbers
+    ) -> None:
+        first = n * len(self._columns)
+        for name, cell in formulas.scalars.items():
+            self._scalars.put(first + self._columns[name], cell, results)
+        for row, fields in enumerate(formulas.buffers):
             first = row * len(BUFFER_FIELDS)
             for name, cell in fields.items():
                 self._buffers[n].put(first + _FIELDS[name], cell, results)
-        points = [found.levels[0]] * (levels - len(found.levels)) + list(found.levels)
+        points = [formulas.levels[0]] * (levels - len(formulas.levels)) + list(formulas.levels)
         for level, cells in enumerate(points):
             for field, cell in enumerate(cells):
-                place = (field * levels + level) * self.statements + n
-                self._levels.put(place, cell, results)
+                offset = (field * levels + level) * self.statements + n
+                self._levels.put(offset, cell, results)
 
     def __len__(self) -> int:
         return len(self._program)
@@ -99,36 +101,36 @@ class Plan:
     def run(self, columns: Mapping[str, NDArray[Any]], count: int) -> Features:
         """The features of `count` candidates.  Shapes:  (count, statements, columns) f32."""
         results = self._program.run(columns, count)
-        found = self._scalars.filled(results, count)
+        features = self._scalars.filled(results, count)
         for group, first in self._starts(BufferGroup):
             for n, table in enumerate(self._buffers):
                 rows = _ordered(table, results, count)[: group.buffers]
-                found[n, first : first + rows.size // count] = rows.reshape(-1, count)
+                features[n, first : first + rows.size // count] = rows.reshape(-1, count)
         for first, tables in self._lanes.items():
             for n, lanes in enumerate(tables):
                 of_lanes = lanes.features(results, count)
-                found[n, first : first + len(of_lanes)] = of_lanes
-        np.log2(np.add(found, 1, out=found), out=found)
+                features[n, first : first + len(of_lanes)] = of_lanes
+        np.log2(np.add(features, 1, out=features), out=features)
         levels = self._levels.filled(results, count)
         for curve, first in self._starts(CurveGroup):
-            found[:, first : first + len(curve.columns)] = curve.of(levels)
-        return np.ascontiguousarray(np.moveaxis(found, -1, 0))
+            features[:, first : first + len(curve.columns)] = curve.of(levels)
+        return np.ascontiguousarray(np.moveaxis(features, -1, 0))
 
     def _starts(self, kind: type[Group]) -> list[tuple[Group, int]]:
         """The groups of a kind, each with its first column."""
         return [
-            (group, self._places[group.columns[0]])
+            (group, self._columns[group.columns[0]])
             for group in self._groups
             if isinstance(group, kind)
         ]
 
 
 def _ordered(table: CellTable, results: NDArray[np.float64], count: int) -> Features:
-    """The rows of the buffers: the stored one, then the others, those with most bytes first."""
+    """The rows of the buffers: the stored one, then the others by bytes, most first."""
     rows = table.filled(results, count)
     field = _FIELDS["unique_bytes"]
     if len(rows) > 2:
-        moving = any(place % len(BUFFER_FIELDS) == field for place in table.places)
+        moving = any(offset % len(BUFFER_FIELDS) == field for offset in table.offsets)
         if moving:
             order = np.argsort(-rows[1:, field], axis=0, kind="stable")
             rows[1:] = np.take_along_axis(rows[1:], order[:, None, :], axis=0)
@@ -142,7 +144,7 @@ def features_of(
     columns: Mapping[str, NDArray[Any]] | None = None,
     groups: tuple[FeatureGroup, ...] = CPU_GROUPS,
 ) -> Features:
-    """The features of a program's statements, for columns of the decisions that it leaves open.
+    """The features of a program's statements, for columns of its open decisions.
 
     Shapes:  columns (candidates,) for each decision; without any, there is one candidate
              -> (candidates, statements, columns of the groups)
@@ -154,9 +156,7 @@ def features_of(
 
 
 def lower_sketch(state: ScheduleState, sketch: Sketch) -> LoopProgram:
-    """The loop program of a sketch with its decisions open, but for what it prefetches, which no
-    feature tells; its steps are not checked again.
-    """
+    """The loop program of a checked sketch with its decisions open, without prefetches."""
     if sketch.state is not None:
         return _lowered(_without_prefetches(sketch.state))
     for step in sketch.trace:
@@ -165,8 +165,10 @@ def lower_sketch(state: ScheduleState, sketch: Sketch) -> LoopProgram:
 
 
 def _lowered(state: ScheduleState) -> LoopProgram:
-    """In outline: features count barriers by where shared memory is filled, since no proof that
-    one is needless works on open decisions as on numbers, and the fills of a pipeline once.
+    """The outline of a state.
+
+    Features count barriers by the fills of shared memory, because needless ones cannot be proved
+    with open decisions; fills of a pipeline count once.
     """
     return lower(state, is_outline=True)
 
@@ -179,7 +181,7 @@ def _without_prefetches(state: ScheduleState) -> ScheduleState:
 
 
 class Featurizer:
-    """Features of the schedules of one program; remembers what it has worked out for a sketch."""
+    """Features of the schedules of one program; caches the plan of each sketch."""
 
     def __init__(self, state: ScheduleState, target: Target) -> None:
         self.state = state
@@ -212,5 +214,5 @@ class Featurizer:
         return self.of_program(_lowered(replay(self.state, trace)))
 
     def of_program(self, program: LoopProgram) -> Features:
-        """The same of a trace that has been lowered, in outline."""
+        """The features of a trace that has been lowered, in outline."""
         return features_of(program, groups=self._groups)

@@ -31,7 +31,7 @@ from tensorwright.tuning.features.operations import Operations, operations_of
 from tensorwright.tuning.features.statements import Statement, statements_of
 
 _SCALAR_LOAD = 0.5  # in loads of 64 bytes
-_TURNED_LOAD = 0.25  # of an element of a copy whose squares are turned in registers
+_TURNED_LOAD = 0.25  # of an element of a copy whose squares are transposed in registers
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Nest:
         self.operations: Operations = operations_of(statement, self.variables)
 
     def find_shape(self, shapes: dict[Buffer, tuple[Cell, ...]]) -> None:
-        """Note how much of a buffer of its own the first statement that stores to it stores.
+        """Note how much of a buffer the first statement stores that stores to it.
 
         A buffer whose size depends on decisions may be a little larger than what is ever used.
         """
@@ -130,7 +130,7 @@ class Nest:
         shapes[store.buffer] = tuple(extents)
 
     def use_buffers(self, shapes: Mapping[Buffer, tuple[Cell, ...]]) -> None:
-        """Work out the footprints; afterwards the formulas can be written."""
+        """Compute the footprints; afterwards the formulas can be written."""
         self.shapes = shapes
         self.uses = buffer_uses(self.operations.accesses, self.shape_of, self.loops, self.variables)
         self.kinds = LoopKinds(
@@ -145,17 +145,17 @@ class Nest:
     def _bytes_touched(self) -> tuple[Cell, ...]:
         """For each number of loops n: bytes touched inside the first n loops."""
         sizes = [use.element_bytes for use in self.uses]
-        found: dict[tuple[Cell, ...], Cell] = {}
+        by_elements: dict[tuple[Cell, ...], Cell] = {}
         touched: list[Cell] = []
         for elements in zip(*(use.elements for use in self.uses), strict=True):
-            if elements not in found:
-                found[elements] = total_of(list(map(mul, elements, sizes)))
-            touched.append(found[elements])
+            if elements not in by_elements:
+                by_elements[elements] = total_of(list(map(mul, elements, sizes)))
+            touched.append(by_elements[elements])
         return tuple(touched)
 
     @property
     def counts(self) -> Mapping[str, Cell]:
-        """The operations of one execution by class, without those that find places."""
+        """The operations of one execution by class, without those that compute addresses."""
         return self.operations.counts
 
     @property
@@ -166,7 +166,7 @@ class Nest:
 
     @property
     def depth(self) -> int:
-        """So many loops are outside of the life of the stored buffer."""
+        """The number of loops outside of the life of the stored buffer."""
         return self.statement.outside(self.statement.store.buffer)
 
     def shape_of(self, buffer: Buffer) -> tuple[Cell, ...]:
@@ -186,20 +186,20 @@ class Nest:
     def _levels(self, touching: Touching) -> tuple[Level, ...]:
         """The levels of the nest, all its loops first.
 
-        What another statement touches, too, inside loops around both is at hand there: it moves
-        only where there is no room for what these loops touch.
+        Data that another statement touches, too, inside common loops, is in the caches there. It
+        moves only if there is no room for what these loops touch.
         """
         operations = total_of(list(self.operations.counts.values()))
         each = larger(operations, 1)
         shared = [self._shared_loops(touching[use.buffer]) for use in self.uses]
         costs = [self._loads_of_an_element(use) for use in self.uses]
-        found: list[Level] = []
+        levels: list[Level] = []
         outside: Cell = 1
         for n, (inside, touched) in enumerate(zip(self.loops.inside, self.touched, strict=True)):
             far = [b for b, serial in enumerate(shared) if n >= serial]
             lines = [use.lines_of(n) for use in self.uses]
             loads = total_of([self.uses[b].elements[n] * costs[b] for b in far])
-            found.append(
+            levels.append(
                 Level(
                     operations=each * inside,
                     touched_bytes=larger(touched, 1),
@@ -210,10 +210,10 @@ class Nest:
             )
             if n < len(self.loops):
                 outside = outside * self.loops.extents[n]
-        return tuple(found)
+        return tuple(levels)
 
     def _loads_of_an_element(self, use: BufferUse) -> Cell:
-        """What an element of a buffer costs, in loads of 64 bytes that lie together."""
+        """The cost of an element of a buffer, in loads of 64 adjacent bytes."""
         vectors = [n for n, kind in enumerate(self.kinds.kinds) if kind is ForKind.VECTOR]
         if not vectors:
             return _SCALAR_LOAD
@@ -226,7 +226,7 @@ class Nest:
         return choose(use.moves[lanes], share, _SCALAR_LOAD)
 
     def _shared_loops(self, touching: list[Nest]) -> int:
-        """How many loops are around this and another statement that touches a buffer, too."""
+        """The number of loops around this and another statement that touches a buffer, too."""
         others = [other.statement for other in touching if other is not self]
         return max(map(self.statement.shared_loops, others), default=0)
 
@@ -235,7 +235,7 @@ class Nest:
         size = use.element_bytes
         stride, again = self._innermost_move(use)
         read, written = use.reads, use.writes
-        found: dict[str, Cell] = {
+        features: dict[str, Cell] = {
             "read": read * (1 - written),
             "write": written * (1 - read),
             "read_write": read * written,
@@ -245,13 +245,15 @@ class Nest:
             "stride": stride,
         }
         share = smaller(1, divided(stride * size, LINE_BYTES))
-        found["lines"] = use.count * larger(1, divided(runs, again) * share)
-        found |= self._reuse(use, touching)
-        count = found["reuse_count"]
+        features["lines"] = use.count * larger(1, divided(runs, again) * share)
+        features |= self._reuse(use, touching)
+        count = features["reuse_count"]
         for name in ("bytes", "unique_bytes", "lines", "unique_lines"):
-            each = choose(above(count, 0), divided(found[name], larger(count, 1)), found[name] * 2)
-            found[f"{name}_per_reuse"] = each
-        return found
+            each = choose(
+                above(count, 0), divided(features[name], larger(count, 1)), features[name] * 2
+            )
+            features[f"{name}_per_reuse"] = each
+        return features
 
     def _innermost_move(self, use: BufferUse) -> tuple[Cell, Cell]:
         """The stride of the innermost loop that moves the accesses, and the iterations inside."""
@@ -270,8 +272,9 @@ class Nest:
         return stride, inside
 
     def _reuse(self, use: BufferUse, touching: list[Nest]) -> dict[str, Cell]:
-        """When an element is touched again: by the next iteration of the innermost loop, in the
-        life of the buffer, that does not move the accesses; or by another statement; or never.
+        """Reuse by the next iteration of the innermost loop that does not move the accesses.
+
+        The loop is in the life of the buffer; otherwise reuse by another statement, or none.
         """
         serial = self._shared_loops(touching)
         others = len(touching) - 1

@@ -99,9 +99,9 @@ class TargetGroup:
 
 
 def operation_features(nest: Nest, touching: Touching) -> dict[str, Cell]:
-    """Operations of all executions, with those that find the places of the accesses.
+    """Operations of all executions, including those that compute addresses.
 
-    Every loop that moves an access adds a multiple to its place; a loop that moves several
+    Every loop that moves an access adds a multiple to its address. A loop that moves several
     dimensions has been fused and takes a division for each beyond the first, once for all
     iterations of the loops inside it.
     """
@@ -120,7 +120,7 @@ def operation_features(nest: Nest, touching: Touching) -> dict[str, Cell]:
 
 
 def _annotations(nest: Nest, touching: Touching) -> Mapping[str, Cell]:
-    """How the loops run; the graph remembers it for statements in like loops."""
+    """The annotations of the loops; the graph caches them for statements in equal loops."""
     remembered = nest.variables.graph.uses
     key = nest.kinds.kinds, nest.kinds.extents, nest.kinds.spatial, nest.kinds.folds
     if key not in remembered:
@@ -150,7 +150,7 @@ def _loops(nest: Nest, touching: Touching) -> dict[str, Cell]:
 
 
 def _straight_line(nest: Nest) -> Cell:
-    """How often the statement stands in the body of the innermost loop that stays a loop."""
+    """The copies of the statement in the body of the innermost loop that is not unrolled."""
     length: Cell = 1
     for kind, extent, present in zip(
         nest.kinds.kinds, nest.loops.extents, nest.kinds.present, strict=True
@@ -163,7 +163,7 @@ def _straight_line(nest: Nest) -> Cell:
 
 
 def _lines_of_other_threads(nest: Nest, touching: Touching) -> dict[str, Cell]:
-    """Lines that another statement touches, too, its iterations shared out in another way."""
+    """Lines that another statement touches, too, with its iterations divided in another way."""
     lines: Cell = 0
     for use in nest.uses:
         is_moved: Cell = 0
@@ -226,8 +226,8 @@ FEATURE_GROUPS: ByKind[FeatureGroup | TargetGroup] = {
         TargetGroup(LANE_COLUMNS, LaneGroup),
     ),
 }
-"""What a statement has columns of, in order.  Counts are log2(x + 1), flags 0 or 1, the intensities
-log2 of operations per byte."""
+"""The groups of a statement's columns, in order.  Counts are log2(x + 1), flags 0 or 1, the
+intensities log2 of operations per byte."""
 
 
 def names_of(kind: TargetKind) -> tuple[str, ...]:
@@ -236,7 +236,7 @@ def names_of(kind: TargetKind) -> tuple[str, ...]:
 
 
 def groups_of(target: Target) -> tuple[FeatureGroup, ...]:
-    """The groups of a target.  Raises: MachineError where its kind has none."""
+    """The groups of a target.  Raises: MachineError if its kind has none."""
     return _on(of_kind(FEATURE_GROUPS, target, "features"), target)
 
 
@@ -256,6 +256,6 @@ GPU_FEATURE_NAMES = names_of(TargetKind.GPU)
 
 
 @lru_cache(maxsize=8)
-def places_of(groups: tuple[FeatureGroup, ...]) -> Mapping[str, int]:
+def columns_of(groups: tuple[FeatureGroup, ...]) -> Mapping[str, int]:
     """The number of each column."""
     return {name: n for n, name in enumerate(name for each in groups for name in each.columns)}

@@ -1,4 +1,4 @@
-"""Features of a statement that are curves over its loops, from what is known at each of them.
+"""Features of a statement that are curves over its loops, from the fields of each level.
 
 A table (5, levels, statements, n) holds the fields of `Level`, all loops first.
 """
@@ -13,8 +13,9 @@ from tensorwright.tuning.features.names import CACHE_BYTES, CURVE_POINTS, REGIST
 
 
 def intensity_curves(table: NDArray[np.float32]) -> NDArray[np.float32]:
-    """log2 of operations per byte, where the inner loops run a tenth, two tenths, ... of the
-    logarithm of all operations; between loops it is interpolated.
+    """log2 of operations per byte; at point k the inner loops run k tenths of the operations.
+
+    Tenths are of the logarithm of all operations; between loops it is interpolated.
 
     Shapes:  table (5, levels, statements, n) -> (statements, 10, n)
     """
@@ -28,24 +29,24 @@ def intensity_curves(table: NDArray[np.float32]) -> NDArray[np.float32]:
     slopes = rises / steps
     shares = np.arange(1, CURVE_POINTS + 1, dtype=np.float32) / CURVE_POINTS
     wanted = at[-1][:, None] * shares[:, None]
-    found = np.repeat(height[0][:, None], CURVE_POINTS, axis=1)
-    inside = np.empty_like(found)
+    curves = np.repeat(height[0][:, None], CURVE_POINTS, axis=1)
+    inside = np.empty_like(curves)
     for start, step, slope in zip(at[:-1], steps, slopes, strict=True):
         np.subtract(wanted, start[:, None], out=inside)
         np.minimum(inside, step[:, None], out=inside)
         np.maximum(inside, 0, out=inside)
         inside *= slope[:, None]
-        found += inside
-    return found
+        curves += inside
+    return curves
 
 
 def moved_beyond(table: NDArray[np.float32]) -> NDArray[np.float32]:
-    """log2 of the loads and lines (plus one) that come from beyond registers, and from beyond a
-    cache, of each size.
+    """log2 of the loads and lines (plus one) from beyond registers, and from beyond each cache
+    size.
 
-    What the loops inside touch stays from one of their runs to the next if there is room for it:
-    then what the loop around them touches comes once, in each of its runs.  So a strided access
-    finds its line again where the loop beside it goes on in that line before the line is gone.
+    Data that inner loops touch stays from one of their runs to the next if there is room for it;
+    then it moves once in each run of the loop around them.  So a strided access hits its line again
+    if the loop beside it continues in that line before the line is evicted.
 
     Shapes:  table (5, levels, statements, n) -> (statements, 8, n)
     """
@@ -54,18 +55,20 @@ def moved_beyond(table: NDArray[np.float32]) -> NDArray[np.float32]:
         _moved(nbytes, loads, REGISTER_BYTES),
         _moved(lines * LINE_BYTES, moved, CACHE_BYTES),
     ]
-    found = np.concatenate(parts, axis=1)
-    return np.log2(found + 1, out=found)
+    amounts = np.concatenate(parts, axis=1)
+    return np.log2(amounts + 1, out=amounts)
 
 
 def _moved(
     needed: NDArray[np.float32], moved: NDArray[np.float32], sizes: tuple[int, ...]
 ) -> NDArray[np.float32]:
-    """What moves (statements, sizes, n), from what the loops inside need (levels, statements, n),
-    and what moves if that just has no room.
+    """The amounts that move (statements, sizes, n).
+
+    needed   by the loops inside (levels, statements, n)
+    moved    if there is no room for that
     """
     rooms = np.array(sizes, np.float32)[:, None]
-    found = np.zeros((needed.shape[1], len(sizes), needed.shape[2]), np.float32)
+    amounts = np.zeros((needed.shape[1], len(sizes), needed.shape[2]), np.float32)
     for own, own_moved in zip(needed, moved, strict=True):
-        np.copyto(found, own_moved[:, None], where=own[:, None] > rooms)
-    return found
+        np.copyto(amounts, own_moved[:, None], where=own[:, None] > rooms)
+    return amounts

@@ -31,10 +31,10 @@ _GPU = {
 
 
 class LoopKinds:
-    """Which loops of a statement are there, and which of them fold.
+    """Which loops of a statement exist, and which of them fold.
 
-    A loop of one iteration is absent.  A loop folds if it is inside the life of the stored buffer
-    and does not move the place that the statement updates; every other loop is spatial.
+    A loop of one iteration does not.  A loop folds if it is inside the life of the stored buffer
+    and does not move the element that the statement updates; every other loop is spatial.
     """
 
     def __init__(
@@ -60,49 +60,49 @@ class LoopKinds:
         )
 
     def position(self, n: int) -> dict[str, Cell]:
-        """Where a loop stands among the spatial or the folding loops: innermost goes first."""
-        found: dict[str, Cell] = {}
+        """The position among the spatial or the folding loops; a single loop is the innermost."""
+        features: dict[str, Cell] = {}
         for name, flags in (("spatial", self.spatial), ("reduce", self.folds)):
             here = flags[n]
             is_inner = same(total_of(flags[n + 1 :]), 0)
             is_outer = same(total_of(flags[:n]), 0)
-            found[f"inner_{name}"] = here * is_inner
-            found[f"outer_{name}"] = here * (1 - is_inner) * is_outer
-            found[f"middle_{name}"] = here * (1 - is_inner) * (1 - is_outer)
-        return found
+            features[f"inner_{name}"] = here * is_inner
+            features[f"outer_{name}"] = here * (1 - is_inner) * is_outer
+            features[f"middle_{name}"] = here * (1 - is_inner) * (1 - is_outer)
+        return features
 
 
 def annotation_features(loops: LoopKinds) -> dict[str, Cell]:
     """Number, product, innermost extent and position of the loops that run in each way."""
-    found: dict[str, Cell] = {}
+    features: dict[str, Cell] = {}
     for name, kind in ANNOTATIONS.items():
         marked = [n for n, each in enumerate(loops.kinds) if each is kind]
         number = total_of([loops.present[n] for n in marked])
-        found[f"{name}_num"] = number
+        features[f"{name}_num"] = number
         some = any_flag([loops.present[n] for n in marked])
-        found[f"{name}_prod"] = some * product_of([loops.extents[n] for n in marked])
+        features[f"{name}_prod"] = some * product_of([loops.extents[n] for n in marked])
         length: Cell = 0
         position: dict[str, Cell] = dict.fromkeys(POSITIONS, 0)
         position["none"] = 1
-        for n in marked:  # the innermost that is there stays
+        for n in marked:  # the innermost existing loop decides
             there = loops.present[n]
             length = choose(there, loops.extents[n], length)
             own = loops.position(n)
             position = {
-                place: choose(there, own.get(place, 0), before)
-                for place, before in position.items()
+                where: choose(there, own.get(where, 0), before)
+                for where, before in position.items()
             }
-        found[f"{name}_len"] = length
-        found |= {f"{name}_type_{place}": flag for place, flag in position.items()}
-    return found
+        features[f"{name}_len"] = length
+        features |= {f"{name}_type_{where}": flag for where, flag in position.items()}
+    return features
 
 
 def gpu_features(loops: LoopKinds) -> dict[str, Cell]:
     """The extents of the loops bound to a GPU's blocks and threads; nothing on a CPU."""
-    found: dict[str, Cell] = {}
+    features: dict[str, Cell] = {}
     for name, kind in _GPU.items():
         marked = [n for n, each in enumerate(loops.kinds) if each is kind]
         if marked:
-            found[f"{name}_len"] = product_of([loops.extents[n] for n in marked])
-            found["is_gpu"] = 1
-    return found
+            features[f"{name}_len"] = product_of([loops.extents[n] for n in marked])
+            features["is_gpu"] = 1
+    return features

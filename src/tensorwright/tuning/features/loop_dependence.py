@@ -1,6 +1,6 @@
 """How index expressions and conditions move with the loops around them.
 
-An expression is looked at as a function of the loop variables: its value where all loops are at
+An expression is a function of the loop variables: its value where all loops are at
 their first iteration, and where one of them is at another one.  That depends on what the expression
 means and not on how it is written, so that a loop nest with open decisions and the one lowered from
 the same decisions taken give the same numbers.
@@ -76,9 +76,9 @@ class LoopDependence:
 
 @dataclass(frozen=True, slots=True)
 class ConditionBounds:
-    """What is known of a condition over all iterations; both 0: it depends.
+    """Whether a condition holds in all iterations, or in none; both 0: it depends.
 
-    open_count  so many comparisons in it depend on the iteration
+    open_count  the number of its comparisons that depend on the iteration
     """
 
     always: Cell
@@ -98,7 +98,7 @@ class Variables:
         self.extents: dict[Var, Cell] = {}
 
     def add(self, var: Var, extent: Index) -> Cell:
-        """Make a loop known; gives its number of iterations."""
+        """Add a loop; gives its number of iterations."""
         self.extents[var] = self.first(extent)
         return self.extents[var]
 
@@ -134,12 +134,12 @@ class Variables:
         return smaller(self.extents[var], 1 + floored(larger(rest, 0), step))
 
     def limit(self, index: Index, condition: Condition, loops: Sequence[Var]) -> Cell | None:
-        """How many values an expression takes at most, over some loops, where a condition holds.
+        """The most values that an expression takes over some loops while a condition holds.
 
-        Known where the condition bounds it from above: the same multiples of those loops' variables
-        are in both.  None elsewhere.
+        A number if the condition bounds it from above: the same multiples of those loops' variables
+        are in both.  None otherwise.
         """
-        found: Cell | None = None
+        limit: Cell | None = None
         for part in conjuncts(condition):
             match part:
                 case Compare(Relation.LT | Relation.LE as relation, left, right):
@@ -157,17 +157,17 @@ class Variables:
                     for var in (each for each in _moving(left, right) if each not in inner):
                         most = most + self._gap_range(left, right, var)[1]
                     count = larger(most + (0 if relation is Relation.LT else 1), 1)
-                    found = count if found is None else smaller(found, count)
+                    limit = count if limit is None else smaller(limit, count)
                 case _:
                     pass
-        return found
+        return limit
 
     def first(self, index: Index) -> Cell:
-        """The value where all loops are at their first iteration."""
+        """The value with all loops at their first iteration."""
         return self._value(index, None, 0)
 
     def moved(self, index: Index, var: Var, iteration: Cell) -> Cell:
-        """How far the value at an iteration of a loop is from the one at its first."""
+        """The distance of the value at an iteration of a loop from the one at its first."""
         if var not in free_vars(index):
             return 0
         return self._value(index, var, iteration) - self.first(index)
@@ -175,10 +175,10 @@ class Variables:
     def dependence(self, index: Index, var: Var) -> LoopDependence:
         """How far an expression moves with a loop that occurs in it."""
         key = index, var, self.extents[var]
-        found = self.graph.dependences.get(key)
-        if found is None:
-            found = self.graph.dependences[key] = self._dependence(index, var)
-        return found
+        dependence = self.graph.dependences.get(key)
+        if dependence is None:
+            dependence = self.graph.dependences[key] = self._dependence(index, var)
+        return dependence
 
     def _dependence(self, index: Index, var: Var) -> LoopDependence:
         start = self.first(index)
@@ -194,16 +194,14 @@ class Variables:
         return LoopDependence(larger(high, absolute(low)), low, high, is_strict=False)
 
     def period(self, index: Index, var: Var) -> Cell:
-        """After how many iterations of a loop a remainder in an expression begins again; the
-        loop's extent where none does.
-        """
-        found = self.extents[var]
+        """The iterations after which a remainder begins again; the loop's extent without one."""
+        period = self.extents[var]
         for modulo in _remainders_in(index):
             wrap = self._wrap(modulo, var) if var in free_vars(modulo.dividend) else None
             if wrap is not None:
                 moves = above(wrap, 0)  # else it is the same in all iterations
-                found = smaller(found, choose(moves, wrap + 1, self.extents[var]))
-        return found
+                period = smaller(period, choose(moves, wrap + 1, self.extents[var]))
+        return period
 
     def condition_bounds(self, condition: Condition) -> ConditionBounds:
         """Whether a condition holds in all iterations, in none, or in some."""
@@ -213,11 +211,11 @@ class Variables:
             case Compare(relation, left, right):
                 return self._comparison(relation, left, right)
             case Not(part):
-                found = self.condition_bounds(part)
-                return ConditionBounds(found.never, found.always, found.open_count)
+                bounds = self.condition_bounds(part)
+                return ConditionBounds(bounds.never, bounds.always, bounds.open_count)
             case And(parts) | Or(parts):
-                found = self.condition_bounds(parts[0])
-                always, never, count = found.always, found.never, found.open_count
+                bounds = self.condition_bounds(parts[0])
+                always, never, count = bounds.always, bounds.never, bounds.open_count
                 for part in parts[1:]:
                     other = self.condition_bounds(part)
                     count = count + other.open_count
@@ -261,16 +259,16 @@ class Variables:
         return low, high
 
     def _value(self, index: Index, var: Var | None, iteration: Cell) -> Cell:
-        """The value where `var` is at an iteration and all other loops at their first."""
+        """The value with `var` at an iteration and all other loops at their first."""
         if isinstance(index, int):
             return index
         if var is not None and var not in free_vars(index):
             var, iteration = None, 0
         key = index, var, iteration
-        found = self.graph.values.get(key)
-        if found is None:
-            found = self.graph.values[key] = self._compute(index, var, iteration)
-        return found
+        value = self.graph.values.get(key)
+        if value is None:
+            value = self.graph.values[key] = self._compute(index, var, iteration)
+        return value
 
     def _compute(self, index: Index, var: Var | None, iteration: Cell) -> Cell:
         match index:
@@ -287,14 +285,14 @@ class Variables:
         return value_of_node(index, lambda part: self._value(part, var, iteration), CELLS)
 
     def _iterations(self, var: Var, *expressions: Index) -> list[Cell]:
-        """Those at which expressions of a loop are looked at, besides the first."""
-        found = [self.extents[var] - 1]
+        """The iterations at which expressions of a loop are evaluated, besides the first."""
+        iterations = [self.extents[var] - 1]
         for modulo in (each for index in expressions for each in _remainders_in(index)):
             if var in free_vars(modulo.dividend):
                 wrap = self._wrap(modulo, var)
                 if wrap is not None:
-                    found.append(wrap)
-        return found
+                    iterations.append(wrap)
+        return iterations
 
     def _wrap(self, modulo: Mod, var: Var) -> Cell | None:
         """The last iteration before a remainder of c*var, or of c*var // d, starts again."""
@@ -343,8 +341,8 @@ def _moving(left: Index, right: Index) -> tuple[Var, ...]:
 
 @lru_cache(maxsize=1 << 14)
 def coefficient_of(index: Index, var: Var) -> Index | None:
-    """The positive c where an expression is c*var and something without it; None elsewhere."""
-    found: Index | None = None
+    """The positive c of an expression c*var + rest, with no var in the rest; None for others."""
+    factor_of_var: Index | None = None
     for monomial, coefficient in terms_of(index):
         if not any(map(_holds(var), monomial)):
             continue
@@ -354,7 +352,7 @@ def coefficient_of(index: Index, var: Var) -> Index | None:
                 factor = factor * atom
             elif atom != var:
                 return None
-        if found is not None or monomial.count(var) > 1 or coefficient < 0:
+        if factor_of_var is not None or monomial.count(var) > 1 or coefficient < 0:
             return None
-        found = factor
-    return found
+        factor_of_var = factor
+    return factor_of_var

@@ -1,12 +1,12 @@
-"""What features of one statement are named after; `groups.py` puts the columns together."""
+"""The names of the features of one statement; `groups.py` makes the columns."""
 
 from __future__ import annotations
 
-BUFFERS = 5  # so many of the buffers of a statement are described
+BUFFERS = 5  # the buffers of a statement that have columns
 CURVE_POINTS = 10
 REGISTER_BYTES = (512, 2048)
 CACHE_BYTES = tuple(2**15 * 4**n for n in range(6))
-"""Sizes, of caches 32 KiB to 32 MiB, of which is said what comes from beyond."""
+"""Sizes of caches, 32 KiB to 32 MiB, for the features of data from beyond them."""
 
 OPERATION_CLASSES = ("mad", "addsub", "mul", "divmod", "cmp", "mathfunc", "otherfunc")
 POSITIONS = (

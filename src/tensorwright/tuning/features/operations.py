@@ -28,7 +28,7 @@ _LOGIC = frozenset((Fn.AND, Fn.OR, Fn.XOR, Fn.NOT))
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A load or a store of one element; `weight` is 0 where it is never executed."""
+    """A load or a store of one element; `weight` is 0 if it is never executed."""
 
     buffer: Buffer
     indices: tuple[Index, ...]
@@ -51,53 +51,53 @@ class Operations:
 def operations_of(statement: Statement, variables: Variables) -> Operations:
     """Count the operations of a statement's value and guards, and list its accesses.
 
-    A comparison that is decided for all iterations is none, nor is a branch that is never taken.
+    Comparisons decided for all iterations and branches never taken do not count.
     """
-    found = Operations()
+    operations = Operations()
     store = statement.store
-    found.accesses.append(Access(store.buffer, store.indices, is_store=True, weight=1))
+    operations.accesses.append(Access(store.buffer, store.indices, is_store=True, weight=1))
     for guard in statement.guards:
         count = variables.condition_bounds(guard).open_count
-        found.add("int_cmp", count)
-        found.add("bool_op", count)
-    _count(store.value, 1, variables, found)
-    return found
+        operations.add("int_cmp", count)
+        operations.add("bool_op", count)
+    _count(store.value, 1, variables, operations)
+    return operations
 
 
-def _count(value: Value, weight: Cell, variables: Variables, found: Operations) -> None:
+def _count(value: Value, weight: Cell, variables: Variables, operations: Operations) -> None:
     match value:
         case Load(source, indices):
             access = Access(source, indices, is_store=False, weight=weight)
-            if access not in found.accesses:
-                found.accesses.append(access)
+            if access not in operations.accesses:
+                operations.accesses.append(access)
             return
         case Select(condition, then, otherwise) if not isinstance(condition, ValueExpr):
             bounds = variables.condition_bounds(condition)
-            found.add("int_cmp", weight * bounds.open_count)
-            found.add("select_op", weight * (1 - bounds.always - bounds.never))
-            _count(then, weight * (1 - bounds.never), variables, found)
-            _count(otherwise, weight * (1 - bounds.always), variables, found)
+            operations.add("int_cmp", weight * bounds.open_count)
+            operations.add("select_op", weight * (1 - bounds.always - bounds.never))
+            _count(then, weight * (1 - bounds.never), variables, operations)
+            _count(otherwise, weight * (1 - bounds.always), variables, operations)
             return
         case Select():
-            found.add("select_op", weight)
+            operations.add("select_op", weight)
         case Apply(fn, args) if fn in _ADD and (product := _product(args)) is not None:
-            found.add(f"{_sort(args[0])}_mad", weight)
+            operations.add(f"{_sort(args[0])}_mad", weight)
             for part in (*(arg for arg in args if arg is not product), *product.args):
-                _count(part, weight, variables, found)
+                _count(part, weight, variables, operations)
             return
         case Apply(fn, args):
             name = "bool_op" if fn in _LOGIC else f"{_sort(args[0])}_{_CLASSES.get(fn, 'mathfunc')}"
-            found.add(name, weight)
+            operations.add(name, weight)
         case Cast(operand, _):
-            found.add(f"{_sort(operand)}_otherfunc", weight)
+            operations.add(f"{_sort(operand)}_otherfunc", weight)
         case _:
             pass
     for child in children(value):
-        _count(child, weight, variables, found)
+        _count(child, weight, variables, operations)
 
 
 def _product(args: tuple[Value, ...]) -> Apply | None:
-    """A product among the operands, which the addition takes in: one multiply-add."""
+    """A product among the operands, which is fused with the addition: one multiply-add."""
     return next((arg for arg in args if isinstance(arg, Apply) and arg.fn is Fn.MUL), None)
 
 

@@ -1,4 +1,4 @@
-"""What gives the features of the programs of one workload."""
+"""The protocol for the features of the programs of one workload."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class FeatureSource(Protocol):
 
 
 class PlansBySketch(Generic[PlanT]):
-    """What was worked out for sketches; mutable.
+    """The plans of sketches; mutable.
 
-    Sketches of equal traces share it.  One that is asked for again is known by itself: to compare
-    traces takes longer than to describe a few candidates.
+    Sketches of equal traces share a plan.  A lookup by identity comes first: comparing traces takes
+    longer than describing a few candidates.
     """
 
     def __init__(self) -> None:
@@ -44,9 +44,9 @@ class PlansBySketch(Generic[PlanT]):
 
     def get(self, sketch: Sketch, make: Callable[[Sketch], PlanT]) -> PlanT:
         """The plan of a sketch, made if it is the first of its trace."""
-        known = self._by_identity.get(id(sketch))
-        if known is None:
+        pair = self._by_identity.get(id(sketch))
+        if pair is None:
             if sketch.trace not in self._by_trace:
                 self._by_trace[sketch.trace] = make(sketch)
-            known = self._by_identity[id(sketch)] = (sketch, self._by_trace[sketch.trace])
-        return known[1]
+            pair = self._by_identity[id(sketch)] = (sketch, self._by_trace[sketch.trace])
+        return pair[1]

@@ -27,8 +27,8 @@ class Statement:
     """A store and what is around it, outermost first.
 
     lives  the buffers that are allocated around it, each with the number of loops outside of that
-    path   which way leads to it from the program's body: two statements share the loops on the
-           path that they have in common
+    path   to it from the program's body: two statements share the loops on the common part of
+           their paths
     """
 
     store: Store
@@ -40,17 +40,17 @@ class Statement:
     is_copy: bool = False  # started here, awaited later
 
     def outside(self, buffer: Buffer) -> int:
-        """How many loops are outside of the life of a buffer: none for one of the caller's."""
+        """The number of loops outside of the life of a buffer: 0 for one of the caller's."""
         return dict(self.lives).get(buffer, 0)
 
     @property
     def is_update(self) -> bool:
         """Whether it reads the element that it stores."""
-        place = Load(self.store.buffer, self.store.indices)
-        return any(load == place for load in loads_of(self.store.value))
+        element = Load(self.store.buffer, self.store.indices)
+        return any(load == element for load in loads_of(self.store.value))
 
     def shared_loops(self, other: Statement) -> int:
-        """How many loops are around both statements."""
+        """The number of loops around both statements."""
         common = 0
         for mine, theirs in zip(self.path, other.path, strict=False):
             if mine != theirs:

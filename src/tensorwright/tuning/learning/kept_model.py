@@ -1,7 +1,7 @@
-"""What the cost model has learned, kept from session to session in a file beside the record store.
+"""The trained cost model, kept from session to session in a file beside the record store.
 
-A session starts from the trees of the file and, at its end, puts its own in their place if it has
-seen enough for that.  With the same file, seed and measurements a session decides the same.
+A session starts from the trees of the file. At its end it replaces them by its own if it has enough
+samples.  With the same file, seed and measurements a session decides the same.
 """
 
 from __future__ import annotations
@@ -17,39 +17,40 @@ from tensorwright.tuning.learning.options import USUAL, Learning
 from tensorwright.tuning.models import LearnedModel, SavedModel, load_model
 
 _LEAST_SAMPLES = 64
-_LEAST_SHARE = 0.5  # of the samples behind the trees in the file, to take their place
+_LEAST_SHARE = 0.5  # of the samples of the file's trees, to replace them
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFile:
-    """Where the trees of one machine, target and number of threads are kept."""
+    """The file of the trees of one machine, target and number of threads."""
 
     path: Path
     hardware: str
 
     def load(self) -> SavedModel | None:
-        """The trees; None, after a warning, where the file is damaged or another machine's."""
+        """The trees; None, after a warning, if the file is damaged or another machine's."""
         if not self.path.exists():
             return None
         try:
-            found = load_model(self.path)
+            model = load_model(self.path)
         except RecordError as error:
             self._warn(f"{error.reason}; the session starts without it and will replace it")
             return None
-        if found.hardware != self.hardware:
-            self._warn(f"it is of the machine {found.hardware}; the session starts without it")
+        if model.hardware != self.hardware:
+            self._warn(f"it is of the machine {model.hardware}; the session starts without it")
             return None
-        return found
+        return model
 
     def keep(self, model: LearnedModel, before: SavedModel | None) -> bool:
         """Save what a session's model has learned, whole or not at all.
 
-        before   what the session started from: it stays where far more stands behind it
+        before   the model that the session started from; it stays if it has far more samples
+
         A file that cannot be written is a warning: the session's results do not depend on it.
         """
         count = len(model.samples)
-        known = before.samples if before is not None else 0
-        if not model.is_trained or count < max(_LEAST_SAMPLES, _LEAST_SHARE * known):
+        started_from = before.samples if before is not None else 0
+        if not model.is_trained or count < max(_LEAST_SAMPLES, _LEAST_SHARE * started_from):
             return False
         try:
             return model.save(self.path, self.hardware)
@@ -68,19 +69,19 @@ def model_file_of(
     hardware: str,
     learning: Learning | None = None,
 ) -> ModelFile | None:
-    """The file beside a store; None for a store in memory, and where the knob says no.
+    """The file beside a store; None for a store in memory, and if the knob switches it off.
 
-    records.sqlite has records.model-<machine>-<digest of the target>-<threads>t.json, for other
-    features or another model than usual with their names before the ending.
+    records.sqlite has records.model-<machine>-<digest of the target>-<threads>t.json; for other
+    features or another model than usual, their names come before the ending.
     """
     if not knobs.COST_MODEL.get() or not isinstance(store, SqliteStore | JsonLinesStore):
         return None
-    place = Path(store.path).absolute()
+    store_path = Path(store.path).absolute()
     digest = hashlib.sha256(target.key.encode()).hexdigest()[:8]
     learning = learning or USUAL
     kind = "" if learning.is_usual else f"-{_plain(learning.features)}-{learning.model}"
-    name = f"{place.stem}.model-{hardware}-{digest}-{threads}t{kind}.json"
-    return ModelFile(place.with_name(name), hardware)
+    name = f"{store_path.stem}.model-{hardware}-{digest}-{threads}t{kind}.json"
+    return ModelFile(store_path.with_name(name), hardware)
 
 
 def _plain(name: str) -> str:

@@ -13,7 +13,7 @@ from tensorwright.tuning.models.fading import HELD_OUT_WEIGHT
 _TREES = "trees"
 _EMBEDDING = "embedding"
 MODELS = tuple(f"{kind}-{loss.value}" for kind in (_TREES, _EMBEDDING) for loss in LossKind)
-"""By what is fitted, and by what it is trained for."""
+"""By the ranker that is fitted, and by its loss."""
 
 DEFAULT_MODEL = f"{_TREES}-{LossKind.PAIRS.value}"
 
@@ -97,4 +97,4 @@ class Learning:
 
 
 USUAL = Learning()
-"""What sessions that say nothing learn with."""
+"""The learning of sessions without options."""

@@ -1,7 +1,7 @@
-"""What a cost model expected of candidates when they were measured, sessions of the record store.
+"""What a cost model expected of measured candidates, as sessions of the record store.
 
-A session of the store holds those of one workload on one machine.  A record says what a candidate
-took; only while it was proposed does anybody know what was expected of it.
+A session of the store holds those of one workload on one machine.  A record has the measured time
+only; the expectation exists only while a candidate is proposed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A model to start from, fitted to what a record store has of other workloads.
 
 Records hold a program's decisions and its schedule as text, and the store holds each workload's
-text: from these the programs are described again.  Features that do not depend on the operator make
-a convolution's records say something about a matrix product.
+text: from these the features are computed again.  Features do not depend on the operator, so a
+convolution's records help to predict a matrix product.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from tensorwright.tuning.learning.options import Learning
 from tensorwright.tuning.models import LearnedModel, Sample, SavedModel
 from tensorwright.tuning.space import space_of
 
-MOST_WORKLOADS = 24  # of one: 0.1 to 0.5 s, most of it for its space
+MOST_WORKLOADS = 24  # describing one takes 0.1 to 0.5 s, most of it for its space
 MOST_PROGRAMS = 1536
-_LEAST_PROGRAMS = 8  # of a workload; fewer say next to nothing
+_LEAST_PROGRAMS = 8  # of a workload; fewer are useless
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """Where records of other workloads are.
+    """The records of other workloads.
 
     hardware   whose records count
     own        the workloads of the session: it learns their records anyway
@@ -84,13 +84,13 @@ def described(
     share = max(_LEAST_PROGRAMS, MOST_PROGRAMS // max(1, len(groups)))
     for workload, programs in groups:
         chosen = random.permutation(len(programs))[:share]
-        records = [record for place in np.sort(chosen) for record in programs[place]]
+        records = [record for number in np.sort(chosen) for record in programs[number]]
         try:
             state = state_of(workload)
             space = space_of(state, target)
             source = features_for(learning.features, target).open(state, target, space)
             yield dataset(records, space, source).samples
-        except TensorwrightError:  # of another version: it says nothing here
+        except TensorwrightError:  # of another version: useless here
             continue
 
 
@@ -106,11 +106,11 @@ def _groups(
             programs = by_key.setdefault(record.workload, {})
             programs.setdefault(record.trace, []).append(record)
     texts = dict(store.workload_texts())
-    found: list[tuple[Workload, list[list[Record]]]] = []
+    groups: list[tuple[Workload, list[list[Record]]]] = []
     for key, programs in by_key.items():
         if len(programs) < _LEAST_PROGRAMS or key not in texts:
             continue
         with suppress(TensorwrightError):
-            found.append((parse_workload(texts[key]), list(programs.values())))
-    found.sort(key=lambda each: (each[0].name not in names, -len(each[1])))
-    return found[:MOST_WORKLOADS]
+            groups.append((parse_workload(texts[key]), list(programs.values())))
+    groups.sort(key=lambda each: (each[0].name not in names, -len(each[1])))
+    return groups[:MOST_WORKLOADS]

@@ -16,11 +16,11 @@ from tensorwright.tuning.strategies.model_guide import ModelGuides
 
 @dataclass(frozen=True, slots=True)
 class SessionLearning:
-    """The guides of a session, and what it keeps at its end.
+    """The guides of a session, and what it saves at its end.
 
-    shared   the model of all tasks; None where each has its own, of which nothing is kept
-    file     where the shared model goes; nowhere where None
-    before   what the session started from
+    shared   the model of all tasks; None if each has its own, which is not saved
+    file     of the shared model; None saves nothing
+    before   the model that the session started from
     """
 
     make_guide: ModelGuides

@@ -31,7 +31,7 @@ class LineWriter:
         self._sketches = tuple(template_sketches(state_of(workload), target))
 
     def line_of(self, record: Record) -> AutoTvmLine | None:
-        """The line of a record; None where no template makes its schedule."""
+        """The line of a record; None if no template makes its schedule."""
         decisions = dict(record.decisions)
         for sketch in self._sketches:
             genes = sketch.genes_of(decisions)
@@ -67,14 +67,14 @@ class LineWriter:
         )
 
     def _number(self, sketch: Sketch, genes: tuple[int, ...]) -> int:
-        """The number of a configuration among all of its template, limits aside."""
+        """The number of a configuration among all of its template, ignoring limits."""
         number = 0
         for other in self._sketches:
             if other is sketch:
                 break
             if other.family == sketch.family:
                 number += math.prod(len(choice.values) for choice in other.choices)
-        place = 0
+        within = 0
         for choice, gene in zip(reversed(sketch.choices), reversed(genes), strict=True):
-            place = place * len(choice.values) + gene
-        return number + place
+            within = within * len(choice.values) + gene
+        return number + within

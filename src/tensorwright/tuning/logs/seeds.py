@@ -32,15 +32,15 @@ SAME = {
 """What a knob of a task of AutoTVM is called here, by the beginning of the task's name."""
 
 
-_AT_MOST = "auto_unroll_max_step"  # where the loops make more steps, fewer are unrolled
-_OF_TEXT = frozenset({"unroll_explicit"})  # who writes unrolled loops out: here the compiler does
+_AT_MOST = "auto_unroll_max_step"  # with more steps, fewer loops are unrolled
+_OF_TEXT = frozenset({"unroll_explicit"})  # who unrolls: here the compiler does
 
 
 @dataclass(frozen=True, slots=True)
 class Seed:
     """A schedule that a line stands for.
 
-    change   what is not as in the line, and why, for a person; "" where nothing
+    change   what is not as in the line, and why, for a person; "" if nothing
     """
 
     candidate: Candidate
@@ -49,7 +49,7 @@ class Seed:
 
 @dataclass(frozen=True, slots=True)
 class _Misfit:
-    """Why a sketch does not fit; `is_other` where another structure of its template may."""
+    """Why a sketch does not fit; `is_other` if another structure of its template may fit."""
 
     reason: str
     is_other: bool = False
@@ -82,9 +82,7 @@ def seed_of(line: AutoTvmLine, state: ScheduleState, target: Target) -> Seed | s
 def _variants(
     entities: Sequence[LoggedEntity], sketches: Iterable[Sketch]
 ) -> Iterator[tuple[LoggedEntity, ...]]:
-    """What a line says of a schedule; then the same with less unrolled, which is what its compiler
-    does where loops make more steps than it says.
-    """
+    """The schedule of a line; then with less unrolling, as the other tuner's compiler does."""
     kept = tuple(entity for entity in entities if entity.name not in _OF_TEXT or not sketches)
     yield kept
     knobs = (knob for sketch in sketches for knob in sketch.knobs if knob.name == _AT_MOST)
@@ -131,7 +129,7 @@ def _fit(
 
 
 def _excess(limit: Limit | DeviceLimit, decisions: Mapping[str, int]) -> str:
-    """What is too much, for a person."""
+    """What exceeds a limit, for a person."""
     if isinstance(limit, DeviceLimit):
         return f"{limit.what}: {limit.value(decisions)}, more than {limit.most}"
     return "the tiles do not fit into registers"
@@ -140,9 +138,7 @@ def _excess(limit: Limit | DeviceLimit, decisions: Mapping[str, int]) -> str:
 def _with_fewer_threads(
     sketch: Sketch, decisions: Mapping[str, int]
 ) -> tuple[dict[str, int], str] | None:
-    """Decisions with no more threads than a block may have, and what is changed: what threads
-    computed side by side one thread computes, as virtual threads or as its elements.
-    """
+    """Decisions with fewer threads, each of which does the work of several, and the change."""
     limits = (each for each in sketch.limits if isinstance(each, DeviceLimit))
     limit = next((each for each in limits if each.what == THREADS_OF_BLOCK), None)
     if limit is None:
@@ -165,16 +161,16 @@ def _with_fewer_threads(
 
 
 def _smallest(sketch: Sketch, named: Set[str]) -> dict[str, int]:
-    """The smallest tiles that other choices of a sketch than those of some decisions have."""
-    found: dict[str, int] = {}
+    """The smallest tiles of the choices of a sketch that some decisions do not fix."""
+    sizes: dict[str, int] = {}
     for choice in sketch.choices:
         if not named & set(choice.names):
-            found |= dict(zip(choice.names, min(choice.values, key=prod), strict=True))
-    return found
+            sizes |= dict(zip(choice.names, min(choice.values, key=prod), strict=True))
+    return sizes
 
 
 def _taken(knob: Knob, entity: LoggedEntity) -> dict[str, int] | None:
-    """The decisions in which a knob is as an entity says; None where it cannot be."""
+    """The decisions with which a knob has an entity's value; None if it cannot have it."""
     if knob.entity.value != entity.kind:
         return None
     wanted = entity.value if isinstance(entity.value, tuple) else (entity.value,)
@@ -184,10 +180,10 @@ def _taken(knob: Knob, entity: LoggedEntity) -> dict[str, int] | None:
         wanted = (*(1 for _ in range(len(parts) - len(wanted))), *wanted)
     if len(wanted) != len(parts):
         return None
-    found: dict[str, int] = {}
+    decisions: dict[str, int] = {}
     for part, value in zip(parts, wanted, strict=True):
         if isinstance(part, Decision) and isinstance(value, int):
-            found[part.name] = value
+            decisions[part.name] = value
         elif part != value:
             return None
-    return found
+    return decisions

@@ -18,7 +18,7 @@ _Maker = Callable[[AutoTvmLine], Graph]
 
 
 def graph_of_task(line: AutoTvmLine) -> Graph | str:
-    """The program of a line; or why there is none."""
+    """The program of a line, or why there is none."""
     operator = line.task.split(".")[0].split("_")[0]
     make = _MAKERS.get("depthwise" if line.task.startswith("depthwise_conv2d") else operator)
     if make is None:
@@ -90,5 +90,5 @@ _MAKERS: dict[str, _Maker] = {
 
 def _numbers(argument: Argument) -> tuple[int, ...]:
     if not isinstance(argument, tuple) or not all(type(each) is int for each in argument):
-        raise ValueError(f"{argument!r} are no whole numbers")
+        raise ValueError(f"{argument!r} are not whole numbers")
     return tuple(each for each in argument if isinstance(each, int))

@@ -1,4 +1,4 @@
-"""Whether an answer is right: how far it may be off, and memory that nobody else may write."""
+"""Whether an answer is right: its allowed error, and memory that a kernel may not write."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _UNWRITTEN = 0xFF  # NaN for floats
 
 
 class Guarded:
-    """An output with zones before and after it that nobody may write.
+    """An output with zones before and after it that a kernel may not write.
 
-    memory   of the output on the device     array   its content when `is_intact` was asked last
+    memory   of the output on the device     array   its content at the last `is_intact`
     """
 
     def __init__(self, shape: tuple[int, ...], dtype: DType, device: Device = HOST) -> None:
@@ -33,12 +33,12 @@ class Guarded:
         self.clear()
 
     def clear(self) -> None:
-        """Make it what nobody has written."""
+        """Fill it with the value of unwritten memory."""
         self._copy[...] = _UNWRITTEN
         self._device.copy_in(self._copy, self._room)
 
     def is_intact(self) -> bool:
-        """Whether the zones are as they were."""
+        """Whether the zones are unchanged."""
         self._device.copy_out(self._room, self._copy)
         zones = (self._copy[:_GUARD_BYTES], self._copy[self._end :])
         return all(bool((zone == _UNWRITTEN).all()) for zone in zones)
@@ -47,8 +47,8 @@ class Guarded:
 def allowed_error(answer: Array, dtype: DType, has_floats: bool) -> Array:
     """How far each element may be from the answer, by broadcasting; `dtype` is that of the kernel.
 
-    Floats: so much of the element itself and of what elements of this answer usually are. Whole
-    numbers are exact, but for 8 bits that were rounded from floats: one off.
+    Floats: a share of the element itself, and of the usual element of this answer. Integers are
+    exact, except 8 bits that were rounded from floats: these may differ by one.
     """
     if not dtype.is_float:
         return np.array(1 if has_floats and dtype.is_int and dtype.size_bytes == 1 else 0)
@@ -62,23 +62,23 @@ def allowed_error(answer: Array, dtype: DType, has_floats: bool) -> Array:
     return allowed
 
 
-def find_difference(found: Array, answer: Array, allowed: Array) -> str:
+def find_difference(result: Array, answer: Array, allowed: Array) -> str:
     """What is wrong with an answer, "" if nothing is."""
     wide = np.float64 if answer.dtype.kind in "iub" else answer.dtype
     if answer.dtype.kind == "b":
-        found = found.view(np.uint8)
+        result = result.view(np.uint8)
         answer = answer.view(np.uint8)
-    found = found.astype(wide, copy=False)
+    result = result.astype(wide, copy=False)
     answer = answer.astype(wide, copy=False)
     with np.errstate(all="ignore"):
-        error = np.abs(found - answer)
-        is_right = (error <= allowed) | (found == answer) | (np.isnan(found) & np.isnan(answer))
+        error = np.abs(result - answer)
+        is_right = (error <= allowed) | (result == answer) | (np.isnan(result) & np.isnan(answer))
     if is_right.all():
         return ""
     wrong = np.argwhere(~is_right)
-    place = tuple(int(i) for i in wrong[0])
+    index = tuple(int(i) for i in wrong[0])
     share = 100 * len(wrong) / max(1, answer.size)
     return (
-        f"{len(wrong)} elements ({share:.3g} %) are wrong, first at {list(place)}: "
-        f"{found[place]} and not {answer[place]}"
+        f"{len(wrong)} elements ({share:.3g} %) are wrong, first at {list(index)}: "
+        f"{result[index]} and not {answer[index]}"
     )

@@ -21,7 +21,7 @@ _NAMES = (
 
 @dataclass(frozen=True, slots=True)
 class _OpenBlas:
-    """How many threads OpenBLAS uses: ask, and say."""
+    """Gets and sets the number of OpenBLAS's threads."""
 
     get: Any
     set: Any
@@ -29,7 +29,7 @@ class _OpenBlas:
 
 @contextmanager
 def one_blas_thread() -> Iterator[bool]:
-    """Inside the block products run on one thread; False where NumPy has another BLAS."""
+    """Run products on one thread inside the block; False if NumPy has another BLAS."""
     threads = _find_openblas()
     if threads is None:
         yield False

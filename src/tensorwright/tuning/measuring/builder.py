@@ -42,7 +42,7 @@ BuildResult: TypeAlias = Kernel | BuildFailed | BuildStopped
 
 
 def try_build(request: BuildRequest) -> Kernel | BuildFailed:
-    """As `build`, with errors of ours as values."""
+    """As `build`; errors of ours are returned."""
     try:
         return build(request)
     except TensorwrightError as error:
@@ -51,10 +51,10 @@ def try_build(request: BuildRequest) -> Kernel | BuildFailed:
 
 @dataclass(frozen=True, slots=True)
 class BackgroundJob:
-    """Something else that the processes do while they build, and who takes its value.
+    """Another job for the processes while they build, and the function that takes its value.
 
-    It may remain undone, and nobody is told what went wrong with it: whoever needs the value works
-    it out himself where it has not come.
+    The job may never run, and its errors are not reported. Code that needs the value computes it
+    itself if it has not arrived.
     """
 
     job: Job
@@ -81,9 +81,9 @@ class Builder(Protocol):
 
 
 class PoolBuilder:
-    """Builds in worker processes; one that crashes or hangs costs its candidate, no more.
+    """Builds in worker processes; one that crashes or hangs costs only its candidate.
 
-    workers   how many; the cores of this machine where None
+    workers   their number; None: the cores of this machine
     limit_s   longest a build may take
     """
 

@@ -1,4 +1,4 @@
-"""Constants that lie elsewhere in each call, as if other constants were read between two calls."""
+"""Constants at another address in each call, as if other constants were read between two calls."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from tensorwright.base import LINE_BYTES, DType
 from tensorwright.runtime import HOST, Device, Memory, empty
 
-_LEAST_BYTES = 4096  # smaller constants stay where they are
+_LEAST_BYTES = 4096  # smaller constants do not move
 _MOST_BYTES = 256 << 20
-_MOST_PLACES = 4096
+_MOST_ROWS = 4096
 _TILE = 1 << 18  # elements that are drawn; the arena repeats them
 
 
@@ -24,31 +24,31 @@ def cold_table(
     cold_bytes: int,
     device: Device = HOST,
 ) -> NDArray[np.uint64]:
-    """The arguments of successive calls, one row each: (places, arguments).
+    """The arguments of successive calls, one row each: (rows, arguments).
 
     arguments   addresses of the operands
-    constants   for each constant its place among them, its type and its shape
-    cold_bytes  how much memory the places take, at most; with room for less than two of them, or
-                without constants worth it, there is one row
+    constants   for each constant its position among them, its type and its shape
+    cold_bytes  the most memory for all copies; with room for less than two, or without large
+                constants, there is one row
 
-    Only floats move: whole numbers may be indices.
+    Only floats move, because integers may be indices.
     """
     moving = [
-        (place, dtype, _room(dtype, shape))
-        for place, dtype, shape in constants
+        (position, dtype, _room(dtype, shape))
+        for position, dtype, shape in constants
         if dtype.is_float and _room(dtype, shape) >= _LEAST_BYTES
     ]
     stride = sum(room for _, _, room in moving)
     span = min(cold_bytes, _MOST_BYTES)
-    count = min(_MOST_PLACES, span // stride) if stride else 0
+    count = min(_MOST_ROWS, span // stride) if stride else 0
     if count < 2:
         return arguments[np.newaxis].copy()
     table = np.repeat(arguments[np.newaxis], count, axis=0)
     offset = 0
     steps = np.arange(count, dtype=np.uint64) * np.uint64(stride)
-    for place, dtype, room in moving:
+    for position, dtype, room in moving:
         start = _arena(dtype, span, device).address + offset
-        table[:, place] = np.uint64(start) + steps
+        table[:, position] = np.uint64(start) + steps
         offset += room
     return table
 
@@ -59,7 +59,7 @@ def _room(dtype: DType, shape: tuple[int, ...]) -> int:
 
 @lru_cache(maxsize=2)
 def _arena(dtype: DType, size_bytes: int, device: Device) -> Memory:
-    """So much memory full of numbers in -1..1; kept, because filling it takes a while."""
+    """Memory full of numbers in -1..1; cached, because filling it takes long."""
     count = size_bytes // dtype.size_bytes
     arena = empty((count,), dtype)
     source = np.random.Generator(np.random.SFC64(0))

@@ -1,8 +1,8 @@
-"""What a candidate must compute: inputs that it is tried on, and the answers.
+"""The inputs on which a candidate is tried, and the answers that it must compute.
 
-Both sides make the inputs from a recipe, so that no weights travel; the expected answers, which
-NumPy works out once per workload, are passed as files.  There are two turns of inputs, with the
-same constants: one for before a candidate is timed, one for after.
+Both sides make the inputs from a recipe, so that no weights are sent; the expected answers, which
+NumPy computes once per workload, are passed as files.  There are two turns of inputs, with the same
+constants: one for before a candidate is timed, one for after.
 """
 
 from __future__ import annotations
@@ -48,11 +48,12 @@ class ExpectedResults:
 
 
 def make_expected_results(workload: Workload, folder: Path, seed: int = 0) -> ExpectedResults:
-    """Choose inputs that the workload is defined for and work out its answer, in NumPy.
+    """Choose inputs for which the workload is defined, and compute its answer in NumPy.
 
-    Inputs that serve as indices must stay inside of what they index: if the extents do not say
-    how far that is, smaller and smaller ranges are tried.
-    Raises:  InternalError where none fits.
+    Inputs that serve as indices must stay inside of what they index. If the extents do not bound
+    them, smaller and smaller ranges are tried.
+
+    Raises:  InternalError if none fits.
     """
     tensors = topological_order(*workload.outputs)
     fallback: tuple[Recipe, list[Answer]] | None = None
@@ -81,7 +82,7 @@ def _next_turn(recipe: Recipe) -> Recipe:
 
 
 def _try_turns(workload: Workload, tensors: Sequence[Tensor], recipe: Recipe) -> list[Answer]:
-    """The answers of both turns; none where one of them reads outside of its tensors."""
+    """The answers of both turns; none if one of them reads outside of its tensors."""
     answers: list[Answer] = []
     for one in (recipe, _next_turn(recipe)):
         answer = _try_inputs(workload, tensors, one)

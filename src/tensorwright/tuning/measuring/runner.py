@@ -1,7 +1,7 @@
-"""Measure candidates alone, in a child process that they may bring down.
+"""Measure candidates alone, in a child process that they may crash.
 
-A crash, a hang, a want of memory, a wrong answer: each is a status of the measurement. The child is
-replaced where it died, and also after a wrong answer, which may have been written anywhere.
+A crash, a hang, lack of memory, a wrong answer: each is a status of the measurement. The child is
+replaced if it died, and also after a wrong answer, because the kernel may have written anywhere.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ class Runner(Protocol):
         best_s: float,
         should_stop: Callable[[], bool] = never,
     ) -> list[Measurement] | None:
-        """One measurement for each kernel, in order; None where `should_stop` turned true.
+        """One measurement for each kernel, in order; None if `should_stop` became true.
 
-        One kernel races against `best_s`, seconds of the best so far; several take turns, none is
-        dropped, and if one of them ends the process, all of them have failed.
+        One kernel races against `best_s`, seconds of the best so far. Several take turns, and none
+        is dropped; if one of them ends the process, all of them have failed.
         """
 
     def measure_each(
@@ -82,10 +82,11 @@ class Runner(Protocol):
         should_stop: Callable[[], bool] = never,
         most: int = 1,
     ) -> Iterator[tuple[Trial, Measurement]]:
-        """Measure kernels that race, one after the other; ends where `should_stop` turns true.
+        """Measure kernels that race, one after the other; ends if `should_stop` becomes true.
 
-        Each trial is taken when it can begin, so that its `best_s` knows of those before it.
-        most   how many trials there are at most, where they are shared among devices
+        Each trial is taken when it can begin, so its `best_s` includes those before it.
+
+        most   the most trials, if they are shared among devices
         """
         for trial in trials:
             measured = self.measure(
@@ -146,11 +147,11 @@ class ChildRunner(Runner):
         outcome = self._run(expected, tuple(kernels), threads, best_s, should_stop)
         if isinstance(outcome, Stopped):
             return None
-        found = measurements_of(outcome, len(kernels))
-        if any(one.status is Status.WRONG_ANSWER for one in found):
+        measurements = measurements_of(outcome, len(kernels))
+        if any(one.status is Status.WRONG_ANSWER for one in measurements):
             self._pool.replace()
             self._prepared = ""
-        return found
+        return measurements
 
     def close(self) -> None:
         """End the process. Closing twice does no harm."""
@@ -181,23 +182,23 @@ class ChildRunner(Runner):
         limit_s = self._options.limit_s * len(kernels)
         (outcome,) = self._pool.run([job], limit_s, should_stop)
         if not isinstance(outcome, Done | Raised):
-            self._prepared = ""  # the next process knows nothing
+            self._prepared = ""  # the next process is not prepared
         return outcome
 
     def _expected_of(self, workload: Workload) -> ExpectedResults | str:
         """The answer of the workload, or why there is none."""
-        found = self._expected.get(workload.key)
-        if found is None:
+        expected = self._expected.get(workload.key)
+        if expected is None:
             try:
-                found = make_expected_results(workload, Path(self._folder.name), self._seed)
+                expected = make_expected_results(workload, Path(self._folder.name), self._seed)
             except (TensorwrightError, MemoryError) as error:
-                found = f"no expected results: {type(error).__name__}: {error}"
-            self._expected[workload.key] = found
-        return found
+                expected = f"no expected results: {type(error).__name__}: {error}"
+            self._expected[workload.key] = expected
+        return expected
 
 
 def measurements_of(outcome: Outcome, count: int) -> list[Measurement]:
-    """What the end of a job says of the kernels that it measured; [] where it was stopped."""
+    """The measurements of kernels from the end of their job; [] if it was stopped."""
     match outcome:
         case Done(value):
             return list(value)

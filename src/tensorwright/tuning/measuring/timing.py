@@ -1,14 +1,14 @@
 """Run kernels, check their answers and time them: the part that a child process does.
 
-Whatever machine code may do to the process happens here and nowhere else. A kernel gets buffers
+Only here machine code of candidates runs and may damage the process. A kernel gets buffers
 with guard zones around its outputs; first it runs once and its answer is compared, then it is
-timed in native loops, so that Python's time between calls does not count.  At last it runs on other
-inputs, and that answer is compared, too: a kernel that leaves something behind, or is right by
-chance, or is spoilt while it is timed, has no times.
+timed in native loops, so that Python's time between calls does not count.  Finally it runs on other
+inputs, and that answer is compared, too. A kernel has no times if it keeps state between calls, is
+right by chance, or becomes wrong while it is timed.
 
 In a network a kernel's constants are not in the caches: between two of its runs all other weights
-are read.  To time that, each call gets the next of many places of its constants in one large arena
-of random numbers; the answer was checked before, with the true ones.
+are read.  To time that, each call reads its constants at another address of one large arena of
+random numbers; the answer was checked before, with the true ones.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class MeasureOptions:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """How a candidate did: seconds per call, one per sample, or why there are none."""
+    """The result of a candidate: seconds per call, one per sample, or why there are none."""
 
     status: Status
     times_s: tuple[float, ...] = ()
@@ -93,7 +93,7 @@ class _Turn:
     allowed: dict[str, Array]
 
     def find_fault(self, outputs: Sequence[tuple[str, Guarded]]) -> str:
-        """What is wrong with what a kernel has written, "" for nothing."""
+        """What is wrong in the results of a kernel; "" if nothing."""
         for name, output in outputs:
             if not output.is_intact():
                 return f"it wrote outside of {name}"
@@ -177,17 +177,15 @@ def try_kernels(
 
 
 def _checked(run: _Run, measured: Measurement) -> Measurement:
-    """A measurement that stands only if the kernel is still right; one that was dropped as slow
-    will not be taken anyway.
-    """
+    """A measurement that stands only if the kernel is still right; dropped ones are not checked."""
     error = run.check_again() if measured.status is Status.OK else ""
     return Measurement(Status.WRONG_ANSWER, error=error) if error else measured
 
 
 def _race(run: _Run, best_s: float, options: MeasureOptions) -> Measurement:
-    """Time one kernel; drop it where two short runs say that it is clearly slower.
+    """Time one kernel; drop it if two short runs show that it is clearly slower.
 
-    Foreign load only ever adds time: where samples differ, more are taken and the fastest kept.
+    Other load only adds time: if samples differ, more are taken and the fastest kept.
     """
     if run.cold_s > _COLD_RATIO * best_s + _COLD_SLACK_S:
         return Measurement(Status.CENSORED, (run.cold_s,))
@@ -214,7 +212,7 @@ def _race(run: _Run, best_s: float, options: MeasureOptions) -> Measurement:
 
 
 def _judge(times_s: tuple[float, ...], best_s: float, options: MeasureOptions) -> Measurement:
-    """What few samples say: times, or a lower bound of a program that is clearly slower."""
+    """The verdict of few samples: times, or a lower bound for a clearly slower program."""
     is_slow = min(times_s) > options.drop_ratio * best_s
     return Measurement(Status.CENSORED if is_slow else Status.OK, times_s)
 
@@ -250,8 +248,8 @@ class _Run:
             for each, address in zip(kernel.parameters, self._addresses, strict=True)
         ]
         self._constants = [
-            (place, parameter.buffer.dtype, parameter.buffer.extents)
-            for place, parameter in enumerate(kernel.parameters)
+            (position, parameter.buffer.dtype, parameter.buffer.extents)
+            for position, parameter in enumerate(kernel.parameters)
             if parameter.role is Role.CONSTANT
         ]
         self._table = np.array([self._addresses], np.uint64)
@@ -259,7 +257,7 @@ class _Run:
         self.cold_s = math.inf
 
     def check(self) -> str:
-        """Run once; what is wrong with the answer, "" for nothing."""
+        """Run once; what is wrong with the answer, "" if nothing."""
         self.cold_s = self.sample(1)
         error = _PREPARED.turns[0].find_fault(self._outputs)
         if not error:
@@ -269,7 +267,7 @@ class _Run:
         return error
 
     def check_again(self) -> str:
-        """As `check`, after the timing, on the inputs of the second turn; the outputs are anew."""
+        """As `check`, after the timing, on the inputs of the second turn; outputs are cleared."""
         for _, output in self._outputs:
             if not output.is_intact():
                 return "it wrote outside of its results while it was timed"
@@ -280,7 +278,7 @@ class _Run:
         return f"after it was timed, on other inputs, {error}" if error else ""
 
     def calls_for(self, min_sample_s: float) -> int:
-        """How many calls make a sample; one where caches are flushed between calls."""
+        """The number of calls of a sample; one if caches are flushed between calls."""
         if self._flush is not None:
             return 1
         if self.cold_s >= 2 * min_sample_s and self.sample(1) >= min_sample_s:
@@ -291,9 +289,9 @@ class _Run:
         return max(1, math.ceil(min_sample_s / max(warm_s, 1e-8)))
 
     def sample(self, count: int) -> float:
-        """Seconds per call of so many calls in a row; of fewer where they last far too long.
+        """Seconds per call of `count` calls in a row; of fewer if they last far too long.
 
-        Foreign load may make a call last a thousand times longer than when `count` was chosen.
+        Other load may make a call last a thousand times longer than when `count` was chosen.
         """
         if self._flush is not None:
             self._flush.max()

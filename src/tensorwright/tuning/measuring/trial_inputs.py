@@ -1,4 +1,4 @@
-"""The inputs that a candidate is tried on, drawn from a recipe, so that no weights travel.
+"""The inputs on which a candidate is tried, drawn from a recipe, so that no weights are sent.
 
 Weights are as small as those of networks: sums of many products then are as large as the other
 inputs, and functions that saturate after them show what was computed.
@@ -39,7 +39,7 @@ from tensorwright.runtime import empty
 
 @dataclass(frozen=True, slots=True)
 class InputSpec:
-    """How an input is filled: integers over 0..high-1 where that is given, floats times `scale`."""
+    """How an input is filled: integers over 0..high-1 if that is not 0, floats times `scale`."""
 
     name: str
     shape: tuple[int, ...]
@@ -65,18 +65,18 @@ class Recipe:
 
 
 def make_inputs(recipe: Recipe, made: Mapping[str, Array] | None = None) -> dict[str, Array]:
-    """Fill the inputs; equal recipes give equal arrays, on the boundaries that kernels want.
+    """Fill the inputs; equal recipes give equal arrays, aligned as kernels need them.
 
     made   inputs of another turn, whose constants are taken
     """
     arrays: dict[str, Array] = {}
-    for place, spec in enumerate(recipe.inputs):
+    for number, spec in enumerate(recipe.inputs):
         is_constant = spec.name in recipe.constants
         if made is not None and is_constant:
             arrays[spec.name] = made[spec.name]
             continue
         turn = [recipe.turn] if recipe.turn and not is_constant else []
-        source = np.random.Generator(np.random.SFC64([recipe.seed, place, *turn]))
+        source = np.random.Generator(np.random.SFC64([recipe.seed, number, *turn]))
         array = empty(spec.shape, spec.dtype)
         array[...] = _draw(spec, source, recipe.is_positive)
         arrays[spec.name] = array
@@ -116,7 +116,7 @@ def _indices(value: Value) -> Iterator[tuple[Index, int]]:
     match value:
         case Load(source, indices):
             for index, extent in zip(indices, source.shape, strict=True):
-                yield index, _known(extent)
+                yield index, _bound(extent)
         case FromIndex(index, _):
             yield index, 1 << 31
         case Select(condition, _, _) if not isinstance(condition, bool | ValueExpr):
@@ -128,14 +128,14 @@ def _indices(value: Value) -> Iterator[tuple[Index, int]]:
         yield from _indices(child)
 
 
-def _known(extent: Index) -> int:
+def _bound(extent: Index) -> int:
     if not isinstance(extent, int):
         raise InternalError(stage="tune", where="workload", reason=f"extent {extent} is open")
     return extent
 
 
 def specs_of(tensors: Sequence[Tensor], most: int) -> tuple[InputSpec, ...]:
-    """How the inputs among the tensors are filled; what serves as an index stays below `most`."""
+    """How the inputs among the tensors are filled; those used as indices stay below `most`."""
     reach = index_reach(tensors)
     scales = weight_scales(tensors)
     return tuple(
@@ -146,7 +146,7 @@ def specs_of(tensors: Sequence[Tensor], most: int) -> tuple[InputSpec, ...]:
 
 
 def _spec(tensor: Placeholder, reach: dict[str, int], most: int, scale: float) -> InputSpec:
-    shape = tuple(_known(extent) for extent in tensor.shape)
+    shape = tuple(_bound(extent) for extent in tensor.shape)
     high = max(1, min(reach[tensor.name], most, 1 << 20)) if tensor.name in reach else 0
     if high and tensor.dtype.is_int:
         high = min(high, int(tensor.dtype.highest))
@@ -154,10 +154,10 @@ def _spec(tensor: Placeholder, reach: dict[str, int], most: int, scale: float) -
 
 
 def weight_scales(tensors: Sequence[Tensor]) -> dict[str, float]:
-    """What weights are multiplied by so that sums of products with them are in about -1..1.
+    """The factors of weights that keep sums of products in about -1..1.
 
-    Weights are the smallest input among the factors; of n terms in -1..1 the sum has a variance
-    of n/9, so sqrt(3/n) gives it the 1/3 of the other inputs (He et al., ICCV 2015, section 2.2).
+    Weights are the smallest input among the factors; of n terms in -1..1 the sum has a variance of
+    n/9, so sqrt(3/n) gives it the 1/3 of the other inputs (He et al., ICCV 2015, section 2.2).
     """
     scales: dict[str, float] = {}
     for tensor in tensors:
@@ -167,15 +167,15 @@ def weight_scales(tensors: Sequence[Tensor]) -> dict[str, float]:
         inputs = [factor.source for factor in factors if _is_float_input(factor)]
         if tensor.reduction.combiner is not Combiner.SUM or len(factors) < 2 or not inputs:
             continue
-        terms = math.prod(_known(axis.extent) for axis in tensor.reduce_axes)
-        weights = min(inputs, key=lambda one: math.prod(_known(extent) for extent in one.shape))
+        terms = math.prod(_bound(axis.extent) for axis in tensor.reduce_axes)
+        weights = min(inputs, key=lambda one: math.prod(_bound(extent) for extent in one.shape))
         scale = min(1.0, math.sqrt(3 / max(1, terms)))
         scales[weights.name] = min(scale, scales.get(weights.name, 1.0))
     return scales
 
 
 def _factors(value: Value) -> Iterator[Value]:
-    """What is multiplied, without the guards around it."""
+    """The factors of products, without the guards around them."""
     match value:
         case Apply(Fn.MUL, args):
             for arg in args:

@@ -31,7 +31,7 @@ _UNREADABLE = (
     ValueError,
     TypeError,
     KeyError,
-    AttributeError,  # a file of one array, which is no archive
+    AttributeError,  # a file of one array, which is not an archive
     EOFError,
     OverflowError,
     RuntimeError,  # a damaged header may ask for a password, or another compression
@@ -48,7 +48,7 @@ class ArrayFile:
     """A kind of file.
 
     name     what it holds: "time model"     schema   the version of its form
-    remedy   what to do where one is refused
+    remedy   for a file that is refused
     """
 
     name: str
@@ -57,7 +57,7 @@ class ArrayFile:
 
     @property
     def kind(self) -> str:
-        """What such a file says of itself."""
+        """The kind that such a file states."""
         return f"tensorwright {self.name}"
 
     def save(self, path: str | os.PathLike[str], fields: Mapping[str, Any], arrays: Arrays) -> None:
@@ -71,7 +71,7 @@ class ArrayFile:
         write_atomically(path, buffer.getvalue())
 
     def load(self, path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
-        """What it says of itself, and its arrays.
+        """The fields of a file, and its arrays.
 
         Raises:  RecordError for a file that cannot be read, is damaged or of another kind.
         """
@@ -98,7 +98,7 @@ class ArrayFile:
 
 
 def _digest(about: Mapping[str, Any], arrays: Arrays) -> str:
-    """Of the arrays and of what is said about them, but for the digest itself."""
+    """A digest of the arrays and of the fields, without the digest itself."""
     told = {name: value for name, value in about.items() if name != "content"}
     digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode())
     for name in sorted(arrays):

@@ -1,4 +1,4 @@
-"""Two models that answer together: what one learned elsewhere, and what the other works out."""
+"""The sum of two models: one that learned elsewhere, and an analytic one."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from tensorwright.tuning.models.protocol import CostModel, Features, Sample, Sco
 class BlendedModel:
     """The sum of two models' scores, for models whose scores are of one kind.
 
-    Trees trained on pairs and the roofline are: a difference of scores is, roughly, one of
-    logarithms of time. On operators that the trees had never seen, the two ordered 71 % of the
-    pairs rightly together, and 65 and 67 % alone.
+    Trees trained on pairs and the roofline are: a difference of their scores is roughly a
+    difference of logarithms of time. For operators that the trees had never seen, both together
+    ordered 71 % of the pairs correctly, alone 65 and 67 %.
     """
 
     def __init__(self, first: CostModel, second: CostModel) -> None:
@@ -21,8 +21,8 @@ class BlendedModel:
 
     def predict(self, features: Features) -> Scores:
         """As `CostModel.predict`."""
-        found: Scores = self._first.predict(features) + self._second.predict(features)
-        return found
+        scores: Scores = self._first.predict(features) + self._second.predict(features)
+        return scores
 
     def observe(self, samples: Sequence[Sample]) -> None:
         """As `CostModel.observe`."""

@@ -1,10 +1,10 @@
-"""When a model is fitted again, and how much what was known before still counts.
+"""When a model is fitted again, and how much its prior still counts.
 
-Two ways to let the old model fade, as n own measurements come in; the laboratory has the second:
+The prior fades in two ways as n own measurements arrive; the laboratory has the second:
 
     halving    weight = 1 / 2^(n / half_life), and nothing below 0.05
     held-out   the weight of 1, 1/2, 0 with which a fit to two thirds of the own programs orders
-               most pairs of the other third rightly, each third in turn; the largest of equals
+               most pairs of the other third correctly, each third in turn; the largest of equals
 
 Source:   Chen et al., AutoTVM, NeurIPS 2018, section 4: a local model on top of a global one; the
           halving and its 64 samples are of its code (tvm/autotvm/tuner/xgboost_cost_model.py).
@@ -22,7 +22,7 @@ from tensorwright.tuning.models.training import TrainingSet
 
 
 class Fading(StrEnum):
-    """How an old model gives way to own measurements."""
+    """How the prior gives way to own measurements."""
 
     HALVING = "halving"
     HELD_OUT = "held-out"
@@ -35,11 +35,11 @@ class RefitPolicy:
     A fit takes time in proportion to its samples, a measurement a constant one: so fitting takes a
     bounded share of the time, some 5 percent, if it waits for a share of new samples.
 
-    first      so many samples are needed at all      least  new samples of a refit
-    growth     new samples of a refit, as a share of those that there were
-    half_life  with so many samples the prior counts half, where it fades by halving
-    reweigh    a weight from held-out programs is judged again when there are so many times more
-    most       so many samples are kept: the first go first
+    first      samples of the first fit               least  new samples of a refit
+    growth     new samples of a refit, as a share of those before
+    half_life  the samples with which the prior counts half, if it fades by halving
+    reweigh    the growth of the samples after which a held-out weight is judged again
+    most       the samples that are kept: the oldest are dropped first
     """
 
     first: int = 16

@@ -1,11 +1,11 @@
 """Models that learn in a session: fitted again as measurements come in, from a prior that fades.
 
-The score of a program is what a fitted `Ranker` says of it: trees that are added up over its
-statements (`trees/`), or a network of the laboratory over its loops.
+A fitted `Ranker` scores a program: trees that are added up over its statements (`trees/`), or a
+network of the laboratory over its loops.
 
-Before there are measurements, and where the library that fits cannot load, the prior answers: what
-was trained before, or the roofline.  Later the fit starts from the prior's scores, times a weight
-that fades as `fading.py` says.
+Before there are measurements, and if the library that fits cannot load, the prior answers: a model
+trained before, or the roofline.  Later the fit starts from the prior's scores, times a weight that
+fades as `fading.py` says.
 
 Source:   Zheng et al., Ansor, OSDI 2020, section 5.2; Chen et al., AutoTVM, NeurIPS 2018, section
           4, for the old model that fades.
@@ -70,23 +70,23 @@ class LearnedModel:
         self._on_notice = on_notice or _warn
         self._ranker: Ranker | None = None
         self._weight = 1.0
-        self._weighed = 0  # so many samples stood behind the weight when it was judged
+        self._weighed = 0  # the number of samples when the weight was judged
         self._fitted = 0
         self._new = 0
 
     @property
     def is_trained(self) -> bool:
-        """Whether own measurements count yet."""
+        """Whether own measurements are used yet."""
         return self._ranker is not None
 
     def predict(self, features: Features) -> Scores:
         """As `CostModel.predict`."""
         if self._ranker is None:
             return self._prior.predict(features)
-        found = self._ranker.scores(features)
+        scores = self._ranker.scores(features)
         if self._weight:
-            found += self._weight * self._prior.predict(features)
-        return found
+            scores += self._weight * self._prior.predict(features)
+        return scores
 
     def observe(self, samples: Sequence[Sample]) -> None:
         """As `CostModel.observe`."""
@@ -101,7 +101,7 @@ class LearnedModel:
         return self.refit()
 
     def refit(self) -> bool:
-        """Fit now, whatever the policy says; False where there is nothing to fit, or no library.
+        """Fit now, whatever the policy says; False without samples, or without the library.
 
         The first fit imports the library, which takes a second or two.
         """
@@ -120,9 +120,9 @@ class LearnedModel:
         return True
 
     def learned(self, hardware: str = "") -> SavedModel | None:
-        """What was learned, without the prior: fitted anew, on all samples; None where nothing was.
+        """The model without the prior, fitted anew on all samples; None without samples.
 
-        hardware  where the samples were measured
+        hardware  that measured the samples
         """
         fit = self._find_fit() if self.samples and self.features.is_shared else None
         if fit is None:
@@ -135,16 +135,16 @@ class LearnedModel:
         )
 
     def save(self, path: str | os.PathLike[str], hardware: str) -> bool:
-        """Write what was `learned` to a file; False where nothing was.  Raises: OutputError."""
-        found = self.learned(hardware)
-        if found is None:
+        """Write `learned` to a file; False if it is None.  Raises: OutputError."""
+        model = self.learned(hardware)
+        if model is None:
             return False
-        found.save(path)
+        model.save(path)
         return True
 
     @property
     def _is_prior_alike(self) -> bool:
-        """Whether the prior's scores mean what those of the loss mean."""
+        """Whether the prior's scores are of the same kind as those of the loss."""
         match self._prior:
             case RandomModel():
                 return False
@@ -154,7 +154,7 @@ class LearnedModel:
                 return self.settings.loss is not LossKind.SQUARES
 
     def _prior_weight(self, data: TrainingSet, beliefs: Column, fit: Fit) -> float:
-        """How much the prior counts; scores that mean something else do not count at all."""
+        """The weight of the prior; 0 if its scores are of another kind."""
         if not self._is_prior_alike:
             return 0.0
         if self.policy.fading is Fading.HELD_OUT:
@@ -176,7 +176,7 @@ class LearnedModel:
         return scores
 
     def _find_fit(self) -> Fit | None:
-        """The function that fits; None, with a notice, where its library is missing."""
+        """The function that fits; None, with a notice, if its library is missing."""
         if self.notice:
             return None
         try:
@@ -194,14 +194,14 @@ def prior_scores(prior: CostModel, data: TrainingSet) -> Column:
 
 
 def _scores_by(predict: Callable[[Features], Scores], data: TrainingSet) -> Column:
-    """The scores of the programs of a set (programs,); those with equal numbers of rows at once."""
-    found = np.zeros(len(data.counts))
+    """The scores of the programs of a set (programs,), all with equally many rows at once."""
+    scores = np.zeros(len(data.counts))
     starts = np.cumsum(data.counts) - data.counts
     for count in np.unique(data.counts):
-        places = np.nonzero(data.counts == count)[0]
-        rows = starts[places][:, None] + np.arange(count)
-        found[places] = predict(data.rows[rows])
-    return found
+        programs = np.nonzero(data.counts == count)[0]
+        rows = starts[programs][:, None] + np.arange(count)
+        scores[programs] = predict(data.rows[rows])
+    return scores
 
 
 def _warn(text: str) -> None:

@@ -1,4 +1,4 @@
-"""What a cost model is trained to make small: losses of the scores of programs.
+"""The losses of cost models: functions of the scores of programs.
 
 Each gives the gradient and the hessian for every program's score.  A score is a sum over the
 statements of the program, and all of its rows move in one step of boosting: so the hessian of a row
@@ -41,7 +41,7 @@ class PairwiseLogistic:
 
     Each program meets `partners` others of its workload, drawn anew in every round of boosting. A
     pair weighs as much as the throughput of its faster program. Pairs closer than `least_gap`
-    say nothing, nor does a censored program that may be the faster one.
+    do not count, nor does a censored program that may be the faster one.
 
     Source:   Burges et al., RankNet, ICML 2005; Chen et al., AutoTVM, NeurIPS 2018, section 3.2.
     """
@@ -73,7 +73,7 @@ MakeLoss = Callable[[TrainingSet, int], Loss]
 
 
 def loss_maker(kind: LossKind) -> MakeLoss:
-    """What makes losses of a kind.  Raises: MachineError for one of the laboratory without it."""
+    """The maker of losses of a kind.  Raises: MachineError if the laboratory is missing."""
     if kind is LossKind.PAIRS:
         return lambda data, seed: PairwiseLogistic(data, seed=seed)
     find = LaboratoryPart(f"loss {kind.value}", "cost_models.losses", "loss_maker").load()
@@ -108,7 +108,7 @@ def draw_pairs(
 
 
 def pair_slopes(scores: Column, fast: Places, slow: Places, weights: Column) -> Slopes:
-    """Both scores of a pair move, hence twice the second derivative."""
+    """Both scores of a pair move, so the second derivative counts twice."""
     doubt = _sigmoid(scores[slow] - scores[fast])
     pull = weights * doubt
     bend = 2.0 * weights * doubt * (1.0 - doubt)
@@ -126,5 +126,5 @@ def row_slopes(data: TrainingSet, slopes: Slopes) -> Slopes:
 
 
 def _sigmoid(values: Column) -> Column:
-    found: Column = 0.5 * (1.0 + np.tanh(0.5 * values))
-    return found
+    result: Column = 0.5 * (1.0 + np.tanh(0.5 * values))
+    return result

@@ -1,7 +1,7 @@
-"""What a cost model is: ranks programs from their features, learns from measured ones.
+"""The protocol of a cost model: it ranks programs by their features, and learns from measured ones.
 
-A model sees features only, which have a fixed length whatever the operator, so that one model
-learns across all workloads.
+A model sees features only. Their length does not depend on the operator, so one model learns from
+all workloads.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class CostModel(Protocol):
         """
 
     def observe(self, samples: Sequence[Sample]) -> None:
-        """Take in measured programs. Failed ones are no samples."""
+        """Take in measured programs. Failed ones are not samples."""
 
     def update(self) -> bool:
         """Learn from what was observed, if it is worth the time; whether scores have changed."""

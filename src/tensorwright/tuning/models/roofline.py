@@ -1,8 +1,7 @@
-"""An analytic model: how long arithmetic and memory would take, from features alone.
+"""An analytic model: the time of arithmetic and memory, from features alone.
 
-It needs no measurement: the cold start of a search, what is left where LightGBM cannot load, and
-what trained trees correct (`time_model/`).  It is rough, and only meant to keep a search away from
-hopeless programs.
+It needs no measurement. A search starts with it, uses it if LightGBM cannot load, and trained trees
+correct it (`time_model/`).  It is rough, and only meant to keep a search from hopeless programs.
 
     time of a statement = max(arithmetic, memory) / threads at work + starting them
                           + lines from other cores
@@ -28,7 +27,7 @@ from tensorwright.tuning.features import CACHE_BYTES, FEATURE_NAMES, REGISTER_BY
 from tensorwright.tuning.models.protocol import Features, Sample, Scores
 
 LEVELS = ("registers", "l1", "l2", "l3")
-_COSTS = {  # cycles of one vector operation, where two multiply-adds are done in one
+_COSTS = {  # cycles of one vector operation; two multiply-adds take one
     "float_mad": 0.5,
     "float_addsub": 0.5,
     "float_mul": 0.5,
@@ -41,8 +40,8 @@ _COSTS = {  # cycles of one vector operation, where two multiply-adds are done i
     "int_divmod": 4.0,
     "select_op": 0.5,
 }
-_LOAD_CYCLES = 1.5  # of 64 bytes that lie together
-_LEAST_CHAINS = 8.0  # so many independent operations hide their latency
+_LOAD_CYCLES = 1.5  # of 64 adjacent bytes
+_LEAST_CHAINS = 8.0  # independent operations that hide their latency
 _LOOP_CYCLES = 6.0  # of an iteration of the innermost loop that stays a loop
 
 _LOOPS = ("vector_len", "auto_unroll_max_step", "outer_prod", "parallel_prod")
@@ -59,12 +58,12 @@ _Column = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
-    """What the model says of statements, in cycles.  Shapes:  (programs, statements).
+    """The model's estimate of statements, in cycles.  Shapes:  (programs, statements).
 
-    cycles       all in all
-    arithmetic   of one thread alone, nothing waiting for memory
-    memory       the same for what comes from beyond the registers and each cache (levels, ...)
-    peak         of all threads, multiply-adds alone, as many at once as the machine can
+    cycles       in total
+    arithmetic   of one thread alone, without waiting for memory
+    memory       the same for data from beyond the registers and each cache (levels, ...)
+    peak         of all threads, multiply-adds alone, at the rate of the machine
     """
 
     cycles: _Column

@@ -1,4 +1,4 @@
-"""What a model learned as a file: plain data, written whole or not at all.
+"""A trained model as a file: plain data, written whole or not at all.
 
 Trees are JSON, a network is an `ArrayFile` with the same fields.  Nothing is unpickled.
 
@@ -56,10 +56,10 @@ class ArrayRanker(Ranker, Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SavedModel:
-    """What was trained before: a cost model that learns nothing more.
+    """A trained model, which learns nothing more.
 
-    loss      what it was trained for        hardware      where its samples were measured
-    samples   how many it was trained on     feature_set   how programs are described to it
+    loss      of its training                hardware      that measured its samples
+    samples   their number                   feature_set   how programs are described to it
     """
 
     ranker: Ranker
@@ -129,12 +129,12 @@ def load_model(path: str | os.PathLike[str]) -> SavedModel:
 
 
 def _columns(fields: Mapping[str, Any]) -> FeatureSet | None:
-    """The feature set of a file; None where it is another than this version knows by that name."""
+    """The feature set of a file; None if this version has another one of that name."""
     try:
-        found = feature_set(str(fields.get("feature_set", STATEMENT.name)))
+        features = feature_set(str(fields.get("feature_set", STATEMENT.name)))
     except UsageError:
         return None
-    return found if fields.get("features") == found.digest else None
+    return features if fields.get("features") == features.digest else None
 
 
 def _ranker(fields: Mapping[str, Any], arrays: Arrays | None, features: FeatureSet) -> Ranker:
@@ -149,7 +149,7 @@ def _ranker(fields: Mapping[str, Any], arrays: Arrays | None, features: FeatureS
 
 
 def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays | None]:
-    """The fields of a file, and its arrays where it is one of NumPy's."""
+    """The fields of a file, and its arrays if it is one of NumPy's."""
     try:
         content = Path(path).read_bytes()
     except OSError as error:

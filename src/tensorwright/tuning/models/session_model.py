@@ -17,7 +17,7 @@ from tensorwright.tuning.models.roofline import RooflineModel
 from tensorwright.tuning.models.saved_model import SavedModel, load_model
 from tensorwright.tuning.models.settings import BoostedSettings, FitSettings, LossKind
 
-_TRAINED_HALF_LIFE = 512.0  # samples: what many workloads have taught outlasts a dozen rounds
+_TRAINED_HALF_LIFE = 512.0  # samples: a prior from many workloads outlasts a dozen rounds
 
 
 def make_model(
@@ -31,15 +31,15 @@ def make_model(
     features: FeatureSet = STATEMENT,
     fading: Fading = Fading.HALVING,
 ) -> LearnedModel:
-    """The learned model, which starts from what is known before, and from a saved one, if any.
+    """The learned model, which starts from a prior, and from a saved model, if any.
 
     saved      the model or its file, which may be missing
-    prior      what was trained before on many workloads, and judges statements; the roofline where
-               None; other features have neither
+    prior      a model trained on many workloads, which judges statements; None: the roofline.
+               Other features have neither
     on_notice  told, in a sentence, if the library that fits is missing; a warning where None
     settings   how it is fitted; boosted trees on pairs where None
-    fading     how what is known before gives way
-    Raises:    RecordError for a file that is no model, or a model for other features.
+    fading     how the prior gives way to own measurements
+    Raises:    RecordError for a file that is not a model, or a model for other features.
     """
     half_life = RefitPolicy().half_life if prior is None else _TRAINED_HALF_LIFE
     policy = RefitPolicy(half_life=half_life, fading=fading)

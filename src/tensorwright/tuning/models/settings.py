@@ -1,4 +1,4 @@
-"""How learned models are fitted: what all settings say, and those of trees."""
+"""Settings of learned models: those of all, and those of trees."""
 
 from __future__ import annotations
 

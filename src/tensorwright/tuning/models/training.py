@@ -1,4 +1,4 @@
-"""Samples as arrays: what losses and trees work on."""
+"""Samples as arrays, for losses and trees."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ class TrainingSet:
 def add_up(
     places: NDArray[np.int64], values: NDArray[np.float64], count: int
 ) -> NDArray[np.float64]:
-    """The sum of the values at each of the places 0..count-1."""
+    """The sums of the values at each of the positions 0..count-1."""
     return np.bincount(places, values, count).astype(np.float64, copy=False)
 
 
 def training_set(samples: Sequence[Sample]) -> TrainingSet:
     """Put samples into arrays, workloads in the order of their first sample.
 
-    The best time of a workload is that of its fastest program that was measured to the end; where
-    all are censored, the least bound.
+    The best time of a workload is that of its fastest program that was measured completely; if all
+    are censored, the least bound.
     """
     numbers: dict[str, int] = {}
     for sample in samples:
@@ -78,5 +78,5 @@ def _best_times(
     bound = np.full(count, np.inf)
     np.minimum.at(bound, groups, times)
     best = np.where(np.isfinite(measured), measured, bound)
-    found: NDArray[np.float64] = np.minimum(best[groups], times)
-    return found
+    bests: NDArray[np.float64] = np.minimum(best[groups], times)
+    return bests

@@ -35,7 +35,7 @@ def while_building() -> Iterator[None]:
 def while_measuring(should_stop: Callable[[], bool]) -> Iterator[bool]:
     """Measure inside the block, alone on this machine as far as this user goes.
 
-    Gives False where `should_stop` turned true while waiting.
+    Gives False if `should_stop` turned true while waiting.
     """
     with ExitStack() as stack:
         is_held = stack.enter_context(hold_turn(should_stop))

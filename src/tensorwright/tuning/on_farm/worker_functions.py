@@ -200,7 +200,7 @@ def _run_races(
     runner: ChildRunner,
     should_stop: Callable[[], bool],
 ) -> list[Measurement] | None:
-    """The measurements of all kernels, in order; None where nobody wants them any more.
+    """The measurements of all kernels, in order; None if nobody wants them any more.
 
     A kernel that races knows of those before it that compute the same.
     """

@@ -14,7 +14,7 @@ class Candidate:
 
     sketch      name of the sketch, "" for a trace from elsewhere
     decisions   sorted pairs (name, value)
-    predicted_s what its proposer expects, as `Prediction.seconds`; None where it expects nothing
+    predicted_s what its proposer expects, as `Prediction.seconds`; None if it expects nothing
     """
 
     trace: str
@@ -24,7 +24,7 @@ class Candidate:
 
 
 def candidate_of(sketch: Sketch, decisions: tuple[tuple[str, int], ...]) -> Candidate:
-    """The candidate that a sketch and its decisions stand for."""
+    """The candidate of a sketch and its decisions."""
     return Candidate(format_trace(sketch.bound(dict(decisions))), sketch.name, decisions)
 
 

@@ -21,15 +21,15 @@ def neighbour_pairs(table: NDArray[np.int64]) -> Pairs:
     Shapes:  table (rows, names) -> (pairs, 2)
     """
     count, levels = table.shape
-    found = [_adjacent(np.delete(table, level, 1), table[:, level]) for level in range(levels)]
+    parts = [_adjacent(np.delete(table, level, 1), table[:, level]) for level in range(levels)]
     for one, other in itertools.combinations(range(levels), 2):
         product = table[:, one] * table[:, other]
         fixed = np.column_stack([np.delete(table, (one, other), 1), product])
-        found.append(_adjacent(fixed, table[:, one]))
-    pairs = np.concatenate([*found, np.empty((0, 2), np.int64)])
+        parts.append(_adjacent(fixed, table[:, one]))
+    pairs = np.concatenate([*parts, np.empty((0, 2), np.int64)])
     both = np.concatenate([pairs, pairs[:, ::-1]])
-    codes = np.unique(both[:, 0] * count + both[:, 1])
-    return np.column_stack([codes // count, codes % count])
+    numbers = np.unique(both[:, 0] * count + both[:, 1])
+    return np.column_stack([numbers // count, numbers % count])
 
 
 def _adjacent(fixed: NDArray[np.int64], moving: NDArray[np.int64]) -> Pairs:

@@ -1,4 +1,4 @@
-"""Who has children, and who is measured."""
+"""Selection of parents, and of the candidates that are measured."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def draw_parents(
     return random.choice(len(scores), size=count, p=chances / total)
 
 
-def find_new(population: Population, known: Keys) -> Population:
-    """The candidates that are not known, each once."""
+def find_new(population: Population, seen: Keys) -> Population:
+    """The candidates whose keys are not in `seen`, each once."""
     once = population.take(population.first_of_each())
-    return once.take(~np.isin(once.keys, known))
+    return once.take(~np.isin(once.keys, seen))
 
 
 def likeness(population: Population, one: int) -> NDArray[np.float64]:
-    """How much each is like one of them: the share of equal choices, 0 in other sketches."""
+    """How similar each is to one of them: the share of equal choices, 0 in other sketches."""
     is_kin = population.sketch == population.sketch[one]
     alike: NDArray[np.float64] = (population.genes == population.genes[one]).mean(axis=1)
     alike[~is_kin] = 0.0

@@ -32,7 +32,7 @@ class Population:
 
     @classmethod
     def empty(cls, width: int) -> Population:
-        """No candidate."""
+        """A population without candidates."""
         return cls(np.empty(0, np.int32), np.empty((0, width), np.int64))
 
     @classmethod
@@ -52,18 +52,18 @@ class Population:
 
     @property
     def keys(self) -> Keys:
-        """A number for each candidate, the same for equal ones and, as good as surely, no others.
+        """A hash for each candidate: equal ones have equal keys.
 
-        Shapes:  (n,); 64 bits, mixed over the columns
+        Shapes:  (n,); 64 bits, mixed over the columns, so collisions are most unlikely
         """
-        found = self.sketch.astype(np.uint64) + np.uint64(1)
+        mixed = self.sketch.astype(np.uint64) + np.uint64(1)
         for column in self.genes.T.astype(np.uint64):
-            found = (found ^ (found >> _SHIFT)) * _MIX + column
-        found ^= found >> _SHIFT
-        return found * _MIX
+            mixed = (mixed ^ (mixed >> _SHIFT)) * _MIX + column
+        mixed ^= mixed >> _SHIFT
+        return mixed * _MIX
 
     def first_of_each(self) -> NDArray[np.int64]:
-        """The numbers of the candidates that have no equal before them, ascending."""
+        """The numbers of the candidates without an equal one before them, ascending."""
         _, first = np.unique(self.keys, return_index=True)
         return np.sort(first)
 
@@ -85,6 +85,6 @@ def candidate_at(space: Space, sketch: int, genes: Genes) -> Candidate:
 def by_sketch(sketch: Sketches) -> list[tuple[int, NDArray[np.int64]]]:
     """The sketches that occur, ascending, each with the numbers of its candidates."""
     order = np.argsort(sketch, kind="stable")
-    found, starts = np.unique(sketch[order], return_index=True)
+    occurring, starts = np.unique(sketch[order], return_index=True)
     ends = [*starts[1:], len(order)]
-    return [(int(one), order[a:b]) for one, a, b in zip(found, starts, ends, strict=False)]
+    return [(int(one), order[a:b]) for one, a, b in zip(occurring, starts, ends, strict=False)]

@@ -1,4 +1,4 @@
-"""What a space looks like to a population: tables that turn work on candidates into indexing.
+"""The tables of a space for populations: they turn work on candidates into indexing.
 
 Everything is made once for a space. A cell is a choice of a sketch: row `sketch`, column `position`
 of arrays (sketches, width). Cells of equal choices share their rows in the flat tables, where a row
@@ -66,7 +66,7 @@ class SpaceTables:
         gene_of                  the row with these values, -1 where the cell has none such
     Sketches
         family      number of the family     siblings   how many others there are in it
-        place       position of the sketch within its family
+        member_index  position of the sketch within its family
         members     (families, most siblings) positions of the sketches
         chances     (sketches, width + 1) summed probability that a mutation is about a choice;
                     the last is that of moving to a sibling
@@ -87,7 +87,7 @@ class SpaceTables:
     gene_of: Ints
     family: Ints
     siblings: Ints
-    place: Ints
+    member_index: Ints
     members: Ints
     chances: NDArray[np.float64]
     slots: int
@@ -100,26 +100,26 @@ class SpaceTables:
 
     def valid(self, population: Population) -> NDArray[np.bool_]:
         """Which candidates keep to the limits of their sketches."""
-        found = np.ones(len(population), np.bool_)
+        is_valid = np.ones(len(population), np.bool_)
         for number, rows in by_sketch(population.sketch):
             sketch = self.space.sketches[number]
             if sketch.limits:
                 genes = population.genes[rows, : len(sketch.choices)]
-                found[rows] = sketch.valid(genes, self.space.cut)
-        return found
+                is_valid[rows] = sketch.valid(genes, self.space.cut)
+        return is_valid
 
     def carried(self, population: Population, to: Sketches) -> Genes:
         """The genes of candidates moved to siblings of their sketches, which `to` names.
 
-        Choices of one name keep their values; what the sibling has no equal for is chosen by rule.
+        Choices of one name keep their values; values that a sibling lacks are chosen by rule.
         """
         count = np.arange(len(population))[:, None]
         values = np.full((len(population), self.slots), -1, np.int64)
         rows = self.base[population.sketch] + population.genes
         values[count, self.slot[population.sketch]] = self.common[rows]
         wanted = values[count, self.slot[to]]
-        found = np.where(wanted >= 0, self.gene_of[self.back[to] + np.maximum(wanted, 0)], -1)
-        genes: Genes = np.where(found >= 0, found, self.defaults[to])
+        carried = np.where(wanted >= 0, self.gene_of[self.back[to] + np.maximum(wanted, 0)], -1)
+        genes: Genes = np.where(carried >= 0, carried, self.defaults[to])
         return genes
 
     def starts(self) -> Population:
@@ -179,22 +179,20 @@ class _Maker:
 
     def _values(self, family: str) -> dict[tuple[str, ...], dict[tuple[int, ...], int]]:
         """For each name of a choice in the family, the number of every value it may take."""
-        found: dict[tuple[str, ...], dict[tuple[int, ...], int]] = {}
+        values: dict[tuple[str, ...], dict[tuple[int, ...], int]] = {}
         for sketch in self.space.sketches:
             for choice in sketch.choices if sketch.family == family else ():
-                known = found.setdefault(choice.names, {})
+                numbers = values.setdefault(choice.names, {})
                 for row in choice.values:
-                    known.setdefault(row, len(known))
-        return found
+                    numbers.setdefault(row, len(numbers))
+        return values
 
     def _stages(self, family: str) -> list[str]:
         own = [s for s in self.space.sketches if s.family == family]
         return list(dict.fromkeys(_stage_of(choice) for s in own for choice in s.choices))
 
     def _rows(self, family: int, choice: Choice) -> tuple[int, int]:
-        """Where the rows of a choice stand in the flat tables, and where in the one for the way
-        back.
-        """
+        """The offsets of a choice's rows in the flat tables, and in `gene_of`."""
         key = (family, choice.names, choice.values)
         if key not in self.shared:
             self.shared[key] = (self.rows, self.backs)
@@ -216,23 +214,23 @@ class _Maker:
         family = np.array(numbers, np.int64)
         sizes = np.bincount(family)
         members = np.zeros((len(self.families), int(sizes.max())), np.int64)
-        place = np.zeros(len(family), np.int64)
+        member_index = np.zeros(len(family), np.int64)
         for number in range(len(self.families)):
             own = np.flatnonzero(family == number)
             members[number, : len(own)] = own
-            place[own] = np.arange(len(own))
-        return family, sizes[family] - 1, place, members
+            member_index[own] = np.arange(len(own))
+        return family, sizes[family] - 1, member_index, members
 
     def _chances(self, siblings: Ints) -> NDArray[np.float64]:
-        found = np.zeros((len(self.space.sketches), self.width + 1))
+        chances = np.zeros((len(self.space.sketches), self.width + 1))
         for number, sketch in enumerate(self.space.sketches):
             kinds = [choice.kind for choice in sketch.choices]
             for position, kind in enumerate(kinds):
                 share = kinds.count(kind) if self.weights.is_shared else 1
-                found[number, position] = self.weights.of(kind) / share
+                chances[number, position] = self.weights.of(kind) / share
             if siblings[number]:
-                found[number, -1] = self.weights.location
-        sums = np.cumsum(found, axis=1)
+                chances[number, -1] = self.weights.location
+        sums = np.cumsum(chances, axis=1)
         total: NDArray[np.float64] = np.maximum(sums[:, -1:], np.finfo(np.float64).tiny)
         return sums / total
 
@@ -244,5 +242,5 @@ def _pairs_of(values: tuple[tuple[int, ...], ...]) -> Ints:
 
 
 def _stage_of(choice: Choice) -> str:
-    """The stage that a choice is about; a choice that tells none stands for itself."""
+    """The stage that a choice is about; its own names if it has none."""
     return choice.node or " ".join(choice.names)

@@ -103,12 +103,12 @@ def step_from(
 def _sibling(
     tables: SpaceTables, parents: Population, drawn: NDArray[np.float64]
 ) -> NDArray[np.int64]:
-    """For each parent another sketch of its family; its own where it is alone."""
+    """For each parent another sketch of its family; its own if it has no siblings."""
     others = tables.siblings[parents.sketch]
-    place = (drawn * others).astype(np.int64)
-    place += (place >= tables.place[parents.sketch]) & (others > 0)
-    found: NDArray[np.int64] = tables.members[tables.family[parents.sketch], place]
-    return found
+    member_index = (drawn * others).astype(np.int64)
+    member_index += (member_index >= tables.member_index[parents.sketch]) & (others > 0)
+    sketches: NDArray[np.int64] = tables.members[tables.family[parents.sketch], member_index]
+    return sketches
 
 
 def cross(
@@ -156,7 +156,7 @@ def cross(
 
 
 def _groups(tables: SpaceTables, sketch: NDArray[np.int32], is_alone: Mask) -> NDArray[np.int64]:
-    """What is inherited together: the nodes, or the choices where there is but one node."""
+    """The groups of choices that are inherited together: stages, or single choices of one stage."""
     nodes = tables.node[sketch]
     real = np.where(nodes < tables.nodes - 1, nodes, -1)
     is_one = real.max(axis=1) <= 0
@@ -169,14 +169,14 @@ def neighbourhood(tables: SpaceTables, sketch: int, genes: NDArray[np.int64]) ->
 
     Shapes:  genes (width,)
     """
-    found: list[NDArray[np.int64]] = []
+    parts: list[NDArray[np.int64]] = []
     for position in range(len(tables.space.sketches[sketch].choices)):
         row = tables.base[sketch, position] + genes[position]
         near = tables.target[tables.start[row] : tables.start[row] + tables.degree[row]]
         steps = np.tile(genes, (len(near), 1))
         steps[:, position] = near
-        found.append(steps)
-    steps = np.concatenate([np.empty((0, tables.width), np.int64), *found])
+        parts.append(steps)
+    steps = np.concatenate([np.empty((0, tables.width), np.int64), *parts])
     own = Population(np.full(len(steps), sketch, np.int32), steps)
     members = tables.members[tables.family[sketch], : tables.siblings[sketch] + 1]
     others = members[members != sketch].astype(np.int32)

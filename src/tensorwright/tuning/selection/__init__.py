@@ -1,7 +1,7 @@
-"""The schedule that a workload gets: measured, or the best predicted of some hundred candidates.
+"""The choice of a workload's schedule: measured, or the best predicted of some hundred candidates.
 
-Read `scheduling.py` first, what others call, then `predictor.py`; `candidates.py` says what is
-compared.
+Read `scheduling.py` first, which others call, then `predictor.py`; `candidates.py` has the
+candidates that are compared.
 """
 
 from tensorwright.tuning.selection.ahead import suppose, working_ahead

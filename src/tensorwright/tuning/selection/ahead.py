@@ -1,8 +1,8 @@
 """Choose and build from the end of a network in another process, while this one begins.
 
-Nothing is handed back: both processes keep what they make in the caches of choices and kernels,
-where the other one finds it.  So what is compiled is the same, with or without the process, and
-its end at any moment does no harm.  LLVM's binding holds one lock for all compiling of a process.
+Nothing is sent back: both processes put choices and kernels into caches, from which the other one
+takes them.  So the result is the same with or without the process, and it may end at any moment.
+LLVM's binding holds one lock for all compiling of a process.
 `compiling.py` starts the process early, so that it gets ready while the network is read.
 """
 
@@ -28,13 +28,13 @@ from tensorwright.tuning.selection.predictor import open_predictor
 from tensorwright.tuning.selection.scheduling import choose_untuned
 
 _LEAST_WORKLOADS = 12  # a process starts in the time that three or four of them take
-_LEAST_FOR_SPARE = 3  # where it has started already
+_LEAST_FOR_SPARE = 3  # if it has started already
 _LIMIT_S = 3600.0
 
 
 @contextlib.contextmanager
 def working_ahead(workloads: Sequence[Workload], target: Target, threads: int) -> Iterator[None]:
-    """Let another process work inside the block, where there is enough to do and a core for it."""
+    """Let another process work inside the block, if there is enough to do and a core for it."""
     todo = _unknown(workloads, target, threads)
     if len(todo) < _LEAST_FOR_SPARE:
         yield
@@ -47,7 +47,7 @@ def working_ahead(workloads: Sequence[Workload], target: Target, threads: int) -
 
 
 def suppose(workloads: Callable[[], Iterable[Workload]], target: Target, threads: int) -> None:
-    """Let a process that has been started begin with workloads that a network probably has."""
+    """Let a started process begin with workloads that a network probably has."""
     processes = importlib.import_module("tensorwright.processes")
     if processes.has_spare() and isinstance(target, CpuTarget):
         todo = [each for each in workloads() if not each.sizes]
@@ -56,14 +56,14 @@ def suppose(workloads: Callable[[], Iterable[Workload]], target: Target, threads
 
 
 def get_ready(target: CpuTarget, threads: int, values: Mapping[str, Any]) -> None:
-    """Load what `work_backwards` will need; `values` are those of knobs."""
+    """Load the modules of `work_backwards`; `values` are those of knobs."""
     with override(**values):
         open_predictor(target, threads, is_cold=True)
         backend_of(target)
 
 
 def _start(todo: Sequence[Workload], target: Target, threads: int) -> Callable[[], None]:
-    """Let a process begin; what is returned ends it.  Small networks do without its modules."""
+    """Start a process; the result ends it.  For small networks it does not load the modules."""
     processes = importlib.import_module("tensorwright.processes")
     child = processes.take_spare()
     if child is None and len(todo) < _LEAST_WORKLOADS:
@@ -79,7 +79,7 @@ def _arguments(todo: Sequence[Workload], target: Target, threads: int) -> tuple[
 
 
 def _nothing() -> None:
-    """End what was not started."""
+    """Ends nothing, if no process was started."""
 
 
 def work_backwards(
@@ -93,7 +93,7 @@ def work_backwards(
 
 
 def _unknown(workloads: Sequence[Workload], target: Target, threads: int) -> list[Workload]:
-    """The workloads whose schedules nobody has chosen; none where caches or cores are missing."""
+    """The workloads without a chosen schedule; none if caches or cores are missing."""
     if not (isinstance(target, CpuTarget) and knobs.KERNEL_CACHE.get() and available_cores() > 1):
         return []
     predictor = open_predictor(target, threads, is_cold=True)

@@ -3,8 +3,8 @@
 First every structure with the decisions chosen by rule, and some drawn at random; then children
 and neighbours of the best of these.  Candidates of a structure are priced together.
 
-How much is done is counted in steps of plans and in candidates, never in seconds: the choice is
-the same on a busy machine.
+The effort is counted in steps of plans and in candidates, never in seconds: so the choice is the
+same on a busy machine.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _VARIETY = 0.1  # see `pick_diverse`
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much is tried for one workload.
+    """The effort for one workload.
 
-    plan_steps   no structure is added when the plans of those before have so many steps
-    algorithms   so many schedules by rule that compute by another algorithm are priced
+    plan_steps   of all plans: with so many, no further structure is added
+    algorithms   the schedules by rule with another algorithm that are priced
     draws        candidates drawn at random      parents   so many of the best have children
     children     of each parent                  tried     so many of the best are checked in turn
     """
@@ -72,11 +72,11 @@ class Candidates:
         self._effort = effort
 
     def structures(self, sketches: Iterable[Sketch]) -> tuple[Sketch, ...]:
-        """The first of some sketches that can be priced, as many as the effort allows.
+        """The first sketches that can be priced, as many as the effort allows.
 
-        No more is asked for.
+        No further sketch is made.
         """
-        found: list[Sketch] = []
+        priced: list[Sketch] = []
         steps = 0
         for sketch in sketches:
             try:
@@ -84,16 +84,14 @@ class Candidates:
             except TensorwrightError:
                 continue
             if plan.statements:
-                found.append(sketch)
+                priced.append(sketch)
                 steps += len(plan)
             if steps >= self._effort.plan_steps:
                 break
-        return tuple(found)
+        return tuple(priced)
 
     def search(self, sketches: tuple[Sketch, ...], random: Generator) -> Ranked:
-        """Price candidates of sketches that can be priced; the first candidate is the first
-        sketch as chosen by rule.
-        """
+        """Price candidates of sketches; the first one is the first sketch as chosen by rule."""
         space = Space(sketches)
         tables = make_space_tables(space)
         first = [tables.starts(), sample(tables, self._effort.draws, random)]
@@ -123,17 +121,16 @@ class Candidates:
             sketch = space.sketches[number]
             genes = population.genes[rows, : len(sketch.choices)]
             features = self._features.of_sketch(sketch, genes)
-            found = self._model.predict(features, self._machine)
-            median[rows], upper[rows] = found.median, found.upper
-            roofline[rows] = found.roofline
+            prediction = self._model.predict(features, self._machine)
+            median[rows], upper[rows] = prediction.median, prediction.upper
+            roofline[rows] = prediction.roofline
         return Prediction(median, upper, roofline)
 
     def price_exactly(self, *traces: Trace) -> Prediction | None:
-        """The prices of traces without open decisions; None where one does not replay, every step
-        checked, or does not lower.
+        """The prices of traces without open decisions.
 
-        Of a candidate of a sketch, some numbers are bounds: how many blocks a tile touches is known
-        where the tile is.
+        None if one does not replay, every step checked, or does not lower. For a candidate of a
+        sketch some numbers are bounds: how many blocks a tile touches depends on its position.
         """
         machine = self._machine
         try:
@@ -149,7 +146,7 @@ class Candidates:
         )
 
     def _outline(self, trace: Trace) -> LoopProgram:
-        """The program of a trace as features see it, where it lowers to the end."""
+        """The outline of a trace, from which features are computed, if it lowers."""
         state = replay(self.state, trace)
         program = lower(state)
         return lower(state, is_outline=True) if isinstance(self._machine, Card) else program
@@ -177,11 +174,11 @@ def _joined(parts: Sequence[Prediction]) -> Prediction:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranked:
-    """Candidates and their prices; the candidate 0 is the first sketch as chosen by rule.
+    """Candidates and their prices; candidate 0 is the first sketch as chosen by rule.
 
     prices      by features alone
-    waiting_s   what threads wait for lines of each other, in a sketch with some decisions: that is
-                asked for few candidates
+    waiting_s   the seconds that threads wait for lines of each other, in a sketch with some
+                decisions; it is computed for few candidates
     """
 
     space: Space
@@ -192,9 +189,9 @@ class Ranked:
 
     @property
     def scores(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-        """What to choose by, features alone; lower is better (candidates,)."""
-        found: np.ndarray[tuple[int], np.dtype[np.float64]] = self.prices.scores(self.caution)
-        return found
+        """The scores by features alone; lower is better (candidates,)."""
+        scores: np.ndarray[tuple[int], np.dtype[np.float64]] = self.prices.scores(self.caution)
+        return scores
 
     def price(self, number: int) -> Prediction:
         """The price of one candidate."""
@@ -204,7 +201,7 @@ class Ranked:
     def best_first(self, numbers: Iterable[int]) -> Iterator[tuple[float, int]]:
         """The scores and numbers of some candidates; of equals, the one that was tried first.
 
-        To wait makes a score higher: one stands as soon as the next by features alone is no better.
+        Waiting raises scores: a candidate is final when the next by features is not better.
         """
         alone = self.scores
         priced: list[tuple[float, int]] = []
@@ -216,8 +213,9 @@ class Ranked:
             yield heappop(priced)
 
     def better_than_rule(self, policy: Policy) -> Iterator[int]:
-        """The numbers of the candidates whose score is lower than the rule's by more than a margin,
-        and whose roofline is not much higher: the trees and what they correct must not contradict.
+        """The numbers of the candidates that beat the rule's score by more than a margin.
+
+        Their roofline must not be much higher, because the trees correct only that model.
         """
         most = self.price(0).scores(self.caution)[0] - policy.margin
         roofline = self.prices.roofline
@@ -237,7 +235,7 @@ class Ranked:
         return self._sketch(number).bound(dict(self.decisions(number)))
 
     def decisions(self, number: int) -> tuple[tuple[str, int], ...]:
-        """What a candidate decides in its sketch: sorted pairs (name, value)."""
+        """The decisions of a candidate in its sketch: sorted pairs (name, value)."""
         sketch = self._sketch(number)
         genes = self.population.genes[number, : len(sketch.choices)]
         return tuple(sorted(sketch.decisions_of(tuple(genes.tolist())).items()))

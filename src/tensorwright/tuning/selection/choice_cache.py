@@ -1,8 +1,8 @@
 """Schedules that were chosen, kept on the disk: choosing again would give the same.
 
-An entry is keyed by all that a choice comes from: workload, target, machine, the model, how much is
-tried, and this package's own sources.  It holds the trace and its estimates as JSON; it appears
-whole or not at all, and a damaged one is passed over (see `KernelCache`).
+The key of an entry has everything that determines a choice: workload, target, machine, the model,
+the effort, and this package's own sources.  The entry has the trace and its estimates as JSON; it
+appears whole or not at all, and a damaged one is ignored (see `KernelCache`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _KINDS = kinds_of(Chosen, Estimate)
 
 
 def choice_cache() -> KernelCache | None:
-    """The cache in the folder that the knob `home` names; None where the knob says no."""
+    """The cache in the folder of the knob `home`; None if the knob switches it off."""
     return named_cache("choices", LIMIT_BYTES) if knobs.KERNEL_CACHE.get() else None
 
 
@@ -50,7 +50,7 @@ def pack(chosen: Chosen) -> bytes:
 
 
 def unpack(entry: bytes) -> Chosen | None:
-    """What `pack` gave; None for anything else."""
+    """The inverse of `pack`; None for anything else."""
     try:
         text, chosen = from_data(json.loads(entry), _KINDS)
         whole: Chosen = replace(chosen, trace=parse_trace(text))

@@ -1,4 +1,4 @@
-"""What was chosen for a workload, and what is expected of it."""
+"""The chosen schedule of a workload, and its estimate."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from tensorwright.tuning.population import Candidate
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """How long a program takes: what is as likely too much as too little, and what is exceeded
-    once in ten times.
-    """
+    """The time of a program: a median, and a time that is exceeded once in ten times."""
 
     seconds: float
     upper_seconds: float
@@ -22,10 +20,10 @@ class Estimate:
 class Chosen:
     """A schedule.
 
-    estimate    None where the program cannot be priced
-    by_rule     the estimate of the schedule by rule; None likewise
+    estimate    None if the program cannot be priced
+    by_rule     the estimate of the schedule by rule; None if that cannot be priced
     is_by_rule  whether it is that one
-    decisions   what it decides in its sketch: sorted pairs (name, value)
+    decisions   in its sketch: sorted pairs (name, value)
     """
 
     trace: Trace
@@ -37,7 +35,7 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Elite:
-    """One of the candidates that are expected to be the fastest, and how long it should take."""
+    """One of the candidates that are expected to be the fastest, and its expected time."""
 
     candidate: Candidate
     estimate: Estimate

@@ -1,4 +1,4 @@
-"""What a program takes on a machine, and which schedule is expected to be the fastest."""
+"""The expected times of programs on a machine, and the schedules expected to be the fastest."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ from tensorwright.tuning.time_model import (
 )
 
 _MOST_REMEMBERED = 4096
-_RACE_STEPS = 12_000  # of plans, where candidates are measured: other algorithms come last
+_RACE_STEPS = 12_000  # of plans, if candidates are measured: other algorithms come last
 _CARD_EFFORT = Effort(plan_steps=2 * _RACE_STEPS, draws=4096, parents=32, children=32)
-"""Plans for cards are longer, since they know lanes; there are few structures, with many tiles."""
-_SHORT_S = 20e-6  # to start threads takes 1 or 2 us: what takes longer than this needs them
+"""Plans for cards are longer because of lanes; there are few structures, with many tiles."""
+_SHORT_S = 20e-6  # starting threads takes 1 or 2 us: longer programs need them
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -60,8 +60,8 @@ V = TypeVar("V")
 class Predictor:
     """Predicts for one machine: a target, a number of threads, and where constants lie.
 
-    Equal workloads get equal answers, in every process: nothing depends on time or on the order of
-    questions.  `counts` says what was done: remembered, cached, chosen, estimated.
+    Equal workloads get equal answers in every process: nothing depends on time or on the order of
+    calls.  `counts` counts the answers: remembered, cached, chosen, estimated.
     Threads:  any number may ask at once.
     """
 
@@ -78,7 +78,7 @@ class Predictor:
         self._estimates: OrderedDict[tuple[str, str], Estimate | None] = OrderedDict()
 
     def best(self, workload: Workload) -> Chosen:
-        """The schedule of a workload that was not tuned, and what is expected of it."""
+        """The schedule of a workload that was not tuned, and its estimate."""
         with self._lock:
             if workload.key in self._chosen:
                 self.counts["remembered"] += 1
@@ -89,9 +89,9 @@ class Predictor:
         return chosen
 
     def estimate(self, workload: Workload, trace: Trace | None = None) -> Estimate | None:
-        """What a workload takes with a schedule, or with the best one where `trace` is None.
+        """The estimate of a workload with a schedule; None: with the best one.
 
-        None where the program has no features: it cannot be lowered, or computes nothing.
+        None for a program without features: it cannot be lowered, or computes nothing.
         """
         if trace is None:
             return self.best(workload).estimate
@@ -113,7 +113,7 @@ class Predictor:
     def price(self, workload: Workload) -> float | None:
         """Seconds of a workload that was not tuned, as a step of a network.
 
-        Between what is likely and what is rarely exceeded: of two alike, the certain is better.
+        Between the median and the upper estimate: of two equal medians, the certain one is better.
         None for a program that cannot be priced or scheduled.
         """
         try:
@@ -130,9 +130,9 @@ class Predictor:
         return PredictedTime(self._model, self._machine)
 
     def top(self, workload: Workload, count: int) -> tuple[Elite, ...]:
-        """Up to so many schedules that are expected to be fast, each sound, the best first.
+        """Up to `count` schedules that are expected to be fast, each sound, the best first.
 
-        They are unlike each other: where the best disappoints, so do those that are like it.
+        They are unlike each other: if the best disappoints, so do those that are like it.
         """
         state = state_of(workload)
         effort = replace(self._effort, plan_steps=max(_RACE_STEPS, self._effort.plan_steps))
@@ -155,7 +155,7 @@ class Predictor:
         return tuple(elites.values())
 
     def top_question(self, workload: Workload, count: int) -> TopQuestion:
-        """`top`, to be asked in another process."""
+        """A call of `top`, for another process."""
         tensors = topological_order(*workload.outputs)
         file = knobs.TIME_MODEL.get()
         return TopQuestion(tensors, workload, self._machine, self._effort, file, count)
@@ -173,7 +173,7 @@ class Predictor:
         return chosen
 
     def has_chosen(self, workload: Workload) -> bool:
-        """Whether the schedule of a workload was chosen before, and is remembered or kept."""
+        """Whether the schedule of a workload was chosen before, and is in memory or cached."""
         cache = choice_cache()
         with self._lock:
             is_remembered = workload.key in self._chosen
@@ -195,9 +195,7 @@ class Predictor:
             return self._without_idle_threads(workload, self._best(workload))
 
     def _without_idle_threads(self, workload: Workload, chosen: Chosen) -> Chosen:
-        """The same on one thread, where others are expected to cost more than they save: they are
-        started, and what one has written another fetches from its core.
-        """
+        """The same on one thread, if more threads are expected to cost more than they save."""
         alone = tuple(step for step in chosen.trace if not isinstance(step, Parallel))
         is_short = chosen.estimate is not None and chosen.estimate.seconds <= _SHORT_S
         if self._machine.threads == 1 or not is_short or alone == chosen.trace:
@@ -208,7 +206,7 @@ class Predictor:
         return replace(chosen, trace=alone, estimate=_estimate(exact, 1), is_by_rule=False)
 
     def _gain(self, candidates: Candidates, kept: Trace, other: Trace) -> Prediction | None:
-        """The exact prices of two schedules; None where the other is not better by the margin."""
+        """The exact prices of two schedules; None if the other is not better by the margin."""
         exact = candidates.price_exactly(kept, other)
         if exact is None:
             return None
@@ -226,7 +224,9 @@ class Predictor:
         unpriced = Chosen(
             rule, None, None, is_by_rule=True, decisions=tuple(sorted(by_rule.defaults.items()))
         )
-        if any(isinstance(step, Tensorize) for step in rule):  # the model knows no instructions
+        if any(
+            isinstance(step, Tensorize) for step in rule
+        ):  # the model has no features of instructions
             return unpriced
         candidates = self._candidates(state)
         # on cards sizes decide about algorithms, too: all are candidates of one search
@@ -253,9 +253,7 @@ class Predictor:
     def _by_algorithm(
         self, workload: Workload, rule: Trace, candidates: Candidates
     ) -> Chosen | None:
-        """The best of the schedules by rule that compute by another algorithm; None where the
-        direct one is expected to be as fast.
-        """
+        """The best schedule by rule with another algorithm; None if the direct one is as fast."""
         if _computes_nothing(workload):
             return None
         others = algorithm_sketches(candidates.state, self._machine.target)
@@ -278,7 +276,7 @@ class Predictor:
     def _ranked(
         self, workload: Workload, by_rule: Sketch, others: Iterable[Sketch], candidates: Candidates
     ) -> Ranked | None:
-        """The candidates of a workload; None where the schedule by rule cannot be priced."""
+        """The candidates of a workload; None if the schedule by rule cannot be priced."""
         if _computes_nothing(workload):
             return None
         open_sketches = candidates.structures(chain((by_rule,), others))
@@ -308,7 +306,7 @@ class TopQuestion:
     count: int
 
     def answer(self) -> tuple[Elite, ...]:
-        """As `Predictor.top`; none where the model cannot be loaded."""
+        """As `Predictor.top`; none if the model cannot be loaded."""
         with override(time_model=self.file):
             model = time_model_of(self.machine.target)
         if model is None:
@@ -318,8 +316,9 @@ class TopQuestion:
 
 
 def open_predictor(target: Target, threads: int, *, is_cold: bool = False) -> Predictor | None:
-    """The predictor of the time model of a target; None where there is none, and where the knob
-    `default_schedule` says that the rule chooses.
+    """The predictor of the time model of a target; None if there is none, or it is switched off.
+
+    The knob `default_schedule` switches it off.
 
     is_cold   constants come from memory in each call, as in a network
     """
@@ -357,13 +356,13 @@ def _estimate(prices: Prediction, number: int) -> Estimate:
 
 
 def _computes_nothing(workload: Workload) -> bool:
-    """Whether a tensor has an extent of 0: there is nothing to choose, and nothing to count."""
+    """Whether a tensor has an extent of 0: there is nothing to choose."""
     tensors = topological_order(*workload.outputs)
     return any(0 in tensor.shape for tensor in tensors)
 
 
 def _remember(table: OrderedDict[K, V], key: K, value: V) -> None:
-    """Keep an answer, and forget the oldest where there are too many."""
+    """Keep an answer, and forget the oldest if there are too many."""
     table[key] = value
     if len(table) > _MOST_REMEMBERED:
         table.popitem(last=False)

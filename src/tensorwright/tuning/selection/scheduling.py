@@ -45,7 +45,7 @@ _GROUP_VECTOR_BYTES = 16
 
 
 class Source(StrEnum):
-    """Where a schedule comes from, and what a report calls it."""
+    """The origin of a schedule, and its name in reports."""
 
     GIVEN = "by the caller"
     NETWORK = "measured in the network"
@@ -77,7 +77,7 @@ class Scheduled:
 
     @property
     def schedule(self) -> Schedule:
-        """The trace, with those for ranges of sizes where there are some."""
+        """The trace, with those for ranges of sizes if there are any."""
         if not self.variants:
             return self.trace
         return OpenSchedule((*self.variants, SizedTrace((), self.trace)))
@@ -140,8 +140,7 @@ def size_table_of(
     is_cold: bool = False,
     has_exact: bool = True,
 ) -> SizeTable | None:
-    """The traces of a workload with named sizes that was tuned for some of them; None if it was
-    not.
+    """The traces of a workload that was tuned for some of its named sizes; None for others.
 
     has_exact   whether it is predicted which of them get a program for their sizes alone
     """
@@ -156,9 +155,9 @@ def size_table_of(
 def _choose_open(
     workload: Workload, target: CpuTarget, threads: int, store: RecordStore, *, is_cold: bool
 ) -> Scheduled:
-    """The schedule of the typical instance, and perhaps another for small sizes; where the first
-    does not hold for all sizes, one without other algorithms, another by rule, or one that does
-    nothing.
+    """The schedule of the typical instance, and perhaps another for small sizes.
+
+    One without other algorithms, one by rule, or one without steps if it does not hold for all.
     """
     typical = bind_workload(workload, representative(workload.sizes))
     for algorithms in dict.fromkeys((knobs.WINOGRAD.get(), False)):
@@ -188,9 +187,10 @@ def _choose_open(
 def _choose_open_for_groups(
     workload: Workload, target: Target, threads: int, store: RecordStore
 ) -> Scheduled:
-    """The schedule of the typical instance, made to hold for all sizes: whole tiles become guarded
-    ones, and the grid is computed at the call.  Where this does not work, as where a block would
-    share memory of an open size, the first of the other sketches by rule with which it does.
+    """The schedule of the typical instance, made to hold for all sizes, or another by rule.
+
+    Whole tiles become guarded ones, and the grid is computed at the call.  This fails, for example,
+    if a block would share memory of an open size.
     """
     typical = bind_workload(workload, representative(workload.sizes))
     chosen = choose(typical, target, threads, store)
@@ -211,7 +211,7 @@ def choose_untuned(
 ) -> Scheduled:
     """The schedule of a workload without measurements: by time model, or heuristic.
 
-    One with named sizes gets that of its typical instance, made to hold for all sizes.
+    A workload with named sizes gets that of its typical instance, made to hold for all sizes.
     """
     if workload.sizes and isinstance(target, CpuTarget):
         return _choose_open(workload, target, threads, MemoryStore(), is_cold=is_cold)

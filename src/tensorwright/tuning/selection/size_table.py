@@ -32,7 +32,7 @@ Numbers: TypeAlias = tuple[int, ...]
 
 
 class Prices(Protocol):
-    """What a trace is expected to take for some sizes, in seconds; None where that is not known."""
+    """The expected seconds of a trace for some sizes; None if unknown."""
 
     def alone(self, trace: Trace, values: Mapping[str, int]) -> float | None:
         """By a program for these sizes only."""
@@ -147,7 +147,7 @@ class SizeTable:
         return boxes
 
     def _range(self, position: int, first: int, last: int) -> SizeRange | None:
-        """What a size is in the cells from one number to another; None where it may be anything."""
+        """The range of a size in the cells from one number to another; None: any value."""
         name, numbers = self.lines[position]
         borders = _borders(numbers)
         low = 1 if first == numbers[0] else borders[numbers.index(first) - 1]
@@ -156,7 +156,7 @@ class SizeTable:
 
 
 def _borders(numbers: Numbers) -> list[int]:
-    """Where the next number is nearer than the one before, on a logarithmic scale."""
+    """The numbers from which the next entry is nearer than the last, on a logarithmic scale."""
     return [isqrt(low * high - 1) + 1 for low, high in pairwise(numbers)]
 
 
@@ -202,9 +202,7 @@ def filled_table(
 
 
 def _few(good: Mapping[Numbers, tuple[Trace, ...]]) -> dict[Numbers, Trace]:
-    """One of the good traces of each cell: first the one that is good in most of the cells that
-    have none yet.
-    """
+    """One of the good traces of each cell; first the one that is good in most open cells."""
     chosen: dict[Numbers, Trace] = {}
     while len(chosen) < len(good):
         left = {numbers: traces for numbers, traces in good.items() if numbers not in chosen}
@@ -217,9 +215,7 @@ def _few(good: Mapping[Numbers, tuple[Trace, ...]]) -> dict[Numbers, Trace]:
 def _lines(
     sizes: Sequence[NamedSize], points: Sequence[Numbers]
 ) -> tuple[tuple[str, Numbers], ...]:
-    """The numbers of each size that points have, with the ends of its bounds and the means of
-    neighbours, as far as this makes no more than some cells.
-    """
+    """The numbers of each size in points, its bounds, and means of neighbours, up to a limit."""
     own = [tuple(sorted({numbers[n] for numbers in points})) for n in range(len(sizes))]
     wider = [_with_ends(numbers, size) for numbers, size in zip(own, sizes, strict=True)]
     widest = [_with_means(numbers, size) for numbers, size in zip(wider, sizes, strict=True)]
@@ -242,9 +238,7 @@ def _with_means(numbers: Numbers, size: NamedSize) -> Numbers:
 
 
 def _near(numbers: Numbers, points: Mapping[Numbers, TunedTrace]) -> list[TunedTrace]:
-    """The two nearest points on a logarithmic scale; none where the cell has another number for a
-    size that is the same at all points.
-    """
+    """The two nearest points on a logarithmic scale, of those with the same fixed sizes."""
     for own, others in zip(numbers, zip(*points, strict=True), strict=True):
         if own not in others and len(set(others)) == 1 and len(points) > 1:
             return []
@@ -258,9 +252,7 @@ def _near(numbers: Numbers, points: Mapping[Numbers, TunedTrace]) -> list[TunedT
 def _cheapest(
     tuned: Sequence[TunedTrace], untuned: Trace, values: Mapping[str, int], prices: Prices
 ) -> tuple[Trace, ...]:
-    """The traces that are expected to be about the fastest, the fastest first; the untuned one
-    where nothing is known.
-    """
+    """The traces that are expected to be about the fastest; the untuned one if nothing is known."""
     seconds: dict[Trace, float] = {}
     for trace in (untuned, *(each.trace for each in tuned if each.opens)) if tuned else ():
         expected_s = prices.opened(trace, values)
@@ -275,9 +267,7 @@ def _cheapest(
 
 
 def _is_better_alone(own: TunedTrace, other: Trace, prices: Prices) -> bool:
-    """Whether a trace is expected to be faster in a program for its sizes alone than another one in
-    a program for all sizes.
-    """
+    """Whether a trace for its sizes alone is expected to be faster than another for all sizes."""
     if own.is_measured and not own.opens:
         return True
     alone_s, opened_s = prices.alone(own.trace, own.values), prices.opened(other, own.values)

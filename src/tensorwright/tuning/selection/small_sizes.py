@@ -1,8 +1,8 @@
-"""A second trace for small sizes, where that of the typical instance leaves threads or lanes idle.
+"""A second trace for small sizes, if that of the typical instance leaves threads or lanes idle.
 
 A loop over an open axis may have fewer iterations than there are threads, or fewer than a vector
-has lanes.  An instance with such sizes gets a schedule of its own, which runs up to the numbers at
-which the time model still prefers it.
+has lanes.  An instance with such sizes gets its own schedule, which runs up to the numbers at which
+the time model still prefers it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def trace_for_small_sizes(
     choose: Callable[[Workload], Trace],
     prices: Prices,
 ) -> SizedTrace | None:
-    """A trace for small sizes and the range of these; None where none gains.
+    """A trace for small sizes and the range of these; None if none gains.
 
     opened   the trace of the typical instance, for all sizes
     choose   the schedule of an instance
@@ -76,9 +76,7 @@ class _Way:
 def _short_sizes(
     opened: OpenTrace, threads: int, way: _Way
 ) -> Iterator[tuple[tuple[str, ...], float]]:
-    """Sizes that leave lanes or threads idle where they are least, one alone or else all of a loop
-    together, and the share of the way at which they no longer do.
-    """
+    """Sizes, alone or by loop, that leave lanes or threads idle up to a share of the way."""
     nests = analyse(opened.state).nests
     loops = [(tile.extent, tile.tile) for tile in opened.lanes]
     loops += [

@@ -28,7 +28,7 @@ def tuned_table(
     has_exact: bool,
 ) -> SizeTable | None:
     """The best schedules on record for the sizes for which a workload was tuned, and for the sizes
-    between them what the time model prefers; None where none is on record.
+    between them what the time model prefers; None if none is on record.
 
     untuned   the trace of a workload without records, with named sizes and with numbers for them
     has_exact   as of `filled_table`
@@ -41,7 +41,7 @@ def tuned_table(
 
 
 def opened_trace(workload: Workload, trace: Trace, target: CpuTarget) -> OpenTrace | None:
-    """The trace for all sizes; None where it has no form that holds for them."""
+    """The trace for all sizes; None if it has no form that holds for them."""
     try:
         return open_trace(state_of(workload), trace, target.vector_bytes)
     except ScheduleError:
@@ -55,9 +55,7 @@ def _tuned_traces(
     store: RecordStore,
     untuned: Callable[[Workload], Trace],
 ) -> tuple[TunedTrace, ...]:
-    """The best trace of each point for which the workload was tuned.  Points that differ in other
-    sizes only are one.
-    """
+    """The best trace of each tuned point; points that differ in other sizes only are one."""
     names = sorted(size.name for size in workload.sizes)
     hardware, algorithms = detect_hardware().fingerprint, knobs.WINOGRAD.get()
     typical = representative(workload.sizes)
@@ -85,7 +83,7 @@ def _tuned_traces(
 
 
 def _equals_of(own: TunedTrace, others: Iterable[TunedTrace], near: Set[str]) -> tuple[Trace, ...]:
-    """The traces of other points that are on record here as being about as fast.
+    """The traces of other points that are on record here and about as fast.
 
     near   texts of the traces that are
     """
@@ -94,7 +92,7 @@ def _equals_of(own: TunedTrace, others: Iterable[TunedTrace], near: Set[str]) ->
 
 
 class ModelPrices:
-    """The predicted seconds of traces of one workload; it remembers opened traces."""
+    """The predicted seconds of traces of one workload; caches opened traces."""
 
     def __init__(self, workload: Workload, target: CpuTarget, predictor: Predictor | None) -> None:
         self._workload = workload

@@ -1,7 +1,7 @@
 """Schedules that were good elsewhere: on a similar machine, with other threads, by another version.
 
-So are schedules of a workload that is the same but for the sizes of its tensors.  Their times say
-nothing here, so they are ordinary candidates: measured first, never trusted.
+Schedules of a workload that differs only in the sizes of its tensors are seeds, too.  Their times
+do not count here, so they are ordinary candidates: measured first, never trusted.
 """
 
 from __future__ import annotations

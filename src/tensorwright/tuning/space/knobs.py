@@ -1,8 +1,8 @@
-"""Knobs: what the template of a sketch has named, and what each is in the sketch.
+"""Knobs: the named choices of a sketch's template, and their values in the sketch.
 
-A knob has a value in every configuration of a template.  Where the program has other steps for
-other values, each gives a sketch of its own; else the value is of open decisions, and the search
-binds them.  The four kinds of value, and their two letters in logs, are AutoTVM's.
+A knob has a value in every configuration of a template.  If the steps of the program depend on it,
+each value gives a separate sketch; else the value has open decisions, and the search binds them.
+The four kinds of value, and their two letters in logs, are AutoTVM's.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Scalar = int | float | str
 
 
 class Entity(StrEnum):
-    """What a knob is about, in the letters of AutoTVM's logs."""
+    """The kind of a knob, in the letters of AutoTVM's logs."""
 
     SPLIT = "sp"  # sizes of tiles inside each other, outermost first; -1: as many as there are
     OTHER = "ot"  # a number, a word, or yes and no
@@ -30,7 +30,7 @@ REST = -1
 """The outermost size of a split: what the others leave."""
 
 KnobValue = Scalar | tuple[Scalar, ...]
-"""What a knob is in one configuration."""
+"""The value of a knob in one configuration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def _bound(part: Index | Scalar, decisions: Mapping[str, int]) -> Scalar:
 
 
 class Annotation(StrEnum):
-    """What may be said of a loop."""
+    """The annotation of a loop."""
 
     NONE = "none"
     UNROLL = "unroll"

@@ -12,18 +12,18 @@ from tensorwright.tuning.space.sketch import SketchBuilder
 
 
 def accumulators(target: CpuTarget) -> int:
-    """How many vectors of a tile may be tried: some more than there are registers.
+    """The most vectors of a tile that are tried: some more than there are registers.
 
-    Beyond that every step of the reduction stores and loads vectors, which never pays.
+    With more, every step of the reduction stores and loads vectors, which never pays.
     """
     return target.vector_registers * 6 // 5
 
 
 def tile_registers(target: CpuTarget) -> int:
-    """How many registers the sums of a tile and the vectors that its columns read share.
+    """The registers that the sums of a tile and the vectors of its columns share.
 
-    One more holds an element that is spread over all lanes, where a multiply-add cannot do that.
-    Where it takes any lane of a register, the elements of each row have one of these, too.
+    One more holds an element that is spread over all lanes, if a multiply-add cannot do that. If it
+    takes any lane of a register, the elements of each row have one of these, too.
     """
     return target.vector_registers - (not target.spreads_operands)
 
@@ -57,7 +57,7 @@ def nest(
 
 
 def interleave(builder: SketchBuilder, name: str, row: str) -> None:
-    """Fold all rows of a block at once: each row's chain of operations waits for itself only."""
+    """Fold all rows of a block at once, so that the chains of operations of rows overlap."""
     *loops, vector = builder.state.stage(name).loops
     builder.do(Reorder(name, (*(loop for loop in loops if loop != row), row, vector)))
     builder.do(Unroll(name, row))
@@ -66,9 +66,9 @@ def interleave(builder: SketchBuilder, name: str, row: str) -> None:
 def vectorise_last(
     builder: SketchBuilder, name: str, target: CpuTarget, most_unrolled: int = 0
 ) -> None:
-    """Put the innermost spatial axis of a stage into vectors, where all it reads is contiguous.
+    """Vectorize the innermost spatial axis of a stage, if all its reads are contiguous.
 
-    most_unrolled   up to so many vectors of a fold are unrolled
+    most_unrolled   the most vectors of a fold that are unrolled
     """
     stage = builder.state.stage(name)
     axis = vector_axis(stage)
@@ -94,7 +94,7 @@ def vector_axis(stage: Stage) -> Axis | None:
 
 
 def write_out(builder: SketchBuilder, name: str, unrolled: Iterable[str], vector: str) -> None:
-    """Unroll loops of a stage, and put another one into vectors."""
+    """Unroll loops of a stage, and vectorize another one."""
     for loop in unrolled:
         builder.do(Unroll(name, loop))
     builder.do(Vectorize(name, vector))

@@ -3,8 +3,8 @@
 A space is a tuple of sketches for one program.  Every sketch has a default for each of its
 decisions, chosen by rule: the first sketch with its defaults is the schedule of an untuned program.
 
-A sketch is one structure: which stages are computed where, in which loops.  Where a stage may be
-computed at several places, there is a sketch for each, all of one family.  A candidate is a sketch
+A sketch is one structure: which stages are computed where, in which loops.  If a stage may be
+computed in several loops, there is a sketch for each, all of one family.  A candidate is a sketch
 and, for each of its choices, the number of a row: a vector of small integers, so that a population
 is an array and each decision a column.
 """
@@ -66,9 +66,7 @@ class Choice:
 
     @property
     def table(self) -> NDArray[np.int64]:
-        """The rows as an array (rows, names); kept, since to look it up by the rows takes longer
-        than to use it.
-        """
+        """The rows as an array (rows, names); cached, because a lookup by the rows takes longer."""
         if self._table is None:
             object.__setattr__(self, "_table", _table_of(self.values))
         assert self._table is not None, "it has just been made"
@@ -77,17 +75,17 @@ class Choice:
 
 @lru_cache(maxsize=4096)
 def _table_of(values: tuple[tuple[int, ...], ...]) -> NDArray[np.int64]:
-    found = np.array(values, np.int64)
-    found.setflags(write=False)
-    return found
+    table = np.array(values, np.int64)
+    table.setflags(write=False)
+    return table
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
     """The product of the decisions of these names, times `factor`, may not exceed `most`.
 
-    added   the product of the decisions of these names, times `added_factor`, counts as well
-    also    and so does that of these
+    added   the product of the decisions of these names, times `added_factor`, counts, too
+    also    the product of the decisions of these names counts, too
     """
 
     names: tuple[str, ...]
@@ -103,7 +101,7 @@ class Limit:
         return self.total(decisions) <= self.most
 
     def total(self, decisions: Mapping[str, Any]) -> Any:
-        """What may not exceed `most`."""
+        """The amount that may not exceed `most`."""
         more = prod(decisions[name] for name in self.added) * self.added_factor
         rest = prod(decisions[name] for name in self.also) * self.also_factor
         return prod(decisions[name] for name in self.names) * self.factor + more + rest
@@ -113,8 +111,8 @@ class Limit:
 class DeviceLimit:
     """What a device refuses, or runs badly: an expression of decisions that exceeds `most`.
 
-    what      it limits, for a person: "over" it
-    is_wish   it runs badly
+    what      the limited resource, for a person: "over" it
+    is_wish   the device runs it badly
     """
 
     what: str
@@ -134,7 +132,7 @@ class DeviceLimit:
         return self.value(decisions) <= self.most
 
     def value(self, decisions: Mapping[str, Any]) -> Any:
-        """What may not exceed `most`: a number, or a column."""
+        """The amount that may not exceed `most`: a number, or a column."""
         return evaluate_index(_of_variables(self.index), lambda each: decisions[each.name])
 
 
@@ -144,8 +142,10 @@ def _of_variables(index: Index) -> Index:
     return substitute(index, {each: Var(each.name) for each in decisions_of(index)})
 
 
-_MOST_COUNTED = 1_000_000  # so many combinations of limited decisions are tried to count the valid
-_DRAWS = 200  # a sample that is invalid so often gives way to the decisions chosen by rule
+_MOST_COUNTED = (
+    1_000_000  # combinations of limited decisions that are tried to count the valid ones
+)
+_DRAWS = 200  # tries of a sample, before the decisions chosen by rule replace it
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +153,10 @@ class Sketch:
     """A trace with open decisions, and which combinations of them make sense.
 
     The decisions chosen by rule keep to the limits. `family` is the same for sketches that differ
-    only in where stages are computed; the name where "".
+    only in where stages are computed; the name if "".
 
     knobs   of the template that it is from, in order
-    state   what the trace makes of the program, where it is known: nobody has to replay it
+    state   of the program after the trace, if it is at hand: it need not be replayed
     """
 
     name: str
@@ -173,7 +173,7 @@ class Sketch:
 
     @property
     def size(self) -> int:
-        """How many schedules the sketch stands for; an upper bound where counting takes long."""
+        """The number of its schedules; an upper bound if counting takes long."""
         limited = {
             name for limit in self.limits for name in (*limit.names, *limit.added, *limit.also)
         }
@@ -201,7 +201,7 @@ class Sketch:
     def sample(
         self, random_source: random.Random, cut: Counter[str] | None = None
     ) -> dict[str, int]:
-        """Decisions drawn uniformly from those within the limits; `cut` counts what is not."""
+        """Decisions drawn uniformly from those within the limits; `cut` counts the others."""
         for _ in range(_DRAWS):
             rows = tuple(random_source.choice(each.values) for each in self.choices)
             drawn = _named(self.choices, rows)
@@ -219,16 +219,14 @@ class Sketch:
 
         Shapes:  genes (candidates, choices): the number of a row for each choice.
         """
-        found: dict[str, NDArray[np.int64]] = {}
+        columns: dict[str, NDArray[np.int64]] = {}
         for choice, gene in zip(self.choices, genes.T, strict=True):
             rows = choice.table[gene]
-            found |= dict(zip(choice.names, rows.T, strict=True))
-        return found
+            columns |= dict(zip(choice.names, rows.T, strict=True))
+        return columns
 
     def valid(self, genes: NDArray[np.int64], cut: Counter[str] | None = None) -> NDArray[np.bool_]:
-        """Which of many candidates keep to the limits; `cut` counts those that a limit of the
-        device refuses, each for the first of them.
-        """
+        """Which candidates keep to the limits; `cut` counts the others by their device limit."""
         columns = self.columns(genes)
         is_kept = np.ones(len(genes), np.bool_)
         for limit in self.limits:
@@ -239,9 +237,7 @@ class Sketch:
         return is_kept
 
     def refused(self, samples: int = 20_000, seed: int = 0) -> dict[str, float]:
-        """The share of all combinations of decisions that limits of the device cut off, by what
-        they limit; from a sample where there are more combinations.
-        """
+        """The share of combinations (or of a sample of them) that each device limit excludes."""
         limits = [limit for limit in self.limits if isinstance(limit, DeviceLimit)]
         counts = [len(choice.values) for choice in self.choices]
         if not limits or not counts:
@@ -258,8 +254,8 @@ class Sketch:
         return {what: 1.0 - float(each.mean()) for what, each in kept.items() if not each.all()}
 
     def genes_of(self, decisions: Mapping[str, int]) -> tuple[int, ...] | None:
-        """The rows that decisions are; None where they are not of this sketch."""
-        found: list[int] = []
+        """The rows of decisions; None if they are not of this sketch."""
+        genes: list[int] = []
         names = {name for choice in self.choices for name in choice.names}
         if names != set(decisions):
             return None
@@ -267,11 +263,11 @@ class Sketch:
             row = tuple(decisions[name] for name in choice.names)
             if row not in choice.values:
                 return None
-            found.append(choice.values.index(row))
-        return tuple(found)
+            genes.append(choice.values.index(row))
+        return tuple(genes)
 
     def decisions_of(self, genes: tuple[int, ...]) -> dict[str, int]:
-        """The decisions that rows stand for."""
+        """The decisions of rows."""
         rows = tuple(each.values[gene] for each, gene in zip(self.choices, genes, strict=True))
         return _named(self.choices, rows)
 
@@ -291,8 +287,7 @@ def _named(
 class Space:
     """All schedules that a search may try for one program.
 
-    cut   how many candidates a search has drawn that the device would refuse, by what is too much;
-          searches add to it
+    cut   how many drawn candidates the device would refuse, by the limit; searches add to it
     """
 
     sketches: tuple[Sketch, ...]
@@ -300,7 +295,7 @@ class Space:
 
     @property
     def size(self) -> int:
-        """How many schedules the space holds."""
+        """The number of schedules of the space."""
         return sum(sketch.size for sketch in self.sketches)
 
     @property
@@ -310,7 +305,7 @@ class Space:
         return first.bound(first.defaults)
 
     def __str__(self) -> str:
-        """How many schedules there are, and of each family what is chosen among how many values."""
+        """The number of schedules, and for each family its choices with their numbers of values."""
         families: dict[str, list[Sketch]] = {}
         for sketch in self.sketches:
             families.setdefault(sketch.family, []).append(sketch)
@@ -327,25 +322,25 @@ class Space:
 
 
 def _counts(sketches: Iterable[Sketch]) -> dict[str, int]:
-    """How many values every knob, and every choice that is of none, has in some sketches."""
-    found: dict[str, set[object]] = {}
+    """The number of values of every knob, and of every choice without a knob, in some sketches."""
+    values: dict[str, set[object]] = {}
     for sketch in sketches:
         rows = {name: choice.values for choice in sketch.choices for name in choice.names}
         for knob in sketch.knobs:
-            values = rows.get(knob.decisions[0], ()) if knob.decisions else (knob.value,)
-            found.setdefault(knob.name, set()).update(values)
+            own = rows.get(knob.decisions[0], ()) if knob.decisions else (knob.value,)
+            values.setdefault(knob.name, set()).update(own)
         named = {name for knob in sketch.knobs for name in knob.decisions}
         for choice in sketch.choices:
             if not named & set(choice.names):
-                found.setdefault(", ".join(choice.names), set()).update(choice.values)
-    return {name: len(values) for name, values in found.items()}
+                values.setdefault(", ".join(choice.names), set()).update(choice.values)
+    return {name: len(each) for name, each in values.items()}
 
 
 class SketchBuilder:
     """Grow a sketch step by step; mutable, used inside one function.
 
-    Each step is checked and applied at once, decisions still open, so that whoever asks for
-    an illegal step fails where it asks and not in the middle of a search.
+    Each step is checked and applied at once, with open decisions. So an illegal step fails in the
+    code that takes it, and not in the middle of a search.
     """
 
     def __init__(self, state: ScheduleState) -> None:
@@ -355,13 +350,13 @@ class SketchBuilder:
         self.limits: list[Limit | DeviceLimit] = []
 
     def do(self, step: Primitive) -> None:
-        """Append a step.  Raises ScheduleError where it is illegal."""
+        """Append a step.  Raises: ScheduleError if it is illegal."""
         step.check(self.state)
         self.state = applied(step, self.state)
         self.steps.append(step)
 
     def join(self, continued: SketchBuilder) -> None:
-        """Take over what another builder has done that began with the state of this one."""
+        """Take over the steps of another builder that began with the state of this one."""
         self.state = continued.state
         self.steps += continued.steps
         self.choices += continued.choices
@@ -375,7 +370,7 @@ class SketchBuilder:
         kind: Kind = Kind.TILE,
         node: str = "",
     ) -> Decision | int:
-        """A decision over the values; a plain number where there is but one."""
+        """A decision over the values; a plain number if there is only one."""
         rows = tuple((value,) for value in values)
         return self.choose_rows((name,), rows, (default,), kind, node)[0]
 
@@ -387,7 +382,7 @@ class SketchBuilder:
         kind: Kind = Kind.TILE,
         node: str = "",
     ) -> tuple[Decision | int, ...]:
-        """Decisions that are taken together; plain numbers where there is but one row."""
+        """Decisions that are taken together; plain numbers if there is only one row."""
         kept = tuple(sorted({*rows, default}))
         if len(kept) == 1:
             return kept[0]
@@ -418,7 +413,7 @@ class SketchBuilder:
         self.limits.append(replace(limit, most=max(most, limit.total(defaults))))
 
     def sketch(self, name: str, family: str = "", knobs: tuple[Knob, ...] = ()) -> Sketch:
-        """What has been built."""
+        """The sketch that was built."""
         choices, limits = tuple(self.choices), tuple(self.limits)
         return Sketch(name, tuple(self.steps), choices, limits, family, knobs, self.state)
 
@@ -453,16 +448,16 @@ def powers(most: int) -> tuple[int, ...]:
 def factorisations(
     extent: int, levels: int, innermost: int, waste: float = 0.0
 ) -> tuple[tuple[int, ...], ...]:
-    """Sizes of so many inner loops over an axis, outermost first, ascending.
+    """Sizes of `levels` inner loops over an axis, outermost first, ascending.
 
     Their product divides the extent, or covers it with at most the share `waste` of iterations
     beyond it; the innermost is at most `innermost`.
     """
-    found: set[tuple[int, ...]] = set()
+    rows: set[tuple[int, ...]] = set()
 
     def grow(row: tuple[int, ...], size: int) -> None:
         if len(row) == levels:
-            found.add(row)
+            rows.add(row)
             return
         most = innermost if not row else extent
         for factor in range(1, min(most, extent // size) + 1):
@@ -472,4 +467,4 @@ def factorisations(
                 grow((factor, *row), whole)
 
     grow((), 1)
-    return tuple(sorted(found))
+    return tuple(sorted(rows))

@@ -32,7 +32,7 @@ from tensorwright.tuning.space.sketch import Sketch, SketchBuilder, Space, disti
 from tensorwright.tuning.space.templates.space import template_sketches
 
 Heuristic = Callable[[ScheduleState, Any], Iterator[Sketch]]
-"""Sketches of a program for a target, the best guess first; none where it does not apply."""
+"""Sketches of a program for a target, the best guess first; none if it does not apply."""
 
 HEURISTICS: ByKind[Heuristic] = {
     TargetKind.CPU: (byte_product_sketches, tile_sketches, row_sketches, pointwise_sketches),
@@ -43,14 +43,14 @@ OTHER_ALGORITHMS: ByKind[Heuristic] = {
     TargetKind.CPU: (winograd_sketches,),
     TargetKind.GPU: (batched_winograd_sketches,),
 }
-"""Those that compute something by another algorithm."""
+"""Sketches that compute a stage by another algorithm."""
 
 
 class SpaceKind(StrEnum):
     """What a search tries."""
 
-    SKETCHES = "sketches"  # what heuristics and generators make of any program
-    TEMPLATES = "templates"  # what templates say; sketches for programs that none speaks of
+    SKETCHES = "sketches"  # of heuristics and generators, for any program
+    TEMPLATES = "templates"  # of templates; sketches for programs without one
     BOTH = "both"
 
 
@@ -61,9 +61,9 @@ def space_of(
     algorithms: bool = True,
     kind: SpaceKind = SpaceKind.SKETCHES,
 ) -> Space:
-    """The schedules to try.  Of sketches the default is first: those by rule, those that compute
-    something by another algorithm where that is wanted, and those that are derived.  Then those of
-    templates; no trace twice.
+    """The schedules to try, no trace twice; the default is the first sketch.
+
+    Sketches by rule, those with other algorithms, derived ones, and those of templates.
     """
     with without_collection():
         templates: tuple[Sketch, ...] = ()
@@ -71,8 +71,8 @@ def space_of(
             templates = tuple(template_sketches(state, target, algorithms))
         if kind is SpaceKind.TEMPLATES and templates:
             return Space(templates)
-        found = (*sketches_of(state, target, algorithms=algorithms), *templates)
-        return Space(tuple(distinct(found, attrgetter("trace"))))
+        sketches = (*sketches_of(state, target, algorithms=algorithms), *templates)
+        return Space(tuple(distinct(sketches, attrgetter("trace"))))
 
 
 def sketches_of(
@@ -86,7 +86,7 @@ def sketches_of(
 
 
 def algorithm_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
-    """The sketches that compute something by another algorithm, each built when asked for."""
+    """The sketches that compute a stage by another algorithm, each built when asked for."""
     listed = of_kind(OTHER_ALGORITHMS, target, "algorithms")
     legal = (_as_far_as_legal(each(state, target), state) for each in listed)
     return (sketch for sketches in legal for sketch in sketches)
@@ -95,7 +95,7 @@ def algorithm_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]
 def heuristic_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
     """The sketches of the first rule that applies; the first is the schedule by rule.
 
-    Warns:  where one takes an illegal step; the next one is asked then, at last plain loops.
+    Warns:  if one takes an illegal step; the next one is asked then, finally plain loops.
     """
     return tuple(distinct(_by_heuristic(state, target), attrgetter("trace")))
 
@@ -112,7 +112,7 @@ def _by_heuristic(state: ScheduleState, target: Target) -> Iterator[Sketch]:
 
 
 def _as_far_as_legal(sketches: Iterator[Sketch], state: ScheduleState) -> Iterator[Sketch]:
-    """Those before the first illegal step: a fault of ours, for which no network is refused."""
+    """The sketches before the first illegal step, a fault of ours: the network still compiles."""
     try:
         yield from sketches
     except ScheduleError as error:
@@ -122,7 +122,7 @@ def _as_far_as_legal(sketches: Iterator[Sketch], state: ScheduleState) -> Iterat
 
 
 def default_trace(state: ScheduleState, target: Target) -> Trace:
-    """The schedule of an untuned program: the default of `space_of`, found without the others."""
+    """The schedule of an untuned program: the default of `space_of`, made without the others."""
     with without_collection():
         first = next(_by_heuristic(state, target))
     return first.bound(first.defaults)

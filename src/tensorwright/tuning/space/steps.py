@@ -53,7 +53,7 @@ from tensorwright.tuning.space.tile_limits import CPU_LIMITS, limits_of
 
 _CHEAP = frozenset((Fn.ADD, Fn.SUB, Fn.MUL, Fn.MIN, Fn.MAX, Fn.NEG))
 _MOST_VECTORS = 8  # side by side
-_MOST_AGAIN = 16  # operations: more are not evaluated again by every reader
+_MOST_AGAIN = 16  # operations that every reader may repeat
 
 
 def is_cheap(value: Value) -> bool:
@@ -62,7 +62,7 @@ def is_cheap(value: Value) -> bool:
 
 
 def _operations(value: Value) -> float:
-    """How many simple operations a value takes; without end where one of them is not simple."""
+    """The number of simple operations of a value; infinite if one of them is not simple."""
     if isinstance(value, Apply) and value.fn not in _CHEAP:
         return math.inf
     own = isinstance(value, (Apply, Select))
@@ -72,10 +72,10 @@ def _operations(value: Value) -> float:
 def inline_elementwise(
     builder: SketchBuilder, keep: frozenset[str] = frozenset(), lanes: int = 0
 ) -> None:
-    """Inline the stages that fold nothing and are no output, if nothing expensive is done twice.
+    """Inline the stages that fold nothing and are not outputs, if nothing expensive is repeated.
 
-    lanes   if given, what is not cheap is not inlined where a reader chooses it for some lanes of a
-            vector of so many: both sides of a choice would be computed for all of them
+    lanes   of a vector, if given: an expensive stage that a reader selects for some lanes only is
+            not inlined, because both sides of the select would be computed for all lanes
     """
     for stage in builder.state.stages:
         if stage.name in keep or stage.tensor.reduction is not None:
@@ -113,17 +113,18 @@ def _chooses_inside_vectors(reader: Stage, name: str, lanes: int) -> bool:
 
 
 def constant_stages(state: ScheduleState) -> tuple[str, ...]:
-    """The stages that depend on one constant alone, which nothing else reads: `FoldConstant` takes
-    them. A stage that reads another of them is not among them before that is folded.
+    """The stages that depend on one constant alone, which nothing else reads.
+
+    Of stages that read each other, only the first is among them before it is folded.
     """
     reading = (stage.name for stage in state.stages if reads_of(stage.tensor) <= state.constants)
     return tuple(name for name in reading if is_legal(FoldConstant(name), state))
 
 
 _ENOUGH_ROWS = 16  # of squares: then a row is read as a whole
-_FAR_BYTES = 2048  # what is written so far apart shares no page, and few sets of the caches
+_FAR_BYTES = 2048  # bytes: writes so far apart share no page, and few sets of the caches
 _ENOUGH_LINES = 3  # of which a part may be read twice
-_FEW_LANES = 4  # elements that single loads and stores move sooner than a gather does
+_FEW_LANES = 4  # elements that single loads and stores move faster than a gather
 
 
 def schedule_at_root(builder: SketchBuilder, name: str, target: CpuTarget, prefix: str) -> None:
@@ -171,10 +172,10 @@ def _is_gathered(stage: Stage, axis: Axis) -> bool:
 def _width(
     builder: SketchBuilder, choice: str, axis: Axis, loads: Iterable[Load], lanes: int
 ) -> Index:
-    """How many elements along an axis are computed at once, in one vector or some.
+    """The number of elements along an axis computed at once, in one vector or some.
 
-    By rule as many as the quotients of the axis need to start anew: what each vector reads is then
-    a matter of constants, and lanes that read one element share its load (a row enlarged by 3).
+    By rule as many as the period of the axis' quotients: the offsets of each vector are then
+    constants, and lanes that read one element share its load (a row enlarged by 3).
     """
     vectors = math.lcm(repetition_along(loads, axis.var), lanes) // lanes
     if vectors > _MOST_VECTORS or vectors * lanes > axis.length:
@@ -187,8 +188,8 @@ def _width(
 def vector_loops(builder: SketchBuilder, name: str, lanes: int) -> list[tuple[str, int]]:
     """The loops of an unscheduled stage that run more than once, with their extents.
 
-    If the last is shorter than a vector and what the stage reads lies as what it stores, it is
-    fused with the one around it: a row of an image of three channels is one run of elements.
+    If the last is shorter than a vector and the reads have the order of the stores, it is fused
+    with the one around it: a row of an image of three channels is one run of elements.
     """
     stage = builder.state.stage(name)
     axes = [axis for axis in stage.tensor.axes if axis.extent != 1]
@@ -210,9 +211,7 @@ def _are_one_run(stage: Stage, outer: Axis, inner: Axis) -> bool:
 
 
 def _run_read(stage: Stage, axes: list[Axis], lanes: int) -> tuple[Axis, ...]:
-    """The axes along which a copy reads neighbours, where that is not the last, along which it
-    writes; none where a vector has more lanes than either.
-    """
+    """The axes along which a copy reads neighbours, other than the last; none if too short."""
     body = stage.tensor.body
     if not isinstance(body, Load) or stride_of_run(body, (axes[-1],)) in (0, 1):
         return ()
@@ -235,7 +234,7 @@ def transpose_whole(
     """Copy all of a tensor at the root in squares, on all threads.
 
     run   adjacent axes, at least `lanes` elements in all, along which neighbours are read
-    last  that along which they are written, at least as long
+    last  the axis along which they are written, at least as long
     """
     work = points(builder.state.stage(name).tensor)
     along = run[0].name
@@ -252,10 +251,10 @@ def transpose_whole(
 
 
 def _part_of_row(stage: Stage, along: Axis, length: int, lanes: int) -> int:
-    """How many neighbours are read in a row of squares, of `length` that there are.
+    """The neighbours that are read in a row of squares, of `length` in all.
 
-    Where what is written for them lies far apart, a cache line of each row is read as far as rows
-    are written: were it all of a row, lines that are half written would leave the caches.
+    If the writes of neighbours are far apart, a cache line of each row is read while its rows are
+    written: with whole rows, half-written lines would leave the caches.
     """
     axes = stage.tensor.axes
     behind = axes[axes.index(along) + 1 :]
@@ -279,7 +278,8 @@ def transpose_squares(
     """Copy squares of `lanes` elements a side, which are transposed in registers.
 
     along  the loop along which neighbours are read
-    last   that along which they are written, at least as long; what lies inside of it has extent 1
+    last   the loop along which they are written, at least as long; loops inside it have extent 1
+
     Returns the loops over squares, outermost first.
     """
     builder.do(Split(name, last, (lanes,), Tail.SHIFT))
@@ -306,8 +306,8 @@ def pack_constants(
 ) -> None:
     """Store the constants of a stage in the order in which it reads them.
 
-    prefetched   the loop, if any, in which what the next tiles read is asked for
-    moving       axes along which the next tile lies: what moves with them is not asked for
+    prefetched   the loop, if any, that prefetches the reads of the next tiles
+    moving       axes along which the next tile lies: reads that move with them are not prefetched
     """
     for constant, load in packable_constants(builder.state, name).items():
         builder.do(PackConstant(constant, name))
@@ -319,8 +319,8 @@ def pack_constants(
 def pack_across(builder: SketchBuilder, name: str, lanes: Axis) -> None:
     """Pack the constants that a stage reads across their rows along its lanes.
 
-    A bias for each element of a result in blocks of channels lies as rows of pixels: a vector of
-    it would be gathered, each element from a line of its own.
+    A bias for each element of a result in blocks of channels is stored as rows of pixels: a vector
+    of it would be gathered, each element from another line.
     """
     for constant, load in packable_constants(builder.state, name).items():
         if stride_along(load, lanes.var) not in (0, 1):
@@ -333,10 +333,10 @@ MIN_PARALLEL_POINTS = 16384  # below this a fork and join costs more than it sav
 def parallelise(builder: SketchBuilder, name: str, loops: list[str], work: int) -> str:
     """Fuse loops (adjacent, outermost) and run them on all threads, if there is enough to do.
 
-    Fuse the same axes of a producer and of its consumer: then each thread reads what it wrote. To
-    read what another core wrote takes three times as long.
+    Fuse the same axes of a producer and of its consumer: then each thread reads what it wrote.
+    Reading what another core wrote takes three times as long.
 
-    Returns the name of the fused loop, "" where nothing was done.
+    Returns the name of the fused loop, "" if nothing was done.
     """
     loops = [loop for loop in loops if loop in builder.state.stage(name).loops]
     if not loops or work < MIN_PARALLEL_POINTS:
@@ -358,8 +358,8 @@ def ensure_epilogue(
 ) -> str:
     """The stage that stores the anchor's result: its only reader, or a copy of a cached anchor.
 
-    fits   whether a reader that folds nothing may be the one; where None, if every element of it
-           has an element of the anchor to itself
+    fits   whether a reader that folds nothing may store; None: if every element of it has an
+           element of the anchor to itself
     """
     readers = builder.state.readers(anchor)
     if anchor not in builder.state.outputs and len(readers) == 1:

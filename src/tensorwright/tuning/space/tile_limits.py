@@ -41,6 +41,6 @@ TILE_LIMITS: ByKind[TileLimits] = {TargetKind.CPU: (CPU_LIMITS,), TargetKind.GPU
 
 
 def limits_of(target: TargetProtocol) -> TileLimits:
-    """Those of a target's kind.  Raises: MachineError where it has none."""
+    """Those of a target's kind.  Raises: MachineError if it has none."""
     (limits,) = of_kind(TILE_LIMITS, target, "limits of tiles")
     return limits

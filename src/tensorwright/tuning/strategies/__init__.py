@@ -1,4 +1,4 @@
-"""Who proposes candidates. Read `strategy.py` first, then `evolution/`; `named.py` has all."""
+"""What proposes candidates. Read `strategy.py` first, then `evolution/`; `named.py` has all."""
 
 from tensorwright.tuning.strategies.guide import Guide, MakeGuide
 from tensorwright.tuning.strategies.history import Outcome

@@ -1,4 +1,4 @@
-"""What guides a search: a judgement of programs that were not measured."""
+"""The guide of a search: it scores programs that were not measured."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Scores = NDArray[np.float64]
 
 
 class Guide(Protocol):
-    """Judges programs of one space, and learns from those that were measured."""
+    """Scores programs of one space, and learns from those that were measured."""
 
     def refresh(self) -> None:
-        """A round begins: judge by all that was learned."""
+        """Begin a round: score by all that was learned."""
 
     def scores(self, population: Population) -> Scores:
-        """One number a program, higher is better; minus infinity for what cannot be lowered."""
+        """One number a program, higher is better; minus infinity for one that cannot be lowered."""
 
     def learn(self, outcomes: Sequence[Outcome]) -> None:
         """Take in what was measured."""

@@ -1,4 +1,4 @@
-"""The guide that a cost model gives, through the features of programs."""
+"""The guide by a cost model, through the features of programs."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class ModelGuide:
 
     def scores(self, population: Population) -> Scores:
         """As `Guide.scores`."""
-        found = np.full(len(population), -np.inf)
+        scores = np.full(len(population), -np.inf)
         for sketch, rows in by_sketch(population.sketch):
             features = self._of(sketch, population.genes[rows])
             if features is not None:
-                found[rows] = self._model.predict(features)
-        return found
+                scores[rows] = self._model.predict(features)
+        return scores
 
     def learn(self, outcomes: Sequence[Outcome]) -> None:
         """As `Guide.learn`."""
@@ -60,7 +60,7 @@ class ModelGuide:
             self._model.observe([samples[row] for row in sorted(samples)])
 
     def _of(self, sketch: int, genes: Genes) -> Features | None:
-        """The features of programs of one sketch; None where they cannot be had."""
+        """The features of programs of one sketch; None if there are none."""
         if sketch in self._broken:
             return None
         chosen = self._space.sketches[sketch]

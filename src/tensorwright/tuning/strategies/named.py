@@ -1,4 +1,4 @@
-"""Strategies by name, and by their settings: what a user may ask a session for.
+"""Strategies by name, and by their settings: the choices of a user.
 
 Those that are only compared are part of the laboratory, and are loaded by name.
 """
@@ -18,7 +18,7 @@ from tensorwright.tuning.strategies.strategy import StrategyFactory
 
 Settings: TypeAlias = EvolutionOptions | AnnealingOptions
 StrategyChoice: TypeAlias = str | Settings | StrategyFactory
-"""A name of `STRATEGIES`, settings, which say whose they are, or what makes searches."""
+"""A name of `STRATEGIES`, settings of one of them, or a factory of searches."""
 
 USUAL_STRATEGY = "evolution"
 STRATEGIES: Mapping[str, Settings | StrategyFactory | LaboratoryPart] = {
@@ -34,7 +34,7 @@ TRAINED: Mapping[str, Settings] = {
     USUAL_STRATEGY: EvolutionOptions(start_share=0.5),
     "annealing": AnnealingOptions(random_first=0),
 }
-"""Settings where a model that was trained before knows which structures need not be tried."""
+"""Settings if a model that was trained before excludes structures."""
 
 
 def choose_strategy(
@@ -44,12 +44,12 @@ def choose_strategy(
     is_trained: bool = False,
     make_proposer: MakeProposer | None = None,
 ) -> StrategyFactory:
-    """What makes the searches of tasks.
+    """The factory of the searches of tasks.
 
-    make_guide      the judgement of a strategy that wants one
-    is_trained      it knows something before anything is measured: a strategy that is asked for by
-                    name tries fewer structures by rule, and nothing at random first
-    make_proposer   what populations and chains start from, beside chance
+    make_guide      the guide of a strategy that needs one
+    is_trained      whether the guide was trained before: a strategy by name then tries fewer
+                    structures by rule, and nothing at random first
+    make_proposer   of programs from which populations and chains start, beside random ones
     Raises:      UsageError for a name that is none, with a list; MachineError for one of the
                  laboratory, where that is not installed.
     """
@@ -72,12 +72,12 @@ def is_guided(choice: StrategyChoice) -> bool:
 
 
 def check_strategy(choice: StrategyChoice) -> None:
-    """Refuse what is no strategy, or is not installed, as `choose_strategy` does."""
+    """Refuse an unknown strategy, or one that is not installed, as `choose_strategy` does."""
     _named(choice)
 
 
 def _named(choice: StrategyChoice) -> Settings | StrategyFactory:
-    """What a choice stands for; raises as `choose_strategy`."""
+    """The strategy of a choice; raises as `choose_strategy`."""
     if not isinstance(choice, str):
         return choice
     if choice not in STRATEGIES:

@@ -28,29 +28,29 @@ class RandomSearch:
     def __init__(self, task: Task, space: Space, seed: int) -> None:
         self._space = space
         self._random = random.Random(f"{seed} {task.workload.key}")
-        self._known: set[str] = set()
+        self._seen: set[str] = set()
         self._drawn: set[tuple[str, tuple[tuple[str, int], ...]]] = set()
         self._is_first = True
 
     def propose(self, count: int) -> tuple[Candidate, ...]:
         """As `Strategy.propose`."""
-        found: list[Candidate] = []
+        candidates: list[Candidate] = []
         for candidate in self._draw(_DRAWS_PER_CANDIDATE * count):
-            if candidate.trace not in self._known:
-                self._known.add(candidate.trace)
-                found.append(candidate)
-            if len(found) >= count:
-                return tuple(found)
+            if candidate.trace not in self._seen:
+                self._seen.add(candidate.trace)
+                candidates.append(candidate)
+            if len(candidates) >= count:
+                return tuple(candidates)
         if self._space.size <= _LARGEST_LISTED:
-            found += self._rest(count - len(found))
-        return tuple(found)
+            candidates += self._rest(count - len(candidates))
+        return tuple(candidates)
 
     def observe(self, records: Sequence[Record]) -> None:
-        """Remember what need not be proposed."""
-        self._known.update(record.trace for record in records)
+        """Exclude the programs of records."""
+        self._seen.update(record.trace for record in records)
 
     def _draw(self, most: int) -> Iterator[Candidate]:
-        """Candidates with decisions not drawn before; gives up after so many draws."""
+        """Candidates with decisions not drawn before; gives up after `most` draws."""
         sketches = self._space.sketches
         if not sketches:
             return
@@ -65,18 +65,18 @@ class RandomSearch:
                 yield candidate_of(sketch, decisions)
 
     def _rest(self, count: int) -> list[Candidate]:
-        """What a small space still holds, in random order."""
+        """The programs of a small space that are left, in random order."""
         everything = [pair for sketch in self._space.sketches for pair in _list(sketch)]
         self._random.shuffle(everything)
-        found: list[Candidate] = []
+        candidates: list[Candidate] = []
         for sketch, decisions in everything:
-            if len(found) >= count:
+            if len(candidates) >= count:
                 break
             candidate = candidate_of(sketch, decisions)
-            if candidate.trace not in self._known:
-                self._known.add(candidate.trace)
-                found.append(candidate)
-        return found
+            if candidate.trace not in self._seen:
+                self._seen.add(candidate.trace)
+                candidates.append(candidate)
+        return candidates
 
 
 def _list(sketch: Sketch) -> Iterator[tuple[Sketch, tuple[tuple[str, int], ...]]]:

@@ -16,37 +16,37 @@ from tensorwright.tuning.population.variation import neighbourhood
 from tensorwright.tuning.strategies.guide import Guide
 from tensorwright.tuning.strategies.history import History
 
-_NEAR = 1.15  # programs that are so many times slower than the best are no centres
+_NEAR = 1.15  # times as slow as the best: slower programs are not centres
 
 
 def propose_neighbours(
     tables: SpaceTables, history: History, guide: Guide, count: int, centres: int
 ) -> Population:
-    """Up to `count` unknown programs one step from the best, in the guide's order.
+    """Up to `count` new programs one step from the best, in the guide's order.
 
-    Half of them at most are around the first centre, while others have some.
+    At most half of them are around the first centre, while others have some.
     """
     programs, times_s = history.best(centres)
-    known = history.keys
-    found: list[Population] = []
+    seen = history.keys
+    neighbourhoods: list[Population] = []
     for one in np.flatnonzero(times_s <= _NEAR * np.min(times_s, initial=np.inf)):
         around = neighbourhood(tables, int(programs.sketch[one]), programs.genes[one])
         around = around.take(~np.isin(around.sketch, history.dropped))
-        around = find_new(around, known)
+        around = find_new(around, seen)
         scores = guide.scores(around)
         best = np.argsort(-scores, kind="stable")[np.isfinite(np.sort(-scores))]
-        found.append(around.take(best))
-    if not found:
+        neighbourhoods.append(around.take(best))
+    if not neighbourhoods:
         return Population.empty(tables.width)
-    return _shared_out(found, count)
+    return _shared_out(neighbourhoods, count)
 
 
-def _shared_out(found: list[Population], count: int) -> Population:
-    """Half of the places to each in turn, what is left to the first that have more."""
+def _shared_out(neighbourhoods: list[Population], count: int) -> Population:
+    """Half of the remaining count to each neighbourhood in turn; the rest to the first ones."""
     parts: list[Population] = []
     rest: list[Population] = []
     room = count
-    for around in found:
+    for around in neighbourhoods:
         share = min(-(-room // 2), len(around))
         parts.append(around.take(np.arange(share)))
         rest.append(around.take(np.arange(share, len(around))))

@@ -1,6 +1,4 @@
-"""Where candidates come from that no search has found: by rule, by chance, what is left over; and
-by what draws better than evenly.
-"""
+"""Candidates without a search: by rule, by chance, the rest of a space, and by a proposer."""
 
 from __future__ import annotations
 
@@ -33,17 +31,17 @@ class Proposer(Protocol):
     """Draws programs of one space that are likely to be fast, before anything was measured."""
 
     def draw(self, count: int, random: Generator, allowed: Numbers | None = None) -> Population:
-        """Up to so many programs within the limits, of the sketches `allowed`, all where None."""
+        """Up to a number of programs within the limits, of the sketches `allowed`, all if None."""
 
 
 MakeProposer = Callable[[Task, SpaceTables], Proposer]
 
 
 class ProposingModel(Protocol):
-    """A model that says before any measurement which programs are likely to be fast."""
+    """A model that predicts, before any measurement, which programs are fast."""
 
     def proposers(self, machine: Machine) -> MakeProposer:
-        """What makes the proposers of a session's tasks on a machine."""
+        """The factory of the proposers of a session's tasks on a machine."""
 
 
 def starts_of(
@@ -51,7 +49,7 @@ def starts_of(
 ) -> tuple[Population, int]:
     """Every structure by rule, and how many of them may be in a proposal of `count`.
 
-    Where that is a share of the proposal, those that promise most come first.
+    If that is a share of the proposal, the most promising come first.
     """
     starts = tables.starts()
     if share >= 1.0:
@@ -61,7 +59,7 @@ def starts_of(
 
 
 def draw_new(tables: SpaceTables, history: History, count: int, random: Generator) -> Population:
-    """Programs drawn at random that are not known; up to `count`."""
+    """Programs drawn at random that were not seen; up to `count`."""
     alive = history.alive
     if not len(alive):
         return Population.empty(tables.width)
@@ -76,7 +74,7 @@ def draw_partly(
     random: Generator,
     allowed: Numbers,
 ) -> Population:
-    """Programs to start from: a share of them by a proposer, where there is one, others evenly."""
+    """Programs to start from: a share of them by a proposer if there is one, others uniformly."""
     even = sample(tables, count, random, allowed)
     if proposer is None or not share:
         return even
@@ -88,9 +86,7 @@ def draw_partly(
 def with_predictions(
     candidates: Sequence[Candidate], history: History, guide: Guide
 ) -> tuple[Candidate, ...]:
-    """New candidates with the seconds that a guide expects: its scores are minus the logarithms of
-    these to base 2, up to a constant once it has learned.
-    """
+    """New candidates with expected seconds: 2 ** -score of the guide, up to a constant."""
     if not candidates:
         return ()
     seconds = np.exp2(-guide.scores(history.programs_of(candidates)))
@@ -101,7 +97,7 @@ def with_predictions(
 
 
 def rest_of(tables: SpaceTables, history: History, random: Generator) -> Population:
-    """What a small space still holds, in random order."""
+    """The programs of a small space that are left, in random order."""
     whole = everything(tables, _LARGEST_LISTED)
     new = find_new(whole.take(~np.isin(whole.sketch, history.dropped)), history.keys)
     return new.take(random.permutation(len(new)))
@@ -125,7 +121,7 @@ def choose_structures(
 def least_tried(tables: SpaceTables, history: History, most: int) -> Numbers:
     """The structures that were tried least, up to `most`, without the best one; for a restart.
 
-    None of which half is on record already.
+    Without those of which half is on record already.
     """
     alive, tried = history.alive, history.counts
     best, _ = history.best(1)

@@ -1,7 +1,7 @@
-"""What a search strategy is: proposes candidates for one workload and learns from their records.
+"""The protocol of a search strategy: it proposes candidates and learns from their records.
 
-A strategy sees no clock and measures nothing, so that the same seed and the same records give the
-same proposals.
+A strategy has no clock and measures nothing, so the same seed and the same records give the same
+proposals.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ class Strategy(Protocol):
     """The search of one workload. Calls come in turn: propose, observe, propose, ..."""
 
     def propose(self, count: int) -> tuple[Candidate, ...]:
-        """Up to `count` new candidates, the most promising first; fewer where the space ends.
+        """Up to `count` new candidates, the most promising first; fewer if the space ends.
 
-        None is proposed twice, and none that `observe` has told of.
+        None is proposed twice, and none whose record `observe` has seen.
         """
 
     def observe(self, records: Sequence[Record]) -> None:
-        """Learn what came of candidates, of this search's or others that are on record."""
+        """Learn from records of candidates, of this search or of others."""
 
 
 class StrategyFactory(Protocol):

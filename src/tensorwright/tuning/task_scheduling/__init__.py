@@ -1,4 +1,4 @@
-"""Which workload gets the next round, and what a session makes small."""
+"""Which workload gets the next round, and the objective of a session."""
 
 from tensorwright.tuning.task_scheduling.gradient_scheduler import GradientScheduler
 from tensorwright.tuning.task_scheduling.objective import (

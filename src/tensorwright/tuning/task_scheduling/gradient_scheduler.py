@@ -7,8 +7,8 @@ The gain of one more round of workload i is estimated as
                                        beta * C_i / max_k V_k ) - g_i ) )     that; or as its likes
 
 where g_i is its best time, t its rounds, C_i its operations, V_k the operations per second that a
-workload of the same structure reaches.  Everything is worked out from the tasks' histories, so that
-a resumed session goes on as the uninterrupted one would have.
+workload of the same structure reaches.  Everything is computed from the tasks' histories, so a
+resumed session continues as the uninterrupted one would have.
 
 Before its first round a workload is ordered by what a model, trained before, predicts of the best
 schedule that it knows: far below what was measured of its default, much can be gained; more
@@ -72,15 +72,15 @@ class GradientScheduler:
         if not open_tasks:
             return None
         rounds = sum(len(state.history) for state in states)
-        known = [n for n in open_tasks if math.isfinite(states[n].expected_s)]
-        unknown = [n for n in open_tasks if n not in known]
-        if unknown and (not known or rounds % _UNKNOWN_EVERY == 0):
-            return min(unknown, key=lambda n: (len(states[n].history), n))
+        timed = [n for n in open_tasks if math.isfinite(states[n].expected_s)]
+        untimed = [n for n in open_tasks if n not in timed]
+        if untimed and (not timed or rounds % _UNKNOWN_EVERY == 0):
+            return min(untimed, key=lambda n: (len(states[n].history), n))
         gains = self.gains(states)
-        most = max(gains[n] for n in known)
+        most = max(gains[n] for n in timed)
         waiting = [
             n
-            for n in known
+            for n in timed
             if not states[n].history and gains[n] >= self._first_share(states[n]) * most
         ]
         if waiting:
@@ -88,8 +88,8 @@ class GradientScheduler:
             return max(waiting, key=lambda n: (promises[n] * gains[n], -n))
         drawn = random.Random(f"{self.seed} {rounds}")
         if drawn.random() < self.epsilon:
-            return drawn.choice(known)
-        return max(known, key=lambda n: (gains[n], -n))
+            return drawn.choice(timed)
+        return max(timed, key=lambda n: (gains[n], -n))
 
     def _first_share(self, state: TaskState) -> float:
         """A first round waits while its gain is below this share of the largest."""
@@ -100,7 +100,7 @@ class GradientScheduler:
         return state.is_exhausted or 0 < self.patience <= rounds_without_gain(state.history)
 
     def gains(self, states: Sequence[TaskState]) -> tuple[float, ...]:
-        """How much the objective is expected to fall by one more round of each task.
+        """The expected decrease of the objective by one more round of each task.
 
         0 for a task without a finite time.
         """
@@ -127,25 +127,25 @@ class GradientScheduler:
         return self.alpha * backward_s + (1 - self.alpha) * trust * (best_s - hoped_s)
 
     def _group_speeds(self, states: Sequence[TaskState]) -> tuple[float, ...]:
-        """For each task the best operations per second of those like it; 0 where it is alone."""
+        """For each task the best operations per second of its group; 0 if it is alone."""
         speeds = [_speed(state) for state in states]
         groups: dict[str, list[int]] = {}
         for number, state in enumerate(states):
             if speeds[number]:
                 groups.setdefault(structure_of(state.task.workload.outputs), []).append(number)
-        found = [0.0] * len(states)
+        group_speeds = [0.0] * len(states)
         for members in groups.values():
             staying = self._staying(members, states, speeds)
             if len(staying) > 1:
                 best = max(speeds[n] for n in staying)
                 for number in staying:
-                    found[number] = best
-        return tuple(found)
+                    group_speeds[number] = best
+        return tuple(group_speeds)
 
     def _staying(
         self, members: Sequence[int], states: Sequence[TaskState], speeds: Sequence[float]
     ) -> list[int]:
-        """The members of a group without those that have proved to be different from it."""
+        """The members of a group without those that turned out to be different."""
         best = max(speeds[n] for n in members)
         rounds = {n: len(states[n].history) for n in members}
         return [
@@ -188,7 +188,7 @@ def _hopes(state: TaskState) -> tuple[float, float]:
 
 
 def rounds_without_gain(history: Sequence[float]) -> int:
-    """How many rounds at the end of a history gained nothing worth mention."""
+    """The number of rounds at the end of a history without a significant gain."""
     count, reference_s = 0, math.inf
     for time_s in history:
         if time_s < (1 - _LEAST_GAIN) * reference_s:

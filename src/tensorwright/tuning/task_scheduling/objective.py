@@ -1,4 +1,4 @@
-"""What a session over several workloads makes small: a function of the times of networks.
+"""The objective of a session over several workloads: a function of the times of networks.
 
 An objective is any function of `NetworkTimes`, smaller being better; the ones here are those of
 Ansor.  A scheduler asks `gradient` how much the objective gains for each second that a workload
@@ -43,8 +43,8 @@ class TotalLatency:
 
     def __call__(self, networks: Sequence[NetworkTimes]) -> float:
         """The value; smaller is better."""
-        known = dict(self.weights)
-        return math.fsum(known.get(each.name, 1.0) * each.latency_s for each in networks)
+        weights = dict(self.weights)
+        return math.fsum(weights.get(each.name, 1.0) * each.latency_s for each in networks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,8 @@ class LatencyRequirement:
 
     def __call__(self, networks: Sequence[NetworkTimes]) -> float:
         """The value; smaller is better."""
-        known = dict(self.limits_s)
-        return math.fsum(max(each.latency_s, known.get(each.name, 0.0)) for each in networks)
+        limits_s = dict(self.limits_s)
+        return math.fsum(max(each.latency_s, limits_s.get(each.name, 0.0)) for each in networks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +73,11 @@ class MeanSpeedUp:
 
     def __call__(self, networks: Sequence[NetworkTimes]) -> float:
         """The value; smaller is better."""
-        known = dict(self.reference_s)
+        references_s = dict(self.reference_s)
         logs = [
-            math.log(known[each.name] / each.latency_s)
+            math.log(references_s[each.name] / each.latency_s)
             for each in networks
-            if each.name in known and each.latency_s > 0
+            if each.name in references_s and each.latency_s > 0
         ]
         return -math.exp(math.fsum(logs) / len(logs)) if logs else 0.0
 
@@ -88,22 +88,22 @@ def networks_of(
     """Group workloads by network.
 
     uses      for each workload, pairs (network, weight)       times_s   its best time
-    Returns:  the networks by name, and for each the places of workloads in it. Workloads without
+    Returns:  the networks by name, and for each the positions of workloads in it. Workloads without
               a finite time are left out.
     """
-    places: dict[str, dict[int, float]] = {}
+    by_network: dict[str, dict[int, float]] = {}
     for number, own in enumerate(uses):
         for network, weight in own:
-            members = places.setdefault(network, {})
+            members = by_network.setdefault(network, {})
             if math.isfinite(times_s[number]):
                 members[number] = members.get(number, 0.0) + weight
     networks = tuple(
         NetworkTimes(name, tuple(members.values()), tuple(times_s[n] for n in members))
-        for name, members in sorted(places.items())
+        for name, members in sorted(by_network.items())
     )
     maps = tuple(
-        {number: place for place, number in enumerate(members)}
-        for _, members in sorted(places.items())
+        {number: position for position, number in enumerate(members)}
+        for _, members in sorted(by_network.items())
     )
     return networks, maps
 
@@ -132,7 +132,7 @@ def gradient(
     return tuple(slopes)
 
 
-def _faster(network: NetworkTimes, place: int, step_s: float) -> NetworkTimes:
+def _faster(network: NetworkTimes, position: int, step_s: float) -> NetworkTimes:
     times_s = list(network.times_s)
-    times_s[place] -= step_s
+    times_s[position] -= step_s
     return replace(network, times_s=tuple(times_s))

@@ -23,7 +23,7 @@ class TaskState:
     best_s        of the best; infinite where there is none
     history       `best_s` after each round
     is_exhausted  its strategy has nothing left to propose
-    error         why nothing could be measured, the last of such texts; "" where something was
+    error         why nothing could be measured, the last of such texts; "" if something was
     predicted_s   what a model, trained before, expects of the default; infinite where there is none
     upper_s       what it expects to be exceeded once in ten times
     hoped_s       what it expects of the best schedule that it knows; infinite if it was not asked
@@ -62,4 +62,4 @@ class Scheduler(Protocol):
     """Chooses tasks. Holds no state of its own that a resumed session would lack."""
 
     def choose(self, states: Sequence[TaskState]) -> int | None:
-        """The position of the task that gets the next round; None where all are exhausted."""
+        """The position of the task that gets the next round; None if all are exhausted."""

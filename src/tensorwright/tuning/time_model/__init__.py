@@ -1,6 +1,6 @@
 """The time model: seconds of a program, on any machine, before anything was measured.
 
-Read `model.py` first: what is predicted, and how; `rows.py` says from what.
+Read `model.py` first: what is predicted, and how; `rows.py` has the inputs.
 """
 
 from tensorwright.tuning.models.array_file import ArrayFile

@@ -66,7 +66,7 @@ _USED = (
     "shared_wavefronts",
 )
 _PLACES = np.array([GPU_FEATURE_NAMES.index(name) for name in _USED])
-_MOST_REGISTERS = 255.0  # of a thread: what is more lies in memory
+_MOST_REGISTERS = 255.0  # of a thread: more lie in memory
 _NORM = 3.0
 _WAYS = ("loads", "stores")
 
@@ -75,15 +75,13 @@ _Column = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class LaunchTimes:
-    """An analytic model with the interface of `TimeModel`; it is certain of nothing, so the upper
-    estimate is the median.
-    """
+    """An analytic model with the interface of `TimeModel`; its upper estimate is the median."""
 
     policy: Policy = field(default_factory=lambda: Policy(0.0, 0.02, 0.0, 10.0))
 
     @property
     def digest(self) -> str:
-        """As of `AnyTimeModel`; caches of choices know the sources of its formulas."""
+        """As of `AnyTimeModel`; the keys of caches contain the sources of its formulas."""
         return repr(self)
 
     def predict(self, features: Features, machine: Card) -> Prediction:
@@ -157,13 +155,11 @@ def _memory_cycles(given: Mapping[str, _Column], card: Card) -> _Column:
 
 
 def _waits(given: Mapping[str, _Column], card: Card) -> _Column:
-    """Cycles that a thread of a statement waits in all turns of its loops, alone on a
-    multiprocessor: for loads, and for a sum before it adds to it.
-    """
+    """Cycles that a thread of a statement waits for loads and sums, alone on a multiprocessor."""
     unit = card.unit
     near, cache, memory = unit.latencies
     asked = np.maximum(given["global_sectors"], 1.0) * SECTOR_BYTES
-    far = np.minimum(given["block_bytes"] / asked, 1.0)  # of what is loaded, not found nearby
+    far = np.minimum(given["block_bytes"] / asked, 1.0)  # of loads that miss the near caches
     fresh = np.minimum(given["dram_bytes"] / np.maximum(given["block_bytes"], 1.0), 1.0)
     of_global = near + far * (cache - near + fresh * (memory - cache))
     of_shared = np.where(given["shared_loads"] > 0, unit.shared_latency, 0.0)

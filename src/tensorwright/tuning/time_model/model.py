@@ -1,13 +1,13 @@
-"""The time model: how long a program takes, and how long it may take, before it was measured.
+"""The time model: the expected time of a program, and how uncertain it is, before it is measured.
 
     log2 seconds of a statement = that of the roofline + the trees' values for its row,
                                   or what its multiply-adds take at the peak, if that is more
     seconds of a program        = the sum over its statements
                                   + what its threads wait for lines of others (`shared_lines.py`)
 
-Two forests look at the same rows.  One says what is as likely too much as too little (the median),
-the other what is exceeded once in ten times (the upper one): how far it is above the other is how
-little is known.  Among programs that look alike, the certain one is the better choice:
+Two forests read the same rows.  One predicts the median, the other the time that is exceeded once
+in ten times (the upper estimate). Their distance is the uncertainty.  Among programs of equal
+medians, the certain one is the better choice:
 
     score = median + caution * (upper - median)        in log2 of seconds, lower is better
 """
@@ -46,7 +46,7 @@ class Policy:
     caution            how much uncertainty counts against a program
     margin             the schedule by rule is left for one whose score is lower by more than so
                        much (log2)
-    algorithm_margin   likewise for a schedule by rule that computes by another algorithm
+    algorithm_margin   the same for a schedule by rule that computes by another algorithm
     roofline_margin    nor is it left for one that the roofline takes to be slower by more than so
                        much (log2): trees that have seen few programs of a sort are wrong where
                        all comes from memory; the roofline is, where loops share what it counts
@@ -78,10 +78,10 @@ class Policy:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prediction:
-    """Of some programs: log2 of seconds, (programs,) each.
+    """For some programs: log2 of seconds, (programs,) each.
 
     upper      exceeded once in ten times; never below the median
-    roofline   what the analytic model says, which the trees correct
+    roofline   of the analytic model, which the trees correct
     """
 
     median: Seconds
@@ -89,9 +89,9 @@ class Prediction:
     roofline: Seconds
 
     def scores(self, caution: float) -> Seconds:
-        """What to choose by: lower is better."""
-        found: Seconds = self.median + caution * (self.upper - self.median)
-        return found
+        """The scores for a choice: lower is better."""
+        scores: Seconds = self.median + caution * (self.upper - self.median)
+        return scores
 
     def of(self, number: int) -> Prediction:
         """That of one program."""
@@ -99,7 +99,7 @@ class Prediction:
         return Prediction(self.median[one], self.upper[one], self.roofline[one])
 
     def later(self, seconds: float) -> Prediction:
-        """The same programs, each so much slower; the roofline does not tell."""
+        """The same programs, each slower by some seconds; the roofline stays."""
         if not seconds:
             return self
         more = np.log2(seconds)
@@ -109,10 +109,10 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TimeModel:
-    """Trained trees, and how to choose by them.  Threads: any number may predict at once.
+    """Trained trees, and the policy of choosing by them.  Threads: any number may predict at once.
 
-    statistics   what is known of its training and accuracy, for people: plain data
-    trained      the workloads that it was trained on; None where that is not known
+    statistics   of its training and accuracy, for people: plain data
+    trained      the workloads that it was trained on; None if they are not recorded
     """
 
     median: CompactTrees
@@ -135,7 +135,7 @@ class TimeModel:
 
     @property
     def digest(self) -> str:
-        """A short text that another model does not have: for caches of what one has chosen."""
+        """A short text that differs from that of any other model, for the keys of caches."""
         digest = hashlib.sha256(repr((ROW_DIGEST, self.policy)).encode())
         for trees in (self.median, self.upper):
             for name in ARRAYS:

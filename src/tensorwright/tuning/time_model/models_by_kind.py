@@ -13,18 +13,18 @@ from tensorwright.tuning.time_model.pretrained import pretrained_model
 
 
 class AnyTimeModel(Protocol):
-    """What predicts times of programs for one kind of machine.  Threads: any number may ask."""
+    """Predicts times of programs for one kind of machine.  Threads: any number may call it."""
 
     def __hash__(self) -> int:
         """Of the model, which never changes."""
 
     @property
     def policy(self) -> Policy:
-        """How schedules are chosen by what it predicts."""
+        """The policy of choosing by its predictions."""
 
     @property
     def digest(self) -> str:
-        """A short text that another model does not have: for caches of what one has chosen."""
+        """A short text that differs from that of any other model, for the keys of caches."""
 
     def predict(self, features: Features, machine: Any) -> Prediction:
         """The times of programs, on a machine of its kind.
@@ -37,10 +37,10 @@ TIME_MODELS: ByKind[Callable[[], AnyTimeModel | None]] = {
     TargetKind.CPU: (pretrained_model,),
     TargetKind.GPU: (LaunchTimes,),
 }
-"""One for each kind; None where the file of trees cannot be used."""
+"""One for each kind; None if the file of trees cannot be used."""
 
 
 def time_model_of(target: TargetProtocol) -> AnyTimeModel | None:
-    """The model in force for a target.  Raises: MachineError where its kind has none."""
+    """The model in force for a target.  Raises: MachineError if its kind has none."""
     (make,) = of_kind(TIME_MODELS, target, "time models")
     return make()

@@ -16,7 +16,7 @@ PACKAGED = Path(__file__).with_name("pretrained.npz")
 def pretrained_model() -> TimeModel | None:
     """The model in force; None, after a warning, for a file that cannot be used.
 
-    A package without one says nothing: schedules are chosen by heuristic, as their reports tell.
+    A package without a model does not warn: schedules are chosen by heuristic, and reports say so.
     """
     own = knobs.TIME_MODEL.get()
     path = own or PACKAGED
@@ -32,7 +32,7 @@ def pretrained_model() -> TimeModel | None:
 
 @lru_cache(maxsize=4)
 def _load(path: Path, _stamp: tuple[int, int]) -> TimeModel | None:
-    """Read once, and said once if that fails, for every state of the file."""
+    """Read and, if that fails, warn once for every state of the file."""
     try:
         return load_time_model(path)
     except RecordError as error:

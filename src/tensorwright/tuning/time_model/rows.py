@@ -1,9 +1,9 @@
-"""What the trees of the time model see of a statement, and what they start from.
+"""The rows of statements that the trees of the time model read, and the values they start from.
 
-A row is the statement's features, the machine, and what one statement's features do not tell: how
-the roofline's parts compare with each other, and what share of its program the statement is.
-Caches and rates stand in the roofline's parts alone, which say how much comes from beyond a cache,
-and not how large it is: trees that were trained on few machines cannot know better.
+A row has the statement's features, the machine, the proportions of the roofline's parts, and the
+statement's share of its program.  Caches and rates are only in the roofline's parts, which say how
+much comes from beyond a cache, and not how large it is: trees that were trained on few machines
+could not use the size.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tensorwright.tuning.models.protocol import Features
 from tensorwright.tuning.models.roofline import LEVELS, Estimate, RooflineModel
 
 Column = tuple[str, Callable[[Machine], float]]
-"""A name, and what stands in the column for a machine."""
+"""A name, and the value of the column for a machine."""
 
 MACHINE_COLUMNS: ByKind[Column] = {
     TargetKind.CPU: (
@@ -33,7 +33,7 @@ MACHINE_COLUMNS: ByKind[Column] = {
         ("is_cold", lambda machine: machine.is_cold),
     )
 }
-"""What rows say of machines of a kind: each kind has trees, and rows, that no other kind has."""
+"""The columns of machines by kind: each kind has its own trees and rows."""
 _OF_MACHINE = MACHINE_COLUMNS[TargetKind.CPU]
 
 ROOFLINE_COLUMNS = ("roofline", "roofline_arithmetic", *(f"roofline_{level}" for level in LEVELS))
@@ -98,11 +98,12 @@ def rows_of(features: Features, machine: Machine) -> Rows:
 
 
 def program_scores(base: _Matrix, tree_values: NDArray[np.floating], floor: _Matrix) -> _Scores:
-    """log2 of the seconds of programs: the sum of what their statements take, each at least what
-    its multiply-adds take at the machine's peak, whatever the trees take it for.
+    """log2 of the seconds of programs: the sums over their statements.
 
-    Shapes:  base, floor (programs, statements), log2 of seconds; tree_values of as many
-             -> (programs,)
+    Each statement takes at least the time of its multiply-adds at the machine's peak.
+
+    Shapes:  base, floor (programs, statements), log2 of seconds; tree_values of as many ->
+             (programs,)
     """
     return log2_sum(np.maximum(base + tree_values.reshape(base.shape), floor))
 

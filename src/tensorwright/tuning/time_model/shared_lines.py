@@ -1,9 +1,9 @@
-"""How long threads wait for lines that others write, each its own part of them (false sharing).
+"""The time that threads wait for lines of which others write other parts (false sharing).
 
-A line that two cores write goes to and fro between them.  Where the threads of a parallel loop have
-neighbouring pieces of each row, narrower than a line, and go down their columns one by one, all
-lines do so at every step, and what takes one thread 3 us takes two of them 15.  No feature of a
-statement tells that, so it is a term of its own in the time of a program:
+A line that two cores write moves back and forth between them.  If the threads of a parallel loop
+have neighbouring pieces of each row, narrower than a line, and go down their columns one by one,
+all lines move at every step, and work that takes one thread 3 us takes two of them 15.  No feature
+of a statement shows that, so it is a separate term in the time of a program:
 
     seconds = visits of a thread to lines of which others write a part, each a transfer
               * the other threads at such a line * the time to fetch it from another core
@@ -43,7 +43,7 @@ def shared_lines_s(
 def line_transfers(
     program: LoopProgram, threads: int, decisions: Mapping[str, int] | None = None
 ) -> int:
-    """How many transfers of lines between cores each thread waits for."""
+    """The number of transfers of lines between cores for which each thread waits."""
     if threads == 1:
         return 0
     given: _Values = {Decision(name): value for name, value in (decisions or {}).items()}
@@ -51,9 +51,9 @@ def line_transfers(
 
 
 def _transfers(statement: Statement, threads: int, decisions: _Values) -> int:
-    """Those of a statement whose neighbouring threads write neighbouring parts of lines.
+    """The transfers of a statement whose neighbouring threads write neighbouring parts of lines.
 
-    The threads have as many iterations each, one after the other.
+    The threads have equally many iterations, one after the other.
     """
     store, loops = statement.store, statement.loops
     shared = next((n for n, loop in enumerate(loops) if loop.kind is ForKind.PARALLEL), None)
@@ -62,25 +62,24 @@ def _transfers(statement: Statement, threads: int, decisions: _Values) -> int:
     extents = [substitute(loop.extent, decisions) for loop in loops]
     start: _Values = {**decisions, **{loop.var: 0 for loop in loops}}
     jobs = extents[shared]
-    first = _place(store, start)
+    first = _written_byte(store, start)
     if not isinstance(jobs, int) or first is None:
         return 0
     share = -(-jobs // threads)
-    next_thread = _place(store, {**start, loops[shared].var: share})
+    next_thread = _written_byte(store, {**start, loops[shared].var: share})
     if share == jobs or next_thread is None or not 0 < next_thread - first < LINE_BYTES:
         return 0
     runs = [extent if isinstance(extent, int) else 1 for extent in extents]
     runs[shared] = share
     others = min(threads, -(-LINE_BYTES // (next_thread - first))) - 1
-    steps = [_place(store, {**start, loop.var: 1}) for loop in loops]
+    steps = [_written_byte(store, {**start, loop.var: 1}) for loop in loops]
     return others * _visits(runs, [None if step is None else step - first for step in steps])
 
 
 def _visits(runs: list[int], steps: list[int | None]) -> int:
-    """How often loops come to a line: the iterations of the inner ones that stay in a line are one
-    visit.
+    """How often loops come to a line; iterations of inner loops that stay in a line are one visit.
 
-    runs    their iterations, outermost first       steps   how many bytes each goes on; None: far
+    runs    their iterations, outermost first       steps   the bytes of a step; None: far
     """
     span = 1
     for n in reversed(range(len(runs))):
@@ -93,8 +92,8 @@ def _visits(runs: list[int], steps: list[int | None]) -> int:
     return 1
 
 
-def _place(store: Store, values: _Values) -> int | None:
-    """The byte that is written; None where that is not known."""
+def _written_byte(store: Store, values: _Values) -> int | None:
+    """The byte that is written; None if it is not a number."""
     offset = 0
     for index, extent in zip(store.indices, store.buffer.shape, strict=True):
         position, width = substitute(index, values), substitute(extent, values)

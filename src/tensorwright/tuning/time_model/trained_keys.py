@@ -1,7 +1,7 @@
-"""Which workloads a time model was trained on: those that judge it must be others.
+"""The workloads on which a time model was trained: others must judge it.
 
-A key is 16 hexadecimal digits; its first 8 are kept as a number. Of other workloads one in 600,000
-is then taken for one of 7,000, and passed over in vain.
+A key is 16 hexadecimal digits; its first 8 are kept as a number. With 7,000 keys, one in 600,000
+other workloads is taken for one of them, and excluded needlessly.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ class TrainedKeys:
 
     @classmethod
     def of_steps(cls, steps: NDArray[np.uint32]) -> Self:
-        """What `steps` was taken of."""
+        """The inverse of `steps`."""
         return cls(np.cumsum(steps, dtype=np.uint32))
 
     @property
     def steps(self) -> NDArray[np.uint32]:
-        """How far each number is from the one before it: less to write, when compressed."""
+        """The distance of each number from the one before it: smaller when compressed."""
         return np.diff(self.numbers, prepend=np.uint32(0))
 
     def __contains__(self, key: str) -> bool:
         number = _number(key)
-        place = int(np.searchsorted(self.numbers, number))
-        return place < len(self.numbers) and int(self.numbers[place]) == number
+        position = int(np.searchsorted(self.numbers, number))
+        return position < len(self.numbers) and int(self.numbers[position]) == number
 
     def __len__(self) -> int:
         return len(self.numbers)

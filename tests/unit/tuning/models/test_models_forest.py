@@ -79,8 +79,8 @@ def test_no_trees_and_no_rows() -> None:
         ({"leaves": [1.0]}, "do not match"),
         ({"leaves": [1.0, float("inf")]}, "not finite"),
         ({"features": [-1]}, "negative"),
-        ({"features": ["0"]}, "no number"),
-        ({"thresholds": None}, "no number"),
+        ({"features": ["0"]}, "not a number"),
+        ({"thresholds": None}, "not a number"),
         ({"more": []}, "fields"),
     ],
 )

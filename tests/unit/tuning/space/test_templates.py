@@ -83,7 +83,7 @@ def test_orders_of_loops() -> None:
     merged = set(orders_of("o", ("a", "b", "x", "y"), Order.INTERLEAVE, chains, ()))
     assert len(merged) == 6
     assert all(m.index("a") < m.index("b") and m.index("x") < m.index("y") for m in merged)
-    with pytest.raises(UsageError, match="x, i is no order of i, j"):
+    with pytest.raises(UsageError, match="x, i is not an order of i, j"):
         list(orders_of("o", ("i", "j"), Order.CANDIDATES, (), (("x", "i"),)))
 
 

@@ -2,7 +2,7 @@
 
 Each takes an emitter and the name of the argument and returns the name of the result; the same
 text serves every lane count, one lane included. Both sides of a case distinction are computed and
-one is selected, but for what is rare. Subnormal arguments and results are exact to the same bound.
+one is selected; rare cases branch. Subnormal arguments and results are exact to the same bound.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _power_of_two(e: MathEmitter, biased: Number) -> Number:
 def emit_expm1(e: MathEmitter, x: Number) -> Number:
     """e^x - 1, exact to the last places near zero.
 
-    It is twice the half, so that the scale is a float where the result is the largest one.
+    Computed as twice its half, so that the scale is finite where the result is the largest float.
     """
     table = EXP[e.dtype]
     # Below, 2^-n would leave the range, and the result is -1 already.
@@ -193,7 +193,7 @@ def emit_fmod(e: MathEmitter, x: Number, y: Number) -> Number:
     """The remainder of x / y with the sign of x, exact; where the processor fuses multiply-adds.
 
     The whole part of a quotient below 2^22 is right or, where rounding took it to the next whole
-    number, one too large. Of larger ones, of infinities and NaN the C library takes care.
+    number, one too large. The C library does larger ones, infinities and NaN.
     """
     a, b = x.intrinsic("fabs"), y.intrinsic("fabs")
     quotient = a / b

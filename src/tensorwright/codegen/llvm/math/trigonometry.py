@@ -19,11 +19,11 @@ from tensorwright.codegen.llvm.math.emitter import MathEmitter
 from tensorwright.machine_code import Number
 
 _SIGN_BIT = 31
-_MAGIC = 1.5 * 2**23  # a sum with it is rounded to a whole number, which its lowest bits are
+_MAGIC = 1.5 * 2**23  # adding it rounds to a whole number, which is then in the lowest bits
 
 
 def emit_sin(e: MathEmitter, x: Number) -> Number:
-    """Sine: of which quadrant says whether it is a sine or a cosine, and with which sign."""
+    """Sine: the quadrant decides the sign, and whether it is a sine or a cosine there."""
     near = _of_quadrant(e, x, 0)
     kept = x.equals(0.0).choose(x, near)  # -0
     return _near_or_library(e, "sin", x, kept)
@@ -53,7 +53,7 @@ def _of_quadrant(e: MathEmitter, x: Number, ahead: int) -> Number:
 
 
 def _near_or_library(e: MathEmitter, name: str, x: Number, near: Number) -> Number:
-    """What holds up to FAR_F32, or what the C library says: also for infinity and NaN."""
+    """The vector code up to FAR_F32; beyond, for infinity and for NaN, the C library."""
     is_far = x.intrinsic("fabs").test("ugt", FAR_F32)
     return e.rarely(is_far, lambda: e.library(name, x), near)
 

@@ -1,4 +1,4 @@
-"""Single accesses to memory: scalar, contiguous, strided, gathered; masked where it must be."""
+"""Single accesses to memory: scalar, contiguous, strided, gathered; masked where they must be."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tensorwright.codegen.llvm.text.literals import Val, memory_element, memory_
 from tensorwright.machine_code import mangled, shuffle_text, splat_literal
 
 LaneGroups: TypeAlias = tuple[tuple[Linear, tuple[int, ...]], ...]
-"""Uniform places, each with the lanes that read it; every lane is in one group."""
+"""Uniform offsets, each with the lanes that read it; every lane is in one group."""
 
 _SMALLEST_VECTOR = 16  # bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A buffer in memory; `private` lanes are interleaved where a vector loop allocates it."""
+    """A buffer in memory; `private` lanes are interleaved if a vector loop allocates it."""
 
     pointer: str
     dtype: DType
@@ -29,40 +29,40 @@ class Piece:
 
 
 class Accesses(Indices):
-    """The instructions that read or write a place of a piece of memory."""
+    """The instructions that read or write an element of a buffer in memory."""
 
-    def is_safe(self, storage: Piece, place: Linear, lanes: int = 0) -> bool:
-        """Whether the access is certainly inside the buffer, whatever the guard says."""
-        bounds = self.range_of(place, lanes)
+    def is_safe(self, storage: Piece, offset: Linear, lanes: int = 0) -> bool:
+        """Whether the access is certainly inside the buffer, even if the guard fails."""
+        bounds = self.range_of(offset, lanes)
         return bounds is not None and bounds[0] >= 0 and bounds[1] < storage.size
 
-    def padding(self, storage: Piece, place: Linear) -> int:
-        """How many lanes may be read if not all, else 0."""
-        if not self.vector_terms(place) and self.is_safe(storage, place, self.lanes):
+    def padding(self, storage: Piece, offset: Linear) -> int:
+        """The number of lanes that may be read; 0 if all may."""
+        if not self.vector_terms(offset) and self.is_safe(storage, offset, self.lanes):
             return 0
         return self.active
 
-    def pointer(self, storage: Piece, place: Linear) -> str:
-        """The address of a uniform place: a pointer that copies share, and a constant."""
+    def pointer(self, storage: Piece, offset: Linear) -> str:
+        """The address of a uniform offset: a pointer that copies share, and a constant."""
         function, base = self.function, storage.pointer
         size = storage.dtype.size_bytes
-        for name, coefficient in self.outer_first(place.terms):
+        for name, coefficient in self.outer_first(offset.terms):
             base = function.moved(base, name, coefficient * size)
-        if place.const:
-            base = function.pure(f"getelementptr i8, ptr {base}, i64 {place.const * size}", base)
+        if offset.const:
+            base = function.pure(f"getelementptr i8, ptr {base}, i64 {offset.const * size}", base)
         return base
 
-    def _alignment(self, storage: Piece, place: Linear, most: int) -> int:
+    def _alignment(self, storage: Piece, offset: Linear, most: int) -> int:
         size = storage.dtype.size_bytes
-        bits = place.const * size | storage.align | most
-        for _, coefficient in place.terms:
+        bits = offset.const * size | storage.align | most
+        for _, coefficient in offset.terms:
             bits |= coefficient * size
         return bits & -bits
 
     def load_first(
-        self, storage: Piece, place: Linear, condition: Val, other: Val, depth: int
+        self, storage: Piece, offset: Linear, condition: Val, other: Val, depth: int
     ) -> str:
-        """A scalar load, or another value where a condition fails: a masked load of one lane."""
+        """A scalar load, or another value if a condition fails: a masked load of one lane."""
         function = self.function
         lanes = _SMALLEST_VECTOR // storage.dtype.size_bytes
         element = memory_element(storage.dtype)
@@ -70,7 +70,7 @@ class Accesses(Indices):
             f"insertelement <{lanes} x i1> zeroinitializer, i1 {condition.name}, i64 0",
             condition.name,
         )
-        pointer = self._pointer_under(condition, storage, place)
+        pointer = self._pointer_under(condition, storage, offset)
         others = splat_literal(element, other.name, lanes)
         call = self._masked(storage, pointer, mask, lanes, other=others)
         some = function.emit_at(depth, call)
@@ -88,9 +88,11 @@ class Accesses(Indices):
         stored: str = "",
         other: str = "zeroinitializer",
     ) -> str:
-        """A load of the lanes of a mask, with others elsewhere, or a store of some.
+        """A load of the lanes of a mask, with `other` in the rest; with `stored`, a store of these
+        lanes.
 
-        From one address on, or at one for each lane; the alignment is an element's where it is 0.
+        From one address on, or at an address for each lane. If `align` is 0, it is that of an
+        element.
         """
         element = memory_element(storage.dtype)
         kind = f"<{lanes} x {element}>"
@@ -107,21 +109,21 @@ class Accesses(Indices):
         symbol = f"llvm.masked.{'load' if is_one_address else 'gather'}.{ending}"
         return self.function.call_text(kind, symbol, *where, (kind, other))
 
-    def load_scalar(self, storage: Piece, place: Linear, guard: Val | None, depth: int) -> str:
-        """A scalar load; where it is guarded, of the first element if the guard fails."""
-        pointer = self._pointer_under(guard, storage, place)
+    def load_scalar(self, storage: Piece, offset: Linear, guard: Val | None, depth: int) -> str:
+        """A scalar load; if its guard fails, it loads the first element of the buffer."""
+        pointer = self._pointer_under(guard, storage, offset)
         kind = memory_element(storage.dtype)
         return self.function.emit_at(
             depth, f"load {kind}, ptr {pointer}, align {storage.dtype.size_bytes}"
         )
 
-    def _pointer_under(self, guard: Val | None, storage: Piece, place: Linear) -> str:
-        """The address of a uniform place; where a guard fails for all lanes, that of the buffer.
+    def _pointer_under(self, guard: Val | None, storage: Piece, offset: Linear) -> str:
+        """The address of a uniform offset; if a guard fails for all lanes, that of the buffer.
 
-        A place that nothing is read from may lie on a page that is not there: a load without lanes
-        does not fault then, but takes hundreds of cycles.
+        Otherwise the address may lie on a page that is not mapped: a load without lanes then does
+        not fault, but takes hundreds of cycles.
         """
-        pointer = self.pointer(storage, place)
+        pointer = self.pointer(storage, offset)
         if guard is None:
             return pointer
         function, choice, base = self.function, guard.name, storage.pointer
@@ -142,43 +144,43 @@ class Accesses(Indices):
         return mask
 
     def load_contiguous(
-        self, storage: Piece, place: Linear, guard: Val | None, padded: int, depth: int
+        self, storage: Piece, offset: Linear, guard: Val | None, padded: int, depth: int
     ) -> str:
-        """Load neighbouring elements: those of the guard, of the first `padded` lanes if not 0."""
-        pointer = self._pointer_under(guard, storage, Linear(place.const, place.terms))
+        """Load adjacent elements: the lanes of the guard, of `padded` lanes if that is not 0."""
+        pointer = self._pointer_under(guard, storage, Linear(offset.const, offset.terms))
         kind = memory_type(storage.dtype, self.lanes)
-        align = self._alignment(storage, place, self.lanes * storage.dtype.size_bytes)
+        align = self._alignment(storage, offset, self.lanes * storage.dtype.size_bytes)
         mask = self._mask(guard, padded)
         if mask is None:
             return self.function.emit_at(depth, f"load {kind}, ptr {pointer}, align {align}")
         call = self._masked(storage, pointer, mask.name, self.lanes, align=align)
         return self.function.emit_at(depth, call)
 
-    def _addresses(self, storage: Piece, place: Linear) -> str:
+    def _addresses(self, storage: Piece, offset: Linear) -> str:
         """The address of each lane's element, as a vector of pointers."""
-        varying = self.vector_terms(place)
-        base = self.pointer(storage, Linear(0, without(place.terms, varying)))
-        index, bits = self.vector(Linear(place.const, varying, place.step))
+        varying = self.vector_terms(offset)
+        base = self.pointer(storage, Linear(0, without(offset.terms, varying)))
+        index, bits = self.vector(Linear(offset.const, varying, offset.step))
         element = memory_element(storage.dtype)
         return self.function.pure(
             f"getelementptr {element}, ptr {base}, <{self.lanes} x i{bits}> {index}", base, index
         )
 
     def gather(
-        self, storage: Piece, place: Linear, guard: Val | None, padded: int, depth: int
+        self, storage: Piece, offset: Linear, guard: Val | None, padded: int, depth: int
     ) -> str:
         """Load elements from anywhere, as `load_contiguous`."""
-        if place.step == 2 and not self.vector_terms(place) and guard is None and not padded:
-            return self._load_every_second(storage, place, depth)
-        if place.step == -1 and not self.vector_terms(place) and guard is None:
-            return self._load_reversed(storage, place, padded, depth)
-        addresses = self._addresses(storage, place)
+        if offset.step == 2 and not self.vector_terms(offset) and guard is None and not padded:
+            return self._load_every_second(storage, offset, depth)
+        if offset.step == -1 and not self.vector_terms(offset) and guard is None:
+            return self._load_reversed(storage, offset, padded, depth)
+        addresses = self._addresses(storage, offset)
         mask = self._every_lane(self._mask(guard, padded))
         call = self._masked(storage, addresses, mask, self.lanes, is_one_address=False)
         return self.function.emit_at(depth, call)
 
     def _every_lane(self, mask: Val | None) -> str:
-        """A mask, of all lanes where it is None."""
+        """The text of a mask; None is a mask of all lanes."""
         return mask.name if mask is not None else splat_literal("i1", "true", self.lanes)
 
     def load_groups(self, storage: Piece, groups: LaneGroups, depth: int) -> str:
@@ -186,8 +188,8 @@ class Accesses(Indices):
         function, lanes = self.function, self.lanes
         element, kind = memory_element(storage.dtype), memory_type(storage.dtype, lanes)
         total = "poison"
-        for place, group in groups:
-            one = self.load_scalar(storage, place, None, depth)
+        for offset, group in groups:
+            one = self.load_scalar(storage, offset, None, depth)
             spread = function.splat_name(element, one, lanes)
             if total == "poison":
                 total = spread
@@ -197,56 +199,56 @@ class Accesses(Indices):
             total = function.pure(text, spread, total)
         return total
 
-    def _load_every_second(self, storage: Piece, place: Linear, depth: int) -> str:
+    def _load_every_second(self, storage: Piece, offset: Linear, depth: int) -> str:
         """Two contiguous loads, the second ending at the last element wanted, and a shuffle."""
         lanes = self.lanes
         kind = memory_type(storage.dtype, lanes)
         halves = []
         for start in (0, lanes - 1):
-            pointer = self.pointer(storage, Linear(place.const + start, place.terms))
+            pointer = self.pointer(storage, Linear(offset.const + start, offset.terms))
             load = f"load {kind}, ptr {pointer}, align {storage.dtype.size_bytes}"
             halves.append(self.function.emit_at(depth, load))
         picked = [2 * k if 2 * k < lanes else lanes + 2 * k - (lanes - 1) for k in range(lanes)]
         return self.function.emit_at(depth, shuffle_text(kind, halves[0], halves[1], picked))
 
-    def _load_reversed(self, storage: Piece, place: Linear, padded: int, depth: int) -> str:
-        """A contiguous load of the elements up to the first lane's, turned round."""
+    def _load_reversed(self, storage: Piece, offset: Linear, padded: int, depth: int) -> str:
+        """A contiguous load of the elements up to the first lane's, in reverse order."""
         count = padded or self.lanes
-        first = Linear(place.const - (count - 1), place.terms, 1)
+        first = Linear(offset.const - (count - 1), offset.terms, 1)
         raw = self.load_contiguous(storage, first, None, padded, depth)
         kind = memory_type(storage.dtype, self.lanes)
         picked = [max(count - 1 - lane, 0) for lane in range(self.lanes)]
         return self.function.emit_at(depth, shuffle_text(kind, raw, "poison", picked))
 
-    def store_uniform(self, storage: Piece, place: Linear, value: Val) -> None:
-        """Store at one place; lanes that write it have one value."""
+    def store_uniform(self, storage: Piece, offset: Linear, value: Val) -> None:
+        """Store one element; all lanes have the same value."""
         if self.guard is not None:
-            self.scatter(storage, place, self.function.splat(value, self.lanes))
+            self.scatter(storage, offset, self.function.splat(value, self.lanes))
             return
         first = self.lanewise.part(value, 0)
-        pointer = self.pointer(storage, place)
+        pointer = self.pointer(storage, offset)
         raw = self.to_memory(first, storage.dtype)
         kind = memory_element(storage.dtype)
         align = storage.dtype.size_bytes
         self.function.effect(f"store {kind} {raw}, ptr {pointer}, align {align}")
 
-    def store_contiguous(self, storage: Piece, place: Linear, value: Val) -> None:
+    def store_contiguous(self, storage: Piece, offset: Linear, value: Val) -> None:
         """Store neighbouring elements."""
-        pointer = self.pointer(storage, Linear(place.const, place.terms))
+        pointer = self.pointer(storage, Linear(offset.const, offset.terms))
         raw = self.to_memory(value, storage.dtype)
         kind = memory_type(storage.dtype, self.lanes)
-        align = self._alignment(storage, place, self.lanes * storage.dtype.size_bytes)
+        align = self._alignment(storage, offset, self.lanes * storage.dtype.size_bytes)
         mask = self.lane_mask()
         if mask is None:
             self.function.effect(f"store {kind} {raw}, ptr {pointer}, align {align}")
             return
         if self.guard is None and not self.target.has_masks:
-            self._store_parts(storage, place, raw)
+            self._store_parts(storage, offset, raw)
             return
         call = self._masked(storage, pointer, mask.name, self.lanes, align=align, stored=raw)
         self.function.effect(call)
 
-    def _store_parts(self, storage: Piece, place: Linear, raw: str) -> None:
+    def _store_parts(self, storage: Piece, offset: Linear, raw: str) -> None:
         """Store the real lanes as vectors of powers of two."""
         function, size = self.function, storage.dtype.size_bytes
         whole = memory_type(storage.dtype, self.lanes)
@@ -262,15 +264,15 @@ class Accesses(Indices):
                 part = function.pure(
                     shuffle_text(whole, raw, "poison", range(start, start + count)), raw
                 )
-            pointer = self.pointer(storage, Linear(place.const + start, place.terms))
+            pointer = self.pointer(storage, Linear(offset.const + start, offset.terms))
             function.effect(f"store {kind} {part}, ptr {pointer}, align {size}")
             start += count
 
-    def scatter(self, storage: Piece, place: Linear, value: Val) -> None:
+    def scatter(self, storage: Piece, offset: Linear, value: Val) -> None:
         """Store elements anywhere."""
-        addresses = self._addresses(storage, place)
-        if self.is_uniform(place):
-            addresses = self.function.splat_name("ptr", self.pointer(storage, place), self.lanes)
+        addresses = self._addresses(storage, offset)
+        if self.is_uniform(offset):
+            addresses = self.function.splat_name("ptr", self.pointer(storage, offset), self.lanes)
         raw = self.to_memory(value, storage.dtype)
         mask = self._every_lane(self.lane_mask())
         call = self._masked(storage, addresses, mask, self.lanes, is_one_address=False, stored=raw)
@@ -313,7 +315,7 @@ class Accesses(Indices):
         return value.name
 
     def require_half(self) -> None:
-        """Refuse f16 where converting it takes a library call."""
+        """Refuse f16 if converting it needs a library call."""
         if self.target.arch == "x86-64" and "f16c" not in self.target.features:
             raise UnsupportedError(
                 stage="codegen",

@@ -1,7 +1,7 @@
 """Arithmetic of index values in LLVM's text.
 
-The names of a `Linear` are SSA values of type i64, or of <lanes x i64> where they are in
-`Function.vectors`.
+The names of a `Linear` are SSA values of type i64; those in `Function.vectors` are of
+<lanes x i64>.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Arithmetic:
         depth, scopes = self.function.depth, self.function.scopes
 
         def key(term: tuple[str, int]) -> tuple[int, bool]:
-            place = depth.get(term[0], 0)
-            return place, scopes[place].index != term[0]
+            level = depth.get(term[0], 0)
+            return level, scopes[level].index != term[0]
 
         return tuple(sorted(terms, key=key))
 

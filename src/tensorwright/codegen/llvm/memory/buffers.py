@@ -1,7 +1,7 @@
 """Loads and stores: scalar, contiguous, strided, gathered; masked where lanes must not be touched.
 
-What a buffer is known to hold is remembered per scope, so the copies of an unrolled statement load
-once what they share, and a stored value is used where it is read again.
+Each scope remembers values that buffers hold there. So the copies of an unrolled statement load a
+shared element once, and a stored value is not loaded again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tensorwright.expr import Index, Value, has_element, loads_of
 from tensorwright.loop import Buffer
 
 _SLOT_ALIGN = 64
-_MOST_HOISTED = 8  # loads that leave one loop: each holds a register all the way through it
+_MOST_HOISTED = 8  # loads moved out of one loop: each holds a register through the whole loop
 
 
 @dataclass(slots=True)
@@ -36,48 +36,48 @@ class Slots:
 
 
 class Memory(Accesses):
-    """Access to the buffers that a function knows."""
+    """Access to the buffers of a function."""
 
     def __init__(self, function: Function, target: CpuTarget) -> None:
         super().__init__(function, target)
         self.storages: dict[str, Piece | Slots] = {}
         self.read_by_lane: dict[str, int] = {}
-        """Loops, with their extents, along which elements that are spread come from vectors."""
+        """Extents of the loops along which spread elements are taken from vectors."""
 
     def load(self, buffer: Buffer, indices: tuple[Index, ...]) -> Val:
         """Read an element, or one for each lane."""
         storage = self._storage(buffer)
-        place = self._place(storage, buffer, indices)
+        offset = self._element_offset(storage, buffer, indices)
         if isinstance(storage, Slots):
-            return self._load_slot(storage, buffer.name, place)
-        guard = None if self.guard is None or self.is_safe(storage, place) else self.guard
-        lanes = 1 if self.is_uniform(place) else self.lanes
-        padded = self.padding(storage, place) if self.active < lanes else 0
-        access = (place, lanes, guard and guard.name, padded)
-        known = self.function.known(buffer.name, access)
-        if known is not None:
-            return known
-        depth = self._load_depth(buffer.name, place, guard)
-        if lanes == 1 and (lane := self._load_lane(storage, buffer, indices, place)) is not None:
+            return self._load_slot(storage, buffer.name, offset)
+        guard = None if self.guard is None or self.is_safe(storage, offset) else self.guard
+        lanes = 1 if self.is_uniform(offset) else self.lanes
+        padded = self.padding(storage, offset) if self.active < lanes else 0
+        access = (offset, lanes, guard and guard.name, padded)
+        held = self.function.content(buffer.name, access)
+        if held is not None:
+            return held
+        depth = self._load_depth(buffer.name, offset, guard)
+        if lanes == 1 and (lane := self._load_lane(storage, buffer, indices, offset)) is not None:
             return lane
         if lanes == 1:
-            raw = self.load_scalar(storage, place, guard, depth)
-        elif place.step == 1 and not self.vector_terms(place):
-            raw = self.load_contiguous(storage, place, guard, padded, depth)
-        elif (groups := self._lane_groups(buffer, indices, place, guard, padded)) is not None:
+            raw = self.load_scalar(storage, offset, guard, depth)
+        elif offset.step == 1 and not self.vector_terms(offset):
+            raw = self.load_contiguous(storage, offset, guard, padded, depth)
+        elif (groups := self._lane_groups(buffer, indices, offset, guard, padded)) is not None:
             raw = self.load_groups(storage, groups, self._group_depth(buffer.name, groups))
         else:
-            raw = self.gather(storage, place, guard, padded, depth)
+            raw = self.gather(storage, offset, guard, padded, depth)
         value = self.from_memory(raw, storage.dtype, lanes)
         self.function.remember(depth, buffer.name, access, value)
         return value
 
     def _load_lane(
-        self, storage: Piece, buffer: Buffer, indices: tuple[Index, ...], place: Linear
+        self, storage: Piece, buffer: Buffer, indices: tuple[Index, ...], offset: Linear
     ) -> Val | None:
-        """An element as a lane of the vector of those that the next steps of a loop read.
+        """An element, as a lane of the vector that the next steps of a loop read.
 
-        None where no loop reads elements side by side, and where its last steps fill no vector.
+        None if no loop reads adjacent elements, and for last steps that do not fill a vector.
         """
         if self.lanes == 1 or storage.dtype not in (DType.F32, DType.F64):
             return None
@@ -87,9 +87,9 @@ class Memory(Accesses):
             assert isinstance(step, int), "the loop is written out"
             first = step - step % width
             self.env[name] = step + 1
-            is_beside = self.offset(buffer, indices) == place._replace(const=place.const + 1)
+            is_beside = self.offset(buffer, indices) == offset._replace(const=offset.const + 1)
             self.env[name] = step
-            start = place._replace(const=place.const - (step - first))
+            start = offset._replace(const=offset.const - (step - first))
             if is_beside and first + width <= extent and self.is_safe(storage, start, width):
                 return self.lanewise.part(
                     self._load_beside(storage, buffer, start, width), step - first
@@ -97,33 +97,33 @@ class Memory(Accesses):
         return None
 
     def _load_beside(self, storage: Piece, buffer: Buffer, start: Linear, width: int) -> Val:
-        """Elements side by side, the same for all lanes."""
+        """Adjacent elements, the same for all lanes of the loop."""
         access = ("beside", start, width)
-        known = self.function.known(buffer.name, access)
-        if known is None:
+        held = self.function.content(buffer.name, access)
+        if held is None:
             depth = self._load_depth(buffer.name, start, None)
             kind, align = memory_type(storage.dtype, width), storage.dtype.size_bytes
             pointer = self.pointer(storage, start)
             raw = self.function.emit_at(depth, f"load {kind}, ptr {pointer}, align {align}")
-            known = Val(raw, storage.dtype, width)
-            self.function.remember(depth, buffer.name, access, known)
-        return known
+            held = Val(raw, storage.dtype, width)
+            self.function.remember(depth, buffer.name, access, held)
+        return held
 
     def _lane_groups(
         self,
         buffer: Buffer,
         indices: tuple[Index, ...],
-        place: Linear,
+        offset: Linear,
         guard: Val | None,
         padded: int,
     ) -> LaneGroups | None:
-        """The few places that the lanes share, each with its lanes; None if they share few.
+        """The few elements that the lanes share, each with its lanes; None if they share few.
 
-        A row that is resized by 16 is read like this: 16 neighbours have two elements between them.
-        Each lane's place is evaluated by itself, as a scalar; equal ones are one value.
+        Example: 16 adjacent lanes of a row that is resized by 16 read two elements. The offset of
+        each lane is evaluated separately, as a scalar; equal offsets are one element.
         """
         storage = self._storage(buffer)
-        if guard is not None or padded or not self.vector_terms(place):
+        if guard is not None or padded or not self.vector_terms(offset):
             return None
         if storage.private != 1 or any(has_element(index) for index in indices):
             return None
@@ -151,63 +151,63 @@ class Memory(Accesses):
     def load_or(
         self, buffer: Buffer, indices: tuple[Index, ...], condition: Val, constant: Val
     ) -> Val | None:
-        """Read one element where a scalar condition holds, else a constant: a masked load.
+        """Read one element if a scalar condition holds, else a constant: a masked load.
 
-        None where lanes differ, where the buffer is in registers, or under another guard.
+        None if lanes differ, if the buffer is in registers, and under another guard.
         """
         storage = self._storage(buffer)
-        place = self._place(storage, buffer, indices)
-        if isinstance(storage, Slots) or self.guard is not None or not self.is_uniform(place):
+        offset = self._element_offset(storage, buffer, indices)
+        if isinstance(storage, Slots) or self.guard is not None or not self.is_uniform(offset):
             return None
-        access = (place, 1, condition.name, constant.name)
-        known = self.function.known(buffer.name, access)
-        if known is None:
-            depth = self._load_depth(buffer.name, place, condition)
-            raw = self.load_first(storage, place, condition, constant, depth)
-            known = Val(raw, storage.dtype)
-            self.function.remember(depth, buffer.name, access, known)
-        return known
+        access = (offset, 1, condition.name, constant.name)
+        held = self.function.content(buffer.name, access)
+        if held is None:
+            depth = self._load_depth(buffer.name, offset, condition)
+            raw = self.load_first(storage, offset, condition, constant, depth)
+            held = Val(raw, storage.dtype)
+            self.function.remember(depth, buffer.name, access, held)
+        return held
 
     def store(self, buffer: Buffer, indices: tuple[Index, ...], value: Val, source: Value) -> None:
         """Write an element, or one for each lane that is real and passes the guard.
 
-        Raises:  InternalError if lanes add up in one place: `source`, the value, reads it.
+        Raises:  InternalError if lanes add into one element: `source`, the value, reads it.
         """
         storage = self._storage(buffer)
-        place = self._place(storage, buffer, indices)
+        offset = self._element_offset(storage, buffer, indices)
         if isinstance(storage, Slots):
-            self._store_slot(storage, buffer.name, place, value)
+            self._store_slot(storage, buffer.name, offset, value)
             return
         self.function.forget(buffer.name)
         guarded = self.guard is not None
-        if self.is_uniform(place):
+        if self.is_uniform(offset):
             if self.lanes > 1:
                 _check_reads_other(buffer, source)
-            self.store_uniform(storage, place, value)
+            self.store_uniform(storage, offset, value)
             lanes = 1
         else:
             lanes = self.lanes
             value = self.function.splat(value, lanes)
-            if place.step == 1 and not self.vector_terms(place):
-                self.store_contiguous(storage, place, value)
+            if offset.step == 1 and not self.vector_terms(offset):
+                self.store_contiguous(storage, offset, value)
             else:
-                self.scatter(storage, place, value)
+                self.scatter(storage, offset, value)
         if not guarded and self.active == self.lanes and value.lanes == lanes:
-            access = (place, lanes, None, 0)
+            access = (offset, lanes, None, 0)
             self.function.remember(len(self.function.scopes) - 1, buffer.name, access, value)
 
-    def is_one_place(self, buffer: Buffer, indices: tuple[Index, ...]) -> bool:
+    def is_one_element(self, buffer: Buffer, indices: tuple[Index, ...]) -> bool:
         """Whether all lanes access the same element."""
-        return self.is_uniform(self._place(self._storage(buffer), buffer, indices))
+        return self.is_uniform(self._element_offset(self._storage(buffer), buffer, indices))
 
     def address(self, buffer: Buffer, indices: tuple[Index, ...]) -> str:
-        """The address of an element; of the first lane's where they differ."""
+        """The address of an element; if lanes differ, that of the first lane."""
         storage = self._storage(buffer)
-        place = self._place(storage, buffer, indices)
+        offset = self._element_offset(storage, buffer, indices)
         if isinstance(storage, Slots):
-            return self.slot(storage, place.const)
-        varying = self.vector_terms(place)
-        return self.pointer(storage, Linear(place.const, without(place.terms, varying)))
+            return self.slot(storage, offset.const)
+        varying = self.vector_terms(offset)
+        return self.pointer(storage, Linear(offset.const, without(offset.terms, varying)))
 
     def slot(self, storage: Slots, offset: int) -> str:
         """The stack slot of an offset."""
@@ -219,18 +219,20 @@ class Memory(Accesses):
         return pointer
 
     def _storage(self, buffer: Buffer) -> Piece | Slots:
-        found = self.storages.get(buffer.name)
-        if found is None:
+        storage = self.storages.get(buffer.name)
+        if storage is None:
             raise InternalError(
                 stage="codegen", where=f"buffer {buffer.name}", reason="nothing allocates it"
             )
-        return found
+        return storage
 
-    def _place(self, storage: Piece | Slots, buffer: Buffer, indices: tuple[Index, ...]) -> Linear:
-        place = self.offset(buffer, indices)
+    def _element_offset(
+        self, storage: Piece | Slots, buffer: Buffer, indices: tuple[Index, ...]
+    ) -> Linear:
+        offset = self.offset(buffer, indices)
         if storage.private == 1:
-            return place
-        return combine(scaled(place, storage.private), Linear(0, (), 1))
+            return offset
+        return combine(scaled(offset, storage.private), Linear(0, (), 1))
 
     def element(self, buffer: Buffer, indices: tuple[Index, ...]) -> Linear:
         """An element of an integer buffer, as a number."""
@@ -238,7 +240,7 @@ class Memory(Accesses):
         dtype = value.dtype
         if not dtype.is_int:
             raise InternalError(
-                stage="codegen", where=f"index {buffer.name}", reason=f"{dtype} is no integer"
+                stage="codegen", where=f"index {buffer.name}", reason=f"{dtype} is not an integer"
             )
         number = scalar_literal(value)
         if number is not None:
@@ -251,11 +253,11 @@ class Memory(Accesses):
             name = self.function.pure(f"{extend} {source} {name} to {kind}", name)
         return self.atom(name, None, varies=value.lanes > 1)
 
-    def _load_depth(self, buffer: str, place: Linear, guard: Val | None) -> int:
-        """The scope in which a load may happen: further out than here if nothing forbids it."""
+    def _load_depth(self, buffer: str, offset: Linear, guard: Val | None) -> int:
+        """The scope in which a load may happen: the outermost that nothing forbids."""
         function = self.function
         here = len(function.scopes) - 1
-        depth = max((function.depth.get(name, 0) for name, _ in place.terms), default=0)
+        depth = max((function.depth.get(name, 0) for name, _ in offset.terms), default=0)
         if guard is not None:
             depth = max(depth, function.depth.get(guard.name, 0))
         storage = self.storages[buffer]
@@ -269,18 +271,18 @@ class Memory(Accesses):
             scope.hoisted_loads += 1
         return depth
 
-    def _load_slot(self, storage: Slots, buffer: str, place: Linear) -> Val:
-        is_part = not place.step or self.lanes < storage.width
-        lane = place.const % storage.width if is_part else 0
-        whole = self._load_whole(storage, buffer, place.const - lane)
+    def _load_slot(self, storage: Slots, buffer: str, offset: Linear) -> Val:
+        is_part = not offset.step or self.lanes < storage.width
+        lane = offset.const % storage.width if is_part else 0
+        whole = self._load_whole(storage, buffer, offset.const - lane)
         if not is_part or storage.width == 1:
             return whole
-        return self.lanewise.part(whole, lane, self.lanes if place.step else 1)
+        return self.lanewise.part(whole, lane, self.lanes if offset.step else 1)
 
     def _load_whole(self, storage: Slots, buffer: str, offset: int) -> Val:
-        known = self.function.known(buffer, offset)
-        if known is not None:
-            return known
+        held = self.function.content(buffer, offset)
+        if held is not None:
+            return held
         kind = memory_type(storage.dtype, storage.width)
         pointer = self.slot(storage, offset)
         raw = self.function.emit(f"load {kind}, ptr {pointer}, align {storage.align}")
@@ -288,23 +290,23 @@ class Memory(Accesses):
         self.function.remember(len(self.function.scopes) - 1, buffer, offset, value)
         return value
 
-    def _store_slot(self, storage: Slots, buffer: str, place: Linear, value: Val) -> None:
-        lane = place.const % storage.width if not place.step else 0
-        offset = place.const - lane
-        if not place.step:
+    def _store_slot(self, storage: Slots, buffer: str, offset: Linear, value: Val) -> None:
+        lane = offset.const % storage.width if not offset.step else 0
+        first = offset.const - lane
+        if not offset.step:
             value = self.lanewise.part(value, 0)
-        if place.step or storage.width == 1:
+        if offset.step or storage.width == 1:
             value = self.function.splat(value, storage.width)
         else:
-            value = self._with_lane(self._load_whole(storage, buffer, offset), lane, value)
+            value = self._with_lane(self._load_whole(storage, buffer, first), lane, value)
         if self.guard is not None:
-            value = self.chosen(self.guard, value, self._load_whole(storage, buffer, offset))
-        self.function.forget(buffer, offset)
+            value = self.chosen(self.guard, value, self._load_whole(storage, buffer, first))
+        self.function.forget(buffer, first)
         raw = self.to_memory(value, storage.dtype)
         kind = memory_type(storage.dtype, storage.width)
-        pointer = self.slot(storage, offset)
+        pointer = self.slot(storage, first)
         self.function.effect(f"store {kind} {raw}, ptr {pointer}, align {storage.align}")
-        self.function.remember(len(self.function.scopes) - 1, buffer, offset, value)
+        self.function.remember(len(self.function.scopes) - 1, buffer, first, value)
 
     def _with_lane(self, whole: Val, lane: int, value: Val) -> Val:
         kind, element = register_type(whole.dtype, whole.lanes), register_type(whole.dtype, 1)
@@ -317,7 +319,7 @@ class Memory(Accesses):
         a, b = (self.function.splat(value, lanes) for value in (then, otherwise))
         if a.name == b.name:
             return a
-        mask = self.function.splat(mask, lanes)  # a scalar one would become a branch
+        mask = self.function.splat(mask, lanes)  # LLVM would make a branch of a scalar one
         return self.lanewise.choose(mask, a, b)
 
 

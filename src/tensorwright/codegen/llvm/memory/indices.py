@@ -96,7 +96,7 @@ class Indices(Arithmetic, IndexEvaluator[Val]):
         return self.logic("xor", mask, Val("true", DType.BOOL))
 
     def guarded(self, mask: Val) -> Val:
-        """The present guard and one more."""
+        """The current guard and one more."""
         return mask if self.guard is None else self.logic("and", self.guard, mask)
 
     def lane_mask(self) -> Val | None:
@@ -113,5 +113,5 @@ class Indices(Arithmetic, IndexEvaluator[Val]):
 
 
 def _names_in(atom: IndexExpr) -> tuple[str, ...]:
-    """What the environment calls the variables and sizes in an atom."""
+    """The names in the environment of the variables and sizes in an atom."""
     return (*(v.name for v in free_vars(atom)), *(size_name(size) for size in symbols_of(atom)))

@@ -1,1 +1,1 @@
-"""What the functions of the value language are in LLVM."""
+"""The functions of the value language in LLVM."""

@@ -1,4 +1,4 @@
-"""What each function of the value language is in LLVM, for every element type.
+"""The functions of the value language in LLVM, for every element type.
 
 Semantics are those of `tensorwright.expr`: integers wrap, a shift by the width or more gives 0 (or
 the sign), an integer divided by 0 gives 0, MIN and MAX propagate NaN. Nothing here is undefined or
@@ -97,9 +97,7 @@ class Operations(Lanewise):
         return self.rounded(result)
 
     def _saturated(self, value: Val, dtype: DType) -> Val:
-        """A float as the nearest integer of a type, NaN as 0: of vectors LLVM's own saturating
-        conversions are done lane by lane.
-        """
+        """A float as the nearest integer of a type, NaN as 0; LLVM's own conversion is per lane."""
         held = np.float64 if value.dtype is DType.F64 else np.float32
         low, end = float(dtype.lowest), held(dtype.highest)
         is_rounded_up = int(end) > dtype.highest

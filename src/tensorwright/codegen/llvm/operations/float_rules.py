@@ -1,4 +1,4 @@
-"""What the functions are on floats, where LLVM has no one operation for them."""
+"""The functions on floats for which LLVM has no single operation."""
 
 from __future__ import annotations
 

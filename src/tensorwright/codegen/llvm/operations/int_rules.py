@@ -1,4 +1,4 @@
-"""What the functions are on integers. Nothing here traps or is undefined for any operand."""
+"""The functions on integers. Nothing here traps or is undefined for any operand."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Exponents that are multiples of a quarter up to 8 in size qualify (x*x, 1/sqrt(x), and the 3/4 of
 local response normalisation).  The result is within 4 ulp; of the special operands, -0 keeps its
-sign and minus infinity gives NaN where the exponent is no integer.
+sign and minus infinity gives NaN if the exponent is not an integer.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _MOST = 8
 
 
 def constant_power(operations: Operations, base: Val, exponent: float) -> Val | None:
-    """base ** exponent; None where only the library can do it."""
+    """base ** exponent; None if only the library can compute it."""
     quarters = exponent * 4
     if base.dtype not in (DType.F32, DType.F64) or abs(exponent) > _MOST or quarters % 1:
         return None

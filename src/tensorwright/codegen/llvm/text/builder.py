@@ -6,7 +6,7 @@ a value of scope d that is first needed in a deeper scope goes just before scope
 unrolled copies of a statement share their address arithmetic, and loop invariants leave the loop.
 
 An address that a loop moves is a pointer that the loop advances (`moved`): one for each buffer and
-loop, whatever number of unrolled copies read at constant distances from it.
+loop, however many unrolled copies read at constant distances from it.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from tensorwright.machine_code import (
     vector_type,
 )
 
-_MOST_MOVED = 8  # pointers that one loop advances: each holds a register all the way through it
+_MOST_MOVED = 8  # pointers that one loop advances: each holds a register through the whole loop
 LOOP_METADATA = (
     "!0 = distinct !{!0, !1, !2}",
     '!1 = !{!"llvm.loop.unroll.disable"}',
     '!2 = !{!"llvm.loop.vectorize.enable", i1 false}',
 )
-"""What stands at the end of a module whose loops LLVM shall leave as they are."""
+"""The end of a module whose loops LLVM must leave as they are."""
 
 
 class Moved(NamedTuple):
-    """A pointer or an offset that a loop advances by so many bytes."""
+    """A pointer or an offset that a loop advances by a number of bytes."""
 
     name: str
     kind: str
@@ -53,7 +53,7 @@ class Scope:
     )
 
     def __init__(self, written: frozenset[str], *, conditional: bool) -> None:
-        self.written = written  # buffers that statements in here write
+        self.written = written  # buffers that statements inside write
         self.conditional = conditional
         self.index = ""  # of a loop: the name of its variable, and its first value
         self.first = "0"
@@ -61,7 +61,7 @@ class Scope:
         self.hoist: Lines = []  # lines just before the scope opens
         self.hoisted_loads = 0
         self.pure: dict[str, str] = {}
-        self.memory: dict[str, dict[object, Val]] = {}  # buffer -> access -> known content
+        self.memory: dict[str, dict[object, Val]] = {}  # buffer -> access -> content
 
 
 class Function(FunctionText):
@@ -75,7 +75,7 @@ class Function(FunctionText):
         self.vectors: set[str] = set()  # index values that differ by lane
 
     def sibling(self, head: str) -> Function:
-        """Another function of the module, whose names do not clash with those known so far."""
+        """Another function of the module, whose names differ from those used so far."""
         other = Function(self.module, head)
         other._count = self._count
         other.ranges = dict(self.ranges)
@@ -102,20 +102,20 @@ class Function(FunctionText):
         depth = 0
         depths = self.depth
         for operand in operands:
-            found = depths.get(operand, 0)
-            if found > depth:
-                depth = found
-        known = self.scopes[depth].pure
-        name = known.get(operation)
+            operand_depth = depths.get(operand, 0)
+            if operand_depth > depth:
+                depth = operand_depth
+        names = self.scopes[depth].pure
+        name = names.get(operation)
         if name is None:
-            name = known[operation] = self.emit_at(depth, operation)
+            name = names[operation] = self.emit_at(depth, operation)
         return name
 
     def moved(self, base: str, index: str, step_bytes: int) -> str:
         """The pointer `base + step_bytes * index`, which the loop of the index advances if it may.
 
-        A loop advances a pointer that comes from outside of it. One that advances many already
-        advances an offset that the further ones share.
+        A loop advances a pointer that comes from outside of it. If it advances many already, it
+        advances one offset, which all further ones share.
         """
         depth = self.depth.get(index, 0)
         scope = self.scopes[depth]
@@ -125,9 +125,9 @@ class Function(FunctionText):
                 offset = self.pure(f"mul nsw i64 {index}, {step_bytes}", index)
             return self.pure(f"getelementptr i8, ptr {base}, i64 {offset}", base, offset)
         if self.depth.get(base, 0) < depth:
-            known = scope.pure.get(f"{base} + {step_bytes}")
-            if known is not None:
-                return known
+            pointer = scope.pure.get(f"{base} + {step_bytes}")
+            if pointer is not None:
+                return pointer
             if len(scope.moved) < _MOST_MOVED:
                 return self._advance(scope, depth, "ptr", base, step_bytes)
         offset = scope.pure.get(f" + {step_bytes}") or self._advance(
@@ -217,7 +217,7 @@ class Function(FunctionText):
     def _reaches_end(
         self, scope: Scope, kind: str, start: str, onward: str, length_bytes: int
     ) -> str:
-        """The test that a loop goes on, by what it advances: it needs no counter then."""
+        """The test for another iteration, by an advanced pointer: it needs no counter."""
         end = str(length_bytes)
         if kind == "ptr":
             end = self.fresh()
@@ -226,7 +226,7 @@ class Function(FunctionText):
 
     @contextmanager
     def branch(self, condition: str, written: frozenset[str]) -> Iterator[None]:
-        """Run what is written inside where the condition holds."""
+        """Run the code written inside if the condition holds."""
         scope = Scope(written, conditional=True)
         self.lines.append(scope.hoist)
         with self.branch_on(condition):
@@ -234,8 +234,8 @@ class Function(FunctionText):
             yield
             self.scopes.pop()
 
-    def known(self, buffer: str, access: object) -> Val | None:
-        """What a buffer is known to hold at a place."""
+    def content(self, buffer: str, access: object) -> Val | None:
+        """The value that a buffer holds at an access, if a scope remembers it."""
         for scope in reversed(self.scopes):
             held = scope.memory.get(buffer)
             if held is not None and access in held:
@@ -249,7 +249,7 @@ class Function(FunctionText):
         self.scopes[depth].memory.setdefault(buffer, {})[access] = value
 
     def forget(self, buffer: str, access: object | None = None) -> None:
-        """Drop what is known about a place of a buffer, or about all of it."""
+        """Drop what scopes remember of one access to a buffer, or of the whole buffer."""
         for scope in self.scopes:
             if access is None:
                 scope.memory.pop(buffer, None)
@@ -257,7 +257,7 @@ class Function(FunctionText):
                 scope.memory[buffer].pop(access, None)
 
     def separate_loads(self) -> None:
-        """Load anew from here on: LLVM takes text that may write memory for what it says."""
+        """Load anew from here on: LLVM assumes that this inline assembly writes memory."""
         self.effect('call void asm sideeffect "", "~{memory}"()')
         for scope in self.scopes:
             scope.memory.clear()
@@ -265,5 +265,5 @@ class Function(FunctionText):
 
 def _mentions(lines: Lines, name: str) -> bool:
     """Whether a name occurs in lines."""
-    found = re.compile(re.escape(name) + r"\b")
-    return any(name in line and found.search(line) for line in flat(lines))
+    pattern = re.compile(re.escape(name) + r"\b")
+    return any(name in line and pattern.search(line) for line in flat(lines))

@@ -57,7 +57,7 @@ class Lanewise:
         return self.emit(text, then.dtype, then, mask, otherwise)
 
     def part(self, value: Val, first: int, count: int = 1) -> Val:
-        """Some neighbouring lanes of a vector; a value that has no others as it is."""
+        """Some adjacent lanes of a vector; the value itself if that is all of them."""
         if value.lanes == count:
             return value
         kind = register_type(value.dtype, value.lanes)
@@ -78,11 +78,11 @@ class Lanewise:
         """Call a mathematical function; 16-bit floats use that of f32."""
         first = args[0]
         dtype = DType.F64 if first.dtype is DType.F64 else DType.F32
-        found = math_function(name, dtype, first.lanes, self.target)
-        self.function.module.define(found.symbol, found.ir_text, found.declarations)
+        function = math_function(name, dtype, first.lanes, self.target)
+        self.function.module.define(function.symbol, function.ir_text, function.declarations)
         kind = register_type(dtype, first.lanes)
         typed = ", ".join(f"{kind} {arg.name}" for arg in args)
-        return self.emit(f"call {kind} {found.symbol}({typed})", first.dtype, *args)
+        return self.emit(f"call {kind} {function.symbol}({typed})", first.dtype, *args)
 
     def rounded(self, value: Val) -> Val:
         """Round an f32 that stands for an f16 or a bf16; other types are as they are."""

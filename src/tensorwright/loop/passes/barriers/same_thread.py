@@ -140,7 +140,7 @@ def _same_digits(
 
 
 def _number(index: Index, variables: Variables, moving: Set[Var]) -> _Number | None:
-    """An index with its digits; None where it has another form.
+    """An index with its digits; None if it has another form.
 
     moving   variables that need not be the same for two threads
     """

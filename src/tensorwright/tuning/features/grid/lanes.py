@@ -1,4 +1,4 @@
-"""Features of warps: what the memory does for the accesses of all lanes at once.
+"""Features of warps: the cost of the accesses of all lanes at once.
 
 The addresses of the lanes of a block's first warp are formulas of the decisions, those of the first
 iteration of all loops.  What they cost is counted in arrays, for many candidates at once.
@@ -55,7 +55,7 @@ from tensorwright.tuning.features.loop_dependence import coefficient_of
 
 SECTOR_BYTES = 32
 BANKS, WORD_BYTES = 32, 4
-_SWIZZLE = 4  # operations that move an address: each is found anew, where others are a sum apart
+_SWIZZLE = 4  # operations that move an address, if each is computed separately
 _VECTOR_BYTES = 16  # that a lane moves at once
 _ORDER = (ForKind.THREAD_X, ForKind.THREAD_Y, ForKind.THREAD_Z)
 _BANK_BITS = 40  # above the number of a word
@@ -183,8 +183,9 @@ def _is_conditional(nest: Nest) -> bool:
 
 
 def _merged(nest: Nest, index: Index, most: int) -> Cell:
-    """So many neighbours, 1, 2 or 4, one instruction loads: compilers merge loads of shared memory
-    that are written out.  They are of the innermost loop that moves the last index by 1.
+    """The adjacent elements that one instruction loads: 1, 2 or 4.
+
+    Compilers merge unrolled loads of shared memory if the last index moves by 1.
     """
     width: Cell = 1
     for loop in nest.statement.loops:  # innermost last
@@ -219,7 +220,7 @@ def _turns(nest: Nest, use: BufferUse, straight: int) -> Cell:
 
 
 def _depends(nest: Nest, var: Var) -> Cell:
-    """1 where it depends on a loop whether something is loaded."""
+    """1 if it depends on a loop whether something is loaded."""
     flags: list[Cell] = []
     for condition in _conditions(nest.statement.store.value):
         sides = [side for side in condition_sides(condition) if var in free_vars(side)]
@@ -237,7 +238,7 @@ def _conditions(value: Value) -> Iterator[Condition]:
 
 
 def _offsets(nest: Nest, use: BufferUse, indices: tuple[Index, ...], warp: int) -> tuple[Cell, ...]:
-    """Of each lane, in elements from the first one's."""
+    """The offset of each lane, in elements from the first lane's."""
     offsets: list[Cell] = [0] * warp
     size: Cell = 1
     pairs = zip(reversed(indices), reversed(padded_extents(use.buffer)), strict=True)
@@ -342,18 +343,18 @@ class _Row:
     def __init__(self, cells: Sequence[Cell], results: ResultNumbers) -> None:
         self._numbers = np.array([0 if isinstance(each, Column) else each for each in cells])
         moving = [(n, each) for n, each in enumerate(cells) if isinstance(each, Column)]
-        self._places = [n for n, _ in moving]
+        self._columns = [n for n, _ in moving]
         self._results = [results[column] for _, column in moving]
 
     def filled(self, results: NDArray[np.float64], count: int) -> NDArray[np.float64]:
         """Shapes:  (cells, count)."""
         columns = np.repeat(self._numbers[:, None].astype(np.float64), count, axis=1)
-        columns[self._places] = results[self._results]
+        columns[self._columns] = results[self._results]
         return columns
 
 
 def _placed(access: LaneAccess, offsets: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Offsets in memory: a swizzle moves them."""
+    """Offsets in memory, after the swizzle."""
     whole = np.rint(offsets).astype(np.int64)
     swizzle = access.layout.swizzle(access.element_bytes)
     if swizzle is not None:
@@ -363,7 +364,7 @@ def _placed(access: LaneAccess, offsets: NDArray[np.float64]) -> NDArray[np.int6
 
 
 def distinct(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many different numbers the lanes have.  Shapes:  (lanes, n) -> (n,)."""
+    """The number of different values of the lanes.  Shapes:  (lanes, n) -> (n,)."""
     ordered = np.sort(numbers, axis=0)
     changes: NDArray[np.int64] = (ordered[1:] != ordered[:-1]).sum(axis=0) + 1
     return changes

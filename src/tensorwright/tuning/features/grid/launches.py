@@ -1,4 +1,4 @@
-"""Features of launches: what a block needs of a multiprocessor, and how many blocks that lets run.
+"""Features of launches: what a block needs of a multiprocessor, and how many blocks can run.
 
 All statements of a launch have the same numbers, but for what each thread runs of a statement.
 Registers are estimated: a thread keeps its local buffers, the operands that the loops written out
@@ -74,10 +74,10 @@ THREAD_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class ThreadWork:
-    """How a statement is dealt out to blocks and threads.
+    """How a statement is divided among blocks and threads.
 
     blocks, threads   that run it
-    straight          so many of its outer loops stay loops: those inside are written out
+    straight          the number of outer loops that stay loops; those inside are unrolled
     runs              iterations of a thread              turns   of the loops that stay loops
     """
 
@@ -89,7 +89,7 @@ class ThreadWork:
 
 
 def thread_work(nest: Nest) -> ThreadWork:
-    """How a statement is dealt out."""
+    """The division of a statement among blocks and threads."""
     kinds, extents = nest.kinds.kinds, nest.loops.extents
     straight = len(kinds)
     while straight and _is_written_out(nest, straight - 1):
@@ -111,9 +111,7 @@ def thread_work(nest: Nest) -> ThreadWork:
 
 
 def _is_written_out(nest: Nest, number: int) -> bool:
-    """Whether a loop is written out, by us or the compiler: elements of a small buffer are
-    registers only where each has a place in the text.
-    """
+    """Whether a loop is unrolled, by us or the compiler, which keeps small buffers in registers."""
     store = nest.statement.store
     is_own = store.buffer.scope is Scope.LOCAL and nest.kinds.kinds[number] is ForKind.SERIAL
     moves = nest.loops.variables[number] in free_vars(*store.indices)
@@ -164,8 +162,8 @@ def thread_features(target: GpuTarget, nest: Nest, touching: Touching) -> Mappin
     warp_runs       executions of one statement by a warp, all warps together
     lane_share      of the lanes of these warps that run it
     straight_runs   turns of the loops of a thread that stay loops
-    waiting_runs    likewise, if the statement waits for what it loads, in a pipeline at first
-    meeting_runs    likewise, those after which it waits for the others that fill shared memory
+    waiting_runs    the same turns, if the statement waits for what it loads, in a pipeline at first
+    meeting_runs    the turns after which it waits for the others that fill shared memory
     block_bytes     different lines that each block touches, of all blocks: from the second cache
     dram_bytes      different lines that the launch touches
     register_bytes  of operands and results of all executions
@@ -195,7 +193,7 @@ def _goes_on(nest: Nest) -> bool:
 
 
 def _launch(nest: Nest) -> tuple[int, ...]:
-    """What leads to the nest at the root that a statement is in."""
+    """The path to the nest at the root that a statement is in."""
     statement = nest.statement
     return statement.path[: statement.loop_steps[0]] if statement.loops else statement.path
 
@@ -207,7 +205,7 @@ def _nests_of_launch(nest: Nest, touching: Touching) -> list[Nest]:
 
 
 def _bound(nest: Nest, kinds: frozenset[ForKind]) -> Cell:
-    """How many blocks, or threads, there are: those that a guard keeps idle as well."""
+    """The number of blocks, or threads, including those that a guard keeps idle."""
     loops = [loop for loop in nest.statement.loops if loop.kind in kinds]
     return product_of([nest.variables.first(loop.extent) for loop in loops])
 
@@ -236,9 +234,7 @@ def _registers(nest: Nest) -> Cell:
 
 
 def _operand_level(nest: Nest) -> int:
-    """The loops from here on are written out and make different results: their operands are in
-    registers at once.
-    """
+    """The first of the unrolled loops whose operands are in registers at the same time."""
     level = len(nest.loops)
     while level and _is_written_out(nest, level - 1):
         if nest.loops.variables[level - 1] not in free_vars(*nest.statement.store.indices):
@@ -248,9 +244,7 @@ def _operand_level(nest: Nest) -> int:
 
 
 def _barriers(nests: Sequence[Nest], touching: Touching) -> Cell:
-    """Barriers that a thread meets: two for each time that shared memory is filled and read, one
-    where a pipeline has filled it before.
-    """
+    """Barriers of a thread: two for each fill of shared memory, one for a fill by a pipeline."""
     levels: dict[tuple[int, tuple[int, ...]], Cell] = {}  # of each loop
     for nest in nests:
         meetings = _meetings(nest, touching)
@@ -267,7 +261,7 @@ class Meetings:
 
     loops   around all of them; None for a statement that fills none
     turns   of a thread of these loops
-    ahead   turns of a pipeline: all but the first are filled before; 1 where there is none
+    ahead   turns of a pipeline: all but the first are filled before; 1 if there is none
     """
 
     loops: int | None
@@ -292,16 +286,15 @@ def _turns(nest: Nest, count: int) -> Cell:
 
 
 def _written_out(nest: Nest) -> Cell:
-    """How often a statement stands in the text: the loops that are unrolled."""
+    """The number of copies of a statement in the text, by unrolled loops."""
     pairs = zip(nest.kinds.kinds, nest.loops.extents, strict=True)
     return product_of([extent for kind, extent in pairs if kind is ForKind.UNROLLED])
 
 
 def index_operations(nest: Nest) -> Cell:
-    """Operations of a launch that find the places of a statement's accesses, once for what is
-    written out.
+    """Operations of a launch that compute addresses, once for unrolled accesses.
 
-    A loop that moves several dimensions has been fused, and takes divisions; those of blocks and
+    A loop that moves several dimensions has been fused, and takes divisions. Those of blocks and
     threads are done once, before the loops.
     """
     work = thread_work(nest)
@@ -329,5 +322,5 @@ def _largest(cells: Sequence[Cell]) -> Cell:
 
 
 def _threads_of_multiprocessor(target: GpuTarget) -> int:
-    """How many threads may be resident: 2,048, or what the slots of blocks of small cards give."""
+    """The threads that may be resident: 2,048, or fewer by the block slots of small cards."""
     return max(target.threads_per_block, 64 * target.blocks_per_multiprocessor)

@@ -1,8 +1,8 @@
-"""Boosted trees as few arrays: as they lie in a file, and as native code walks them.
+"""Boosted trees as few arrays, in files and for native code.
 
-From a node, a row goes to the node `child` of its tree where its feature is at most the node's
-value, else to the one after that.  A leaf is its own child, and its value is what the tree gives.
-The root is the first node of its tree, and a node stands before its children.
+From a node, a row goes to the node `child` of its tree if its feature is at most the node's value,
+else to the one after that.  A leaf is its own child, and its value is the result of the tree. The
+root is the first node of its tree, and a node comes before its children.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tensorwright.base import RecordError
 from tensorwright.tuning.models.trees.tree import Tree
 
-_MOST_NODES = 1 << 16  # of one tree: what 16 bits can number
+_MOST_NODES = 1 << 16  # of one tree, numbered by 16 bits
 
 ARRAYS = {
     "starts": np.dtype("<u4"),
@@ -33,10 +33,10 @@ ARRAYS = {
 class CompactTrees:
     """Trees whose values are added up.
 
-    columns    so many columns a row has
+    columns    of a row
     starts     (trees,) u4, the number of each root among all nodes
     features, children, values   (nodes,) u2, u2, f4; children are numbered within their tree
-    Raises:    RecordError for arrays that are no trees.
+    Raises:    RecordError for arrays that are not trees.
     """
 
     columns: int
@@ -69,7 +69,7 @@ class CompactTrees:
         is_test = self.children != own
         beyond = self.children.astype(np.int64) + 1 >= np.repeat(sizes, sizes)
         if (is_test & (beyond | (self.children < own))).any():
-            raise _fault("a node does not stand before its children")
+            raise _fault("a node does not come before its children")
         if (self.features >= self.columns).any():
             raise _fault("it asks for a column that does not exist")
         if not np.isfinite(self.values).all():
@@ -77,13 +77,13 @@ class CompactTrees:
 
     @classmethod
     def of(cls, trees: Sequence[Tree], columns: int) -> CompactTrees:
-        """The trees of a forest, for rows of so many columns."""
+        """The trees of a forest, for rows of `columns` columns."""
         nodes = _Nodes(trees)
         if nodes.features.max(initial=0) >= max(columns, 1):
             raise _fault("it asks for a column that does not exist")
         numbers = nodes.numbers.astype(np.float32)
         is_above = ~nodes.is_leaf & (numbers > nodes.numbers)
-        # The largest 4-byte float that is not above a threshold: the same ones are at most it.
+        # The largest 4-byte float that is not above a threshold separates the same numbers.
         numbers[is_above] = np.nextafter(numbers[is_above], np.float32(-np.inf))
         return cls(
             columns,
@@ -95,10 +95,10 @@ class CompactTrees:
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, NDArray[Any]], columns: int, prefix: str = "") -> Self:
-        """What `arrays` gave, from a file.
+        """The inverse of `arrays`, from a file.
 
         Raises:  KeyError and TypeError for arrays that are missing or of other types, RecordError
-                 for such as are no trees.
+                 for those that are not trees.
         """
         parts = [arrays[prefix + name] for name in ARRAYS]
         for part, kind in zip(parts, ARRAYS.values(), strict=True):
@@ -108,7 +108,7 @@ class CompactTrees:
         return cls(columns, starts, features, children, values)
 
     def arrays(self, prefix: str = "") -> dict[str, NDArray[Any]]:
-        """As they lie in a file, each under its name."""
+        """The arrays of a file, each by its name."""
         return {prefix + name: getattr(self, name).astype(kind) for name, kind in ARRAYS.items()}
 
     def __len__(self) -> int:
@@ -119,20 +119,20 @@ class CompactTrees:
         """(nodes,): which nodes are leaves."""
         sizes = np.diff(np.append(self.starts.astype(np.int64), len(self.features)))
         own = np.arange(len(self.features)) - np.repeat(self.starts, sizes)
-        found: NDArray[np.bool_] = self.children == own
-        return found
+        flags: NDArray[np.bool_] = self.children == own
+        return flags
 
 
 def leaf_values(trees: Sequence[Tree]) -> NDArray[np.float64]:
-    """What leaves give in 8-byte floats, as `CompactTrees.of` numbers them: (nodes,)."""
+    """The values of leaves in 8-byte floats, as `CompactTrees.of` numbers them: (nodes,)."""
     return _Nodes(trees).numbers
 
 
 class _Nodes:
-    """The nodes of some trees: a tree's root, then two places for each test, for its children.
+    """The nodes of some trees: a tree's root, then two nodes for each test, its children.
 
     starts                      (trees,)
-    features, children, numbers, is_leaf   (nodes,), numbers are thresholds and what leaves give
+    features, children, numbers, is_leaf   (nodes,), numbers are thresholds and values of leaves
     """
 
     def __init__(self, trees: Sequence[Tree]) -> None:
@@ -141,7 +141,7 @@ class _Nodes:
         self.starts = np.cumsum(sizes) - sizes
         own = _counted(sizes)
         test_starts, leaf_starts = np.cumsum(tests) - tests, np.cumsum(tests + 1) - tests - 1
-        # who stands at a place, as trees number it: a test, or a leaf where it is negative
+        # the number of each node in its tree: of a test, or ~ of a leaf
         who = np.where(np.repeat(tests, sizes) > 0, 0, -1)
         places = np.repeat(self.starts, tests) + 2 * _counted(tests) + 1
         who[places] = _joined([tree.left for tree in trees], np.int64)
@@ -166,8 +166,8 @@ def _joined(parts: Sequence[tuple[float, ...]], kind: type[Any]) -> NDArray[Any]
 
 def _counted(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     """0, 1, ... for each of some sizes, one after the other."""
-    found: NDArray[np.int64] = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return found
+    numbers: NDArray[np.int64] = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return numbers
 
 
 def _fault(reason: str) -> RecordError:

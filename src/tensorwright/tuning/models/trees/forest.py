@@ -27,7 +27,7 @@ class Forest:
 
     @property
     def most_feature(self) -> int:
-        """The highest number of a feature that is asked for; -1 for none."""
+        """The highest number of a feature in a test; -1 for none."""
         return max((max(tree.features, default=-1) for tree in self.trees), default=-1)
 
     def values(self, rows: Features) -> NDArray[np.float64]:
@@ -43,18 +43,18 @@ class Forest:
         """The sum over the rows of each program: (programs, rows, columns) -> (programs,)."""
         programs, rows, columns = features.shape
         values = self.values(features.reshape(programs * rows, columns))
-        found: Scores = values.reshape(programs, rows).sum(axis=1)
-        return found
+        sums: Scores = values.reshape(programs, rows).sum(axis=1)
+        return sums
 
     def to_data(self) -> list[dict[str, list[float]]]:
-        """The trees as JSON knows values."""
+        """The trees as values of JSON."""
         return [{name: list(getattr(tree, name)) for name in Tree.__slots__} for tree in self.trees]
 
     @classmethod
     def from_data(cls, data: object) -> Forest:
-        """What `to_data` gave.  Raises: RecordError for anything else."""
+        """The inverse of `to_data`.  Raises: RecordError for anything else."""
         if not isinstance(data, list):
-            raise fault("the trees are no list")
+            raise fault("the trees are not a list")
         return cls([_tree(fields) for fields in data])
 
 
@@ -64,14 +64,14 @@ def _tree(fields: object) -> Tree:
     for name, numbers in fields.items():
         kinds = (int, float) if name in ("thresholds", "leaves") else (int,)
         if not isinstance(numbers, list) or any(type(number) not in kinds for number in numbers):
-            raise fault(f"{name} holds what is no number")
+            raise fault(f"{name} has an item that is not a number")
     return Tree(**{name: tuple(numbers) for name, numbers in fields.items()})
 
 
 def parse_lightgbm(text: str) -> Forest:
     """Read the trees out of a LightGBM model text.
 
-    Raises:  RecordError where it is none, or has categories.
+    Raises:  RecordError for another text, and for trees with categories.
     """
     trees = []
     for part in text.split("\nTree=")[1:]:

@@ -66,7 +66,7 @@ def grow(
         "verbose": -1,
         **more,
     }
-    labels = np.zeros(len(rows))  # the loss knows better
+    labels = np.zeros(len(rows))  # not used: the loss gives the slopes
     data = lightgbm.Dataset(rows, label=labels, free_raw_data=True)
     booster = lightgbm.train(parameters, data, settings.rounds)
     return parse_lightgbm(booster.model_to_string())

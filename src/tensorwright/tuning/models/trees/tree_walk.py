@@ -1,7 +1,7 @@
 """Walk trees for many rows in native code.
 
-Twelve rows go down a tree together, so that none waits for another's memory, and as many steps as
-its deepest leaf is deep: a leaf is its own child, and no branch depends on data.  A node is one
+Twelve rows go down a tree together, so that none waits for another's memory. All take as many steps
+as the deepest leaf: a leaf is its own child, and no branch depends on data.  A node is one
 word: feature and child (16 bits each), and the value that it compares with, infinity for a leaf.
 
 On a core of 3.7 GHz, a row and tree take about 10 ns; NumPy takes ten times that for trees that
@@ -28,10 +28,10 @@ _Sums: TypeAlias = NDArray[np.floating[Any]]
 
 
 class TreeWalk:
-    """Trees, ready to be walked.  Threads: any number may walk them at once.
+    """Trees for native code.  Threads: any number may use them at once.
 
-    leaves   what leaves give (nodes,), where that is more exact than the 4-byte floats of `trees`:
-             they are added up in 8-byte floats then
+    leaves   their values (nodes,), if these are more exact than the 4-byte floats of `trees`; sums
+             are of 8-byte floats then
     """
 
     def __init__(self, trees: CompactTrees, leaves: NDArray[np.float64] | None = None) -> None:
@@ -49,7 +49,7 @@ class TreeWalk:
     def sums(self, rows: Features) -> _Sums:
         """The sum of the trees' values for each row (rows, columns) -> (rows,).
 
-        Equal on every machine: added up tree by tree, in floats of one size.
+        Equal on every machine: added tree by tree, in floats of one size.
         """
         count = len(rows)
         kind = self._outputs.dtype
@@ -60,7 +60,7 @@ class TreeWalk:
         given = np.ascontiguousarray(rows, np.float32)
         if count < _BLOCK:
             given = np.concatenate([given, np.zeros((_BLOCK - count, self.columns), np.float32)])
-        found: _Sums = np.empty(len(given), kind)
+        totals: _Sums = np.empty(len(given), kind)
         walk = _compiled(self.columns, kind.itemsize)
         walk.run(
             self._nodes.ctypes.data,
@@ -70,31 +70,29 @@ class TreeWalk:
             len(self._starts),
             given.ctypes.data,
             len(given),
-            found.ctypes.data,
+            totals.ctypes.data,
         )
-        return found[:count]
+        return totals[:count]
 
 
 def _depths(trees: CompactTrees, is_leaf: NDArray[np.bool_]) -> NDArray[np.int32]:
-    """(trees,): how many steps lead to the deepest leaf of each."""
-    found = np.zeros(len(trees), np.int32)
-    tree, place = np.arange(len(trees)), trees.starts.astype(np.int64)
+    """(trees,): the number of steps to the deepest leaf of each."""
+    depths = np.zeros(len(trees), np.int32)
+    tree, node = np.arange(len(trees)), trees.starts.astype(np.int64)
     for depth in range(len(trees.features)):
-        inner = ~is_leaf[place]
-        tree, place = tree[inner], place[inner]
+        inner = ~is_leaf[node]
+        tree, node = tree[inner], node[inner]
         if not len(tree):
             break
-        found[tree] = depth + 1
-        child = trees.starts[tree].astype(np.int64) + trees.children[place]
-        tree, place = np.concatenate([tree, tree]), np.concatenate([child, child + 1])
-    return found
+        depths[tree] = depth + 1
+        child = trees.starts[tree].astype(np.int64) + trees.children[node]
+        tree, node = np.concatenate([tree, tree]), np.concatenate([child, child + 1])
+    return depths
 
 
 @lru_cache(maxsize=32)
 def _compiled(columns: int, bytes_: int) -> LoadedFunction:
-    """The walk for rows of so many columns and sums of so many bytes, compiled once in each
-    process.
-    """
+    """The walk for rows of `columns` and sums of `bytes_`, compiled once in each process."""
     kinds = (*[Kind.POINTER] * 4, Kind.I64, Kind.POINTER, Kind.I64, Kind.POINTER)
     function = NativeFunction(Module(), "tw_walk", kinds)
     nodes, outputs, starts, depths, trees, rows, count, sums = function.parameters
@@ -107,10 +105,10 @@ def _compiled(columns: int, bytes_: int) -> LoadedFunction:
         with function.loop(trees) as tree:
             start = starts.array(Kind.I32)[tree].cast("zext", Kind.I64)
             depth = depths.array(Kind.I32)[tree].cast("zext", Kind.I64)
-            places = _walked(function, nodes.array(Kind.I64).part(start), depth, row, columns)
+            leaf_nodes = _walked(function, nodes.array(Kind.I64).part(start), depth, row, columns)
             leaves = outputs.array(kind).part(start)
-            for total, place in zip(totals, places, strict=True):
-                total.set(total.now + leaves[place.now])
+            for total, node in zip(totals, leaf_nodes, strict=True):
+                total.set(total.now + leaves[node.now])
         for lane, total in enumerate(totals):
             sums.array(kind).part(first)[lane] = total.now
     function.finish()
@@ -120,7 +118,7 @@ def _compiled(columns: int, bytes_: int) -> LoadedFunction:
 def _walked(
     function: NativeFunction, root: NativeArray, depth: Number, row: NativeArray, columns: int
 ) -> list[Variable]:
-    """The nodes of a tree that a block of rows comes to after so many steps."""
+    """The nodes of a tree that a block of rows reaches after `depth` steps."""
     nodes = [function.variable(Kind.I64, 0) for _ in range(_BLOCK)]
     with function.loop(depth):
         for lane, number in enumerate(nodes):

@@ -1,1 +1,1 @@
-"""What the axes of a computation are for, and the sizes of their tiles."""
+"""The roles of a computation's axes, and the sizes of their tiles."""

@@ -38,7 +38,7 @@ def extent_of(extent: Index) -> int:
 
 
 def count_of(axes: Iterable[Axis]) -> int:
-    """How many elements some axes run through together."""
+    """The number of elements of some axes together."""
     return prod(axis.length for axis in axes)
 
 
@@ -53,17 +53,17 @@ def loads_from(tensor: Compute, source: str) -> list[Load]:
 
 
 def elements_of(tensor: Tensor) -> int:
-    """How many elements a tensor has."""
+    """The number of elements of a tensor."""
     return prod(extent_of(extent) for extent in tensor.shape)
 
 
 def bytes_of(tensor: Tensor) -> int:
-    """How much memory a tensor takes."""
+    """The size of a tensor in memory."""
     return elements_of(tensor) * tensor.dtype.size_bytes
 
 
 def lanes_for(target: CpuTarget, stage: Stage) -> int:
-    """How many elements of the stage's widest operand fill a vector."""
+    """The number of elements of the stage's widest operand in a vector."""
     sizes = [stage.tensor.dtype.size_bytes]
     sizes += [load.dtype.size_bytes for load in loads_of(stage.tensor.body)]
     return max(1, target.vector_bytes // max(*sizes, 1)) if sizes else target.lanes(DType.F32)
@@ -71,9 +71,9 @@ def lanes_for(target: CpuTarget, stage: Stage) -> int:
 
 @lru_cache(maxsize=1 << 12)
 def stride_along(load: Load, var: Var, block: int = 0) -> int | None:
-    """How many elements apart reads are that differ by one in `var`; None if not constant.
+    """The distance in elements of reads that differ by one in `var`; None if not constant.
 
-    block   if given: for neighbours inside a block of so many, for which var // block is the same
+    block   if given: only neighbours inside a block of that many count, with the same var // block
     """
     same = (FloorDiv(var, block),) if block else ()
     moving = ((var,), (Mod(var, block),)) if block else ((var,),)
@@ -90,22 +90,21 @@ def stride_along(load: Load, var: Var, block: int = 0) -> int | None:
 
 
 def dimension_last(rank: int, dimension: int) -> tuple[int, ...]:
-    """The order of so many dimensions with one of them last."""
+    """The order of some dimensions with one of them last."""
     return (*(n for n in range(rank) if n != dimension), dimension)
 
 
 def bytes_along(load: Load, var: Var) -> int:
-    """How far apart in memory neighbours along a variable are read; 0 where that is not known."""
+    """The distance in memory of neighbours along a variable; 0 if it is not constant."""
     return abs(stride_along(load, var) or 0) * load.dtype.size_bytes
 
 
 @lru_cache(maxsize=1 << 12)
 def stride_of_run(load: Load, axes: tuple[Axis, ...]) -> int | None:
-    """How many elements apart reads are that follow each other along adjacent axes, the last of
-    them innermost; None if not constant.
+    """The distance in elements of successive reads along adjacent axes; None if not constant.
 
-    What is one step in the tensor that is read may be quotients and remainders of an axis here: a
-    row of pixels that was an image, x[.. i // 64, i % 64].
+    The last axis is the innermost. One step in the tensor that is read may be a step of quotients
+    and remainders of an axis: a row of pixels that was an image, x[.. i // 64, i % 64].
     """
     run = Var("run")
     inside = 1
@@ -125,20 +124,18 @@ def stride_of_run(load: Load, axes: tuple[Axis, ...]) -> int | None:
 
 
 def stride_in_vector(load: Load, axis: Axis, width: int) -> int | None:
-    """As `stride_along`, for neighbours in a vector of so many elements that does not straddle the
-    blocks of axis // block: the channels of a group read the same.
-    """
+    """As `stride_along`, for neighbours in a vector inside a block of axis // block."""
     block = period_along([load], axis)
     return stride_along(load, axis.var, block if block % width == 0 else 0)
 
 
 def reads_along(load: Load, var: Var) -> bool:
-    """Whether the place of a read depends on a variable."""
+    """Whether the position of a read depends on a variable."""
     return var in free_vars(*load.indices)
 
 
 def reads_once(tensor: Compute) -> bool:
-    """Whether no element that is read is used twice: a fold along whole axes, not of windows."""
+    """Whether every element is read once: a fold along whole axes, not of windows."""
     axes = [a.var for a in (*tensor.axes, *tensor.reduce_axes) if a.extent != 1]
     return all(
         all(len(free_vars(index)) <= 1 for index in load.indices)
@@ -148,7 +145,7 @@ def reads_once(tensor: Compute) -> bool:
 
 
 def folds_in_order(tensor: Compute, width: int) -> bool:
-    """Whether a fold reads every element once, and next the vector that lies beside the last."""
+    """Whether a fold reads every element once, each vector adjacent to the last one."""
     loads = tuple(loads_of(tensor.body))
     axes = [axis.var for axis in tensor.reduce_axes if axis.extent != 1]
     apart = [[stride_along(load, var) for load in loads] for var in axes]
@@ -157,7 +154,7 @@ def folds_in_order(tensor: Compute, width: int) -> bool:
 
 
 def slides_along(loads: Iterable[Load], tensor: Compute, var: Var) -> bool:
-    """Whether a window of several taps moves along a variable in some of the reads of a fold."""
+    """Whether some reads of a fold move a window of several taps along a variable."""
     taps = {axis.var for axis in tensor.reduce_axes if axis.extent != 1}
     indices = (index for load in loads for index in load.indices)
     return any(var in free_vars(index) and taps & free_vars(index) for index in indices)
@@ -165,7 +162,7 @@ def slides_along(loads: Iterable[Load], tensor: Compute, var: Var) -> bool:
 
 @lru_cache(maxsize=1 << 12)
 def group_size(load: Load, var: Var) -> int:
-    """How many neighbours along a variable read the same: k in x[.. v // k ..]; 0 if unlike that.
+    """How many neighbours along a variable read the same: k in x[.. v // k ..]; 0 for others.
 
     The output channels of a group of a convolution read the same inputs.
     """
@@ -177,9 +174,7 @@ def group_size(load: Load, var: Var) -> int:
 
 
 def period_along(loads: Iterable[Load], axis: Axis) -> int:
-    """So many neighbours along an axis belong together, whole often: b in x[.. axis // b ..] or
-    x[.. axis % b ..]; 0 if none.
-    """
+    """The period of an axis: b in x[.. axis // b ..] or x[.. axis % b ..]; 0 if none."""
     for atom in (atom for load in loads for atom in atoms_of(load.indices)):
         if isinstance(atom, FloorDiv | Mod) and atom.dividend == axis.var:
             period = _divisor(atom)
@@ -196,21 +191,22 @@ def atoms_of(indices: Iterable[Index]) -> Iterator[IndexExpr]:
 
 
 def _divisor(atom: IndexExpr) -> int:
-    """That of a quotient or a remainder, if it is a number; else 0."""
+    """The divisor of a quotient or a remainder, if it is a number; else 0."""
     divisor = atom.divisor if isinstance(atom, FloorDiv | Mod) else 0
     return divisor if isinstance(divisor, int) else 0
 
 
 def repetition_along(loads: Iterable[Load], var: Var) -> int:
-    """After so many neighbours the quotients and remainders of an axis start anew: the least common
-    multiple of their divisors, minima and maxima around them included; 1 where there are none.
+    """The neighbours after which the quotients and remainders of an axis repeat; 1 without any.
+
+    This is the least common multiple of the divisors, also those inside minima and maxima.
     """
     divisors = (each for load in loads for i in load.indices for each in _divisors_along(i, var))
     return lcm(*divisors)
 
 
 def _divisors_along(index: Index, var: Var) -> Iterator[int]:
-    """The numbers that a variable is divided by in an index."""
+    """The numbers by which an index divides a variable."""
     for atom in (atom for monomial, _ in terms_of(index) for atom in monomial):
         match atom:
             case FloorDiv(dividend, int(divisor)) | Mod(dividend, int(divisor)):
@@ -233,16 +229,14 @@ def is_contiguous(tensor: Compute, axis: Axis) -> bool:
 
 
 def vector_within(group: int, width: int) -> int:
-    """The widest vectors that fill a group exactly; `width` where nothing is grouped (0)."""
+    """The widest vectors that fill a group exactly; `width` without groups (0)."""
     if not group:
         return width
     return max(n for n in range(1, min(group, width) + 1) if group % n == 0)
 
 
 def has_reuse(tensor: Compute) -> bool:
-    """Whether some two operands each miss a spatial axis, as in a product of matrices: then tiling
-    pays.  Within the groups of a grouped convolution it does as well.
-    """
+    """Whether two operands each miss a spatial axis, also within groups: then tiling pays."""
     axes = [axis.var for axis in tensor.axes if axis.extent != 1]
     missing = [
         frozenset(v for v in axes if not reads_along(load, v) or group_size(load, v) > 1)

@@ -1,8 +1,8 @@
-"""A reduction and the stage that stores it: what it reads, and which axes of the two move together.
+"""A reduction and the stage that stores it: its operands, and the axes that move together.
 
 A result in blocks of channels that is stored as rows of channels is read as y[i // 16, j, i % 16]:
-the axis i runs through two axes of the reduction, the second by ones.  Tiles along i that are part
-of a block, or whole blocks, compute only what is stored.
+the axis i moves two axes of the reduction, the second by ones.  Tiles along i that are part of a
+block, or whole blocks, compute only stored elements.
 """
 
 from __future__ import annotations
@@ -32,9 +32,7 @@ from tensorwright.tuning.space.axes.accesses import atoms_of, group_size, loads_
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A read of the reduction with its indices over the axes of the stored stage and the
-    reduction.
-    """
+    """A read of the reduction, with indices over the axes of the stored stage and its own."""
 
     load: Load
     is_constant: bool
@@ -50,12 +48,12 @@ class Anchor:
 
     @property
     def tensor(self) -> Compute:
-        """What is folded."""
+        """The tensor of the reduction."""
         return self.state.stage(self.name).tensor
 
     @property
     def axes(self) -> tuple[Axis, ...]:
-        """The axes of what is stored."""
+        """The axes of the stored stage."""
         return self.state.stage(self.stored).tensor.axes
 
     @property
@@ -67,7 +65,7 @@ class Anchor:
 
     @property
     def operands(self) -> tuple[Operand, ...]:
-        """What is read, seen from the stored element that it contributes to."""
+        """The reads, in terms of the stored element."""
         bounds = {a.var: Range.of_extent(a.extent) for a in (*self.axes, *self.tensor.reduce_axes)}
         mapping: dict[Var, Index] = {}
         if self.name != self.stored:
@@ -81,9 +79,7 @@ class Anchor:
 
     @property
     def own_axes(self) -> dict[str, tuple[str, ...]]:
-        """For each stored axis those of the reduction that it runs along, the one that neighbours
-        differ in last.
-        """
+        """For each stored axis the axes of the reduction that it moves, the fastest one last."""
         along: dict[str, list[str]] = {}
         fine: dict[str, str] = {}
         for axis, index in zip(self.tensor.axes, self.link, strict=True):
@@ -99,14 +95,15 @@ class Anchor:
         }
 
     def shares_axis(self, one: Axis, other: Axis) -> bool:
-        """Whether two stored axes run through the same axis of the reduction, as a head and a
-        place in it do: of several of both, all that lies between them would be computed.
+        """Whether two stored axes move one axis of the reduction, as its quotient and remainder.
+
+        A tile of several of both would compute all elements between them.
         """
         own = self.own_axes
         return bool({*own.get(one.name, ())} & {*own.get(other.name, ())})
 
     def block_in(self, axis: Axis) -> int:
-        """The blocks that a stored axis runs through: b in y[.. i // b .. i % b]; 0 if none."""
+        """The blocks of a stored axis: b in y[.. i // b .. i % b]; 0 if none."""
         atoms = _parts(self.link, axis.var)
         digits = [atom for atom in atoms if isinstance(atom, FloorDiv | Mod)]
         sizes = {atom.divisor for atom in digits if atom.dividend == axis.var}
@@ -115,9 +112,7 @@ class Anchor:
 
     @property
     def is_tangled(self) -> bool:
-        """Whether stored tiles are no tiles of the reduction: some axis runs through it neither as
-        it is nor in blocks.
-        """
+        """Whether some axis is read neither as it is nor in blocks, so tiles do not match."""
         for axis in self.axes:
             atoms = _parts(self.link, axis.var)
             is_plain = atoms <= {axis.var}
@@ -127,9 +122,7 @@ class Anchor:
         return False
 
     def step_along(self, axis: Axis) -> int:
-        """How far apart in an axis of the reduction neighbours along a stored one are; 0 if that is
-        not the same everywhere.
-        """
+        """The steps of an axis of the reduction along a stored one; 0 if not constant."""
         block = self.block_in(axis)
         moving = (Mod(axis.var, block),) if block else (axis.var,)
         terms = (term for index in self.link for term in terms_of(index))
@@ -144,9 +137,7 @@ def only_fold(state: ScheduleState) -> Stage | None:
 
 
 def common_group(operands: Iterable[Operand], var: Var) -> int:
-    """The group size of all operands that read in groups along a variable; 0 if they differ or
-    there are none.
-    """
+    """The group size of all operands that read in groups along a variable; 0 if they differ."""
     sizes = {group_size(operand.load, var) for operand in operands} - {0}
     return sizes.pop() if len(sizes) == 1 else 0
 
@@ -160,12 +151,12 @@ def axis_of(stage: Stage, loop: str) -> str:
 
 
 def is_aligned(size: int, block: int) -> bool:
-    """Whether tiles of a size are part of a block or whole blocks; any are without blocks (0)."""
+    """Whether tiles of a size are part of a block or whole blocks; without blocks (0) all are."""
     return not block or block % size == 0 or size % block == 0
 
 
 def _parts(indices: tuple[Index, ...], var: Var) -> set[IndexExpr]:
-    """The factors of terms of some indices that a variable is in."""
+    """The factors of terms of some indices that contain a variable."""
     return {atom for atom in atoms_of(indices) if var in free_vars(atom)}
 
 

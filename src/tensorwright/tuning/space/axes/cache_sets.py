@@ -1,6 +1,6 @@
-"""How many rows of a tile the first cache holds at once, where their distance hits few of its sets.
+"""How many rows of a tile the first cache holds if their distance maps them to few of its sets.
 
-A tile reads a line of each of its rows and comes back to it for every element of that line.  Rows
+A tile reads a line of each of its rows, and reads it again for every element of that line.  Rows
 that are a multiple of 4096 bytes apart have their lines in one set, which has as many ways as the
 cache has pages: with more rows than that every read misses. A concatenation along such an axis took
 200 times as long as its transpose.
@@ -19,13 +19,13 @@ from tensorwright.tuning.space.axes.accesses import bytes_along
 from tensorwright.tuning.space.axes.anchor import Anchor
 
 PAGE_BYTES = 4096
-_OTHER_WAYS = 1  # for the vectors that stream by
+_OTHER_WAYS = 1  # ways for streamed vectors
 
 
 def most_rows(anchor: Anchor, axis: Axis, target: CpuTarget) -> int | None:
     """How many neighbours along an axis a tile may read without losing the first; None: any number.
 
-    Constants count not: they are stored in the order in which they are read.
+    Constants do not count: they are packed in the order in which they are read.
     """
     limits: list[int] = []
     for operand in anchor.operands:
@@ -36,7 +36,7 @@ def most_rows(anchor: Anchor, axis: Axis, target: CpuTarget) -> int | None:
 
 
 def lines_held(apart_bytes: int, target: CpuTarget) -> int:
-    """How many lines so far apart the first cache holds at once."""
+    """The number of lines of such a distance that the first cache holds at once."""
     ways = max(2, target.l1_bytes // PAGE_BYTES - _OTHER_WAYS)
     sets = max(1, PAGE_BYTES // max(gcd(apart_bytes, PAGE_BYTES), LINE_BYTES))
     return ways * sets

@@ -1,4 +1,4 @@
-"""What each axis of a stored result is to the reduction that feeds it: lanes, columns, rows, batch.
+"""The role of each axis of a stored result in its reduction: lanes, columns, rows, batch.
 
 One analysis for the register tiles of the heuristics, the derived sketches and Winograd's
 stages: it follows from which operands move along which axis.
@@ -39,9 +39,9 @@ class Role(Enum):
 class AxisRoles:
     """The axes of a stage by what they are, each group in the order of the stage.
 
-    group        so many neighbouring rows share the vector operand; 0: all
-    lanes_group  so many neighbouring lanes share the other operands; 0: all
-    lanes_block  so many neighbouring lanes are neighbours where they are computed; 0: all
+    group        the neighbouring rows that share the vector operand; 0: all
+    lanes_group  the neighbouring lanes that share the other operands; 0: all
+    lanes_block  the neighbouring lanes that are neighbours in the reduction; 0: all
     """
 
     lanes: Axis
@@ -84,21 +84,21 @@ class AxisRoles:
 
     @property
     def second_row(self) -> Axis | None:
-        """The axis of rows around it; there may be more, in which no tile has several."""
+        """The axis of rows around it; further ones have one element in a tile."""
         return self.rows[-2] if len(self.rows) > 1 else None
 
 
-_FEW_ROWS = 6  # fewer do not use a vector often enough to hide that it is loaded
+_FEW_ROWS = 6  # fewer rows do not hide the load of a vector
 
 
 def is_scattered(anchor: Anchor, width: int) -> bool:
     """Whether a product is better stored along its own axes than along those of its reader.
 
     A transposed convolution is stored with its phases interleaved: along the reader's axes the
-    kernel changes with every element, and no axis is left for the rows.  A product whose columns
-    become channels of a blocked layout is read with gaps, which a tile would compute for nothing.
-    So is one whose channels and pixels are cut into other groups.  Where images of a batch make
-    rows but channels are few, lanes are among the rows that only the own axes have.
+    kernel changes with every element, and no axis is left for the rows.  A product is read with
+    gaps, which a tile would compute needlessly, if its columns become channels of a blocked layout,
+    or if its channels and pixels are divided into other groups.  If images of a batch make rows but
+    channels are few, lanes are among the rows that only the own axes have.
     """
     roles = find_roles(anchor, width)
     if roles is not None:
@@ -122,7 +122,7 @@ def is_scattered(anchor: Anchor, width: int) -> bool:
 
 
 def filled_lanes(roles: AxisRoles, width: int) -> int:
-    """How many lanes of a vector are computed for something."""
+    """The number of lanes of a vector that compute stored elements."""
     return min(roles.lanes.length, vector_within(roles.lanes_block, width))
 
 
@@ -157,8 +157,8 @@ def find_roles(anchor: Anchor, width: int) -> AxisRoles | None:
 
 
 Stride = Callable[[Load, Axis], "int | None"]
-_ACROSS = 16.0  # the cost of gathering a vector where a contiguous read costs one
-_APART = 8.0  # that of gathering it from a few neighbouring ones, as windows with a stride do
+_ACROSS = 16.0  # the cost of gathering a vector; a contiguous read costs one
+_APART = 8.0  # that of gathering it from few adjacent vectors, as windows with a stride do
 _SHORT = 16.0
 
 
@@ -169,13 +169,14 @@ def find_lanes(
     width: int,
     short: float = _SHORT,
 ) -> Axis | None:
-    """The axis with the cheapest vectors; None where every axis is read across rows.
+    """The axis with the cheapest vectors; None if every axis is read across rows.
 
-    stride_of   how far apart neighbours of a vector are read; 0 for the same, None if that differs
-    short       the cost of an axis of one element, of which there is less the longer it is
+    stride_of   the distance of neighbours of a vector; 0 for the same, None if not constant
+    short       the cost of an axis of one element; longer axes cost less
 
-    Reads across rows cost much: they are in the inner loop.  A store across rows costs little: it
-    happens once.  Vectors that fill a group exactly read the same from what the group shares.
+    Reads across rows are expensive: they are in the inner loop.  A store across rows is cheap: it
+    happens once.  The lanes of vectors that fill a group exactly read the same of the operand that
+    the group shares.
     """
     is_alone = sum(not operand.is_constant for operand in operands) == 1
 
@@ -209,10 +210,10 @@ def _stride_in_group(operands: Sequence[Operand], width: int) -> Stride:
 def rows_inside_columns(
     state: ScheduleState, anchor: str, roles: AxisRoles, target: CpuTarget
 ) -> tuple[str, ...]:
-    """The outer rows, where it is better to go through them with few columns of the constants.
+    """The outer rows, if it is better to go through them with few columns of the constants.
 
-    That is where the constants do not stay in the second cache from one outer row to the next, and
-    take longer to read again for each than everything else for each panel of columns.
+    That is so if the constants do not stay in the second cache from one outer row to the next, and
+    reading them again for each takes longer than reading everything else for each panel of columns.
     """
     stage = state.stage(anchor)
     bytes_read = {True: 0, False: 0}

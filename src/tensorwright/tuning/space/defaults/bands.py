@@ -1,7 +1,7 @@
-"""Bands of rows of tiles: how many there are, and what is computed again in each.
+"""Bands of rows of tiles: their number, and what is computed again in each.
 
-A thread computes a band, all channels of it, and what feeds the band before: so it mostly finds in
-its own cache what it reads.
+A thread computes all channels of a band, and before them the stages that feed it: so most of its
+reads are in its own cache.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ENOUGH_BANDS = 8  # so many pieces keep the threads busy, where a band costs no
 
 
 def tiles_of_band(extent: int, size: int, most_rows: int, fewest: int) -> int:
-    """How many tiles of `size` rows make a band, so that there are some bands at least."""
+    """The number of tiles of `size` rows in a band, so that there are enough bands."""
     usual = max(1, round(extent / max(1, round(extent / most_rows)) / size))
     short = max(1, extent // fewest // size)
     if short < usual:
@@ -46,7 +46,7 @@ def tiles_of_band(extent: int, size: int, most_rows: int, fewest: int) -> int:
 
 
 def enough_bands(axes: Sequence[Axis], roles: AxisRoles) -> int:
-    """So many bands keep the threads busy, with the loops that are fused with that over bands."""
+    """The number of bands that keeps the threads busy, with the loops fused with theirs."""
     taken = {axis.name for axis in (roles.lanes, roles.row, roles.second_row) if axis is not None}
     around = prod(axis.length for axis in axes if axis.name not in taken)
     return -(-_ENOUGH_BANDS // max(1, around))
@@ -57,12 +57,13 @@ def is_fed_again(
     tiles: Sequence[tuple[Axis, int]],
     feeding: Collection[str],
 ) -> bool:
-    """Whether much of what feeds the product would be computed in many iterations of some loops
-    over tiles: all of it in each along which nothing of it differs, and what windows share.
+    """Whether much of what feeds the product would be computed again in some loops over tiles.
 
-    So it is where the rows of a tile are output channels and what feeds them takes long, and where
-    windows reach far beyond a tile, as with dilations.
-    tiles   the axes of these loops, and how many tiles lie along each
+    In each loop along which the product's inputs do not differ, all of them are computed again;
+    otherwise the part that windows share.  That is much if the rows of a tile are output channels
+    and their inputs take long, and if windows reach far beyond a tile, as with dilations.
+
+    tiles   the axes of these loops, and the number of tiles along each
     """
     again = 0.0
     for load in (operand.load for operand in anchor.operands):
@@ -76,12 +77,12 @@ def is_fed_again(
 
 
 def copies_much(anchor: Anchor, feeding: frozenset[str], axis: Axis, rows: int, width: int) -> bool:
-    """Whether stages that feed a product cost much where they are computed for a few rows at once.
+    """Whether stages that feed a product are expensive if they are computed for a few rows at once.
 
     Windows that overlap copy the rows that they share again: a window of 7 rows that moves by 2
-    copies all 3.5 times.  That matters where a copy serves few products, or fills few lanes.
+    copies all 3.5 times.  That matters if a copy serves few products, or fills few lanes.
 
-    rows   so many along the axis are computed at once     width   lanes of a vector
+    rows   of the axis that are computed at once     width   lanes of a vector
     """
     copied = 0
     for operand in anchor.operands:
@@ -98,7 +99,7 @@ def copies_much(anchor: Anchor, feeding: frozenset[str], axis: Axis, rows: int, 
 
 
 def _window(anchor: Anchor, index: Index, axis: Axis, size: int) -> int:
-    """How many neighbours windows at so many positions along an axis read with an index."""
+    """How many neighbours windows at some positions along an axis read with an index."""
     steps = dict(terms_of(index))
     taps = anchor.tensor.reduce_axes
     reach = sum(abs(steps.get((tap.var,), 0)) * (tap.length - 1) for tap in taps)
@@ -106,7 +107,7 @@ def _window(anchor: Anchor, index: Index, axis: Axis, size: int) -> int:
 
 
 def _overlap(anchor: Anchor, load: Load, tiles: Sequence[tuple[Axis, int]]) -> float:
-    """How often an element is computed where each tile computes all that its windows read."""
+    """How often an element is computed if each tile computes all that its windows read."""
     times = 1.0
     for index, extent in zip(load.indices, map(extent_of, load.source.shape), strict=True):
         moving = [(axis, count) for axis, count in tiles if axis.var in free_vars(index)]
@@ -119,7 +120,7 @@ def _overlap(anchor: Anchor, load: Load, tiles: Sequence[tuple[Axis, int]]) -> f
 
 
 def _cost(feeding: Compute) -> int:
-    """How many multiply-adds take as long as an element of what feeds a product."""
+    """The number of multiply-adds that take as long as an element of a feeding stage."""
     if not is_cheap(feeding.body):
         return _EXPENSIVE
     loads = loads_of(feeding.body) if feeding.axes else ()

@@ -1,4 +1,4 @@
-"""Taps of a window that lie beside the image: where it pays to skip them."""
+"""Taps of a window that lie beside the image, and when it pays to skip them."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def skip_zeros(
     tile: Mapping[str, int],
     least: float = LEAST_SAVED,
 ) -> list[str]:
-    """Skip the taps of a sum that lie beside the image: for a whole tile, or, along the direction
-    in which that saves most, for each of its positions.
+    """Skip the taps of a sum that lie beside the image, for whole tiles or single positions.
 
     lanes   the names of the axes along which vectors lie: nothing is skipped along them
-    tile    how many positions a tile usually has along each other axis that is split into tiles
-    least   the part of the terms that must be skipped along a direction to make it worth it
+    tile    the usual number of positions of a tile along each other axis
+    least   the share of the terms that must be skipped along a direction
+
     Returns the axes of the taps: their loops should be around all others of the sum.
     """
     skipped: list[str] = []
@@ -77,8 +77,9 @@ def skip_zeros(
 def _best_of_positions(
     stage: Stage, steps: list[tuple[float, SkipZeros]], skipped: list[str]
 ) -> SkipZeros | None:
-    """Of steps that skip terms for some positions, each with the part that it saves, the last of
-    the best; None where that is little, or would leave no loop of the sum but those of taps.
+    """The last of the best steps that skip terms for some positions, given with their savings.
+
+    None if little is saved, or if no loop of the sum would be left but those of taps.
     """
     left = {axis.name for axis in stage.tensor.reduce_axes if axis.extent != 1} - set(skipped)
     worth = [
@@ -92,10 +93,11 @@ def _best_of_positions(
 def _is_cut_cleanly(
     conditions: tuple[Condition, ...], axes: list[Axis], tile: Mapping[str, int]
 ) -> bool:
-    """Whether code for few taps, and for the first and the last tile, has nothing to ask: taps are
-    few, and beside the image there is less than a tile.  A last tile that is shifted is like no
-    other, so that one position is all.  Taps lie beside both ends: with strides where they lie
-    beside one only, more is lost by reading each row for each tap than is saved.
+    """Whether code for few taps, and for the first and the last tile, needs no conditions.
+
+    Taps must be few, with less than a tile beside the image.  A last tile that is shifted is like
+    no other, so only one position is allowed then.  Taps must lie beside both ends: with strides
+    that leave them beside one end, reading each row for each tap costs more than is saved.
     """
     kept = _kept(conditions, axes, {})
     if kept is None or len(axes) != 2 or axes[0].name not in tile:
@@ -109,11 +111,12 @@ def _is_cut_cleanly(
 
 
 def inline_skipped(builder: SketchBuilder, name: str, tiled: frozenset[str]) -> list[str]:
-    """Read images themselves in place of padded copies of which a sum skips all that is added.
+    """Read images themselves instead of padded copies, if a sum skips all of the padding.
 
-    So it is where the border lies only along axes of which a tile has one position: a term counts
-    for a whole tile, or for nothing of it.
+    It does if the border lies only along axes of which a tile has one position.
+
     tiled   the axes of the sum along which a tile has several elements
+
     Returns the axes of the taps, as `skip_zeros`.
     """
     skipped: list[str] = []
@@ -134,7 +137,7 @@ def inline_skipped(builder: SketchBuilder, name: str, tiled: frozenset[str]) -> 
 
 
 def is_folded_in_loops(stage: Stage) -> bool:
-    """Whether a sum has a loop over taps: not all of its terms are written out."""
+    """Whether a sum has a loop over taps: not all of its terms are unrolled."""
     axes = stage.tensor.reduce_axes
     return len(axes) > 1 and count_of(axes) > CPU_LIMITS.whole_fold
 
@@ -169,7 +172,7 @@ def _axes_of(stage: Stage, conditions: tuple[Condition, ...]) -> list[Axis]:
 
 
 def _saved(conditions: tuple[Condition, ...], axes: list[Axis], tile: Mapping[str, int]) -> float:
-    """The part of the terms that is skipped; 0 where `_kept` is None."""
+    """The share of the terms that is skipped; 0 if `_kept` is None."""
     kept = _kept(conditions, axes, tile)
     return 1 - int(kept.sum()) / kept.size if kept is not None else 0.0
 
@@ -177,11 +180,10 @@ def _saved(conditions: tuple[Condition, ...], axes: list[Axis], tile: Mapping[st
 def _kept(
     conditions: tuple[Condition, ...], axes: list[Axis], tile: Mapping[str, int]
 ) -> NDArray[np.bool_] | None:
-    """Which terms count for some position of their tile, along each axis; along an axis without
-    one, for their own position.
+    """Which terms count for some position of their tile, along each axis.
 
-    None for images so long that the border is next to nothing, for those without elements, and
-    where what is read depends on what is in memory.
+    Along an axis without a tile, for their own position. None for images so long that the border
+    hardly matters, for those without elements, and if positions are read from memory.
     """
     extents = [axis.length for axis in axes]
     sides = [side for each in conditions for side in condition_sides(each)]

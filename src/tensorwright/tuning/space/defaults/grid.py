@@ -68,9 +68,9 @@ def bind_rest(
 
 
 def bind_elements(builder: SketchBuilder, name: str, target: GpuTarget) -> str:
-    """Deal the elements of a stage out to blocks and threads.
+    """Divide the elements of a stage among blocks and threads.
 
-    Returns the loop of the threads; "" where the stage has one element, or none.
+    Returns the loop of the threads; "" if the stage has one element, or none.
     """
     stage = builder.state.stage(name)
     loops = tuple(loop for loop in stage.loops if loop not in stage.reduce_loops)
@@ -80,7 +80,7 @@ def bind_elements(builder: SketchBuilder, name: str, target: GpuTarget) -> str:
 
 
 def deal_out(builder: SketchBuilder, name: str, loops: tuple[str, ...], threads: Index) -> str:
-    """Deal the iterations of outer loops out to blocks of so many threads; the threads' loop."""
+    """Divide the iterations of outer loops into blocks of threads; the threads' loop."""
     split = Split(name, fused(builder, name, loops), (threads,))
     builder.do(split)
     blocks, inner = split.children
@@ -90,14 +90,14 @@ def deal_out(builder: SketchBuilder, name: str, loops: tuple[str, ...], threads:
 
 
 def bind_fused(builder: SketchBuilder, name: str, loops: tuple[str, ...], kind: ForKind) -> str:
-    """Make one loop of neighbouring ones and bind it; the name of the loop."""
+    """Fuse adjacent loops and bind the result; its name."""
     loop = fused(builder, name, loops)
     builder.do(Bind(name, loop, kind))
     return loop
 
 
 def fused(builder: SketchBuilder, name: str, loops: tuple[str, ...]) -> str:
-    """Make one loop of neighbouring ones; its name."""
+    """Fuse adjacent loops; the name of the result."""
     if len(loops) == 1:
         return loops[0]
     fuse = Fuse(name, loops)
@@ -106,9 +106,7 @@ def fused(builder: SketchBuilder, name: str, loops: tuple[str, ...]) -> str:
 
 
 def block_threads(stage: Stage, target: GpuTarget) -> int:
-    """How many threads a block has: more where there are elements enough for all multiprocessors,
-    and no more than elements.
-    """
+    """The threads of a block: more if there are enough elements, never more than elements."""
     elements = prod(axis.extent for axis in stage.tensor.axes)
     if not isinstance(elements, int):
         return min(_OPEN_THREADS, target.threads_per_block)
@@ -124,9 +122,7 @@ def block_threads(stage: Stage, target: GpuTarget) -> int:
 def only_host(
     state: ScheduleState, stage: Stage, innermost: Mapping[str, tuple[str, str]]
 ) -> tuple[str, str] | None:
-    """Where a stage may be computed for one element of its reader; None where it is read more
-    often, or by several.
-    """
+    """The loop for one element of a stage's reader; None if it is read more often or by several."""
     readers = state.readers(stage.name)
     if len(readers) != 1 or stage.name in state.outputs:
         return None

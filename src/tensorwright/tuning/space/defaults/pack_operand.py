@@ -1,8 +1,8 @@
 """Packed panels: the columns of an operand that a column of tiles reads, copied to lie together.
 
-A product of two activations reads its wide operand one row after the other, each row in a page of
-its own, or many of them in one set of the first cache.  Where that is so and several tiles of rows
-use the same columns, a thread copies these columns first and all its tiles read the copy.
+A product of two activations reads its wide operand one row after the other, each row in another
+page, or many of them in one set of the first cache.  If several tiles of rows then use the same
+columns, a thread copies these columns first and all its tiles read the copy.
 
 Source:  the packing of B in Goto, van de Geijn: Anatomy of high-performance matrix multiplication,
 ACM TOMS 2008.
@@ -61,7 +61,7 @@ def pack_operand(
     rows: Axis | None,
     target: CpuTarget,
 ) -> str:
-    """Let the anchor read a copy of its wide operand; the name of the copy, "" where none pays.
+    """Let the anchor read a copy of its wide operand; the name of the copy, "" if none pays.
 
     The operand is an input, contiguous along the lanes and the same for all rows.
     """
@@ -92,9 +92,9 @@ def pack_operand(
 
 
 def transpose_operands(builder: SketchBuilder, anchor: str, stored: str, width: int) -> None:
-    """Copy an operand that is read across its rows along the last axis into the other order.
+    """Make a transposed copy of an operand that is read across its rows along the last axis.
 
-    The last axis that fills half a vector, that is, if there is one, and no other axis has better
+    The last axis here is the last one that fills half a vector, and no other axis may have better
     vectors already.
     """
     state = builder.state
@@ -130,7 +130,8 @@ def transpose_operands(builder: SketchBuilder, anchor: str, stored: str, width: 
 def _is_folded_in_rows(load: Load, tensor: Compute) -> bool:
     """Whether an operand is folded along its rows, for few results each: a copy takes longer.
 
-    Whole rows are: each of their elements is spread over the few columns of the other operand.
+    Whole rows are folded so: each of their elements is spread over few columns of the other
+    operand.
     """
     elements = elements_of(load.source)
     axes = [axis for axis in tensor.reduce_axes if axis.extent != 1]
@@ -140,11 +141,11 @@ def _is_folded_in_rows(load: Load, tensor: Compute) -> bool:
 
 
 def _has_vectors(anchor: Anchor, last: Axis, width: int) -> bool:
-    """Whether lanes along another axis than the last, whose result is stored across its rows, are
-    better than a copy.
+    """Whether lanes along another axis than the last, stored across its rows, are better than a
+    copy.
 
-    So they are where the last axis fills fewer lanes: its sums are under a mask.  Where the result
-    is stored across the axis of the copy as well, that must fill many more.
+    They are better if the last axis fills fewer lanes, because its sums are under a mask.  If the
+    result is stored across the axis of the copy as well, it must fill many more.
     """
     roles = find_roles(anchor, width)
     if roles is None or roles.lanes is last:
@@ -154,7 +155,7 @@ def _has_vectors(anchor: Anchor, last: Axis, width: int) -> bool:
 
 
 def inline_transposed(builder: SketchBuilder, anchor: str, stored: str, width: int) -> None:
-    """Read the narrow operand of a product where it lies, not a transposed copy of it.
+    """Read the narrow operand of a product directly instead of a transposed copy of it.
 
     Its elements are spread over all lanes one by one, so their order costs nothing.
     """

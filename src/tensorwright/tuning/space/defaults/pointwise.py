@@ -1,7 +1,8 @@
-"""The pointwise heuristic: nothing is folded; what is stored is spread over threads and lanes.
+"""The pointwise heuristic: nothing is folded; the elements are divided among threads and lanes.
 
-Operands that are read across their rows are copied in the other order first, in squares that are
-transposed in registers: a vector of such an operand is gathered, each element from another line.
+Operands that are read across their rows are first copied transposed, in squares that are transposed
+in registers. Otherwise a vector of such an operand would be gathered, each element from another
+line.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from tensorwright.tuning.space.steps import inline_elementwise, schedule_at_root
 
 
 def pointwise_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
-    """The sketches of the pointwise heuristic: with expensive pieces of a row by themselves, where
-    there are some; with transposed operands, where there are some; and all in one, as it lies.
+    """The sketches of the pointwise heuristic; none if something is folded.
 
-    None where something is folded.
+    With expensive pieces of a row computed separately, with transposed operands, and all stages in
+    one without copies.
     """
     if any(stage.tensor.reduction is not None for stage in state.stages):
         return
@@ -63,18 +64,18 @@ def _schedule_all(
 
 
 def _read_transposed(builder: SketchBuilder, stage: Stage, target: CpuTarget) -> None:
-    """Let a stage that computes something read copies of what it reads across rows."""
+    """Let a stage that computes read transposed copies of operands that it reads across rows."""
     axes = [axis for axis in stage.tensor.axes if axis.extent != 1]
     lanes = lanes_for(target, stage)
     is_copy = isinstance(stage.tensor.body, Load)  # it is transposed as it is stored
     if is_copy or not axes or axes[-1].length < lanes:
         return
-    known = builder.state.constants | index_tensors_of(stage.tensor.body)
-    places: dict[str, list[Load]] = {}
+    constant = builder.state.constants | index_tensors_of(stage.tensor.body)
+    by_source: dict[str, list[Load]] = {}
     for load in loads_of(stage.tensor.body):
-        if load.source.name not in known:
-            places.setdefault(load.source.name, []).append(load)
-    for loads in places.values():
+        if load.source.name not in constant:
+            by_source.setdefault(load.source.name, []).append(load)
+    for loads in by_source.values():
         across = {_dimension_across(load, axes[-1]) for load in loads}
         dimension = across.pop() if len(across) == 1 else None
         shape = [extent_of(extent) for extent in loads[0].source.shape]

@@ -1,7 +1,7 @@
-"""Several products in one program: each in register tiles by itself, at the root.
+"""Several products in one program: each separately in register tiles, at the root.
 
-What a transposed convolution computes as phases, each a product of its own, is put together by a
-last stage.  A block of rows of that stage would hold whole images.
+A transposed convolution computes phases, each a product, and a last stage puts them together. A
+block of rows of that stage would hold whole images.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The loops of a reduction inside one tile: which are unrolled, which one is the innermost.
 
 A reduction is blocked if the weights of one panel do not fit the second cache: otherwise every tile
-reads them again from behind it.
+would read them again from beyond it.
 """
 
 from __future__ import annotations
@@ -79,10 +79,10 @@ def split_reduction(
 
 
 def _usual_terms(tensor: Compute, main: Axis, sums: int) -> int:
-    """How many terms are unrolled, at most: what a step costs beside its arithmetic shall be small.
+    """The most terms to unroll: the cost of a step beside its arithmetic must be small.
 
-    An operand that is read in order, for few results an element, is waited for: a step takes a line
-    of it whole, and the processor sees how the loads of the next steps go on.
+    A product waits for an operand that is read in order, for few results an element: a step takes a
+    whole line of it, so that the processor can predict the loads of the next steps.
 
     sums   of a tile: each takes a multiply-add for every term
     """
@@ -94,7 +94,7 @@ def _usual_terms(tensor: Compute, main: Axis, sums: int) -> int:
 
 
 def _least_uses(tensor: Compute, main: Axis) -> int:
-    """For how many results each element of an operand that an axis reads in order is used."""
+    """The least uses of each element of an operand that an axis reads in order."""
     uses = [
         prod(axis.length for axis in tensor.axes if not reads_along(load, axis.var))
         for load in loads_of(tensor.body)
@@ -104,9 +104,7 @@ def _least_uses(tensor: Compute, main: Axis) -> int:
 
 
 def _innermost(tensor: Compute, axes: Sequence[Axis]) -> Axis:
-    """The axis whose loop is the innermost: the longest, or that along which the memory is read in
-    order, where each element is read once.
-    """
+    """The longest axis; if each element is read once, the one along which memory is in order."""
     if not reads_once(tensor):
         return max(axes, key=lambda axis: axis.length)
 
@@ -122,9 +120,9 @@ def _split_taps(
 ) -> tuple[list[str], list[str]]:
     """The loops of a window of many terms: as `split_reduction`.
 
-    Neighbours along the innermost axis share what they read: its taps are unrolled, with those
-    of the axis around it where they are few.  The others are loops, so that a row of taps is
-    skipped at once.
+    Neighbours along the innermost axis share reads: its taps are unrolled, with those of the axis
+    around it if they are few.  The others are loops, so that a whole row of taps is skipped at
+    once.
     """
     *others, last = axes
     extent = last.length

@@ -1,8 +1,8 @@
 """The row heuristic: reductions along rows (softmax, normalisation, attention scores, means).
 
-The stage that is stored last is split into rows and what lies along a row.  All that it needs is
-computed for a block of rows inside the loop over blocks, in buffers of that size, so the input is
-read from memory once.  A reduction along the contiguous axis is factored first: its partial results
+The loops of the last stage are split into rows and the elements of a row.  Its inputs are computed
+for a block of rows inside the loop over blocks, in buffers of that size, so the input is read from
+memory once.  A reduction along the contiguous axis is factored first: its partial results
 fill the lanes of a vector.  A product inside a block (the scores of attention, what they weigh) is
 computed in register tiles.
 
@@ -91,11 +91,11 @@ def row_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
 
 
 _PARTITIONS = ((16, 8), (8, 8), (4, 8), (64, 1), (64, 4), (16, 1), (8, 4), (2, 4), (32, 8))
-"""Into how many parts a large sum is cut for the threads, and the vectors of each part's sums."""
+"""The parts of a large sum for the threads, and the vectors of each part's sums."""
 
 
 def _separate(state: ScheduleState, target: CpuTarget, parts: int, vectors: int) -> Sketch:
-    """Every stage by itself."""
+    """Every stage separately."""
     builder = SketchBuilder(state)
     inline_elementwise(builder)
     tiled = tile_products(builder, target)
@@ -110,7 +110,7 @@ def _separate(state: ScheduleState, target: CpuTarget, parts: int, vectors: int)
 def _factor_whole(builder: SketchBuilder, parts: int) -> frozenset[str]:
     """Give a large reduction without spatial axes one: partial results that threads can compute.
 
-    Returns the names of the stages of these.
+    Returns the names of their stages.
     """
     made: set[str] = set()
     for stage in builder.state.stages:
@@ -133,11 +133,11 @@ def _factor_whole(builder: SketchBuilder, parts: int) -> frozenset[str]:
 
 
 def _transpose_operands(builder: SketchBuilder, target: CpuTarget) -> tuple[str, ...]:
-    """Copy operands that are read across their rows into the other order: those of products, and of
-    stages that fold nothing.
+    """Make transposed copies of operands that are read across their rows.
 
-    Where lanes along the last axis would gather every vector again for each row, each vector of the
-    copy is gathered once.  Returns the names of the copies.
+    These are operands of products, and of stages that fold nothing. Lanes along the last axis would
+    gather every vector again for each row; each vector of the copy is gathered once.  Returns the
+    names of the copies.
     """
     copies: list[str] = []
     for stage in builder.state.stages:
@@ -158,9 +158,7 @@ def _transpose_operands(builder: SketchBuilder, target: CpuTarget) -> tuple[str,
 
 
 def _has_packed_lanes(state: ScheduleState, stage: Stage, target: CpuTarget) -> bool:
-    """Whether a product has vectors along its last axis once its constants are packed, and only
-    then: they are read across their rows, as the weights of most dense layers are.
-    """
+    """Whether a product, such as a dense layer, has vectors only if its constants are packed."""
     axes = stage.tensor.axes
     if not is_product(stage) or not axes or axes[-1].length < lanes_for(target, stage):
         return False
@@ -173,14 +171,12 @@ def _has_packed_lanes(state: ScheduleState, stage: Stage, target: CpuTarget) -> 
     return bool(across) and all(name in packable for name in across)
 
 
-_TRANSPOSE_USES = 8  # an operand that is used less often is not worth a copy
-_ENOUGH_OUTER = 8  # so many iterations of the loops around the rows keep the threads busy
+_TRANSPOSE_USES = 8  # the least uses of an operand that is worth a copy
+_ENOUGH_OUTER = 8  # iterations of the loops around the rows that keep the threads busy
 
 
 def _order_along(load: Load, axis: Axis, lanes: int) -> tuple[int, ...]:
-    """The dimensions of an operand with the one that an axis runs along last; () where they are
-    so, or no dimension is that axis alone.
-    """
+    """The dimensions with the one that an axis moves last; () if they are so, or none is."""
     if stride_along(load, axis.var) in (0, 1) or axis.length < lanes:
         return ()
     across = [n for n, index in enumerate(load.indices) if axis.var in free_vars(index)]
@@ -225,9 +221,7 @@ def _factor_contiguous(
 
 
 def _run_folded(stage: Stage, least: int) -> tuple[Axis, ...]:
-    """The last axes of a reduction along which neighbours are read, as few as have so many
-    elements; none if there are not so many.
-    """
+    """The last axes of a reduction along which neighbours are read, as few as are long enough."""
     assert stage.tensor.reduction is not None
     axes = stage.tensor.reduction.axes
     loads = tuple(loads_of(stage.tensor.body))
@@ -268,8 +262,8 @@ def _compute_by_blocks(
     """Compute all stages inside a loop over blocks of rows of the last one.
 
     Copies of operands (`transposed`) are made once for all blocks that use them, by the thread that
-    computes these, or at the root where the loops around the rows are too short for that.  Of some
-    products (`packed`) the constants are packed.
+    computes these; at the root if the loops around the rows are too short for that.  The constants
+    of some products (`packed`) are packed.
     """
     last = builder.state.stages[-1]
     products = [s.name for s in builder.state.stages if is_product(s)]
@@ -298,7 +292,7 @@ def _compute_by_blocks(
         is_hosted = stage.name == last.name or _is_cache_of(stage.name, products)
         if stage.placement == AtRoot() and not is_hosted:
             builder.do(ComputeAt(stage.name, last.name, host))
-        if stage.name in products:  # at once: what feeds it can then follow into the block
+        if stage.name in products:  # immediately: its inputs can then follow into the block
             outside = (*builder.state.stage(last.name).loops,)
             outside = outside[: outside.index(host) + 1] if stage.name == last.name else ()
             is_packed = stage.name in packed
@@ -311,13 +305,14 @@ def _compute_by_blocks(
 
 
 _FEW_ROWS = 4  # of a block, which then waits for its sums
-_FEW_BLOCKS = 16  # so many blocks of rows at least, that threads find enough of them
+_FEW_BLOCKS = 16  # the least blocks of rows, so that all threads have some
 _ROWS_BYTES = 16384  # so much of a block's widest tensor leaves room for others in the first cache
 
 
 def _block_sizes(extent: int, last: Stage, *, has_products: bool) -> tuple[tuple[int, ...], Tail]:
-    """How many rows a block may have: a divisor of all rows, or, where those are few or products
-    want others, some that leave a last block which is shifted back over the one before it.
+    """The numbers of rows that a block may have: divisors of all rows.
+
+    If those are few, also some that leave a last block, which is shifted back.
     """
     sizes = divisors(extent, CPU_LIMITS.block_rows) or (1,)
     is_enough = extent < _FEW_ROWS or (max(sizes) >= _FEW_ROWS and not has_products)
@@ -330,16 +325,16 @@ def _block_sizes(extent: int, last: Stage, *, has_products: bool) -> tuple[tuple
 def _default_block(
     builder: SketchBuilder, target: CpuTarget, axes: tuple[Axis, ...], sizes: tuple[int, ...]
 ) -> int:
-    """How many rows a block of some axes has, of which the last is cut: a product uses its vectors
-    for as many as registers hold, a partial result of each of a few rows hides the latency of
-    folding.
+    """The number of rows of a block of some axes, of which the last is split.
+
+    A product uses its vectors for as many rows as registers hold; other rows hide latency.
     """
     state = builder.state
     if any(is_product(stage) for stage in state.stages):
         columns = 2
         extent = axes[-1].length
         held = [n for n in sizes if (n + 1) * columns <= tile_registers(target)]
-        # reading a vector takes about as long as using it for a row; a shifted block is work again
+        # reading a vector takes about as long as using it for a row; a shifted block repeats work
         return min(held, key=lambda n: (-(-extent // n) * (n + columns), -n), default=1)
     rows = count_of(axes)
     points_of_row = max(points(stage.tensor) for stage in state.stages) // max(1, rows)

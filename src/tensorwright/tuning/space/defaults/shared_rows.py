@@ -17,9 +17,7 @@ from tensorwright.tuning.space.sketch import SketchBuilder
 
 
 def multiply_sums(builder: SketchBuilder) -> None:
-    """Multiply the sums of products, where their terms are more: the results of attention are
-    divided by the sums of a softmax, not its weights.
-    """
+    """Factor stages out of products with fewer results, such as the division of a softmax."""
     for stage in builder.state.stages:
         readers = builder.state.readers(stage.name)
         if len(readers) != 1 or not is_product(readers[0]):
@@ -34,12 +32,11 @@ def multiply_sums(builder: SketchBuilder) -> None:
 
 
 def shared_rows(state: ScheduleState) -> tuple[Axis, ...]:
-    """The axes of the last stage that are rows, outermost first: the part of the program for one
-    row needs no other row's.
+    """The axes of the last stage that are rows, outermost first: no row needs another row.
 
     These are leading axes along which every computed operand is read at its reader's own position.
-    Where products are folded, the last stage may store them in another order than it reads them.
-    () where there are none, or where there are several outputs.
+    If products are folded, the last stage may store them in another order than it reads them. () if
+    there are none, or if there are several outputs.
     """
     last = state.stages[-1]
     if len(state.outputs) != 1 or last.name != state.outputs[0]:
@@ -57,9 +54,7 @@ def shared_rows(state: ScheduleState) -> tuple[Axis, ...]:
 
 
 def _order_of_rows(state: ScheduleState, last: Stage) -> tuple[Axis, ...]:
-    """The axes of the last stage in the order in which it reads the folded product before it; as
-    they are where it reads none, or folds.
-    """
+    """The axes of the last stage in the order in which it reads the folded product before it."""
     axes = last.tensor.axes
     own = {axis.var: axis for axis in axes}
     computed = (load for load in loads_of(last.tensor.body) if state.has_stage(load.source.name))
@@ -71,7 +66,7 @@ def _order_of_rows(state: ScheduleState, last: Stage) -> tuple[Axis, ...]:
 
 
 def _common_axes(axes: tuple[Axis, ...], indices: tuple[object, ...]) -> int:
-    """How many leading indices are the reader's own leading axes."""
+    """The number of leading indices that are the reader's own leading axes."""
     depth = 0
     for axis, index in zip(axes, indices, strict=False):
         if index != axis.var and not (index == 0 and axis.extent == 1):

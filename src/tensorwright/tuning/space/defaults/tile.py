@@ -60,7 +60,7 @@ from tensorwright.tuning.space.tile_limits import CPU_LIMITS
 
 
 def tile_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
-    """Sketches of the tile heuristic, each made when it is asked for; none where it does not apply.
+    """Sketches of the tile heuristic, each made when it is asked for; none if it does not apply.
 
     It applies to one reduction in a program of one output, if its reads are contiguous (or the
     same) along some axis.
@@ -102,7 +102,7 @@ def _in_all_orders(state: ScheduleState, target: CpuTarget, anchor: Stage) -> It
 
 
 def _shared_orders(state: ScheduleState, target: CpuTarget, anchor: Stage) -> tuple[Order, ...]:
-    """Which of rows and columns are outside where rows share an operand: the usual order first."""
+    """The orders of rows and columns if rows share an operand: the usual order first."""
     if _columns_leave_caches(state, anchor, target):
         return (Order.COLUMNS_OUTSIDE,)
     if _gathers_each_row(state, anchor, target):
@@ -117,11 +117,11 @@ def _shared_orders(state: ScheduleState, target: CpuTarget, anchor: Stage) -> tu
 
 
 def _window_orders(state: ScheduleState, anchor: Stage, target: CpuTarget) -> tuple[Order, ...]:
-    """Where a window is padded, and where it is not: what reads most vectors whole comes first.
+    """Whether a window is padded: first the order that reads most vectors whole.
 
-    Taps along the lanes have conditions at the border.  Of windows of many terms they are loops, in
-    which the conditions stay; and of rows shorter than a vector all is border: without masks that
-    cost nothing, lane by lane.
+    Taps along the lanes have conditions at the border.  In windows of many terms they are loops, in
+    which the conditions stay. Rows shorter than a vector are all border: unless masks cost nothing,
+    they are read lane by lane.
     """
     padded = (Order.BANDS, Order.COLUMNS_OUTSIDE)
     width = lanes_for(target, anchor)
@@ -137,7 +137,7 @@ def _window_orders(state: ScheduleState, anchor: Stage, target: CpuTarget) -> tu
 
 
 def _alone(state: ScheduleState, anchor: Stage) -> Anchor:
-    """A reduction, seen from its own elements."""
+    """A reduction, with its own elements as the stored ones."""
     return Anchor(state, anchor.name, anchor.name)
 
 
@@ -148,8 +148,9 @@ def _has_long_panels(state: ScheduleState, anchor: Stage, target: CpuTarget) -> 
 
 
 def _gathers_each_row(state: ScheduleState, anchor: Stage, target: CpuTarget) -> bool:
-    """Whether what windows share would be gathered for each row again: reflections of an image,
-    whose places are computed one by one, where the rows of a tile are channels.
+    """Whether elements that windows share would be gathered for each row again.
+
+    These are reflected elements, if the rows of a tile are channels.
     """
     width = lanes_for(target, anchor)
     roles = find_roles(_alone(state, anchor), width)
@@ -162,18 +163,18 @@ def _gathers_each_row(state: ScheduleState, anchor: Stage, target: CpuTarget) ->
 
 
 def _is_gathered(state: ScheduleState, name: str) -> bool:
-    """Whether a stage computes the places that it reads from, one by one."""
+    """Whether a stage computes the positions from which it reads, one by one."""
     tensor = state.stage(name).tensor
     loads = loads_of(tensor.body) if tensor.axes else ()
     return any(stride_along(load, tensor.axes[-1].var) is None for load in loads)
 
 
 def _streams_constants(state: ScheduleState, anchor: Stage, target: CpuTarget) -> bool:
-    """Whether tiles with rows outside would read constants from behind the second cache, too fast.
+    """Whether tiles with rows outside would read constants from beyond the second cache, too fast.
 
     With few registers a tile has few rows, and reads a vector of constants in every other cycle or
-    so.  With columns outside, those of a panel stay in the second cache.  What is fed is then
-    computed whole, in memory: that pays where each of its elements is used often.
+    so.  With columns outside, those of a panel stay in the second cache.  The inputs are then
+    computed whole, in memory: that pays if each of their elements is used often.
     """
     if target.vector_registers > _FEW_REGISTERS:
         return False
@@ -187,10 +188,10 @@ def _streams_constants(state: ScheduleState, anchor: Stage, target: CpuTarget) -
 
 
 def _rows_leave_cache(state: ScheduleState, anchor: Stage, target: CpuTarget) -> bool:
-    """Whether of a product of two activations, one matrix of a batch, the rows are far larger than
-    the second cache and the columns stay in it.
+    """Whether the rows of a product of two activations are far larger than the second cache.
 
-    So it is with the values of attention: each panel of columns would fetch all weights again.
+    Rows and columns are of one matrix of a batch, and the columns stay in the cache. An example are
+    the values of attention: each panel of columns would fetch all weights again.
     """
     loads = tuple(loads_of(anchor.tensor.body))
     if state.constants & {load.source.name for load in loads}:
@@ -202,16 +203,14 @@ def _rows_leave_cache(state: ScheduleState, anchor: Stage, target: CpuTarget) ->
 def _columns_leave_caches(state: ScheduleState, anchor: Stage, target: CpuTarget) -> bool:
     """Whether each band of rows would read all columns from memory again, while rows stay.
 
-    So it is with the scores of a language model, whose columns are the words.
+    An example are the scores of a language model, whose columns are the words.
     """
     columns, rows = _operand_bytes(state, anchor, target)
     return 2 * rows <= target.l3_bytes < columns // 2
 
 
 def _operand_bytes(state: ScheduleState, anchor: Stage, target: CpuTarget) -> tuple[int, int]:
-    """What lanes read for all rows alike, and what is read row by row: of one matrix of a batch,
-    in bytes; 0 where there are no rows.
-    """
+    """The bytes that lanes read for all rows, and those read row by row, of one matrix."""
     roles = find_roles(_alone(state, anchor), lanes_for(target, anchor))
     if roles is None or roles.row is None:
         return 0, 0
@@ -246,7 +245,7 @@ def _feeds_whole(sketch: Sketch) -> bool:
 
 
 def _has_border(state: ScheduleState, anchor: Stage) -> bool:
-    """Whether what feeds a product may be zero beside the image."""
+    """Whether the inputs of a product may be zero beside the image."""
     feeding = (state.stage(name).tensor.body for name in _feeding(state, anchor.name))
     return has_reuse(anchor.tensor) and any(isinstance(body, Select) for body in feeding)
 
@@ -260,11 +259,11 @@ def _tile_sketch(
     skips_rows: bool = False,
     copies_borders: bool = False,
 ) -> Sketch | None:
-    """One sketch; None where it does not apply.
+    """One sketch; None if it does not apply.
 
     skips_rows      tiles are one row high, and taps in rows beside the image are skipped
-    copies_borders  where only whole taps lie beside the image, it is copied with a border all the
-                    same: what a tile reads then lies close together
+    copies_borders  the image is copied with a border, even if only whole taps lie beside it: a tile
+                    then reads adjacent memory
     """
     builder = SketchBuilder(state)
     feeding = _feeding(state, anchor)
@@ -329,22 +328,22 @@ def _inline_padding(
 
 def _feeding(state: ScheduleState, anchor: str) -> frozenset[str]:
     """The stages that the anchor reads and that read nothing computed but each other."""
-    found: set[str] = set()
+    feeding: set[str] = set()
     pending = [anchor]
     while pending:
         name = pending.pop()
         for load in loads_of(state.stage(name).tensor.body):
-            if state.has_stage(load.source.name) and load.source.name not in found:
-                found.add(load.source.name)
+            if state.has_stage(load.source.name) and load.source.name not in feeding:
+                feeding.add(load.source.name)
                 pending.append(load.source.name)
     direct = reads_of(state.stage(anchor).tensor)
-    return frozenset(found & direct)
+    return frozenset(feeding & direct)
 
 
 def _only_pads(state: ScheduleState, anchor: Stage) -> bool:
-    """Whether something feeds the anchor, all of it copies with a border.
+    """Whether the anchor has inputs, all of them copies with a border.
 
-    Read in the middle of the image, a copy is the same as what it copies: the tiles there need no
+    Read in the middle of the image, such a copy equals its source: the tiles there need no
     condition.
     """
     feeding = [state.stage(name).tensor for name in _feeding(state, anchor.name)]
@@ -353,14 +352,14 @@ def _only_pads(state: ScheduleState, anchor: Stage) -> bool:
 
 _ROWS_FIRST = 0.5
 _FEW_REGISTERS = 16  # of vectors
-_USES_OF_A_COPY = 512  # of an element, so that its copy through memory is a small part
+_USES_OF_A_COPY = 512  # of an element, so that its copy through memory is cheap
 
 
 def _activations_per_constant(state: ScheduleState) -> float:
     """Bytes of inputs and outputs for each byte of constants.
 
-    Threads that share out rows read all constants each; threads that share out columns read all
-    inputs, half of them from the cache of another core, which has just computed them.
+    Threads that divide rows read all constants each; threads that divide columns read all inputs,
+    half of them from the cache of another core, which has just computed them.
     """
     moved = {True: 0, False: 0}
     outputs = (state.stage(name).tensor for name in state.outputs)

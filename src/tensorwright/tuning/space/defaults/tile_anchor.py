@@ -1,4 +1,4 @@
-"""The reduction of a product inside one register tile: its loops, what is packed for them."""
+"""The reduction of a product inside one register tile: its loops and its packed constants."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tensorwright.tuning.space.steps import pack_constants
 
 def build_tiles(tiling: Tiling) -> None:
     """Schedule a product in tiles, with all that feeds and follows it."""
-    tiling.place()
+    tiling.arrange()
     _schedule_anchor(tiling)
     tiling.finish()
 
@@ -38,7 +38,7 @@ def _schedule_anchor(tiling: Tiling) -> None:
     )
     rest = [axis.name for axis in stage.tensor.axes if axis.name not in (lanes, *tile)]
     nest(builder, name, (*rest, *folding), (*unrolled, *tile), vector)
-    # what one tile reads alone would be asked for as often as it is read: the processor sees by
+    # data of one tile alone would be prefetched as often as they are read: the processor sees by
     # itself that it is read in order
     moving = tiling.product.own_axes.get(tiling.next_axis, ())
     prefetched = folding[-1:] if tiling.next_axis else []
@@ -46,10 +46,10 @@ def _schedule_anchor(tiling: Tiling) -> None:
 
 
 def _tile_axes(tiling: Tiling) -> tuple[str, list[str]]:
-    """The anchor's own axes that the roles fall on: that of the lanes, the others of the tile."""
+    """The anchor's own axes of the roles: that of the lanes, the others of the tile."""
     own, roles = tiling.product.own_axes, tiling.roles
     *columns, lanes = own[roles.lanes.name]
-    # columns innermost: each read along the rows is then used up at once, by all columns
+    # columns innermost: all columns use each read along the rows immediately
     tiled = [axis for axis in (roles.second_row, roles.row, roles.column) if axis is not None]
     names = [name for axis in tiled for name in own.get(axis.name, ())]
     return lanes, list(dict.fromkeys(name for name in (*names, *columns) if name != lanes))

@@ -29,12 +29,12 @@ from tensorwright.tuning.space.defaults.tile_sizes import (
 from tensorwright.tuning.space.sketch import divisors
 from tensorwright.tuning.space.tile_limits import CPU_LIMITS
 
-_LONG_ROW = 4  # vectors: of shorter rows, a fold reads as many as fit
+_LONG_ROW = 4  # vectors: from shorter rows, a fold reads as many as fit
 
 
 @dataclass(frozen=True, slots=True)
 class TileChoice:
-    """What is known of the tiles of a product before there are any.
+    """Facts about the tiles of a product, before the tiles exist.
 
     roles        of the axes that are stored
     width        elements of a vector
@@ -56,7 +56,7 @@ class TileChoice:
 
     @property
     def columns(self) -> int:
-        """How many columns there are; inside a group, where the lanes have groups."""
+        """The number of columns; of those inside a group, if the lanes have groups."""
         if not self.is_wide:
             return axis_extent(self.roles.column)
         if self.roles.lanes_group:
@@ -65,22 +65,22 @@ class TileChoice:
 
     @property
     def shares_operands(self) -> bool:
-        """Whether elements of a tile share what they read, so that tiling pays."""
+        """Whether elements of a tile share operands, so that tiling pays."""
         return has_reuse(self.anchor.tensor)
 
     @property
     def blocks(self) -> tuple[int, int, int]:
-        """How many columns, rows, second rows belong together where they are computed."""
+        """The numbers of columns, rows, second rows that belong together in the reduction."""
         roles = self.roles
         columns = roles.lanes_block // self.width if self.is_wide else self.block(roles.column)
         return columns, self.block(roles.row), self.block(roles.second_row)
 
     def block(self, axis: Axis | None) -> int:
-        """How many neighbours along an axis belong together where they are computed; 0: all."""
+        """The number of neighbours along an axis that belong together in the reduction; 0: all."""
         return self.anchor.block_in(axis) if axis is not None else 0
 
     def most(self, axis: Axis | None) -> int:
-        """So many rows of a tile, at most, stay in the first cache while it reads along them."""
+        """The most rows of a tile that stay in the first cache while it reads along them."""
         if axis is None or (axis is self.roles.second_row and self.runs_with(axis)):
             return 1
         most = most_rows(self.anchor, axis, self.target)
@@ -90,7 +90,7 @@ class TileChoice:
         return max(1, most // min(most, self.most(self.roles.row))) if around else most
 
     def runs_with(self, axis: Axis) -> bool:
-        """Whether an axis runs through the same one of the anchor as those that a tile has."""
+        """Whether an axis moves the same axis of the anchor as those of a tile."""
         others = [a for a in (self.roles.lanes, self.roles.row) if a is not None and a is not axis]
         return any(self.anchor.shares_axis(axis, one) for one in others)
 
@@ -99,7 +99,7 @@ class TileChoice:
         columns, fold = self.columns, self.anchor.tensor
         lanes = self.roles.lanes.length
         is_shifted = self.is_wide and (columns > 3 or leaves_masked_rest(lanes, self.width))
-        # a tile that fits is shifted back at the end, where a larger one would be masked: that pays
+        # a tile that fits is shifted back at the end; a larger one would be masked: shifting pays
         # where one masked tile is all, and its rest is a vector
         most_columns = lanes // self.width if is_shifted else 8
         if self.is_inlined or self._unrolls_window():
@@ -129,31 +129,27 @@ class TileChoice:
         return tile
 
     def _unrolls_window(self) -> bool:
-        """Whether all terms of sums that share no operand are written out: what neighbours share is
-        then kept in registers, too.
-        """
+        """Whether to unroll all terms of sums without common operands: registers keep reads."""
         terms = count_of(self.anchor.tensor.reduce_axes)
         return terms <= CPU_LIMITS.whole_fold and not self.shares_operands and self.is_fed
 
     def _has_border_lanes(self) -> bool:
-        """Whether an image is read without a padded copy, the window moves along the lanes, and
-        tiles of two vectors would be asked what lies inside: all but those between two others.
+        """Whether tiles of two vectors would have conditions along the lanes of a window.
 
-        Not so one tile of whole vectors, nor two where a vector fills a line: what their vectors
-        ask is known beforehand.
+        The image is read without a padded copy, and the window moves along the lanes: all tiles
+        have conditions but those between two others. One tile of whole vectors has none, nor have
+        two if a vector fills a line: their conditions are decided in advance.
         """
         if not (self.is_inlined and self.is_wide):
             return False
         lanes = self.roles.lanes
         loads = [operand.load for operand in self.anchor.operands]
         tiles, rest = divmod(lanes.length, 2 * self.width)
-        known = 2 if self.target.vector_bytes >= LINE_BYTES else 1
-        return (rest > 0 or tiles > known) and slides_along(loads, self.anchor.tensor, lanes.var)
+        decided = 2 if self.target.vector_bytes >= LINE_BYTES else 1
+        return (rest > 0 or tiles > decided) and slides_along(loads, self.anchor.tensor, lanes.var)
 
     def _apart_bytes(self) -> tuple[int, int]:
-        """How far apart rows are where the reduction reads them, and its steps; of a fold of one
-        term each tile is a step.
-        """
+        """The distances of rows, and of steps of the reduction (or tiles), in memory."""
         read, row = self.anchor.operands, self.roles.row
         folded = [axis.var for axis in self.anchor.tensor.reduce_axes if axis.extent != 1]
         rows = [bytes_along(each.load, row.var) for each in read] if row is not None else []
@@ -161,16 +157,16 @@ class TileChoice:
         return max(rows, default=0), min(steps, default=PAGE_BYTES)
 
     def _latency_cycles(self) -> float:
-        """Of a sum of the tile: windows that share nothing wait for what they read, not for it."""
+        """The latency of a sum: windows that share nothing wait for loads, not for sums."""
         return DELAYED_CYCLES if self.shares_operands else LATENCY_CYCLES
 
     def _column_bytes(self) -> int:
-        """What one vector of the constants takes, over the whole reduction; 0 without constants."""
+        """The bytes of one vector of the constants, over the whole reduction; 0 without any."""
         terms = count_of(self.anchor.tensor.reduce_axes)
         constants = [each.load for each in self.anchor.operands if each.is_constant]
         return terms * sum(self.width * load.dtype.size_bytes for load in constants)
 
 
 def axis_extent(axis: Axis | None) -> int:
-    """The extent of an axis; 1 where there is none."""
+    """The extent of an axis; 1 for None."""
     return axis.length if axis is not None else 1

@@ -27,7 +27,7 @@ def row_sizes(extent: int, limit: int, block: int = 0) -> tuple[int, ...]:
 
 
 def leaves_masked_rest(extent: int, width: int) -> bool:
-    """Whether what whole vectors leave is no vector of half a register, a quarter, and so on.
+    """Whether the rest after whole vectors is not a vector of half a register, a quarter, ...
 
     It is then computed under a mask, and sums under a mask are kept in memory.
     """
@@ -36,9 +36,9 @@ def leaves_masked_rest(extent: int, width: int) -> bool:
 
 
 LATENCY_CYCLES = 4.0  # of a multiply-add
-DELAYED_CYCLES = 4.7  # with what else makes the next of the same sum wait, where that counts
-_STARTED = 3.2  # instructions a cycle, on a core that runs another thread as well
-_FAR_BYTES = 16.0  # a cycle, of what is asked for ahead and comes from behind the second cache
+DELAYED_CYCLES = 4.7  # with other delays of the next one of the same sum, if they count
+_STARTED = 3.2  # instructions a cycle, on a core that runs another thread, too
+_FAR_BYTES = 16.0  # a cycle, of prefetched data from beyond the second cache
 
 
 @lru_cache(maxsize=1024)
@@ -61,18 +61,18 @@ def default_tile(
     only just hide that wait whenever something else is late: eight
     vectors reach 0.85 of the speed of twelve.  The vectors come from the second cache, in 1.3
     cycles each, and every row that uses one again saves reading it: few rows cost up to half.
-    Tails count as work done for nothing.
+    Tails count as wasted work.
 
-    Where an element is spread by a load of its own, that is one more instruction: a long column of
+    If an element is spread by a load of its own, that is one more instruction: a long column of
     sums has one for each multiply-add, and a core that is shared does not start them in time.
 
     column_bytes   what a column of vectors takes over the whole reduction: where a tile's columns
                    fill more than a third of the second cache, and are read again, they come from
                    behind it
-    blocks         so many columns, rows, second rows belong together: tiles are parts of that, or
+    blocks         columns, rows, second rows that belong together: tiles are parts of them, or
                    some of them whole, without a tail, which would begin anywhere in a block as far
                    as is provable; 0: none do
-    most_rows      so many rows, second rows, have their places in the first cache
+    most_rows      the rows, second rows, that the first cache holds
     latency_cycles of a sum, from one multiply-add to the next
     """
     best, best_score = (1, 1, 1), -1.0
@@ -104,16 +104,17 @@ def _fits(size: int, extent: int, block: int) -> bool:
     return not block or (is_aligned(size, block) and extent % size == 0)
 
 
-_FOLD_BYTES = 128  # of sums: in the time of an addition, a core reads no more from its second cache
-_FOLD_TILES = 4  # so many at least, that several threads have some
+_FOLD_BYTES = (
+    128  # of sums: in the time of an addition, a core cannot read more from its second cache
+)
+_FOLD_TILES = 4  # the least number, so that several threads have some
 
 
 def fold_tile(columns: int, rows: int, target: CpuTarget) -> tuple[int, int, int]:
-    """The register tile (vectors, rows, second rows) of a fold that reads every element once, in
-    the order of memory.
+    """The register tile (vectors, rows, second rows) of a fold that reads every element once.
 
-    It waits for memory, which is fast where few rows are read at once.  More sums than hide the
-    latency of an addition are of no use.  Tails count as work done for nothing.
+    It reads in the order of memory, and waits for memory, which is fast if few rows are read at
+    once.  More sums than hide the latency of an addition are useless.  Tails count as wasted work.
     """
     enough = max(1, _FOLD_BYTES // target.vector_bytes)
     best, best_score = (1, 1, 1), -1.0
@@ -128,7 +129,7 @@ def fold_tile(columns: int, rows: int, target: CpuTarget) -> tuple[int, int, int
 
 
 # A fold across rows touches another page at each step, so its tiles are wide and have few rows.
-_VISIT_BYTES = 256  # to begin in another page takes as long as so many bytes of the second cache
+_VISIT_BYTES = 256  # bytes of the second cache that take as long as beginning in another page
 _LONGEST_RUN = 8  # vectors
 _FEWEST_TILES = 2  # for threads to share
 

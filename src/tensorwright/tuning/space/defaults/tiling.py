@@ -54,13 +54,11 @@ from tensorwright.tuning.space.tile_limits import CPU_LIMITS
 
 _FEW_VECTORS = 8  # of sums: with fewer, each addition waits for the one before
 _MOST_DEEP = 8
-_POINT_LANES = 4  # so many lanes of a product in registers take as long as a point of another stage
+_POINT_LANES = 4  # lanes of a product in registers that take as long as a point of another stage
 
 
 class Order(Enum):
-    """The order of the loops over tiles, and where the stages that feed the reduction are
-    computed.
-    """
+    """The order of the loops over tiles, and the position of the stages that feed the reduction."""
 
     COLUMNS_OUTSIDE = "tile, columns outside"  # feeding stages whole, at the root
     ROWS_OUTSIDE = "tile, rows outside"  # feeding stages for a band of rows
@@ -74,7 +72,7 @@ class Tiling:
     """Working state while one tile sketch is built; mutable, used inside one function.
 
     roles          of the axes of `stored`, the stage that stores what `anchor` folds
-    packed_panel   the copy of the wide operand's columns, "" where there is none
+    packed_panel   the copy of the wide operand's columns, "" if there is none
     skips_rows     tiles are one row high, so that taps outside are skipped
     taps           axes of the sum along which terms are skipped
     prefix         of the names of choices, where a program has several products, each tiled by
@@ -134,15 +132,15 @@ class Tiling:
 
     @property
     def product(self) -> Anchor:
-        """The reduction and the stage that stores it, as they are scheduled so far."""
+        """The reduction and the stage that stores it, as scheduled so far."""
         return Anchor(self.builder.state, self.anchor, self.stored)
 
-    def place(self) -> None:
+    def arrange(self) -> None:
         """Tile the stored stage, place the anchor in its tiles, schedule what feeds it."""
         outer = self._tile_stored()
-        place, band = self._parallelise(outer)
-        if place:
-            self.builder.do(ComputeAt(self.anchor, self.stored, place))
+        loop, band = self._parallelise(outer)
+        if loop:
+            self.builder.do(ComputeAt(self.anchor, self.stored, loop))
         if self.packed_panel:
             place_packed_panel(self.builder, self.packed_panel, self.stored, band, self.target)
         inside = {self.anchor, self.stored}
@@ -202,16 +200,13 @@ class Tiling:
         return columns, [], [], lanes
 
     def _spreads_by_loads(self) -> bool:
-        """Whether each row of a product takes a load that spreads an element: of one column, a load
-        for every multiply-add, however many rows there are.
-        """
+        """Whether each row of a product takes a load that spreads an element: with one column."""
         return not self.target.spreads_operands and self.sizes.shares_operands
 
     def _split_more_columns(self, vectors: int, columns: int) -> tuple[list[Index], list[str]]:
-        """Split the other axis of columns where a tile is too small: (columns, loops in a tile).
+        """Split the other axis of columns if a tile is too small: (columns, loops in a tile).
 
-        So few sums wait for each other: an addition takes as long as a handful of others.
-        vectors, columns   of the tile so far
+        vectors, columns   of the tile so far; few sums wait for each other
         """
         axis = self.roles.column if self.sizes.is_wide and vectors <= _FEW_VECTORS else None
         if axis is None or self.sizes.runs_with(axis):
@@ -272,7 +267,7 @@ class Tiling:
         return row_sizes(axis_extent(axis), min(8, self.sizes.most(axis)), self.sizes.block(axis))
 
     def _order_tiles(self, columns: list[str], rows: list[str]) -> list[str]:
-        """The loops over tiles, outermost first; what is not tiled is outside of them."""
+        """The loops over tiles, outermost first; axes without tiles are outside of them."""
         roles, state = self.roles, self.builder.state
         tiled = (roles.lanes, roles.column, roles.row, roles.second_row)
         taken = {axis.name for axis in tiled if axis is not None}
@@ -290,7 +285,7 @@ class Tiling:
         if self.band:
             return [self.band, *batch, *columns, *rows]
         if self.order is Order.BANDS and self.feeding and not self.sizes.shares_operands:
-            return [*batch, *rows, *columns]  # what feeds a row is that of all columns
+            return [*batch, *rows, *columns]  # the inputs of a row serve all columns
         again = rows_inside_columns(state, self.anchor, roles, self.target)
         batch = [name for name in batch if name not in again]
         return [*batch, *columns, *again, *rows]
@@ -308,15 +303,15 @@ class Tiling:
         self.builder.do(Split(self.stored, axis.name, factors, tail))
 
     def _split_band(self, axis: Axis, rows: Index, size: int) -> None:
-        """Split the second rows into bands of tiles, all channels of a band being one thread's.
+        """Split the second rows into bands of tiles; one thread computes all channels of a band.
 
-        What comes before and after is cut into bands of rows as well, so that a thread mostly
-        finds in its own cache what it reads.
+        The stages before and after are divided into bands of rows, too, so most reads of a thread
+        are in its own cache.
         """
         extent = axis.length
         most = SHORT_ROWS if self.order is Order.ROWS_OUTSIDE else MOST_BAND_ROWS
         axes = self.builder.state.stage(self.stored).tensor.axes
-        # where what feeds a band is computed for all of them again, one may be all
+        # one band may be all if its inputs were computed again for each
         fewest = enough_bands(axes, self.roles) if self.order is Order.INLINED else 1
         usual = tiles_of_band(extent, size, most, fewest)
         band = self.choose("band", row_sizes(-(-extent // size), 32), usual, Kind.PARALLEL)
@@ -360,13 +355,11 @@ class Tiling:
         if not self.packed_panel and self._is_fed_again(outer[:cut]):
             return parallelise(self.builder, self.stored, outer, work) or outer[-1], ""
         band = parallelise(self.builder, self.stored, outer[:cut], work) or outer[cut - 1]
-        place = outer[-1] if cut < len(outer) else band
-        return place, "" if self.order is Order.INLINED else band
+        loop = outer[-1] if cut < len(outer) else band
+        return loop, "" if self.order is Order.INLINED else band
 
     def _where_fed(self, loops: list[str], cut: int) -> int:
-        """How many of some loops over tiles are around what feeds the product: not the last along
-        which nothing of it differs, where the others are enough for all threads.
-        """
+        """The number of loops over tiles, enough for all threads, around the feeding stages."""
         loads = [operand.load for operand in self.product.operands]
         fed = [load for load in loads if load.source.name in self.feeding]
         stored = self.builder.state.stage(self.stored)
@@ -382,14 +375,14 @@ class Tiling:
         return cut
 
     def _is_fed_again(self, loops: list[str]) -> bool:
-        """Whether what feeds the product takes too long to be computed in each of some loops."""
+        """Whether the stages that feed the product are too expensive for each of some loops."""
         product = self.product
         over = [a for a in product.axes if {a.name, f"{a.name}_o", f"{a.name}_0"} & {*loops}]
         tiles = [(axis, self._tiles_along(axis)) for axis in over]
         return is_fed_again(product, tiles, self.feeding)
 
     def _tiles_along(self, axis: Axis) -> int:
-        """How many tiles, as chosen by rule, lie along an axis."""
+        """The number of tiles, as chosen by rule, along an axis."""
         columns, rows, more_rows = self.tile
         sizes: dict[Axis | None, int]
         sizes = {self.roles.lanes: columns * self.width if self.sizes.is_wide else self.width}

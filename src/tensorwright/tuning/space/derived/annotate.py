@@ -1,8 +1,8 @@
-"""Annotation: what is decided once all stages are: threads, places, order of constants.
+"""Annotation, when all stages are decided: threads, placements, order of constants.
 
-A derivation becomes several sketches of one family: what feeds the tiles is computed before them,
-inside them at some depth, or not at all but evaluated again by each read.  Their choices have the
-same names, so a candidate can move from one to another.
+A derivation becomes several sketches of one family: the stages that feed the tiles are computed
+before them, inside them at some depth, or inlined into each read.  Their choices have the same
+names, so a candidate can move from one to another.
 """
 
 from __future__ import annotations
@@ -59,15 +59,15 @@ def sketches_of(derivation: Derivation) -> Iterator[Sketch]:
 
 def _feeding(derivation: Derivation) -> tuple[str, ...]:
     """The stages that fold nothing and are only read inside one tiled stage, last first."""
-    found: list[str] = []
+    feeding: list[str] = []
     tiled = {tile.stage for tile in derivation.tiles}
     for stage in reversed(derivation.state.stages):
         if stage.tensor.reduction is not None or not is_untouched(derivation.state, stage):
             continue
         readers = {reader.name for reader in derivation.state.readers(stage.name)}
-        if readers and readers <= tiled | set(found) and len(readers & tiled) < 2:
-            found.append(stage.name)
-    return tuple(found)
+        if readers and readers <= tiled | set(feeding) and len(readers & tiled) < 2:
+            feeding.append(stage.name)
+    return tuple(feeding)
 
 
 class _Annotation:
@@ -80,7 +80,7 @@ class _Annotation:
         self.builder: SketchBuilder = derivation.grow()
 
     def sketch(self) -> Sketch | None:
-        """The sketch; None where nothing can be computed at the wanted place."""
+        """The sketch; None if the feeding stages cannot be computed where it wants them."""
         untouched = [s.name for s in self.builder.state.stages if self._is_open(s)]
         if self.where is not _Where.ROOT and not self._place_feeding():
             return None
@@ -93,14 +93,14 @@ class _Annotation:
             self._pack(tile.stage)
         family = ", ".join(self.derivation.notes) or "separate"
         where = [f"{name} {self.where.value}" for name in reversed(self.feeding)]
-        name = "; ".join((family, *self.derivation.places, *where))
+        name = "; ".join((family, *self.derivation.placements, *where))
         return self.builder.sketch(name, family)
 
     def _is_open(self, stage: Stage) -> bool:
         return is_untouched(self.builder.state, stage)
 
     def _place_feeding(self) -> bool:
-        """Put the feeding stages where they are wanted; whether there is such a place."""
+        """Compute the feeding stages at the wanted depth; False if that is impossible."""
         for name in self.feeding:  # readers first
             if self.where is _Where.INLINE:
                 is_light = is_cheap(self.builder.state.stage(name).tensor.body)
@@ -108,35 +108,33 @@ class _Annotation:
                     return False
                 self.builder.do(ComputeInline(name))
                 continue
-            place = self._place(name)
-            if place is None:
+            loop = self._host_loop(name)
+            if loop is None:
                 return False
-            self.builder.do(ComputeAt(name, *place))
+            self.builder.do(ComputeAt(name, *loop))
             axes = self.builder.state.stage(name).tensor.axes
             if axes and axes[-1].length >= 2:
                 self.builder.do(Vectorize(name, axes[-1].name))
         return True
 
-    def _place(self, name: str) -> tuple[str, str] | None:
+    def _host_loop(self, name: str) -> tuple[str, str] | None:
         depth = (_Where.LARGE, _Where.SMALL, _Where.FOLD).index(self.where)
         readers = {reader.name for reader in self.builder.state.readers(name)}
         for tile in self.derivation.tiles:
             inside = {tile.stage, *self.feeding}
-            if readers <= inside and depth < len(tile.places):
-                return tile.places[depth]
+            if readers <= inside and depth < len(tile.tile_loops):
+                return tile.tile_loops[depth]
         return None
 
     def _schedule_whole(self, stage: Stage) -> None:
-        """Schedule a stage at the root that no generator has touched."""
+        """Schedule a stage at the root that no generator has scheduled."""
         if stage.tensor.reduction is None:
             schedule_at_root(self.builder, stage.name, self.derivation.target, stage.name)
         else:
             _fold_at_root(self.builder, stage, self.derivation)
 
     def _pack(self, name: str) -> None:
-        """Pack the constants of a tiled stage, and ask for what the next tiles read of them in the
-        innermost loop of the reduction.
-        """
+        """Pack the constants of a tiled stage, and prefetch those of the next tiles."""
         stage = self.builder.state.stage(name)
         folding = [x for x in stage.loops if x in stage.reduce_loops]
         loops = [x for x in folding if stage.kind(x) is ForKind.SERIAL]

@@ -1,5 +1,6 @@
-"""Sketches for graphics processors: what no rule has decided is bound to blocks and threads, and
-what the device would refuse is noted as limits of the decisions.
+"""Sketches for graphics processors: stages without a decision are bound to blocks and threads.
+
+What the device would refuse becomes limits of the decisions.
 """
 
 from __future__ import annotations
@@ -16,9 +17,7 @@ from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
 
 
 def bound_sketches(derivation: Derivation) -> Iterator[Sketch]:
-    """The sketches of a complete derivation, one for each way to fetch the operands of its tiles;
-    none where the choice by rule is beyond the device.
-    """
+    """The sketches of a complete derivation, by each way to fetch operands; none beyond limits."""
     family = ", ".join(derivation.notes) or "an element a thread"
     for words, builder in fetch_variants(derivation):
         _bind(builder, derivation)
@@ -28,7 +27,7 @@ def bound_sketches(derivation: Derivation) -> Iterator[Sketch]:
 
 
 def _bind(builder: SketchBuilder, derivation: Derivation) -> None:
-    """Stream or bind what no rule has decided."""
+    """Stream or bind the stages that no rule has decided."""
     elements = derivation.elements
     rest = [each for each in builder.state.stages if is_untouched(builder.state, each)]
     for stage in reversed(rest):

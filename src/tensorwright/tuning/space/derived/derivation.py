@@ -1,4 +1,4 @@
-"""A partial sketch: what the generators see, and what they make more of.
+"""A partial sketch, which the generators read and extend.
 
 A derivation visits the stages of a program from the last to the first.  It is a value: generators
 return new ones.
@@ -19,14 +19,14 @@ class TiledStage:
     """A stage that a generator has tiled, for what is decided about it at the end.
 
     stage   computes the tiles                 host     stores them: the consumer, or the stage
-    places  loops that hold a tile, largest first: (stage, loop)
+    tile_loops   loops that hold a tile, largest first: (stage, loop)
     copies  whether its operands are copied as they lie, by steps that a card takes by itself
     is_element   a tile is what one thread has: what is read for an element may be computed there
     """
 
     stage: str
     host: str
-    places: tuple[tuple[str, str], ...]
+    tile_loops: tuple[tuple[str, str], ...]
     copies: bool = True
     is_element: bool = False
 
@@ -39,7 +39,7 @@ class Derivation:
     current   the name of the stage to be decided, "" when all are
     visited   the stages that have been decided
     notes     what the generators did that made a difference: the name of the sketch's family
-    places    where they put stages: with the notes, the name of the sketch
+    placements  of stages: with the notes, the name of the sketch
     tiles     the stages that have been tiled
     """
 
@@ -51,7 +51,7 @@ class Derivation:
     limits: tuple[Limit | DeviceLimit, ...] = ()
     visited: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
-    places: tuple[str, ...] = ()
+    placements: tuple[str, ...] = ()
     tiles: tuple[TiledStage, ...] = ()
 
     @classmethod
@@ -72,7 +72,7 @@ class Derivation:
     @property
     def elements(self) -> dict[str, tuple[str, str]]:
         """The loops in which a thread has one element: stage -> (stage, loop)."""
-        return {tile.stage: tile.places[-1] for tile in self.tiles if tile.is_element}
+        return {tile.stage: tile.tile_loops[-1] for tile in self.tiles if tile.is_element}
 
     def grow(self) -> SketchBuilder:
         """A builder that goes on from here: do steps and open decisions, then call `then`."""
@@ -86,12 +86,12 @@ class Derivation:
         self,
         builder: SketchBuilder,
         note: str = "",
-        place: str = "",
+        placement: str = "",
         tile: TiledStage | None = None,
     ) -> Derivation:
-        """What the builder made, the current stage decided; the last undecided one comes next.
+        """The derivation after the builder, with the current stage decided.
 
-        A stage that has been scheduled counts as decided.
+        The last undecided stage is next. A stage that has been scheduled counts as decided.
         """
         visited = self.visited | {self.current}
         state = builder.state
@@ -107,6 +107,6 @@ class Derivation:
             limits=tuple(builder.limits),
             visited=visited,
             notes=(*self.notes, note) if note else self.notes,
-            places=(*self.places, place) if place else self.places,
+            placements=(*self.placements, placement) if placement else self.placements,
             tiles=(*self.tiles, tile) if tile is not None else self.tiles,
         )

@@ -37,7 +37,7 @@ _BLOCKS = 2**31 - 1
 def device_limits(state: ScheduleState, target: GpuTarget) -> Iterator[DeviceLimit]:
     """What a device demands of a program with open decisions.
 
-    Limits of what it runs badly are wishes: the choice by rule may break them.
+    Limits for what it runs badly are wishes: the choice by rule may break them.
     """
     for nest in launches_of(lower(state, is_outline=True)).nests:
         yield from _of_threads(nest, target)
@@ -49,8 +49,7 @@ def device_limits(state: ScheduleState, target: GpuTarget) -> Iterator[DeviceLim
 
 
 def keep_to_device(builder: SketchBuilder, target: GpuTarget, *, has_wishes: bool = True) -> bool:
-    """Add the limits of the device to those of a sketch; False where it would refuse the choice by
-    rule.
+    """Add the limits of the device to those of a sketch; False if it refuses the choice by rule.
 
     has_wishes   what it would run badly is a limit, too, unless the choice by rule breaks it
     """
@@ -92,7 +91,7 @@ def _of_blocks(nest: LaunchNest) -> Iterator[DeviceLimit]:
 
 
 def _of_vectors(state: ScheduleState, stage: Stage) -> Iterator[DeviceLimit]:
-    """Vectors that do not go from one row to the next: others are loaded element by element."""
+    """Vectors that do not cross rows: others are loaded element by element."""
     nest, is_part = analyse(state).nests[stage.name], isinstance(stage.placement, At)
     own: dict[Var, Index] = {
         axis.var: nest.extents.get(axis.name, axis.extent) if is_part else axis.extent
@@ -113,9 +112,10 @@ def _of_vectors(state: ScheduleState, stage: Stage) -> Iterator[DeviceLimit]:
 
 
 def _ends_of_rows(load: Load, own: Mapping[Var, Index], innermost: Index, lanes: Index) -> Index:
-    """More than 0 where the end of a row that is read is not the end of a vector.
+    """More than 0 if the end of a row that is read is not the end of a vector.
 
-    A row that is read as a whole goes on in the next one, for both lie in one piece.
+    A row that is read whole continues in the next one, because both are in one piece of memory.
+
     own   how many values of each axis are read      innermost   of that along the last position
     """
     ends: Index = 0

@@ -1,5 +1,6 @@
-"""The derivation: every generator that applies, stage by stage, until all stages are decided; and
-the sketches that come of it, annotated, without doubles, the likeliest first.
+"""The derivation: every generator that applies, stage by stage, until all stages are decided.
+
+Its sketches are annotated, without doubles, the likeliest first.
 
 Source:  Zheng et al., Ansor, OSDI 2020, section 4.1.
 """
@@ -59,7 +60,7 @@ def derive(
 
 
 def _next(view: Derivation, rules: Sequence[SketchRule]) -> Iterator[Derivation]:
-    """What every generator that applies makes of a partial sketch."""
+    """The derivations that every applicable generator makes of a partial sketch."""
     for rule in rules:
         verdict = rule.applies(view)
         if verdict is Verdict.NO:
@@ -67,7 +68,7 @@ def _next(view: Derivation, rules: Sequence[SketchRule]) -> Iterator[Derivation]
         try:
             yield from rule.derive(view)
         except ScheduleError:
-            continue  # a step that cannot be done here: the generators after it have their say
+            continue  # an illegal step: the generators after it are asked
         if verdict is Verdict.YES_AND_SKIP_REST:
             return
 

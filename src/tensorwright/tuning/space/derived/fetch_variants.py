@@ -1,4 +1,4 @@
-"""How a tile fetches its operands: how far ahead, by which copies, and where they lie.
+"""How a tile fetches its operands: how far ahead, by which copies, and with which memory layout.
 
 These are structure, not numbers, so each combination is a sketch of the same family.
 """
@@ -36,16 +36,16 @@ _VARIANTS: tuple[tuple[_Ahead | None, _RowsLayout | None], ...] = (
     ((4, CopyMechanism.CP_ASYNC), None),
     (None, None),
 )
-"""The likeliest first: copies that go on by themselves take no registers of the threads."""
+"""The likeliest first: asynchronous copies take no registers of the threads."""
 
 
 def fetch_variants(derivation: Derivation) -> Iterator[tuple[str, SketchBuilder]]:
     """Each way to fetch the operands of the tiles: its name, and the steps up to there.
 
-    Where operands are computed while they are fetched, and on cards without such copies, nothing is
-    copied by itself.
+    If operands are computed while they are fetched, and on cards without asynchronous copies,
+    threads copy.
     """
-    fetches = [tile for tile in derivation.tiles if len(tile.places) > 1]
+    fetches = [tile for tile in derivation.tiles if len(tile.tile_loops) > 1]
     seen: set[Trace] = set()
     for ahead, rows_layout in _VARIANTS if fetches else ((None, None),):
         builder = derivation.grow()
@@ -53,7 +53,7 @@ def fetch_variants(derivation: Derivation) -> Iterator[tuple[str, SketchBuilder]
         if ahead is not None and not any(words):
             continue
         if rows_layout is not None:
-            words += [_lay_out(builder, tile.places[1], rows_layout) for tile in fetches]
+            words += [_lay_out(builder, tile.tile_loops[1], rows_layout) for tile in fetches]
         steps = tuple(builder.steps)
         if steps not in seen:
             seen.add(steps)
@@ -63,11 +63,11 @@ def fetch_variants(derivation: Derivation) -> Iterator[tuple[str, SketchBuilder]
 def _fetch_ahead(
     builder: SketchBuilder, target: GpuTarget, tile: TiledStage, ahead: _Ahead | None
 ) -> str:
-    """Pipeline the loop over the parts of a tile where that is possible; "" where it is not."""
+    """Pipeline the loop over the parts of a tile if that is possible; "" if it is not."""
     if ahead is None:
         return ""
     stages, mechanism = ahead
-    fetch = tile.places[1]
+    fetch = tile.tile_loops[1]
     can_copy = target.copies_ahead and tile.copies
     if mechanism is CopyMechanism.CP_ASYNC and not can_copy:
         return ""

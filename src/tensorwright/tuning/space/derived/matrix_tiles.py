@@ -4,8 +4,8 @@ A block computes rows x columns of the result.  Along each of the two, a tile is
 `threads` times `each`: a thread has `each` neighbouring elements at `apart` places, so that the
 neighbouring threads of a warp read neighbouring vectors from shared memory.
 
-What a tile takes is for the time model to say.  The tile by rule is one that every card runs: where
-a search starts.
+The time model prices the tiles.  The tile by rule is one that every card runs: a search starts from
+it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def tile_rows(extent: int, longest: int) -> tuple[Row, ...]:
 
 
 def default_folds(extents: Sequence[int]) -> tuple[int, ...]:
-    """The terms of a part along each axis of the reduction by rule: the most that are not many."""
+    """The terms of a part along each axis of the reduction by rule."""
     sizes = [fold_sizes(extent, _TERMS) for extent in extents]
     fitting = (row for row in product(*sizes) if prod(row) <= _TERMS)
     return max(fitting, key=lambda row: (prod(row), row[::-1]), default=(1,) * len(extents))
@@ -61,8 +61,9 @@ def default_folds(extents: Sequence[int]) -> tuple[int, ...]:
 def default_tile(
     batch: int, extents: tuple[int, int], longest: tuple[int, int], target: GpuTarget
 ) -> tuple[Row, Row]:
-    """The tile by rule: with the fewest idle lanes of warps, so small that every multiprocessor has
-    a block, and then with the most arithmetic for what it fetches.
+    """The tile by rule: with the fewest idle lanes of warps, and a block for each multiprocessor.
+
+    Of such tiles it has the most arithmetic for the data that it fetches.
 
     extents   of rows and of columns, of each of a batch of products
     """

@@ -1,4 +1,4 @@
-"""What the sketch generators ask of a stage, each question by its name.
+"""The questions of the sketch generators about a stage, by name.
 
 Source:  the conditions of Ansor's rules (Zheng et al., OSDI 2020, table 1).
 """
@@ -28,7 +28,7 @@ _LEAST_TERMS = 32  # a shorter reduction is not worth a stage of partial results
 
 
 def is_strict_inlinable(state: ScheduleState, name: str) -> bool:
-    """Whether a stage is evaluated again by its readers without a second thought.
+    """Whether a stage is always inlined into its readers.
 
     It is cheap, has no branch, and reads each operand at plain positions unless no reader folds; or
     it is read once, by a stage that folds nothing.
@@ -47,7 +47,7 @@ def is_strict_inlinable(state: ScheduleState, name: str) -> bool:
 
 
 def can_inline(state: ScheduleState, name: str) -> bool:
-    """Whether a stage may be inlined: it has readers, folds nothing, and is no output or index."""
+    """Whether a stage may be inlined: it has readers, folds nothing, is not an output or index."""
     return bool(state.readers(name)) and is_legal(ComputeInline(name), state)
 
 
@@ -111,7 +111,7 @@ def has_more_reduction_parallelism(
 ) -> bool:
     """Whether a fold has few elements and many terms: then partial results pay.
 
-    iterations   so many elements keep all threads busy
+    iterations   the number that keeps all threads busy
     """
     tensor = state.stage(name).tensor
     if tensor.reduction is None:
@@ -122,7 +122,7 @@ def has_more_reduction_parallelism(
 
 
 def contiguous_axis(tensor: Compute, axes: Iterable[Axis]) -> Axis | None:
-    """The last of some axes along which every read is contiguous or the same; None where none."""
+    """The last of some axes along which every read is contiguous or the same; or None."""
     return next((axis for axis in reversed(tuple(axes)) if is_contiguous(tensor, axis)), None)
 
 

@@ -25,8 +25,8 @@ _Axes: TypeAlias = Mapping[str, str]
 class RowStage:
     """A stage that is computed for a row of the host.
 
-    row      its axis that is the innermost row axis of the host, "" where that has none
-    columns  its other axes of more than one element that are no rows
+    row      its axis that is the innermost row axis of the host, "" if that has none
+    columns  its other axes of more than one element, which are not rows
     """
 
     name: str
@@ -40,7 +40,7 @@ class RowProgram:
     """A host and all that is computed for each of its rows.
 
     outer   loops of the host outside of the rows of a block: units, and rows but the innermost
-    row     the innermost row axis, "" where the host has one row
+    row     the innermost row axis, "" if the host has one row
     extent  of that axis             count    of all rows
     stages  in the order in which their readers come first
     """
@@ -59,9 +59,9 @@ class RowProgram:
 
 
 def plan_rows(state: ScheduleState, name: str) -> RowProgram | None:
-    """The rows that a stage at the root stores; None where nothing folds them, or sizes are open.
+    """The rows that a stage at the root stores; None if nothing folds them, or sizes are open.
 
-    A fold that has more axes than another one is no part: it is computed before.
+    A fold that has more axes than another one is not part of them: it is computed before.
     """
     host = state.stage(name)
     if not _is_closed(host) or not isinstance(host.placement, AtRoot):
@@ -111,7 +111,7 @@ def _members(
 ) -> dict[str, _Axes]:
     """The stages that only the host and other members read, with their axes that are the host's.
 
-    Of a fold all axes are.
+    Of a fold all axes are the host's.
     """
     axes_of: dict[str, _Axes] = {host.name: {axis.name: axis.name for axis in host.tensor.axes}}
     for stage in reversed(state.stages):

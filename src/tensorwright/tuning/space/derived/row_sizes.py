@@ -1,4 +1,4 @@
-"""How rows and their folds are dealt out to threads: which indices, and how many of each."""
+"""The division of rows and their folds among threads: which indices, and how many of each."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _MOST_PARTS = 32  # of a row that are folded by one thread in the end
 _TERMS = 4  # that a thread of the default folds at least
 _MOST_ROWS = 16  # of a block, where lanes lie along a row
 _THREADS = 128  # of a block of the default: more rows where a row has fewer
-_RESIDENT = 8  # blocks for each multiprocessor: rows are not joined where fewer blocks were left
+_RESIDENT = 8  # blocks for each multiprocessor: rows are not joined if fewer were left
 
 
 @dataclass(frozen=True, slots=True)
 class RowThreads:
     """The threads of a block that folds rows.
 
-    lanes   that lie along a row, 0 where they lie across the rows
-    parts   how many more parts a row may have, and the choice by rule
-    rows    how many rows a block may have, and the choice by rule
+    lanes   that lie along a row, 0 if they lie across the rows
+    parts   the most further parts of a row, and the choice by rule
+    rows    the most rows of a block, and the choice by rule
     """
 
     lanes: int
@@ -36,14 +36,14 @@ class RowThreads:
 
     @property
     def row_index(self) -> ForKind:
-        """What the rows of a block are bound to."""
+        """The index to which the rows of a block are bound."""
         return ForKind.THREAD_Z if self.lanes else ForKind.THREAD_X
 
 
 def row_threads(state: ScheduleState, program: RowProgram, target: GpuTarget) -> RowThreads | None:
-    """The threads for folds of rows; None where a thread for each row is better.
+    """The threads for folds of rows; None if a thread for each row is better.
 
-    Neighbouring threads read neighbouring elements: lanes lie along the rows where these do, and
+    Neighbouring threads read neighbouring elements: lanes lie along the rows if these do, and
     otherwise across them.
     """
     tensors = [state.stage(fold.name).tensor for fold in program.folds]
@@ -62,7 +62,7 @@ def row_threads(state: ScheduleState, program: RowProgram, target: GpuTarget) ->
         return RowThreads(lanes, parts, default, rows, joined)
     is_alone = len(tensors) == len(program.stages) == 1
     if is_alone and program.count >= resident * target.warp:
-        return None  # as many threads as rows fill the processor, and read as well
+        return None  # a thread for each row fills the processor, and reads as well
     rows = divisors(program.extent, _THREADS)
     parts = tuple(n for n in powers(_MOST_PARTS) if n <= terms)
     default = max((n for n in parts if n * _TERMS <= terms and n <= 8), default=1)

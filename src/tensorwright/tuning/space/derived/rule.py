@@ -1,4 +1,4 @@
-"""What a derivation rule is, and the rules of one's own."""
+"""The protocol of a sketch generator, and the registered generators of users."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class SketchRule(Protocol):
         """For people, and to unregister it."""
 
     def applies(self, view: Derivation) -> Verdict:
-        """Whether it has something to say about `view.stage`."""
+        """Whether it decides about `view.stage`."""
 
     def derive(self, view: Derivation) -> tuple[Derivation, ...]:
-        """What may come next; ScheduleError where a step is illegal ends this way quietly."""
+        """The derivations that may come next; those of an illegal step are dropped silently."""
 
 
 Applies = Callable[[Derivation], "Verdict | bool"]
@@ -53,7 +53,7 @@ class FunctionRule:
         return Verdict.YES if answer else Verdict.NO
 
     def derive(self, view: Derivation) -> tuple[Derivation, ...]:
-        """As `SketchRule.derive`; the sketches are called by the rule where it says nothing."""
+        """As `SketchRule.derive`; sketches without a note get the name of the rule."""
         return tuple(
             replace(each, notes=(*each.notes, self.name)) if each.notes == view.notes else each
             for each in self.derived(view)
@@ -64,9 +64,9 @@ _OWN: dict[str, SketchRule] = {}
 
 
 def register_sketch_rule(rule: SketchRule) -> SketchRule:
-    """Ask a rule of one's own first, before those that come with the package.
+    """Register your own rule, which is asked before those of the package.
 
-    Raises:  UsageError where one of that name is registered.
+    Raises:  UsageError if one of that name is registered.
     """
     if rule.name in _OWN:
         raise UsageError(
@@ -81,20 +81,20 @@ def register_sketch_rule(rule: SketchRule) -> SketchRule:
 
 
 def unregister_sketch_rule(name: str) -> None:
-    """Forget a rule of one's own.  Raises UsageError where there is none of that name."""
+    """Forget a registered rule.  Raises: UsageError if there is none of that name."""
     EXTENSIONS.discard(f"sketch generator {name}")
     if _OWN.pop(name, None) is None:
-        known = ", ".join(_OWN) or "none"
+        registered = ", ".join(_OWN) or "none"
         raise UsageError(
             stage="tune",
             where=f"sketch generator {name}",
             reason="no generator of this name is registered",
-            remedy=f"registered: {known}",
+            remedy=f"registered: {registered}",
         )
 
 
 def sketch_rule(applies: Applies) -> Callable[[Derive], FunctionRule]:
-    """Register a function as the rule for the stages of which `applies` says so.
+    """Register a function as the rule for the stages for which `applies` returns true.
 
     Example:  @sketch_rule(applies=lambda view: view.current == "scores")
               def keep_in_cache(view): ...

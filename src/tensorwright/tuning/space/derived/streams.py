@@ -34,7 +34,7 @@ _MOST_THREADS = 1024
 
 
 def can_stream(stage: Stage) -> bool:
-    """Whether a stage is at the root and has elements, as many as a number says."""
+    """Whether a stage is at the root and has a fixed number of elements."""
     axes = stage.tensor.axes
     is_closed = all(isinstance(axis.extent, int) and axis.extent for axis in axes)
     return bool(axes) and is_closed and isinstance(stage.placement, AtRoot)
@@ -46,9 +46,10 @@ def stream(
     target: GpuTarget,
     elements: Mapping[str, tuple[str, str]],
 ) -> tuple[str, str]:
-    """Compute a stage in the thread of its only reader, or in blocks of its own.
+    """Compute a stage in the thread of its only reader, or in separate blocks.
 
     elements   loops in which one element of other stages is made: stage -> (stage, loop)
+
     Returns the loop in which an element of this one is made.
     """
     stage = builder.state.stage(name)

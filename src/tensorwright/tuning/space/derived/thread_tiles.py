@@ -39,7 +39,7 @@ class ThreadAxis:
 def plan_threads(tensor: Compute, host: Compute, target: GpuTarget) -> tuple[ThreadAxis, ...]:
     """The axes of a fold as its reader stores them, in the reader's order.
 
-    Empty where it does not pay or sizes are open: it pays where two operands are read, and neither
+    Empty if tiling does not pay or sizes are open. It pays if two operands are read, and neither
     depends on all axes, so that threads which fetch together fetch less.
     """
     axes = [axis for axis in tensor.axes if axis.extent != 1]
@@ -98,9 +98,7 @@ def thread_rows(extent: int, most: int) -> tuple[Row, ...]:
 
 
 def _default(axes: list[Axis], groups: list[list[Axis]], target: GpuTarget) -> dict[str, Row]:
-    """The tile by rule: the first of the presets that gives every multiprocessor a block, and fills
-    a warp; the last one that fills a warp where none does.
-    """
+    """The first preset with a block for each multiprocessor and full warps; else the last full."""
     chosen: dict[str, Row] = {}
     for threads, elements in _PRESETS:
         tried = {axis.name: (1, 1) for axis in axes}
@@ -117,7 +115,7 @@ def _default(axes: list[Axis], groups: list[list[Axis]], target: GpuTarget) -> d
 
 
 def _share(group: list[Axis], threads: int, elements: int) -> dict[str, Row]:
-    """Share out threads and elements over axes that one operand is read along, the last first."""
+    """Divide threads and elements among axes along which one operand is read, the last first."""
     rows_by_axis: dict[str, Row] = {}
     for axis in reversed(group):
         rows = [

@@ -24,10 +24,10 @@ from tensorwright.tuning.space.tile_limits import CPU_LIMITS, limits_of
 
 LEVELS = 3  # tiles inside each other, the outermost loop aside
 _FEW_DIVISORS = 4  # an extent whose largest tile is smaller gets tiles that do not divide it
-_WASTE = 0.15  # of what such tiles compute, so much may be for nothing
+_WASTE = 0.15  # the share of such tiles that may be wasted
 _LONG = 64  # the larger tiles of longer such axes are powers of two: there would be too many
 _LANES_WASTE = 0.25
-_SHORT = 4.0  # the cost of an axis of one element, of which there is less the longer it is
+_SHORT = 4.0  # the cost of an axis of one element; longer ones cost less
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,11 @@ class TileAxis:
 def plan_axes(
     state: ScheduleState, stage: str, host: str, target: CpuTarget
 ) -> tuple[TileAxis, ...] | None:
-    """The axes of `host` of more than one element, in its order; None where no vectors fit.
+    """The axes of `host` of more than one element, in its order; None if no vectors fit.
 
-    Axes of `stage` are found by what `host` reads it with. Tiles that do not divide are guarded, or
-    shifted where there is but one size and nothing is folded in memory: of open sizes nobody knows
-    that they are smaller than the extent.  Those of the lanes are, where vectors leave a rest.
+    The indices with which `host` reads `stage` name the axes of `stage`. Tiles that do not divide
+    are guarded. They are shifted if there is only one size and nothing is folded in memory, because
+    open sizes may be larger than the extent; those of the lanes, if vectors leave a rest.
     """
     anchor = Anchor(state, stage, host)
     operands = anchor.operands
@@ -146,7 +146,7 @@ def _default_sizes(
 ) -> dict[str, int]:
     """The register tile chosen by rule: how many elements along each axis.
 
-    most   so many rows along an axis have their places in the first cache; None: any number
+    most   rows along an axis that the first cache holds; None: any number
     """
     by_role = {role: [a for a in axes if roles[a.name] is role] for role in Role}
     (lanes,) = by_role[Role.LANES]
@@ -155,7 +155,7 @@ def _default_sizes(
     rows = [axis.length for axis in reversed(by_role[Role.ROWS])][:2]
     any_rows = limits_of(target).rows
     held = [most.get(axis.name) or any_rows for axis in reversed(by_role[Role.ROWS])][:2]
-    if len(held) == 2 and held[1] < any_rows:  # rows that share the same places
+    if len(held) == 2 and held[1] < any_rows:  # rows in the same cache sets
         held[1] = max(1, held[1] // min(held[0], rows[0]))
     tile = default_tile(
         max(1, vectors if columns is None else columns.length),

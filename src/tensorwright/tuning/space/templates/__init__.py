@@ -1,6 +1,6 @@
 """Templates: schedules with named knobs, written by a person, as in AutoTVM.
 
-Read `template.py` first (what a template is), then `configuration.py` (its knobs), `direct.py` (one
+Read `template.py` first (the protocol), then `configuration.py` (its knobs), `direct.py` (one
 of ours) and `space.py` (all of them).
 """
 

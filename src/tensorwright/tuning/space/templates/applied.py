@@ -1,4 +1,4 @@
-"""What a template gets for a knob that it has named: what to do to its stages."""
+"""The results of knobs, which a template applies to its stages."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tensorwright.tuning.space.sketch import SketchBuilder
 
 @dataclass(frozen=True, slots=True)
 class SplitKnob:
-    """Sizes of tiles inside each other, and what happens to the last ones where they do not divide.
+    """Sizes of nested tiles, and what happens to the last ones if they do not divide.
 
-    sizes   of the inner parts, outermost first; the outermost part has what they leave
+    sizes   of the inner parts, outermost first; the outermost part has the rest
     """
 
     name: str
@@ -22,7 +22,7 @@ class SplitKnob:
     tail: Tail
 
     def apply(self, builder: SketchBuilder, stage: str, loop: str) -> tuple[str, ...]:
-        """Split a loop so; gives the new loops, outermost first."""
+        """Split a loop by these sizes; gives the new loops, outermost first."""
         step = Split(stage, loop, self.sizes, self.tail)
         builder.do(step)
         return step.children
@@ -36,21 +36,21 @@ class ReorderKnob:
     loops: tuple[str, ...]
 
     def apply(self, builder: SketchBuilder, stage: str) -> tuple[str, ...]:
-        """Order the loops so; gives them, outermost first."""
+        """Order the loops; gives them, outermost first."""
         builder.do(Reorder(stage, self.loops))
         return self.loops
 
 
 @dataclass(frozen=True, slots=True)
 class AnnotateKnob:
-    """What is said of each of some loops."""
+    """The annotations of some loops."""
 
     name: str
     loops: tuple[str, ...]
     annotations: tuple[Annotation, ...]
 
     def apply(self, builder: SketchBuilder, stage: str) -> None:
-        """Mark the loops so."""
+        """Annotate the loops."""
         for loop, annotation in zip(self.loops, self.annotations, strict=True):
             if annotation is Annotation.UNROLL:
                 builder.do(Unroll(stage, loop))
@@ -71,7 +71,7 @@ class AtLoop:
 
 ROOT = "root"
 INLINE = "inline"
-Place = AtLoop | str
+Location = AtLoop | str
 """Where a stage is computed: in a loop, `ROOT` (whole, before its readers), or `INLINE`."""
 
 
@@ -80,11 +80,11 @@ class ComputeAtKnob:
     """Where a stage is computed."""
 
     name: str
-    place: Place
+    location: Location
 
     def apply(self, builder: SketchBuilder, stage: str) -> None:
         """Compute a stage there."""
-        if isinstance(self.place, AtLoop):
-            builder.do(ComputeAt(stage, self.place.host, self.place.loop))
-        elif self.place == INLINE:
+        if isinstance(self.location, AtLoop):
+            builder.do(ComputeAt(stage, self.location.host, self.location.loop))
+        elif self.location == INLINE:
             builder.do(ComputeInline(stage))

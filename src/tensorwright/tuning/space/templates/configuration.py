@@ -1,8 +1,8 @@
-"""A configuration: where a template names its knobs, and learns what they are.
+"""A configuration: a template names its knobs in it, and gets their values.
 
-A template is run once for each combination of what its structural knobs may be.  Runs differ in the
-first such knob whose next value was not taken yet, as the digits of an odometer do; knobs that only
-some of the values lead to are met in those runs alone.
+A template runs once for each combination of values of its structural knobs. The values advance from
+run to run like the digits of an odometer. A knob that only some values lead to is defined in those
+runs only.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tensorwright.tuning.space.sketch import Kind, SketchBuilder
 from tensorwright.tuning.space.templates.applied import (
     AnnotateKnob,
     ComputeAtKnob,
-    Place,
+    Location,
     ReorderKnob,
     SplitKnob,
 )
@@ -77,7 +77,7 @@ class Configuration:
         default     of them the one that is nearest is chosen by rule; the first where None
         tail        what happens to tiles that do not divide; a guard where None
         node        the stage that it is about: crossover takes what is about one stage together
-        Raises:  UsageError where nothing is left to try.
+        Raises:  UsageError if nothing is left to try.
         """
         extent = axis if isinstance(axis, int) else axis.length
         rows = candidates
@@ -163,15 +163,15 @@ class Configuration:
         self._fix(Knob(name, Entity.ANNOTATE, row))
         return AnnotateKnob(name, tuple(loops), row)
 
-    def define_compute_at(self, name: str, places: Sequence[Place]) -> ComputeAtKnob:
-        """Where a stage is computed; at the first place by rule."""
+    def define_compute_at(self, name: str, places: Sequence[Location]) -> ComputeAtKnob:
+        """Where a stage is computed; by rule, the first one."""
         self._check(name, len(places))
-        place = places[self._fork(len(places))]
-        self._fix(Knob(name, Entity.OTHER, str(place)))
-        return ComputeAtKnob(name, place)
+        location = places[self._fork(len(places))]
+        self._fix(Knob(name, Entity.OTHER, str(location)))
+        return ComputeAtKnob(name, location)
 
     def _fork(self, count: int) -> int:
-        """Which of so many values a structural knob has in this run."""
+        """The number of a structural knob's value in this run, below `count`."""
         depth = len(self._forks)
         number = self._taken[depth] if depth < len(self._taken) else 0
         self._forks.append((number, count))
@@ -194,7 +194,7 @@ class Configuration:
 
     @property
     def following(self) -> tuple[int, ...] | None:
-        """What the structural knobs of the next run begin with; None where this was the last."""
+        """The first structural values of the next run; None after the last run."""
         forks = list(self._forks)
         while forks:
             number, count = forks.pop()
@@ -208,5 +208,5 @@ def _passes(row: Sizes, extent: int, passes: Filter | None) -> bool:
 
 
 def _apart(row: Sizes, wanted: Sizes) -> tuple[float, Sizes]:
-    """How far sizes are from others: the sum of the ratios, as powers of two."""
+    """The distance of sizes from others: the sum of the ratios, as powers of two."""
     return sum(abs(log2(a / b)) for a, b in zip(row, wanted, strict=True)), row

@@ -1,7 +1,7 @@
-"""What the templates of products share: a reduction that is computed in tiles of what stores it.
+"""What the templates of products share: a reduction in tiles of the stage that stores it.
 
-The stage that stores the result, the host, is split into tiles; the reduction is computed inside
-of them, in a buffer of a tile's size.  All loops of the innermost tile are unrolled or vectors, so
+The stage that stores the result, the host, is split into tiles; the reduction is computed inside of
+them, in a buffer of a tile's size.  All loops of the innermost tile are unrolled or vectors, so
 that it stays in registers.
 """
 
@@ -57,7 +57,7 @@ class Product:
     axes      of the host, what each is for, and the tiles that make sense
     feeding   stages that the anchor reads, readers first
     outer, middle, inner   the host's loops, once it is split: over tiles, tiles inside, in a tile
-    place     the host's loop that holds a tile, once they are nested
+    tile_loop   the host's loop that holds a tile, after nesting
     """
 
     s: SketchBuilder
@@ -69,11 +69,11 @@ class Product:
     outer: dict[str, str] = field(default_factory=dict)
     middle: dict[str, str] = field(default_factory=dict)
     inner: dict[str, str] = field(default_factory=dict)
-    place: str = ""
+    tile_loop: str = ""
 
     @property
     def width(self) -> int:
-        """How many elements fill a vector."""
+        """The number of elements of a vector."""
         return lanes_for(self.cfg.target, self.s.state.stage(self.anchor))
 
     def of(self, *roles: Role) -> list[TileAxis]:
@@ -112,9 +112,9 @@ class Product:
         )
 
     def nest(self, order: Sequence[TileAxis], shared: int) -> str:
-        """Order the host's loops, and let threads share the first so many of those over tiles.
+        """Order the host's loops, and let threads share the first `shared` of those over tiles.
 
-        Gives the loop that holds a thread's share, "" where nothing is shared.
+        Gives the loop that holds a thread's share, "" if nothing is shared.
         """
         outer = [self.outer[axis.name] for axis in order if axis.name in self.outer]
         middle = [self.middle[axis.name] for axis in order if axis.name in self.middle]
@@ -124,9 +124,9 @@ class Product:
         work = points(self.s.state.stage(self.anchor).tensor)
         band = parallelise(self.s, self.host, outer[:shared], work)
         band = band or (outer[shared - 1] if outer else "")
-        self.place = next(iter((*middle[-1:], *outer[shared:][-1:], band)))
-        if self.place:
-            self.s.do(ComputeAt(self.anchor, self.host, self.place))
+        self.tile_loop = next(iter((*middle[-1:], *outer[shared:][-1:], band)))
+        if self.tile_loop:
+            self.s.do(ComputeAt(self.anchor, self.host, self.tile_loop))
         return band
 
     def compute_at(self, name: str, loop: str) -> None:
@@ -197,7 +197,7 @@ class Product:
         pack_constants(s, name, folding[-1:])
 
     def finish(self) -> None:
-        """Schedule what is still whole: before the product and behind it."""
+        """Schedule the other stages, before and after the product."""
         own = {self.anchor, self.host}
         for stage in self.s.state.stages:
             if stage.name not in own and is_untouched(self.s.state, stage):
@@ -205,9 +205,9 @@ class Product:
 
 
 def open_product(s: SketchBuilder, cfg: Configuration) -> Product:
-    """Find the reduction, inline what is cheap around it, and give it a stage that stores it.
+    """Find the reduction, inline cheap stages around it, and give it a stage that stores it.
 
-    Raises:  ScheduleError where there is no such product, or no axis for vectors.
+    Raises:  ScheduleError if there is no such product, or no axis for vectors.
     """
     (anchor,) = (stage.name for stage in s.state.stages if stage.tensor.reduction is not None)
     for name in constant_stages(s.state):

@@ -60,7 +60,7 @@ def rows(s: SketchBuilder, cfg: Configuration) -> None:
 
 
 def _factor(s: SketchBuilder, stage: Stage, cfg: Configuration, vectors: int) -> str:
-    """Give a reduction along the contiguous axis partial results; their stage, "" where none."""
+    """Give a reduction along the contiguous axis partial results; their stage, "" if none."""
     axes = stage.tensor.reduce_axes
     lanes = vectors * lanes_for(cfg.target, stage)
     if not axes or axes[-1].length < 2 * lanes or not stage.tensor.dtype.is_float:

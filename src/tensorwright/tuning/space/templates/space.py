@@ -29,7 +29,7 @@ def template_sketches(
 ) -> Iterator[Sketch]:
     """The sketches of all templates that apply, each made when it is asked for, none twice.
 
-    algorithms   whether those are asked that compute something by another algorithm
+    algorithms   whether templates with other algorithms are asked
     """
     listed = of_kind(TEMPLATES, target, "templates")
     allowed = [each for each in listed if algorithms or not each.is_other_algorithm]

@@ -34,7 +34,7 @@ def spatial_pack(s: SketchBuilder, cfg: Configuration) -> None:
     loops = [axis for axis in order if axis.name in product.outer]
     shared = sum(axis.role not in inside for axis in loops)
     band = product.nest(order, max(1, shared))
-    places = {"band": band, "tile": product.place}
+    places = {"band": band, "tile": product.tile_loop}
     product.compute_at(copy, places[cfg.define_knob("pack_at", tuple(places))])
     folding, unrolled = product.split_fold(_unrolled_taps(product))
     if len(folding) > 1:

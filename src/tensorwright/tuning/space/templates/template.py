@@ -1,4 +1,4 @@
-"""What a template is, those of one's own, and how a template becomes sketches."""
+"""The protocol of a template, the registered templates of users, and sketches from templates."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Template:
         """A sketch for each combination of its structural knobs, that by rule first.
 
         Warns:   where all of them take illegal steps.
-        Raises:  UsageError where there are too many, and as `Configuration`.
+        Raises:  UsageError if there are too many, and as `Configuration`.
         """
         taken: tuple[int, ...] | None = ()
         error: ScheduleError | None = None
@@ -87,13 +87,14 @@ _OWN: dict[str, Template] = {}
 
 
 def register_template(template: Template) -> Template:
-    """Ask a template of one's own first, before those that come with the package.
+    """Register your own template, which is asked before those of the package.
 
-    The same function again, from a file or a cell that was run again, takes the place of the old.
-    Raises:  UsageError where another one of that name is registered.
+    The same function again, from a file or a cell that was run again, replaces the old one.
+
+    Raises:  UsageError if another one of that name is registered.
     """
-    known = _OWN.get(template.name)
-    if known is not None and _origin(known) != _origin(template):
+    registered = _OWN.get(template.name)
+    if registered is not None and _origin(registered) != _origin(template):
         raise UsageError(
             stage="tune",
             where=f"template {template.name}",
@@ -106,13 +107,13 @@ def register_template(template: Template) -> Template:
 
 
 def _origin(template: Template) -> tuple[str, str]:
-    """Where the function of a template is written."""
+    """The module and the name of the function of a template."""
     schedule = template.schedule
     return getattr(schedule, "__module__", ""), getattr(schedule, "__qualname__", "")
 
 
 def unregister_template(name: str) -> None:
-    """Forget a template of one's own.  Raises UsageError where there is none of that name."""
+    """Forget a registered template.  Raises: UsageError if there is none of that name."""
     EXTENSIONS.discard(f"template {name}")
     if _OWN.pop(name, None) is None:
         raise UsageError(

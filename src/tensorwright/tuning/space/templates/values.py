@@ -50,17 +50,17 @@ def orders_of(
     chains: Sequence[Sequence[str]],
     candidates: Sequence[Sequence[str]],
 ) -> Iterator[tuple[str, ...]]:
-    """The orders of some loops; UsageError where one that is given is none of them."""
+    """The orders of some loops; UsageError for a given one that is not an order of them."""
     match policy:
         case Order.ALL:
-            found: Iterator[tuple[str, ...]] = permutations(loops)
+            orders: Iterator[tuple[str, ...]] = permutations(loops)
         case Order.INTERLEAVE:
-            found = _merges(tuple(map(tuple, chains)))
+            orders = _merges(tuple(map(tuple, chains)))
         case Order.CANDIDATES:
-            found = (tuple(order) for order in candidates)
-    for order in found:
+            orders = (tuple(order) for order in candidates)
+    for order in orders:
         if sorted(order) != sorted(loops):
-            raise fault(name, f"{', '.join(order)} is no order of {', '.join(loops)}")
+            raise fault(name, f"{', '.join(order)} is not an order of {', '.join(loops)}")
         yield order
 
 
@@ -77,7 +77,7 @@ def _merges(chains: tuple[tuple[str, ...], ...]) -> Iterator[tuple[str, ...]]:
 def annotations_of(
     count: int, choices: frozenset[Annotation]
 ) -> tuple[tuple[Annotation, ...], ...]:
-    """Words for so many loops, those that say most first."""
+    """Annotations for `count` loops, those with most first."""
     lasts = [Annotation.VECTORIZE] if Annotation.VECTORIZE in choices else []
     lasts += [Annotation.NONE] if Annotation.NONE in choices else []
     depths = range(count, -1, -1) if Annotation.UNROLL in choices else range(1)
@@ -93,12 +93,12 @@ def annotations_of(
 
 
 def member(kind: type[Word], word: Word | str) -> Word:
-    """The member of this value.  Raises UsageError where there is none."""
-    known = {each.value: each for each in kind}
-    if word not in known:
-        remedy = did_you_mean(word, tuple(known), "one of " + ", ".join(known))
+    """The member of this value.  Raises: UsageError if there is none."""
+    members = {each.value: each for each in kind}
+    if word not in members:
+        remedy = did_you_mean(word, tuple(members), "one of " + ", ".join(members))
         raise fault(word, f"there is no {kind.__name__.lower()} of this name", remedy)
-    return known[word]
+    return members[word]
 
 
 def fault(name: str, reason: str, remedy: str = "") -> UsageError:

@@ -31,14 +31,14 @@ def window(s: SketchBuilder, cfg: Configuration) -> None:
     product = open_product(s, cfg)
     inlined = [name for name in product.feeding if can_inline(s.state, name)]
     places = (INLINE, ROOT, "band") if inlined else (ROOT,)
-    place = cfg.define_knob("padding", places)
-    if place == INLINE:
+    padding = cfg.define_knob("padding", places)
+    if padding == INLINE:
         for name in inlined:
             s.do(ComputeInline(name))
     product.axes = _with_rows(product)
     product.tile()
     band = product.nest(in_order(product, rows_first=True), max(1, len(product.outer)))
-    if place == "band":
+    if padding == "band":
         for name in reversed(inlined):
             product.compute_at(name, band)
     product.compute(*product.split_fold(unrolled_taps(product)))
@@ -50,15 +50,15 @@ def _with_rows(product: Product) -> tuple[TileAxis, ...]:
     extents = {a.name: a.length for a in product.s.state.stage(product.host).tensor.axes}
     others = [axis.name for axis in product.axes if axis.role is Role.BATCH][-2:]
     limits = limits_of(product.cfg.target)
-    found: list[TileAxis] = []
+    axes: list[TileAxis] = []
     for axis in product.axes:
         if axis.name in others:
             rows = row_tiles(extents[axis.name], most=limits.rows)
             rows = tuple(row for row in rows if row[-1] <= limits.block_rows)
             default = min(rows, key=lambda row: (row[:-1], abs(row[-1] - 2)))
             axis = replace(axis, role=Role.ROWS, sizes=rows, default=default)
-        found.append(axis)
-    return tuple(found)
+        axes.append(axis)
+    return tuple(axes)
 
 
 def _applies(state: ScheduleState, target: CpuTarget) -> bool:

@@ -10,7 +10,7 @@ from tensorwright.base import CpuTarget
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.space.defaults.winograd import (
     VARIANTS,
-    Place,
+    Portion,
     schedule_winograd,
     winograd_anchor,
 )
@@ -22,8 +22,10 @@ from tensorwright.tuning.space.templates.template import Template
 def winograd(s: SketchBuilder, cfg: Configuration) -> bool:
     """The transforms and the product, for a band of tiles at a time or one after the other."""
     tile = cfg.define_knob("tile_size", tuple(dict.fromkeys(tile for tile, _ in VARIANTS)))
-    place = cfg.define_knob("place", tuple(dict.fromkeys(place.value for _, place in VARIANTS)))
-    return schedule_winograd(s, cfg.target, tile, Place(place))
+    portion = cfg.define_knob(
+        "place", tuple(dict.fromkeys(portion.value for _, portion in VARIANTS))
+    )
+    return schedule_winograd(s, cfg.target, tile, Portion(portion))
 
 
 def _applies(state: ScheduleState, target: CpuTarget) -> bool:

@@ -1,4 +1,4 @@
-"""The best programs that chains have come by, each once."""
+"""The best programs that chains have seen, each once."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ Scores = NDArray[np.float64]
 class Archive:
     """Grows step by step; mutable.
 
-    known   keys of programs that are not wanted: those on record, ascending
+    excluded   ascending keys of programs that are on record already
     """
 
-    def __init__(self, width: int, size: int, known: Keys) -> None:
+    def __init__(self, width: int, size: int, excluded: Keys) -> None:
         self.population = Population.empty(width)
         self.scores: Scores = np.empty(0)
         self._keys: Keys = np.empty(0, np.uint64)
         self._size = size
-        self._known = known
+        self._excluded = excluded
 
     def add(self, population: Population, scores: Scores) -> bool:
-        """Take in what belongs to the best; whether anything did."""
+        """Add the programs that are among the best; whether there are any."""
         is_good = np.isfinite(scores)
         if len(self.scores) >= self._size:
             is_good &= scores > self.scores[-1]
@@ -35,7 +35,7 @@ class Archive:
         _, first = np.unique(keys, return_index=True)
         is_new = np.zeros(len(keys), np.bool_)
         is_new[first] = True
-        is_new &= ~np.isin(keys, self._keys) & ~np.isin(keys, self._known)
+        is_new &= ~np.isin(keys, self._keys) & ~np.isin(keys, self._excluded)
         if not is_new.any():
             return False
         both = Population.joined([self.population, good.take(is_new)])

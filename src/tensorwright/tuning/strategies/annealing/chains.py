@@ -37,10 +37,10 @@ Fresh = Callable[[int, Generator], Population]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Walk:
-    """What chains walk over, and who judges.
+    """The space of the chains, and their judge.
 
     allowed   (sketches,): where they may go          judge   the scores of programs
-    fresh     draws so many programs to start from, or fewer
+    fresh     draws up to a number of programs to start from
     """
 
     tables: SpaceTables
@@ -57,20 +57,20 @@ def anneal(
     archive: Archive,
     random: Generator,
 ) -> Population:
-    """Walk all chains to their ends; where they are then. The archive has what they came by."""
+    """Walk all chains to their ends; the last programs. The archive has the best of all."""
     points = Population(start.sketch.copy(), start.genes.copy())
     scores = walk.judge(points)
     archive.add(points, scores)
     last_gain, reheats = 0, options.reheats
     for step in range(options.steps if len(points) else 0):
-        found = move(walk, points, options, random.random((options.tries, DRAWS, len(points))))
-        new = walk.judge(found)
+        moved = move(walk, points, options, random.random((options.tries, DRAWS, len(points))))
+        new = walk.judge(moved)
         at = temperatures.at(step)
         goes = accepts(scores, new, at, random.random(len(points)))
-        points.sketch[goes], points.genes[goes] = found.sketch[goes], found.genes[goes]
+        points.sketch[goes], points.genes[goes] = moved.sketch[goes], moved.genes[goes]
         scores = np.where(goes, new, scores)
         temperatures.note(step, float(goes.mean()))
-        if archive.add(found, new):
+        if archive.add(moved, new):
             last_gain = step
         if options.rungs > 1 and step % options.swap_every == options.swap_every - 1:
             order = swapped(scores, at, options.rungs, step // options.swap_every, random)
@@ -88,7 +88,7 @@ def anneal(
 def move(
     walk: Walk, points: Population, options: AnnealingOptions, drawn: NDArray[np.float64]
 ) -> Population:
-    """A step for each chain; it stays where all tries are beyond the limits.
+    """A step for each chain; it stays if all tries are beyond the limits.
 
     Shapes:  drawn (tries, DRAWS, chains) in [0, 1)
     """
@@ -107,7 +107,7 @@ def move(
 
 
 def accepts(old: Scores, new: Scores, temperatures: Scores, coins: Scores) -> Mask:
-    """Which steps are taken; none to what cannot be lowered."""
+    """Which steps are taken; none to a program that cannot be lowered."""
     with np.errstate(invalid="ignore"):
         gain = np.minimum((new - old) / (temperatures + _LEAST), 1.0)
     taken: Mask = (np.exp(gain) > coins) & np.isfinite(new)
@@ -117,7 +117,7 @@ def accepts(old: Scores, new: Scores, temperatures: Scores, coins: Scores) -> Ma
 def swapped(
     scores: Scores, temperatures: Scores, rungs: int, turn: int, random: Generator
 ) -> NDArray[np.int64]:
-    """Who stands where after a swap: (chains,) numbers of chains.
+    """The chain at each position after a swap: (chains,) numbers of chains.
 
     Chain n has the rung n % rungs. In even turns the first two rungs swap, and so on in pairs, in
     odd ones the second and third.
@@ -137,7 +137,7 @@ def swapped(
 def _restarted(
     walk: Walk, points: Population, scores: Scores, options: AnnealingOptions, random: Generator
 ) -> tuple[Population, Scores]:
-    """The worst chains begin anew."""
+    """The chains, of which the worst begin anew."""
     worst = np.argsort(scores, kind="stable")[: round(options.restart_share * len(points))]
     if not len(worst):
         return points, scores

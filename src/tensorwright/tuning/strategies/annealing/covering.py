@@ -1,4 +1,4 @@
-"""Who is measured, so that the programs of a plan take many decisions."""
+"""The choice of programs to measure, so that the programs of a plan take many decisions."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def pick_covering(
     count: int,
     variety: float,
 ) -> NDArray[np.int64]:
-    """The numbers of some candidates whose scores are high and that take many decisions, in order.
+    """The numbers of some candidates with high scores that take many decisions, in order.
 
-    What is made large is submodular: the sum of the scores, and for each choice how many of its
-    rows at least one of them takes.  Greedy, which comes within 1 - 1/e of the best.
+    The objective is submodular: the sum of the scores, and for each choice the number of its rows
+    that at least one of them takes.  The choice is greedy, which comes within 1 - 1/e of the best.
 
-    variety   what it is worth to take no decision that another has, in the spread of the scores
+    variety   the gain of a decision that no other has, in the spread of the scores
 
     Source:   Chen et al., AutoTVM, NeurIPS 2018, section 4 (its equation for diversity).
     """

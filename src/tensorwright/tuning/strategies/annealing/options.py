@@ -1,4 +1,4 @@
-"""How simulated annealing goes about it: every variation is a field."""
+"""The options of simulated annealing: every variation is a field."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _EVEN = Weights(1.0, 1.0, 1.0, 1.0, 1.0, is_shared=False)
 
 
 class Scale(StrEnum):
-    """In what temperatures are told."""
+    """The unit of temperatures."""
 
     SCORES = "scores"
     SPREAD = "spread"
@@ -47,7 +47,7 @@ class AnnealingOptions:
         leap            share of steps that draw any row of a choice; the others take a neighbour
         weights         of the kinds of steps        tries   so often a step beyond the limits is
                         drawn again before the chain stays where it is
-        sketches        so many structures at most are looked at in one round; all where 0
+        sketches        the most structures of one round; 0: all
         is_persistent   whether chains go on in the next round where they ended; else a round
                         depends on the records only, and a search that was killed goes on exactly
         measured_share  of the chains that start at the best measured programs
@@ -61,24 +61,24 @@ class AnnealingOptions:
         swap_every      steps from swap to swap
     Where nothing is found
         idle_steps      steps without a new one among the best seen, after which chains are
-                        reheated, and at last stop
+                        reheated, and finally stop
         reheats         so often the temperature goes back to half of where it was first
         restart_share   of the chains, the worst, that start afresh when reheated
         patience        trials without a gain, after which chains start only from random programs,
                         in the structures that were tried least; the next `patience` trials
-                        without one end it; never where 0
-        islands         so many structures at most are looked at then
+                        without one end it; 0: never
+        islands         the most structures then
     What is measured
-        plan            so many programs are planned at once; as many as are asked for where 0
-        spare           so many times as many of the best seen are kept to pick from
+        plan            programs that are planned at once; 0: as many as are asked for
+        spare           the best programs to pick from, as a multiple of the plan
         pick            how they are picked          variety    what a decision that no other
                         program of the plan takes is worth, all of a program together, in the
                         spread of the scores of those kept
         epsilon         share of the proposals that are drawn at random
-        random_first    so many trials are random ones, before the first plan; a session whose model
-                        was trained before, and that names no settings, has none
+        random_first    random trials before the first plan; none in sessions with a trained
+                        model and without settings
         start_share     share of a proposal that structures as chosen by rule may have; the default
-                        schedule alone where 0
+                        schedule alone if 0
         refine_share    share of the proposals that are neighbours of the best measured programs
 
     Source:  temperatures of chains that swap: Earl and Deem, Phys. Chem. Chem. Phys. 7, 2005.
@@ -124,7 +124,7 @@ class AnnealingOptions:
         shares = ("leap", "measured_share", "restart_share", "epsilon", "start_share")
         for name in (*shares, "refine_share", "proposed_share"):
             if not 0.0 <= getattr(self, name) <= 1.0:
-                raise _fault(name, f"{getattr(self, name)} is no share between 0 and 1")
+                raise _fault(name, f"{getattr(self, name)} is not a share between 0 and 1")
         if not 0.0 < self.coldest <= 1.0:
             raise _fault("coldest", f"{self.coldest} is not above 0 and at most 1")
         if not 0.0 <= self.last <= self.first:

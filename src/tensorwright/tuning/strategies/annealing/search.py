@@ -1,8 +1,8 @@
-"""Simulated annealing under a model's judgement: chains walk, the best they come by are measured.
+"""Simulated annealing by a model's scores: chains walk, and the best programs are measured.
 
 After AutoTVM (Chen et al., NeurIPS 2018, section 4), whose settings are `VANILLA`.  Its temperature
-starts at 1 whatever the scores are, so that a model whose scores differ by less than that makes a
-random walk of it, and one whose scores differ by more a mere descent; and it never starts afresh.
+starts at 1 whatever the scores are. If the scores of a model differ by less than that, annealing is
+a random walk; if they differ by more, it is a descent. It never starts anew.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from tensorwright.tuning.strategies.sources import (
 )
 from tensorwright.tuning.task import Task
 
-_SPARE = 3  # so many times more are picked than needed: some may give a trace that is known
-_SPARE_DRAWS = 8  # likewise of random ones: small structures are drawn as often as large ones
+_SPARE = 3  # times as many are picked as needed: the traces of some may be on record
+_SPARE_DRAWS = 8  # the same for random ones: small structures are drawn as often as large ones
 
 
 class AnnealingSearch:
-    """A `Strategy`.  Each plan has a generator of its own, made of the seed, the workload and the
-    number of programs known.
+    """A `Strategy`.  Each plan has its own generator, seeded by the seed, the workload and the
+    number of programs seen.
 
-    With the default options a proposal follows from the records alone. Where chains are persistent
-    or a plan is for several proposals, a search that was killed makes a new plan.
+    With the default options a proposal follows from the records alone. If chains are persistent or
+    a plan is for several proposals, a search that was killed makes a new plan.
     """
 
     def __init__(
@@ -74,19 +74,19 @@ class AnnealingSearch:
 
     def propose(self, count: int) -> tuple[Candidate, ...]:
         """As `Strategy.propose`."""
-        random = np.random.default_rng((*self._seeds, self.history.known))
+        random = np.random.default_rng((*self._seeds, self.history.seen))
         self.guide.refresh()
-        found = self._by_rule(count)
+        proposed = self._by_rule(count)
         if self.history.trials >= self.options.random_first:
-            found += self._refined(count - len(found))
-            found += self._planned(count - len(found), random)
-            if self.options.plan and len(found) < count:  # the plan of before has ended: the next
-                found += self._planned(count - len(found), random)
-        found += self._drawn(count - len(found), random)
-        if len(found) < count:
+            proposed += self._refined(count - len(proposed))
+            proposed += self._planned(count - len(proposed), random)
+            if self.options.plan and len(proposed) < count:  # the plan has ended: the next one
+                proposed += self._planned(count - len(proposed), random)
+        proposed += self._drawn(count - len(proposed), random)
+        if len(proposed) < count:
             rest = rest_of(self.tables, self.history, random)
-            found += self.history.take_new(rest, count - len(found))
-        return with_predictions(found, self.history, self.guide)
+            proposed += self.history.take_new(rest, count - len(proposed))
+        return with_predictions(proposed, self.history, self.guide)
 
     def observe(self, records: Sequence[Record]) -> None:
         """As `Strategy.observe`."""
@@ -98,9 +98,9 @@ class AnnealingSearch:
         starts = self.tables.starts()
         if not self.options.start_share:
             return self.history.take_new(starts.take(np.zeros(1, np.int64)), count)
-        found = self.history.take_new(starts.take(np.zeros(1, np.int64)), count)
+        proposed = self.history.take_new(starts.take(np.zeros(1, np.int64)), count)
         most = starts_of(self.tables, self.guide, self.options.start_share, count)
-        return found + self.history.take_new(most[0], min(most[1], count) - len(found))
+        return proposed + self.history.take_new(most[0], min(most[1], count) - len(proposed))
 
     def _drawn(self, count: int, random: Generator) -> list[Candidate]:
         if count <= 0:
@@ -116,20 +116,20 @@ class AnnealingSearch:
         return self.history.take_new(around, count)
 
     def _planned(self, count: int, random: Generator) -> list[Candidate]:
-        """What is left of the plan, or of a new one; its last are random."""
+        """The rest of the plan, or of a new one; its last are random."""
         if not self._left:
             self._make_plan(count, random)
-        found = self.history.take_new(self._plan, min(count, self._guesses))
-        is_used_up = len(found) < min(count, self._guesses)
-        self._left -= len(found)
-        self._guesses = 0 if is_used_up else self._guesses - len(found)
+        planned = self.history.take_new(self._plan, min(count, self._guesses))
+        is_used_up = len(planned) < min(count, self._guesses)
+        self._left -= len(planned)
+        self._guesses = 0 if is_used_up else self._guesses - len(planned)
         if not self._guesses:
-            last = self._drawn(min(count - len(found), self._left), random)
-            found += last
+            last = self._drawn(min(count - len(planned), self._left), random)
+            planned += last
             self._left -= len(last)
-            if is_used_up and len(found) < count:
+            if is_used_up and len(planned) < count:
                 self._left = 0
-        return found
+        return planned
 
     def _make_plan(self, count: int, random: Generator) -> None:
         options = self.options
@@ -138,7 +138,7 @@ class AnnealingSearch:
         self._plan = self.promising(random, _SPARE * max(self._guesses, 1))
 
     def promising(self, random: Generator, count: int) -> Population:
-        """The best that chains come by, picked as the options say, best first."""
+        """The best programs of the chains, picked by the options, best first."""
         allowed = self._choose_sketches(random)
         if not len(allowed):
             return Population.empty(self.tables.width)
@@ -167,7 +167,7 @@ class AnnealingSearch:
     def _fresh(
         self, drawn: Population, random: Generator, allowed: NDArray[np.int64]
     ) -> Population:
-        """Where chains start that do not start at a measured program."""
+        """The first programs of chains that do not start at a measured program."""
         if self._proposer is None:
             return drawn
         share = self.options.proposed_share
@@ -188,7 +188,7 @@ class AnnealingSearch:
         return choose_structures(self.tables, self.history, self.options.sketches, random)
 
     def _start(self, drawn: Population, is_allowed: NDArray[np.bool_]) -> Population:
-        """Where chains start: where they were, or at the best measured programs and at random."""
+        """The first programs of chains: their last ones, or the best measured and random ones."""
         options = self.options
         if options.is_persistent and len(self._points):
             kept = self._points.take(~np.isin(self._points.sketch, self.history.dropped))

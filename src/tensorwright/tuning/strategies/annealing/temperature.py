@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from tensorwright.tuning.strategies.annealing.options import AnnealingOptions, Cooling, Scale
 
 _NORMAL_QUARTILES = 1.349  # from quartile to quartile of a normal distribution, in its deviations
-_LEAST_SHARE = 1e-3  # exponential cooling does not come to 0: to this share of the first
-_STEP = 1.05  # adaptive cooling changes the temperature by so much in a step
+_LEAST_SHARE = 1e-3  # exponential cooling ends at this share of the first, not at 0
+_STEP = 1.05  # the factor by which adaptive cooling changes the temperature in a step
 
 Column = NDArray[np.float64]
 
@@ -19,7 +19,7 @@ Column = NDArray[np.float64]
 class Temperatures:
     """Of some chains in one round; mutable.
 
-    unit   what the options' temperatures are told in
+    unit   of the options' temperatures
     """
 
     def __init__(self, options: AnnealingOptions, unit: float, chains: int) -> None:
@@ -33,7 +33,7 @@ class Temperatures:
         self._begun = 0
 
     def at(self, step: int) -> Column:
-        """(chains,): what to accept steps by."""
+        """(chains,): the temperatures for accepting steps."""
         options = self._options
         share = (step - self._begun) / max(options.steps - self._begun, 1)
         match options.cooling:
@@ -49,7 +49,7 @@ class Temperatures:
         return self._base * self._shares
 
     def note(self, step: int, accepted: float) -> None:
-        """Learn what share of a step was accepted."""
+        """Take in the share of a step that was accepted."""
         if self._options.cooling is not Cooling.ADAPTIVE:
             return
         is_hot = accepted > wanted_acceptance(step / self._options.steps)
@@ -57,7 +57,7 @@ class Temperatures:
         self._base = min(max(base, self._last), self._first)
 
     def reheat(self, step: int) -> None:
-        """Back to half of where it started last, and down again in the steps that are left."""
+        """Back to half of the last start, and down again in the remaining steps."""
         self._from = self._base = max(0.5 * self._from, self._last)
         self._begun = step
 
@@ -76,7 +76,7 @@ def wanted_acceptance(share: float) -> float:
 
 
 def unit_of(scale: Scale, scores: Column) -> float:
-    """What temperatures are told in, from the scores of random programs."""
+    """The unit of temperatures, from the scores of random programs."""
     if scale is Scale.SCORES:
         return 1.0
     finite = scores[np.isfinite(scores)]

@@ -1,4 +1,4 @@
-"""How an evolutionary search goes about it."""
+"""The options of an evolutionary search."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class EvolutionOptions:
     start_share     share of a proposal that structures as chosen by rule may have; where it is less
                     than 1, those that promise most come first
     variety         how much rank a proposal loses that is like another, see `pick_diverse`
-    sketches        so many structures at most are looked at in one round
+    sketches        the most structures of one round
     islands         the same in a restart
-    refine_after    so many trials before the first refinement
+    refine_after    trials before the first refinement
     refine_share    share of the proposals that are neighbours of the best measured programs
-    stalled_share   the same where nothing was gained for `patience` trials
-    centres         so many of the best programs are refined
+    stalled_share   the same if nothing was gained for `patience` trials
+    centres         the best programs that are refined
     patience        trials without a gain, after which a restart begins; the next `patience` trials
                     without one end it
     weights         of the kinds of mutation

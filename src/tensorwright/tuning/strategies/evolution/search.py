@@ -1,9 +1,9 @@
-"""Evolutionary search: a population evolves under a model's judgement, the best are measured.
+"""Evolutionary search: a population evolves by a model's scores, and the best are measured.
 
 Each proposal is made anew from the records: the first generation are random programs and the best
 measured ones, their children are mutated or crossed, and of all that were judged, the most
 promising that are unlike each other are proposed.  Some proposals are random, some are neighbours
-of the best measured programs (`../refinement.py`).  Where nothing was gained for long, evolution
+of the best measured programs (`../refinement.py`).  If nothing was gained for long, evolution
 starts afresh in the structures that were tried least.
 
 After Ansor (Zheng et al., OSDI 2020, section 5), with crossover, which its released code lacks.
@@ -41,14 +41,14 @@ from tensorwright.tuning.strategies.sources import (
 )
 from tensorwright.tuning.task import Task
 
-_SPARE = 3  # so many times more are picked than needed: some may give a trace that is known
+_SPARE = 3  # times as many are picked as needed: the traces of some may be on record
 
 
 class EvolutionarySearch:
     """A `Strategy`. Resuming needs the records only: each proposal has a generator of its own.
 
-    The seed of that generator is made of the search's seed, the workload and the number of
-    programs known, so that a search that was told of the same records goes on the same way.
+    Its seed is made of the search's seed, the workload and the number of programs seen, so a search
+    that was told of the same records continues in the same way.
     """
 
     def __init__(
@@ -71,21 +71,21 @@ class EvolutionarySearch:
         """As `Strategy.propose`."""
         self.guide.refresh()
         random = self._generator()
-        found = self.history.take_new(
+        proposed = self.history.take_new(
             *starts_of(self.tables, self.guide, self.options.start_share, count)
         )
-        room = count - len(found)
+        room = count - len(proposed)
         refined = self._refine_count(room)
-        found += self.history.take_new(self._refined(refined), refined)
-        room = count - len(found)
+        proposed += self.history.take_new(self._refined(refined), refined)
+        room = count - len(proposed)
         guesses = room - int(np.ceil(self.options.epsilon * room))
-        found += self.history.take_new(self.promising(random, _SPARE * room), guesses)
-        found += self.history.take_new(self._draw(_SPARE * count, random), count - len(found))
-        if len(found) < count:
-            found += self.history.take_new(
-                rest_of(self.tables, self.history, random), count - len(found)
+        proposed += self.history.take_new(self.promising(random, _SPARE * room), guesses)
+        proposed += self.history.take_new(self._draw(_SPARE * count, random), count - len(proposed))
+        if len(proposed) < count:
+            proposed += self.history.take_new(
+                rest_of(self.tables, self.history, random), count - len(proposed)
             )
-        return with_predictions(found, self.history, self.guide)
+        return with_predictions(proposed, self.history, self.guide)
 
     def observe(self, records: Sequence[Record]) -> None:
         """As `Strategy.observe`."""
@@ -94,7 +94,7 @@ class EvolutionarySearch:
     # The parts of a proposal
 
     def _generator(self) -> Generator:
-        return np.random.default_rng((*self._seeds, self.history.known))
+        return np.random.default_rng((*self._seeds, self.history.seen))
 
     @property
     def _stage(self) -> int:
@@ -195,13 +195,13 @@ class EvolutionarySearch:
     ) -> NDArray[np.int64]:
         """For each parent another of its family."""
         families = self.tables.family[parents.sketch]
-        found = first.copy()
+        partners = first.copy()
         for family in np.unique(families[first]):
             own = np.flatnonzero(families == family)
             wanted = np.flatnonzero(families[first] == family)
             drawn = draw_parents(scores[own], len(wanted), self.options.pressure, random)
-            found[wanted] = own[drawn]
-        return found
+            partners[wanted] = own[drawn]
+        return partners
 
     def _draw(self, count: int, random: Generator) -> Population:
         return draw_new(self.tables, self.history, count, random)

@@ -41,9 +41,7 @@ _DEFAULT_ROWS = 12
 
 
 def byte_dot_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
-    """The sketch; none where the target has no such instruction, or the program is no product of
-    bytes with constant ones of whole vectors.
-    """
+    """The sketch of a product of bytes with constant bytes of whole vectors; none for others."""
     instructions = {each.data: each for each in reversed(target.byte_products)}
     product = only_fold(state) if instructions else None
     if product is None:
@@ -87,7 +85,7 @@ def _tensorize(builder: SketchBuilder, product: Product, intrinsic: str) -> None
 
 
 def _default_rows(rows: int, sizes: tuple[int, ...]) -> int:
-    """The largest usual size that leaves no rest, if it is not much smaller than the largest."""
+    """The largest usual size without a rest, if it is not much smaller than the largest."""
     usual = [size for size in sizes if size <= _DEFAULT_ROWS]
     best = max((size for size in usual if rows % size == 0), default=1)
     return best if 2 * best >= usual[-1] else usual[-1]

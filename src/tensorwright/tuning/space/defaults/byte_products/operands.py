@@ -1,4 +1,4 @@
-"""What a product of bytes multiplies, and the loops around the tiles of its result."""
+"""The operands of a product of bytes, and the loops around the tiles of its result."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ class Operands:
 def operands_of(
     product: Stage, state: ScheduleState, lanes: Mapping[DType, int]
 ) -> Operands | None:
-    """What a product multiplies, if that is bytes and constant ones of whole vectors.
+    """The operands of a product, if they are bytes and constant ones of whole vectors.
 
-    lanes   how many columns belong together, by the type of the data
+    lanes   the number of columns that belong together, by the type of the data
     """
     tensor = product.tensor
     loads = _factors(tensor.body)
@@ -97,7 +97,7 @@ def operands_of(
 
 
 def _is_run(load: Load, axis: Axis) -> bool:
-    """Whether four elements after a multiple of four along an axis lie side by side."""
+    """Whether four elements from a multiple of four along an axis are adjacent."""
     extent = axis.length
     if extent % BYTE_TERMS:
         return False
@@ -124,7 +124,7 @@ def _factors(value: Value) -> tuple[Load, Load] | None:
 
 
 def _is_alike(reader: Stage, product: str) -> bool:
-    """Whether a stage has the axes of the product that it reads, each element at its own place."""
+    """Whether a stage has the axes of the product that it reads, each element at its position."""
     own = tuple(axis.var for axis in reader.tensor.axes)
     loads = loads_from(reader.tensor, product)
     shape = tuple(axis.extent for axis in reader.tensor.axes)

@@ -14,6 +14,6 @@ _SKETCHES = (byte_tile_sketches, byte_dot_sketches)
 
 
 def byte_product_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
-    """The sketches; none where the target has no instruction that suits the program."""
+    """The sketches; none if the target has no instruction that suits the program."""
     for each in _SKETCHES:
         yield from each(state, target)

@@ -41,8 +41,9 @@ _LOOP_STEPS = 3
 
 
 def byte_tile_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
-    """The sketch; none where the target has no such instruction, or the program is no product of
-    bytes with constant ones, of two rows or more and whole runs of eight bytes.
+    """The sketch of a product of bytes with constant ones, of two rows or more.
+
+    The terms are whole runs of eight bytes. None for other programs and targets.
     """
     instructions = {each.data: each for each in target.byte_tiles}
     product = only_fold(state) if instructions else None
@@ -70,9 +71,7 @@ def byte_tile_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sket
 
 
 def _share(pairs: int, wide: int, rows: int) -> float:
-    """The share of instructions that multiply what is wanted, in a tile of so many pairs of rows
-    by `wide` times four columns.
-    """
+    """The share of useful multiplications, in `pairs` of rows by `wide` times four columns."""
     high = pairs * BYTE_TILE
     wanted = rows / (-(-rows // high) * high)
     products = 2 * pairs * wide

@@ -1,4 +1,4 @@
-"""What the axes of a convolution are to Winograd's algorithm."""
+"""The roles of a convolution's axes in Winograd's algorithm."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tensorwright.tuning.space.axes.accesses import lanes_for, loads_from
 from tensorwright.tuning.space.axes.roles import AxisRoles
 
 
-class Place(Enum):
+class Portion(Enum):
     """Where the stages between the data and the outputs are computed."""
 
     BANDS = "bands"
@@ -42,8 +42,10 @@ class ConvolutionAxes:
     stored: dict[Var, str]
 
 
-def find_axes(state: ScheduleState, anchor: Stage, found: Convolution) -> ConvolutionAxes | None:
-    """None where what stores the output does not have the axes of the convolution."""
+def find_axes(
+    state: ScheduleState, anchor: Stage, convolution: Convolution
+) -> ConvolutionAxes | None:
+    """The axes; None if the stage that stores the output does not have those of the convolution."""
     stored = state.stage(state.outputs[0]).tensor
     axes = anchor.tensor.axes
     links = {axis.var: axis.var for axis in axes}
@@ -56,7 +58,7 @@ def find_axes(state: ScheduleState, anchor: Stage, found: Convolution) -> Convol
         links = {axis.var: i for axis, i in pairs if isinstance(i, Var) and i in own}
         if len(set(links.values())) != len(own):
             return None
-    rows, columns, lanes = found.rows.out, found.columns.out, axes[-1]
+    rows, columns, lanes = convolution.rows.out, convolution.columns.out, axes[-1]
     if links.get(lanes.var) != stored.axes[-1].var:
         return None
     others = [axis for axis in axes if axis not in (rows, columns, lanes)]
@@ -64,7 +66,7 @@ def find_axes(state: ScheduleState, anchor: Stage, found: Convolution) -> Convol
         return None
     if rows.var not in links or columns.var not in links:
         return None
-    roles = AxisRoles.among(axes, lanes, (found.kernel,), (found.data,))
+    roles = AxisRoles.among(axes, lanes, (convolution.kernel,), (convolution.data,))
     blocks = [axis for axis in others if axis not in roles.rows and axis.extent != 1]
     if len(blocks) > 1:
         return None
@@ -73,7 +75,7 @@ def find_axes(state: ScheduleState, anchor: Stage, found: Convolution) -> Convol
     names = {var: link.name for var, link in links.items()}
     block, piece = (each[0] if each else None for each in (blocks, slices))
     sliding = piece is not None and any(
-        piece.var in free_vars(index) and index != piece.var for index in found.data.indices
+        piece.var in free_vars(index) and index != piece.var for index in convolution.data.indices
     )
     return ConvolutionAxes(rows, columns, lanes, block, piece, sliding, batch, names)
 
@@ -88,7 +90,7 @@ class Case:
 
     name: str
     tile: int
-    place: Place
+    portion: Portion
     roles: ConvolutionAxes
     stored: str
     width: int
@@ -100,13 +102,13 @@ class Case:
         state: ScheduleState,
         name: str,
         tile: int,
-        place: Place,
+        portion: Portion,
         roles: ConvolutionAxes,
         target: CpuTarget,
     ) -> Case:
-        """The case of a state in which the algorithm has been put in the place of the tensor."""
+        """The case of a state in which the algorithm has replaced the tensor."""
         width = lanes_for(target, state.stage(f"{name}_product"))
-        return cls(name, tile, place, roles, state.outputs[0], width, target)
+        return cls(name, tile, portion, roles, state.outputs[0], width, target)
 
     @property
     def product(self) -> str:

@@ -9,7 +9,7 @@ from tensorwright.expr import Index
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.space.axes.accesses import bytes_of, count_of
 from tensorwright.tuning.space.defaults.tile_sizes import default_tile
-from tensorwright.tuning.space.defaults.winograd.axes import Case, Place
+from tensorwright.tuning.space.defaults.winograd.axes import Case, Portion
 from tensorwright.tuning.space.register_tile import accumulators
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
 from tensorwright.tuning.space.tile_limits import CPU_LIMITS
@@ -55,7 +55,7 @@ def choose_sizes(builder: SketchBuilder, case: Case) -> Sizes[Index]:
 
 def _choose_slices(builder: SketchBuilder, case: Case, usual: Sizes[int]) -> tuple[Index, Index]:
     most = case.slice_count
-    if case.place is Place.WHOLE:
+    if case.portion is Portion.WHOLE:
         sizes = divisors(most, _MOST_MORE)
         return most, builder.choose("more_slices", sizes, usual.more_slices, node=case.product)
     pairs = [(n, more) for n in divisors(most, most) for more in divisors(n, _MOST_MORE)]
@@ -68,7 +68,7 @@ def _choose_slices(builder: SketchBuilder, case: Case, usual: Sizes[int]) -> tup
 
 def _choose_rows(builder: SketchBuilder, case: Case, usual: Sizes[int]) -> tuple[Index, Index]:
     most = case.tile_rows
-    if case.place is Place.WHOLE:
+    if case.portion is Portion.WHOLE:
         sizes = tuple(n for n in (1, 2, 3, 4, 5, 6, 7) if n <= most)
         return most, builder.choose("more_rows", sizes, usual.more_rows, node=case.product)
     pairs = [
@@ -85,7 +85,7 @@ def _choose_rows(builder: SketchBuilder, case: Case, usual: Sizes[int]) -> tuple
 
 
 def _by_heuristic(state: ScheduleState, case: Case) -> Sizes[int]:
-    if case.place is Place.WHOLE:
+    if case.portion is Portion.WHOLE:
         vectors, length, slices, rows = _whole_tile(case)
         return Sizes(case.slice_count, case.tile_rows, vectors, length, slices, rows)
     slices, band = _band_by_rule(state, case)
@@ -102,9 +102,9 @@ def _tile(case: Case, more: int) -> tuple[int, int, int]:
 
 
 def _whole_tile(case: Case) -> tuple[int, int, int, int]:
-    """The register tile where stages are computed whole: vectors, length, slices, rows.
+    """The register tile if stages are computed whole: vectors, length, slices, rows.
 
-    All tiles at once, where registers hold them: then each weight is read once.
+    All tiles at once if registers hold them: then each weight is read once.
     """
     area = case.tile_columns * case.tile_rows
     free = case.target.vector_registers - 4

@@ -36,13 +36,13 @@ from tensorwright.tuning.space.axes.accesses import (
     points,
 )
 from tensorwright.tuning.space.axes.anchor import only_fold
-from tensorwright.tuning.space.defaults.winograd.axes import Case, Place, find_axes
+from tensorwright.tuning.space.defaults.winograd.axes import Case, Portion, find_axes
 from tensorwright.tuning.space.defaults.winograd.sizes import weight_bytes
 from tensorwright.tuning.space.defaults.winograd.stages import schedule_stages
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
 from tensorwright.tuning.space.steps import inline_elementwise
 
-VARIANTS = ((4, Place.BANDS), (2, Place.BANDS), (4, Place.WHOLE), (2, Place.WHOLE))
+VARIANTS = ((4, Portion.BANDS), (2, Portion.BANDS), (4, Portion.WHOLE), (2, Portion.WHOLE))
 """Outputs of a tile along each direction, and where stages are computed: the best most often
 first."""
 
@@ -51,10 +51,10 @@ _LEAST_CHANNELS = 16  # with fewer, on either side, the transforms cost more tha
 
 
 def winograd_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
-    """Sketches of Winograd's algorithm, each built when asked for; none where it does not apply.
+    """Sketches of Winograd's algorithm, each built when asked for; none if it does not apply.
 
-    It applies to a program of one output and one reduction, a convolution whose kernel is constant,
-    where the last dimension of data and output are channels; groups of them are whole vectors.
+    It applies to a program of one output and one reduction, a convolution with a constant kernel,
+    if the last dimension of data and output are channels; groups of them are whole vectors.
     """
     if winograd_anchor(state, target) is None:
         return
@@ -100,10 +100,12 @@ def _is_suitable(state: ScheduleState, anchor: Stage, convolution: Convolution, 
     )
 
 
-def schedule_winograd(builder: SketchBuilder, target: CpuTarget, tile: int, place: Place) -> bool:
-    """Take all steps, for a program to which the heuristic applies; False where they do not pay.
+def schedule_winograd(
+    builder: SketchBuilder, target: CpuTarget, tile: int, portion: Portion
+) -> bool:
+    """Take all steps, for a program to which the heuristic applies; False if they do not pay.
 
-    tile, place   as in `VARIANTS`
+    tile, portion   as in `VARIANTS`
     """
     suitable = winograd_anchor(builder.state, target)
     assert suitable is not None, "the heuristic applies"
@@ -113,7 +115,7 @@ def schedule_winograd(builder: SketchBuilder, target: CpuTarget, tile: int, plac
     builder.do(FoldConstant(f"{name}_kernel_f64"))
     builder.do(FoldConstant(f"{name}_kernel"))
     most = _MOST_AGAIN * target.l2_bytes
-    if place is Place.BANDS and weight_bytes(builder.state, name) > most:
+    if portion is Portion.BANDS and weight_bytes(builder.state, name) > most:
         return False
     kept = {f"{name}_{part}" for part in ("data", "rows", "columns", "product", "sums")}
     if not builder.state.has_stage(f"{name}_data"):
@@ -125,5 +127,5 @@ def schedule_winograd(builder: SketchBuilder, target: CpuTarget, tile: int, plac
     readers = builder.state.readers(name)
     if sum(len(loads_from(reader.tensor, name)) for reader in readers) == 1:
         builder.do(ComputeInline(name))
-    schedule_stages(builder, Case.of(builder.state, name, tile, place, roles, target))
+    schedule_stages(builder, Case.of(builder.state, name, tile, portion, roles, target))
     return True

@@ -13,7 +13,7 @@ from tensorwright.schedule import (
     Vectorize,
 )
 from tensorwright.tuning.space.axes.accesses import period_along, points
-from tensorwright.tuning.space.defaults.winograd.axes import Case, Place
+from tensorwright.tuning.space.defaults.winograd.axes import Case, Portion
 from tensorwright.tuning.space.defaults.winograd.sizes import Sizes, choose_sizes
 from tensorwright.tuning.space.register_tile import nest, split_vectors, write_out
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
@@ -24,7 +24,7 @@ _AHEAD = 64  # vectors of weights: so many are on the way from the third cache
 
 
 def schedule_stages(builder: SketchBuilder, case: Case) -> None:
-    """Schedule every stage of a program in which the algorithm has been put in place."""
+    """Schedule every stage of a program to which the algorithm has been applied."""
     builder.do(CacheWrite(case.product))
     sizes = choose_sizes(builder, case)
     stages = _Stages(builder, case, sizes)
@@ -42,16 +42,16 @@ class _Stages:
         self.case = case
         self.sizes = sizes
         self.roles = case.roles
-        self.is_whole = case.place is Place.WHOLE
-        known = {f"{case.name}_{part}" for part in ("rows", "columns", "product", "sums")}
-        known |= {case.name, case.stored, f"{case.product}_cache"}
-        self.feeding = [stage.name for stage in builder.state.stages if stage.name not in known]
+        self.is_whole = case.portion is Portion.WHOLE
+        arranged = {f"{case.name}_{part}" for part in ("rows", "columns", "product", "sums")}
+        arranged |= {case.name, case.stored, f"{case.product}_cache"}
+        self.feeding = [stage.name for stage in builder.state.stages if stage.name not in arranged]
 
     def _axis_name(self, axis: Axis) -> str:
         return self.roles.stored[axis.var]
 
     def _tail(self, extent: Index, factor: Index) -> Tail:
-        """Promise whole tiles where the default makes them."""
+        """Promise whole tiles if the default makes them."""
         is_known = isinstance(extent, int) and isinstance(factor, int)
         return Tail.EXACT if is_known and extent % factor == 0 else Tail.GUARD
 

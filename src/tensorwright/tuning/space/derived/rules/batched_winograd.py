@@ -1,8 +1,8 @@
 """Winograd's algorithm on graphics processors: transforms as launches, the products as one batch.
 
-A thread transforms a tile of the data, and another launch transforms the products back; in between
-all parts of the tiles are one product of matrices for each of n x n positions, which `MatrixTiling`
-tiles: pixels of one position are its columns.  The kernel is transformed when the program is built.
+A thread transforms a tile of the data, and another launch transforms the products back.  Between
+them is a product of matrices for each of the n x n positions of a tile, which `MatrixTiling` tiles:
+pixels of one position are its columns.  The kernel is transformed when the program is built.
 
 Source:  Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016, section 4.
 """
@@ -49,9 +49,7 @@ class BatchedWinograd:
     name: str = "batched winograd"
 
     def applies(self, view: Derivation) -> Verdict:
-        """Where the kernel is a constant that nothing else reads, and channels are enough; no
-        other way to compute the stage is tried then.
-        """
+        """If the kernel is a constant that nothing else reads, and channels are enough."""
         stage = view.stage
         if not isinstance(stage.placement, AtRoot) or not is_untouched(view.state, stage):
             return Verdict.NO
@@ -115,7 +113,7 @@ class _Transforming:
         return replace(after, visited=after.visited - {f"{base}_product"})
 
     def _store_outputs(self, host: str, axes: dict[str, str]) -> None:
-        """A thread computes the outputs of a tile from its sums, which it has in registers."""
+        """A thread computes the outputs of a tile from its sums, which are in its registers."""
         builder = self.builder
         inner: list[str] = []
         outer: list[str] = []

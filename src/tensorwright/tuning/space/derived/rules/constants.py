@@ -27,7 +27,7 @@ class FoldConstants:
     name: str = "fold constant"
 
     def applies(self, view: Derivation) -> Verdict:
-        """Where the stage reads one constant, which nothing else reads, and nothing more."""
+        """If the stage reads one constant, which nothing else reads, and nothing more."""
         is_one = view.current in constant_stages(view.state)
         return Verdict.YES_AND_SKIP_REST if is_one else Verdict.NO
 
@@ -40,14 +40,12 @@ class FoldConstants:
 
 @dataclass(frozen=True, slots=True)
 class SimplifyConstants:
-    """Write out the loops of a fold that move a small constant: the transforms of Winograd's
-    convolution. What the constant holds is then next to the code, at places that do not move.
-    """
+    """Unroll the loops of a fold that move a small constant: the transforms of Winograd."""
 
     name: str = "simplify constant tensors"
 
     def applies(self, view: Derivation) -> Verdict:
-        """Where a fold reads a small constant, and all of its terms can be written out."""
+        """If a fold reads a small constant, and all of its terms can be unrolled."""
         return Verdict.YES_AND_SKIP_REST if moved_axes(view) else Verdict.NO
 
     def derive(self, view: Derivation) -> tuple[Derivation, ...]:
@@ -69,7 +67,7 @@ class SimplifyConstants:
 
 
 def moved_axes(view: Derivation) -> tuple[Axis, ...]:
-    """The axes of the stage that a small constant moves along; none where it does not pay."""
+    """The axes of the stage that a small constant moves along; none if unrolling does not pay."""
     tensor = view.stage.tensor
     small = [
         load

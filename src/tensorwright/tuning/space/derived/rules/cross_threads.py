@@ -1,7 +1,7 @@
 """Fold rows by the threads of a block: softmax, normalisation, means, products with one row.
 
-A block stores some rows.  Each of its threads folds some terms of a row; what the threads have is
-folded by the lanes of a warp, or in shared memory, and the parts of the warps by one thread.  All
+A block stores some rows.  Each of its threads folds some terms of a row. The results of threads are
+folded by the lanes of a warp, or in shared memory, and the results of warps by one thread.  All
 stages of the rows are computed in this one launch.
 
 Source:  Zheng et al., Ansor, OSDI 2020, section 4.1 (reduction across threads).
@@ -44,11 +44,11 @@ class CrossThreadReduction:
     name: str = "reduction across threads"
 
     def applies(self, view: Derivation) -> Verdict:
-        """Where folds of rows are long enough, and are no products that share operands."""
+        """If folds of rows are long enough, and are not products that share operands."""
         return Verdict.YES if _prepared(view) is not None else Verdict.NO
 
     def derive(self, view: Derivation) -> tuple[Derivation, ...]:
-        """What is expensive and read twice is kept in shared memory, or computed again."""
+        """Keep stages that are expensive and read twice in shared memory, or compute them again."""
         prepared = _prepared(view)
         assert prepared is not None, "the rule has asked"
         has_between = any(not stage.is_fold for stage in prepared[1].stages)
@@ -60,7 +60,7 @@ _Prepared = tuple[SketchBuilder, RowProgram, RowThreads]
 
 
 def _prepared(view: Derivation) -> _Prepared | None:
-    """A builder that has inlined what is cheap, the rows of the stage and their threads."""
+    """A builder that has inlined cheap stages, the rows of the stage and their threads."""
     builder = view.grow()
     if not is_untouched(view.state, view.stage) or _is_of_rows(view):
         return None
@@ -144,7 +144,7 @@ class _Rows:
         self._deal_out_columns(host, program.host.columns)
 
     def _fused(self, stage: str, loops: tuple[str, ...]) -> str:
-        """The one loop that some are fused to."""
+        """The loop that results from fusing some loops."""
         if len(loops) == 1:
             return loops[0]
         fuse = Fuse(stage, loops)
@@ -158,7 +158,7 @@ class _Rows:
         return (parts, (lanes, ForKind.THREAD_X)) if lanes else (parts,)
 
     def _split(self, stage: str, loops: tuple[str, ...]) -> tuple[str, ...]:
-        """Split the loops over a row into what a thread does and the threads."""
+        """Split the loops over a row into those of a thread and the threads."""
         step = Split(stage, self._fused(stage, loops), tuple(size for size, _ in self._levels()))
         self.builder.do(step)
         return step.children
@@ -174,7 +174,7 @@ class _Rows:
             self.builder.do(Bind(stage, loop, kind))
 
     def _keep(self, stage: RowStage) -> None:
-        """Compute a stage between, together, into shared memory."""
+        """Compute a stage between folds, by all threads, into shared memory."""
         self._put(stage.name, stage.row)
         self._deal_out_columns(stage.name, stage.columns)
 
@@ -214,6 +214,6 @@ class _Rows:
             name += "_rf"
 
     def _can_shuffle(self, name: str, loop: str) -> bool:
-        """Whether the lanes of a warp exchange numbers: OpenCL has no function for that."""
+        """Whether the lanes of a warp can exchange numbers: OpenCL has no function for that."""
         has_exchange = self.view.target.api is GpuApi.CUDA
         return has_exchange and is_legal(ShuffleReduce(name, loop), self.builder.state)

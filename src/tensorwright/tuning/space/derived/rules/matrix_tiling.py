@@ -3,11 +3,11 @@
 A sum of products becomes a product of matrices (`schedule/algorithms/implicit_gemm.py`), so that
 the pixels of an image of 7 x 7, or of all images of a batch, are one axis.  A block computes a tile
 of it.  For each part of the reduction its threads fetch parts of both operands together into shared
-memory, with the terms outside: what the arithmetic reads there is whole vectors.  A thread sums in
-registers, at a few places that lie apart.  Who reads the result stores the tiles.
+memory, with the terms outside: so the arithmetic reads whole vectors there.  A thread sums in
+registers, at a few positions that are apart.  The reader of the result stores the tiles.
 
 Source:  Zheng et al., Ansor, OSDI 2020, section 4.1, for graphics processors; Nath, Tomov and
-         Dongarra, "An Improved MAGMA GEMM for Fermi GPUs", 2010, for the places of a thread.
+         Dongarra, "An Improved MAGMA GEMM for Fermi GPUs", 2010, for the positions of a thread.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ from tensorwright.tuning.space.derived.thread_tiles import fold_sizes, stored_ax
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
 from tensorwright.tuning.space.steps import is_cheap
 
-_GROUPS = (1, 2, 4, 8)  # rows of blocks that are gone through column by column
+_GROUPS = (1, 2, 4, 8)  # rows of blocks that run column by column
 _VECTORS = (1, 2, 4)  # elements that a thread fetches at once
 _PADDING = 4  # elements: rows stay aligned for vectors
 _MOST_UNROLLED = 16  # terms of the longest axis of the reduction
@@ -74,9 +74,7 @@ class MatrixTiling:
     name: str = "matrix tiling"
 
     def applies(self, view: Derivation) -> Verdict:
-        """Where each operand has an axis to itself, nothing has been scheduled, and no other rule
-        has made the stage to tile it.
-        """
+        """If each operand has its own axis, nothing is scheduled, and no rule made the stage."""
         stage = view.stage
         is_free = isinstance(stage.placement, AtRoot) and is_untouched(view.state, stage)
         if not is_free or view.current.endswith("_cache"):
@@ -133,7 +131,7 @@ class _Tiling:
         )
 
     def _rewrite(self) -> tuple[_Operand, ...]:
-        """Put the product in place; its operands, after what can be known has been computed."""
+        """Replace the sum by a product of matrices; its operands, after folding constants."""
         builder = self.builder
         consumer = fusable_consumer(builder.state, self.base)
         builder.do(UseAlgorithm(self.base, "implicit_gemm"))
@@ -208,9 +206,7 @@ class _Tiling:
         return thread
 
     def _number_blocks(self, rows: tuple[str, ...], columns: str) -> None:
-        """Bind the loops over blocks; in groups of rows where the second cache is too small for
-        the operands: blocks that run at once read the same parts of them.
-        """
+        """Bind the loops over blocks; in groups of rows, which share parts in a small cache."""
         builder, host = self.builder, self.host
         read = {load.source for load in loads_of(self.view.stage.tensor.body)}
         if sum(map(bytes_of, read)) <= self.target.l2_bytes // 2:
@@ -226,7 +222,7 @@ class _Tiling:
     def _split_host(
         self, loops: list[str], sizes: tuple[Index, ...], axis: Axis
     ) -> tuple[str, ...]:
-        """Make one loop of some and split it into blocks, places, threads and elements."""
+        """Fuse some loops and split the result into blocks, positions, threads and elements."""
         (loop, *more) = loops
         extent = prod(
             each.length
@@ -303,7 +299,7 @@ class _Tiling:
         default = operand.vector
         vector = builder.choose(f"{operand.name}_vector", _VECTORS, default, Kind.OTHER, self.base)
         builder.do(Cooperate(name, (threads,), vector))
-        if operand.turned:  # else the threads that store neighbouring terms ask one bank
+        if operand.turned:  # else the threads that store neighbouring terms use one bank
             builder.do(Layout(name, LayoutKind.PADDED, _PADDING))
 
 
@@ -312,7 +308,7 @@ def _vector_of(extent: int) -> int:
 
 
 def _operand_of(stage: Stage) -> _Operand:
-    """How an operand that is computed while it is fetched lies in memory."""
+    """The memory layout of an operand that is computed while it is fetched."""
     tensor = stage.tensor
     body = tensor.body
     if not isinstance(body, Load):
@@ -332,12 +328,12 @@ def _operand_of(stage: Stage) -> _Operand:
 
 
 def _step(offset: Index, var: Var) -> Index:
-    """How far apart two neighbours along a variable lie."""
+    """The distance of two neighbours along a variable."""
     return substitute(offset, {var: var + 1}) - offset
 
 
 def _aligned(offset: Index, along: Axis, axes: tuple[Axis, ...]) -> int:
-    """How many neighbours along an axis start at a multiple of their number, everywhere."""
+    """The longest run along an axis that starts at a multiple of its length, everywhere."""
     steps = [_step(offset, axis.var) for axis in axes if axis is not along]
     sizes = (along.length, *(step for step in steps if isinstance(step, int)))
     if not all(isinstance(step, int) for step in steps):

@@ -1,4 +1,4 @@
-"""What a stage becomes that is not tiled: part of its readers, kept in a cache, or as it is."""
+"""Stages that are not tiled: inlined into their readers, cached, or left."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class AlwaysInline:
     name: str = "always inline"
 
     def applies(self, view: Derivation) -> Verdict:
-        """Where the stage is strict inlinable; nothing else is tried with it then."""
+        """If the stage is strict inlinable; nothing else is tried with it then."""
         if is_strict_inlinable(view.state, view.current):
             return Verdict.YES_AND_SKIP_REST
         return Verdict.NO
@@ -41,9 +41,7 @@ class AddCacheWrite:
     name: str = "add cache write"
 
     def applies(self, view: Derivation) -> Verdict:
-        """Where operands are used again, vectors fit, and nobody can be fused; partial results of a
-        factored fold have few terms each and go without.
-        """
+        """If operands are used again, vectors fit, no consumer can be fused, and terms are many."""
         state, name = view.state, view.current
         if (
             name.endswith("_rf")
@@ -63,12 +61,12 @@ class AddCacheWrite:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Go on to the next stage. Where a stage is computed is decided at the end."""
+    """Go on to the next stage. The placement of this one is decided at the end."""
 
     name: str = "skip"
 
     def applies(self, view: Derivation) -> Verdict:
-        """Always, where no generator before says that it had the last word."""
+        """Always, unless a generator before was the last for this stage."""
         return Verdict.YES
 
     def derive(self, view: Derivation) -> tuple[Derivation, ...]:

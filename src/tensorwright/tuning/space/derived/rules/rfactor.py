@@ -31,9 +31,7 @@ class FactorReduction:
     name: str = "factor the reduction"
 
     def applies(self, view: Derivation) -> Verdict:
-        """Where a fold has few elements and many terms; and, for the lanes, where the partial
-        results of one have terms that are contiguous, but no such elements.
-        """
+        """If a fold has few elements and many terms, or contiguous terms but no such elements."""
         if view.current.endswith(("_cache", "_rf_rf")):
             return Verdict.NO
         if view.current.endswith("_rf"):
@@ -48,7 +46,7 @@ class FactorReduction:
         longest = max(axes, key=lambda each: each.length)
         contiguous = contiguous_axis(view.stage.tensor, axes)
         inner = longest if contiguous is None else contiguous
-        found: list[Derivation] = []
+        states: list[Derivation] = []
         for factor in (_Factor.INNER,) if view.current.endswith("_rf") else tuple(_Factor):
             axis = inner if factor is _Factor.INNER else longest
             size = _size(axis, factor, view)
@@ -60,12 +58,12 @@ class FactorReduction:
             builder.do(Split(view.current, axis.name, (size,), tail))
             loop = f"{axis.name}_{'o' if factor is _Factor.OUTER else 'i'}"
             builder.do(Rfactor(view.current, loop))
-            found.append(view.then(builder, f"{view.current} factored {factor.value}"))
-        return tuple(found)
+            states.append(view.then(builder, f"{view.current} factored {factor.value}"))
+        return tuple(states)
 
 
 def _lacks_lanes(view: Derivation) -> bool:
-    """Whether no vectors can lie along the elements of a fold, but along its terms."""
+    """Whether vectors cannot lie along the elements of a fold, but along its terms."""
     tensor = view.stage.tensor
     if has_data_reuse(view.state, view.current):
         return False

@@ -1,4 +1,4 @@
-"""Split a reduction over blocks: where a result has few tiles, blocks fold parts of the terms.
+"""Split a reduction over blocks: if a result has few tiles, blocks fold parts of the terms.
 
 A first launch has partial results, which other rules tile as any fold.  A second one folds these.
 
@@ -23,17 +23,17 @@ _TILE = 32 * 32  # elements of a block that uses its operands well
 _TERMS = 128  # of a part: fewer are not worth a second launch
 _MOST_PARTS = 32
 _WAVES = 4  # blocks for each multiprocessor that are wanted: they wait in turns
-_FEWER = 2  # times fewer parts are tried as well
+_FEWER = 2  # times fewer parts are tried, too
 
 
 @dataclass(frozen=True, slots=True)
 class SplitReductionOverBlocks:
-    """Fold parts of a reduction in blocks of their own; a sketch for each number of parts."""
+    """Fold parts of a reduction in separate blocks; a sketch for each number of parts."""
 
     name: str = "reduction split over blocks"
 
     def applies(self, view: Derivation) -> Verdict:
-        """Where a multiprocessor has few tiles of a fold, and the fold has terms for more."""
+        """If a multiprocessor has few tiles of a fold, and the fold has terms for more."""
         return Verdict.YES if _parts(view) else Verdict.NO
 
     def derive(self, view: Derivation) -> tuple[Derivation, ...]:
@@ -53,7 +53,7 @@ class SplitReductionOverBlocks:
 
 
 def _parts(view: Derivation) -> tuple[int, ...]:
-    """Into how many parts a reduction is split, that by rule first."""
+    """The numbers of parts of a reduction, that by rule first."""
     tensor, name = view.stage.tensor, view.current
     is_free = isinstance(view.stage.placement, AtRoot) and is_untouched(view.state, view.stage)
     if tensor.reduction is None or not is_free or name.endswith(("_rf", "_cache")):
@@ -74,7 +74,7 @@ def _parts(view: Derivation) -> tuple[int, ...]:
 
 
 def _wanted(tensor: Compute, target: GpuTarget) -> int:
-    """How many parts give each multiprocessor enough blocks; 1 where the tiles alone do."""
+    """The number of parts that gives each multiprocessor enough blocks; 1 if the tiles alone do."""
     elements = prod(axis.length for axis in tensor.axes)
     tile = _TILE if plan_threads(tensor, tensor, target) else 1
     tiles = -(-elements // tile)
@@ -83,6 +83,6 @@ def _wanted(tensor: Compute, target: GpuTarget) -> int:
 
 
 def _divisor(axis: Axis, most: int) -> int:
-    """The largest number of equal parts, or a power of two where the axis has no such divisors."""
+    """The largest number of equal parts, or a power of two if the axis has no such divisors."""
     exact = divisors(axis.length, max(1, most))[-1]
     return exact if 2 * exact > most else min(axis.length, 1 << (max(1, most).bit_length() - 1))

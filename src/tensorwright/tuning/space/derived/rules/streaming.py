@@ -23,12 +23,12 @@ from tensorwright.tuning.space.derived.thread_tiles import plan_threads
 
 @dataclass(frozen=True, slots=True)
 class WaitForTile:
-    """Leave a stage to the fold that it reads: its threads may store the tiles of that."""
+    """Leave a stage to the fold that it reads: the threads of the fold may store its tiles."""
 
     name: str = "wait for a tile"
 
     def applies(self, view: Derivation) -> Verdict:
-        """Where another rule tiles such a fold, once what lies between is inlined."""
+        """If another rule tiles such a fold, after the stages between them are inlined."""
         if view.stage.tensor.reduction is not None:
             return Verdict.NO
         state = _inlined(view)
@@ -67,18 +67,16 @@ def _tiled_by(state: ScheduleState, name: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Streaming:
-    """Deal the elements of a stage out to blocks and threads, all sizes open."""
+    """Divide the elements of a stage among blocks and threads, all sizes open."""
 
     name: str = "streaming"
 
     def applies(self, view: Derivation) -> Verdict:
-        """Everywhere but in what other rules have made for themselves."""
+        """Always, except for stages that other rules have made for themselves."""
         return Verdict.NO if view.current.endswith(("_cache", "_rf")) else Verdict.YES
 
     def derive(self, view: Derivation) -> tuple[Derivation, ...]:
-        """In the thread of its only reader, or in blocks of its own; unchanged where that is no
-        stage of the root or sizes are open.
-        """
+        """In the thread of its only reader, or in separate blocks; else unchanged."""
         builder = view.grow()
         if not can_stream(view.stage) or not is_untouched(view.state, view.stage):
             return (view.then(builder),)

@@ -47,7 +47,7 @@ _MOST_ACCUMULATORS = 128  # of a thread: as many registers are left for operands
 
 
 def _plan(view: Derivation) -> tuple[ThreadAxis, ...]:
-    """The axes to tile; none where the stage is not to be tiled."""
+    """The axes to tile; none if the stage is not to be tiled."""
     tensor = view.stage.tensor
     if tensor.reduction is None or not isinstance(view.stage.placement, AtRoot):
         return ()
@@ -57,12 +57,12 @@ def _plan(view: Derivation) -> tuple[ThreadAxis, ...]:
 
 @dataclass(frozen=True, slots=True)
 class CacheThreadTile:
-    """Compute a stage that pays to be tiled into a cache, where no reader can store its tiles."""
+    """Compute a stage that pays to be tiled into a cache, if no reader can store its tiles."""
 
     name: str = "cache the tile of a thread"
 
     def applies(self, view: Derivation) -> Verdict:
-        """Where tiling pays and there is no such reader; nothing but the cache is tiled then."""
+        """If tiling pays and there is no such reader; only the cache is tiled then."""
         has_reader = fusable_consumer(view.state, view.current) is not None
         return Verdict.YES if not has_reader and _plan(view) else Verdict.NO
 
@@ -80,7 +80,7 @@ class ThreadTiling:
     name: str = "thread tiling"
 
     def applies(self, view: Derivation) -> Verdict:
-        """Where tiling pays and the reader is still free."""
+        """If tiling pays and the reader is still free."""
         consumer = fusable_consumer(view.state, view.current)
         is_free = consumer is not None and is_untouched(view.state, consumer)
         return Verdict.YES if is_free and _plan(view) else Verdict.NO
@@ -108,13 +108,13 @@ class _Tiling:
 
     def derive(self) -> Derivation:
         """Tile the reader, compute the fold in its threads, and fetch its operands together."""
-        place = self._tile_host()
-        self.builder.do(ComputeAt(self.name, *place))
+        loop = self._tile_host()
+        self.builder.do(ComputeAt(self.name, *loop))
         fetched_at = self._tile_fold()
         if fetched_at:
             for source in dict.fromkeys(load.source.name for load in self.loads):
                 self._fetch(source, fetched_at)
-        places = (place, (self.name, fetched_at)) if fetched_at else (place,)
+        places = (loop, (self.name, fetched_at)) if fetched_at else (loop,)
         tile = TiledStage(self.name, self.host, places)
         return self.view.then(self.builder, f"{self.base} in blocks of threads", tile=tile)
 
@@ -144,7 +144,7 @@ class _Tiling:
         return self.host, thread
 
     def _tile_fold(self) -> str:
-        """Split the reduction into parts; the loop over parts, "" where there is one."""
+        """Split the reduction into parts; the loop over parts, "" if there is one."""
         builder = self.builder
         stage = builder.state.stage(self.name)
         axes = [axis for axis in stage.tensor.reduce_axes if axis.extent != 1]
@@ -191,7 +191,7 @@ class _Tiling:
         builder.do(Cooperate(read.copy, (self.threads,), vector))
 
     def _vector(self, source: str) -> int:
-        """How many elements are fetched at once by rule: what divides the rows of the part."""
+        """The number of elements fetched at once by rule: a divisor of the rows of the part."""
         (load, *_) = (each for each in self.loads if each.source.name == source)
         if not load.indices or not isinstance(load.indices[-1], Var):
             return 1

@@ -43,7 +43,7 @@ class MultiLevelTilingWithFusion:
     name: str = "multi-level tiling with fusion"
 
     def applies(self, view: Derivation) -> Verdict:
-        """Where operands are used again and the consumer can be fused; a cache always is."""
+        """If operands are used again and the consumer can be fused; a cache always is."""
         consumer = fusable_consumer(view.state, view.current)
         is_free = consumer is not None and not consumer.relations and not consumer.marks
         if not is_free or not has_data_reuse(view.state, view.current):
@@ -60,12 +60,12 @@ class MultiLevelTilingWithFusion:
 
 @dataclass(frozen=True, slots=True)
 class MultiLevelTiling:
-    """Tile a stage with reuse by itself: it folds into its tensor in memory."""
+    """Tile a stage with reuse separately: it folds into its tensor in memory."""
 
     name: str = "multi-level tiling"
 
     def applies(self, view: Derivation) -> Verdict:
-        """Where operands are used again and vectors fit."""
+        """If operands are used again and vectors fit."""
         if not has_data_reuse(view.state, view.current):
             return Verdict.NO
         return Verdict.YES_AND_SKIP_REST if _plan(view, fuse=False) else Verdict.NO
@@ -109,12 +109,12 @@ class _Tiling:
         limit_registers(self.builder, self.view.target, self.axes, self.sizes, width)
         places = self._tile_host() if self.level else []
         own_places = self._tile_stage()
-        if places:  # last: what is done to a stage inside another one takes longer to check
+        if places:  # last: later steps of a stage inside another one take longer to check
             self.builder.do(ComputeAt(self.name, *places[-1]))
         kind = "cached" if self.base != self.name else "fused" if self.level else "tiled"
-        place = f"{self.name} at {self.level}" if self.level else ""
+        placement = f"{self.name} at {self.level}" if self.level else ""
         tile = TiledStage(self.name, self.host, (*places, *own_places))
-        return self.view.then(self.builder, f"{self.base} {kind}", place, tile)
+        return self.view.then(self.builder, f"{self.base} {kind}", placement, tile)
 
     def _tile_host(self) -> list[tuple[str, str]]:
         """Split the consumer; the loops that hold its tiles."""
@@ -148,7 +148,7 @@ class _Tiling:
         return parallelise(self.builder, self.host, outer, work) or (outer[-1] if outer else "")
 
     def _by_role(self) -> list[TileAxis]:
-        """Rows outside, columns inside: what is read along the rows is used up at once."""
+        """Rows outside, columns inside: the columns use each read along the rows immediately."""
         order = list(Role)
         return sorted(self.axes, key=lambda axis: order.index(axis.role))
 
@@ -217,7 +217,7 @@ class _Tiling:
         return [first, *outer], [second, *inner, third], [last]
 
     def _choose_size(self, axis: str, extent: int, *, whole: bool) -> Index:
-        """How much of an axis of the reduction is in the inner loops."""
+        """The extent of the inner loops over an axis of the reduction."""
         sizes = divisors(extent, extent)
         default = extent if whole else 1
         name = f"{self.base}_{axis}_1"

@@ -1,10 +1,10 @@
 """Windows on graphics processors: depthwise convolutions and pools, whose positions share reads.
 
-Each element of the result folds a small window of an operand, and no axis of the result is without
-it: there is no product of matrices.  A thread computes a few neighbouring elements, whose windows
-overlap, with all terms written out.  Either the elements of all channels are dealt out to threads
-as they come, and the first cache keeps what neighbours read; or a block has a tile of one channel,
-and its threads fetch the patch under it together into shared memory first.
+Each element of the result folds a small window of an operand, which depends on all axes of the
+result: this is not a product of matrices.  A thread computes a few neighbouring elements, whose
+windows overlap, with all terms unrolled.  Either the elements of all channels are divided among
+threads in order, and the first cache keeps the reads of neighbours; or a block has a tile of one
+channel, and its threads fetch the patch under it together into shared memory first.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from tensorwright.tuning.space.derived.thread_tiles import stored_axes, thread_r
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder
 from tensorwright.tuning.space.steps import is_cheap
 
-_MOST_TERMS = 49  # of a window that is written out
-_LONG_WINDOW = 25  # from so many terms on, a patch in shared memory pays
+_MOST_TERMS = 49  # of a window that is unrolled
+_LONG_WINDOW = 25  # the least terms for which a patch in shared memory pays
 _EACH = (1, 2, 4)  # neighbouring elements of a thread along an axis
 _THREADS = (32, 64, 128, 256)
 _SIDES = (4, 7, 8, 14, 16, 28, 32)  # threads of a block along an axis of a tile
@@ -58,7 +58,7 @@ class WindowTiling:
     name: str = "window tiling"
 
     def applies(self, view: Derivation) -> Verdict:
-        """Where a short fold slides over an operand, and is no product of matrices."""
+        """If a short fold slides over an operand, and is not a product of matrices."""
         return Verdict.YES if sliding_axes(view.state, view.stage) else Verdict.NO
 
     def derive(self, view: Derivation) -> tuple[Derivation, ...]:
@@ -69,7 +69,7 @@ class WindowTiling:
 
 
 def sliding_axes(state: ScheduleState, stage: Stage) -> tuple[Axis, ...]:
-    """The axes along which windows slide; none where the stage is not to be tiled so."""
+    """The axes along which windows slide; none if the stage is not to be tiled so."""
     tensor = stage.tensor
     axes = (*tensor.axes, *tensor.reduce_axes)
     is_free = isinstance(stage.placement, AtRoot) and is_untouched(state, stage)
@@ -126,7 +126,7 @@ class _Tiling:
         return self.view.then(self.builder, f"windows of {self.base} {way}", tile=tile)
 
     def _deal_out(self) -> str:
-        """Elements of all channels to threads as they come; the loop over threads."""
+        """Divide the elements of all channels among threads in order; the loop over threads."""
         builder = self.builder
         for source in self._sources():
             self._inline(source)
@@ -218,7 +218,7 @@ class _Tiling:
         return list(dict.fromkeys(names))
 
     def _inline(self, source: str) -> None:
-        """Compute an operand while it is read, where it is cheap: the padding of an image."""
+        """Compute an operand while it is read if it is cheap: the padding of an image."""
         builder, step = self.builder, ComputeInline(source)
         is_made = builder.state.has_stage(source) and is_legal(step, builder.state)
         if is_made and is_cheap(builder.state.stage(source).tensor.body):

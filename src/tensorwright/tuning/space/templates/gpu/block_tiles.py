@@ -136,7 +136,7 @@ class BlockTiles:
     def split_fold(self, name: str, axis: str, default: Sequence[int]) -> tuple[str, ...]:
         """Split an axis of the reduction by a knob; its loops, outermost first.
 
-        axis      "" where the program has none (the taps of 1 x 1): there is a knob, and no loop
+        axis      "" if the program has none (the taps of 1 x 1): there is a knob, and no loop
         default   sizes of all parts but the first
         """
         extent = self.extent(axis) if axis else 1
@@ -153,7 +153,7 @@ class BlockTiles:
 
         folds   the loops of each axis of the reduction
         steps   values of the knob that says how much is unrolled besides
-        Gives the loop in which a part of the reduction is fetched, "" where there is one part.
+        Gives the loop in which a part of the reduction is fetched, "" if there is one part.
         """
         split = [loops for loops in folds if loops]
         outer = [loops[0] for loops in split if len(loops) > 1]
@@ -168,9 +168,7 @@ class BlockTiles:
         return outer[-1] if outer else ""
 
     def _unrolled(self, inner: Sequence[str], steps: Sequence[int]) -> Sequence[str]:
-        """The inner loops of the reduction that are unrolled: all, or those of taps, if they make
-        no more steps than a knob says.
-        """
+        """The unrolled inner loops of the reduction: all or taps, up to the steps of a knob."""
         most = self.cfg.define_knob(_UNROLL, tuple(steps)) if steps else 0
         if not most:
             return ()
@@ -194,7 +192,7 @@ class BlockTiles:
 
 
 def open_tiles(s: SketchBuilder, cfg: Configuration, name: str) -> BlockTiles:
-    """The tiles of a fold, which its reader stores; where none can, a copy of the fold's result."""
+    """The tiles of a fold, which its reader stores; if none can, a copy of the fold's result."""
     consumer = fusable_consumer(s.state, name)
     if consumer is None or not is_untouched(s.state, consumer):
         write = CacheWrite(name)
@@ -221,13 +219,13 @@ def _copies(s: SketchBuilder, fold: str) -> Iterator[str]:
 
 
 def inline_others(s: SketchBuilder, name: str) -> None:
-    """Leave what depends on constants to the builder, and inline cheap stages after a fold."""
+    """Let the builder compute constants, and inline cheap stages after a fold."""
     fold_constants(s)
     inline_elementwise(s, keep=reads_of(s.state.stage(name).tensor))
 
 
 def fold_constants(s: SketchBuilder) -> None:
-    """Leave what depends on constants to the builder."""
+    """Let the builder compute stages that depend on constants only."""
     for name in constant_stages(s.state):
         if is_legal(FoldConstant(name), s.state):
             s.do(FoldConstant(name))

@@ -1,4 +1,4 @@
-"""Which folds AutoTVM's templates speak of: convolutions of images, and products of matrices."""
+"""The folds of AutoTVM's templates: convolutions of images, and products of matrices."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class DenseProduct:
 
 
 def product_of(tensor: Compute) -> tuple[Load, Load] | None:
-    """What is multiplied and summed; None where it is something else."""
+    """The operands of a sum of products; None for other folds."""
     body, reduction = tensor.body, tensor.reduction
     if reduction is None or reduction.combiner is not Combiner.SUM:
         return None
@@ -64,7 +64,7 @@ def product_of(tensor: Compute) -> tuple[Load, Load] | None:
 
 
 def find_image_convolution(state: ScheduleState) -> ImageConvolution | None:
-    """The convolution NCHW that a program is, not grouped, or depthwise; None where it is none."""
+    """The axes of a program that is a convolution NCHW, not grouped, or depthwise; or None."""
     fold = only_fold(state)
     loads = product_of(fold.tensor) if fold is not None else None
     if fold is None or loads is None or not _has_plain_extents(fold.tensor):
@@ -112,7 +112,7 @@ def _tap(tensor: Compute, in_kernel: Index, in_data: Index) -> str | None:
 
 
 def find_dense_product(state: ScheduleState) -> DenseProduct | None:
-    """The product of matrices that a program is; None where it is none."""
+    """The axes of a program that is a product of matrices; or None."""
     fold = only_fold(state)
     loads = product_of(fold.tensor) if fold is not None else None
     if fold is None or loads is None or not _has_plain_extents(fold.tensor):
@@ -131,7 +131,7 @@ def find_dense_product(state: ScheduleState) -> DenseProduct | None:
 
 
 def _plain_axes(tensor: Compute, load: Load) -> tuple[str, ...] | None:
-    """The axes that the indices of a load are; None where one is something else."""
+    """The axes that are the indices of a load; None if one is something else."""
     names: dict[Index, str] = {a.var: a.name for a in (*tensor.axes, *tensor.reduce_axes)}
     indices = [index for index in load.indices if index != 0]
     if not all(index in names for index in indices):

@@ -94,7 +94,7 @@ def _store(
     slides: tuple[str, str],
     tile: int,
 ) -> None:
-    """A thread computes the outputs of a tile; their sums it has in registers."""
+    """A thread computes the outputs of a tile; their sums are in its registers."""
     inner: list[str] = []
     outer = list(s.state.stage(host).loops)
     for loop in slides:
