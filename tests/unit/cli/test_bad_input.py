@@ -344,6 +344,33 @@ def test_a_full_disk_while_compiling(
     assert not list(tmp_path.glob(".out.tw*"))
 
 
+@pytest.mark.filterwarnings("always")
+def test_a_home_that_cannot_be_written(
+    invoke: Invoke, model: Path, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commands that need no cache go on; the others refuse before they read the model."""
+    blocked = tmp_path / "file"
+    blocked.write_text("in the way")
+    monkeypatch.setenv("TENSORWRIGHT_HOME", str(blocked / "home"))
+    result = invoke("compile", model, "-o", out)
+    assert result.exit_code == 0
+    first, *rest = result.stderr.splitlines()
+    assert first.startswith(f"warning: folder {blocked / 'home' / 'kernels'} cannot be used: ")
+    assert first.endswith("; set TENSORWRIGHT_HOME to a folder that you may write to")
+    assert rest == []
+    for command in (("optimize", "no.onnx", "-o", out), ("tune", "no.onnx")):
+        result = invoke(*command)
+        assert result.exit_code == 8
+        assert f"OutputError: folder {blocked / 'home'}, where records" in result.stderr
+        assert "try: set TENSORWRIGHT_HOME to a folder that you may write to" in result.stderr
+    refused(invoke("tune", "no.onnx", "--records", tmp_path / "r.sqlite"), 3, "file no.onnx")
+    doctor = invoke("doctor", "--no-measure")
+    assert doctor.exit_code == 9
+    assert (
+        f"home            {blocked / 'home'}: a part of the path is not a folder" in doctor.stdout
+    )
+
+
 def test_a_full_disk_after_tuning(
     child: Child, invoke: Invoke, wide_model: Path, out: Path, home: Path
 ) -> None:
