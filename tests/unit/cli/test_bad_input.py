@@ -88,6 +88,14 @@ def test_an_open_size(invoke: Invoke, out: Path, make_onnx: MakeOnnx) -> None:
     assert invoke("compile", path, "-o", out, "--sizes", "N=1..9").exit_code == 0
     refused(invoke("run", out, "--input", "random", "--at", "N=10"), 2, "N in 1..9")
     refused(invoke("run", out, "--input", "random", "--at", "M=1"), 2, "its sizes are N in 1..9")
+    refused(invoke("run", out), 5, "it is not given; wanted: x: f32(N, 3)")
+    np.save(out.with_name("x.npy"), np.zeros((2, 4), np.float32))
+    refused(
+        invoke("run", out, "--input", f"x={out.with_name('x.npy')}"),
+        5,
+        "input x: it must be f32(N, 3), not f32(2, 4)",
+        "only N may change from call to call; give an array of that shape",
+    )
     for sizes, *texts in (
         ("M=1..9", "no open dimension of that name"),
         ("N=0..9", "a size and its divisor are positive"),

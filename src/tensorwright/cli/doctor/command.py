@@ -83,7 +83,8 @@ def _python() -> list[Finding]:
 
 def _target() -> list[Finding]:
     target, hardware = detect_target(), detect_hardware()
-    cores = f"{target.cores} cores, {target.threads_per_core} threads on each"
+    threads = f"{target.threads_per_core} thread{'s' if target.threads_per_core > 1 else ''}"
+    cores = f"{target.cores} cores, {threads} on each"
     vectors = f"{target.vector_registers} vectors of {target.vector_bytes} bytes"
     return [
         Finding("target", f"{target.arch}, {vectors}, {cores}\n{' '.join(target.features)}"),
