@@ -11,6 +11,7 @@ from pathlib import Path
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
+from setuptools.errors import SetupError
 
 HERE = Path(__file__).resolve().parent
 SOURCE = HERE.parent / "src" / "tensorwright"
@@ -27,7 +28,15 @@ class BuildRuntime(build_py):  # type: ignore[misc]  # setuptools has no types
     """Add the folders of tensorwright under the name of this package."""
 
     def run(self) -> None:
-        """Copy and compile."""
+        """Copy and compile.
+
+        Raises:  SetupError where this folder does not stand in the repository.
+        """
+        if not SOURCE.is_dir():
+            raise SetupError(
+                f"there is no folder {SOURCE}: this package is made of tensorwright's sources. "
+                "Build its wheel in the repository (make runtime), and install that wheel"
+            )
         super().run()
         root = Path(self.build_lib) / NAME
         for path in sorted(SOURCE.rglob("*.py")):

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from onnx import ModelProto
 
-from tensorwright.base import UsageError, did_you_mean
-from tensorwright.cli.arguments.kinds import SUITE_KINDS
+from tensorwright.base import SUITE_LOADERS, UsageError, did_you_mean
 from tensorwright.cli.arguments.options import Shapes
 from tensorwright.graph import Graph
 from tensorwright.graph.onnx_export import to_onnx
 from tensorwright.graph.onnx_import import load_onnx
 from tensorwright_lab.zoo import LIGHT_MODELS, TASO, WILD, ZOO, build, load_light, load_wild
 
-_NAMES = dict(zip(SUITE_KINDS, (LIGHT_MODELS, (*ZOO, *TASO), WILD), strict=True))
+_NAMES = dict(zip(SUITE_LOADERS, (LIGHT_MODELS, (*ZOO, *TASO), WILD), strict=True))
 PAPER = "paper"
 _OF_PAPER = ("resnet50", "mobilenet_v2", "resnet3d_18", "dcgan", "bert_base")
 REWRITING = "rewriting"
@@ -21,7 +20,7 @@ _OF_REWRITING = (
     *("bert_base", "resnet50", "resnext50", "inception_v3", "squeezenet", "vgg19", "mobilenet_v2"),
 )
 _OF_ZOO = {"zoo": ZOO, PAPER: _OF_PAPER, "taso": TASO, REWRITING: _OF_REWRITING}
-SUITES = tuple(dict.fromkeys((*SUITE_KINDS, *_OF_ZOO)))
+SUITES = tuple(dict.fromkeys((*SUITE_LOADERS, *_OF_ZOO)))
 
 
 def suite(name: str) -> tuple[str, ...]:

@@ -37,13 +37,16 @@ from tensorwright.base.files import (
     kind_of_bytes,
     kind_of_file,
     make_folder,
+    make_home,
     output_error,
+    warn_of_cache,
     write_atomically,
 )
 from tensorwright.base.garbage import without_collection
 from tensorwright.base.knobs import DUMP_STAGES, KNOBS, Knob, find_knob, override
 from tensorwright.base.laboratory import (
     LABORATORY,
+    SUITE_LOADERS,
     LaboratoryPart,
     has_laboratory,
     require_laboratory,
@@ -143,6 +146,7 @@ __all__ = [
     "LINE_BYTES",
     "ON_PROCESSOR",
     "ON_THREADS",
+    "SUITE_LOADERS",
     "TARGETS",
     "Amount",
     "Array",
@@ -218,6 +222,7 @@ __all__ = [
     "knobs",
     "line_of",
     "make_folder",
+    "make_home",
     "missing_here",
     "naming_faults",
     "now_utc",
@@ -239,6 +244,7 @@ __all__ = [
     "source_digest",
     "to_data",
     "typical_number",
+    "warn_of_cache",
     "without_collection",
     "write_atomically",
 ]

@@ -13,6 +13,8 @@ from typing import Any
 from tensorwright.base.errors import MachineError
 
 LABORATORY = "tensorwright_lab"
+SUITE_LOADERS = {"light": "load_light", "zoo": "build", "wild": "load_wild"}
+"""The kinds of networks that commands call KIND:NAME, with their functions in `zoo`."""
 
 
 def has_laboratory() -> bool:

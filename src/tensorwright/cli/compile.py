@@ -104,8 +104,9 @@ def _write_library(model: str, output: str, how: Compilation, *, is_shared: bool
         )
     if is_shared:
         library = exporting.build_shared(Path(output))
-        size_mb = library.stat().st_size / 1e6
-        click.echo(f"{library}: {size_mb:.1f} MB, for programs with the header beside it")
+        size_kb = library.stat().st_size / 1e3
+        header = library.with_name(f"{library.stem.removeprefix('lib')}.h")
+        click.echo(f"{library}: {size_kb:,.0f} kB; {header} says how to use it")
         return
     click.echo(f"{output}: {len(files)} files; to build them and run the example:")
     click.echo(f"  make -C {shlex.quote(output)} && {shlex.quote(output)}/example")

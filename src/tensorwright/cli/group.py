@@ -7,6 +7,8 @@ import shlex
 import sys
 import traceback
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -15,6 +17,7 @@ from tensorwright.base import (
     InternalError,
     MachineError,
     TensorwrightError,
+    UsageError,
     did_you_mean,
     knobs,
     line_of,
@@ -35,7 +38,8 @@ class LazyGroup(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Keep the command line, so that a command can print it."""
         ctx.meta[ARGUMENTS] = tuple(args)
-        return super().parse_args(ctx, args)
+        with _reporting_misuse(ctx):
+            return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names, in the order of the registry."""
@@ -73,7 +77,8 @@ class LazyGroup(click.Group):
             for name, variable in knobs.misspelt_variables().items():
                 echo_prose(f"warning: {name} sets nothing; did you mean {variable}?", err=True)
             try:
-                return super().invoke(ctx)
+                with _reporting_misuse(ctx):
+                    return super().invoke(ctx)
             except TensorwrightError as error:
                 _report(error)
                 ctx.exit(error.exit_code)
@@ -113,6 +118,28 @@ def _interrupted_text(ctx: click.Context) -> str:
     return "Interrupted."
 
 
+@contextmanager
+def _reporting_misuse(ctx: click.Context) -> Iterator[None]:
+    """Report what click refuses as a `UsageError`; a group without a command shows its help."""
+    try:
+        yield
+    except click.UsageError as error:
+        if isinstance(error, _HELP):
+            raise
+        command = f"{ctx.command_path} {ctx.invoked_subcommand or ''}".rstrip()
+        command = error.ctx.command_path if error.ctx else command
+        text = error.format_message().rstrip(".")
+        refusal = UsageError(
+            stage="cli",
+            where=command,
+            reason=text[:1].lower() + text[1:],
+            remedy=f"{command} --help",
+        )
+        _report(refusal)
+        ctx.exit(refusal.exit_code)
+
+
+_HELP = getattr(click.exceptions, "NoArgsIsHelpError", ())  # click 8.1 has none
 _CLICK_ERRORS = (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError)
 
 
@@ -150,13 +177,16 @@ def _unexpected(error: Exception) -> InternalError:
     return InternalError(stage="cli", where=line_of(error), reason=reason)
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    name="tensorwright", cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(__version__, prog_name="tensorwright", message="%(prog)s %(version)s")
 def program() -> None:
     """A learning tensor compiler: from a trained network to tuned machine code.
 
-    MODEL is a file of ONNX or PyTorch (.pt2), light:NAME (a network of the onnx package), zoo:NAME
-    (of a paper) or wild:NAME (as PyTorch exports it); the last three have random weights. The exit
+    MODEL is a file of ONNX or PyTorch (.pt2). Where the package tensorwright-lab is installed, it
+    may be light:NAME (a network of the onnx package), zoo:NAME (of a paper) or wild:NAME (as
+    PyTorch exports it), with random weights. The exit
     status gives the kind of an error: 2 usage, 3 model file, 4 unsupported operator, 5 input, 6
     schedule, 7 record store, 8 output, 9 machine, 70 a fault of tensorwright, 130 interrupted.
     """

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import OutputError
+from tensorwright.base import OutputError, make_home
 from tensorwright.cli import INTERRUPTED
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
 from tensorwright.cli.arguments.farm import Workers, workers_options
@@ -107,6 +107,8 @@ def command(
 
     Example: tensorwright optimize model.onnx -o model.tw --minutes 10
     """
+    if how.records is None:
+        make_home()
     check_executable(output, program, constants, how.records)
     if report is not None:
         check_writable(report, program, constants, how.records, output)

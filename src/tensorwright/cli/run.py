@@ -86,7 +86,7 @@ def command(
     if output is not None:
         check_arrays_path(output, [spec.name for spec in executable.outputs])
     specs = executable.at(**at).inputs if executable.sizes or at else executable.inputs
-    inputs = read_inputs(given, specs, how.seed)
+    inputs = read_inputs(given, specs, how.seed, executable.inputs)
     results = executable.run(inputs)
     for name, array in results.items():
         click.echo(f"{name}: {describe(array)}")

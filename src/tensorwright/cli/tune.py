@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import LaboratoryPart, Target, UsageError, did_you_mean
+from tensorwright.base import LaboratoryPart, Target, UsageError, did_you_mean, make_home
 from tensorwright.cli import INTERRUPTED
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
 from tensorwright.cli.arguments.farm import Workers, workers_options
@@ -146,6 +146,8 @@ def command(
 
     Example: tensorwright tune model.onnx --minutes 10
     """
+    if how.records is None:
+        make_home()
     if not is_guided(strategy):
         unused = ("features", "model", "fading", "start", "proposing")
         refuse_given(unused, because=f"the strategy {strategy} does not use a model")

@@ -16,8 +16,7 @@ from tensorwright.base import (
     UsageError,
     available_cores,
     hold_lock,
-    knobs,
-    make_folder,
+    make_home,
     read_text,
     to_data,
 )
@@ -91,7 +90,7 @@ def own_device(target: Target, *, must: bool) -> Iterator[bool]:
     Raises:  UsageError.
     """
     digest = hashlib.sha256(target.key.encode()).hexdigest()[:8]
-    path = make_folder(knobs.HOME.get()) / f"device-{digest}.lock"
+    path = make_home() / f"device-{digest}.lock"
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     with ExitStack() as stack:
         stack.callback(os.close, descriptor)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
-from tensorwright.base import OutputError, hold_lock, knobs, make_folder
+from tensorwright.base import OutputError, hold_lock, make_home
 from tensorwright.processes.job import never
 
 _TICK_S = 0.2  # how often the wish to stop is looked at
@@ -20,7 +20,7 @@ def hold_turn(should_stop: Callable[[], bool] = never) -> Iterator[bool]:
     Gives False, and does not hold the turn, where `should_stop` turned true while waiting.
     """
     try:
-        path = make_folder(knobs.HOME.get()) / "turn.lock"
+        path = make_home() / "turn.lock"
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except (OSError, OutputError):
         yield True

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeAlias
 
-from tensorwright.base import knobs
+from tensorwright.base import knobs, make_home
 from tensorwright.records.json_lines_store import JsonLinesStore
 from tensorwright.records.memory_store import MemoryStore
 from tensorwright.records.sqlite_store import SqliteStore
@@ -44,6 +44,8 @@ def open_store(path: str | os.PathLike[str] | None = None, create: bool = True) 
     named = Path(path) if path is not None else default_path()
     if not create and not named.exists():
         return MemoryStore()
+    if path is None and not named.exists():
+        make_home()
     if named.suffix.lower() in LINES_SUFFIXES:
         return JsonLinesStore(named)
     return SqliteStore(named)

@@ -244,7 +244,8 @@ def _export_remedy(value: Any) -> str:
 
 def _reshape(spec: TensorSpec, array: Array) -> str:
     if spec.type.is_open:
-        return "give an array of this rank; its named sizes may be any within their bounds"
+        numbers = ", ".join(str(each) for each in spec.shape if not isinstance(each, int))
+        return f"only {numbers} may change from call to call; give an array of that shape"
     if array.size == math.prod(spec.extents):
         return f"reshape it: array.reshape({spec.extents})"
     return "shapes are fixed when a model is compiled: compile it for this shape"

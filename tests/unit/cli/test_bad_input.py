@@ -88,6 +88,14 @@ def test_an_open_size(invoke: Invoke, out: Path, make_onnx: MakeOnnx) -> None:
     assert invoke("compile", path, "-o", out, "--sizes", "N=1..9").exit_code == 0
     refused(invoke("run", out, "--input", "random", "--at", "N=10"), 2, "N in 1..9")
     refused(invoke("run", out, "--input", "random", "--at", "M=1"), 2, "its sizes are N in 1..9")
+    refused(invoke("run", out), 5, "it is not given; wanted: x: f32(N, 3)")
+    np.save(out.with_name("x.npy"), np.zeros((2, 4), np.float32))
+    refused(
+        invoke("run", out, "--input", f"x={out.with_name('x.npy')}"),
+        5,
+        "input x: it must be f32(N, 3), not f32(2, 4)",
+        "only N may change from call to call; give an array of that shape",
+    )
     for sizes, *texts in (
         ("M=1..9", "no open dimension of that name"),
         ("N=0..9", "a size and its divisor are positive"),
@@ -342,6 +350,33 @@ def test_a_full_disk_while_compiling(
     assert "Traceback" not in done.stderr
     assert out.read_bytes() == b"what was there"
     assert not list(tmp_path.glob(".out.tw*"))
+
+
+@pytest.mark.filterwarnings("always")
+def test_a_home_that_cannot_be_written(
+    invoke: Invoke, model: Path, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commands that need no cache go on; the others refuse before they read the model."""
+    blocked = tmp_path / "file"
+    blocked.write_text("in the way")
+    monkeypatch.setenv("TENSORWRIGHT_HOME", str(blocked / "home"))
+    result = invoke("compile", model, "-o", out)
+    assert result.exit_code == 0
+    first, *rest = result.stderr.splitlines()
+    assert first.startswith(f"warning: folder {blocked / 'home' / 'kernels'} cannot be used: ")
+    assert first.endswith("; set TENSORWRIGHT_HOME to a folder that you may write to")
+    assert rest == []
+    for command in (("optimize", "no.onnx", "-o", out), ("tune", "no.onnx")):
+        result = invoke(*command)
+        assert result.exit_code == 8
+        assert f"OutputError: folder {blocked / 'home'}, where records" in result.stderr
+        assert "try: set TENSORWRIGHT_HOME to a folder that you may write to" in result.stderr
+    refused(invoke("tune", "no.onnx", "--records", tmp_path / "r.sqlite"), 3, "file no.onnx")
+    doctor = invoke("doctor", "--no-measure")
+    assert doctor.exit_code == 9
+    assert (
+        f"home            {blocked / 'home'}: a part of the path is not a folder" in doctor.stdout
+    )
 
 
 def test_a_full_disk_after_tuning(

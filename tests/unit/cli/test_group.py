@@ -58,8 +58,30 @@ def test_an_unknown_command_names_the_nearest(invoke: Invoke) -> None:
     assert "no such command 'optimise'; did you mean optimize?" in result.stderr
 
 
-def test_an_unknown_option_is_a_usage_error(invoke: Invoke) -> None:
-    assert invoke("knobs", "--nope").exit_code == 2
+@pytest.mark.parametrize(
+    ("arguments", "command", "reason"),
+    [
+        (("--nope",), "", "no such option"),
+        (("knobs", "--nope"), " knobs", "no such option"),
+        (("compile",), " compile", "missing argument 'MODEL|MODULE:EXPR'"),
+        (("compile", "-o"), " compile", "option '-o' requires an argument"),
+        (("cache", "lost"), " cache", "no such command 'lost'"),
+        (("rewrite", "m.onnx"), " rewrite", "give -o OUT, or --check CERTIFICATE with MODEL"),
+    ],
+)
+def test_a_wrong_command_line_is_a_usage_error(
+    invoke: Invoke, arguments: tuple[str, ...], command: str, reason: str
+) -> None:
+    result = invoke(*arguments)
+    assert result.exit_code == 2
+    first, *rest = result.stderr.splitlines()
+    assert first.startswith(f"UsageError: tensorwright{command}: {reason}")
+    assert rest[0] == f"  try: tensorwright{command} --help"
+    assert rest[1].startswith("  read on: tensorwright explain UsageError")
+
+
+def test_a_group_without_a_command_shows_its_help(invoke: Invoke) -> None:
+    assert "clear  Empty the caches" in invoke("cache").output
 
 
 def _raising(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> Result:

@@ -96,12 +96,25 @@ def test_an_unusable_place_costs_one_warning(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("in the way")
     cache = KernelCache(blocked / "kernels")
-    with pytest.warns(RuntimeWarning, match="kernels are compiled again each time") as caught:
+    with pytest.warns(RuntimeWarning, match="What is compiled is not kept") as caught:
         code = fetch(cache)
     assert len(caught) == 1
     assert "TENSORWRIGHT_HOME" in str(caught[0].message)
     assert fetch(cache) == code
     assert cache.counts == Counter(misses=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert fetch(KernelCache(blocked / "choices")) == code  # of the same home
+
+
+def test_a_folder_that_may_only_be_read_is_said_before_compiling(
+    cache: KernelCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache.put("a", b"code")
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert cache.get("a") == b"code"
+    with pytest.warns(RuntimeWarning, match="no permission to write there"):
+        assert cache.get("b") is None
 
 
 def test_a_full_disk_costs_one_warning(cache: KernelCache, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import venv
@@ -41,6 +42,21 @@ def run(*command: str | Path, **variables: str) -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def test_its_folder_alone_says_what_it_needs(tmp_path: Path) -> None:
+    copy = shutil.copytree(ROOT / "runtime", tmp_path / "runtime")
+    done = subprocess.run(
+        [sys.executable, "setup.py", "-q", "build"],
+        cwd=copy,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert f"error: there is no folder {tmp_path / 'src' / 'tensorwright'}" in done.stderr
+    assert "make runtime" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ from tensorwright.base.files.atomic import (
     output_error,
     write_atomically,
 )
+from tensorwright.base.files.home import make_home, warn_of_cache
 from tensorwright.base.files.kinds import (
     EXECUTABLE,
     EXECUTABLE_MAGIC,
@@ -27,6 +28,8 @@ __all__ = [
     "kind_of_bytes",
     "kind_of_file",
     "make_folder",
+    "make_home",
     "output_error",
+    "warn_of_cache",
     "write_atomically",
 ]

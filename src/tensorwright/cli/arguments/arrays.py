@@ -15,10 +15,16 @@ from tensorwright.runtime import TensorSpec, random_array
 RANDOM = "random"
 
 
-def read_inputs(given: Sequence[str], specs: Sequence[TensorSpec], seed: int) -> dict[str, Array]:
+def read_inputs(
+    given: Sequence[str],
+    specs: Sequence[TensorSpec],
+    seed: int,
+    open_specs: Sequence[TensorSpec],
+) -> dict[str, Array]:
     """The arrays that the options name.
 
-    specs   the inputs of the executable
+    specs        the inputs of the executable, of the sizes that are drawn
+    open_specs   the same with their named sizes, for messages
 
     Raises:  InputError for a file without an array, and for an input that is not given.
     """
@@ -45,7 +51,7 @@ def read_inputs(given: Sequence[str], specs: Sequence[TensorSpec], seed: int) ->
     for spec in specs:
         if spec.name in drawn and spec.name not in arrays:
             arrays[spec.name] = random_array(spec, generator)
-    missing = [spec for spec in specs if spec.name not in arrays]
+    missing = [spec for spec in open_specs if spec.name not in arrays]
     if missing and len(arrays) + len(missing) == len(specs):  # else a name is wrong
         options = " ".join(f"--input {spec.name}=FILE.npy" for spec in missing)
         listed = ", ".join(map(str, missing))

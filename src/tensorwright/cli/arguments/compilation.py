@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tensorwright.base import Target
+from tensorwright.base import Target, knobs
 from tensorwright.cli.arguments.kinds import ProgramKind, kind_of
 from tensorwright.cli.arguments.options import (
     Command,
@@ -25,7 +25,7 @@ from tensorwright.cli.arguments.options import (
     shapes_option,
     sizes_option,
 )
-from tensorwright.runtime import Executable, load
+from tensorwright.runtime import Executable, default_cache, load
 
 _COMPILING = "tensorwright.cli.arguments.programs"
 
@@ -56,6 +56,8 @@ def compile_options(function: Command) -> Command:
         seed: int,
         **more: Any,
     ) -> Any:
+        if knobs.KERNEL_CACHE.get():
+            default_cache().is_usable()  # a folder that cannot be used is said before the work
         how = Compilation(target, threads, records, input_shapes, seed, sizes)
         return function(*arguments, how=how, **more)
 

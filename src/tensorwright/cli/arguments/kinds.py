@@ -10,9 +10,7 @@ import shlex
 from enum import StrEnum
 from pathlib import Path
 
-from tensorwright.base import EXECUTABLE, UsageError, kind_of_file
-
-SUITE_KINDS = ("light", "zoo", "wild")
+from tensorwright.base import EXECUTABLE, SUITE_LOADERS, UsageError, kind_of_file
 
 
 class ProgramKind(StrEnum):
@@ -43,7 +41,7 @@ def is_reference(text: str) -> bool:
 def split(model: str) -> tuple[str, str]:
     """Suite and name of a MODEL argument; the suite is "" for a file."""
     kind, _, name = model.partition(":")
-    if kind in SUITE_KINDS and not Path(model).exists():
+    if kind in SUITE_LOADERS and not Path(model).exists():
         return kind, name
     return "", model
 

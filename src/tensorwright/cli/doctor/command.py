@@ -8,7 +8,14 @@ from collections.abc import Callable
 
 import click
 
-from tensorwright.base import MachineError, TensorwrightError, detect_target, knobs
+from tensorwright.base import (
+    MachineError,
+    OutputError,
+    TensorwrightError,
+    detect_target,
+    knobs,
+    make_home,
+)
 from tensorwright.cli.doctor.devices import devices
 from tensorwright.cli.doctor.finding import Finding
 from tensorwright.cli.doctor.tools import packages, portable_opencl, programs, version_of
@@ -42,7 +49,7 @@ def command(measure: bool) -> None:
     """
     checks: list[Callable[[], list[Finding]]] = [_python, _target]
     checks += [_measured, _core] if measure else [_kept]
-    checks += [_cache, _store]
+    checks += [_home, _cache, _store]
     checks += [packages, programs, portable_opencl]
     if measure:
         checks.append(devices)
@@ -76,7 +83,8 @@ def _python() -> list[Finding]:
 
 def _target() -> list[Finding]:
     target, hardware = detect_target(), detect_hardware()
-    cores = f"{target.cores} cores, {target.threads_per_core} threads on each"
+    threads = f"{target.threads_per_core} thread{'s' if target.threads_per_core > 1 else ''}"
+    cores = f"{target.cores} cores, {threads} on each"
     vectors = f"{target.vector_registers} vectors of {target.vector_bytes} bytes"
     return [
         Finding("target", f"{target.arch}, {vectors}, {cores}\n{' '.join(target.features)}"),
@@ -129,6 +137,16 @@ def _thread_counts() -> tuple[int, ...]:
 
 def _peak_name(threads: int) -> str:
     return f"peak, {threads} thread{'s' if threads > 1 else ''}"
+
+
+def _home() -> list[Finding]:
+    """What is wrong with the folder of the caches and of the records; nothing where all is well."""
+    try:
+        make_home()
+    except OutputError as error:
+        text = f"{knobs.HOME.get()}: {error.reason}"
+        return [Finding("home", text, error.remedy, is_needed=True)]
+    return []
 
 
 def _cache() -> list[Finding]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from onnx import NodeProto
 
-from tensorwright.base import ModelError, UnsupportedError, UsageError
+from tensorwright.base import SUITE_LOADERS, ModelError, UnsupportedError, UsageError
 from tensorwright.expr import Compute, Placeholder
 
 _SEQUENCE = "sequences are not tensors of a static shape"
@@ -84,9 +84,18 @@ def wrong_type(source: object) -> UsageError:
 
 
 def missing_file(path: Path) -> ModelError:
-    """What import raises where no file is; MODULE:NAME is a name for the command line alone."""
+    """What import raises where no file is; names with a colon are for commands alone."""
     module, _, name = str(path).rpartition(":")
     stem = module.removesuffix(".py")
+    if stem in SUITE_LOADERS:
+        loader = SUITE_LOADERS[stem]
+        reason = f"there is no such file; only commands read a network of the laboratory as {path}"
+        remedy = (
+            "give a path, bytes, an onnx.ModelProto or a Graph; the laboratory makes this one:\n"
+            f"  from tensorwright.zoo import {loader}\n"
+            f"  model = {loader}({name!r})"
+        )
+        return model_error(f"file {path}", reason, remedy)
     if all(part.isidentifier() for part in (*stem.split("."), name)):
         reason = "there is no such file; MODULE:NAME is a name for the command line"
         remedy = f"import it, and give the expression: from {stem} import {name}"

@@ -15,11 +15,10 @@ import stat
 import tempfile
 import threading
 import time
-import warnings
 from collections import Counter
 from pathlib import Path
 
-from tensorwright.base import knobs
+from tensorwright.base import knobs, warn_of_cache
 
 DEFAULT_LIMIT_BYTES = 512 << 20
 _MAGIC = b"TWKERN1\n"
@@ -50,6 +49,8 @@ class KernelCache:
         """The checked object code of a key; None if there is none that can be trusted."""
         content = self._read(self._path(key)) if self.is_usable() else None
         if content is None:
+            if self._is_usable and not os.access(self.folder, os.W_OK):
+                warn_of_cache(self.folder, "no permission to write there")
             self._count(misses=1)
             return None
         data = content[len(_MAGIC) + _DIGEST_BYTES :]
@@ -141,12 +142,7 @@ class KernelCache:
             is_first = self._is_usable is not False
             self._is_usable = False
         if is_first:
-            warnings.warn(
-                f"kernel cache {self.folder}: {reason}; kernels are compiled again each time "
-                f"(set {knobs.HOME.variable} to your own folder)",
-                RuntimeWarning,
-                stacklevel=3,
-            )
+            warn_of_cache(self.folder, reason)
         return False
 
     def _count(self, **increments: int) -> None:

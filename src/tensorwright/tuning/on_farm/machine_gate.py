@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from tensorwright.base import knobs, make_folder
+from tensorwright.base import make_home
 from tensorwright.machine import LoadWatch
 from tensorwright.processes import hold_turn
 
@@ -49,7 +49,7 @@ def while_measuring(should_stop: Callable[[], bool]) -> Iterator[bool]:
 def _locked(
     name: str, kind: int, should_stop: Callable[[], bool] = lambda: False
 ) -> Iterator[bool]:
-    path = make_folder(knobs.HOME.get()) / name
+    path = make_home() / name
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         while not should_stop():

@@ -12,8 +12,15 @@ import numpy as np
 import pytest
 
 import tensorwright
-from tensorwright import expr
-from tensorwright.base import DType, ExpressionError, ModelError, UsageError, UserError
+from tensorwright import expr, zoo
+from tensorwright.base import (
+    SUITE_LOADERS,
+    DType,
+    ExpressionError,
+    ModelError,
+    UsageError,
+    UserError,
+)
 from tensorwright.expr import (
     Compute,
     Decision,
@@ -432,6 +439,16 @@ def test_a_name_for_the_command_line_is_imported() -> None:
     with pytest.raises(ModelError, match="a name for the command line") as caught:
         tensorwright.compile("own.py:layer")
     assert "from own import layer" in caught.value.remedy
+
+
+@pytest.mark.parametrize(("kind", "loader"), SUITE_LOADERS.items())
+def test_a_network_of_the_laboratory_is_made_by_its_function(kind: str, loader: str) -> None:
+    with pytest.raises(ModelError, match="only commands read a network of the laboratory") as no:
+        tensorwright.compile(f"{kind}:squeezenet")
+    assert no.value.remedy.startswith("give a path, bytes, an onnx.ModelProto or a Graph; ")
+    assert f"from tensorwright.zoo import {loader}\n" in no.value.remedy
+    assert f"model = {loader}('squeezenet')" in no.value.remedy
+    assert callable(getattr(zoo, loader))
 
 
 def test_inputs_of_one_name_are_refused_when_it_is_compiled() -> None:
