@@ -6,7 +6,7 @@ Each rewriting is an equality for all values that the `Bounds` table allows.
 from __future__ import annotations
 
 from functools import lru_cache
-from math import gcd
+from math import gcd, prod
 
 from tensorwright.expr.index.bounds import interval, is_nonnegative
 from tensorwright.expr.index.condition import map_comparisons
@@ -16,7 +16,6 @@ from tensorwright.expr.index.nodes import (
     ExactDiv,
     FloorDiv,
     Index,
-    IndexExpr,
     Max,
     Min,
     Mod,
@@ -91,9 +90,8 @@ def _join_digits(expression: Index) -> Index:
         for number, atom in enumerate(monomial):
             if not isinstance(atom, Mod):
                 continue
-            rest: Index = coefficient
-            for other in (*monomial[:number], *monomial[number + 1 :]):
-                rest = rest * other
+            others = (*monomial[:number], *monomial[number + 1 :])
+            rest: Index = prod(others, start=coefficient)
             quotient = floor_div(atom.dividend, atom.divisor)
             pair = rest * (quotient * atom.divisor + atom)
             if set(terms_of(pair)) <= set(terms_of(expression)):
@@ -217,11 +215,11 @@ def _without_low_part(gap: Index, bounds: Bounds) -> Condition | None:
         low: Index = 0  # gap = scale*(high - low) + small; both parts are compared
         for monomial, coefficient in gap.terms:
             if not monomial or coefficient % scale:
-                small = small + _product(monomial, coefficient)
+                small = small + prod(monomial, start=coefficient)
             elif coefficient > 0:
-                high = high + _product(monomial, coefficient // scale)
+                high = high + prod(monomial, start=coefficient // scale)
             else:
-                low = low + _product(monomial, -coefficient // scale)
+                low = low + prod(monomial, start=-coefficient // scale)
         ends = interval(small, bounds)
         if ends is None or not isinstance(ends.low, int) or not isinstance(ends.high, int):
             continue
@@ -251,10 +249,3 @@ def without_division(relation: Relation, left: Index, right: Index) -> Condition
                 if sign == -1:
                     return compare(Relation.LT, atom.dividend, (number + 1) * atom.divisor)
     return compare(relation, left, right)
-
-
-def _product(monomial: tuple[IndexExpr, ...], coefficient: int) -> Index:
-    product: Index = coefficient
-    for atom in monomial:
-        product = product * atom
-    return product
