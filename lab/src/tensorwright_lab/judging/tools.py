@@ -1,4 +1,4 @@
-"""Who builds and measures for the laboratory: this machine, or the workers of a farm."""
+"""Builders and runners for the laboratory: this machine, or the workers of a farm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How good a search is after so many trials: a short session for one workload, nothing kept."""
+"""The quality of a search after numbers of trials: a short session for one workload, not kept."""
 
 from __future__ import annotations
 

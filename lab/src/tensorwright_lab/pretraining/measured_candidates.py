@@ -1,4 +1,4 @@
-"""Measure random programs of a workload: what cost models are judged on.
+"""Measure random programs of a workload, on which cost models are judged.
 
 Unlike a search, this keeps no best and drops nobody early: every program gets its time.
 """

@@ -29,7 +29,7 @@ from tensorwright.tuning.strategies.history import History, Outcome
 from tensorwright.tuning.strategies.sources import draw_new, rest_of
 from tensorwright.tuning.task import Task
 
-_SPARE = 4  # so many times more children than needed: some are known
+_SPARE = 4  # how many times more children than needed: some are known
 _RETRIES = 4
 
 
@@ -147,7 +147,7 @@ def change(
 ) -> Population:
     """Each choice changes to another of its rows by chance, as does the structure to a sibling.
 
-    What leads beyond the limits is drawn again a few times.
+    A change beyond the limits is drawn again a few times.
     """
     changed = Population(children.sketch.copy(), children.genes.copy())
     open_rows = np.arange(len(children))

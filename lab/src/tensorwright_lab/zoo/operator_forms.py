@@ -67,7 +67,8 @@ class Arrangement:
 class Form:
     """An operator as nodes of a graph.
 
-    operands  how each operand lies in it, in the program's order      output  likewise
+    operands  the arrangement of each operand, in the program's order      output  that of the
+    output
     build     adds the nodes, given the operands' names; returns the output's
     """
 
