@@ -223,7 +223,7 @@ def program_workload(
         raise UsageError(stage="workload", where=where, reason=reason, remedy="rename one")
     strange = sorted(constants - {tensor.name for tensor in inputs})
     if strange:
-        reason = f"{strange[0]} is none of its placeholders"
+        reason = f"{strange[0]} is not one of its placeholders"
         raise UsageError(stage="workload", where=where, reason=reason)
     key = _key(tuple(outputs), inputs, constants)
     return Workload(name or outputs[-1].name, inputs, constants, tuple(outputs), key)
