@@ -26,7 +26,7 @@ def recognise_mish(graph: Graph) -> tuple[Graph, int]:
 
 
 def _inside(copy: Copy, name: str, operator: str) -> str:
-    """The operand of the operator that made a tensor; "" unless only that operator made it."""
+    """The operand of the operator that made a tensor with one reader; "" for another tensor."""
     made = copy.producer(name) if name else None
     is_it = made is not None and made.operator == operator and copy.only_use(name)
     return made.inputs[0] if made is not None and is_it else ""
