@@ -109,7 +109,7 @@ def _simplify_division(dividend: Index, divisor: Index, bounds: Bounds) -> Index
     if is_same(remainder, 0) or _is_below(remainder, divisor, bounds):
         return quotient
     # (a*g + s) // (c*g) = a // c for 0 <= s < g: drop the low part of a mixed-radix number
-    for small, large in _low_parts(remainder, divisor, bounds):
+    for small, large in _low_parts(remainder, divisor):
         common = _common_factor(large, divisor)
         if common != 1 and _is_below(small, common, bounds):
             return quotient + floor_div(exact_div(large, common), exact_div(divisor, common))
@@ -120,14 +120,14 @@ def _simplify_modulus(dividend: Index, divisor: Index, bounds: Bounds) -> Index:
     _, remainder = divide_terms(dividend, divisor)
     if is_same(remainder, 0) or _is_below(remainder, divisor, bounds):
         return remainder
-    for small, large in _low_parts(remainder, divisor, bounds):
+    for small, large in _low_parts(remainder, divisor):
         common = _common_factor(large, divisor)
         if common != 1 and _is_below(small, common, bounds):
             return mod(exact_div(large, common), exact_div(divisor, common)) * common + small
     return mod(remainder, divisor)
 
 
-def _low_parts(value: Index, divisor: Index, bounds: Bounds) -> list[tuple[Index, Index]]:
+def _low_parts(value: Index, divisor: Index) -> list[tuple[Index, Index]]:
     """Ways to write value = small + large, by whether an integer divides the coefficient."""
     if not isinstance(divisor, int) or not isinstance(value, Poly):
         return []
