@@ -2,7 +2,7 @@
 
     in     relu(relu(matmul(x1, w1))) == relu(matmul(x1, w1))
     try    an input in the place of matmul(x1, w1), which both sides have
-    out    FoundRule(relu(relu(any1_2_4)) == relu(any1_2_4), its shapes)
+    out    ConcreteRule(relu(relu(any1_2_4)) == relu(any1_2_4), its shapes)
 
 shared parts     what stands on both sides becomes an input: a rule about a prepared kernel may be
                  true of every kernel
@@ -42,14 +42,14 @@ Shapes = dict[str, IntShape]
 
 
 @dataclass(frozen=True, slots=True)
-class FoundRule:
+class ConcreteRule:
     """A rule and the shapes of its inputs where it was found."""
 
     rule: Rule
     shapes: tuple[tuple[str, IntShape], ...]
 
 
-def widened(rule: Rule, shapes: Mapping[str, IntShape]) -> FoundRule:
+def widened(rule: Rule, shapes: Mapping[str, IntShape]) -> ConcreteRule:
     """The rule, or one of which it is an instance.
 
     shapes  of the inputs, where the rule was found; there may be others
@@ -59,7 +59,7 @@ def widened(rule: Rule, shapes: Mapping[str, IntShape]) -> FoundRule:
     for name in input_names(*sides[0], *sides[1]):
         sides, own = _without_repeated(sides, own, name, evaluator)
     names = input_names(*sides[0], *sides[1])
-    return FoundRule(Rule(*sides), tuple((name, own[name]) for name in names))
+    return ConcreteRule(Rule(*sides), tuple((name, own[name]) for name in names))
 
 
 @lru_cache(maxsize=4)
