@@ -258,7 +258,7 @@ class _Descent:
         return sum(self._cost_of(layouts, at) for at in nodes)
 
     def _cost_of(self, layouts: dict[str, Layout], at: int) -> float:
-        """The cost of a node, worked out once for all layouts of its tensors."""
+        """The cost of a node, computed once for each choice of layouts of its tensors."""
         key = (at, *map(self.numbers.__getitem__, self.changing[at]))
         cost = self.costs.get(key)
         if cost is None:

@@ -149,7 +149,7 @@ class _Simulation:
         return True
 
     def _is_derivable(self, needed: int, node: int, other: int) -> bool:
-        """Whether a class is had for no more than a node from classes that the node needs."""
+        """Whether a class is derived for no more than a node from classes that the node needs."""
         most = self._problem.cost[node]
         return any(
             self._problem.cost[each] <= most

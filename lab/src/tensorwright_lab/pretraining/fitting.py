@@ -33,7 +33,7 @@ HELD_OUT = 5
 WITHOUT = "without"
 """Key of a model's statistics: the families, targets and machines that its training left out."""
 
-_FAMILY_GROUPS = 4  # families are left out in so many groups
+_FAMILY_GROUPS = 4  # the groups in which families are left out
 _UPPER_SHARE = 0.9
 _NEVER = 1e3  # log2 of seconds: a program that is not chosen; minus this, one that is
 

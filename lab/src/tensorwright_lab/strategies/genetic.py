@@ -1,8 +1,9 @@
 """A genetic algorithm on measured speeds, without a model: AutoTVM's.
 
-A generation is so many trials.  Its parents are those of the generation before, and the elite: the
-fastest of all before.  They are drawn in proportion to their speed (one that failed: none); a child
-takes its first choices from one, the others from the other, then each choice may change at random.
+A generation is `population` trials.  Its parents are those of the generation before, and the elite:
+the fastest of all before.  They are drawn in proportion to their speed (one that failed: none); a
+child takes its first choices from one, the others from the other, then each choice may change at
+random.
 
 Source:   GATuner of AutoTVM (Chen et al., NeurIPS 2018; its source).  Added: parents of different
           structures, and limits, both of which templates lack.

@@ -11,7 +11,7 @@ from tensorwright.graph.passes.rebuild import Copy, rewrite
 def recognise_mish(graph: Graph) -> tuple[Graph, int]:
     """Rewrite:  x * tanh(softplus(x))    ->    mish(x)
 
-    One exponential instead of three functions. Requires: nobody else reads the parts.
+    One exponential instead of three functions. Requires: no other node reads the parts.
     """
 
     def rule(copy: Copy, node: Node) -> Sequence[str] | None:

@@ -69,7 +69,7 @@ def _evaluator(shapes: tuple[tuple[str, IntShape], ...]) -> Evaluator:
 
 
 def _without_shared(sides: Sides, shapes: Shapes, evaluator: Evaluator) -> tuple[Sides, Shapes]:
-    """Inputs in the place of shared parts, the largest first."""
+    """Replace shared parts by inputs, the largest first."""
     tried: set[Apply] = set()
     while True:
         part = _largest_shared(sides, tried)
@@ -97,7 +97,7 @@ def _put(side: Side, part: Apply, instead: Input) -> Side:
 def _without_repeated(
     sides: Sides, shapes: Shapes, name: str, evaluator: Evaluator
 ) -> tuple[Sides, Shapes]:
-    """As many inputs in the place of one as may be, at the places where it stands."""
+    """Replace one input by as many as possible, at the positions where it stands."""
     counts = [_count(side, name) for side in sides]
     if not 2 <= max(counts) <= _MOST_COPIES or _is_beside_sizes(sides, name):
         return sides, shapes
@@ -147,7 +147,7 @@ def _partitions(count: int) -> list[tuple[int, ...]]:
 
 
 def _spread(side: Side, name: str, numbers: tuple[int, ...]) -> Side:
-    """Numbered inputs in the place of one, in the order of the places where it stands."""
+    """Replace one input by numbered ones, in the order of the positions where it stands."""
     left: Iterator[int] = iter(numbers)
 
     def spread(term: Term) -> Term:

@@ -116,7 +116,7 @@ class Drawer:
         )
 
     def weight(self, *shape: int, inputs: int) -> str:
-        """A weight whose products with so many inputs each keep their size."""
+        """A weight whose products with `inputs` inputs each keep their size."""
         bound = math.sqrt(3.0 / max(1, inputs))
         return self.constant(*shape, low=-bound, high=bound)
 
