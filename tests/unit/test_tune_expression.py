@@ -82,5 +82,5 @@ def test_constants_that_do_not_fit(constants: dict[str, np.ndarray], reason: str
 def test_models_have_constants_of_their_own(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="a model has its own constants"):
         tensorwright.compile(tmp_path / "model.onnx", constants={})
-    with pytest.raises(UsageError, match="v is none of its placeholders"):
+    with pytest.raises(UsageError, match="v is not one of its placeholders"):
         tensorwright.program(layer(), constants=("v",))

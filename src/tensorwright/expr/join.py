@@ -69,12 +69,14 @@ def _joinable(order: Sequence[Tensor]) -> _Pairs:
         for load in loads_of(reader.body):
             reads[load.source].append((reader, load.indices))
     pairs: _Pairs = {tensor: frozenset(_open_pairs(tensor)) for tensor in order}
-    is_settled = not any(pairs.values())
-    while not is_settled:
-        is_settled = True
+    is_stable = not any(pairs.values())
+    while not is_stable:
+        is_stable = True
         for tensor in order:
-            kept = frozenset(n for n in pairs[tensor] if _goes(tensor, n, pairs, reads[tensor]))
-            is_settled = is_settled and kept == pairs[tensor]
+            kept = frozenset(
+                n for n in pairs[tensor] if _is_joinable(tensor, n, pairs, reads[tensor])
+            )
+            is_stable = is_stable and kept == pairs[tensor]
             pairs[tensor] = kept
     return pairs
 
@@ -84,7 +86,7 @@ def _open_pairs(tensor: Tensor) -> Iterator[int]:
     return (n for n in range(len(is_open) - 1) if is_open[n] and is_open[n + 1])
 
 
-def _goes(tensor: Tensor, n: int, pairs: _Pairs, reads: Iterable[_Read]) -> bool:
+def _is_joinable(tensor: Tensor, n: int, pairs: _Pairs, reads: Iterable[_Read]) -> bool:
     """Whether dimensions n and n + 1 can be joined, if others are as `pairs` says.
 
     Readers take them at two axes of their own.  A computed tensor does not tell them apart; and an

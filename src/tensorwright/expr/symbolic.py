@@ -320,7 +320,7 @@ def _instead_of_function(name: str) -> str:
 
 
 def _no_numpy(operand: Symbolic, name: str) -> ExpressionError:
-    reason = f"np.{name} computes arrays, and {operand.noun} is none"
+    reason = f"np.{name} computes arrays, and {operand.noun} is not an array"
     return refused(operand, reason, _instead_of_function(name))
 
 

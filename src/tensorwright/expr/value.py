@@ -408,7 +408,7 @@ def power(base: Operand, exponent: Operand) -> Value:
     number = as_number(exponent)
     is_integral = isinstance(base, ValueExpr) and base.dtype.is_int
     if number is not None and number < 0 and is_integral:
-        reason = "an integer to a negative power is none"
+        reason = "an integer to a negative power is not an integer"
         raise refused(f"{base} ** {number}", reason, "cast the value first: cast(v, DType.F32)")
     return apply(Fn.POW, base, exponent)
 

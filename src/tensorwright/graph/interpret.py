@@ -15,7 +15,7 @@ from tensorwright.graph.sizes import (
     bind_sizes,
     counted_size_of,
     counted_sizes,
-    number_told,
+    decided_number,
     require_numbers,
     sizes_of_shapes,
     with_typical_sizes,
@@ -156,7 +156,7 @@ def interpret(
         results = run_node(node, arguments)
         size = counted_size_of(node)
         if size is not None:  # from here on it is a number
-            graph = bind_sizes(graph, {size.name: number_told(node, graph.types, results)})
+            graph = bind_sizes(graph, {size.name: decided_number(node, graph.types, results)})
         for name, array in zip(node.outputs, results, strict=True):
             actual = TensorType(DType.from_numpy(array.dtype), array.shape)
             if actual != graph.types[name]:

@@ -21,7 +21,7 @@ from types import MappingProxyType
 from tensorwright.base import CpuTarget, DType, dump, knobs
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
-from tensorwright.graph.layout_by_price import merged_sets, settle_layouts
+from tensorwright.graph.layout_by_price import decide_layouts, merged_sets
 from tensorwright.graph.layout_cost import CostModel, Favour, is_channelwise, lie_alike
 from tensorwright.graph.nested import map_nested
 from tensorwright.graph.partition import Price
@@ -65,7 +65,7 @@ def choose_layouts(graph: Graph, target: CpuTarget, price: Price | None = None) 
             _best_layouts(graph, target, Favour.PARTS, is_whole=True),
             _best_layouts(graph, target, Favour.PLAIN),
         ]
-        best = settle_layouts(graph, best, proposals, price)
+        best = decide_layouts(graph, best, proposals, price)
     placed = replace(graph, layouts=MappingProxyType(best))
     dump("graph", "layouts", placed.__str__)
     dump("layouts", "", lambda: describe_layouts(placed))
@@ -134,7 +134,7 @@ def _pattern(node: Node) -> Pattern:
     return operator_of(node).pattern
 
 
-def _wishes_channels(node: Node) -> bool:
+def _prefers_channels(node: Node) -> bool:
     return operator_of(node).layout is LayoutWish.CHANNELS
 
 
@@ -145,7 +145,7 @@ def _candidates(
 
     is_whole   channels that no block divides may be one block, too
     """
-    if not any(_wishes_channels(node) for node in graph.nodes):
+    if not any(_prefers_channels(node) for node in graph.nodes):
         return {}
     fixed = {*graph.inputs, *graph.outputs, *graph.constants}
     for node in graph.nodes:
@@ -179,7 +179,7 @@ def _units(graph: Graph, candidates: dict[str, tuple[Layout, ...]]) -> tuple[tup
         names = (*node.inputs, *node.outputs)
         if pattern is Pattern.ELEMENTWISE:
             narrow.append(names)
-        is_pooling = pattern is Pattern.REDUCTION and _wishes_channels(node)
+        is_pooling = pattern is Pattern.REDUCTION and _prefers_channels(node)
         is_concat = operator_of(node).movement is Movement.JOIN
         if pattern is Pattern.ELEMENTWISE or is_concat or is_pooling:
             wide.append(names)
@@ -258,7 +258,7 @@ class _Descent:
         return sum(self._cost_of(layouts, at) for at in nodes)
 
     def _cost_of(self, layouts: dict[str, Layout], at: int) -> float:
-        """The cost of a node, worked out once for all layouts of its tensors."""
+        """The cost of a node, computed once for each choice of layouts of its tensors."""
         key = (at, *map(self.numbers.__getitem__, self.changing[at]))
         cost = self.costs.get(key)
         if cost is None:

@@ -34,7 +34,7 @@ MOST_PRICES = 128
 Layouts = Mapping[str, Layout]
 
 
-def settle_layouts(
+def decide_layouts(
     graph: Graph, layouts: Layouts, proposals: Sequence[Layouts], price: Price
 ) -> dict[str, Layout]:
     """The layouts that are not plain, changed to those of proposals that are faster by a margin."""

@@ -1,8 +1,8 @@
 """Workloads: fused pieces of a network as tensor programs, the unit that is scheduled and tuned.
 
-A workload speaks of memory: its inputs and outputs have physical shapes, so a blocked tensor has
-one dimension more.  Nothing in it comes from the names or the order of the network around it: equal
-pieces of different networks are equal workloads and share their records.
+The inputs and outputs of a workload have physical shapes, so a blocked tensor has one dimension
+more.  Nothing in it comes from the names or the order of the network around it: equal pieces of
+different networks are equal workloads and share their records.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ def program_workload(
         raise UsageError(stage="workload", where=where, reason=reason, remedy="rename one")
     strange = sorted(constants - {tensor.name for tensor in inputs})
     if strange:
-        reason = f"{strange[0]} is none of its placeholders"
+        reason = f"{strange[0]} is not one of its placeholders"
         raise UsageError(stage="workload", where=where, reason=reason)
     key = _key(tuple(outputs), inputs, constants)
     return Workload(name or outputs[-1].name, inputs, constants, tuple(outputs), key)
@@ -385,7 +385,7 @@ def _short_names(order: Iterable[Tensor], graph: Graph) -> Mapping[Tensor, str]:
 def _key(
     outputs: tuple[Compute, ...], inputs: tuple[Placeholder, ...], constants: frozenset[str]
 ) -> str:
-    """The names are part of the key, because traces speak of stages and axes by name."""
+    """The names are part of the key, because traces name stages and axes."""
     fixed = frozenset(tensor for tensor in inputs if tensor.name in constants)
     lines = [canonical_text(outputs, fixed)]
     lines += [each.constraints for each in sizes_of_tensors(outputs)]

@@ -8,6 +8,7 @@ error names the size. `is_certain` is for callers that can continue with either 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import prod
 
 from tensorwright.base import AttributeValue, DType, TensorType, UndecidedError
 from tensorwright.expr import (
@@ -120,10 +121,7 @@ def is_empty(shape: Sequence[Index]) -> bool:
 
 def product_of(extents: Iterable[Index]) -> Index:
     """The number of elements of a box."""
-    count: Index = 1
-    for extent in extents:
-        count = count * extent
-    return count
+    return prod(extents, start=1)
 
 
 def as_divisor(extent: Index) -> Index:

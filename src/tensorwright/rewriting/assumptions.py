@@ -257,15 +257,11 @@ def _is_nonnegative(gap: Size) -> bool:
     for monomial, factor in terms_of(gap):
         product: Size = factor
         for atom in monomial:
-            if isinstance(atom, FloorDiv) and not _is_nonnegative_quotient(atom):
+            if isinstance(atom, FloorDiv) and not _is_nonnegative(atom.dividend):
                 return False
             product = product * (atom + int(isinstance(atom, Extent)))
         shifted = shifted + product
     return all(factor >= 0 for factor in _factors(shifted))
-
-
-def _is_nonnegative_quotient(atom: FloorDiv) -> bool:
-    return _is_nonnegative(atom.dividend)
 
 
 def _cleared(gap: Size) -> Size | None:

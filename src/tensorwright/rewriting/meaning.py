@@ -154,8 +154,8 @@ def _concrete(shape: Shape) -> IntShape:
 
 
 def instantiate(term: Term, shapes: Mapping[str, IntShape]) -> Term | Misfit:
-    """The term with the sizes in its parameters computed; no term where one speaks of an extent
-    that no input has, or divides by zero.
+    """The term with the sizes in its parameters computed; no term where one has an extent that no
+    input has, or divides by zero.
     """
 
     def extent_of(extent: Extent) -> int:

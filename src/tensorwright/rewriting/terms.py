@@ -108,7 +108,7 @@ Term: TypeAlias = Input | Apply
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """Input `name` has so many dimensions."""
+    """Input `name` has `rank` dimensions."""
 
     name: str
     rank: int

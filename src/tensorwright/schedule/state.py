@@ -283,7 +283,7 @@ class ScheduleState:
         return replace(self, stages=stages)
 
     def with_stages(self, name: str, *stages: Stage) -> ScheduleState:
-        """The state with some stages, in order, in the place of one."""
+        """The state with one stage replaced by some stages, in order."""
         at = [stage.name for stage in self.stages].index(name)
         return replace(self, stages=(*self.stages[:at], *stages, *self.stages[at + 1 :]))
 

@@ -132,7 +132,7 @@ def _leaves(stage: Stage, loop: str) -> tuple[str, ...]:
 
 
 def _is_box(tile: Index, extents: list[Index]) -> bool:
-    """Whether so many elements in row-major order, from a multiple of them on, are a box."""
+    """Whether `tile` elements in row-major order, from a multiple of `tile` on, are a box."""
     if decisions_of(tile, *extents):
         return True
     for extent in reversed(extents):

@@ -20,7 +20,7 @@ from tensorwright_lab.rule_generation.generalize.generalize import (
     generalize_alike,
 )
 from tensorwright_lab.rule_generation.generalize.random_shapes import RandomShapes, agree_at
-from tensorwright_lab.rule_generation.generalize.widening import FoundRule, widened
+from tensorwright_lab.rule_generation.generalize.widening import ConcreteRule, widened
 
 SHAPES = {
     **dict.fromkeys(("x", "y", "z"), (2, 4)),
@@ -171,7 +171,7 @@ def test_shapes_of_which_a_rule_speaks_are_not_tried_again(monkeypatch):
         return generalize(rule, own)
 
     monkeypatch.setattr("tensorwright_lab.rule_generation.generalize.generalize.generalize", noted)
-    found = [FoundRule(parse_rule(line), tuple(each.items())) for each in shapes]
+    found = [ConcreteRule(parse_rule(line), tuple(each.items())) for each in shapes]
     (rule,) = generalize_alike(found)
     assert [fact for fact in rule.condition if not isinstance(fact, Rank)]  # one group
     assert tried == [{"x1": (5, 4, 8, 7), "x2": (3, 4, 2, 6), "x3": (2, 4, 2, 6)}]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tensorwright.base import UsageError
@@ -60,9 +62,15 @@ def test_taso_is_the_released_generator_and_the_rest_of_its_paper():
         assert axes == {0, 1, 2, 3}
 
 
-@pytest.mark.parametrize("line", ["datum (2, 3): x1", "try on weights: relu"])
-def test_a_line_that_says_nothing_of_a_preset_is_refused(line):
-    with pytest.raises(ValueError, match="nobody knows"):
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("datum (2, 3): x1", "preset wrong: a preset has no line 'datum (2, 3): x1'"),
+        ("try on weights: relu", "`try` of relu has no option 'on weights'"),
+    ],
+)
+def test_a_line_that_says_nothing_of_a_preset_is_refused(line, reason):
+    with pytest.raises(ValueError, match=re.escape(reason)):
         parse_preset("wrong", line)
 
 

@@ -23,7 +23,7 @@ _PEAK_TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """What this machine reaches on so many threads: flop/s, and bytes per second from memory."""
+    """The ceiling of this machine on some threads: flop/s, and bytes per second from memory."""
 
     threads: int
     peak: float

@@ -258,7 +258,7 @@ def reach_time(
 def tune_case(
     program: OperatorProgram, plan: OpPlan, budget: TuneBudget, store: RecordStore
 ) -> float:
-    """Search until so many trials are on record; the seconds that it took."""
+    """Search until the budget's trials are on record; the seconds that it took."""
     rest = budget.trials - count_trials(program, plan, store)
     if rest <= 0:
         return 0.0

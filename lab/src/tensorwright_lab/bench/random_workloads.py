@@ -50,7 +50,7 @@ _MEASURE = MeasureOptions(
     repeats=3, min_sample_s=0.001, most_s=0.1, limit_s=4.0, cold_bytes=_COLD_BYTES
 )
 _BUILD_LIMIT_S = 30.0
-_PER_PROCESS = 100  # after so many workloads, their expected results are removed
+_PER_PROCESS = 100  # the workloads after which expected results are removed
 _SHOWN = 10
 
 

@@ -28,7 +28,7 @@ from tensorwright.tuning.space import space_of
 from tensorwright_lab.bench.costmodel_cases import Case, cases
 
 DEFAULT_WORKLOAD = "conv 3x3 256 14x14"
-_SAMPLES = 512  # so many candidates with made-up times train the model
+_SAMPLES = 512  # candidates with made-up times that train the model
 _WARM_UP = 64
 _REFERENCE_RUNS = 5
 

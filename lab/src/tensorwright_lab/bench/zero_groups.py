@@ -50,7 +50,7 @@ class Group:
     networks: tuple[str, ...] = ()
 
     def cases(self, count: int, threads: int, seed: int) -> Iterator[Case]:
-        """So many workloads; of networks of suites the same number each, if they have as many."""
+        """`count` workloads; of networks of suites the same number each, if they have as many."""
         if not self.networks:
             drawn = draw_workloads(seed, self.target, threads, families=self.families)
             for each in islice(drawn, count):

@@ -17,7 +17,7 @@ from tensorwright_lab.comparison import AGAIN, print_builds
 from tensorwright_lab.judging import LIMIT, distribution_of
 
 TRIALS = (0, 1, 4, 16, 64, 256)
-"""After so many trials the search is looked at."""
+"""The numbers of trials after which the search is judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class ZeroRow:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Speed after so many trials over the best speed found; geometric means, 1 is best."""
+    """Speed after numbers of trials over the best speed; geometric means, 1 is best."""
 
     trials: tuple[int, ...]
     with_model: tuple[float, ...]

@@ -1,4 +1,4 @@
-"""What proves code for graphics processors where no card is.
+"""Checks of code for graphics processors without a card.
 
 kernels.py   six kernels with schedules by hand
 faults.py    programs with a fault put in, for those who must find it

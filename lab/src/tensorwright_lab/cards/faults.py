@@ -1,4 +1,4 @@
-"""Programs for groups of threads with a fault put in, to see who finds it."""
+"""Programs for groups of threads with a fault, to test the checks that must find it."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ TAPS = 3
 
 @dataclass(frozen=True, slots=True)
 class CardKernel:
-    """What is computed, and the steps of its schedule."""
+    """A tensor expression, and the steps of its schedule."""
 
     name: str
     output: Compute
@@ -58,7 +58,7 @@ class CardKernel:
         }
 
     def answer(self, arrays: Arrays) -> np.ndarray[Any, Any]:
-        """What NumPy computes of the expression."""
+        """The result of the expression by NumPy."""
         given = {each: arrays[each.name] for each in self._inputs}
         (result,) = evaluate([self.output], given)
         return result

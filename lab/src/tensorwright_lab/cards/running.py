@@ -14,7 +14,7 @@ from tensorwright.runtime import device_of, kernel_spec
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 _NOTHING = 77
-"""What outputs are full of before: no program computes it."""
+"""The value that fills outputs before a run: no program computes it."""
 
 
 def run_on(target: GpuTarget, program: LoopProgram, arrays: Arrays) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def run_on(target: GpuTarget, program: LoopProgram, arrays: Arrays) -> dict[str,
 
 
 def given_array(parameter: Parameter, arrays: Arrays) -> np.ndarray[Any, Any]:
-    """What a program gets for a parameter: a constant as it has been packed."""
+    """The array for a parameter of a program: a packed one for a packed constant."""
     array = arrays.get(parameter.name, np.zeros(0))
     return array if parameter.packing is None else pack(array, parameter.packing)
 

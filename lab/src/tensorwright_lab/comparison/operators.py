@@ -66,7 +66,7 @@ class OpTime:
 
 @dataclass(frozen=True, slots=True)
 class OpPlan:
-    """How cases are compared: `rounds` of the rotation, at most so many seconds of it."""
+    """How cases are compared: `rounds` of the rotation, and its limit in seconds."""
 
     target: CpuTarget
     threads: int
@@ -131,7 +131,7 @@ def needed_flops(program: OperatorProgram) -> float:
 
 
 def choose_copies(program: OperatorProgram, peak: float, bandwidth: float) -> int:
-    """How many copies last a millisecond on a machine of so many flop/s and bytes/s at least."""
+    """How many copies last at least a millisecond on a machine of some flop/s and bytes/s."""
     types = (*program.workload.input_types, *program.workload.output_types)
     size = sum(each.size_bytes for each in types)
     least_s = max(needed_flops(program) / peak, size / bandwidth)

@@ -83,7 +83,7 @@ def make(
     copies: int,
     seed: int = 0,
 ) -> Callable[[], list[Array]]:
-    """Build the kernel by its trace and give buffers to so many copies; `inputs` is not read."""
+    """Build the kernel by its trace and give buffers to its copies; `inputs` is not read."""
     program = operator_program(OperatorCase.from_json(case))
     kernel = build_cached(program.workload, parse_trace(trace), cpu_target(target))
     return CopiedKernel(program, kernel, copies, threads, seed)

@@ -44,7 +44,7 @@ def make(
     copies: int,
     seed: int = 0,
 ) -> Callable[[], list[Array]]:
-    """Prepare so many copies of a variant, "channels_first/dense"; `inputs` is not read."""
+    """Prepare copies of a variant, "channels_first/dense"; `inputs` is not read."""
     torch.set_num_threads(threads)
     torch.set_grad_enabled(False)
     program = operator_program(OperatorCase.from_json(case))

@@ -36,7 +36,8 @@ def read_attributes(node: NodeProto) -> Mapping[str, Any]:
 def fold_norms(
     nodes: Sequence[NodeProto], constants: Constants, outputs: Sequence[str]
 ) -> list[NodeProto]:
-    """Multiply batch normalisations into the convolutions before them, where nobody else reads.
+    """Multiply batch normalisations into the convolutions before them, if these have no other
+    reader.
 
     Rewrite:  (conv(x, w, b) - mean) * s + bias    ->    conv(x, w * s, (b - mean) * s + bias)
               with s = scale / sqrt(var + epsilon)
@@ -67,7 +68,7 @@ def fold_norms(
 def join_attention(
     nodes: Sequence[NodeProto], constants: Constants, outputs: Sequence[str]
 ) -> list[NodeProto]:
-    """Put one node in the place of matmul, multiplication by a number, softmax and matmul.
+    """Replace matmul, multiplication by a number, softmax and matmul by one node.
 
     Rewrite:  softmax((q @ k) * scale, -1) @ v    ->    attention(q, k, v)
     """
@@ -75,7 +76,7 @@ def join_attention(
     makers = {name: node for node in nodes for name in node.output}
 
     def before(node: NodeProto | None, kind: str) -> NodeProto | None:
-        """The node that makes the first input, if it is of that kind and nobody else reads it."""
+        """The node that makes the first input, if it is of that kind and has no other reader."""
         maker = makers.get(node.input[0]) if node is not None and node.input else None
         fits = maker is not None and maker.op_type == kind and reads[maker.output[0]] == 1
         return maker if fits else None

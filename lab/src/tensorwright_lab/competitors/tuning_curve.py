@@ -1,4 +1,4 @@
-"""How good another tuner's best was after so many trials and seconds: a file of JSON lines."""
+"""The best of another tuner after numbers of trials and seconds: a file of JSON lines."""
 
 from __future__ import annotations
 

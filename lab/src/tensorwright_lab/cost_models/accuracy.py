@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tensorwright.tuning.models import CostModel, Features, Sample, Scores
 
 LEAST_GAP = 0.03
-"""Pairs of programs whose times are closer than this share say nothing."""
+"""Pairs of programs whose times are closer than this share are left out."""
 
 
 @dataclass(frozen=True, slots=True)

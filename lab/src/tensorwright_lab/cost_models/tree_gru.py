@@ -40,7 +40,7 @@ GATES = 3  # r, z, n
 
 
 def shapes_of(width: int) -> dict[str, tuple[int, ...]]:
-    """The weights of a network of so many numbers a state, by name."""
+    """The weights of a network with `width` numbers a state, by name."""
     return {
         "leaf_scale": (2, LEAF_WIDTH),
         "loop_scale": (2, LOOP_WIDTH),

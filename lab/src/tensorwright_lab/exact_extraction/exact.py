@@ -86,7 +86,7 @@ def cheapest_exact(
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Solution:
     selection: Selection
     bound: float
 
@@ -101,20 +101,20 @@ class _Search:
         self.solves = 0
         self.cuts = 0
         self.parts = 0
-        self._solved: dict[tuple[object, ...], _Found] = {}
+        self._solved: dict[tuple[object, ...], _Solution] = {}
 
     def solve(
         self, problem: ExtractionProblem, start: Selection | None, until: float, steps: int = 0
-    ) -> _Found:
+    ) -> _Solution:
         """The best selection of a problem that was reduced with fewer steps."""
         small = contracted(problem)
         best = small.contracted(start) if start else None
         solution = self._reduce(small.problem, best, until, steps)
-        return _Found(small.expanded(solution.selection), solution.bound)
+        return _Solution(small.expanded(solution.selection), solution.bound)
 
     def _reduce(
         self, problem: ExtractionProblem, start: Selection | None, until: float, first: int
-    ) -> _Found:
+    ) -> _Solution:
         searcher = LocalSearcher(problem)
         best = min(
             (each for each in (start, searcher.improve().selection) if each),
@@ -124,9 +124,9 @@ class _Search:
         for steps in range(first, _STEPS + 1):
             left = reduced(problem, best.cost, steps)
             if left.bound >= best.cost * (1 - _SLACK):
-                return _Found(best, best.cost)
+                return _Solution(best, best.cost)
             if time.process_time() >= until:
-                return _Found(best, left.bound)
+                return _Solution(best, left.bound)
             if steps == first or len(left.nodes) < size:
                 parts = independent_parts(problem, left.nodes, left.needed)
                 is_other = len(parts) > 1 or len(left.nodes) < _FEWER * size
@@ -145,7 +145,7 @@ class _Search:
         parts: list[Part],
         until: float,
         steps: int,
-    ) -> _Found:
+    ) -> _Solution:
         """Solve the parts, small ones first, so that the others have the time that is left."""
         choice: dict[int, int] = {}
         bound = 0.0
@@ -161,14 +161,14 @@ class _Search:
                 whole = part.nodes[node]
                 choice[problem.node_class[whole]] = whole
         selection = Selection.of(problem, choice)
-        return _Found(min(best, selection, key=lambda each: each.cost), bound)
+        return _Solution(min(best, selection, key=lambda each: each.cost), bound)
 
-    def _solve_part(self, part: Part, until: float, steps: int) -> _Found:
+    def _solve_part(self, part: Part, until: float, steps: int) -> _Solution:
         problem = part.problem
         if part.is_forced:
             forced = {name: node for node, name in enumerate(problem.node_class)}
             selection = Selection.of(problem, forced)
-            return _Found(selection, selection.cost)
+            return _Solution(selection, selection.cost)
         key = problem.node_class, problem.cost, problem.children, problem.roots
         if key not in self._solved:
             self._solved[key] = self.solve(problem, None, until, steps)
@@ -180,7 +180,7 @@ class _Search:
         best: Selection,
         searcher: LocalSearcher,
         until: float,
-    ) -> _Found:
+    ) -> _Solution:
         """Raise the bound by cuts; go on without the nodes with which nothing is cheaper."""
         self.parts += 1
         program = IntegerProgram(problem, best.cost)
@@ -198,7 +198,7 @@ class _Search:
             other = searcher.improve(_rounded(problem, relaxed)).selection
             best = min(best, other, key=lambda each: each.cost)
             if bound >= best.cost * (1 - 1e-7):
-                return _Found(best, bound)
+                return _Solution(best, bound)
             most = best.cost * (1 + _SLACK)
             expensive = [n for n in kept if relaxed.bound + relaxed.increase[n] > most]
             if expensive:
@@ -222,7 +222,7 @@ class _Search:
         kept: list[int],
         bound: float,
         until: float,
-    ) -> _Found:
+    ) -> _Solution:
         """Solve the problem without some nodes; no selection with one of these is the only
         cheapest.
         """
@@ -236,7 +236,7 @@ class _Search:
             tuple(kept[n] for n in solution.selection.nodes), solution.selection.cost
         )
         best = min(best, selection, key=lambda each: each.cost)
-        return _Found(best, max(bound, solution.bound))
+        return _Solution(best, max(bound, solution.bound))
 
     def _program(
         self,
@@ -245,7 +245,7 @@ class _Search:
         bound: float,
         program: IntegerProgram,
         until: float,
-    ) -> _Found:
+    ) -> _Solution:
         while best.cost > bound:
             left_s = until - time.process_time()
             if left_s <= 0:
@@ -261,7 +261,7 @@ class _Search:
                 best = min(best, selection, key=lambda each: each.cost)
                 break
             self.cuts += program.add(cuts)
-        return _Found(best, min(bound, best.cost))
+        return _Solution(best, min(bound, best.cost))
 
 
 def _rounded(problem: ExtractionProblem, relaxed: Relaxed) -> Selection:

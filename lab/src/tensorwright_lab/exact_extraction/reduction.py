@@ -58,7 +58,7 @@ class Reduced:
 def reduced(problem: ExtractionProblem, most: float, steps: int) -> Reduced:
     """Leave out the nodes that no selection of cost `most` or less needs.
 
-    steps   in which a class is had from others; 0 where only costs count
+    steps   in which a class is derived from others; 0 where only costs count
     """
     return _Reduction(problem, most).run(steps)
 

@@ -69,7 +69,7 @@ class _Simulation:
         needed = NeededClasses(members, [tuple(below) for below in self._below])
         for name, other in sorted(self._pairs):
             for node in self._left(name):
-                if self._is_had(needed.below(node) or 0, node, other) and self._is_supported(
+                if self._is_derivable(needed.below(node) or 0, node, other) and self._is_supported(
                     (name, other), node
                 ):
                     self._leave_out(node)
@@ -105,11 +105,11 @@ class _Simulation:
         """Leave out pairs that others do not bear out, until all are borne out."""
         is_changed = True
         while is_changed:
-            wrong = [pair for pair in self._pairs if self._asked(pair, -1) is None]
+            wrong = [pair for pair in self._pairs if self._requirements(pair, -1) is None]
             self._pairs.difference_update(wrong)
             is_changed = bool(wrong)
 
-    def _asked(self, pair: Pair, but: int) -> list[Pair] | None:
+    def _requirements(self, pair: Pair, but: int) -> list[Pair] | None:
         """The pairs that a pair rests on; None where it does not hold.
 
         but   a node that replaces none
@@ -141,15 +141,15 @@ class _Simulation:
         """Whether a pair and all that it rests on hold with the nodes that are left."""
         seen, waiting = {pair}, [pair]
         while waiting:
-            asked = self._asked(waiting.pop(), but)
+            asked = self._requirements(waiting.pop(), but)
             if asked is None or len(seen) > _SUPPORT:
                 return False
             waiting += set(asked) - seen
             seen.update(asked)
         return True
 
-    def _is_had(self, needed: int, node: int, other: int) -> bool:
-        """Whether a class is had for no more than a node from classes that the node needs."""
+    def _is_derivable(self, needed: int, node: int, other: int) -> bool:
+        """Whether a class is derived for no more than a node from classes that the node needs."""
         most = self._problem.cost[node]
         return any(
             self._problem.cost[each] <= most

@@ -20,7 +20,7 @@ from tensorwright_lab.feature_sets.loop_plan import LoopPlan
 
 
 class LoopFeatures:
-    """A `FeatureSource`: a row for each statement; remembers what it worked out for a sketch."""
+    """A `FeatureSource`: a row for each statement; remembers its results for a sketch."""
 
     def __init__(self, state: ScheduleState, formula: LoopFormula) -> None:
         self._state = state

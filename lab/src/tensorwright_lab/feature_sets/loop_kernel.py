@@ -38,7 +38,7 @@ from tensorwright.tuning.features.cell_tables import Features
 from tensorwright.tuning.features.names import BUFFERS
 from tensorwright_lab.feature_sets.native_text import FLOAT, INT, Array, NativeText, Number
 
-LOOPS = 24  # the innermost so many loops of a statement are described
+LOOPS = 24  # the number of innermost loops of a statement that are described
 KINDS = tuple(ForKind)
 OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "add": ("float_addsub", "float_mad"),
@@ -65,7 +65,7 @@ class CellRows:
 
     @property
     def moves(self) -> int:
-        """The row of the first buffer's first loop; likewise `stride` and `period`."""
+        """The row of the first buffer's first loop; the same for `stride` and `period`."""
         return self.loops
 
     @property
@@ -127,7 +127,7 @@ WriteFormula: TypeAlias = Callable[[NativeText, LoopsInCode, Array], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoopFormula:
-    """From loops to features: so many columns, and the code that computes them."""
+    """From loops to features: the number of columns, and the code that computes them."""
 
     columns: int
     write: WriteFormula

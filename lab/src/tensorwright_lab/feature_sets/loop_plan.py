@@ -51,13 +51,13 @@ class LoopPlan:
         return len(self._program)
 
     def cells(self, columns: Mapping[str, NDArray[Any]], count: int) -> Features:
-        """What is known of the loops of so many candidates: (statements, `rows`, count)."""
+        """The loops of `count` candidates as numbers: (statements, `rows`, count)."""
         return self._cells.filled(self._program.run(columns, count), count)
 
     def run(
         self, columns: Mapping[str, NDArray[Any]], count: int, formula: LoopFormula
     ) -> Features:
-        """The features of so many candidates (count, statements, columns of the formula)."""
+        """The features of `count` candidates (count, statements, columns of the formula)."""
         cells = self.cells(columns, count)
         return run_formula(formula, self.rows, cells, self.kinds, self.first)
 

@@ -115,7 +115,7 @@ def _write_logs(code: NativeText, logs: Array, values: Array, depth: Number) -> 
 
 
 def _take(code: NativeText, to: Array, values: Array, count: Number, stay: int | None) -> None:
-    """Values in their order where `stay` is None; else backwards, but so many that stay first."""
+    """Values in their order where `stay` is None; else backwards, after the first `stay`."""
     with code.loop(count) as n:
         index = n
         if stay is not None:

@@ -1,4 +1,4 @@
-"""One line of the text form of graphs: its tokens, and what they mean."""
+"""One line of the text form of graphs: its tokens, and their reading."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Line:
         self.at = 0
 
     def fail(self, expected: str) -> ModelError:
-        """The error for what stands here, where something else is expected."""
+        """The error for the next token, where something else is expected."""
         present = f"found {self.peek()!r}" if self.peek() else "found the end of the line"
         where = f"line {self.number}: {self.text.strip()}"
         return ModelError(stage="parse", where=where, reason=f"expected {expected}, {present}")

@@ -26,7 +26,7 @@ class Constant:
 
 
 class _Reader:
-    """What the lines say so far."""
+    """The contents of the lines read so far."""
 
     def __init__(self) -> None:
         self.name: str | None = None

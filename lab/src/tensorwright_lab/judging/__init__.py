@@ -1,4 +1,4 @@
-"""How good schedules are that were chosen without a measurement: against random and tuned ones."""
+"""Judge schedules that were chosen without a measurement, against random and tuned ones."""
 
 from tensorwright_lab.judging.distribution import LIMIT, Distribution, distribution_of
 from tensorwright_lab.judging.random_candidates import (

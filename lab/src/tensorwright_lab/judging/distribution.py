@@ -1,4 +1,4 @@
-"""How ratios are distributed: of a default schedule's time over that of the best of others."""
+"""The distribution of ratios: a default schedule's time over that of the best of others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 LIMIT = 3.0
-"""A default schedule that takes more than so many times as long as the best is a catastrophe."""
+"""The ratio to the best from which on a default schedule counts as a catastrophe."""
 
 
 @dataclass(frozen=True, slots=True)

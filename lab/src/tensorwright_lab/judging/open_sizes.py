@@ -1,5 +1,5 @@
-"""Whether compiled programs of named sizes, and graphs that rules lead to, compute what is meant,
-for any values of the sizes.
+"""Check compiled programs of named sizes, and graphs that rules lead to, at several values of the
+sizes.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def _chosen_sizes(graph: Graph, values: Mapping[str, int], seed: int) -> list[di
 
 @dataclass(frozen=True, slots=True)
 class RewrittenGraphs:
-    """How many graphs the searches for one handed on, the rules of their certificates, and how many
-    ONNX files came back as the same function.
+    """How many graphs the searches for one returned, the rules of their certificates, and how many
+    ONNX files were read back as the same function.
     """
 
     count: int
@@ -76,8 +76,8 @@ class RewrittenGraphs:
 
 
 def check_rewriting(graph: Graph, values: Mapping[str, int], seed: int) -> RewrittenGraphs:
-    """Search from an open graph by all searches and costs that are drawn; compare what they hand on
-    with the graph, at several sizes, and replay the certificates.  The graph that was changed by
+    """Search from an open graph by all searches and costs that are drawn; compare the resulting
+    graphs with it, at several sizes, and replay the certificates.  The graph that was changed by
     the most rules is written as ONNX and read, compiled, and compared again.
 
     Raises:  AssertionError with the sizes for results that differ.

@@ -3,9 +3,8 @@
 All are built, then race against the fastest before them, the chosen one first.  It and the fastest
 few take turns, which says what the best random one is; in a last race that one, the chosen one and
 the heuristic one take turns again, as often for all.  Only the times of the last race are reported:
-nothing was chosen by them, and whoever looks bad is measured no oftener than the others.  A random
-schedule that is dropped early is one that was measured: how much slower it is than the best does
-not matter.
+nothing was chosen by them, and all schedules are measured equally often.  A random schedule that is
+dropped early counts as measured: only the best one matters.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ from tensorwright_lab.judging.turns import (
 )
 
 _FINALISTS = 4
-_MOST_TRIED = 2  # given up when so many times as many as are wanted were tried
+_MOST_TRIED = 2  # give up after this many times the wanted number of tries
 _LAST_ROUNDS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class RandomComparison:
-    """What came of it.
+    """The result of a comparison.
 
     chosen_s   seconds of the chosen schedule; None where it did not run, or answered wrongly, and
                `failure` says why
@@ -59,7 +58,7 @@ class RandomComparison:
 def compare_with_random(
     workload: Workload, chosen: str, bench: Bench, wanted: int, seed: int
 ) -> RandomComparison:
-    """Compare a schedule with the best of so many random ones that run; fewer where the space ends.
+    """Compare a schedule with the best of `wanted` random ones that run; fewer where the space ends.
 
     Equal arguments draw equal candidates.
     """

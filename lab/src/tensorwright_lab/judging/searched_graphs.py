@@ -1,4 +1,4 @@
-"""Searches for other graphs with costs that are drawn, and checks of whatever they hand on.
+"""Searches for other graphs with costs that are drawn, and checks of their results.
 
     for found, outputs in by_saturation(graph, draw): check_searched(graph, cases, found, outputs)
 
@@ -58,7 +58,7 @@ IS_PROVED = proved_beside(LISTED.values())
 _TOLERANCE = 1e-9
 
 Searched: TypeAlias = tuple[NetworkSaturation, tuple[Id, ...]]
-"""What a search wrote to, and the outputs of a graph that it hands on."""
+"""The saturation that a search wrote to, and the outputs of a graph that it returns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def _costs(draw: random.Random) -> OperatorCosts:
 
 
 def by_saturation(graph: Graph, draw: random.Random) -> Iterator[Searched]:
-    """What the cheapest selections of an e-graph are."""
+    """The graphs of the cheapest selections of an e-graph."""
     limits = SaturationLimits(draw.randrange(3), draw.randrange(1, 4), draw.choice((300, 900)))
     saturation = saturate_network(read_network(graph, with_proofs=True), RULES, limits)
     extraction = NetworkExtraction(saturation.network, _costs(draw))
@@ -90,7 +90,7 @@ def by_saturation(graph: Graph, draw: random.Random) -> Iterator[Searched]:
 
 
 def by_backtracking(graph: Graph, draw: random.Random) -> Iterator[Searched]:
-    """What single moves from the network on lead to."""
+    """The graphs that single moves from the network lead to."""
     saturation = unsaturated(read_network(graph, with_proofs=True))
     alpha, graphs = draw.choice((1.0, 1.05, 1.3)), draw.randrange(5, 300)
     limits = BacktrackingLimits(alpha, graphs, seconds=60, keep=2, open=draw.randrange(2, 40))
@@ -99,12 +99,12 @@ def by_backtracking(graph: Graph, draw: random.Random) -> Iterator[Searched]:
 
 
 def by_both(graph: Graph, draw: random.Random) -> Iterator[Searched]:
-    """What single moves lead to from the cheapest selections on."""
+    """The graphs that single moves lead to from the cheapest selections."""
     for saturation, outputs in by_saturation(graph, draw):
         limits = BacktrackingLimits(graphs=draw.randrange(5, 100), seconds=60, keep=2)
         for each in backtrack_network(saturation, RULES, _costs(draw), limits, outputs).outputs:
             yield saturation, each
-        yield saturation, outputs  # what it was stays right, whatever has become equal since
+        yield saturation, outputs  # the selection itself stays right after further merges
 
 
 SEARCHES: tuple[Callable[[Graph, random.Random], Iterator[Searched]], ...] = (
@@ -176,7 +176,7 @@ class Checked:
 def check_searched(
     graph: Graph, cases: Sequence[Case], saturation: NetworkSaturation, outputs: tuple[Id, ...]
 ) -> Checked:
-    """Check what a search hands on.
+    """Check a result of a search.
 
     Raises:  AssertionError where it computes something else, or is not what its certificate says.
     """

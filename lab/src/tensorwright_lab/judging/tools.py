@@ -1,4 +1,4 @@
-"""Who builds and measures for the laboratory: this machine, or the workers of a farm."""
+"""Builders and runners for the laboratory: this machine, or the workers of a farm."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tensorwright.tuning.on_farm import FarmBuilder, FarmRunner, kind_for
 
 
 def builder_of(farm: Farm | None, owned: ExitStack, limit_s: float) -> Builder:
-    """A builder that `owned` closes; each build has so many seconds on this machine."""
+    """A builder that `owned` closes; each build has a limit in seconds on this machine."""
     if farm is None:
         return owned.enter_context(PoolBuilder(limit_s=limit_s))
     builder = FarmBuilder(farm)

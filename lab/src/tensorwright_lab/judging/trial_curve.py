@@ -1,4 +1,4 @@
-"""How good a search is after so many trials: a short session for one workload, nothing kept."""
+"""The quality of a search after numbers of trials: a short session for one workload, not kept."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OPTIONS = TuneOptions(should_resume=False, should_rank=False, recheck_rounds=0,
 def search_trials(
     workload: Workload, bench: Bench, trials: int, seed: int, measuring: MeasureOptions
 ) -> list[Record]:
-    """What a session of so many trials measures, in order; its first trial is the default.
+    """The measurements of a session of some trials, in order; its first trial is the default.
 
     measuring   how the runner measures
     Raises:  KeyboardInterrupt where it was interrupted.

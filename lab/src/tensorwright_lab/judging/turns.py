@@ -60,7 +60,7 @@ def race(
 def measure_in_turns(
     workload: Workload, kernels: Mapping[str, Kernel], bench: Bench, rounds: int = 1
 ) -> dict[str, Measurement]:
-    """Measure a few kernels by turns, so many times: a slow moment of the machine hits all alike.
+    """Measure a few kernels in turns, several times: a slow moment of the machine hits all alike.
 
     All have as many samples, so none is favoured. One that fails in a round has that failure.
     """

@@ -12,7 +12,7 @@ from tensorwright_lab.loop_interpreter.memory import Cell
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """An element on its way; `ended` notes its store, by whoever waits for it.
+    """An element in flight; `ended` notes its store, by the thread that waits for it.
 
     Raises:  what `ended` raises for a race.
     """

@@ -20,7 +20,9 @@ from tensorwright_lab.loop_interpreter.memory import Cell, Iterations
 
 @dataclass(slots=True)
 class Stop:
-    """Where a thread waits for others; of a fold over lanes, what it has and what it gets."""
+    """A point where a thread waits for others; in a fold over lanes, with its operand and its
+    result.
+    """
 
     at: Barrier | LaneFold
     own: Any = None

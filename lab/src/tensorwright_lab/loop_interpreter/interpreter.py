@@ -1,4 +1,4 @@
-"""Run a loop nest as the IR means it, slowly and with every check.
+"""Run a loop nest by the meaning of the IR, slowly and with every check.
 
 Passes and code generators are tested against it.  The statements become nested Python functions of
 one environment (a list with a slot per loop variable), so that 100,000 innermost iterations take
@@ -239,7 +239,8 @@ class _Machine:
     # groups of threads that wait for each other
 
     def _thread(self, statement: Stmt, bounds: Bounds) -> Thread:
-        """A statement as what one thread does, in parts: it ends each at a barrier, and names it.
+        """A statement as the parts that one thread does; each part ends at a barrier, which it
+        yields.
 
         Theorem: the parts of all threads between two barriers run one after the other, as the
         iterations of a concurrent loop of their own do; so the race check stays as it is.
@@ -500,7 +501,7 @@ def _element(cell: Cell, element: int) -> str:
 
 
 def _early(cell: Cell, element: int, done: str, other: Stmt) -> str:
-    """That an element is touched while a copy to it is in flight."""
+    """The message that an element is touched while a copy to it is in flight."""
     copied = f"a copy to it is in flight, started in: {_line_of(other)}"
     return f"{_element(cell, element)} is {done} too early: {copied}"
 

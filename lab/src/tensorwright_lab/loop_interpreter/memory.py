@@ -1,4 +1,4 @@
-"""The memory of the interpreter: buffers that know which elements are stored, and by whom.
+"""The memory of the interpreter: buffers that record which iteration stored which element.
 
 Theorem behind the race check: iterations of concurrent loops form a series-parallel order, and the
 interpreter visits it depth first.  There "not ordered" is transitive enough that one last writer
@@ -94,7 +94,7 @@ class Cell:
             self._readers.clear()
 
     def save(self) -> tuple[Any, ...]:
-        """What a private buffer of one thread holds, while others have its place."""
+        """The contents of a private buffer of one thread, while other threads use it."""
         access = dict(self._writers), dict(self._readers)
         return self.elements.copy(), bytes(self.defined), *access
 

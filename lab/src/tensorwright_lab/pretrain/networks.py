@@ -1,4 +1,4 @@
-"""What `collect` has measured, network by network: the workloads again, and their records."""
+"""The measurements of `collect`, network by network: the workloads again, and their records."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def command(
 
 
 def _examples(folder: Path, most: int | None) -> Iterator[tuple[int, Examples]]:
-    """The seed of a network, and what each of its workloads teaches."""
+    """The seed of a network, and the examples of each of its workloads."""
     progress = ProgressLines("networks")
     measuring = MeasuringMachine.of(folder)
     for path in sorted(folder.glob("*.jsonl")):

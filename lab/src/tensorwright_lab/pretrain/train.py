@@ -119,7 +119,7 @@ def _check_names(names: tuple[str, ...], measured: tuple[Measured, ...]) -> None
 
 
 def _measured(folder: Path) -> Iterator[Measured]:
-    """Everything in a folder; features that are not kept yet are worked out."""
+    """All measurements in a folder; features that are not kept yet are computed."""
     make_folder(folder / _FEATURES)
     progress = ProgressLines("networks")
     measuring = MeasuringMachine.of(folder)

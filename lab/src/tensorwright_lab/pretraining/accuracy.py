@@ -1,4 +1,4 @@
-"""How good choices by predictions are: not how small errors are, but what they cost."""
+"""The quality of choices by predictions: the cost of errors, not their size."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from tensorwright_lab.pretraining.programs import Column, Programs
 
-_LEAST_PROGRAMS = 4  # a workload with fewer says little of choices
-_GAP = 0.04  # log2: pairs that are closer say nothing
+_LEAST_PROGRAMS = 4  # workloads with fewer are left out
+_GAP = 0.04  # log2: closer pairs are left out
 _LOST = 3.0
 
 

@@ -1,4 +1,4 @@
-"""Under what conditions programs are measured for the time model."""
+"""The conditions under which programs are measured for the time model."""
 
 from __future__ import annotations
 

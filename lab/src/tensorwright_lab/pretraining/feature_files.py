@@ -1,6 +1,6 @@
 """The measured programs of a network as plain arrays: a file of NumPy's, nothing is unpickled.
 
-Features take a while to work out, and say nothing of the machine: they are kept beside the records.
+Features take a while to compute and do not depend on the machine: they are kept beside the records.
 """
 
 from __future__ import annotations

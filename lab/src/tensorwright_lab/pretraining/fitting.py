@@ -1,9 +1,9 @@
-"""The time model from measured programs, and how good it is where it has seen nothing.
+"""The time model from measured programs, and its accuracy on programs that it has not seen.
 
-What judges is never what trains: one network in five is held out of the model that is judged.
-Beside that, families of networks, whole targets and machines are left out in turn, to see what is
-learned of operators and machines that were not measured.  These models are thrown away; the one
-that is kept is fitted to all networks, as the one that was judged to four fifths of them.
+Training and judging use different networks: one network in five is held out of the model that is
+judged. Besides, families of networks, whole targets and machines are left out in turn, to see what
+the model learns about operators and machines that were not measured.  These models are thrown away;
+the one that is kept is fitted to all networks, as the one that was judged to four fifths of them.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from tensorwright_lab.pretraining.time_loss import MedianLoss, TimeLoss, UpperLo
 
 TREES_MODULE = "tensorwright_lab.pretraining.lightgbm_rows"
 HELD_OUT = 5
-"""Every so manieth network judges."""
+"""One network of this many is held out."""
 WITHOUT = "without"
 """Key of a model's statistics: the families, targets and machines that its training left out."""
 
-_FAMILY_GROUPS = 4  # families are left out in so many groups
+_FAMILY_GROUPS = 4  # the groups in which families are left out
 _UPPER_SHARE = 0.9
 _NEVER = 1e3  # log2 of seconds: a program that is not chosen; minus this, one that is
 

@@ -1,4 +1,4 @@
-"""Measure random programs of a workload: what cost models are judged on.
+"""Measure random programs of a workload, on which cost models are judged.
 
 Unlike a search, this keeps no best and drops nobody early: every program gets its time.
 """
@@ -22,7 +22,7 @@ from tensorwright.tuning.strategies.random_search import RandomSearch
 from tensorwright.tuning.task import Task
 
 _BATCH = 32
-_MOST_FAILED = 4  # given up when so many times as many programs as are wanted were tried
+_MOST_FAILED = 4  # give up after this many times the wanted number of programs
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def collect(
     tools: tuple[Builder, Runner],
     wanted: int,
 ) -> Iterator[tuple[int, int]]:
-    """Measure programs drawn uniformly from a space until so many are on record with a time.
+    """Measure programs drawn uniformly from a space until `wanted` are on record with a time.
 
     Yields after each batch how many are timed and how many were tried, and ends early where the
     space does. What is on record counts, so that it resumes.

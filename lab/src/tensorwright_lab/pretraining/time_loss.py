@@ -1,4 +1,4 @@
-"""What the trees of the time model make small: errors of log2 of the seconds of programs.
+"""Losses of the time model's trees: errors of log2 of the seconds of programs.
 
 The seconds of a program are the sum of those of its statements, so a statement's row gets the
 program's slope times the share of the time that it takes.
@@ -18,7 +18,7 @@ import numpy as np
 from tensorwright_lab.pretraining.programs import Column, Programs
 
 _LEAST_WEIGHT = 0.05  # of a program that is slow, in throughput
-_LARGEST_ERROR = 2.0  # larger ones pull no harder
+_LARGEST_ERROR = 2.0  # the bound of the slope of large errors
 _LEAST_HESSIAN = 1e-3
 
 

@@ -1,8 +1,8 @@
-"""Programs of all sorts for one workload: what a cost model for defaults learns from.
+"""Programs of all sorts for one workload, from which a cost model for defaults learns.
 
 Uniform draws show hardly any good program, and a search shows little else.  A default is chosen
-among the programs that rules propose, what lies around them and what the model itself believes in;
-so these are what it is trained on.
+among programs by rule, programs around them and programs that the model predicts to be fast; so the
+model is trained on these.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Shares:
 def varied_candidates(
     task: Task, space: Space, guide: Guide, count: int, seed: int, shares: Shares | None = None
 ) -> tuple[Candidate, ...]:
-    """Up to so many different programs of a space; the default schedule is always the first.
+    """Up to `count` different programs of a space; the default schedule is always the first.
 
     Equal arguments give equal programs.
     """

@@ -147,7 +147,7 @@ class DecisionTables:
         """(sketches, columns): the first decision."""
 
     def sketch(self, number: int) -> SketchTable:
-        """The choices of a sketch, worked out when it is first asked for."""
+        """The choices of a sketch, computed at the first request."""
         if number not in self._sketches:
             self._sketches[number] = self._table(number, self.space.sketches[number])
         return self._sketches[number]

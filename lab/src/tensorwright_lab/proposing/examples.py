@@ -1,4 +1,4 @@
-"""From records to what a proposing model learns from: which way good schedules went.
+"""Examples for a proposing model from records: the ways that good schedules took.
 
 Of each workload, the schedules that came close to its best are followed decision by decision.  At
 each, what they took is put beside what else could have been taken there.
@@ -18,10 +18,10 @@ from tensorwright.records import Record, Status
 from tensorwright.tuning.strategies.history import locate
 from tensorwright_lab.proposing.decisions import COLUMNS, DecisionTables, Matrix, Prefix
 
-_NEAR = 1.3  # schedules that take so many times as long as the best are followed
+_NEAR = 1.3  # schedules within this factor of the best are followed
 _MOST = 8  # of a workload
 _STEEPNESS = 6.0  # one that is slower by a share x counts exp(-6 x)
-_WAYS = 40  # so many ways are put beside each other; of more, some are drawn
+_WAYS = 40  # the most ways of an example; of more, some are drawn
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,8 +84,8 @@ def shares_of(counts: NDArray[np.int64], scores: NDArray[np.float64]) -> NDArray
 def examples_of(
     decisions: DecisionTables, records: Iterable[Record], random: Generator
 ) -> Examples:
-    """What the records of one workload teach; its decisions count 1 in all, those of each kind of
-    way alike.
+    """The examples from the records of one workload; its decisions weigh 1 in all, those of each
+    kind of way alike.
     """
     good = _good(decisions, records)
     if not good:

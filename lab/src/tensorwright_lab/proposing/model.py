@@ -29,7 +29,7 @@ from tensorwright.tuning.time_model import CompactTrees, TreeWalk
 from tensorwright_lab.proposing.decisions import COLUMNS, DecisionTables, Matrix, Prefix
 
 _ROUNDS = 6  # of drawing again what is beyond the limits
-_DRAWN = 16  # so many times more are drawn than are proposed first
+_DRAWN = 16  # how many times more are drawn than are proposed first
 
 Scores = NDArray[np.float64]
 
@@ -191,7 +191,7 @@ class ModelProposer:
         return drawn.population
 
     def first(self, count: int, random: Generator, variety: float = 1.0) -> Population:
-        """So many programs to measure before any other, the most promising first, each once: likely
+        """`count` programs to measure before any other, the most promising first, each once: likely
         ones that are unlike each other.
 
         variety   see `pick_covering`

@@ -117,7 +117,7 @@ def parse_preset(name: str, text: str) -> Preset:
             case "deepest":
                 deepest = int(body)
             case _:
-                raise ValueError(f"preset {name}: nobody knows what {line!r} is")
+                raise ValueError(f"preset {name}: a preset has no line {line!r}")
     return Preset(name, tuple(inputs), tuple(applications), tuple(prepared), deepest)
 
 
@@ -138,5 +138,5 @@ def _parse_application(text: str, about: str) -> Application:
             case ["on", "inputs"]:
                 application = replace(application, inputs_only=True)
             case _:
-                raise ValueError(f"nobody knows what it is to try {text.strip()} {option}")
+                raise ValueError(f"`try` of {text.strip()} has no option {option!r}")
     return application

@@ -26,7 +26,7 @@ from tensorwright.tuning.task_scheduling import TaskState
 
 
 class RandomGuide:
-    """No judgement: a number for each program that says nothing, the same every time."""
+    """A guide without judgement: a random number for each program, the same every time."""
 
     def __init__(self, seed: int = 0) -> None:
         self._seed = np.uint64(seed * 2 + 1)
@@ -45,7 +45,7 @@ class RandomGuide:
 
 
 class RoundRobinScheduler:
-    """The task with the fewest rounds: what there is without a task scheduler."""
+    """Choose the task with the fewest rounds, as without a task scheduler."""
 
     def choose(self, states: Sequence[TaskState]) -> int | None:
         """As `Scheduler.choose`."""

@@ -2,7 +2,7 @@
 
 A program grows choice by choice; of all that a step can give, the model keeps the best few.  The
 model knows complete programs only, and judges an incomplete one with its open choices at their
-defaults: what it says of early steps is a guess, and what they rule out never comes back.
+defaults: its score of early steps is a guess, and programs that they rule out never come back.
 
 Source: the baseline of Zheng et al., OSDI 2020, sections 2 and 7.1, after Adams et al., 2019.
 """
@@ -27,7 +27,7 @@ from tensorwright.tuning.strategies.history import History
 from tensorwright.tuning.task import Task
 
 _WIDTH = 32
-_MOST_ROWS = 24  # so many rows of a choice are tried in one step; others are left to later rounds
+_MOST_ROWS = 24  # rows of a choice that are tried in one step; others are left to later rounds
 _RANDOM_SHARE = 0.06
 
 

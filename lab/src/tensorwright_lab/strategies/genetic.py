@@ -1,8 +1,9 @@
 """A genetic algorithm on measured speeds, without a model: AutoTVM's.
 
-A generation is so many trials.  Its parents are those of the generation before, and the elite: the
-fastest of all before.  They are drawn in proportion to their speed (one that failed: none); a child
-takes its first choices from one, the others from the other, then each choice may change at random.
+A generation is `population` trials.  Its parents are those of the generation before, and the elite:
+the fastest of all before.  They are drawn in proportion to their speed (one that failed: none); a
+child takes its first choices from one, the others from the other, then each choice may change at
+random.
 
 Source:   GATuner of AutoTVM (Chen et al., NeurIPS 2018; its source).  Added: parents of different
           structures, and limits, both of which templates lack.
@@ -29,7 +30,7 @@ from tensorwright.tuning.strategies.history import History, Outcome
 from tensorwright.tuning.strategies.sources import draw_new, rest_of
 from tensorwright.tuning.task import Task
 
-_SPARE = 4  # so many times more children than needed: some are known
+_SPARE = 4  # how many times more children than needed: some are known
 _RETRIES = 4
 
 
@@ -147,7 +148,7 @@ def change(
 ) -> Population:
     """Each choice changes to another of its rows by chance, as does the structure to a sibling.
 
-    What leads beyond the limits is drawn again a few times.
+    A change beyond the limits is drawn again a few times.
     """
     changed = Population(children.sketch.copy(), children.genes.copy())
     open_rows = np.arange(len(children))

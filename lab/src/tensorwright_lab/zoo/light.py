@@ -76,7 +76,7 @@ def _draw(
 
 
 def seeded_weights(model: ModelProto, seed: int) -> ModelProto:
-    """A copy of the model with random initialisers in the place of constant-filled weights.
+    """A copy of the model with constant-filled weights replaced by random initialisers.
 
     Every tensor is drawn from the seed and its name: the order of nodes does not matter.
     """

@@ -1,4 +1,4 @@
-"""What the families of the operator suite mean, to us and in ONNX.
+"""The meaning of the operator suite's families, as tensor expressions and in ONNX.
 
 Where an operator of ours exists, our tensor expression is that of the first form, with its tensors
 laid out as the suite states; a capsule convolution is written here.

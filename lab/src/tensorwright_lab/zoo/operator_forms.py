@@ -67,7 +67,8 @@ class Arrangement:
 class Form:
     """An operator as nodes of a graph.
 
-    operands  how each operand lies in it, in the program's order      output  likewise
+    operands  the arrangement of each operand, in the program's order      output  that of the
+    output
     build     adds the nodes, given the operands' names; returns the output's
     """
 
@@ -120,7 +121,7 @@ def workload_arrays(program: OperatorProgram, operands: Mapping[str, Array]) -> 
 
 
 def form_graph(program: OperatorProgram, form: Form, copies: int = 1, seed: int = 0) -> Graph:
-    """So many independent copies of a form in one graph, each with weights of its own.
+    """Independent copies of a form in one graph, each with weights of its own.
 
     Inputs are called x_0, x_1, ... after operand and copy; outputs are in the order of the copies.
     """

@@ -1,6 +1,6 @@
 """The operators and subgraphs that tuners are compared on: shapes as facts, from `ansor.json`.
 
-`operator_families.py` says what the families mean, to us and in ONNX.
+`operator_families.py` has the meaning of the families.
 """
 
 from __future__ import annotations

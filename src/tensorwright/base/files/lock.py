@@ -14,7 +14,7 @@ from pathlib import Path
 def hold_lock(descriptor: int, wait_s: float | None = None) -> Iterator[None]:
     """Hold the file's lock inside the block.
 
-    wait_s  give up after so many seconds; None waits for as long as it takes.
+    wait_s  the seconds after which to give up; None waits without a limit.
     Raises:  TimeoutError when another holder kept it.
     """
     _acquire(descriptor, wait_s)

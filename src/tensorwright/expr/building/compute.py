@@ -101,7 +101,7 @@ def _reduce(combiner: Combiner, body: Any, axes: tuple[Any, ...]) -> Reduce:
         raise refused(name, f"{combiner.value} over no axis", f"{name}(value, k)")
     for axis in axes:
         if not isinstance(axis, Axis):
-            reason = f"{noun_of(axis)} {axis} is folded over, and no axis"
+            reason = f"it folds over {noun_of(axis)} {axis}, which is not an axis"
             raise refused(name, reason, 'k = reduce_axis("k", extent)')
     if combiner in (Combiner.ANY, Combiner.ALL) and body.dtype is not DType.BOOL:
         raise refused(name, f"it folds bools, not {body.dtype}", "compare: v != 0")

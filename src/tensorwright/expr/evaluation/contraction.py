@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -188,15 +189,8 @@ def _grouped(
     if operand.dtype is not dtype:
         array = domain.cast(array, operand.dtype, dtype)
     ends = len(batch), len(batch) + len(free)
-    sizes = [_count(shape[: ends[0]]), _count(shape[ends[0] : ends[1]]), _count(shape[ends[1] :])]
+    sizes = [prod(shape[: ends[0]]), prod(shape[ends[0] : ends[1]]), prod(shape[ends[1] :])]
     return array.reshape(sizes), shape
-
-
-def _count(shape: tuple[int, ...]) -> int:
-    count = 1
-    for extent in shape:
-        count *= extent
-    return count
 
 
 def _sum_alone(operand: _Labelled, keep: set[Var], domain: Domain, dtype: DType) -> _Labelled:
@@ -218,8 +212,8 @@ def _taps(factor: Value, extents: Mapping[Var, int], reduced: frozenset[Var]) ->
             variables = {var for var in free_vars(index) if extents.get(var, 1) > 1}
             if len(variables) > 1:
                 coupled |= variables & reduced
-        points = _count(tuple(extents[var] for var in free_vars(*load.indices) if var in extents))
-        source = _count(tuple(n for n in load.source.shape if isinstance(n, int)))
+        points = prod(extents[var] for var in free_vars(*load.indices) if var in extents)
+        source = prod(n for n in load.source.shape if isinstance(n, int))
         for var in sorted(coupled, key=lambda v: (extents[v], v.name)):
             if points > max(_REPEAT * source, _FEW_POINTS) and var not in chosen:
                 chosen.add(var)

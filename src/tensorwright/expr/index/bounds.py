@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from math import prod
 
 from tensorwright.expr.index.counterexample import find_negative
 from tensorwright.expr.index.nodes import (
@@ -237,9 +238,7 @@ def _by_cases(expression: Index, bounds: Bounds, depth: int) -> bool:
         for number, atom in enumerate(monomial):
             if not isinstance(atom, (Min, Max, Mod, FloorDiv)):
                 continue
-            rest: Index = 1
-            for other in (*monomial[:number], *monomial[number + 1 :]):
-                rest = rest * other
+            rest: Index = prod((*monomial[:number], *monomial[number + 1 :]), start=1)
             if not _certain(rest, bounds, depth and depth - 1):
                 continue
             without = expression - Poly((term,))

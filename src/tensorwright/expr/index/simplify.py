@@ -6,7 +6,7 @@ Each rewriting is an equality for all values that the `Bounds` table allows.
 from __future__ import annotations
 
 from functools import lru_cache
-from math import gcd
+from math import gcd, prod
 
 from tensorwright.expr.index.bounds import interval, is_nonnegative
 from tensorwright.expr.index.condition import map_comparisons
@@ -16,7 +16,6 @@ from tensorwright.expr.index.nodes import (
     ExactDiv,
     FloorDiv,
     Index,
-    IndexExpr,
     Max,
     Min,
     Mod,
@@ -91,9 +90,8 @@ def _join_digits(expression: Index) -> Index:
         for number, atom in enumerate(monomial):
             if not isinstance(atom, Mod):
                 continue
-            rest: Index = coefficient
-            for other in (*monomial[:number], *monomial[number + 1 :]):
-                rest = rest * other
+            others = (*monomial[:number], *monomial[number + 1 :])
+            rest: Index = prod(others, start=coefficient)
             quotient = floor_div(atom.dividend, atom.divisor)
             pair = rest * (quotient * atom.divisor + atom)
             if set(terms_of(pair)) <= set(terms_of(expression)):
@@ -111,7 +109,7 @@ def _simplify_division(dividend: Index, divisor: Index, bounds: Bounds) -> Index
     if is_same(remainder, 0) or _is_below(remainder, divisor, bounds):
         return quotient
     # (a*g + s) // (c*g) = a // c for 0 <= s < g: drop the low part of a mixed-radix number
-    for small, large in _low_parts(remainder, divisor, bounds):
+    for small, large in _low_parts(remainder, divisor):
         common = _common_factor(large, divisor)
         if common != 1 and _is_below(small, common, bounds):
             return quotient + floor_div(exact_div(large, common), exact_div(divisor, common))
@@ -122,14 +120,14 @@ def _simplify_modulus(dividend: Index, divisor: Index, bounds: Bounds) -> Index:
     _, remainder = divide_terms(dividend, divisor)
     if is_same(remainder, 0) or _is_below(remainder, divisor, bounds):
         return remainder
-    for small, large in _low_parts(remainder, divisor, bounds):
+    for small, large in _low_parts(remainder, divisor):
         common = _common_factor(large, divisor)
         if common != 1 and _is_below(small, common, bounds):
             return mod(exact_div(large, common), exact_div(divisor, common)) * common + small
     return mod(remainder, divisor)
 
 
-def _low_parts(value: Index, divisor: Index, bounds: Bounds) -> list[tuple[Index, Index]]:
+def _low_parts(value: Index, divisor: Index) -> list[tuple[Index, Index]]:
     """Ways to write value = small + large, by whether an integer divides the coefficient."""
     if not isinstance(divisor, int) or not isinstance(value, Poly):
         return []
@@ -217,11 +215,11 @@ def _without_low_part(gap: Index, bounds: Bounds) -> Condition | None:
         low: Index = 0  # gap = scale*(high - low) + small; both parts are compared
         for monomial, coefficient in gap.terms:
             if not monomial or coefficient % scale:
-                small = small + _product(monomial, coefficient)
+                small = small + prod(monomial, start=coefficient)
             elif coefficient > 0:
-                high = high + _product(monomial, coefficient // scale)
+                high = high + prod(monomial, start=coefficient // scale)
             else:
-                low = low + _product(monomial, -coefficient // scale)
+                low = low + prod(monomial, start=-coefficient // scale)
         ends = interval(small, bounds)
         if ends is None or not isinstance(ends.low, int) or not isinstance(ends.high, int):
             continue
@@ -251,10 +249,3 @@ def without_division(relation: Relation, left: Index, right: Index) -> Condition
                 if sign == -1:
                     return compare(Relation.LT, atom.dividend, (number + 1) * atom.divisor)
     return compare(relation, left, right)
-
-
-def _product(monomial: tuple[IndexExpr, ...], coefficient: int) -> Index:
-    product: Index = coefficient
-    for atom in monomial:
-        product = product * atom
-    return product

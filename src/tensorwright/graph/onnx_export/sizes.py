@@ -52,7 +52,7 @@ class _Extent:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _SizeSource:
     """The source of a size: (an extent - rest) / factor."""
 
     extent: Index
@@ -72,7 +72,7 @@ class SizeTensors:
     nodes: list[NodeProto] = field(default_factory=list)
     initializers: list[TensorProto] = field(default_factory=list)
     _places: dict[Index, _Place] = field(init=False)
-    _told: dict[Index, _Told] = field(init=False)
+    _sources: dict[Index, _SizeSource] = field(init=False)
     _names: dict[tuple[str, tuple[str, ...]], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -80,7 +80,7 @@ class SizeTensors:
         for name, type_ in self.types.items():
             for axis, extent in enumerate(sizes_of(type_)):
                 self._places.setdefault(extent, (name, axis))
-        self._told = dict(_told_by(self._places))
+        self._sources = dict(_size_sources(self._places))
 
     def vector(self, values: Sequence[Index]) -> str:
         """The tensor of some integers and sizes, one behind the other.
@@ -103,7 +103,7 @@ class SizeTensors:
         if value in self._places:
             name, axis = self._places[value]
             return self._write("Shape", (name,), start=axis, end=axis + 1)
-        told = self._told.get(value)
+        told = self._sources.get(value)
         if told is not None:
             multiple = _difference(self._extent(told.extent), told.rest, self._extent)
             return (multiple if told.factor == 1 else multiple.apply("Div", told.factor)).name
@@ -129,7 +129,7 @@ class SizeTensors:
         return self._names[key]
 
 
-def _told_by(extents: Iterable[Index]) -> Iterator[tuple[NamedSize, _Told]]:
+def _size_sources(extents: Iterable[Index]) -> Iterator[tuple[NamedSize, _SizeSource]]:
     """The source of each size: an extent that is a multiple of it, and sizes with sources."""
     waiting = list(extents)
     told: set[NamedSize] = set()
@@ -144,7 +144,7 @@ def _told_by(extents: Iterable[Index]) -> Iterator[tuple[NamedSize, _Told]]:
             rest = extent - size * factor
             if factor > 0 and size not in named_sizes_of(rest):
                 told.add(size)
-                yield size, _Told(extent, rest, factor)
+                yield size, _SizeSource(extent, rest, factor)
         if len(told) == before:
             return
 

@@ -51,7 +51,7 @@ def decide(
 
 
 def _unbounded(call: Call, name: str, tensors: Sequence[str]) -> UnsupportedError:
-    """What is raised for a size of which nobody says how large it may be."""
+    """The error for a size without an upper bound."""
     graphs = filter(None, map(call.builder.constant_graph, tensors))
     sizes = ", ".join(dict.fromkeys(size.name for graph in graphs for size in graph.sizes))
     what, instead = "values decide the size", "give the input that it depends on a value"

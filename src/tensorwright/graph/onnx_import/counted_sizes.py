@@ -78,7 +78,7 @@ class CountedSizes:
         self._taken.update(size.name for size in named_sizes_of(*extents))
 
     def of(self, name: str, most: Index | None, least: int = 0) -> tuple[Index, Index] | None:
-        """A size, and what it is never above; None where nobody says how large it may be.
+        """A size and its upper bound; None where it has none.
 
         most   what the graph says, which may be made of sizes     least   as the graph says it
         """

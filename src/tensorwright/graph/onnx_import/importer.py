@@ -319,7 +319,7 @@ class _Import:
         control_flow = CONTROL_FLOW.get(node.op_type)
         if control_flow is not None:
             with checked(label):
-                return control_flow(call, self.nested(node, opset))
+                return control_flow(call, self.nested(opset))
         results = self.convert_known(call, CONVERTERS)
         if results is not None:
             return _complete(call, results)
@@ -408,8 +408,8 @@ class _Import:
         self.values = outer
         return results
 
-    def nested(self, node: NodeProto, opset: int) -> Nested:
-        """How nested graphs are imported."""
+    def nested(self, opset: int) -> Nested:
+        """The importer of nested graphs, which see the values of this one."""
 
         def types(body: GraphProto, operands: Mapping[str, Operand]) -> tuple[TensorType, ...]:
             whole = self.builder

@@ -25,9 +25,9 @@ from tensorwright.graph.partition.pricing import (
 from tensorwright.graph.partition.proposals import (
     ATTENTION,
     Nodes,
-    doubtful_cuts,
-    doubtful_join,
     kind_of,
+    open_cuts,
+    open_join,
 )
 from tensorwright.graph.partition.views import view_offsets
 from tensorwright.graph.workload import Workload, build_workload, workload_name
@@ -65,7 +65,7 @@ class _Regrouping:
         """The group, or pieces of it that are expected to be faster."""
         best: tuple[Nodes, Nodes] | None = None
         least = float("inf")
-        for cut in doubtful_cuts(self.graph, nodes) if self._is_kernel(nodes) else ():
+        for cut in open_cuts(self.graph, nodes) if self._is_kernel(nodes) else ():
             decision = self._compare(cut.reason, cut.first, cut.second, nodes, is_fused=True)
             if decision is not None and decision.is_changed and decision.other_seconds < least:
                 best, least = (cut.first, cut.second), decision.other_seconds
@@ -111,7 +111,7 @@ class _Regrouping:
             return False
         if len(first[-1].outputs) != 1 or not is_within(self.graph, both, self.limits):
             return False
-        reason = doubtful_join(self.graph, first, second)
+        reason = open_join(self.graph, first, second)
         if not reason:
             return False
         decision = self._compare(reason, first, second, both, is_fused=False)

@@ -61,14 +61,14 @@ def kind_of(nodes: Nodes) -> Kind:
     return Kind.POOLING if patterns & {Pattern.REDUCTION, Pattern.COMPOSITE} else Kind.CHAIN
 
 
-def doubtful_cuts(graph: Graph, nodes: Nodes) -> tuple[Cut, ...]:
+def open_cuts(graph: Graph, nodes: Nodes) -> tuple[Cut, ...]:
     """The cuts of a group that are worth a price, at most four."""
     if len(nodes) < 2:
         return ()
     return tuple(_cuts(_Inside(graph, nodes)))[:_MOST_CUTS]
 
 
-def doubtful_join(graph: Graph, first: Nodes, second: Nodes) -> str:
+def open_join(graph: Graph, first: Nodes, second: Nodes) -> str:
     """Why two groups may be one kernel, if only the second reads the first; "" if they may not."""
     kinds = kind_of(first), kind_of(second)
     made, last = (graph.types[nodes[-1].outputs[0]] for nodes in (first, second))

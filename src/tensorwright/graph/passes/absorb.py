@@ -55,8 +55,8 @@ def _match(copy: Copy, graph: Graph, node: Node) -> tuple[Node, ChannelScale, Ve
 def absorb_scale(graph: Graph) -> tuple[Graph, int]:
     """Rewrite:  conv(x, w, b) * s    ->    conv(x, w * s, b * s)
 
-    Requires: s is constant and one number per channel; w and b are constants; nobody else reads the
-              conv.
+    Requires: s is constant and one number per channel; w and b are constants; no other node reads
+    the conv.
     """
 
     def rule(copy: Copy, node: Node) -> Sequence[str] | None:
@@ -82,8 +82,8 @@ def absorb_scale(graph: Graph) -> tuple[Graph, int]:
 def absorb_shift(graph: Graph) -> tuple[Graph, int]:
     """Rewrite:  conv(x, w, b) + s    ->    conv(x, w, b + s)
 
-    Requires: s is constant and one number per channel; b is constant or absent; nobody else reads
-              the conv.
+    Requires: s is constant and one number per channel; b is constant or absent; no other node reads
+    the conv.
     """
 
     def rule(copy: Copy, node: Node) -> Sequence[str] | None:

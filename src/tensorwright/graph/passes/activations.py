@@ -11,7 +11,7 @@ from tensorwright.graph.passes.rebuild import Copy, rewrite
 def recognise_mish(graph: Graph) -> tuple[Graph, int]:
     """Rewrite:  x * tanh(softplus(x))    ->    mish(x)
 
-    One exponential instead of three functions. Requires: nobody else reads the parts.
+    One exponential instead of three functions. Requires: no other node reads the parts.
     """
 
     def rule(copy: Copy, node: Node) -> Sequence[str] | None:
@@ -26,7 +26,7 @@ def recognise_mish(graph: Graph) -> tuple[Graph, int]:
 
 
 def _inside(copy: Copy, name: str, operator: str) -> str:
-    """The operand of the operator that made a tensor; "" unless only that operator made it."""
+    """The operand of the operator that made a tensor with one reader; "" for another tensor."""
     made = copy.producer(name) if name else None
     is_it = made is not None and made.operator == operator and copy.only_use(name)
     return made.inputs[0] if made is not None and is_it else ""

@@ -23,7 +23,7 @@ def merge_affine(graph: Graph) -> tuple[Graph, int]:
     Rewrite:  (x * a) * b    ->    x * (a * b)
               (x + a) + b    ->    x + (a + b)
               (x + a) * b    ->    x * b + (a * b)
-    Requires: a and b are constants; nobody else reads the inner value; the shapes do not grow.
+    Requires: a and b are constants; no other node reads the inner value; the shapes do not grow.
     """
 
     def rule(copy: Copy, node: Node) -> Sequence[str] | None:

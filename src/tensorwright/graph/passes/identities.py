@@ -29,8 +29,8 @@ def remove_identities(graph: Graph) -> tuple[Graph, int]:
     """Let the readers of a node that changes nothing read its input.
 
     Rewrite:  y = identity(x); f(y)    ->    f(x)
-    So too casts to the same type, reshapes to the same shape, empty pads, full slices, single
-    concats; and casts there and back through a type that holds all numbers of the first.
+    The same for casts to the same type, reshapes to the same shape, empty pads, full slices, single
+    concats, and casts there and back through a type that holds all numbers of the first.
     """
     outputs = frozenset(graph.outputs)
     fixed = outputs.union(graph.inputs)

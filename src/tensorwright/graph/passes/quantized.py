@@ -52,7 +52,7 @@ def multiply_quantized(graph: Graph) -> tuple[Graph, int]:
 
     Rewrite:  matmul(dequantize(a, s, z), dequantize(w, t))
                   ->  f32(matmul_integer(a, w, z)) * (s * t)
-    So too gemm, and convolutions. Requires: bytes; a has one scale and one zero point; w is
+    The same for gemm and convolutions. Requires: bytes; a has one scale and one zero point; w is
     constant, with a scale for all or for each column, and codes around 0. `lower_quantized` says
     how these are multiplied.
     """

@@ -4,7 +4,7 @@ from tensorwright.graph.sizes.counted import (
     counted_bounds,
     counted_size_of,
     counted_sizes,
-    number_told,
+    decided_number,
     sizes_used,
 )
 from tensorwright.graph.sizes.numbers import (
@@ -34,10 +34,10 @@ __all__ = [
     "counted_bounds",
     "counted_size_of",
     "counted_sizes",
+    "decided_number",
     "halfway",
     "least_bytes",
     "least_sizes",
-    "number_told",
     "points_of",
     "representative",
     "require_numbers",

@@ -43,7 +43,7 @@ def counted_bounds(graph: Graph) -> dict[str, Index]:
     return {name: as_size(most) for name, most in limits if isinstance(most, IndexExpr)}
 
 
-def number_told(node: Node, types: Mapping[str, TensorType], results: Sequence[Array]) -> int:
+def decided_number(node: Node, types: Mapping[str, TensorType], results: Sequence[Array]) -> int:
     """The size that a node has decided, read off its outputs.
 
     types   of its outputs, with the size

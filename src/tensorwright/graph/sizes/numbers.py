@@ -154,12 +154,12 @@ def sizes_of_shapes(
     while True:
         before = len(told)
         for extent, number in pairs:
-            told |= _told(with_sizes(extent, told), number)
+            told |= _size_of_extent(with_sizes(extent, told), number)
         if len(told) == before:
             return told
 
 
-def _told(extent: Index, number: int) -> dict[str, int]:
+def _size_of_extent(extent: Index, number: int) -> dict[str, int]:
     """The size that an extent determines, if the size may have that value."""
     try:
         solution = solved_size(extent, number)

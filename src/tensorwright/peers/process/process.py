@@ -55,7 +55,7 @@ class PeerProcess:
     def load(
         self, path: str, threads: int, options: Mapping[str, object] | None = None
     ) -> PeerInfo:
-        """Read the model at `path` and prepare it for so many threads."""
+        """Read the model at `path` and prepare it for a number of threads."""
         info: PeerInfo = self._ask(jobs.load, path, threads, dict(options or {}))
         return info
 

@@ -54,7 +54,7 @@ class Timing:
     spread: float
 
     def percentile_s(self, percent: float) -> float:
-        """The sample below which so many per cent of all lie."""
+        """The sample below which a percentage of all lies."""
         return percentile(self.samples_s, percent)
 
 
@@ -132,7 +132,7 @@ def summarise(name: str, samples_s: Sequence[float]) -> Timing:
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """The value below which so many per cent lie, linear between neighbours."""
+    """The value below which a percentage of all lies, linear between neighbours."""
     ordered = sorted(values)
     position = (len(ordered) - 1) * percent / 100
     low = math.floor(position)

@@ -80,7 +80,7 @@ class DraftGraph:
         """Set the places of the outputs; remove the places that they do not need."""
         self.roots = tuple(roots)
         for position in sorted(self.nodes, reverse=True):
-            self._let_go(position)
+            self._remove_unread(position)
 
     def replace(self, position: Id, node: PlacedNode) -> None:
         """Let a place hold another node, which does not need the place itself."""
@@ -92,7 +92,7 @@ class DraftGraph:
         self._release(position)
         self._hold(position, node._replace(mark=before.mark))
         for child in before.children:
-            self._let_go(child)
+            self._remove_unread(child)
 
     def redirect(self, position: Id, other: Id) -> None:
         """Let all readers of a place read another place, which does not need it."""
@@ -111,7 +111,7 @@ class DraftGraph:
                 continue
             self._release(reader)
             self._hold(reader, node._replace(children=children))
-        self._let_go(position)
+        self._remove_unread(position)
 
     def needs(self, places: Iterable[Id], wanted: frozenset[Id], turns: Mapping[Id, int]) -> bool:
         """Whether some places are, or need, one of the wanted places.
@@ -154,7 +154,7 @@ class DraftGraph:
         for child in node.children:
             self.readers[child] -= {position}
 
-    def _let_go(self, position: Id) -> None:
+    def _remove_unread(self, position: Id) -> None:
         """Remove a place without readers, and the places that only it read."""
         stack = [position]
         while stack:

@@ -51,7 +51,7 @@ class Move(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class PlacedMatch:
     """A match of a pattern at a place, alone or as a root of a merge.
 
     height   how many levels below the place the pattern reaches
@@ -136,7 +136,7 @@ class Moves:
         self._prices = prices
         self._is_open = is_open
         self._by_operator: dict[str, list[_Entry]] = {}
-        self._pairs: dict[tuple[Found, Found], Move | None] = {}
+        self._pairs: dict[tuple[PlacedMatch, PlacedMatch], Move | None] = {}
         self._by_head: dict[Head, list[_Entry]] = {}
         for rewrite in listed:
             if not _swapped(rewrite):
@@ -156,7 +156,7 @@ class Moves:
                 entry = _Entry(pattern, rewrite, side, None)
                 self._by_operator.setdefault(pattern.node.operator, []).append(entry)
 
-    def at(self, graph: DraftGraph, position: Id, least: int = 0) -> Iterator[Found]:
+    def at(self, graph: DraftGraph, position: Id, least: int = 0) -> Iterator[PlacedMatch]:
         """The matches at a place of patterns that reach at least `least` levels below it."""
         if not self._is_open(graph.nodes[position].data):
             return
@@ -166,11 +166,11 @@ class Moves:
                 continue
             for match in self._matcher.at(entry.pattern, position, places):
                 move = Move(entry.rewrite, match, (position,), entry.side)
-                yield Found(move, entry.merge, entry.pattern.height)
+                yield PlacedMatch(move, entry.merge, entry.pattern.height)
 
-    def pairs(self, graph: DraftGraph, members: Iterable[Found], most: int) -> Iterator[Move]:
+    def pairs(self, graph: DraftGraph, members: Iterable[PlacedMatch], most: int) -> Iterator[Move]:
         """The moves that merge two of some matches of merges, at most `most` of a group."""
-        groups: dict[tuple[object, ...], list[Found]] = {}
+        groups: dict[tuple[object, ...], list[PlacedMatch]] = {}
         for member in members:
             assert member.merge is not None, "only roots of merges are paired"
             bound = member.bound
@@ -189,7 +189,7 @@ class Moves:
                 if count >= most:
                     break
 
-    def _pair(self, one: Found, other: Found) -> Move | None:
+    def _pair(self, one: PlacedMatch, other: PlacedMatch) -> Move | None:
         """The move that merges two matches; remembered."""
         if (one, other) not in self._pairs:
             self._pairs[one, other] = _merged(one, other)
@@ -314,7 +314,7 @@ class Moves:
         return entries
 
 
-def _merged(one: Found, other: Found) -> Move | None:
+def _merged(one: PlacedMatch, other: PlacedMatch) -> Move | None:
     merge = one.merge
     assert merge is not None, "only roots of merges are paired"
     if one.move.roots == other.move.roots:

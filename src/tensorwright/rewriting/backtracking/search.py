@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 
 from tensorwright.processes import never
 from tensorwright.rewriting.backtracking.draft_graph import DraftGraph
-from tensorwright.rewriting.backtracking.moves import Change, Found, Move, Moves
+from tensorwright.rewriting.backtracking.moves import Change, Move, Moves, PlacedMatch
 from tensorwright.rewriting.egraph import BudgetSpent, Id, Saturated, StopReason
 
 _LEAST = 1e-9  # of the cost: less is rounding
@@ -67,7 +67,7 @@ class Visited:
     before: Visited | None = None
     move: Move | None = None
     depth: int = 0
-    matches: dict[Id, tuple[Found, ...]] = field(default_factory=dict)
+    matches: dict[Id, tuple[PlacedMatch, ...]] = field(default_factory=dict)
     changes: dict[Move, Change] = field(default_factory=dict)
     order: list[tuple[float, Move]] = field(default_factory=list)
     turn: int = 0

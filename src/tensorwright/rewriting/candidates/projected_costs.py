@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from operator import ne
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,7 +87,7 @@ class ProjectedCosts:
         if samples.table is None:
             samples.table = np.array(samples.extents, np.float64)
         own = _traits(use)
-        unlike = [sum(map(_differ, own, its)) for its in samples.traits]
+        unlike = [sum(map(ne, own, its)) for its in samples.traits]
         distances = np.abs(samples.table - np.array(_extents(use))).sum(axis=1) + unlike
         nearest = distances.min()
         errors = np.array(samples.errors)
@@ -119,7 +120,3 @@ def _args(use: TypedOperator) -> tuple[TensorData, ...]:
     if use.operator not in PAIRS:
         return use.args
     return tuple(sorted(use.args, key=lambda arg: (arg.is_constant, arg.extents)))
-
-
-def _differ(one: object, other: object) -> bool:
-    return one != other

@@ -134,7 +134,7 @@ def _binds_all(rule: Rule, side: tuple[Term, ...]) -> bool:
 
 
 def _named_in_sizes(rule: Rule) -> set[str]:
-    """The names in the condition, and those that only sizes speak of."""
+    """The names in the condition, and those in sizes alone."""
     names = {name for fact in rule.condition for name in names_in(fact)}
     return names | set(input_names(*rule.roots))
 

@@ -70,7 +70,7 @@ class Applies(Enum):
 
     YES = "yes"
     NO = "no"  # a side has no meaning there
-    UNKNOWN = "unknown"  # it has, and no proof speaks of it
+    UNKNOWN = "unknown"  # both sides have one, and no proof covers it
 
 
 class Analysis(ABC, Generic[Data]):

@@ -18,7 +18,7 @@ from tensorwright.rewriting.egraph.analysis import Data
 from tensorwright.rewriting.egraph.egraph import EGraph, Id
 from tensorwright.rewriting.egraph.matching import Bound, Match, Matcher
 from tensorwright.rewriting.egraph.patterns import Rewrite, RootPattern, Trigger
-from tensorwright.rewriting.egraph.tables import Found, Tables
+from tensorwright.rewriting.egraph.tables import TableMatches, Tables
 
 _MANY = 1000  # nodes, from which on tables pay
 
@@ -47,7 +47,7 @@ class GraphIndex(Generic[Data]):
         self._fresh: dict[tuple[int, int, Id], bool] = {}
         self._options: dict[RootPattern, list[Option]] = {}
         self._by_operator: dict[str, tuple[Id, ...]] = {}
-        self._matches: dict[RootPattern, Found[Data]] = {}
+        self._matches: dict[RootPattern, TableMatches[Data]] = {}
         self._tables: Tables[Data] | None = None
 
     def with_operator(self, operator: str) -> tuple[Id, ...]:
@@ -74,7 +74,7 @@ class GraphIndex(Generic[Data]):
                 for match in self.matcher.at(pattern, name):
                     yield name, match
 
-    def _by_joins(self, pattern: RootPattern) -> Found[Data] | None:
+    def _by_joins(self, pattern: RootPattern) -> TableMatches[Data] | None:
         """All matches of a pattern; None where there are few nodes."""
         if len(self.graph) < _MANY:
             return None

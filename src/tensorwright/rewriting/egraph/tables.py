@@ -67,7 +67,7 @@ class _Matches:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found(Generic[Data]):
+class TableMatches(Generic[Data]):
     """All matches of a pattern in one version of a graph."""
 
     _matches: _Matches
@@ -123,7 +123,7 @@ class Tables(Generic[Data]):
         for leader in np.unique(self._leader).tolist():
             self._changed[leader] = graph.changed(leader)
 
-    def find(self, pattern: RootPattern) -> Found[Data]:
+    def find(self, pattern: RootPattern) -> TableMatches[Data]:
         """All matches of a pattern at nodes where rewrites are tried."""
         variables = pattern.variables
         table = self._table(pattern.node)
@@ -135,7 +135,7 @@ class Tables(Generic[Data]):
             table.node[rows],
         )
         self._join(pattern.node, rows, matches)
-        return Found(matches, self._matcher)
+        return TableMatches(matches, self._matcher)
 
     def _join(self, pattern: NodePattern, rows: Numbers, matches: _Matches) -> None:
         """Extend each match by the rows of the pattern's table that fit."""

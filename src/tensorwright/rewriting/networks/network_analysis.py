@@ -87,7 +87,7 @@ class TypedOperator:
 
 
 def has_rules(data: TensorData) -> bool:
-    """Whether rules speak of such a tensor."""
+    """Whether rules cover such a tensor."""
     if data.dtype is not DType.F32 or len(data.shape) > MOST_DIMENSIONS:
         return False
     return all(is_certain(extent >= 1) for extent in data.shape)
@@ -96,7 +96,7 @@ def has_rules(data: TensorData) -> bool:
 class NetworkAnalysis(Analysis[TensorData]):
     """The data of terms over the inputs and constants of a network.
 
-    Rules speak of numbers in f32.  They are proved for few dimensions, and applied to more where
+    Rules hold for numbers in f32.  They are proved for few dimensions, and applied to more where
     it follows from that (`prove/ranks.py`).
     """
 

@@ -9,6 +9,8 @@ strided[1, 2](x)      x (2, 3) -> (2, 2), every second column from the first on
 
 from __future__ import annotations
 
+from math import prod
+
 from tensorwright.rewriting.dims import Shape, Size
 from tensorwright.rewriting.operators.constants import extents_of
 from tensorwright.rewriting.operators.dimensions import BESIDE_AXIS, STRETCHED, TRANSPOSED, Merging
@@ -46,16 +48,9 @@ def _transpose_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     return tuple(x[at] for at in perm)
 
 
-def _product(shape: Shape) -> Size:
-    total: Size = 1
-    for extent in shape:
-        total = total * extent
-    return total
-
-
 def _reshape_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     shape = extents_of(params, needs)
-    needs.equal(_product(shape), _product(shapes[0]))
+    needs.equal(prod(shape, start=1), prod(shapes[0], start=1))
     return shape
 
 

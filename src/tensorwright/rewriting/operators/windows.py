@@ -37,7 +37,7 @@ def _padding(form: str, *samples: str) -> Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """The parameters of windows over so many dimensions behind the first two of a tensor.
+    """The parameters of windows over the dimensions behind the first two of a tensor.
 
     padding   of a pool;  taps  the same of a convolution, maybe with the steps between its taps
     """

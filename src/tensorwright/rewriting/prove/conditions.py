@@ -54,17 +54,13 @@ def least_condition(
     current = _conditioned(rule, shapes, tied, numbers)
     if current is None or not is_proved(current):
         return None
-    for extent in sorted(tied, key=_is_channels):
+    # conditions on channels (dimension 1) are the clearest, so other extents are separated first
+    for extent in sorted(tied, key=lambda each: each.axis == 1):
         fewer = {other: value for other, value in tied.items() if other != extent}
         weaker = _conditioned(rule, shapes, fewer, numbers)
         if weaker is not None and (weaker.condition == current.condition or is_proved(weaker)):
             tied, current = fewer, weaker
     return current
-
-
-def _is_channels(extent: Extent) -> bool:
-    """Conditions on channels are the clearest, so other extents are separated first."""
-    return extent.axis == 1
 
 
 def conditioned(rule: Rule) -> Rule | None:

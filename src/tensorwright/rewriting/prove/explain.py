@@ -57,7 +57,7 @@ def chains_of(runner: Runner[Any], goal: Goal, assumptions: Assumptions) -> tupl
 
 
 class _Readable:
-    """Puts extents of inputs in the place of the fresh ones that solving introduced."""
+    """Replaces the fresh extents that solving introduced by extents of inputs."""
 
     def __init__(self, assumptions: Assumptions) -> None:
         self._whole: dict[Param, Param] = {}
@@ -78,7 +78,7 @@ class _Readable:
         whole = self._whole.get(param)
         if whole is not None:
             return whole
-        parts = dict(self._parts)  # each is put in once: they may speak of each other
+        parts = dict(self._parts)  # each is put in once: they may contain each other
         while any(extent in parts for extent in atoms_of(param)):
             values = {each: parts.pop(each, each) for each in atoms_of(param)}
             param = value_of(param, values)

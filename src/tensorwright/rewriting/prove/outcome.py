@@ -30,7 +30,7 @@ class Basis(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Proved:
-    """The rule holds for all shapes that it speaks of.
+    """The rule holds for all shapes that fit it.
 
     axioms         the names of those that the proof needs, sorted
     chains         for each pair of roots, the terms from left to right, at the first ranks

@@ -82,7 +82,7 @@ def places_of(rule: Rule) -> dict[str, Places]:
 
 
 def has_parameter_variables(rule: Rule) -> bool:
-    """Whether a rule speaks of all values of some parameter."""
+    """Whether a rule has a variable for a parameter."""
     if any(name.startswith("_") for fact in rule.condition for name in names_in(fact)):
         return True
     return any(

@@ -4,7 +4,7 @@
     the first problem                 x of rank 2, y of rank 2; others have ranks 3 and 4
     assumed                           x.0 = 4, and x.1 = y.0 for matmul
 
-A rule speaks of all shapes for which both sides are well-typed and the condition holds.  Ranks are
+A rule holds for all shapes for which both sides are well-typed and the condition holds.  Ranks are
 tried one by one; for each, the needs of both sides' shape rules become assumptions.  Where a
 dimension is broadcast, and nothing says whether it is stretched or stays, both cases are problems.
 """

@@ -113,7 +113,7 @@ def prove(
     """
     used = load_axioms()
     smt = _z3_module() if confirm else None
-    told = _told_by_axiom(rule, used)
+    told = _proof_by_axiom(rule, used)
     if told is not None:
         return told
     looked_at = _looked_at(rule)
@@ -178,7 +178,7 @@ def problems_to_evaluate(rule: Rule) -> tuple[Problem, ...]:
     )
 
 
-def _told_by_axiom(rule: Rule, axioms: Sequence[Axiom]) -> Proved | None:
+def _proof_by_axiom(rule: Rule, axioms: Sequence[Axiom]) -> Proved | None:
     """The proof of a rule that is an axiom up to the names of its variables."""
     if len(rule.left) > 1 or not has_parameter_variables(rule) or not names_few_dimensions(rule):
         return None

@@ -109,7 +109,7 @@ def reduced_at(rule: Rule, shapes: Mapping[str, Shape]) -> Rule | Applies:
     )
     assumptions = assume(facts)
     if assumptions is None:
-        return Applies.NO  # an extent is 0: rules speak of tensors with elements
+        return Applies.NO  # an extent is 0: rules are about tensors with elements
     problem = Problem(rule, tuple(given.items()), facts, assumptions)
     if largest_rank(problem) <= most_dimensions(rule):
         return rule

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import mul
 
 from tensorwright.base import DType
 from tensorwright.expr import (
@@ -66,10 +68,10 @@ class FactorOut(Primitive):
         """The state with the stage of sums before the stage."""
         tensor = state.stage(self.stage).tensor
         fixed, moving = _factors(tensor)
-        sums = Compute(self.sums, tensor.axes, _product(moving), tensor.reduction)
+        sums = Compute(self.sums, tensor.axes, reduce(mul, moving), tensor.reduction)
         stand_in = Placeholder(self.sums, sums.shape, sums.dtype)
         read = Load(stand_in, tuple(axis.var for axis in tensor.axes))
-        result = Compute(self.stage, tensor.axes, _product([read, *fixed]))
+        result = Compute(self.stage, tensor.axes, reduce(mul, fixed, read))
         return state.with_stages(self.stage, fresh_stage(sums), fresh_stage(result))
 
 
@@ -81,10 +83,3 @@ def _factors(tensor: Compute) -> tuple[list[Value], list[Value]]:
     for factor in factors_of(tensor.body):
         (moving if variables_of(factor) & folded else fixed).append(factor)
     return fixed, moving
-
-
-def _product(factors: list[Value]) -> Value:
-    total = factors[0]
-    for factor in factors[1:]:
-        total = total * factor
-    return total

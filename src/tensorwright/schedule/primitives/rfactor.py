@@ -110,7 +110,7 @@ class Rfactor(Primitive):
 
 
 def _guard_of(guards: Condition, analysis: Analysis, folding: frozenset[Var]) -> Condition:
-    """The guards that speak of reduction loops only, over real variables."""
+    """The guards on reduction loops alone, over real variables."""
     parts = conjuncts(guards)
     real = [substitute_condition(part, analysis.real) for part in parts]
     return all_of(*(part for part in real if free_vars(*condition_sides(part)) <= folding))

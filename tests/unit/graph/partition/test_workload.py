@@ -214,7 +214,7 @@ def test_an_expression_needs_different_names() -> None:
     total = compute("total", (3,), lambda i: a[i] + b[i])
     with pytest.raises(UsageError, match="two tensors are called a"):
         program_workload([total])
-    with pytest.raises(UsageError, match="c is none of its placeholders"):
+    with pytest.raises(UsageError, match="c is not one of its placeholders"):
         program_workload([compute("one", (3,), lambda i: a[i] + 1.0)], frozenset({"c"}))
 
 

@@ -40,13 +40,13 @@ from tensorwright.rewriting.prove import (
     stamp_of,
 )
 from tensorwright.rewriting.prove.parameters import sampled_instances
-from tensorwright.rewriting.prove.prover import _told_by_axiom
+from tensorwright.rewriting.prove.prover import _proof_by_axiom
 from tensorwright_lab.rule_generation import generate_rules, presets_of
 
 LIBRARY = load_library()
 SAMPLE = random.Random(4).sample(LIBRARY, min(6, len(LIBRARY)))
 DOCS = Path(__file__).parents[4] / "docs" / "rules.md"
-AXIOMS = [each.rule for each in LIBRARY if _told_by_axiom(each.rule, load_axioms())]
+AXIOMS = [each.rule for each in LIBRARY if _proof_by_axiom(each.rule, load_axioms())]
 _POSITIVE = frozenset({"ewdiv", "batch_norm"})
 
 

@@ -38,7 +38,7 @@ class GrowthRow:
 
 
 def search_repeated(size: int, plan: Plan) -> Searched:
-    """Rewrite repeated blocks of about so many operators, by saturation, which ends by itself;
+    """Rewrite repeated blocks of about `size` operators, by saturation, which ends by itself;
     nothing is measured.  Runs in a process of its own.
     """
     plan = replace(plan, search=SearchKind.SATURATE, measures=False)

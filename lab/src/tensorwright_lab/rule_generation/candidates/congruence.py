@@ -110,7 +110,7 @@ def without_common_subgraphs(
 def _fresh_rules(
     enumeration: Enumeration, general: _Generalised, entries: Places
 ) -> tuple[list[Rule], Shapes]:
-    """Rules with a fresh input in the place of the common operator, and the shapes of inputs."""
+    """Rules with the common operator replaced by a fresh input, and the shapes of inputs."""
     builder, table = TermBuilder(enumeration), enumeration.table
     shapes = dict(enumeration.preset.shapes)
     rules = []
@@ -149,7 +149,7 @@ class _Generalised:
         return pair_form(own, combined(batch, *sides))[0]
 
     def _with_fresh(self, classes: Places, leaf: Places) -> Described:
-        """Forms and sequences of the terms of classes, a fresh input in the place of a leaf."""
+        """Forms and sequences of the terms of classes, with a leaf replaced by a fresh input."""
         table = self.enumeration.table
         forms, sequences = table.with_none()
         form, sequence = forms[classes], sequences[classes]

@@ -30,20 +30,20 @@ from tensorwright_lab.rule_generation.generalize.random_shapes import (
     is_true,
 )
 from tensorwright_lab.rule_generation.generalize.size_inference import rules_with_sizes
-from tensorwright_lab.rule_generation.generalize.widening import FoundRule
+from tensorwright_lab.rule_generation.generalize.widening import ConcreteRule
 
 _MOST_CONDITIONED = 4
 
 
-def alike(rules: Iterable[FoundRule]) -> tuple[tuple[FoundRule, ...], ...]:
+def alike(rules: Iterable[ConcreteRule]) -> tuple[tuple[ConcreteRule, ...], ...]:
     """Rules that differ only in the names and shapes of inputs, together, in order."""
-    groups: dict[str, list[FoundRule]] = {}
+    groups: dict[str, list[ConcreteRule]] = {}
     for each in rules:
         groups.setdefault(rule_text(canonical_rule(each.rule)), []).append(each)
     return tuple(map(tuple, groups.values()))
 
 
-def generalize_alike(rules: Sequence[FoundRule]) -> tuple[Rule, ...]:
+def generalize_alike(rules: Sequence[ConcreteRule]) -> tuple[Rule, ...]:
     """Generalise rules that are alike: to one rule without a condition, else to distinct rules.
 
     The shapes with the fewest chance equalities come first.  Shapes that a rule already covers are
@@ -61,7 +61,7 @@ def generalize_alike(rules: Sequence[FoundRule]) -> tuple[Rule, ...]:
     return tuple(kept.values())
 
 
-def _renamed(concrete: FoundRule) -> tuple[Rule, dict[str, IntShape]]:
+def _renamed(concrete: ConcreteRule) -> tuple[Rule, dict[str, IntShape]]:
     """With canonical names: rules that are alike are the same then."""
     names = input_names(*concrete.rule.roots)
     shapes = dict(concrete.shapes)

@@ -59,7 +59,7 @@ class _Unknown:
 
 
 def rules_with_sizes(rule: Rule, shapes: Mapping[str, IntShape]) -> Iterator[tuple[Rule, int]]:
-    """The rule with sizes in the place of numbers, the likeliest first, and what they cost.
+    """The rule with numbers replaced by sizes, the likeliest first, and their costs.
 
     The cost is how many extents of the inputs the shape rules then fix: less is more general.
 
@@ -80,7 +80,7 @@ def rules_with_sizes(rule: Rule, shapes: Mapping[str, IntShape]) -> Iterator[tup
 
 
 class _Opening:
-    """Puts unknowns in the place of the numbers that may be sizes; equal terms share them.
+    """Replaces the numbers that may be sizes by unknowns; equal terms share them.
 
     Numbers beside or above sizes, as in prepared terms, stay numbers.
     """

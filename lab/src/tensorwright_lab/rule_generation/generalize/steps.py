@@ -21,7 +21,7 @@ from tensorwright.rewriting.text import parse_rule, rule_text
 from tensorwright_lab.rule_generation.enumerate.level_units import LevelUnits
 from tensorwright_lab.rule_generation.fingerprint.random_inputs import Evaluator
 from tensorwright_lab.rule_generation.generalize.generalize import alike, generalize_alike
-from tensorwright_lab.rule_generation.generalize.widening import FoundRule, widened
+from tensorwright_lab.rule_generation.generalize.widening import ConcreteRule, widened
 
 _EFFORTS = {"holding": 4e4, "widened": 3e4, "general": 3e5}
 """Microseconds of a unit, about."""
@@ -50,13 +50,13 @@ def _shapes(listed: Sequence[tuple[str, Sequence[int]]]) -> Shapes:
     return {name: tuple(shape) for name, shape in listed}
 
 
-def _plain(candidate: FoundRule) -> list[Any]:
+def _plain(candidate: ConcreteRule) -> list[Any]:
     return [rule_text(candidate.rule), candidate.shapes]
 
 
-def _concrete(plain: Sequence[Any]) -> FoundRule:
+def _concrete(plain: Sequence[Any]) -> ConcreteRule:
     text, shapes = plain
-    return FoundRule(parse_rule(text), tuple(_shapes(shapes).items()))
+    return ConcreteRule(parse_rule(text), tuple(_shapes(shapes).items()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +77,12 @@ class GeneralizationSteps:
         holds = self._spread("holding", [rule_text(rule) for rule in rules], self._about)
         return tuple(rule for rule, kept in zip(rules, holds, strict=True) if kept)
 
-    def instances(self, rules: Sequence[Rule]) -> tuple[tuple[FoundRule, ...], ...]:
+    def instances(self, rules: Sequence[Rule]) -> tuple[tuple[ConcreteRule, ...], ...]:
         """Rules as general as they hold, those together that are alike."""
         texts = [rule_text(rule) for rule in rules]
         return alike(map(_concrete, self._spread("widened", texts, self._about)))
 
-    def general(self, groups: Sequence[Sequence[FoundRule]]) -> tuple[Rule, ...]:
+    def general(self, groups: Sequence[Sequence[ConcreteRule]]) -> tuple[Rule, ...]:
         """Rules for all shapes."""
         plain = [[_plain(candidate) for candidate in group] for group in groups]
         return tuple(map(parse_rule, self._spread("general", plain, {}, 4)))

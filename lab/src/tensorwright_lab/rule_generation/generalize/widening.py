@@ -2,7 +2,7 @@
 
     in     relu(relu(matmul(x1, w1))) == relu(matmul(x1, w1))
     try    an input in the place of matmul(x1, w1), which both sides have
-    out    FoundRule(relu(relu(any1_2_4)) == relu(any1_2_4), its shapes)
+    out    ConcreteRule(relu(relu(any1_2_4)) == relu(any1_2_4), its shapes)
 
 shared parts     what stands on both sides becomes an input: a rule about a prepared kernel may be
                  true of every kernel
@@ -42,14 +42,14 @@ Shapes = dict[str, IntShape]
 
 
 @dataclass(frozen=True, slots=True)
-class FoundRule:
+class ConcreteRule:
     """A rule and the shapes of its inputs where it was found."""
 
     rule: Rule
     shapes: tuple[tuple[str, IntShape], ...]
 
 
-def widened(rule: Rule, shapes: Mapping[str, IntShape]) -> FoundRule:
+def widened(rule: Rule, shapes: Mapping[str, IntShape]) -> ConcreteRule:
     """The rule, or one of which it is an instance.
 
     shapes  of the inputs, where the rule was found; there may be others
@@ -59,7 +59,7 @@ def widened(rule: Rule, shapes: Mapping[str, IntShape]) -> FoundRule:
     for name in input_names(*sides[0], *sides[1]):
         sides, own = _without_repeated(sides, own, name, evaluator)
     names = input_names(*sides[0], *sides[1])
-    return FoundRule(Rule(*sides), tuple((name, own[name]) for name in names))
+    return ConcreteRule(Rule(*sides), tuple((name, own[name]) for name in names))
 
 
 @lru_cache(maxsize=4)
@@ -69,7 +69,7 @@ def _evaluator(shapes: tuple[tuple[str, IntShape], ...]) -> Evaluator:
 
 
 def _without_shared(sides: Sides, shapes: Shapes, evaluator: Evaluator) -> tuple[Sides, Shapes]:
-    """Inputs in the place of shared parts, the largest first."""
+    """Replace shared parts by inputs, the largest first."""
     tried: set[Apply] = set()
     while True:
         part = _largest_shared(sides, tried)
@@ -97,7 +97,7 @@ def _put(side: Side, part: Apply, instead: Input) -> Side:
 def _without_repeated(
     sides: Sides, shapes: Shapes, name: str, evaluator: Evaluator
 ) -> tuple[Sides, Shapes]:
-    """As many inputs in the place of one as may be, at the places where it stands."""
+    """Replace one input by as many as possible, at the positions where it stands."""
     counts = [_count(side, name) for side in sides]
     if not 2 <= max(counts) <= _MOST_COPIES or _is_beside_sizes(sides, name):
         return sides, shapes
@@ -147,7 +147,7 @@ def _partitions(count: int) -> list[tuple[int, ...]]:
 
 
 def _spread(side: Side, name: str, numbers: tuple[int, ...]) -> Side:
-    """Numbered inputs in the place of one, in the order of the places where it stands."""
+    """Replace one input by numbered ones, in the order of the positions where it stands."""
     left: Iterator[int] = iter(numbers)
 
     def spread(term: Term) -> Term:

@@ -17,7 +17,7 @@ def _squeeze(net: Layers, x: str, channels: int) -> str:
 
 
 def _fit(net: Layers, previous: str, x: str) -> str:
-    """What came before, with the channels and extents of what is there now."""
+    """An earlier tensor, with the channels and extents of the present one."""
     channels, height = net.shape_of(x)[1:3]
     if net.shape_of(previous)[2] == height:
         return _squeeze(net, previous, channels)

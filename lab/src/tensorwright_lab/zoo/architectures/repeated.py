@@ -19,7 +19,7 @@ _ROWS, _WIDTH, _RANK = 32, 64, 8
 
 
 def repeated_blocks(operators: int, seed: int = 0) -> Graph:
-    """rows (32, 64) -> rows like them, by about so many operators; at least one block."""
+    """rows (32, 64) -> rows like them, by about `operators` operators; at least one block."""
     net = Layers(f"repeated_{operators}", seed)
     x = net.input("rows", (_ROWS, _WIDTH))
     for number in range(max(1, round(operators / OPERATORS))):

@@ -1,4 +1,4 @@
-"""Random small networks made of what real networks are made of: what a cost model is trained on.
+"""Random small networks made of parts of real networks, on which cost models are trained.
 
 `networks.py` draws one from a seed; each module beside it holds some families. None of them is
 taken from a benchmark: sizes, activations, normalisations and orders are drawn.

@@ -81,9 +81,8 @@ class Drawer:
         return self.random.choice((1, 1, 1, 1, 1, 1, 2, 4, 8))
 
     def fitting(self, draw: Callable[[], Extents], work: Callable[..., float]) -> Extents:
-        """What `draw` gives first whose multiply-adds are near those that a layer may have.
-
-        Where nothing is near, the largest of what was drawn that has no more of them.
+        """The first result of `draw` whose multiply-adds are near those that a layer may have. If
+        none is near, the largest one below is taken.
         """
         best, most = draw(), -1.0
         for _ in range(_DRAWS):
@@ -117,7 +116,7 @@ class Drawer:
         )
 
     def weight(self, *shape: int, inputs: int) -> str:
-        """A weight whose products with so many inputs each keep their size."""
+        """A weight whose products with `inputs` inputs each keep their size."""
         bound = math.sqrt(3.0 / max(1, inputs))
         return self.constant(*shape, low=-bound, high=bound)
 

@@ -1,4 +1,4 @@
-"""Static graphs made open: some extents of inputs become named sizes, and all that follows."""
+"""Static graphs made open: some extents of inputs, and of all later tensors, become named sizes."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class _Opener:
         yield given
 
     def alternatives(self, number: int, own: tuple[Index, ...], at: int) -> list[Index]:
-        """What may stand for an extent of a shape: sizes of the input first."""
+        """The alternatives for an extent of a shape: sizes of the input first."""
         alternatives: dict[Index, None] = {}
         if at < len(own):
             n = self.at(own[at])

@@ -131,7 +131,7 @@ def _piece(net: Drawer, x: str, start: int, end: int) -> str:
 
 
 def _end(net: Drawer, x: str, y: str) -> str:
-    """As much of the end of a signal as what came from it is long."""
+    """The end of a signal, as long as the tensor computed from it."""
     length, shorter = net.shape(x)[2], net.shape(y)[2]
     return x if length == shorter else _piece(net, x, length - shorter, length)
 

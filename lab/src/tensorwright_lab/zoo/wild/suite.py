@@ -96,7 +96,7 @@ def _export(name: str, seed: int) -> ModelProto:
 
 
 def write_model(builder: str, seed: int, path: str) -> None:
-    """What the process does: PyTorch is imported here, and nowhere else."""
+    """The job of the process: only this function imports PyTorch."""
     importlib.import_module(_EXPORT).export_file(builder, seed, path)
 
 

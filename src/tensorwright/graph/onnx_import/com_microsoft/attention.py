@@ -154,7 +154,7 @@ def _rotary(call: Call) -> Results:
         x = split_heads(call, x, count or width // (2 * half))
     batch, heads, length, width_of_head = call.sizes_of(x)
     size = number_of(width_of_head)
-    cosines, sines = (_at_positions(call, each, batch, length) for each in (2, 3))
+    cosines, sines = (_at_positions(call, each, length) for each in (2, 3))
     kept: tuple[str, ...] = ()
     if turned < size:
         x, *rest = call.apply("split", x, sizes=(turned, size - turned), axis=3)
@@ -179,7 +179,7 @@ def _rotary(call: Call) -> Results:
     return (y,)
 
 
-def _at_positions(call: Call, position: int, batch: Index, length: Index) -> str:
+def _at_positions(call: Call, position: int, length: Index) -> str:
     """Rows of a table (positions, halves) as (batch or 1, 1, length, halves): at positions that are
     given one by one, or by the first.
     """

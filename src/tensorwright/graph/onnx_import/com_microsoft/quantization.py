@@ -138,7 +138,7 @@ def _matmul_of_bits(call: Call) -> Results:
 
 
 def _unpacked(packed: NDArray[Any], bits: int) -> NDArray[np.uint8]:
-    """Codes of so many bits, the lowest of each byte first, along the last dimension."""
+    """Codes of `bits` bits, the lowest of each byte first, along the last dimension."""
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     unpacked = (packed[..., None] >> shifts) & np.uint8((1 << bits) - 1)
     return np.asarray(unpacked.reshape(*packed.shape[:-1], -1), np.uint8)

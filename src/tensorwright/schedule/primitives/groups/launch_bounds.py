@@ -29,7 +29,7 @@ class LaunchBounds(Primitive):
             reason = f"{self.stage} is computed in the launch of {stage.placement.stage}"
             raise refuse(self, state, reason, "name the stage around it")
         if self.groups < 1:
-            raise refuse(self, state, f"{self.groups} groups are none")
+            raise refuse(self, state, f"{self.groups} groups are too few", "1 or more")
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the number noted."""

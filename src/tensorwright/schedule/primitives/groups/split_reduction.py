@@ -44,7 +44,7 @@ class SplitReduction(Compound):
         if self.loop not in stage.reduce_loops:
             raise refuse(self, state, f"loop {self.loop} carries no reduction", "", here)
         if isinstance(self.parts, int) and self.parts < 1:
-            raise refuse(self, state, f"{self.parts} parts are none", "", here)
+            raise refuse(self, state, f"{self.parts} parts are too few", "1 or more", here)
         if not isinstance(stage.placement, AtRoot):
             reason = f"{self.stage} is computed inside {stage.placement.stage}"
             raise refuse(self, state, reason, "split it before it is placed", here)
