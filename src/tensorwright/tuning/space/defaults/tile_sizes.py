@@ -19,7 +19,7 @@ def few_columns(limit: int, values: tuple[int, ...]) -> tuple[int, ...]:
 def row_sizes(extent: int, limit: int, block: int = 0) -> tuple[int, ...]:
     """Tile sizes up to a limit worth trying along rows: divisors, some that leave a shifted tail.
 
-    block   so many rows belong together: tiles are parts of that, or some whole; 0: none do
+    block   rows that belong together: tiles are parts of that, or some whole; 0: none do
     """
     extra = tuple(n for n in (2, 3, 4, 6, 8, 12, 14) if n <= min(extent, limit))
     sizes = sorted({*divisors(extent, limit), *extra})
@@ -145,7 +145,7 @@ def rows_apart_tile(
     that are not whole tiles is shifted back: vectors that fill a line lie in two each.
 
     lanes, width   elements of a row, of a vector
-    longest        so many vectors of a row at most
+    longest        the most vectors of a row
     apart          bytes from a row to the next, and from a step of the reduction to the next
     """
     row_pages, step_pages = (min(1.0, each / PAGE_BYTES) for each in apart)
@@ -180,7 +180,7 @@ def window_tile(columns: int, rows: int, target: CpuTarget, block: int = 0) -> t
     A short row is one tile, whose conditions along it are decided when it is unrolled.  Sums take
     half of the registers: what neighbours share is held in others.
 
-    block   so many rows belong together, as for `row_sizes`
+    block   rows that belong together, as for `row_sizes`
     """
     wide = min(columns, 2)
     vectors = target.vector_registers // 2

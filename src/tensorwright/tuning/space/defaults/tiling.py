@@ -319,7 +319,7 @@ class Tiling:
         self.band = f"{axis.name}_0"
 
     def _has_bands(self, rows: int) -> bool:
-        """Whether the second rows, tiled by so many, are cut into bands of tiles."""
+        """Whether the second rows, in tiles of a size, are divided into bands of tiles."""
         if self.order in (Order.BANDS, Order.INLINED):
             return True
         if self.order is not Order.ROWS_OUTSIDE or self.roles.second_row is None:

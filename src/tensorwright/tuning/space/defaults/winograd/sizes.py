@@ -16,7 +16,7 @@ from tensorwright.tuning.space.tile_limits import CPU_LIMITS
 
 _MOST_BAND = 8
 _MOST_MORE = 4
-_BANDS = 8  # so many bands share out well enough
+_BANDS = 8  # bands that balance well among threads
 
 
 Size = TypeVar("Size", bound=Index)
