@@ -157,7 +157,7 @@ def launch_features(target: GpuTarget, nest: Nest, touching: Touching) -> Mappin
 
 
 def thread_features(target: GpuTarget, nest: Nest, touching: Touching) -> Mapping[str, Cell]:
-    """What the threads of a launch run of one statement, and the bytes that it needs.
+    """The work of a launch's threads for one statement, and the bytes that it needs.
 
     warp_runs       executions of one statement by a warp, all warps together
     lane_share      of the lanes of these warps that run it

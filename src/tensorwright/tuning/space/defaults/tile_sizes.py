@@ -137,12 +137,12 @@ _FEWEST_TILES = 2  # for threads to share
 def rows_apart_tile(
     lanes: int, rows: int, longest: int, apart: tuple[int, int], width: int, target: CpuTarget
 ) -> tuple[int, int, int]:
-    """The register tile (vectors, rows, second rows) of a fold that reads every element once, the
-    terms of a sum further apart than neighbouring sums.
+    """The register tile (vectors, rows, second rows) of a fold that reads every element once.
 
-    A step reads a run of vectors of each row, in a page of its own, or in that of the row or step
-    before.  To begin in a page costs more than a vector, so runs are long.  The last tile of lanes
-    that are not whole tiles is shifted back: vectors that fill a line lie in two each.
+    The terms of a sum are further apart than neighbouring sums. A step reads a run of vectors of
+    each row, in another page or in that of the row or step before. Beginning in a page costs more
+    than a vector, so runs are long.  The last tile of lanes that are not whole tiles is shifted
+    back: vectors that fill a line then cross two lines.
 
     lanes, width   elements of a row, of a vector
     longest        the most vectors of a row
@@ -173,12 +173,12 @@ _WINDOW_ROWS = 7
 
 
 def window_tile(columns: int, rows: int, target: CpuTarget, block: int = 0) -> tuple[int, int, int]:
-    """The register tile (vectors, rows, second rows) of windows that share nothing, written out.
+    """The register tile (vectors, rows, second rows) of unrolled windows that share nothing.
 
-    Tiles at a border that is not padded evaluate conditions, so a tile is small, but two vectors
-    wide where there are two: a cache line is then used whole with the one that is fetched with it.
-    A short row is one tile, whose conditions along it are decided when it is unrolled.  Sums take
-    half of the registers: what neighbours share is held in others.
+    Tiles at a border without padding evaluate conditions, so a tile is small. It is two vectors
+    wide if there are two, so that a cache line and its prefetched neighbour are both used.  A short
+    row is one tile, whose conditions along it are decided when it is unrolled.  Sums take half of
+    the registers; the others hold reads that neighbours share.
 
     block   rows that belong together, as for `row_sizes`
     """
