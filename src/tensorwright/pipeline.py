@@ -109,13 +109,13 @@ def compile(
 
     model         an ONNX file or a .pt2 file of PyTorch, the bytes of either, a ModelProto, an
                   ExportedProgram, a Graph, tensor expressions, or the result of `program`
-    target        "native", "x86-64-avx2", ...; the knob `target` where None
-    threads       how many the kernels use; the knob `threads` where None
-    records       the store in which measured schedules are looked up; the default store where None
+    target        "native", "x86-64-avx2", ...; the knob `target` if None
+    threads       how many the kernels use; the knob `threads` if None
+    records       the store in which measured schedules are looked up; the default store if None
     input_shapes  shapes of inputs that the model leaves open: their sizes are these numbers
     sizes         bounds or numbers of sizes that the model leaves open, by name: "1..64",
                   "8..512 by 8", (1, 64), 64
-    trace         the schedule of a tensor expression, parsed or as text; `choose` where None
+    trace         the schedule of a tensor expression, parsed or as text; `choose` if None
     constants     values of inputs of a tensor expression that stay the same from call to call
     on_kernel     called with (schedule, number, count) before each kernel is built
 
@@ -252,7 +252,7 @@ def compile_program(
 ) -> Executable:
     """As `finish`, for a tensor expression.
 
-    constants   values of inputs that stay the same     trace   its schedule; `choose` where None
+    constants   values of inputs that stay the same     trace   its schedule; `choose` if None
     """
     values = check_constants(workload, constants)
     check_fits(bind_workload(workload, least_sizes(workload.sizes)).size_bytes)
@@ -268,7 +268,7 @@ def compile_program(
 
 
 def chosen_target(target: str | Target | None) -> Target:
-    """A target from its name; that of the knob `target` where None.
+    """A target from its name; that of the knob `target` if None.
 
     Raises:  the errors of `named_target`.
     """

@@ -41,4 +41,5 @@ def backend_of(target: _Machine) -> Backend[_Machine]:
         stage="codegen",
         where=f"target {target}",
         reason=f"no back end has code for it ({cause})",
+        remedy="name another target; `tensorwright doctor` lists what this machine compiles for",
     )

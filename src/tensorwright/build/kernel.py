@@ -44,7 +44,7 @@ class Kernel:
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """What the caller passes, in order; `name` is the name in the workload."""
+        """The arguments of a call, in order; `name` is the name in the workload."""
         return self.signature.parameters
 
     @property

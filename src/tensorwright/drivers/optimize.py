@@ -85,7 +85,7 @@ def optimize(
     """Tune a model on this machine and compile it with the best graph and schedules found.
 
     minutes, trials   the budget: whichever is spent first; 10 minutes where both are None
-    records           where every measurement is kept; the default store where None
+    records           where every measurement is kept; the default store if None
     callbacks         get the progress; `tuning.session.choose_callbacks` makes the default ones
     rewrite           look for a faster graph first, by proved rules (`tensorwright.rewrite`)
     space             the schedules to try: "sketches", "templates" or "both"

@@ -205,7 +205,7 @@ def rewrite(
     sizes             bounds of sizes that the model leaves open, as for `compile`: the graph is
                       equal for all sizes in them, and fast for typical ones
     seconds           for the search and its prices; the best graphs are measured afterwards;
-                      1 to 10 s, by the size of the network, where None
+                      1 to 10 s, by the size of the network, if None
     exact             leave out rules whose proof holds over the reals and not over floats
     rules             your own rules beside those that ship: one or several files, or texts (which
                       contain `==`); each rule is proved before it is used
@@ -214,8 +214,8 @@ def rewrite(
     cost              the cost by which graphs are ranked: of their "programs"; the sum of their
                       operators, "ops"; or the times in another runtime, "onnxruntime"
     measure           run the best few graphs and the model in turns before one is kept
-    nodes             the size of the e-graph after which no rule is tried; 20 000 where None
-    records           the store with the schedules of these runs; the default store where None
+    nodes             the size of the e-graph after which no rule is tried; 20 000 if None
+    records           the store with the schedules of these runs; the default store if None
     should_stop       ends the search; the best graph so far is kept, unmeasured
 
     Source:  Jia et al., TASO, SOSP 2019; Yang et al., TENSAT, MLSys 2021.

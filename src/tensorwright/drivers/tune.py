@@ -115,7 +115,7 @@ def tune(
     constants   values of inputs that stay the same from call to call; the executable has them
     input_shapes, sizes   as of `compile`
     at          for which values of the open sizes: `{"batch": 1, "sequence": (1, 32, 128)}`, in all
-                combinations, or a list of such mappings; a few that the bounds suggest where None
+                combinations, or a list of such mappings; a few that the bounds suggest if None
     minutes, trials   the budget; if both are None, 10 minutes or 20 rounds without a gain
     space       the schedules to try: "sketches", "templates" or "both"
     options     patience and the like                measuring   how candidates are measured
@@ -239,9 +239,9 @@ def parse_space(text: SpaceKind | str) -> SpaceKind:
 
 
 def setting_of(target: Target, threads: int | None, farm: Farm | None = None) -> SessionSetting:
-    """This machine with the threads of its kernels; the knob `threads` where None.
+    """This machine with the threads of its kernels; the knob `threads` if None.
 
-    farm   whose devices run the target, instead of this machine; their threads where None
+    farm   whose devices run the target, instead of this machine; their threads if None
     Raises:  MachineError if none of them does.
     """
     if farm is not None:

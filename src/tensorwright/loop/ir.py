@@ -24,14 +24,14 @@ Semantics.
   threads of a group reach a barrier or none does, as often and in the same order: no condition
   around it may depend on the thread.
 - `StartCopy` begins a store that ends later.  `CommitCopies` makes one batch of all that the thread
-  has begun since the last one; `WaitCopies` waits until at most so many batches of the thread, the
-  last ones, have not ended.  Until then, nobody may touch the element; what other threads copied is
+  has begun since the last one; `WaitCopies` waits until at most `batches` of the thread, the last
+  ones, have not ended.  Until then, no thread may access the element. Copies of other threads are
   seen after a barrier behind the wait.
 - `LaneFold` folds an element of a local buffer over neighbouring threads, `lanes` by `lanes` of
   those along thread.x: each has the result then.  All of them come to it together, as to a barrier;
   where none of such threads has stored the element, nothing happens.  The order of the fold is
   free.
-- `LaunchBounds` does nothing: it asks that so many groups fit on a multiprocessor at once.
+- `LaunchBounds` does nothing but ask that `groups` groups fit on a multiprocessor at once.
 - Extents and indices are index expressions over enclosing loop variables and, before they are
   bound, decisions. A program whose decisions are bound has extents that are ints.
 - Buffers do not alias.  An `Allocate`d buffer lives inside its statement, undefined at first; one
@@ -58,7 +58,7 @@ from tensorwright.schedule import PLAIN, ForKind, MemoryLayout, Scope
 class Buffer:
     """A dense row-major piece of memory; names are unique in a program.
 
-    layout   where its elements lie, for who makes addresses; it changes no meaning
+    layout   of its elements in memory, for back ends; it does not change results
     """
 
     name: str
@@ -114,7 +114,7 @@ class Parameter:
 
     @property
     def name(self) -> str:
-        """What the caller calls it."""
+        """The name that the caller uses."""
         return self.source or self.buffer.name
 
 

@@ -67,7 +67,7 @@ def profile(
               records, input_shapes and sizes are for `compile`
     at        values of named sizes, typical ones where they are left out
     inputs    arrays by name; inputs that are not given are random, drawn from `seed`
-    repeats   how many runs; as many as take 3 seconds where None
+    repeats   how many runs; as many as take 3 seconds if None
 
     Runs with timed steps and runs that are timed as a whole take turns; times are medians. On a
     device, its own clock times each launch. The roofline is measured afterwards, again while a step

@@ -53,7 +53,7 @@ def open_store(path: str | os.PathLike[str] | None = None, create: bool = True) 
 
 @contextlib.contextmanager
 def opened(records: Records | None, *, create: bool = False) -> Iterator[RecordStore]:
-    """The store itself, or the one at a path for as long as it is needed; the default where None.
+    """The store itself, or the one at a path for as long as it is needed; the default if None.
 
     create   whether a missing file is created
     """

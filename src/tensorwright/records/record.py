@@ -90,7 +90,7 @@ class Record:
     times_s    seconds per call, one per repeat               status    how it ended
     error      text of the failure, "" for OK                 seed      of the search
     round      of the search, from 0                          when      UTC, as `now_utc` writes it
-    tool_version   the tool that made and measured the program; `record_tool()` where ""
+    tool_version   the tool that made and measured the program; `record_tool()` if ""
 
     Raises:  RecordError for a field that is out of range; `where` is "record of WORKLOAD".
     """

@@ -156,7 +156,7 @@ class RecordStore(Protocol):
     ) -> int:
         """Write records and workload texts as JSON lines: the whole file or nothing.
 
-        workloads   the keys of the workloads to write; all where None
+        workloads   the keys of the workloads to write; all if None
         Returns how many records. Sessions belong to this machine and stay here.
         """
         records, texts = self.select(Selection()), self.workload_texts()

@@ -79,7 +79,10 @@ def read_report(path: str | os.PathLike[str]) -> Values:
         text = Path(path).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
-            stage="report", where=where, reason=f"it cannot be read: {error}"
+            stage="report",
+            where=where,
+            reason=f"it cannot be read: {error}",
+            remedy="give the page that --report wrote",
         ) from None
     embedded = _DATA.search(text)
     try:

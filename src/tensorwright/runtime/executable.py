@@ -90,9 +90,9 @@ class Executable:
 
         An executable for another processor can be saved; its calls are refused.
 
-        threads   how many the kernels use; the knob `threads` where None
+        threads   how many the kernels use; the knob `threads` if None
         sources   texts to keep in a saved file, from which it can be built for another processor
-        hosts     NumPy functions of operators that run on the host; those of `ops` where None
+        hosts     NumPy functions of operators that run on the host; those of `ops` if None
         Raises:  UsageError for fewer than one thread;
                  UnsupportedError for a host step whose operator has no host function;
                  InternalError if plan, objects and constants do not fit together.

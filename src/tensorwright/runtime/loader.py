@@ -35,7 +35,7 @@ def load(
     """Load what `Executable.save` wrote. The file holds machine code: load only what you trust.
 
     source            the path of a file, which is mapped, or the bytes of one
-    threads           how many the kernels use; the knob `threads` where None
+    threads           how many the kernels use; the knob `threads` if None
     read              gives the bytes of the file at the path, such as those of an encrypted one
     recompile         called if the file is for another processor and holds sources
     check_constants   also compare constants with their digests: about 10 GB/s

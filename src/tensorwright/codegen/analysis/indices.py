@@ -74,7 +74,7 @@ class IndexEvaluator(ABC, Generic[Mask]):
 
     @abstractmethod
     def range_of(self, value: Linear, lanes: int = 0) -> Bounds | None:
-        """Inclusive bounds over the real lanes (or over so many), or None."""
+        """Inclusive bounds over the real lanes (or over `lanes`), or None."""
 
     @abstractmethod
     def element(self, buffer: Buffer, indices: tuple[Index, ...]) -> Linear:

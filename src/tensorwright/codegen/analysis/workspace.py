@@ -37,7 +37,7 @@ class Arena:
 
 
 class MemoryKind(Enum):
-    """Where the memory of a buffer comes from."""
+    """The memory that holds a buffer."""
 
     SHARED = "shared"  # one piece per call
     OWN = "own"  # one piece per thread

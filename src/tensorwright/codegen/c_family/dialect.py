@@ -64,7 +64,7 @@ class Vectors:
 
 @dataclass(frozen=True, slots=True)
 class GridWords:
-    """What a language of graphics processors has for grids of threads.
+    """The words for grids of threads in a language of graphics processors.
 
     kernel          before the name of a function that the driver launches, with the threads of a
                     block, {x}, {y}, {z} and {threads}, and {groups}, ", N" for N at once

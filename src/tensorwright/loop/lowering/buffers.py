@@ -57,8 +57,8 @@ class StageBuffer:
 
     allocated_at  (stage, loop); None: not allocated here, or around everything
     order         the tensor's dimensions in the order of the buffer's; empty: the same order
-    tiles         (dimension, extent): the buffer has blocks of so many elements along it, which
-                  are dimensions behind the others; empty: it has rows
+    tiles         (dimension, extent): the buffer has blocks along it, whose elements are a
+                  dimension behind the others; empty: it has rows
     """
 
     buffer: Buffer
@@ -112,7 +112,7 @@ class StageBuffers:
         return self.buffer_indices(stage.name, [values[axis.var] for axis in stage.tensor.axes])
 
     def value(self, stage: Stage) -> Value:
-        """What an iteration of a stage computes, over buffers and real variables."""
+        """The value of an iteration of a stage, over buffers and real variables."""
         axis_values = self.analysis.nests[stage.name].axis_values
         bounds = self.analysis.bounds
 

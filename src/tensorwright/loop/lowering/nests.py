@@ -64,7 +64,7 @@ from tensorwright.schedule import (
 def lower(state: ScheduleState, name: str = "kernel", *, is_outline: bool = False) -> LoopProgram:
     """The loop program that a schedule state stands for.
 
-    is_outline   for who only looks at loops and buffers: groups of threads get no barriers, and
+    is_outline   for analyses of loops and buffers: groups of threads get no barriers, and
                  what pipelines fetch ahead stands once, in its loop
     """
     buffers = StageBuffers(state)
@@ -158,7 +158,7 @@ class _Nests:
         return result
 
     def _prefetches(self, stage: Stage, depth: int) -> tuple[Stmt, ...]:
-        """What a loop prefetches: where its terms are skipped, nothing, so that it is too."""
+        """The prefetches of a loop; they are skipped where its terms are skipped."""
         if not stage.prefetches:
             return ()
         asked = tuple(prefetches_in(self.buffers, stage, stage.loops[depth]))
@@ -243,7 +243,7 @@ class _Nests:
 
 
 def _lane_buffer(stage: Stage) -> Buffer:
-    """What a lane has of a fold over lanes."""
+    """The value of one lane in a fold over lanes."""
     return Buffer(f"{stage.name}_lane", (), stage.tensor.dtype, Scope.LOCAL)
 
 

@@ -23,7 +23,7 @@ class PlanSize:
 
     most       None if it has no greatest number
     capacity   for which the arena is laid out
-    bound      what it is never above in a call, by the sizes of the inputs; `most` where None.
+    bound      what it is never above in a call, by the sizes of the inputs; `most` if None.
                Only of sizes that steps decide
     """
 

@@ -66,13 +66,13 @@ class ScalarGroup:
 
 @dataclass(frozen=True, slots=True)
 class BufferGroup:
-    """The fields of so many buffers: the stored one first, then those with most bytes."""
+    """The fields of `buffers` buffers: the stored one first, then those with most bytes."""
 
     buffers: int
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Of one buffer after the other."""
+        """The columns of one buffer after the other."""
         return tuple(f"buffer{n}_{field}" for n in range(self.buffers) for field in BUFFER_FIELDS)
 
 

@@ -22,7 +22,7 @@ DEFAULT_MODEL = f"{_TREES}-{LossKind.PAIRS.value}"
 class RecordedStart:
     """Start from what was measured of other workloads.
 
-    path   of the record store; the session's own where None
+    path   of the record store; the session's own if None
     """
 
     path: Path | None = None
@@ -36,7 +36,7 @@ class Learning:
     model      one of `MODELS`
     fading     how what was known before gives way to own measurements
     start      a file with a model to start from, or records of other workloads to fit one to; what
-               earlier sessions kept where None
+               earlier sessions kept if None
 
     Raises:  UsageError for unknown names, a model that reads other features, and records of other
              workloads for features of one space; MachineError for what is part of the laboratory,

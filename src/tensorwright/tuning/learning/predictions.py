@@ -18,7 +18,7 @@ _DIGITS = 16
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What was expected of a candidate.
+    """The prediction for a candidate.
 
     trace     the candidate, as `trace_digest` names it
     round     of the session that measured it: those of one round come from one state of the model

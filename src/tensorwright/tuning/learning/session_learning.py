@@ -44,7 +44,7 @@ def open_learning(
     prior: CostModel | None = None,
     past: Past | None = None,
 ) -> SessionLearning:
-    """What a session learns with.
+    """Open the cost models of a session.
 
     file    where earlier sessions kept what they learned     prior   as of `make_model`; it judges
                                                                       statements, and nothing else

@@ -63,7 +63,7 @@ def allowed_error(answer: Array, dtype: DType, has_floats: bool) -> Array:
 
 
 def find_difference(result: Array, answer: Array, allowed: Array) -> str:
-    """What is wrong with an answer, "" if nothing is."""
+    """The difference of a result from its answer, for a person; "" if it is allowed."""
     wide = np.float64 if answer.dtype.kind in "iub" else answer.dtype
     if answer.dtype.kind == "b":
         result = result.view(np.uint8)

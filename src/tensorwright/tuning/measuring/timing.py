@@ -53,11 +53,11 @@ class MeasureOptions:
     min_sample_s   shortest time of a sample; short kernels run often in it
     most_s         after so long, no further sample is begun
     long_s         a program whose first call takes longer is called once more, and that is all
-    drop_ratio     dropped if the first samples are so many times slower than the best
-    near_ratio     one whose first samples are so many times slower gets no more: it is not the
+    drop_ratio     dropped if the first samples are this many times slower than the best
+    near_ratio     one whose first samples are this many times slower gets no more: it is not the
                    best; with one more sample, none that is slower at all does
     limit_s        longest a candidate may take in all; then its process is killed
-    memory_bytes   address space of the child; three quarters of the machine's memory where 0
+    memory_bytes   address space of the child; three quarters of the machine's memory if 0
     flush_bytes    before each call, so much other memory is read; 0 leaves caches warm
     cold_bytes     calls take turns with copies of the constants that fill so much memory, as if
                    other constants were read between them; 0 gives all calls the same ones

@@ -47,9 +47,9 @@ class LearnedModel:
     """Learns from samples of any workloads; scores of different workloads do not compare.
 
     settings   how it is fitted, and by what module
-    prior      answers before there are samples; random where None
+    prior      answers before there are samples; random if None
     features   in what columns programs are described
-    on_notice  told once, in a sentence, if the library that fits is missing; a warning where None
+    on_notice  told once, in a sentence, if the library that fits is missing; a warning if None
     """
 
     def __init__(

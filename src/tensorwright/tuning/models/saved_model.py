@@ -39,7 +39,7 @@ _NETWORK = LaboratoryPart("a cost model that is a network", "cost_models", "read
 
 
 class Ranker(Protocol):
-    """What was fitted: gives scores, and is plain data."""
+    """A fitted ranker: it gives scores, and is plain data."""
 
     def scores(self, features: Features) -> Scores:
         """Shapes:  features (programs, rows, columns) -> (programs,)"""

@@ -36,8 +36,8 @@ def make_model(
     saved      the model or its file, which may be missing
     prior      a model trained on many workloads, which judges statements; None: the roofline.
                Other features have neither
-    on_notice  told, in a sentence, if the library that fits is missing; a warning where None
-    settings   how it is fitted; boosted trees on pairs where None
+    on_notice  told, in a sentence, if the library that fits is missing; a warning if None
+    settings   how it is fitted; boosted trees on pairs if None
     fading     how the prior gives way to own measurements
     Raises:    RecordError for a file that is not a model, or a model for other features.
     """

@@ -10,7 +10,7 @@ TREES_MODULE = "tensorwright.tuning.models.trees.lightgbm_trees"
 
 
 class LossKind(StrEnum):
-    """What a model is trained for: throughput, the order of pairs, or that of the fastest."""
+    """The loss of a model: of throughput, of the order of pairs, or of the order of the fastest."""
 
     SQUARES = "squares"
     PAIRS = "pairs"
@@ -22,7 +22,7 @@ class FitSettings(Protocol):
 
     module    whose `fit` fits it, imported by name when something is fitted
     missing   what is told where its library cannot be loaded
-    reads     the features that it needs; any where ""
+    reads     the features that it needs; any if ""
     """
 
     module: ClassVar[str]
@@ -31,11 +31,11 @@ class FitSettings(Protocol):
 
     @property
     def loss(self) -> LossKind:
-        """What it is trained for."""
+        """The loss of the training."""
 
     @property
     def seed(self) -> int:
-        """Of every random choice."""
+        """The seed of every random choice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,9 @@ class GrowthSettings:
     """How trees are grown, whatever they are trained for.
 
     rounds, leaves      how many trees, and leaves of each
-    bins                so many different values of a feature are told apart
+    bins                the different values of a feature that are distinguished
     least_rows, l2      what keeps leaves from following noise
-    feature_share       each tree may ask for so many of the features
+    feature_share       the share of the features that each tree may use
     """
 
     rounds: int = 120
@@ -60,7 +60,7 @@ class GrowthSettings:
 
 @dataclass(frozen=True, slots=True)
 class BoostedSettings(GrowthSettings):
-    """Of the trees of a session; each node, too, may ask for a share of the features.
+    """The settings of a session's trees; each node, too, may use a share of the features.
 
     least_hessian   as `least_rows`, in hessian of the loss
     """

@@ -98,7 +98,7 @@ class DevicePool:
         return good
 
     def expected_reference_s(self) -> float:
-        """What the reference kernel should take: the median of the devices; 0 if unknown."""
+        """The expected time of the reference kernel: the median of the devices; 0 if unknown."""
         if self._expected_s is None:
             fit = [its_s for name, its_s in self._references.items() if name not in self._aside]
             self._expected_s = statistics.median(fit) if fit else 0.0

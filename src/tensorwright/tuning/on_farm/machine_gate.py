@@ -1,8 +1,8 @@
-"""Who may use a machine of a farm: many that build, or one that measures and nobody else.
+"""The gate of a machine of a farm: many builds at once, or one measurement alone.
 
 All workers of a user on a machine share two locks, in the folder of the knob `home`.  The turn of
-`processes.hold_turn` is held by whoever measures.  Builds share a lock that a measurement takes for
-itself; a measurement that waits lets no further build begin.
+`processes.hold_turn` is held by a measurement.  Builds share a lock that a measurement takes
+exclusively; a measurement that waits lets no further build begin.
 """
 
 from __future__ import annotations

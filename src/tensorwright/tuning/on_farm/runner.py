@@ -2,8 +2,8 @@
 
 One measurement at a time runs on a device, and several devices of a kind share the candidates of a
 round.  Where there are several, none is believed alone: of what each has measured, two results and
-all failures are measured again on another device.  Where two disagree, all are asked; who is not
-with the majority is set aside, and what it measured in this round is measured anew.
+all failures are measured again on another device.  If two disagree, all devices measure. Those in
+the minority are set aside, and their measurements of this round are repeated.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _SHARES = 4
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What a worker says of a trial."""
+    """A worker's measurement of a trial."""
 
     trial: Trial
     worker: str
@@ -69,7 +69,7 @@ class _Pace:
         self.trial_s = trial_s if not self.trial_s else (3 * self.trial_s + trial_s) / 4
 
     def trials(self, devices: int, count: int) -> int:
-        """The trials of a unit where so many devices share so many trials."""
+        """The trials of a unit, from the numbers of devices and of trials."""
         unit_s = max(_UNIT_S, devices / _UNITS_PER_S)
         by_time = unit_s / self.trial_s if self.trial_s else 1.0
         share = count / (_SHARES * max(1, devices))
@@ -219,7 +219,7 @@ class FarmRunner(Runner):
         return self._unit(workloads, entries, [trial.kernel for trial in trials], names)
 
     def _fit(self) -> tuple[str, ...]:
-        """Who may measure, where not every device of the kind may."""
+        """The workers that may measure, if not every device of the kind may."""
         names = self.devices.names()
         return names if self.devices.set_aside else ()
 
@@ -252,7 +252,7 @@ class FarmRunner(Runner):
         return self._workloads[workload.key]
 
     def _read(self, outcome: FarmOutcome, count: int) -> tuple[str, list[Measurement]]:
-        """Who measured, and what; no measurements where the device has drifted."""
+        """The worker and its measurements; none if the device has drifted."""
         raise_if_refused(outcome)
         if isinstance(outcome, Lost):
             return "", [Measurement(Status.LOST, error=str(outcome))] * count
@@ -277,7 +277,7 @@ class FarmRunner(Runner):
         names: tuple[str, ...],
         should_stop: Callable[[], bool],
     ) -> None:
-        """Ask a second device about some answers of each; set aside who is in the minority."""
+        """Ask a second device about some answers of each; set aside devices in the minority."""
         if len(names) < 2:
             return
         following = dict(zip(names, (*names[1:], names[0]), strict=True))
@@ -347,8 +347,10 @@ def agree(one: Measurement, other: Measurement) -> bool:
 
 
 def _doubted(answers: Sequence[_Answer]) -> dict[str, list[_Answer]]:
-    """Of each worker all failures, and two programs: the fastest, which a lie would pay most for,
-    and the last, which is false where the device began to lie at any time in this round.
+    """The answers of each worker to check: all failures, the fastest program and the last.
+
+    A false time is most harmful for the fastest; the last shows whether the device has become
+    unreliable in this round.
     """
     timed: dict[str, list[_Answer]] = defaultdict(list)
     doubted: dict[str, list[_Answer]] = defaultdict(list)
@@ -367,7 +369,7 @@ def _ahead(devices: int) -> int:
 
 
 def _faster(one: Measurement, other: Measurement) -> Measurement:
-    """Of two measurements on one device, the faster: other processes only ever add time."""
+    """The faster of two measurements on one device, because other processes only add time."""
     if one.status.is_timed and other.status.is_timed:
         return min(one, other, key=lambda each: min(each.times_s))
     return one

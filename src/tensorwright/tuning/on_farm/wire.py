@@ -1,4 +1,4 @@
-"""What a session sends to workers, as plain data: requests to build, workloads, targets.
+"""The messages of a session to workers, as plain data: requests to build, workloads, targets.
 
 Tensors are written in an order in which each comes after those that it reads, so that reading them
 needs no deep stack.
@@ -36,7 +36,7 @@ class Race:
     best_s: float | None = None
 
     def limit_s(self, other_s: float) -> float:
-        """What a kernel races against where another one took so many seconds."""
+        """The seconds to race against if another kernel took `other_s`."""
         return math.inf if self.best_s is None else min(self.best_s, other_s)
 
 

@@ -45,7 +45,7 @@ from tensorwright.tuning.population import default_candidate
 from tensorwright.tuning.space import Space, sketches_of
 
 DRIFT = 1.4
-"""A reference kernel that takes so many times as long as expected, or as little, has drifted."""
+"""The ratio to the expected time, or its inverse, from which a reference kernel has drifted."""
 
 _QUIET_EVERY_S = 10.0
 _REFERENCE_EDGE = 192
@@ -76,7 +76,7 @@ def build_candidate(payload: Payload, should_stop: Callable[[], bool]) -> Payloa
 
 @dataclass(slots=True)
 class _Measuring:
-    """What a worker keeps between measurements; mutable.
+    """The state of a worker between measurements; mutable.
 
     settings   of the runner            reference_s   of the reference kernel, when timed last
     """
@@ -130,7 +130,7 @@ class _Measuring:
         return min(measured[0].times_s)
 
     def look(self, should_stop: Callable[[], bool]) -> str:
-        """Wait until the machine is quiet, now and then; what used it, "" for nothing."""
+        """Wait until the machine is quiet, now and then; what used it, "" if nothing did."""
         if time.monotonic() - self.looked_at < _QUIET_EVERY_S:
             return ""
         used = self.quiet.wait(should_stop)
@@ -200,7 +200,7 @@ def _run_races(
     runner: ChildRunner,
     should_stop: Callable[[], bool],
 ) -> list[Measurement] | None:
-    """The measurements of all kernels, in order; None if nobody wants them any more.
+    """The measurements of all kernels, in order; None if the client no longer wants them.
 
     A kernel that races knows of those before it that compute the same.
     """

@@ -25,7 +25,7 @@ def sample(
 ) -> Population:
     """Candidates drawn from all within the limits: a family, a sketch of it, then its choices.
 
-    allowed   the sketches to draw from; all where None
+    allowed   the sketches to draw from; all if None
 
     Each of the three is drawn uniformly, by rejection. Fewer than `count` come back where hardly
     anything keeps to the limits; equal ones may be among them.

@@ -43,8 +43,8 @@ class Effort:
 
     plan_steps   of all plans: with so many, no further structure is added
     algorithms   the schedules by rule with another algorithm that are priced
-    draws        candidates drawn at random      parents   so many of the best have children
-    children     of each parent                  tried     so many of the best are checked in turn
+    draws        candidates drawn at random      parents   the number of the best with children
+    children     of each parent                  tried     the most of the best that are checked
     """
 
     plan_steps: int = 2800

@@ -292,7 +292,7 @@ class Predictor:
 
 @dataclass(frozen=True, slots=True)
 class TopQuestion:
-    """What `Predictor.top` needs in another process; it can be pickled.
+    """The arguments of `Predictor.top` for another process; they can be pickled.
 
     tensors   the workload's, inputs first: pickling them in this order needs no deep stack
     file      the knob `time_model`

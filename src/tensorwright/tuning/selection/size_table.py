@@ -116,7 +116,7 @@ class SizeTable:
         return replace(self, exact=tuple(sorted({*self.exact, numbers})))
 
     def without_exact(self, values: Mapping[str, int] | None = None) -> SizeTable:
-        """The table without a program of its own for some sizes, or for any where None."""
+        """The table without a program of its own for some sizes, or for any if None."""
         own = None if values is None else self._numbers(values)
         kept = () if own is None else tuple(each for each in self.exact if each != own)
         return replace(self, exact=kept)

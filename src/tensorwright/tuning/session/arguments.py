@@ -28,7 +28,7 @@ ROUND_SIZE = 16
 
 @dataclass(frozen=True, slots=True)
 class SessionSetting:
-    """What all records of a session share; `hardware` is this machine's where ""."""
+    """The fields that all records of a session share; `hardware` is this machine's if ""."""
 
     target: Target
     threads: int
@@ -46,7 +46,7 @@ class SessionSetting:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What all runs of a session together may spend; the limit that is reached first counts."""
+    """The budget of all runs of a session together; the limit that is reached first counts."""
 
     minutes: float | None = None
     trials: int | None = None
@@ -81,10 +81,10 @@ class TuneOptions:
     round_size      candidates of a round
     should_resume   whether an unfinished session of the same arguments continues
     should_rank     whether the best few are measured again at the end
-    patience        rounds without a gain of the whole after which the session ends; never where 0
-    task_patience   rounds without a gain after which a workload gets no more rounds; never where 0
+    patience        rounds without a gain of the whole after which the session ends; never if 0
+    task_patience   rounds without a gain after which a workload gets no more rounds; never if 0
     recheck_rounds  rounds after which the best schedule of a workload is measured again; never
-                    where 0
+                    if 0
     seeds           most schedules from elsewhere that are tried for a workload before the search
     after_s         seconds of the minutes that are kept for later work of the caller
     compared_later  keys of workloads that the caller compares later: without a trial they are not
@@ -110,14 +110,14 @@ class TuneOptions:
 class SearchArguments:
     """How to search, and the callbacks.
 
-    seed         of every random choice; the knob `seed` where None
-    objective    the number that the scheduler makes small; the weighted sum of all times where None
+    seed         of every random choice; the knob `seed` if None
+    objective    the number that the scheduler makes small; the weighted sum of all times if None
     interrupt    lets another thread stop the session; Ctrl-C does so in the main thread
     keeps_model  whether the cost model starts from earlier sessions, and is kept for later ones, in
                  a file beside the store (`kept_model.py`)
     learning     the features of programs, and the cost model
     space        whether sketches, templates or both are tried
-    farm         whose workers build and measure; this machine does where None
+    farm         whose workers build and measure; this machine does if None
     """
 
     budget: Budget = Budget()

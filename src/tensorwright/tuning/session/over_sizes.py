@@ -95,7 +95,7 @@ def choose_over_sizes(
     instances  for the sizes at which it runs
     tables     of each workload, by key             untuned   their untuned traces
     limit_s    about how long it may take; half of it is left after the first executables are built
-    builder    builds kernels in other processes; they are built in this one where None
+    builder    builds kernels in other processes; they are built in this one if None
 
     None if `should_stop` became true.  Raises: as building and running kernels.
     """

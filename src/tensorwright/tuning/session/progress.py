@@ -20,7 +20,7 @@ _LONGEST_NAME = 32
 
 
 class Phase(Enum):
-    """What a session is doing."""
+    """The phase of a session."""
 
     WARM_UP = "defaults"
     SEARCH = "search"

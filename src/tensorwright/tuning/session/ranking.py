@@ -41,8 +41,8 @@ _Turns: TypeAlias = dict[str, tuple[float, ...]]
 class Tools:
     """The parts that a session works with.
 
-    predictor      chooses the default schedules and the first races; heuristics where None
-    make_default   the heuristic schedule of a task; the first of its space where None
+    predictor      chooses the default schedules and the first races; heuristics if None
+    make_default   the heuristic schedule of a task; the first of its space if None
     keeps_kernels  whether kernels of the ranking go into the kernel cache
     has_races      whether the first round of a task tries the predictor's elites
     """
@@ -66,20 +66,14 @@ class Ranked:
     compared: Comparison
 
 
+@dataclass(frozen=True, slots=True)
 class Ranking:
     """Ranks workloads of one setting again."""
 
-    def __init__(
-        self,
-        setting: SessionSetting,
-        store: RecordStore,
-        tools: Tools,
-        should_stop: Callable[[], bool],
-    ) -> None:
-        self._setting = setting
-        self._store = store
-        self._tools = tools
-        self._should_stop = should_stop
+    setting: SessionSetting
+    store: RecordStore
+    tools: Tools
+    should_stop: Callable[[], bool]
 
     def rank(self, workload: Workload, default: str) -> Ranked | None:
         """Measure until the best on record has taken turns.
@@ -92,12 +86,12 @@ class Ranking:
         ranked: dict[str, _Turns] = {}
         last: _Turns = {}
         for _ in range(_MOST_RANKINGS):
-            top = list(top_of(self._store, self._setting, workload.key, _RANKED))
+            top = list(top_of(self.store, self.setting, workload.key, _RANKED))
             if not top or top[0].trace in ranked:
                 break
             near = [one for one in top[2:] if one.median_s <= _NEAR * top[0].median_s]
             top = [*top[:2], *near]
-            records = records_of(self._store, self._setting, workload.key)
+            records = records_of(self.store, self.setting, workload.key)
             untuned = standing(records, default)
             if untuned is not None and all(one.trace != default for one in top):
                 top.append(untuned)
@@ -106,7 +100,7 @@ class Ranking:
                 break
             last = turns
             ranked |= dict.fromkeys([one.trace for one in top], turns)
-        best = top_of(self._store, self._setting, workload.key, 1)
+        best = top_of(self.store, self.setting, workload.key, 1)
         trace = best[0].trace if best else ""
         return _compared(default, trace, ranked.get(trace, last))
 
@@ -115,27 +109,27 @@ class Ranking:
 
         The kernels may be kept: a network needs one of them, and its comparisons need others.
         """
-        target = self._setting.target
+        target = self.setting.target
         requests = [build_request(workload, one.trace, target) for one in records]
-        results = self._tools.builder.build(requests, self._should_stop)
+        results = self.tools.builder.build(requests, self.should_stop)
         pairs = list(zip(records, results, strict=True))
         built = [(record, result) for record, result in pairs if isinstance(result, Kernel)]
-        for record, kernel in built if self._tools.keeps_kernels else ():
+        for record, kernel in built if self.tools.keeps_kernels else ():
             keep_kernel(workload, parse_trace(record.trace), target, kernel)
-        with self._tools.runner.turn(self._should_stop) as is_held:
+        with self.tools.runner.turn(self.should_stop) as is_held:
             if not is_held or not built:
                 return {}
-            measured = self._tools.runner.measure(
+            measured = self.tools.runner.measure(
                 workload,
                 [result for _, result in built],
-                self._setting.threads,
+                self.setting.threads,
                 math.inf,
-                self._should_stop,
+                self.should_stop,
             )
         if measured is None:
             return {}
         fresh = [renewed(record, one) for (record, _), one in zip(built, measured, strict=True)]
-        self._store.append(record for record in fresh if record is not None)
+        self.store.append(record for record in fresh if record is not None)
         return {each.trace: each.times_s for each in fresh if each is not None}
 
 

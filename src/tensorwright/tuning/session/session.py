@@ -157,7 +157,7 @@ def _learning(
     tasks: Sequence[Task],
     predictor: Predictor | None,
 ) -> SessionLearning:
-    """What the session learns with."""
+    """The cost models of the session."""
     file = model_file_of(store, target, setting.threads, setting.hardware, search.learning)
     return open_learning(
         search.learning,
@@ -178,7 +178,7 @@ def _strategy(
     *,
     is_trained: bool,
 ) -> StrategyFactory:
-    """What makes the searches of tasks."""
+    """The factory of the searches of tasks."""
     return choose_strategy(
         search.options.strategy,
         learned.make_guide,

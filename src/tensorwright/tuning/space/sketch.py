@@ -29,7 +29,7 @@ from tensorwright.tuning.space.knobs import Knob
 
 
 class Kind(StrEnum):
-    """What a choice is about; mutation treats each kind with a probability of its own."""
+    """The subject of a choice; mutation treats each kind with its own probability."""
 
     TILE = "tile"
     UNROLL = "unroll"

@@ -47,7 +47,7 @@ OTHER_ALGORITHMS: ByKind[Heuristic] = {
 
 
 class SpaceKind(StrEnum):
-    """What a search tries."""
+    """The schedules that a search tries."""
 
     SKETCHES = "sketches"  # of heuristics and generators, for any program
     TEMPLATES = "templates"  # of templates; sketches for programs without one

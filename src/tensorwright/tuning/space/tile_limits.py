@@ -1,6 +1,6 @@
-"""How large the values are that decisions and knobs may take, by kind of machine.
+"""The largest values of decisions and knobs, by kind of machine.
 
-What is larger has never paid.
+Larger ones have never paid.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ class TileLimits:
     rows         of a register tile, along one axis
     block_rows   of a block of rows, and of the tile of a window
     innermost    elements of the innermost tile along the lanes; of a thread along one axis
-    whole_fold   a reduction of so few terms is unrolled whole
+    whole_fold   the most terms of a reduction that is unrolled whole
     unrolled     terms of a longer one
-    iterations   so many of a parallel loop balance well
+    iterations   of a parallel loop that balance well
     """
 
     rows: int

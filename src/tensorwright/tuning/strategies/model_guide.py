@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -71,22 +72,20 @@ class ModelGuide:
             return None
 
 
+@dataclass(frozen=True, slots=True)
 class ModelGuides:
     """Makes the guides of the tasks of a session.
 
-    make_model   the model of a task; the same one for all, where features are shared
+    make_model   the model of a task; the same one for all if features are shared
     open_features   gives the features of the programs of a task
     """
 
-    def __init__(
-        self, make_model: Callable[[], CostModel], open_features: OpenSource, target: Target
-    ) -> None:
-        self._make_model = make_model
-        self._open_features = open_features
-        self._target = target
+    make_model: Callable[[], CostModel]
+    open_features: OpenSource
+    target: Target
 
     def __call__(self, task: Task, space: Space, seed: int) -> ModelGuide:
         """The guide of a task."""
         workload = task.workload
-        source = self._open_features(state_of(workload), self._target, space)
-        return ModelGuide(workload.key, space, source, self._make_model())
+        source = self.open_features(state_of(workload), self.target, space)
+        return ModelGuide(workload.key, space, source, self.make_model())

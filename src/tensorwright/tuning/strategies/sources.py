@@ -21,7 +21,7 @@ from tensorwright.tuning.strategies.guide import Guide
 from tensorwright.tuning.strategies.history import History
 from tensorwright.tuning.task import Task
 
-_SEEDED = 32  # so many of the best measured programs are looked at for their sketches
+_SEEDED = 32  # of the best measured programs, whose sketches are taken
 _LARGEST_LISTED = 200_000
 
 Numbers = NDArray[np.int64]
@@ -103,9 +103,7 @@ def rest_of(tables: SpaceTables, history: History, random: Generator) -> Populat
     return new.take(random.permutation(len(new)))
 
 
-def choose_structures(
-    tables: SpaceTables, history: History, most: int, random: Generator
-) -> Numbers:
+def choose_structures(history: History, most: int, random: Generator) -> Numbers:
     """The structures of a round, up to `most`: those of the best measured, and others at random."""
     alive = history.alive
     if len(alive) <= most:

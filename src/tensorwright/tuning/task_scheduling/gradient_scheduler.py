@@ -37,7 +37,7 @@ from tensorwright.tuning.task_scheduling.similarity import operations_of, struct
 _LEAVE_ROUNDS = 5  # a slow member leaves its group after so many rounds more than any other
 _LEAST_GAIN = 1e-3  # share of its time that a workload must lose to count as gaining
 _LEAST_PROMISE = 0.1  # of a first round, where the default is as fast as was predicted
-_UNKNOWN_EVERY = 4  # workloads never measured well get at most each so many-th round
+_UNKNOWN_EVERY = 4  # the period of rounds for workloads without a good measurement
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class GradientScheduler:
     warm_up_share  at first each workload gets a round, the costliest first, but those whose hope
                    is below this share of the largest wait for their turn by gain
     race_share     the same for workloads with a prediction: their first round is a short race
-    patience       rounds without a gain after which a workload gets none any more; never where 0
+    patience       rounds without a gain after which a workload gets none any more; never if 0
     """
 
     objective: Objective = field(default_factory=TotalLatency)
@@ -181,7 +181,7 @@ def _promise(state: TaskState, factor: float) -> float:
 
 
 def _hopes(state: TaskState) -> tuple[float, float]:
-    """What the first round may reach, as likely missed as not, and missed once in ten times."""
+    """The expected time after the first round, as a median, and as exceeded once in ten times."""
     if state.hoped_s < state.predicted_s:
         return state.hoped_s, state.hoped_upper_s
     return state.predicted_s, state.upper_s

@@ -16,18 +16,18 @@ from tensorwright.tuning.task import Task
 
 @dataclass(slots=True)
 class TaskState:
-    """Where the search of one task stands; the session writes it, schedulers read it.
+    """The state of the search of one task; the session writes it, schedulers read it.
 
     trials        candidates on record, counted over all runs of the session
-    default_s     median seconds of the default schedule; infinite where not measured
-    best_s        of the best; infinite where there is none
+    default_s     median seconds of the default schedule; infinite if not measured
+    best_s        of the best; infinite if there is none
     history       `best_s` after each round
     is_exhausted  its strategy has nothing left to propose
     error         why nothing could be measured, the last of such texts; "" if something was
-    predicted_s   what a model, trained before, expects of the default; infinite where there is none
-    upper_s       what it expects to be exceeded once in ten times
-    hoped_s       what it expects of the best schedule that it knows; infinite if it was not asked
-    hoped_upper_s  what of that is exceeded once in ten times
+    predicted_s   of the default by a trained model; infinite without one
+    upper_s       the same, exceeded once in ten times
+    hoped_s       of the best schedule by the model; infinite if it was not asked
+    hoped_upper_s  the same, exceeded once in ten times
     """
 
     task: Task
@@ -54,7 +54,7 @@ class TaskState:
 
     @property
     def cost_s(self) -> float:
-        """What the task adds to the time of the whole; infinite where nothing is known."""
+        """The time of the task in the whole; infinite if unknown."""
         return self.task.weight * self.best_s
 
 

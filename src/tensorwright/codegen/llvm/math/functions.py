@@ -67,7 +67,7 @@ class MathFunction:
 
 @lru_cache(maxsize=512)
 def math_function(name: str, dtype: DType, lanes: int, target: CpuTarget) -> MathFunction:
-    """The definition of a function on vectors of so many lanes, also more than a register holds.
+    """The definition of a function on vectors of `lanes`, also more than a register holds.
 
     Raises:  InternalError for a name not in `MATH_FUNCTIONS`, or a dtype other than f32 and f64.
     """

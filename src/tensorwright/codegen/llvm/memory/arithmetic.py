@@ -39,7 +39,7 @@ class Arithmetic:
         return tuple(term for term in value.terms if term[0] in vectors)
 
     def range_of(self, value: Linear, lanes: int = 0) -> tuple[int, int] | None:
-        """Inclusive bounds over the real lanes (or over so many), or None."""
+        """Inclusive bounds over the real lanes (or over `lanes`), or None."""
         return linear_range(value, lanes or self.active, self.function.ranges)
 
     def scalar(self, value: Linear) -> str:
@@ -81,7 +81,7 @@ class Arithmetic:
         return self.vector_of(value, bits), bits
 
     def vector_of(self, value: Linear, bits: int) -> str:
-        """The value of every lane as a vector of elements of so many bits (wrapping)."""
+        """The value of every lane as a vector of elements of `bits` bits (wrapping)."""
         varying = self.vector_terms(value)
         function, lanes, element = self.function, self.lanes, f"i{bits}"
         kind = f"<{lanes} x {element}>"

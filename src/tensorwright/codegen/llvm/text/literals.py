@@ -41,12 +41,12 @@ def memory_element(dtype: DType) -> str:
 
 
 def register_type(dtype: DType, lanes: int) -> str:
-    """The LLVM type of so many lanes in registers."""
+    """The LLVM type of a number of lanes in registers."""
     return vector_type(register_element(dtype), lanes)
 
 
 def memory_type(dtype: DType, lanes: int) -> str:
-    """The LLVM type of so many lanes in memory."""
+    """The LLVM type of a number of lanes in memory."""
     return vector_type(memory_element(dtype), lanes)
 
 

@@ -101,9 +101,7 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class _Weight:
-    """What a digit and all below it make is in 0..width-1; all above is a multiple of `repeated`,
-    which is 0 where there is nothing above.
-    """
+    """A digit with all below it is in 0..width-1; all above is a multiple of `repeated`, or 0."""
 
     width: int
     repeated: int
@@ -125,7 +123,7 @@ class _Number:
 def _same_digits(
     one: Index, other: Index, variables: Variables, moving: Set[Var]
 ) -> Iterator[Index]:
-    """What depends on the thread alone and is the same where two indices are."""
+    """The parts that depend on the thread alone and are equal if the indices are."""
     first, second = (_number(index, variables, moving) for index in (one, other))
     if first is None or second is None:
         return

@@ -1,10 +1,10 @@
 """Features of warps: the cost of the accesses of all lanes at once.
 
 The addresses of the lanes of a block's first warp are formulas of the decisions, those of the first
-iteration of all loops.  What they cost is counted in arrays, for many candidates at once.
+iteration of all loops.  Their cost is counted in arrays, for many candidates at once.
 
-    sectors      different pieces of 32 bytes that a warp touches: 4 where lanes lie side by side,
-                 32 where each is far from the others
+    sectors      different pieces of 32 bytes that a warp touches: 4 if lanes are adjacent,
+                 32 if each is far from the others
     wavefronts   turns that shared memory takes: a bank gives one word of 4 bytes in each
 
 Source:   NVIDIA, CUDA C++ Best Practices Guide, "Coalesced access to global memory" and "Shared
@@ -87,7 +87,7 @@ class LaneAccess:
     reach     how far the last iteration of a loop over vectors is from the first, along the last
               dimension; none without such a loop
     width     iterations of that loop
-    is_split  1 where a condition depends on that loop, so that elements are loaded one by one
+    is_split  1 if a condition depends on that loop, so that elements are loaded one by one
     count     accesses of warps in the whole launch, if a vector is one
     """
 
@@ -106,7 +106,7 @@ class LaneAccess:
 class LaneStatement:
     """The accesses of a statement.
 
-    index_operations   that find their places, once for a vector
+    index_operations   that compute their addresses, once for a vector
     turns              of the loops of a thread that stay loops
     """
 
@@ -123,7 +123,7 @@ class LaneGroup:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Always the same."""
+        """The columns, always `LANE_COLUMNS`."""
         return LANE_COLUMNS
 
     def of(self, nest: Nest) -> LaneStatement:
@@ -203,9 +203,9 @@ def _merged(nest: Nest, index: Index, most: int) -> Cell:
 
 
 def _turns(nest: Nest, use: BufferUse, straight: int) -> Cell:
-    """Turns of a thread in which something is accessed: before and after loops that stay in one
-    place, the innermost of those that are not written out, and not in them.  What lies in shared
-    memory changes from turn to turn.
+    """Turns of a thread in which something is accessed; all turns for shared memory.
+
+    The innermost serial loops that do not move the access count as one turn.
     """
     if use.buffer.scope is Scope.SHARED:
         return thread_work(nest).turns
@@ -253,9 +253,7 @@ def _offsets(nest: Nest, use: BufferUse, indices: tuple[Index, ...], warp: int) 
 
 
 def _along(nest: Nest, index: Index, warp: int) -> tuple[Cell, ...]:
-    """An index of each lane of the first warp of a block, all other loops at their first
-    iteration.
-    """
+    """An index of each lane of the first warp of a block, other loops at their first iteration."""
     variables = nest.variables
     loops = [
         (loop.var, variables.first(loop.extent), variables.extents[loop.var])

@@ -157,7 +157,7 @@ def launch_features(target: GpuTarget, nest: Nest, touching: Touching) -> Mappin
 
 
 def thread_features(target: GpuTarget, nest: Nest, touching: Touching) -> Mapping[str, Cell]:
-    """What the threads of a launch run of one statement, and the bytes that it needs.
+    """The work of a launch's threads for one statement, and the bytes that it needs.
 
     warp_runs       executions of one statement by a warp, all warps together
     lane_share      of the lanes of these warps that run it
@@ -257,11 +257,11 @@ def _barriers(nests: Sequence[Nest], touching: Touching) -> Cell:
 
 @dataclass(frozen=True, slots=True)
 class Meetings:
-    """Where a statement that fills shared memory meets those that read it.
+    """The loops in which a statement that fills shared memory meets those that read it.
 
     loops   around all of them; None for a statement that fills none
     turns   of a thread of these loops
-    ahead   turns of a pipeline: all but the first are filled before; 1 if there is none
+    ahead   turns of a pipeline: all but the first are filled before; 1 without a pipeline
     """
 
     loops: int | None

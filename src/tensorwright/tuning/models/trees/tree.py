@@ -48,5 +48,5 @@ class Tree:
 
 
 def fault(reason: str) -> RecordError:
-    """What is wrong with a tree."""
+    """The error for a tree."""
     return RecordError(stage="cost model", where="tree", reason=reason, remedy="train it again")

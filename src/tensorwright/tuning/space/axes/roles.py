@@ -27,7 +27,7 @@ from tensorwright.tuning.space.axes.anchor import Anchor, Operand, common_group
 
 
 class Role(Enum):
-    """What an axis is for in a register tile, from the outermost loop of a tile inwards."""
+    """The role of an axis in a register tile, from the outermost loop of a tile inwards."""
 
     BATCH = "batch"  # every operand moves along it
     ROWS = "rows"  # the operand of the lanes is used again along it

@@ -27,13 +27,13 @@ FEWEST_BANDS = 6
 
 ENOUGH_PIECES = 16  # of work, where what feeds a piece is worth not doing again
 
-_EXPENSIVE = 8  # so many multiply-adds take as long as an element of what is not cheap
-_ACROSS = 2  # and so many as one that is read across its rows
-_GATHERED = 32  # and so many as one whose place is computed, with divisions
+_EXPENSIVE = 8  # multiply-adds that take as long as an expensive element
+_ACROSS = 2  # as long as one that is read across its rows
+_GATHERED = 32  # as long as one whose position is computed, with divisions
 _FEW_AGAIN = 4  # times what is computed again may be all that a product takes
 _VECTORS_PER_COPY = 120  # multiply-adds of vectors that take 20 times as long as to copy a vector
 _LEAST_AGAIN = 1.5
-_ENOUGH_BANDS = 8  # so many pieces keep the threads busy, where a band costs nothing
+_ENOUGH_BANDS = 8  # pieces that keep the threads busy, if a band costs nothing
 
 
 def tiles_of_band(extent: int, size: int, most_rows: int, fewest: int) -> int:

@@ -199,7 +199,7 @@ def _kept(
 
 
 def _anywhere_in_tile(holds: NDArray[np.bool_], starts: list[range]) -> NDArray[np.bool_]:
-    """Of each point, whether something holds at a point of its tile."""
+    """For each point, whether a condition holds at some point of its tile."""
     extents = holds.shape
     for dimension, first in enumerate(starts):
         holds = np.logical_or.reduceat(holds, first, axis=dimension)

@@ -1,6 +1,6 @@
 """The heuristic for graphics processors: each thread computes one element, and shares nothing.
 
-All loops of an output are fused and dealt out to blocks of threads; a fold runs in its thread. A
+All loops of an output are fused and divided into blocks of threads; a fold runs in its thread. A
 stage that is read once for each element of its reader is computed there, by the same thread.
 """
 
@@ -27,7 +27,7 @@ from tensorwright.tuning.space.axes.accesses import loads_from
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
 from tensorwright.tuning.space.steps import constant_stages, inline_elementwise
 
-_BLOCKS = 8  # for each multiprocessor: with so many, blocks may be larger
+_BLOCKS = 8  # for each multiprocessor: with more, blocks may be larger
 _OPEN_THREADS = 128  # of a block where the number of elements is open
 
 

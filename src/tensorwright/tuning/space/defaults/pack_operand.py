@@ -46,11 +46,11 @@ from tensorwright.tuning.space.axes.roles import filled_lanes, find_roles
 from tensorwright.tuning.space.sketch import SketchBuilder
 
 _APART_BYTES = 2048  # rows further apart than that are copied; measured on Sapphire Rapids
-_MANY = 128  # so many rows need more pages than a first-level TLB holds
+_MANY = 128  # rows that need more pages than a first-level TLB holds
 _FEW_RESULTS = 16  # of each element, for which it is not copied into another order
-_USES = 24  # so many rows of the result are worth the copy
-_TIMES = 8  # a panel has so many times the lines that the first cache has room for
-_WIDE = 64  # vectors of so many bytes hide that; narrower ones lose a sixth of the speed, on Zen 4
+_USES = 24  # rows of the result that are worth the copy
+_TIMES = 8  # the lines of a panel, as a multiple of those of the first cache
+_WIDE = 64  # bytes of vectors that hide that; narrower ones lose a sixth of the speed, on Zen 4
 
 
 def pack_operand(
@@ -106,7 +106,7 @@ def transpose_operands(builder: SketchBuilder, anchor: str, stored: str, width: 
     if last.extent == 1 or len(operands) < 2 or _has_vectors(link, last, width):
         return
     links = dict(zip(loads_of(link.tensor.body), operands, strict=True))
-    copied: set[str] = set()  # a copy serves all places at which the anchor reads the operand
+    copied: set[str] = set()  # a copy serves all reads of the operand by the anchor
     for load, operand in links.items():
         if operand.is_constant or stride_along(operand.load, last.var) in (0, 1):
             continue

@@ -27,8 +27,8 @@ _UNROLLED = 4  # terms of a longer one, at least
 _MOST_UNROLLED_TERMS = 8  # of a product
 _UNROLLED_ADDS = 96  # multiply-adds of a step of a product, more or less
 _LINE_TERMS = 16  # that lie in one line of the caches
-_FEW_USES = 64  # of an element: what is read for them comes from behind the second cache in part
-_MOST_LINE_ADDS = 192  # multiply-adds of a step of so many terms
+_FEW_USES = 64  # of an element: part of their operands come from beyond the second cache
+_MOST_LINE_ADDS = 192  # multiply-adds of a step of that many terms
 _MOST_TAPS = 16  # of a row of a window that is unrolled whole
 _MOST_WINDOW = 49  # taps of a window
 

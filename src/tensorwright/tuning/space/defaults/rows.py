@@ -2,8 +2,8 @@
 
 The loops of the last stage are split into rows and the elements of a row.  Its inputs are computed
 for a block of rows inside the loop over blocks, in buffers of that size, so the input is read from
-memory once.  A reduction along the contiguous axis is factored first: its partial results
-fill the lanes of a vector.  A product inside a block (the scores of attention, what they weigh) is
+memory once.  A reduction along the contiguous axis is factored first: its partial results fill the
+lanes of a vector.  A product inside a block (the scores of attention, and their weighted sums) is
 computed in register tiles.
 
 Attention computes the scores of six to twelve queries with all keys, in a buffer that stays in the
@@ -206,7 +206,7 @@ def _factor_contiguous(
         lanes = lanes_for(target, stage)
         run = _run_folded(stage, 2 * lanes)
         dtype = stage.tensor.dtype
-        if not run or not (dtype.is_float or dtype is DType.I32):  # places of an argmax
+        if not run or not (dtype.is_float or dtype is DType.I32):  # positions of an argmax
             continue
         if stage.name in wide and count_of(run) >= 2 * vectors * lanes:
             lanes *= vectors
@@ -306,7 +306,7 @@ def _compute_by_blocks(
 
 _FEW_ROWS = 4  # of a block, which then waits for its sums
 _FEW_BLOCKS = 16  # the least blocks of rows, so that all threads have some
-_ROWS_BYTES = 16384  # so much of a block's widest tensor leaves room for others in the first cache
+_ROWS_BYTES = 16384  # bytes of a block's widest tensor that leave room in the first cache
 
 
 def _block_sizes(extent: int, last: Stage, *, has_products: bool) -> tuple[tuple[int, ...], Tail]:
@@ -352,7 +352,7 @@ def _schedule_copy(
 ) -> None:
     """Copy an operand in the other order.
 
-    home   the loop of the reader that it is computed at; the root where ""
+    home   the loop of the reader that it is computed at; the root if ""
     """
     stage = builder.state.stage(name)
     lanes = lanes_for(target, stage)

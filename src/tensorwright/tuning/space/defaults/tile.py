@@ -190,7 +190,7 @@ def _streams_constants(state: ScheduleState, anchor: Stage, target: CpuTarget) -
 def _rows_leave_cache(state: ScheduleState, anchor: Stage, target: CpuTarget) -> bool:
     """Whether the rows of a product of two activations are far larger than the second cache.
 
-    Rows and columns are of one matrix of a batch, and the columns stay in the cache. An example are
+    Rows and columns are of one matrix of a batch, and the columns stay in the cache. Examples are
     the values of attention: each panel of columns would fetch all weights again.
     """
     loads = tuple(loads_of(anchor.tensor.body))
@@ -203,7 +203,7 @@ def _rows_leave_cache(state: ScheduleState, anchor: Stage, target: CpuTarget) ->
 def _columns_leave_caches(state: ScheduleState, anchor: Stage, target: CpuTarget) -> bool:
     """Whether each band of rows would read all columns from memory again, while rows stay.
 
-    An example are the scores of a language model, whose columns are the words.
+    Examples are the scores of a language model, whose columns are the words.
     """
     columns, rows = _operand_bytes(state, anchor, target)
     return 2 * rows <= target.l3_bytes < columns // 2

@@ -86,7 +86,7 @@ class TileChoice:
         most = most_rows(self.anchor, axis, self.target)
         if most is None:
             return axis_extent(axis)
-        around = axis is self.roles.second_row  # of rows that share the same places
+        around = axis is self.roles.second_row  # of rows in the same cache sets
         return max(1, most // min(most, self.most(self.roles.row))) if around else most
 
     def runs_with(self, axis: Axis) -> bool:

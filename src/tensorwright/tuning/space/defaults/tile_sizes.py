@@ -19,7 +19,7 @@ def few_columns(limit: int, values: tuple[int, ...]) -> tuple[int, ...]:
 def row_sizes(extent: int, limit: int, block: int = 0) -> tuple[int, ...]:
     """Tile sizes up to a limit worth trying along rows: divisors, some that leave a shifted tail.
 
-    block   so many rows belong together: tiles are parts of that, or some whole; 0: none do
+    block   rows that belong together: tiles are parts of that, or some whole; 0: none do
     """
     extra = tuple(n for n in (2, 3, 4, 6, 8, 12, 14) if n <= min(extent, limit))
     sizes = sorted({*divisors(extent, limit), *extra})
@@ -137,15 +137,15 @@ _FEWEST_TILES = 2  # for threads to share
 def rows_apart_tile(
     lanes: int, rows: int, longest: int, apart: tuple[int, int], width: int, target: CpuTarget
 ) -> tuple[int, int, int]:
-    """The register tile (vectors, rows, second rows) of a fold that reads every element once, the
-    terms of a sum further apart than neighbouring sums.
+    """The register tile (vectors, rows, second rows) of a fold that reads every element once.
 
-    A step reads a run of vectors of each row, in a page of its own, or in that of the row or step
-    before.  To begin in a page costs more than a vector, so runs are long.  The last tile of lanes
-    that are not whole tiles is shifted back: vectors that fill a line lie in two each.
+    The terms of a sum are further apart than neighbouring sums. A step reads a run of vectors of
+    each row, in another page or in that of the row or step before. Beginning in a page costs more
+    than a vector, so runs are long.  The last tile of lanes that are not whole tiles is shifted
+    back: vectors that fill a line then cross two lines.
 
     lanes, width   elements of a row, of a vector
-    longest        so many vectors of a row at most
+    longest        the most vectors of a row
     apart          bytes from a row to the next, and from a step of the reduction to the next
     """
     row_pages, step_pages = (min(1.0, each / PAGE_BYTES) for each in apart)
@@ -173,14 +173,14 @@ _WINDOW_ROWS = 7
 
 
 def window_tile(columns: int, rows: int, target: CpuTarget, block: int = 0) -> tuple[int, int, int]:
-    """The register tile (vectors, rows, second rows) of windows that share nothing, written out.
+    """The register tile (vectors, rows, second rows) of unrolled windows that share nothing.
 
-    Tiles at a border that is not padded evaluate conditions, so a tile is small, but two vectors
-    wide where there are two: a cache line is then used whole with the one that is fetched with it.
-    A short row is one tile, whose conditions along it are decided when it is unrolled.  Sums take
-    half of the registers: what neighbours share is held in others.
+    Tiles at a border without padding evaluate conditions, so a tile is small. It is two vectors
+    wide if there are two, so that a cache line and its prefetched neighbour are both used.  A short
+    row is one tile, whose conditions along it are decided when it is unrolled.  Sums take half of
+    the registers; the others hold reads that neighbours share.
 
-    block   so many rows belong together, as for `row_sizes`
+    block   rows that belong together, as for `row_sizes`
     """
     wide = min(columns, 2)
     vectors = target.vector_registers // 2

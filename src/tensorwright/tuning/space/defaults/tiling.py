@@ -75,13 +75,13 @@ class Tiling:
     packed_panel   the copy of the wide operand's columns, "" if there is none
     skips_rows     tiles are one row high, so that taps outside are skipped
     taps           axes of the sum along which terms are skipped
-    prefix         of the names of choices, where a program has several products, each tiled by
-                   itself: what comes before and after is left to others then
+    prefix         of the names of choices, if a program has several products, each tiled
+                   separately: other code then schedules the stages before and after
     tile           columns, rows, second rows, as chosen by rule
     has_one_column    along the axis of columns, which is then not in the tile
     shifts_in_group   whether rows of a tile do not divide the rows of a group
     next_axis      of `stored`, along which the next tile lies
-    band           the loop over bands of rows, where there is one
+    band           the loop over bands of rows, if there is one
     """
 
     builder: SketchBuilder
@@ -319,7 +319,7 @@ class Tiling:
         self.band = f"{axis.name}_0"
 
     def _has_bands(self, rows: int) -> bool:
-        """Whether the second rows, tiled by so many, are cut into bands of tiles."""
+        """Whether the second rows, in tiles of a size, are divided into bands of tiles."""
         if self.order in (Order.BANDS, Order.INLINED):
             return True
         if self.order is not Order.ROWS_OUTSIDE or self.roles.second_row is None:

@@ -39,7 +39,7 @@ def derive(
 ) -> Iterator[Derivation]:
     """Every way to decide about all stages, those of the first generators first, none twice.
 
-    rules   those that are asked, in order; a user's and then those of the target's kind where None
+    rules   those that are asked, in order; a user's and then those of the target's kind if None
     """
     if rules is None:
         rules = (*own_rules(), *of_kind(GENERATORS, target, "sketch generators"))

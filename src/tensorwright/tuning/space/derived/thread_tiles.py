@@ -13,7 +13,7 @@ from tensorwright.tuning.space.axes.accesses import loads_from
 from tensorwright.tuning.space.sketch import divisors
 from tensorwright.tuning.space.tile_limits import limits_of
 
-_WASTE = 0.25  # of the elements of tiles along an axis, so many may lie beyond its end
+_WASTE = 0.25  # share of the elements of tiles along an axis that may be beyond its end
 _MOST_THREADS = 256  # along an axis
 _TERMS = 16  # of a part of the reduction that the default fetches at once
 _PRESETS = ((16, 4), (16, 2), (8, 4), (8, 2), (16, 1), (8, 1))

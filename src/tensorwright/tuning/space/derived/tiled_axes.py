@@ -173,7 +173,7 @@ def _default_sizes(
 
 
 def _nearest(sizes: tuple[tuple[int, ...], ...], wanted: int) -> tuple[int, ...]:
-    """The sizes with one register tile of at most so many elements in each larger tile."""
+    """The sizes with one register tile of at most `most` elements in each larger tile."""
     single = [row for row in sizes if row[:-1] == (1,) * (LEVELS - 1)]
     fitting = [row for row in single if row[-1] <= wanted]
     return max(fitting, default=min(single, default=()))
@@ -205,7 +205,7 @@ def row_tiles(
 ) -> tuple[tuple[int, ...], ...]:
     """Tiles along other axes: exact, or wasting little where an extent has few divisors.
 
-    period   so many neighbours belong together (the channels of a group): tiles stay inside; 0: all
+    period   neighbours that belong together (the channels of a group): tiles stay inside; 0: all
     most     of the innermost
     """
     if period:

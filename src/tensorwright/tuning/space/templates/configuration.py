@@ -74,8 +74,8 @@ class Configuration:
         axis        or its extent                     parts   how many loops it becomes, at least 2
         filter      which sizes are tried: it gets those of all parts, outermost first
         candidates  the sizes to try, without the outermost, in place of what the policy says
-        default     of them the one that is nearest is chosen by rule; the first where None
-        tail        what happens to tiles that do not divide; a guard where None
+        default     of them the one that is nearest is chosen by rule; the first if None
+        tail        what happens to tiles that do not divide; a guard if None
         node        the stage that it is about: crossover takes what is about one stage together
         Raises:  UsageError if nothing is left to try.
         """
@@ -148,7 +148,7 @@ class Configuration:
         *,
         candidates: Sequence[Sequence[Annotation | str]] = (),
     ) -> AnnotateKnob:
-        """What is said of each of some loops, outermost first.
+        """The annotations of some loops, outermost first.
 
         choices      of unroll, vectorize and none: the innermost loop may be vectorised, and
                      any number of loops from the inside unrolled; the most of both by rule

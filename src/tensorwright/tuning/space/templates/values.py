@@ -102,5 +102,5 @@ def member(kind: type[Word], word: Word | str) -> Word:
 
 
 def fault(name: str, reason: str, remedy: str = "") -> UsageError:
-    """What is wrong with a knob."""
+    """The error for a knob."""
     return UsageError(stage="tune", where=f"knob {name}", reason=reason, remedy=remedy)

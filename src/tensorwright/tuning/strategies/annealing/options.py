@@ -55,7 +55,7 @@ class AnnealingOptions:
     Temperature, higher is more random
         scale           in what it is told           cooling    how it falls
         first, last     where it starts and ends
-        rungs           so many temperatures at once, each `1 / rungs` of the chains; those next to
+        rungs           the temperatures at once, each `1 / rungs` of the chains; those next to
                         each other swap places (parallel tempering)
         coldest         the lowest of them, in the highest
         swap_every      steps from swap to swap

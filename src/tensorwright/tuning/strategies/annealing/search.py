@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
@@ -185,7 +186,7 @@ class AnnealingSearch:
                 return least
         if not self.options.sketches:
             return self.history.alive
-        return choose_structures(self.tables, self.history, self.options.sketches, random)
+        return choose_structures(self.history, self.options.sketches, random)
 
     def _start(self, drawn: Population, is_allowed: NDArray[np.bool_]) -> Population:
         """The first programs of chains: their last ones, or the best measured and random ones."""
@@ -201,20 +202,15 @@ class AnnealingSearch:
         return both.take(np.arange(min(options.chains, len(both))))
 
 
+@dataclass(frozen=True, slots=True)
 class AnnealingFactory:
     """A `StrategyFactory`: annealing for each task, each with a guide of its own."""
 
-    def __init__(
-        self,
-        make_guide: MakeGuide,
-        options: AnnealingOptions | None = None,
-        make_proposer: MakeProposer | None = None,
-    ) -> None:
-        self._make_guide = make_guide
-        self._options = options
-        self._make_proposer = make_proposer
+    make_guide: MakeGuide
+    options: AnnealingOptions | None = None
+    make_proposer: MakeProposer | None = None
 
     def __call__(self, task: Task, space: Space, seed: int) -> AnnealingSearch:
         """As `StrategyFactory`."""
-        guide = self._make_guide(task, space, seed)
-        return AnnealingSearch(task, space, seed, guide, self._options, self._make_proposer)
+        guide = self.make_guide(task, space, seed)
+        return AnnealingSearch(task, space, seed, guide, self.options, self.make_proposer)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
@@ -70,7 +71,7 @@ class EvolutionarySearch:
     def propose(self, count: int) -> tuple[Candidate, ...]:
         """As `Strategy.propose`."""
         self.guide.refresh()
-        random = self._generator()
+        random = np.random.default_rng((*self._seeds, self.history.seen))
         proposed = self.history.take_new(
             *starts_of(self.tables, self.guide, self.options.start_share, count)
         )
@@ -80,11 +81,11 @@ class EvolutionarySearch:
         room = count - len(proposed)
         guesses = room - int(np.ceil(self.options.epsilon * room))
         proposed += self.history.take_new(self.promising(random, _SPARE * room), guesses)
-        proposed += self.history.take_new(self._draw(_SPARE * count, random), count - len(proposed))
+        drawn = draw_new(self.tables, self.history, _SPARE * count, random)
+        proposed += self.history.take_new(drawn, count - len(proposed))
         if len(proposed) < count:
-            proposed += self.history.take_new(
-                rest_of(self.tables, self.history, random), count - len(proposed)
-            )
+            rest = rest_of(self.tables, self.history, random)
+            proposed += self.history.take_new(rest, count - len(proposed))
         return with_predictions(proposed, self.history, self.guide)
 
     def observe(self, records: Sequence[Record]) -> None:
@@ -92,9 +93,6 @@ class EvolutionarySearch:
         self.guide.learn(self.history.observe(records))
 
     # The parts of a proposal
-
-    def _generator(self) -> Generator:
-        return np.random.default_rng((*self._seeds, self.history.seen))
 
     @property
     def _stage(self) -> int:
@@ -157,7 +155,7 @@ class EvolutionarySearch:
             least = least_tried(self.tables, self.history, self.options.islands)
             if len(least):
                 return least
-        return choose_structures(self.tables, self.history, self.options.sketches, random)
+        return choose_structures(self.history, self.options.sketches, random)
 
     def _first_generation(self, random: Generator, allowed: NDArray[np.int64]) -> Population:
         options = self.options
@@ -203,24 +201,16 @@ class EvolutionarySearch:
             partners[wanted] = own[drawn]
         return partners
 
-    def _draw(self, count: int, random: Generator) -> Population:
-        return draw_new(self.tables, self.history, count, random)
 
-
+@dataclass(frozen=True, slots=True)
 class EvolutionFactory:
     """A `StrategyFactory`: an evolutionary search for each task, each with a guide of its own."""
 
-    def __init__(
-        self,
-        make_guide: MakeGuide,
-        options: EvolutionOptions | None = None,
-        make_proposer: MakeProposer | None = None,
-    ) -> None:
-        self._make_guide = make_guide
-        self._options = options
-        self._make_proposer = make_proposer
+    make_guide: MakeGuide
+    options: EvolutionOptions | None = None
+    make_proposer: MakeProposer | None = None
 
     def __call__(self, task: Task, space: Space, seed: int) -> EvolutionarySearch:
         """As `StrategyFactory`."""
-        guide = self._make_guide(task, space, seed)
-        return EvolutionarySearch(task, space, seed, guide, self._options, self._make_proposer)
+        guide = self.make_guide(task, space, seed)
+        return EvolutionarySearch(task, space, seed, guide, self.options, self.make_proposer)

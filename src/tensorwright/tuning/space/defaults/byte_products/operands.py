@@ -46,7 +46,7 @@ from tensorwright.tuning.space.steps import (
     schedule_at_root,
 )
 
-_DATA_BYTES = 512 << 10  # so much stays in the second cache, beside some weights
+_DATA_BYTES = 512 << 10  # bytes that stay in the second cache, beside some weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ def place_tiles(
 ) -> None:
     """Store a product in tiles, and compute it inside the loops over them.
 
-    vector   elements that are stored at once     group   so many rows are computed at once
+    vector   elements that are stored at once     group   rows that are computed at once
     """
     operands, stored = product.operands, product.stored
     axes = builder.state.stage(stored).tensor.axes

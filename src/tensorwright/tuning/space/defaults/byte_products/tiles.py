@@ -32,8 +32,8 @@ from tensorwright.tuning.space.defaults.byte_products.operands import (
 )
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
 
-_LANES = BYTE_TILE * BYTE_TILE  # columns that belong together: so many has a block
-_COLUMNS = (1, 2, 3, 4)  # times so many
+_LANES = BYTE_TILE * BYTE_TILE  # columns of a block
+_COLUMNS = (1, 2, 3, 4)  # times the columns of a block
 _MOST_PAIRS = 7  # of rows
 _REGISTERS = 30  # two hold the bytes of two pairs of columns
 _PAIR_STEPS = 3  # instructions that bring the bytes of a pair of rows into a register

@@ -13,7 +13,7 @@ from tensorwright.tuning.space.axes.roles import AxisRoles
 
 
 class Portion(Enum):
-    """Where the stages between the data and the outputs are computed."""
+    """The portion that is computed at once of the stages between the data and the outputs."""
 
     BANDS = "bands"
     WHOLE = "whole"
@@ -21,7 +21,7 @@ class Portion(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ConvolutionAxes:
-    """Axes of the convolution by what they are, and the axes of the stored stage at them.
+    """Axes of the convolution by their roles, and the axes of the stored stage that they are.
 
     rows, columns  the directions in which the kernel slides
     lanes          the last axis: output channels
@@ -117,17 +117,17 @@ class Case:
 
     @property
     def tile_rows(self) -> int:
-        """How many tiles lie below each other."""
+        """The number of rows of tiles."""
         return -(-self.roles.rows.length // self.tile)
 
     @property
     def tile_columns(self) -> int:
-        """How many tiles lie beside each other."""
+        """The number of columns of tiles."""
         return -(-self.roles.columns.length // self.tile)
 
     @property
     def slice_count(self) -> int:
-        """How many slices share the kernel."""
+        """The number of slices that share the kernel."""
         return 1 if self.roles.slices is None else self.roles.slices.length
 
     @property
@@ -137,7 +137,7 @@ class Case:
 
     @property
     def vector_count(self) -> int:
-        """How many vectors of output channels there are."""
+        """The number of vectors of output channels."""
         lanes = -(-self.roles.lanes.length // self.width)
         blocks = self.roles.blocks
         return lanes if lanes > 1 or blocks is None else blocks.length

@@ -16,7 +16,7 @@ from tensorwright.tuning.space.tile_limits import CPU_LIMITS
 
 _MOST_BAND = 8
 _MOST_MORE = 4
-_BANDS = 8  # so many bands share out well enough
+_BANDS = 8  # bands that balance well among threads
 
 
 Size = TypeVar("Size", bound=Index)
@@ -24,7 +24,7 @@ Size = TypeVar("Size", bound=Index)
 
 @dataclass(frozen=True, slots=True)
 class Sizes(Generic[Size]):
-    """Decisions, or plain numbers where there is no choice.
+    """Decisions, or plain numbers if there is no choice.
 
     slices, band              of slices and of rows of tiles that are taken through all stages
     vectors, length           of a register tile: vectors of channels, tiles along a row
@@ -145,10 +145,10 @@ def _band_by_rule(state: ScheduleState, case: Case) -> tuple[int, int]:
 
 
 def weight_bytes(state: ScheduleState, name: str) -> int:
-    """How much the transformed kernel of a convolution takes."""
+    """The bytes of the transformed kernel of a convolution."""
     return bytes_of(next(each for each in state.inputs if each.name == f"{name}_kernel"))
 
 
 def _bands(case: Case, slices: int) -> int:
-    """How many bands there are of one row of tiles."""
+    """The number of bands of one row of tiles."""
     return case.tile_rows * case.slice_count // slices

@@ -20,7 +20,7 @@ from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
 from tensorwright.tuning.space.steps import parallelise, schedule_at_root
 from tensorwright.tuning.space.tile_limits import CPU_LIMITS
 
-_AHEAD = 64  # vectors of weights: so many are on the way from the third cache
+_AHEAD = 64  # vectors of weights on the way from the third cache
 
 
 def schedule_stages(builder: SketchBuilder, case: Case) -> None:

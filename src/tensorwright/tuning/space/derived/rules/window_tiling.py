@@ -47,8 +47,8 @@ _EACH = (1, 2, 4)  # neighbouring elements of a thread along an axis
 _THREADS = (32, 64, 128, 256)
 _SIDES = (4, 7, 8, 14, 16, 28, 32)  # threads of a block along an axis of a tile
 _SIDE = 16  # by rule
-_WASTE = 0.25  # of the elements of tiles along an axis, so many may lie beyond its end
-_ENOUGH_THREADS = 1024  # for each multiprocessor: with so many, a thread may compute more
+_WASTE = 0.25  # share of the elements of tiles along an axis that may be beyond its end
+_ENOUGH_THREADS = 1024  # for each multiprocessor: with more, a thread may compute more
 
 
 @dataclass(frozen=True, slots=True)
