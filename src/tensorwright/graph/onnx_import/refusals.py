@@ -84,7 +84,7 @@ def wrong_type(source: object) -> UsageError:
 
 
 def missing_file(path: Path) -> ModelError:
-    """The error for a file that does not exist; only the command line takes MODULE:NAME."""
+    """What import raises where no file is; MODULE:NAME is a name for the command line alone."""
     module, _, name = str(path).rpartition(":")
     stem = module.removesuffix(".py")
     if all(part.isidentifier() for part in (*stem.split("."), name)):
