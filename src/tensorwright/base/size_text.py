@@ -27,7 +27,7 @@ _DIVISIONS = ("//", "/", "%")
 
 @dataclass(frozen=True, slots=True)
 class SizeOperations(Generic[T]):
-    """What a reader of sizes makes of their text.
+    """The values that a parser of size expressions builds.
 
     number   of a literal       others   * // / % min max, by their sign
     """
@@ -68,7 +68,7 @@ def read_size(text: str, symbol: Callable[[str], T | None], operations: SizeOper
 
 @dataclass(frozen=True, slots=True)
 class _Named(Generic[T]):
-    """What a name means."""
+    """A name with its meaning."""
 
     meaning: T
 
@@ -212,8 +212,8 @@ def amount_at(amount: Amount, values: Mapping[str, int]) -> int:
 
 
 def typical_number(least: int, most: int | None, divisor: int) -> int:
-    """What stands for a size in prices, schedules and examples: three quarters of the way from its
-    least to its greatest number, on a logarithmic scale.
+    """The number assumed for a size in costs, schedules and examples: three quarters of the way
+    from its least to its greatest number, on a logarithmic scale.
 
     What suits many rows suits more of them, and tiles are made smaller for fewer.
     """

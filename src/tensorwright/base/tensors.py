@@ -99,7 +99,7 @@ class TensorType:
 
 
 class Role(Enum):
-    """What a parameter is to the caller."""
+    """The role of a parameter for the caller."""
 
     INPUT = "in"
     CONSTANT = "const"  # known when the program is built: may be packed

@@ -54,7 +54,7 @@ def refused(where: object, reason: str, remedy: str = "") -> ExpressionError:
 
 
 def noun_of(operand: object) -> str:
-    """What an operand is, for messages."""
+    """The noun for an operand in messages."""
     if isinstance(operand, Symbolic):
         return operand.noun
     if isinstance(operand, np.ndarray):
@@ -78,7 +78,7 @@ def text_of(operand: object) -> str:
 
 
 def remedy_of(operand: object) -> str:
-    """What to write instead of an operand that is neither a number nor a value."""
+    """The remedy for an operand that is neither a number nor a value."""
     if isinstance(operand, Symbolic):
         return operand.as_value
     if isinstance(operand, np.ndarray):
@@ -160,7 +160,7 @@ class Symbolic:
         return self.compares("!=", other) if is_asked else self is not other
 
     def compares(self, sign: str, other: object) -> Any:
-        """What == or != makes of two operands in a body."""
+        """The comparison that == or != of two operands in a body is."""
         raise refused(f"{self} {sign} {other}", f"{self.noun} has no {sign}", self.as_value)
 
     if not TYPE_CHECKING:  # a type checker must see the operators that there are

@@ -250,7 +250,7 @@ def bind_workload(workload: Workload, values: Mapping[str, Index]) -> Workload:
 
 
 def _quotient(size: NamedSize, value: Index) -> Index:
-    """What stands for a size's atom."""
+    """The value of a size's atom, which is the size over its divisor."""
     return size.checked(value) if isinstance(value, int) else exact_div(value, size.divisor)
 
 

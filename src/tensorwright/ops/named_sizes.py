@@ -142,7 +142,7 @@ def shape_text(shape: Sequence[Index]) -> str:
 
 
 def _bounds_for(condition: Condition) -> str:
-    """What a size must be so that an equality holds: n at most 512 for n == min(n, 512).
+    """The bound of a size for which an equality holds: n at most 512 for n == min(n, 512).
 
     A size that must be a number greater than 1, or another expression of sizes, is that; 1 would be
     a matter of broadcasting.

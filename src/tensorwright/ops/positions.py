@@ -24,7 +24,7 @@ AT_POSITIONS = frozenset((*_ALONG_AXIS, *_IN_ROWS, *_LENGTHS))
 
 
 def position_fault(name: str, x: TensorType, positions: Array, attributes: Attributes) -> str:
-    """What is wrong with the first position outside of x, for a person; "" where all are inside.
+    """The message about the first position outside of x; "" where all are inside.
 
     name        one of `AT_POSITIONS`, which takes these inputs and complete attributes
     positions   negative ones count from the end; lengths of sequences do not

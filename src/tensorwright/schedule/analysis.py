@@ -72,7 +72,7 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Nest:
-    """What the analysis says of one stage.
+    """The analysis of one stage.
 
     region       what is computed each time the stage runs
     extents      of every loop, leaves and others
@@ -112,7 +112,7 @@ class Analysis:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What a stage adds to an analysis: its nest, the ranges of its variables, what they are.
+    """The part of an analysis for one stage: its nest, and its variables with their ranges.
 
     shared   those of its loops whose names other stages have, too
     """
@@ -133,7 +133,7 @@ def _part_of(
     region: Region,
     around: tuple[tuple[Var, Range], ...],
 ) -> _Part:
-    """What the loops of a stage are in a region: a step changes one stage, the others stay.
+    """The analysis of a stage's loops in a region: a step changes one stage, the others stay.
 
     shared   the loops whose names other stages have, too
     around   the ranges of the variables in the region

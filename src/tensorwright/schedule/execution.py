@@ -35,7 +35,7 @@ class ForKind(Enum):
 
     @property
     def note(self) -> str:
-        """What is printed beside a loop; nothing beside a serial one."""
+        """The note printed beside a loop; "" for a serial one."""
         return "" if self is ForKind.SERIAL else f"@{self.value}"
 
 

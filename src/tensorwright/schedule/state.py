@@ -47,7 +47,7 @@ from tensorwright.schedule.memory_layout import PLAIN, MemoryLayout
 
 
 class Tail(Enum):
-    """What a split does when the factors do not divide the extent."""
+    """The treatment of the last iterations where a split's factors do not divide the extent."""
 
     __hash__ = object.__hash__  # a member is one object; Enum hashes its name, each time in Python
 
@@ -123,7 +123,7 @@ class PrefetchRequest:
 
 @dataclass(frozen=True, slots=True)
 class PipelineRequest:
-    """What `loop` fetches into shared memory is fetched `stages - 1` iterations ahead."""
+    """`loop` fetches its tiles into shared memory `stages - 1` iterations ahead."""
 
     loop: str
     stages: int
@@ -270,7 +270,7 @@ class ScheduleState:
         return any(stage.name == name for stage in self.stages)
 
     def source(self, name: str) -> Placeholder:
-        """What loads of that name read: an input, or the placeholder of a stage's tensor."""
+        """The tensor that loads of that name read: an input, or a stage's placeholder."""
         if self.has_stage(name):
             tensor = self.stage(name).tensor
             return Placeholder(name, tensor.shape, tensor.dtype)

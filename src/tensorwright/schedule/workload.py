@@ -17,7 +17,7 @@ class Schedulable(Protocol):
 
     @property
     def outputs(self) -> tuple[Compute, ...]:
-        """What the caller gets, in order."""
+        """The tensors that the caller gets, in order."""
 
 
 class Workload(Schedulable, Protocol):
@@ -33,7 +33,7 @@ class Workload(Schedulable, Protocol):
 
     @property
     def inputs(self) -> tuple[Placeholder, ...]:
-        """What the caller passes, in order."""
+        """The tensors that the caller passes, in order."""
 
 
 def state_of(workload: Schedulable) -> ScheduleState:

@@ -88,7 +88,7 @@ def _failed(model: str, point: SizePoint, plan: Plan, error: Exception) -> Bench
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """What the competitors read.
+    """The files that the competitors read.
 
     ours        compiled once, for all points      untuned   the same without records, or None
     compiled    what is known of ours at each point

@@ -132,7 +132,7 @@ def command(
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What is measured: so many workloads, so many random schedules of each.
+    """The numbers of workloads, and of random schedules of each, that are measured.
 
     families   from which networks are drawn; all that models learn from where empty
     """
@@ -146,7 +146,7 @@ class _Plan:
 
 
 def _head(plan: _Plan) -> dict[str, object]:
-    """What rows have in common."""
+    """The head of the file, which all rows share."""
     uses_rule = knobs.DEFAULT_SCHEDULE.get() == "rule"
     model = None if uses_rule else pretrained_model()
     return {

@@ -175,7 +175,7 @@ def _check_has_model() -> None:
 
 
 def _head(plan: Plan, target: CpuTarget, groups: Sequence[Group]) -> dict[str, object]:
-    """What rows have in common."""
+    """The head of the file, which all rows share."""
     model = pretrained_model()
     return {
         "target": target.key,

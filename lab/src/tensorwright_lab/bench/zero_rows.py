@@ -135,7 +135,7 @@ def _random_ratios(rows: Sequence[ZeroRow]) -> list[float]:
 
 
 def _tuned_shares(rows: Sequence[ZeroRow]) -> list[float]:
-    """What part of the tuned speed the default has."""
+    """The share of the tuned speed that the default has, per row."""
     return [row.tuned_s / row.default_s for row in rows if row.default_s]
 
 

@@ -93,7 +93,7 @@ def disassemble(cubin: bytes) -> str:
 
 
 def functions_of(text: str) -> list[Function]:
-    """What a disassembled text has, function by function.
+    """The functions of a disassembled text.
 
     Operations are counted without their modifiers: LDS.128 is LDS.
     """

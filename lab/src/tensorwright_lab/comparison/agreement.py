@@ -68,7 +68,7 @@ def choose_reference(answers: Mapping[str, Arrays], steps: Steps = NO_STEPS) -> 
 
 
 def wrong_text(name: str, error: Apart, errors: Mapping[str, Apart]) -> str:
-    """What is said of a wrong answer.
+    """The message about a wrong answer.
 
     errors   those of all runtimes, the reference's among them
     """

@@ -126,7 +126,7 @@ class BenchRow:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """What is known of our executable before it runs.
+    """Facts about our executable that are known before it runs.
 
     flops   of an inference               peak   of the machine, in flop/s; both 0 where not known
     tuned   workloads with a record       workloads   in all
@@ -275,8 +275,7 @@ def write_rows(
 
 
 def read_rows(path: str | os.PathLike[str]) -> tuple[dict[str, Any], tuple[BenchRow, ...]]:
-    """What `write_rows` wrote: what is said of the run, and the rows; nothing where there is no
-    file.
+    """The head and the rows that `write_rows` wrote; nothing where there is no file.
 
     Raises:  InputError for a file of another kind.
     """

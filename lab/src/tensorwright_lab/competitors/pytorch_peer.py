@@ -27,7 +27,7 @@ _CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
 
 
 class TorchPeer(Peer):
-    """What eager and compiled PyTorch have in common: they differ in `prepare`."""
+    """The common part of eager and compiled PyTorch, which differ in `prepare`."""
 
     def __init__(self) -> None:
         self.network: Network | ModuleNetwork | None = None

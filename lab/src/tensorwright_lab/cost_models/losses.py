@@ -101,7 +101,7 @@ def _ranks(scores: Column, groups: Places) -> Places:
 
 
 def loss_maker(kind: LossKind) -> MakeLoss:
-    """What makes losses of a kind that is not of pairs."""
+    """The factory of losses of a kind that does not compare pairs."""
     if kind is LossKind.LAMBDARANK:
         return lambda data, seed: LambdaRank(data, seed=seed)
     return lambda data, seed: WeightedSquares(data)

@@ -116,7 +116,7 @@ def _scale(values: _Array, shape: tuple[int, ...]) -> _Array:
 
 
 def scores_by(weights: Weights, trees: Trees) -> torch.Tensor:
-    """What `TreeGru.scores` computes, so that gradients can be taken; padding counts nothing."""
+    """The scores of `TreeGru.scores`, so that gradients can be taken; padding counts nothing."""
     leaves, loops, shares = (
         torch.from_numpy(np.ascontiguousarray(each))
         for each in (trees.leaves, trees.loops, trees.shares)

@@ -195,8 +195,8 @@ class _Reduction:
     def _derived(
         self, name: int, given: int, but: int, most: float, hidden: int, steps: int
     ) -> float:
-        """What a class costs where some classes are given; infinite where that is more than `most`,
-        or takes more steps.
+        """The cost of a class where some classes are given; infinite where that is more than
+        `most`, or takes more steps.
 
         but   a node that is not taken      hidden   classes that are not used
         """

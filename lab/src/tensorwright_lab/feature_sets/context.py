@@ -85,7 +85,7 @@ def _raise(code: NativeText, row: Array, own: Mapping[str, Number], reached: Num
 
 
 def _spread(code: NativeText, row: Array) -> None:
-    """What is below a threshold is below those after it."""
+    """Take the running maximum over thresholds: a value below one is below those after it."""
     most = code.variable(FLOAT, 0.0)
     with code.loop(len(THRESHOLDS)) as t:
         most.set(code.larger(most.now, row[t]))

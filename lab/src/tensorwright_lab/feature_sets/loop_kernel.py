@@ -53,7 +53,7 @@ _NUMBERS = ("statements", "loops", "buffers", "count")
 
 @dataclass(frozen=True, slots=True)
 class CellRows:
-    """What is known of a statement's loops before a candidate's are told from those it lacks.
+    """The rows of a statement's loops, before a candidate's are told from those it lacks.
 
     Rows in order, those of loops outermost first:
 

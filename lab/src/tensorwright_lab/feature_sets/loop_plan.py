@@ -29,7 +29,7 @@ from tensorwright_lab.feature_sets.loop_kernel import (
 
 
 class LoopPlan:
-    """What computes the loops of a program's statements from columns of decisions."""
+    """A plan that computes the loops of a program's statements from columns of decisions."""
 
     def __init__(self, program: LoopProgram, graph: ColumnGraph | None = None) -> None:
         own = graph or ColumnGraph()

@@ -45,7 +45,7 @@ _SLACK = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class CurveSettings:
-    """What is sampled.
+    """The choice of samples.
 
     relations  pairs of quantities (x, y), each sampled one way     samples   of each relation
     is_paired  whether points are sorted whole

@@ -58,7 +58,7 @@ class RandomComparison:
 def compare_with_random(
     workload: Workload, chosen: str, bench: Bench, wanted: int, seed: int
 ) -> RandomComparison:
-    """Compare a schedule with the best of `wanted` random ones that run; fewer where the space ends.
+    """Compare a schedule with the best of `wanted` random ones that run, or fewer.
 
     Equal arguments draw equal candidates.
     """

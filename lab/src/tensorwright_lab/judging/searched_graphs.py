@@ -123,7 +123,7 @@ class Case:
 
 
 def cases_of(graph: Graph, sizes: Sequence[Mapping[str, int]] = ({},)) -> list[Case]:
-    """What a network computes in f64 of random inputs; a case for each choice of sizes.
+    """Random inputs of a network with its results in f64; a case for each choice of sizes.
 
     sizes   numbers for the named sizes of a case
     """
@@ -135,8 +135,8 @@ def cases_of(graph: Graph, sizes: Sequence[Mapping[str, int]] = ({},)) -> list[C
 
 
 def in_double(graph: Graph, inputs: Mapping[str, Array] | None = None) -> tuple[Array, ...]:
-    """What a network computes, its constants and its arithmetic in f64; of random inputs where none
-    are given.
+    """The results of a network, its constants and its arithmetic in f64; of random inputs where
+    none are given.
     """
     double = double_of(graph)
     with np.errstate(all="ignore"):

@@ -33,7 +33,7 @@ Thread: TypeAlias = Callable[[Environment], Iterator[Stop]]
 
 
 def in_one_part(action: Callable[[Environment], None]) -> Thread:
-    """What has no barrier inside."""
+    """The thread of an action that has no barrier inside."""
 
     def run(env: Environment) -> Iterator[Stop]:
         action(env)

@@ -359,7 +359,7 @@ class _Machine:
         return begin
 
     def _ended(self, env: Environment) -> Callable[[Copy], None]:
-        """What notes the store of a copy that has ended."""
+        """The callback that notes the store of a copy that has ended."""
 
         def note(copy: Copy) -> None:
             self._note(copy.at, copy.cell, "store")(env, copy.element, copy.value)

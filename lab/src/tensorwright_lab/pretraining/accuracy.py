@@ -16,7 +16,7 @@ _LOST = 3.0
 
 @dataclass(frozen=True, slots=True)
 class ChoiceAccuracy:
-    """What the programs that were chosen take, over the fastest measured of their workloads.
+    """The times of the chosen programs, over the fastest measured of their workloads.
 
     workloads   how many                       mean   geometric
     p90, p99, most   of a hundred choices the 90th, the 99th, and the worst of all

@@ -196,7 +196,7 @@ def _statistics(
     settings: TimeTreeSettings,
     accuracies: Sequence[tuple[str, ChoiceAccuracy]],
 ) -> dict[str, Any]:
-    """What is known of a training, as plain data."""
+    """The statistics of a training, as plain data."""
     counts: dict[str, int] = {}
     families: dict[str, int] = {}
     for one in measured:

@@ -36,7 +36,7 @@ class CollectSetting:
 
 
 def known_records(store: RecordStore, setting: CollectSetting, workload: Workload) -> list[Record]:
-    """What is on record for a workload in this setting, in order."""
+    """The records of a workload in this setting, in order."""
     return list(
         store.query(
             workload=workload.key,

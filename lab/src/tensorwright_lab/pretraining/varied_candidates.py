@@ -25,7 +25,7 @@ from tensorwright.tuning.task import Task
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """What a set of programs consists of; the rest are uniform draws.
+    """The shares of a set of programs; the rest are uniform draws.
 
     by_rule    sketches with the decisions chosen by rule, the default first
     around     those with one to three decisions changed

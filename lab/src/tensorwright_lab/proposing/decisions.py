@@ -108,7 +108,7 @@ class SketchTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prefix:
-    """What some candidates of a sketch have taken before their next choice.
+    """The decisions that some candidates of a sketch have taken before their next choice.
 
     taken   (n, len(_TAKEN))        room   (n, limits): log2 of what is left of each limit
     """
@@ -153,7 +153,7 @@ class DecisionTables:
         return self._sketches[number]
 
     def rows(self, number: int, position: int, prefix: Prefix) -> Matrix:
-        """What candidates can take next.  Shapes:  (n, rows of the choice, columns)."""
+        """The options of candidates' next choice.  Shapes:  (n, rows of the choice, columns)."""
         table = self.sketch(number)
         choice = table.choices[position]
         rows = np.repeat(choice.rows[None], len(prefix.taken), axis=0)

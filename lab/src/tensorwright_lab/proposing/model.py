@@ -62,7 +62,7 @@ class ProposingModel:
         return scores
 
     def proposers(self, machine: Machine) -> ModelProposers:
-        """What makes the proposers of a session's tasks on a machine."""
+        """The factory of proposers for a session's tasks on a machine."""
         return ModelProposers(self, machine)
 
 

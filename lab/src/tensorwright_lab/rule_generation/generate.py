@@ -127,7 +127,7 @@ def plan_rules(
     *,
     farm: Farm = CALLER,
 ) -> dict[str, tuple[LevelCost, ...]]:
-    """What `generate_rules` will take to enumerate, level by level, for each part of a preset.
+    """The cost of `generate_rules` to enumerate, level by level, for each part of a preset.
 
     Raises:  as `generate_rules`.
     """

@@ -77,7 +77,7 @@ class Preset:
     deepest: int = 4
 
     def leaf(self, number: int) -> Term:
-        """What costs nothing: the inputs in turn, then the prepared terms."""
+        """A term without cost: the inputs in turn, then the prepared terms."""
         if number < len(self.inputs):
             return Input(self.inputs[number].name)
         return self.prepared[number - len(self.inputs)]

@@ -195,7 +195,7 @@ class CpuTarget:
         return self.vector_bytes // dtype.size_bytes
 
     def missing_on(self, machine: TargetProtocol) -> str:
-        """What a machine lacks to run code for this target, for a person; "" where nothing."""
+        """A message about what a machine lacks to run code for this target; "" for nothing."""
         if not isinstance(machine, CpuTarget):
             return "it is not a processor"
         if self.triple != machine.triple:

@@ -72,7 +72,7 @@ class GpuTarget:
         return ON_PROCESSOR in self.features
 
     def missing_on(self, machine: TargetProtocol) -> str:
-        """What a machine lacks to run code for this target, for a person; "" where nothing."""
+        """A message about what a machine lacks to run code for this target; "" for nothing."""
         if not isinstance(machine, GpuTarget):
             return "it is not a graphics processor"
         if (self.api, self.arch) != (machine.api, machine.arch):

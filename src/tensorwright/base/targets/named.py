@@ -67,12 +67,12 @@ def cpu_target(target: Target | str) -> CpuTarget:
 
 @functools.cache
 def _this_machine() -> CpuTarget:
-    """What `missing_here` knows of this machine, which does not change."""
+    """The target of this machine, which does not change."""
     return detect_target()
 
 
 def missing_here(target: Target) -> str:
-    """What this machine lacks to run code for a target, for a person; "" where nothing."""
+    """A message about what this machine lacks to run code for a target; "" for nothing."""
     return target.missing_on(_this_machine())
 
 

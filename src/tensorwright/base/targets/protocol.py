@@ -22,7 +22,7 @@ class TargetProtocol(Protocol):
 
     @property
     def name(self) -> str:
-        """What a person calls it: "native", "x86-64-avx2", "cuda:sm_90"."""
+        """The target's name for people: "native", "x86-64-avx2", "cuda:sm_90"."""
         ...
 
     @property
@@ -41,5 +41,5 @@ class TargetProtocol(Protocol):
         ...
 
     def missing_on(self, machine: TargetProtocol) -> str:
-        """What a machine lacks to run code for this target, for a person; "" where nothing."""
+        """A message about what a machine lacks to run code for this target; "" for nothing."""
         ...

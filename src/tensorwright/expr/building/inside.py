@@ -307,7 +307,7 @@ def _outside(
 
 
 def _constant_remedy(name: str, index: int, extent: Index) -> str:
-    """What to write instead of a number that is not a place in a dimension."""
+    """The remedy for an index that is a number outside of its dimension."""
     if index >= 0:
         return f"a number from 0 to {extent - 1}, or declare a larger {name}"
     last = "the last one" if index == -1 else f"number {-index} from the end"

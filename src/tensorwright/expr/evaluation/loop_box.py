@@ -56,7 +56,7 @@ class Reading:
     frame: Frame | None
 
     def view(self, array: Array) -> Array:
-        """What is read of an array."""
+        """The view of the elements that are read of an array."""
         if array.flags.c_contiguous and array.dtype.kind in _PLAIN:
             size = array.itemsize
             strides = [size * stride for stride in self.strides]

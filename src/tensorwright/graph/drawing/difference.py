@@ -55,7 +55,7 @@ def compare_graphs(before: Graph, after: Graph, most: int = MOST_SHOWN) -> tuple
 
 
 def _constants(graph: Graph) -> dict[str, Hashable]:
-    """What stands for each constant: its value."""
+    """The key of each constant, which is of its value."""
     return {name: ("constant", digest(array)) for name, array in graph.constants.items()}
 
 

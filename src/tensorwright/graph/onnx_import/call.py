@@ -392,7 +392,7 @@ class Call:
                 raise not_decided((last,), reason, error.needs) from None
 
     def _name_of(self, tensor: str) -> str:
-        """What the model calls a tensor of the graph that is an input of the node; "" for none."""
+        """The model's name for a tensor of the graph that is an input of the node; "" for none."""
         for name, operand in zip(self.names, self.operands, strict=False):
             if operand is None:
                 continue

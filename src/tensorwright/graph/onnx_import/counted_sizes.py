@@ -39,7 +39,7 @@ _NO_LIMIT = 1 << 62
 
 
 def stem_of(node: NodeProto) -> str:
-    """What the sizes of a node are called after: its name or first output, made an identifier."""
+    """The stem of the names of a node's sizes: its name or first output, made an identifier."""
     name = node.name or next(iter(node.output), "") or "size"
     stem = re.sub(r"[^0-9A-Za-z_]+", "_", name).strip("_") or "size"
     return f"{node.op_type.lower()}_{stem}" if stem[0].isdigit() else stem

@@ -147,7 +147,7 @@ def _with_needed_bounds(
 def with_needed_bounds(
     run: Callable[[Sizes], Graph], bounds: dict[str, Bounds], open_sizes: Sequence[str]
 ) -> Graph:
-    """What `run` imports, with the bounds that it turns out to need.
+    """The graph that `run` imports, with the bounds that it turns out to need.
 
     open_sizes   names of open dimensions; other sizes are decided by values
     """

@@ -71,7 +71,7 @@ class OpenDimensions:
     named: Mapping[str, tuple[NamedSize, ...]]
 
     def bounded(self, sizes: Sizes) -> dict[NamedSize, Index]:
-        """What the caller says of sizes: a number, a size with bounds, or an expression of others.
+        """The caller's values of sizes: a number, a size with bounds, or an expression of others.
 
         Raises:  UsageError for another name, and for bounds that mean nothing.
         """

@@ -39,7 +39,7 @@ def bind_partition(parts: Partition, values: Mapping[str, int]) -> Partition:
 
 
 def bound_workloads(parts: Partition, bound: Partition) -> dict[str, Workload]:
-    """What each workload is with numbers for its sizes, by its key.
+    """Each workload with numbers for its sizes, by its key.
 
     bound   the same steps with numbers
     """

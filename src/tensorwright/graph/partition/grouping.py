@@ -56,7 +56,7 @@ class Limits:
 
 
 class Kind(Enum):
-    """What a group is built around."""
+    """The kind of operator that a group is built around."""
 
     ANCHOR = "anchor"
     ROWS = "rows"

@@ -52,7 +52,7 @@ class Cut:
 
 
 def kind_of(nodes: Nodes) -> Kind:
-    """What a finished group is built around."""
+    """The kind of operator that a finished group is built around."""
     patterns = {operator_of(node).pattern for node in nodes}
     if Pattern.ANCHOR in patterns:
         return Kind.ANCHOR

@@ -136,7 +136,7 @@ Taken: TypeAlias = tuple[Index, Index, int]
 
 
 def slices_taken(shape: tuple[Index, ...], attributes: Attributes) -> tuple[Taken, ...]:
-    """What a slice takes, per dimension."""
+    """The elements that a slice takes, per dimension."""
     starts, ends = sizes_in(attributes, "starts"), sizes_in(attributes, "ends")
     axes = ints_of(attributes, "axes") or tuple(range(len(starts)))
     steps = ints_of(attributes, "steps") or (1,) * len(starts)
@@ -154,7 +154,7 @@ def slices_taken(shape: tuple[Index, ...], attributes: Attributes) -> tuple[Take
 
 
 def _taken_of(extent: Index, start: Index, end: Index, step: int) -> Taken:
-    """What a slice takes of one dimension, as Python's slices: beyond its ends nothing."""
+    """The elements that a slice takes of one dimension: as in Python, none beyond its ends."""
     low, high = (0, extent) if step > 0 else (-1, extent - 1)
 
     def inside(index: Index) -> Index:

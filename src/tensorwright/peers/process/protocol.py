@@ -20,7 +20,7 @@ Arrays = Mapping[str, np.ndarray[Any, np.dtype[Any]]]
 
 @dataclass(frozen=True, slots=True)
 class PeerInfo:
-    """What a competitor says of itself: its version, and how it runs the model.
+    """A competitor's own account: its version, and how it runs the model.
 
     vector_bytes  of the widest vectors that its kernels use; 0 where it cannot say
     """
@@ -61,7 +61,7 @@ class Peer(Protocol):
 
 
 def not_bound() -> Any:
-    """What `call` is before `bind`.
+    """The `call` of a peer before `bind`.
 
     Raises:  ValueError always.
     """

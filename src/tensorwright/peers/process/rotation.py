@@ -28,7 +28,7 @@ LEAST_ROUNDS = 3
 
 
 class Competitor(Protocol):
-    """What rotation needs of a competitor; `PeerProcess` is one."""
+    """A competitor as rotation needs it; `PeerProcess` is one."""
 
     @property
     def name(self) -> str:

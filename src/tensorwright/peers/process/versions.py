@@ -27,7 +27,7 @@ from tensorwright.processes import Child, Done, Job, Raised, TimedOut, hold_turn
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """What each file computed, and seconds per call in the order of the files; no times where none
+    """The outputs of each file, and seconds per call in the order of the files; no times where none
     were asked for.
     """
 

@@ -20,7 +20,7 @@ from tensorwright.rewriting.traversal import arguments_first
 
 
 class PlacedNode(NamedTuple):
-    """What a place holds.
+    """The content of a place.
 
     head      the operator with its parameters          children   the places that it reads
     data      the number of the data of the tensor

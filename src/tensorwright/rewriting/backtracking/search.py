@@ -225,7 +225,7 @@ class _Search:
             own.changes[move] = change
 
     def _waiting(self, own: Visited, move: Move) -> float:
-        """What a move without a gain counts for."""
+        """The penalty of a move without a gain."""
         if own.changes[move].cost < -self._unit:
             return 0.0
         near = own.near

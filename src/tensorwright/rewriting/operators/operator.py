@@ -29,7 +29,7 @@ IntShape: TypeAlias = tuple[int, ...]
 
 
 class ArgumentRole(Enum):
-    """What an argument is."""
+    """The role of an argument of an operator."""
 
     TENSOR = "tensor"
     NUMBER = "number"  # of rank 0

@@ -103,7 +103,7 @@ def _size_names(name: str, values: tuple[Param, ...]) -> list[str]:
 
 
 def sizes_of(instance: Instance) -> dict[str, Param]:
-    """What each size variable of the opened instance stands for in the instance."""
+    """The value in the instance of each size variable of the opened instance."""
     sizes: dict[str, Param] = {}
     for name, value in instance.params:
         listed = value if isinstance(value, tuple) else (value,)
@@ -154,7 +154,7 @@ def filled(term: Term, values: Values) -> Term:
 
 
 def _size_of(values: Values, extent: Extent) -> Size:
-    """What stands for an extent: the value of the variable that it is, or that names its axis."""
+    """The size of an extent: the value of the variable that it is, or that names its axis."""
     if extent.variable:
         axis = values.get(extent.variable, ("",))[0]
         return Extent(extent.name, axis) if isinstance(axis, int) else extent

@@ -42,7 +42,7 @@ from tensorwright.schedule.algorithms.algorithm import Algorithm
 
 @dataclass(frozen=True, slots=True)
 class MatrixProduct:
-    """What a tensor is as a product of matrices.
+    """A tensor as a product of matrices.
 
     left, right   the factors               rows, columns   the axes that only this one depends on
     both          the axes on which both depend
@@ -97,7 +97,7 @@ def rewrite_as_matrices(tensor: Compute) -> Compute | None:
 
 
 class _Rewriting:
-    """What the stages of one rewriting share."""
+    """One rewriting: its stages share these variables."""
 
     def __init__(self, tensor: Compute, matrices: MatrixProduct) -> None:
         self.tensor = tensor

@@ -130,7 +130,7 @@ def rewrite_as_winograd(tensor: Compute, tile: int) -> Compute | None:
 
 
 class _Rewriting:
-    """What the stages of one rewriting share."""
+    """One rewriting: its stages share these variables."""
 
     def __init__(self, tensor: Compute, convolution: Convolution, tile: int) -> None:
         self.tensor = tensor

@@ -27,7 +27,7 @@ _RANGE = re.compile(r"(?:(\d+) <= )?([A-Za-z_]\w*)(?: (<=|=) (\d+))?$")
 
 @dataclass(frozen=True, slots=True)
 class SizeRange:
-    """What a named size may be, both ends included; there is no greatest number where None."""
+    """The range of a named size, both ends included; None as the greatest is no upper bound."""
 
     name: str
     least: int

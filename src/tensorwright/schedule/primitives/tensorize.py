@@ -88,7 +88,7 @@ class _Match:
     loops: dict[Var, Var]
 
     def difference(self, meaning: Compute) -> str:
-        """What differs, "" if nothing does."""
+        """The first difference for a message, "" if there is none."""
         tensor = self.stage.tensor
         if tensor.reduction is None or meaning.reduction is None:
             return f"{tensor.name} folds nothing"

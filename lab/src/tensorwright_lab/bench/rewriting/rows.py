@@ -75,7 +75,7 @@ class Measured:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Measured:
-        """What `to_data` gave."""
+        """The times that `to_data` wrote."""
         return cls(**{name: value for name, value in data.items() if name != "gain"})
 
 
@@ -144,7 +144,7 @@ def write_rewrite(path: str, rows: Sequence[RewriteRow], head: Mapping[str, obje
 
 
 def read_rewrite(path: str) -> tuple[dict[str, Any], tuple[RewriteRow, ...]]:
-    """What `write_rewrite` wrote; nothing where there is no file.
+    """The head and the rows that `write_rewrite` wrote; nothing where there is no file.
 
     Raises:  InputError for a file of another kind.
     """

@@ -190,7 +190,7 @@ class CurveWriter(meta_schedule.measure_callback.PyMeasureCallback):  # type: ig
 
 
 def _told(folder: Path) -> str:
-    """What the curve says at its end."""
+    """The last point of the curve, for messages."""
     last = read_curve(folder)[-1]
     return f"{last.trials} trials in {last.elapsed_s:.0f} s, best {last.best_s * 1e3:.4g} ms"
 

@@ -32,7 +32,7 @@ Places: TypeAlias = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What is known of a tensor besides its value: shape, split points, whether it is a weight."""
+    """Facts about a tensor besides its value: shape, split points, whether it is a weight."""
 
     shape: IntShape
     split_points: SplitPoints

@@ -64,7 +64,7 @@ _ALL = tuple(range(SAMPLES))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Enumeration:
-    """What was found.
+    """The result of an enumeration.
 
     equal         applications that equal a class and are not its term
     levels        at which level each of them was found
@@ -83,7 +83,7 @@ class Enumeration:
 
 
 def run_of(preset: Preset, max_operators: int, seed: int) -> dict[str, Any]:
-    """What a work folder must agree on to be gone on with."""
+    """The settings that a work folder must share with a run that continues it."""
     digest = hashlib.sha256(repr(preset).encode()).hexdigest()
     return {
         "format": _FORMAT,

@@ -95,7 +95,7 @@ def keys_of_unary(
 
 @cache
 def _through(structure: Linear, argument: int, shape: IntShape, seed: int) -> Centred:
-    """What the functionals of a result are of an argument."""
+    """The functionals of a result, as functionals of an argument."""
     matrix = centred(structure.matrices[argument])
     return product(centred(functionals(shape, seed)), matrix)
 

@@ -128,7 +128,7 @@ def _sums(structure: Linear, arguments: tuple[Values, ...]) -> Numbers:
 
 
 def factors(structure: Bilinear, a: Values, b: Values) -> tuple[Values, Values]:
-    """What is multiplied: a quotient is a product with the inverse."""
+    """The two factors: a quotient is a product with the inverse."""
     return a, invert(b).astype(np.uint32) if structure.inverts_right else b
 
 

@@ -131,7 +131,7 @@ def _sufficient(
 
 
 def _roots_equal(rule: Rule, shapes: Mapping[str, IntShape]) -> Condition:
-    """What makes the shapes of the two sides equal, beyond what the shape rules ask.
+    """The condition that makes the shapes of the two sides equal, beyond the shape rules.
 
     Only what gives an extent; where windows are counted, an extent condition is plainer.
     """

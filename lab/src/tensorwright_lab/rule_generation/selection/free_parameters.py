@@ -124,7 +124,7 @@ def without_parameters(rule: Rule) -> Rule:
 
 
 def _slots(rule: Rule) -> tuple[_Slot, ...]:
-    """What may be freed, in the order of appearance."""
+    """The parameters that may be freed, in the order of appearance."""
     values: dict[tuple[str, Param | tuple[Param, ...]], None] = {}
     for each in applications(*rule.roots):
         for parameter, value in _valued(each):

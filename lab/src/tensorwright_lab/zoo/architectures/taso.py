@@ -66,7 +66,7 @@ def taso_bert(
 
 
 def _attention(net: Layers, x: str, batch: int, name: str, heads: int = 16) -> tuple[str, str]:
-    """What a layer attends to, and what it hands on."""
+    """The result of a layer's attention, and the next layer's input."""
     rows, hidden = net.shape_of(x)
 
     def product(role: str, gain: float = 1.0) -> str:

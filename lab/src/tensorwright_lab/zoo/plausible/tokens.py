@@ -211,7 +211,7 @@ def embeddings(net: Drawer) -> Graph:
 
 
 def heads(net: Drawer) -> Graph:
-    """What stands at the end: dense layers of few rows, means, softmax."""
+    """The last layers: dense layers of few rows, means, softmax."""
     rows, inputs, outputs = net.fitting(
         lambda: (net.pick(1, 1, 1, 2, 4, 8, 16, 32, 64), net.channels(4096), net.channels(4096)),
         lambda m, k, n: 4.0 * m * k * n,

@@ -44,7 +44,7 @@ class Nested:
 
 
 class Captured(Mapping[str, Operand]):
-    """What a nested graph sees around it: a tensor becomes an input when it is first asked for.
+    """The values around a nested graph: a tensor becomes an input when it is first asked for.
 
     Constants are constants inside, too; arrays and sizes are what they are.
     """

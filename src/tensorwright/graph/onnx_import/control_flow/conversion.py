@@ -55,7 +55,7 @@ def _require_single(call: Call, operand: Operand, what: str) -> None:
 def _without_rows(
     body: GraphProto, count: int, nested: Nested, given: Operands
 ) -> tuple[Array, ...]:
-    """What the last `count` outputs of a body, one row for each iteration, are without any.
+    """The last `count` outputs of a body, one row for each iteration, where no iteration runs.
 
     given   what a first iteration would be given: it says the types that the body leaves open
     """

@@ -60,7 +60,7 @@ def _plus(call: Call, x: str, bias: str | None) -> str:
 
 
 class _Cell:
-    """What the three kinds of cells share; lives inside one conversion."""
+    """The common part of the three kinds of cells; lives inside one conversion."""
 
     def __init__(self, call: Call, default: tuple[str, ...]) -> None:
         self.call = call

@@ -20,7 +20,7 @@ class Window:
 
     @property
     def attributes(self) -> dict[str, tuple[int, ...]]:
-        """What our operators are told of it beside the kernel."""
+        """The attributes of our operators, without the kernel."""
         return {"strides": self.strides, "pads": self.pads, "dilations": self.dilations}
 
 
