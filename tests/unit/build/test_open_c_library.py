@@ -15,7 +15,7 @@ from tests.targets import native_target
 from tests.unit.graph import open_networks
 from tests.unit.graph.small_networks import Maker
 
-from tensorwright.base import DType, Formula, UnsupportedError
+from tensorwright.base import DType, Formula, UnsupportedError, override
 from tensorwright.build.c_library.open_sizes import SizeFields, example_sizes, formula_functions
 from tensorwright.codegen.c import refusal
 from tensorwright.drivers.c_library import export_c
@@ -40,7 +40,10 @@ def scaled() -> Graph:
 
 
 def export(graph: Graph, folder: Path, name: str) -> None:
-    with opened(None) as store:
+    """Write the library, with schedules by heuristic: their C is a fifth as long as what the time
+    model would choose, and has guarded lanes and last tiles as well.
+    """
+    with override(default_schedule="rule"), opened(None) as store:
         export_c(prepare(graph, TARGET), TARGET, 2, store, folder, name)
 
 

@@ -9,10 +9,10 @@ from tensorwright.ops.operator import Attribute, Operator
 _OPENING = """\
 # Operators
 
-Written from the records in `src/tensorwright/ops`; do not edit by hand.
-An input with `?` may be left out; `*` stands for one or more inputs. An attribute without a
-default is required. Opaque operators have no tensor expression; they
-run as loop algorithms, or in NumPy.
+This page is generated from the records in `src/tensorwright/ops`: `make golden` writes it.
+You may leave out an input with `?`. A `*` stands for one or more inputs. An attribute without a
+default is required. The pattern says how an element of the result depends on the inputs. Opaque operators
+have no tensor expression; they run as loop algorithms, or in NumPy.
 """
 
 
