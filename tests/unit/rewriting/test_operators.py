@@ -93,7 +93,7 @@ def test_numbers_are_words_and_back(number):
 
 def test_what_is_no_number_is_refused():
     for word in ("same", "f1", "fnan", "0p5"):
-        with pytest.raises(ValueError, match="no word of a number"):
+        with pytest.raises(ValueError, match="not a word of a number"):
             number_of_word(word)
 
 
@@ -260,7 +260,7 @@ REFUSED = (
     ("ewadd(?x, ?y)", ((2, 3), (1, 3)), "2 is not 1"),
     ("ewmul(?x, ?y)", ((2, 3), (3,)), "ranks differ"),
     ("scalar_mul(?x, ?y)", ((2, 3), (1,)), "rank 1"),
-    ("transpose[0, 0](?x)", ((2, 3),), "no permutation"),
+    ("transpose[0, 0](?x)", ((2, 3),), "not a permutation"),
     ("concat[2](?x, ?y)", ((2, 3), (2, 3)), "no dimension 2"),
     ("concat[0](?x, ?y)", ((2, 3), (2, 4)), "3 is not 4"),
     ("concat[0](?x, ?y)", ((2, 3), (2, 3, 1)), "ranks differ"),

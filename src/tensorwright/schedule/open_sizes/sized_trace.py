@@ -27,7 +27,7 @@ _RANGE = re.compile(r"(?:(\d+) <= )?([A-Za-z_]\w*)(?: (<=|=) (\d+))?$")
 
 @dataclass(frozen=True, slots=True)
 class SizeRange:
-    """The range of a named size, both ends included; None as the greatest is no upper bound."""
+    """The range of a named size, both ends included; without an upper bound, `most` is None."""
 
     name: str
     least: int
