@@ -18,6 +18,7 @@ import pytest
 
 from tensorwright.base import ERROR_KINDS
 from tensorwright.cli.explain import PAGE
+from tensorwright.schedule import parse_trace
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -104,6 +105,16 @@ def test_the_readme_says_early_how_to_try_it() -> None:
     opening = (ROOT / "README.md").read_text()[:3_200]
     assert "make demo" in opening
     assert "make test" in opening
+
+
+def test_steps_of_schedules_are_written_as_the_page_for_users_of_tvm_says() -> None:
+    """Each step in the second column of its table parses, and prints as it is."""
+    page = (ROOT / "docs" / "elsewhere" / "tvm.md").read_text()
+    table = page.partition("## Schedule primitives")[2].partition("\n\ntensorwright refuses")[0]
+    rows = [line.split("|")[2] for line in table.splitlines() if line.startswith("| ")]
+    steps = [step for row in rows for step in re.findall(r"`(\w+\(.*?\))`", row)]
+    assert len(steps) >= len(rows) - 2
+    assert [str(primitive) for step in steps for primitive in parse_trace(step)] == steps
 
 
 def test_the_table_of_results_is_what_the_files_say() -> None:

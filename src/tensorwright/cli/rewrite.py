@@ -79,8 +79,8 @@ _PROVERS = 2
     type=click.Choice([kind.value for kind in CostKind]),
     default=CostKind.PROGRAMS.value,
     show_default=True,
-    help="Rank graphs by the time of their kernels, by the sum of their operators, or by their"
-    " time in ONNX Runtime.",
+    help="Rank graphs by the sum of their operators' times, by the times of their fused programs, "
+    "or by their time in ONNX Runtime.",
 )
 @click.option(
     "--measure/--no-measure",

@@ -11,8 +11,8 @@ _OPENING = """\
 
 This page is generated from the records in `src/tensorwright/ops`: `make golden` writes it.
 You may leave out an input with `?`. A `*` stands for one or more inputs. An attribute without a
-default is required. The pattern says how an element of the result depends on the inputs. Opaque operators
-have no tensor expression; they run as loop algorithms, or in NumPy.
+default is required. The pattern says how an element of the result depends on the inputs. Opaque
+operators have no tensor expression; they run as loop algorithms, or in NumPy.
 """
 
 

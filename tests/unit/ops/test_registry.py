@@ -66,6 +66,7 @@ def test_every_operator_is_in_the_table_of_its_file() -> None:
     assert [each.name for each in OPERATORS if each.name not in words] == []
 
 
+@pytest.mark.golden
 def test_the_page_of_operators_is_current(request: pytest.FixtureRequest) -> None:
     page = ROOT / "docs" / "operators.md"
     if request.config.getoption("--golden-update"):
