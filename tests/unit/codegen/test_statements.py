@@ -458,7 +458,7 @@ def test_a_copy_in_the_other_order_is_turned_in_registers(target: CpuTarget, dty
         nest = For(var, extent, SERIAL, nest)
     written = program(nest, (x,), y)
     check(written, target)
-    if lanes > 2:  # two lines are turned as quickly by a gather
+    if lanes > 2:  # vectors of two are gathered
         assert "gather" not in emit(written, target).text
         assert emit(written, target).text.count("shufflevector") >= lanes
 
