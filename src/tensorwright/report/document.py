@@ -75,12 +75,10 @@ def answer_values(values: Mapping[str, Any]) -> Values:
     profile, rivals = values.get("profile"), values.get("rivals") or {}
     if profile:
         time_us = profile["network_us"]
-        least_us = min(time_us, profile["roofline_share"] * time_us)
-        answer |= {
-            "time_us": short(time_us),
-            "roofline_us": short(least_us),
-            "left_us": short(time_us - least_us),
-        }
+        least_us = profile["roofline_share"] * time_us
+        answer |= {"time_us": short(time_us), "roofline_us": short(least_us)}
+        if least_us <= time_us:  # or else the peak of the machine was measured too low
+            answer["left_us"] = short(time_us - least_us)
     timed = [each for each in rivals.get("rivals", ()) if each.get("ratio")]
     if timed:
         answer["rival"] = min(timed, key=lambda each: float(each["ratio"]))

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from tests.backends import LLVM
-from tests.targets import AVX2, AVX512, native_target
+from tests.targets import AVX2, AVX512, NEON, native_target
 
-from tensorwright.base import ByteProduct, ByteTile, CpuTarget, DType
+from tensorwright.base import ByteProduct, ByteTile, CpuTarget, DType, cpu_target
 from tensorwright.codegen import Backend
 from tensorwright.expr import Index, Load, Value, Var, cast, constant
 from tensorwright.loop import (
@@ -31,7 +31,12 @@ from tensorwright.schedule import ForKind, Scope
 from tensorwright_lab.loop_interpreter import interpret
 
 NATIVE = native_target()
-TARGETS = tuple(t for t in (AVX512, AVX2) if set(t.features) <= set(NATIVE.features))
+NEON_ALL = cpu_target("aarch64-neon+fullfp16+dotprod+i8mm")
+TARGETS = tuple(
+    target
+    for target in (AVX512, AVX2, NEON_ALL, NEON)
+    if set(target.features) <= set(NATIVE.features)
+)
 
 i, j, k, m, n, q = (Var(name) for name in "ijkmnq")
 SERIAL, UNROLLED = ForKind.SERIAL, ForKind.UNROLLED

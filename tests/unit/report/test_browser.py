@@ -44,7 +44,10 @@ def test_it_says_the_answer_first_and_runs_nothing_of_the_model(page: Browser) -
     assert page.messages == []
 
 
-def test_every_button_link_and_fold_can_be_used(page: Browser) -> None:
+@pytest.mark.parametrize("count", [1, 2])
+def test_every_button_link_and_fold_can_be_used(page: Browser, tmp_path: Path, count: int) -> None:
+    write_report(tmp_path / "used.html", [document()] * count)
+    page.open((tmp_path / "used.html").as_uri())
     used = page.run("""(() => {
       window.print = () => {};
       const seen = new Set();
@@ -135,14 +138,32 @@ def test_it_prints(page: Browser) -> None:
     assert 2 <= len(re.findall(rb"/Type\s*/Page\b", printed)) < 20
 
 
+def test_it_says_that_a_peak_was_measured_too_low(browser: Browser, tmp_path: Path) -> None:
+    doubted = document()
+    doubted["answer"] |= {"roofline_us": 1200.0}
+    del doubted["answer"]["left_us"]
+    write_report(tmp_path / "doubted.html", [doubted])
+    browser.open((tmp_path / "doubted.html").as_uri())
+    headline = browser.run("document.getElementById('headline').textContent")
+    assert headline.endswith("; what is left on the table is not known")
+    tiles = browser.run("document.querySelector('.tiles').textContent")
+    assert "the peak was measured too low, by it a run would take 1.20 ms at least" in tiles
+
+
 def test_two_reports_are_compared(browser: Browser, tmp_path: Path) -> None:
     newer = document()
     newer["answer"]["time_us"] = 800.0
-    write_report(tmp_path / "two.html", [document(), newer])
+    *_, tuned = newer["parts"]["parts"]
+    headline = "document.getElementById('headline').textContent"
     browser.messages.clear()
-    browser.open((tmp_path / "two.html").as_uri())
-    headline = browser.run("document.getElementById('headline').textContent")
-    assert headline == "1.25 times as fast as before"
+    for least_us, said in (
+        (991.0, "As fast as before, within the noise"),
+        (790.0, "1.25 times as fast as before"),
+    ):
+        tuned |= {"least_us": least_us, "most_us": least_us + 18.0}
+        write_report(tmp_path / "two.html", [document(), newer])
+        browser.open((tmp_path / "two.html").as_uri())
+        assert browser.run(headline) == said
     assert browser.run("document.querySelectorAll('h1').length") == 2
     assert browser.messages == []
 

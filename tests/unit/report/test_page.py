@@ -72,6 +72,13 @@ def test_a_profile_is_a_report(tmp_path: Path) -> None:
     assert (answer["time_us"], answer["left_us"]) == (1000.0, 500.0)
 
 
+def test_nothing_is_said_to_be_left_where_the_peak_was_measured_too_low(tmp_path: Path) -> None:
+    path = tmp_path / "profile.json"
+    path.write_text(json.dumps(document()["profile"] | {"roofline_share": 1.2}))
+    answer = read_report(path)["answer"]
+    assert answer == {"time_us": 1000.0, "roofline_us": 1200.0}
+
+
 @pytest.mark.parametrize(
     "text", ["", "[]", '{"format": "tensorwright report 99"}', "<html>no report</html>"]
 )

@@ -31,7 +31,10 @@ function comparison(before, after) {
   const isSame = before.machine && after.machine && before.machine.fingerprint === after.machine.fingerprint;
   const isBusy = [before, after].some((report) => report.noise && report.noise.is_busy);
   const ratio = before.answer.time_us / after.answer.time_us;
-  const head = isNumber(ratio) ? `${digits(ratio >= 1 ? ratio : 1 / ratio)} times ${ratio >= 1 ? "as fast" : "as slow"} as before` : "Two reports compared";
+  const [one, other] = [before, after].map((report) => report.parts?.parts?.at(-1)); // turns of the tuned program
+  const isNoise = one && one.part === other?.part && one.most_us >= other.least_us && other.most_us >= one.least_us;
+  const head = !isNumber(ratio) ? "Two reports compared" : isNoise ? "As fast as before, within the noise"
+    : `${digits(ratio >= 1 ? ratio : 1 / ratio)} times ${ratio >= 1 ? "as fast" : "as slow"} as before`;
   const block = (name, rows) => rows.length > 0 && [el("h3", {}, name),
     el("div", {class: "bar"}, copyButton(columns, rows, name)), table(columns, rows.slice(0, 40), {caption: name})];
   return el("section", {id: "compared", "aria-label": "Comparison"},

@@ -12,7 +12,7 @@ function against(ratio, {is_sure, least, most}, name) {
 
 /** The answer in one sentence. */
 function headline(report) {
-  const {rival, left_us, untuned} = report.answer;
+  const {rival, left_us, roofline_us, untuned} = report.answer;
   const words = [];
   if (rival) {
     words.push(against(rival.ratio, rival, rival.name));
@@ -20,7 +20,7 @@ function headline(report) {
     if (untuned.is_same) words.push("Nothing was faster than the untuned program");
     else words.push(against(untuned.speed_up, untuned, "untuned"));
   }
-  if (isNumber(left_us)) words.push(`${time(left_us)} left on the table`);
+  if (isNumber(roofline_us)) words.push(isNumber(left_us) ? `${time(left_us)} left on the table` : "what is left on the table is not known");
   if (report.live) words.push(report.live.phase === "done" ? "the search has ended" : `now: ${report.live.phase}`);
   return words.join("; ") || "What the search has tried";
 }
@@ -51,9 +51,10 @@ function overview(report) {
     tile("Against untuned", times(answer.untuned.speed_up),
       answer.untuned.is_same ? "the untuned program stays" : `${range(answer.untuned.least, answer.untuned.most)}, in turns`);
   }
-  if (isNumber(answer.left_us)) {
-    tile("Left on the table", time(answer.left_us),
-      `this machine needs at least ${time(answer.roofline_us)} for these operations and bytes`);
+  if (isNumber(answer.roofline_us)) {
+    tile("Left on the table", time(answer.left_us), isNumber(answer.left_us)
+      ? `this machine needs at least ${time(answer.roofline_us)} for these operations and bytes`
+      : `not known: the peak was measured too low, by it a run would take ${time(answer.roofline_us)} at least`);
   }
   const warning = report.noise && report.noise.warning;
   return el("section", {id: "answer", "aria-label": "The answer"},
