@@ -23,7 +23,8 @@ The state of a worker is
 
 A piece's words are written in state IDLE by the call that has the lease, and read in state BUSY. So
 a thread reads what belongs to the offer that it took, and a call never waits for a thread that has
-not begun. No order of memory is assumed but that of acquire and release.
+not begun. A count of 1 means waiting calls (`gate.py`) in place of a piece: the thread runs them
+and then gives itself back. No order of memory is assumed but that of acquire and release.
 """
 
 from __future__ import annotations
@@ -141,6 +142,13 @@ def pool_of(function: NativeFunction) -> NativeArray:
 def worker_of(function: NativeFunction, number: Number) -> NativeArray:
     """The words of a worker."""
     return pool_of(function).part(number * Worker.SIZE + Pool.SIZE)
+
+
+def lock(function: NativeFunction, words: NativeArray, position: int) -> Number:
+    """Lock a mutex, which is the answer."""
+    mutex = words.address(position)
+    function.call(Kind.I32, "pthread_mutex_lock", mutex)
+    return mutex
 
 
 def own_slot(function: NativeFunction) -> Number:
