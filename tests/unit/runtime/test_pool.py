@@ -166,6 +166,29 @@ print(words[Pool.CORES], all(is_right(program) for _ in range(20)), words[Pool.W
     assert run_script(pinned + saved + script) == "1 True 0\n"
 
 
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system has no masks")
+def test_threads_use_all_cores_also_if_a_caller_that_is_pinned_starts_them(saved: str) -> None:
+    script = """
+program = open_it(4)
+cores = os.sched_getaffinity(0)
+def work():
+    os.sched_setaffinity(0, {min(cores)})
+    while not words[Pool.WORKERS]: program(x)
+caller = threading.Thread(target=work)
+caller.start()
+caller.join()
+latest_s = time.monotonic() + 10
+while True:
+    masks = [os.sched_getaffinity(int(each)) for each in os.listdir("/proc/self/task")]
+    are_set = all(each == cores for each in masks)
+    if are_set or time.monotonic() > latest_s:
+        break
+print(are_set, len(masks) > 1)
+"""
+    given = "import time\n" + saved + script
+    assert run_script(given, TENSORWRIGHT_CORES="4") == "True True\n"
+
+
 def test_callers_eight_times_the_cores_get_the_same_bits(saved: str) -> None:
     script = """
 from concurrent.futures import ThreadPoolExecutor
@@ -288,10 +311,12 @@ def test_positions_do_not_overlap() -> None:
         Pool.STOP,
         Pool.LIVE,
         Pool.KEY,
+        Pool.MASK_BYTES,
         Pool.ACTIVE,
         Pool.CROWD,
     ]
-    words += [Pool.CROWD_UNTIL, Pool.FIRST, Pool.LAST, Pool.PASSES, Pool.MUTEX, Pool.SIZE]
+    words += [Pool.CROWD_UNTIL, Pool.FIRST, Pool.LAST, Pool.PASSES, Pool.MUTEX, Pool.MASK]
+    words += [Pool.SIZE]
     assert sorted(set(words)) == words
     assert worker_base(0) == Pool.SIZE
     assert Worker.CONDITION + 12 <= Worker.SIZE  # 96 bytes for a condition

@@ -15,7 +15,7 @@ POSIX_SYMBOLS = (
     *("pthread_getspecific", "pthread_setspecific", "pthread_mutex_lock", "pthread_mutex_unlock"),
     *("pthread_cond_init", "pthread_cond_destroy", "pthread_cond_wait", "pthread_cond_signal"),
     *("pthread_create", "pthread_detach", "pthread_self", "pthread_getcpuclockid"),
-    *("sched_yield", "clock_gettime"),
+    *("sched_yield", "sched_setaffinity", "clock_gettime"),
 )
 """What they call."""
 

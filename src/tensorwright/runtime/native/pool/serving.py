@@ -44,6 +44,10 @@ def write_serve(module: Module, clock: Clock, arch: str) -> NativeFunction:
     own = function.call(Kind.I64, "pthread_self")
     function.call(Kind.I32, "pthread_getcpuclockid", own, own_clock)
     set_own_slot(function, slot)
+    mask_bytes = pool.acquire(Pool.MASK_BYTES)
+    with function.when(mask_bytes.differs(0)):
+        itself, mask = function.number(0, Kind.I32), pool.address(Pool.MASK)
+        function.call(Kind.I32, "sched_setaffinity", itself, mask_bytes, mask)
     looks, since = (function.variable(Kind.I64, 0) for _ in range(2))
 
     def may_sleep() -> Number:
