@@ -37,7 +37,7 @@ from tensorwright.base import ON_THREADS, Amount, Array, Formula, InternalError
 from tensorwright.machine_code import Kind, Module, NativeArray, NativeFunction, Number
 from tensorwright.runtime.native.jit import load_ir
 from tensorwright.runtime.native.loaded_code import LoadedCode
-from tensorwright.runtime.native.pool import ENTER_SYMBOL, LEAVE_SYMBOL, TEAM_SYMBOL
+from tensorwright.runtime.native.pool import ADMIT_SYMBOL, TEAM_SYMBOL
 from tensorwright.runtime.native.segments import Segment, cut_into_segments
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
@@ -90,8 +90,19 @@ class _Frame:
 def driver_module() -> Module:
     """`tensorwright_run`, which does the runs of a frame, and kernels that copy."""
     module = Module()
-    steps, take_arena = _write_steps(module), _write_take_arena(module)
+    runs = _write_runs(module)
     function = NativeFunction(module, _RUN, (Kind.POINTER,))
+    function.do(ADMIT_SYMBOL, function.address_of(runs), *function.parameters)
+    function.finish()
+    _write_copy(module)
+    _write_collect(module)
+    return module
+
+
+def _write_runs(module: Module) -> NativeFunction:
+    """Do the runs of a frame that has passed the gate."""
+    steps, take_arena = _write_steps(module), _write_take_arena(module)
+    function = NativeFunction(module, "do_runs", (Kind.POINTER,), is_internal=True)
     (address,) = function.parameters
     frame = _Frame(address)
     _write_moving(function, frame)
@@ -99,7 +110,6 @@ def driver_module() -> Module:
     context = function.array(Kind.POINTER, 2)
     context[0] = address
     runs = frame.table("runs")
-    function.do(ENTER_SYMBOL)
     row = function.variable(Kind.POINTER, function.number(0, Kind.POINTER))
     with function.when(frame.number("arenas").differs(0)):
         row.set(function.call(Kind.POINTER, take_arena, address))
@@ -113,11 +123,8 @@ def driver_module() -> Module:
             function.do(steps, context.pointer)
     with function.when(row.now.differs(0)):
         row.now.array(Kind.I64).release(TAKEN, function.number(0))
-    function.do(LEAVE_SYMBOL)
     function.finish()
-    _write_copy(module)
-    _write_collect(module)
-    return module
+    return function
 
 
 def _write_moving(function: NativeFunction, frame: _Frame) -> None:

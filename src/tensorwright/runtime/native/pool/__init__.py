@@ -6,7 +6,7 @@ threads help which call. `serving.py` is what those threads do, and `threads.py`
 """
 
 from tensorwright.runtime.native.pool.code import EXPORTS, POSIX_SYMBOLS, pool_ir
-from tensorwright.runtime.native.pool.gate import ENTER_SYMBOL, LEAVE_SYMBOL
+from tensorwright.runtime.native.pool.gate import ADMIT_SYMBOL
 from tensorwright.runtime.native.pool.layout import (
     POOL_SYMBOL,
     Pool,
@@ -18,9 +18,8 @@ from tensorwright.runtime.native.pool.team import STAND_INS, TEAM_SYMBOL
 from tensorwright.runtime.native.pool.threads import usable_threads
 
 __all__ = [
-    "ENTER_SYMBOL",
+    "ADMIT_SYMBOL",
     "EXPORTS",
-    "LEAVE_SYMBOL",
     "POOL_SYMBOL",
     "POSIX_SYMBOLS",
     "STAND_INS",

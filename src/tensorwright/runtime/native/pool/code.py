@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from tensorwright.machine_code import Module
 from tensorwright.runtime.native.pool.clock import Clock
-from tensorwright.runtime.native.pool.gate import ENTER_SYMBOL, LEAVE_SYMBOL, write_gate
+from tensorwright.runtime.native.pool.gate import ADMIT_SYMBOL, write_gate
+from tensorwright.runtime.native.pool.lease import write_workers
 from tensorwright.runtime.native.pool.serving import write_serve
 from tensorwright.runtime.native.pool.team import STAND_INS, TEAM_SYMBOL, write_teams
 
-EXPORTS = (TEAM_SYMBOL, *STAND_INS.values(), ENTER_SYMBOL, LEAVE_SYMBOL)
+EXPORTS = (TEAM_SYMBOL, *STAND_INS.values(), ADMIT_SYMBOL)
 
 POSIX_SYMBOLS = (
     *("pthread_getspecific", "pthread_setspecific", "pthread_mutex_lock", "pthread_mutex_unlock"),
     *("pthread_cond_init", "pthread_cond_destroy", "pthread_cond_wait", "pthread_cond_signal"),
     *("pthread_create", "pthread_detach", "pthread_self", "pthread_getcpuclockid"),
-    *("sched_yield", "clock_gettime"),
+    *("sched_yield", "sched_setaffinity", "clock_gettime"),
 )
 """What they call."""
 
@@ -23,6 +24,7 @@ def pool_ir(arch: str) -> str:
     """The functions for an architecture; they are linked with `POOL_SYMBOL`."""
     module = Module()
     clock = Clock(module)
-    write_gate(module, clock)
-    write_teams(module, clock, write_serve(module, clock, arch), arch)
+    workers = write_workers(module, write_serve(module, clock, arch))
+    write_gate(module, clock, workers)
+    write_teams(module, clock, workers, arch)
     return module.text()

@@ -1,57 +1,80 @@
 """The gate: as many calls run at once as there are cores; the others wait in order.
 
-    tensorwright_enter()    before a call's kernels, tensorwright_leave() after them
+    tensorwright_admit(body, context)     does body(context) when its turn has come
 
-`active` counts the calls that run or wait. A call that finds as many as there are cores joins the
-queue; a call that leaves while others wait lets the first of them run in its place. If that one is
-counted but not yet in the queue, a pass lies ready for it. So each call that waits is let in by one
-that leaves, and a call at the gate is in native code, where it holds nothing that another needs.
+`active` counts the calls that run or wait. A call that finds fewer than there are cores runs on the
+thread of its caller. Another one joins the queue, and its caller sleeps. Who has finished a call
+while others wait passes its turn on: a thread of the pool runs the first call of the queue itself,
+and so on; a caller, who must return, hands the first call to a free thread of the pool. So as long
+as calls wait, each core goes from one call to the next without waiting for a thread to wake up.
+(A system wakes a thread on the core where it last ran. If that one is busy and another one has just
+become free, the thread can wait for milliseconds beside an idle core.)
+
+If no thread is free, the call that waits is let in: its caller's thread wakes up and runs it. If a
+call is counted but not yet in the queue, a pass lies ready for it, and it does not wait. So each
+call that waits is run or let in when another one is done, and a call at the gate is in native code,
+where it holds nothing that another needs.
 """
 
 from __future__ import annotations
 
 from tensorwright.machine_code import Kind, Module, NativeArray, NativeFunction, Number
 from tensorwright.runtime.native.pool.clock import Clock
-from tensorwright.runtime.native.pool.layout import Pool, pool_of
+from tensorwright.runtime.native.pool.layout import Pool, Worker, lock, pool_of, worker_of
+from tensorwright.runtime.native.pool.lease import Workers
 
-ENTER_SYMBOL, LEAVE_SYMBOL = "tensorwright_enter", "tensorwright_leave"
+ADMIT_SYMBOL = "tensorwright_admit"
 
 CROWD_NS = 5_000_000
 """How long calls count on the company of others after they last met."""
 
-_NEXT, _IS_IN, _CONDITION = 0, 1, 2
+_BODY, _CONTEXT, _NEXT, _STATE, _CONDITION = range(5)
 _ENTRY_WORDS = 16
+"""The words of an entry of the queue, which lies on the stack of the thread that waits."""
+
+_WAITS, _IS_LET_IN, _IS_DONE = range(3)
 
 
-def write_gate(module: Module, clock: Clock) -> None:
-    """The two functions."""
-    wait = _write_wait(module)
-    enter = NativeFunction(module, ENTER_SYMBOL)
-    pool = pool_of(enter)
+def write_gate(module: Module, clock: Clock, workers: Workers) -> None:
+    """The function above."""
+    wait, pass_on = _write_wait(module), _write_pass_on(module)
+    hand_over = _write_hand_over(module, workers, _write_run_waiting(module, pass_on))
+    function = NativeFunction(module, ADMIT_SYMBOL, (Kind.POINTER, Kind.POINTER))
+    body, context = function.parameters
+    pool, is_done = pool_of(function), function.variable(Kind.TRUTH, 0)
     count = pool.count(Pool.ACTIVE, 1) + 1
-    with enter.when(count > 1):
-        now = clock.now(enter)
+    with function.when(count > 1):
+        now = clock.now(function)
         is_past = now > pool.acquire(Pool.CROWD_UNTIL)
-        with enter.when(is_past | pool.acquire(Pool.CROWD).test("sle", count)):
+        with function.when(is_past | pool.acquire(Pool.CROWD).test("sle", count)):
             pool.release(Pool.CROWD, count)
             pool.release(Pool.CROWD_UNTIL, now + CROWD_NS)
-        with enter.when(count > pool.acquire(Pool.CORES)):
-            enter.do(wait)
-    enter.finish()
-    let_in = _write_let_in(module)
-    leave = NativeFunction(module, LEAVE_SYMBOL)
-    pool = pool_of(leave)
-    with leave.when(pool.count(Pool.ACTIVE, -1) > pool.acquire(Pool.CORES)):
-        leave.do(let_in)
-    leave.finish()
+        with function.when(count > pool.acquire(Pool.CORES)):
+            is_done.set(function.call(Kind.TRUTH, wait, body, context))
+    with function.when(is_done.now.equals(0)):
+        function.do(body, context)
+        with function.when(_is_awaited(pool)):
+            null = function.number(0, Kind.POINTER)
+            following = function.call(Kind.POINTER, pass_on, null, function.number(1))
+            with function.when(following.differs(0)):
+                function.do(hand_over, following)
+    function.finish()
+
+
+def _is_awaited(pool: NativeArray) -> Number:
+    """Count a call no longer; whether another one waits for its turn."""
+    return pool.count(Pool.ACTIVE, -1) > pool.acquire(Pool.CORES)
 
 
 def _write_wait(module: Module) -> NativeFunction:
-    """Take a pass, or wait in the queue until another call leaves."""
-    function = NativeFunction(module, "wait_at_gate", is_internal=True)
+    """wait(body, context): take a pass, or wait in the queue; whether a thread has run the call."""
+    kinds = (Kind.POINTER, Kind.POINTER)
+    function = NativeFunction(module, "wait_at_gate", kinds, Kind.TRUTH, is_internal=True)
     pool = pool_of(function)
     entry = function.array(Kind.I64, _ENTRY_WORDS)
-    entry[_NEXT] = entry[_IS_IN] = 0
+    pointers = entry.pointer.array(Kind.POINTER)
+    pointers[_BODY], pointers[_CONTEXT] = function.parameters
+    entry[_NEXT], entry[_STATE] = 0, _WAITS
     condition = entry.address(_CONDITION)
     null = function.number(0, Kind.POINTER)
     function.call(Kind.I32, "pthread_cond_init", condition, null)
@@ -66,37 +89,83 @@ def _write_wait(module: Module) -> NativeFunction:
         with behind():
             _at(pool[Pool.LAST])[_NEXT] = own
         pool[Pool.LAST] = own
-        with function.repeat(lambda: entry.acquire(_IS_IN).equals(0)):
+        with function.repeat(lambda: entry.acquire(_STATE).equals(_WAITS)):
             function.call(Kind.I32, "pthread_cond_wait", condition, mutex)
     function.call(Kind.I32, "pthread_mutex_unlock", mutex)
     function.call(Kind.I32, "pthread_cond_destroy", condition)
-    function.finish()
+    function.finish(entry.acquire(_STATE).equals(_IS_DONE))
     return function
 
 
-def _write_let_in(module: Module) -> NativeFunction:
-    """Let in the first call of the queue, or the next one that comes to it."""
-    function = NativeFunction(module, "let_in", is_internal=True)
-    pool = pool_of(function)
+def _write_pass_on(module: Module) -> NativeFunction:
+    """pass_on(done, wanted): say that a call of the queue is done, if one is given; if another is
+    wanted, take the first one out of the queue, or lay a pass ready for one that is on its way.
+    """
+    kinds = (Kind.POINTER, Kind.I64)
+    function = NativeFunction(module, "pass_on", kinds, Kind.POINTER, is_internal=True)
+    done, wanted = function.parameters
+    pool, first = pool_of(function), function.variable(Kind.I64, 0)
     mutex = lock(function, pool, Pool.MUTEX)
-    first = pool[Pool.FIRST]
-    with function.when(first.equals(0)) as otherwise:
-        pool[Pool.PASSES] = pool[Pool.PASSES] + 1
-    with otherwise():
-        entry = _at(first)
-        pool[Pool.FIRST] = entry[_NEXT]
-        entry.release(_IS_IN, function.number(1))
-        function.call(Kind.I32, "pthread_cond_signal", entry.address(_CONDITION))
+    with function.when(done.differs(0)):
+        _wake(function, done, _IS_DONE)
+    with function.when(wanted.differs(0)):
+        first.set(pool[Pool.FIRST])
+        with function.when(first.now.equals(0)) as otherwise:
+            pool[Pool.PASSES] = pool[Pool.PASSES] + 1
+        with otherwise():
+            pool[Pool.FIRST] = _at(first.now)[_NEXT]
     function.call(Kind.I32, "pthread_mutex_unlock", mutex)
+    function.finish(first.now.cast("inttoptr", Kind.POINTER))
+    return function
+
+
+def _write_run_waiting(module: Module, pass_on: NativeFunction) -> NativeFunction:
+    """run_waiting(entry): on a thread of the pool, run a call, and others as long as some wait."""
+    function = NativeFunction(module, "run_waiting", (Kind.POINTER,), is_internal=True)
+    pool, entry = pool_of(function), function.variable(Kind.POINTER, function.parameters[0])
+    with function.repeat(lambda: entry.now.differs(0)):
+        pointers = entry.now.array(Kind.POINTER)
+        function.do(pointers[_BODY], pointers[_CONTEXT])
+        wanted = _is_awaited(pool).cast("zext", Kind.I64)
+        entry.set(function.call(Kind.POINTER, pass_on, entry.now, wanted))
     function.finish()
     return function
 
 
-def lock(function: NativeFunction, words: NativeArray, position: int) -> Number:
-    """Lock a mutex, which is the answer."""
-    mutex = words.address(position)
-    function.call(Kind.I32, "pthread_mutex_lock", mutex)
-    return mutex
+def _write_hand_over(
+    module: Module, workers: Workers, run_waiting: NativeFunction
+) -> NativeFunction:
+    """hand_over(entry): give a call to a free thread of the pool; if none is free, let it in."""
+    function = NativeFunction(module, "hand_over", (Kind.POINTER,), is_internal=True)
+    (entry,), pool = function.parameters, pool_of(function)
+    most = pool.acquire(Pool.MOST)
+    with function.when(pool.acquire(Pool.WORKERS) < most):
+        function.do(workers.start, most)
+    count = pool.acquire(Pool.STOP).equals(0).choose(pool.acquire(Pool.WORKERS), 0)
+    number, is_taken = function.variable(Kind.I64, 0), function.variable(Kind.TRUTH, 0)
+    with function.repeat(lambda: (number.now < count) & is_taken.now.equals(0)):
+        worker = worker_of(function, number.now)
+        number.set(number.now + 1)
+        is_taken.set(function.call(Kind.TRUTH, workers.take, worker.pointer))
+        with function.when(is_taken.now):
+            pointers = worker.pointer.array(Kind.POINTER)
+            pointers[Worker.BODY] = function.address_of(run_waiting)
+            pointers[Worker.DATA] = entry
+            worker[Worker.COUNT], worker[Worker.NUMBER] = 1, 0
+            worker.release(Worker.STATE, function.number(Worker.OFFERED))
+    with function.when(is_taken.now.equals(0)):
+        mutex = lock(function, pool, Pool.MUTEX)
+        _wake(function, entry, _IS_LET_IN)
+        function.call(Kind.I32, "pthread_mutex_unlock", mutex)
+    function.finish()
+    return function
+
+
+def _wake(function: NativeFunction, entry: Number, state: int) -> None:
+    """Say to the caller of an entry why it wakes up; under the mutex, because then it is gone."""
+    words = entry.array(Kind.I64)
+    words.release(_STATE, function.number(state))
+    function.call(Kind.I32, "pthread_cond_signal", words.address(_CONDITION))
 
 
 def _at(address: Number) -> NativeArray:

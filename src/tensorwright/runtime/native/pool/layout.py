@@ -2,7 +2,7 @@
 
 Each group of words is on cache lines of its own; the comments say who writes them.
 
-    Pool      cores, key, stop                   Python, when the process starts and ends
+    Pool      cores, key, stop, mask             Python, when the process starts and ends
               workers, most, live                when threads start and end
               active                             each call: those that run or wait at the gate
               crowd, crowd_until                 each call that meets another one
@@ -23,13 +23,17 @@ The state of a worker is
 
 A piece's words are written in state IDLE by the call that has the lease, and read in state BUSY. So
 a thread reads what belongs to the offer that it took, and a call never waits for a thread that has
-not begun. No order of memory is assumed but that of acquire and release.
+not begun. A count of 1 means waiting calls (`gate.py`) in place of a piece: the thread runs them
+and then gives itself back. No order of memory is assumed but that of acquire and release.
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
 from functools import lru_cache
+
+import numpy as np
 
 from tensorwright.base import Array, knobs
 from tensorwright.machine_code import Kind, NativeArray, NativeFunction, Number
@@ -38,18 +42,20 @@ from tensorwright.runtime.buffers import address_of, empty_bytes
 POOL_SYMBOL = "tensorwright.pool"
 MOST_WORKERS = 1023
 _WORD_BYTES = 8
+_MASK_WORDS = 128  # for 8192 cores, which is the most that Linux has
 _LINE = 16  # words: two cache lines of 64 bytes, which processors fetch together
 
 
 class Pool:
     """The positions of the pool's words."""
 
-    CORES, WORKERS, MOST, STOP, LIVE, KEY = range(6)
+    CORES, WORKERS, MOST, STOP, LIVE, KEY, MASK_BYTES = range(7)
     ACTIVE = _LINE
     CROWD, CROWD_UNTIL = 2 * _LINE, 2 * _LINE + 1
     FIRST, LAST, PASSES = (3 * _LINE + n for n in range(3))
     MUTEX = 4 * _LINE
-    SIZE = 5 * _LINE
+    MASK = 5 * _LINE  # of the cores that the threads may use
+    SIZE = 5 * _LINE + _MASK_WORDS
 
 
 class Worker:
@@ -90,6 +96,7 @@ class _Memory:
         self.words[Pool.CORES] = cores
         self.words[Pool.MOST] = most
         self.words[Pool.KEY] = slot_key()
+        self._set_mask()
         process = ctypes.CDLL(None)
         process.pthread_mutex_init(ctypes.c_void_p(self.address_of(Pool.MUTEX)), None)
         for number in range(most):
@@ -100,6 +107,14 @@ class _Memory:
             )
             process.pthread_mutex_init(mutex, None)
             process.pthread_cond_init(condition, None)
+
+    def _set_mask(self) -> None:
+        """Let the pool's threads use the cores of this thread, whichever caller starts them."""
+        if hasattr(os, "sched_getaffinity"):
+            mask = self.words[Pool.MASK :][:_MASK_WORDS].view("u1")
+            bits = sum(1 << core for core in os.sched_getaffinity(0))
+            mask[:] = np.frombuffer(bits.to_bytes(len(mask), "little"), "u1")
+            self.words[Pool.MASK_BYTES] = len(mask)
 
     def address_of(self, word: int) -> int:
         """The address of a word of the pool."""
@@ -141,6 +156,13 @@ def pool_of(function: NativeFunction) -> NativeArray:
 def worker_of(function: NativeFunction, number: Number) -> NativeArray:
     """The words of a worker."""
     return pool_of(function).part(number * Worker.SIZE + Pool.SIZE)
+
+
+def lock(function: NativeFunction, words: NativeArray, position: int) -> Number:
+    """Lock a mutex, which is the answer."""
+    mutex = words.address(position)
+    function.call(Kind.I32, "pthread_mutex_lock", mutex)
+    return mutex
 
 
 def own_slot(function: NativeFunction) -> Number:

@@ -7,10 +7,11 @@ rests: calls do without it, each time longer than before, and then try it again.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tensorwright.machine_code import Kind, Module, NativeArray, NativeFunction, Number
 from tensorwright.runtime.native.pool.clock import Clock
-from tensorwright.runtime.native.pool.gate import lock
-from tensorwright.runtime.native.pool.layout import LEASE, Pool, Worker, pool_of, worker_of
+from tensorwright.runtime.native.pool.layout import LEASE, Pool, Worker, lock, pool_of, worker_of
 
 SIZE, FIRST_WORKER = 5, 8
 """Words of a team's slot: how many threads it has; the address of its worker n at FIRST_WORKER + n,
@@ -19,6 +20,18 @@ from n = 1 on."""
 FIRST_REST_NS, LONGEST_REST_NS = 10_000_000, 1_600_000_000
 _LONGER = 4  # times as long as the rest before
 _SOON_NS = 100_000_000  # after a rest: a worker that stands still then rests longer
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """Functions that the pool's threads are had by.
+
+    start(count)     see to it that there are so many workers; fewer if the system has no more
+    take(worker)     lease a worker, and wake it if it sleeps; whether it was free
+    """
+
+    start: NativeFunction
+    take: NativeFunction
 
 
 def workers_of(team: Number) -> NativeArray:
@@ -37,12 +50,18 @@ def release(function: NativeFunction, worker: NativeArray) -> None:
     worker.release(Worker.OWNER, function.number(LEASE.FREE))
 
 
-def write_lease(module: Module, clock: Clock, serve: NativeFunction) -> NativeFunction:
-    """lease(team, threads): take as many free workers as its share of the cores allows.
+def write_workers(module: Module, serve: NativeFunction) -> Workers:
+    """Both functions.
 
-    serve   what the threads of workers run; threads that are missing are started
+    serve   what the threads of workers run
     """
-    start, wake = _write_start(module, serve), _write_wake(module)
+    return Workers(_write_start(module, serve), _write_take(module))
+
+
+def write_lease(module: Module, clock: Clock, workers: Workers) -> NativeFunction:
+    """lease(team, threads): take as many free workers as its share of the cores allows; threads
+    that are missing are started.
+    """
     kinds = (Kind.POINTER, Kind.I64)
     function = NativeFunction(module, "lease", kinds, is_internal=True)
     team, threads = function.parameters
@@ -53,19 +72,16 @@ def write_lease(module: Module, clock: Clock, serve: NativeFunction) -> NativeFu
     most = share_of(function, active.now).smaller(threads)
     number = function.variable(Kind.I64, 0)
     with function.when(pool.acquire(Pool.WORKERS) + 1 < most):
-        function.do(start, most - 1)
-    workers = pool.acquire(Pool.WORKERS)
-    with function.repeat(lambda: (number.now < workers) & (words[SIZE] < most)):
+        function.do(workers.start, most - 1)
+    count = pool.acquire(Pool.WORKERS)
+    with function.repeat(lambda: (number.now < count) & (words[SIZE] < most)):
         worker = worker_of(function, number.now)
         number.set(number.now + 1)
-        is_free = worker.acquire(Worker.OWNER).equals(LEASE.FREE)
         is_rested = worker.acquire(Worker.REST_UNTIL) < now
         with (
-            function.when(is_free & is_rested),
-            function.when(worker.exchange(Worker.OWNER, LEASE.FREE, LEASE.CALL)),
+            function.when(is_rested),
+            function.when(function.call(Kind.TRUTH, workers.take, worker.pointer)),
         ):
-            with function.when(worker.acquire(Worker.STATE).equals(Worker.ASLEEP)):
-                function.do(wake, worker.pointer)
             workers_of(team)[words[SIZE]] = worker.pointer
             words[SIZE] = words[SIZE] + 1
     function.finish()
@@ -88,7 +104,7 @@ def write_rest(module: Module, clock: Clock) -> NativeFunction:
 
 
 def _write_start(module: Module, serve: NativeFunction) -> NativeFunction:
-    """start(count): see to it that there are so many workers; fewer if the system has no more."""
+    """`Workers.start`."""
     function = NativeFunction(module, "start", (Kind.I64,), is_internal=True)
     pool, thread = pool_of(function), function.array(Kind.POINTER, 1)
     mutex, null = lock(function, pool, Pool.MUTEX), function.number(0, Kind.POINTER)
@@ -111,13 +127,18 @@ def _write_start(module: Module, serve: NativeFunction) -> NativeFunction:
     return function
 
 
-def _write_wake(module: Module) -> NativeFunction:
-    """Wake a leased worker; it need not have begun to run when this returns."""
-    function = NativeFunction(module, "wake", (Kind.POINTER,), is_internal=True)
+def _write_take(module: Module) -> NativeFunction:
+    """`Workers.take`; the thread need not have begun to run when this returns."""
+    kinds = (Kind.POINTER,)
+    function = NativeFunction(module, "take", kinds, Kind.TRUTH, is_internal=True)
     worker = function.parameters[0].array(Kind.I64)
-    mutex = lock(function, worker, Worker.MUTEX)
-    worker.release(Worker.STATE, function.number(Worker.IDLE))
-    function.call(Kind.I32, "pthread_cond_signal", worker.address(Worker.CONDITION))
-    function.call(Kind.I32, "pthread_mutex_unlock", mutex)
-    function.finish()
+    is_taken = function.variable(Kind.TRUTH, 0)
+    with function.when(worker.acquire(Worker.OWNER).equals(LEASE.FREE)):
+        is_taken.set(worker.exchange(Worker.OWNER, LEASE.FREE, LEASE.CALL))
+    with function.when(is_taken.now & worker.acquire(Worker.STATE).equals(Worker.ASLEEP)):
+        mutex = lock(function, worker, Worker.MUTEX)
+        worker.release(Worker.STATE, function.number(Worker.IDLE))
+        function.call(Kind.I32, "pthread_cond_signal", worker.address(Worker.CONDITION))
+        function.call(Kind.I32, "pthread_mutex_unlock", mutex)
+    function.finish(is_taken.now)
     return function

@@ -1,4 +1,4 @@
-"""What a thread of the pool does: the pieces that calls offer it, and otherwise wait.
+"""What a thread of the pool does: what calls offer it, and otherwise wait.
 
 It waits in three ways: it looks all the time for some 50 us, then yields its core between looks,
 and falls asleep when it has belonged to no call for 3 ms, at once if it rests or if all cores have
@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from tensorwright.machine_code import Kind, Module, NativeArray, NativeFunction, Number
 from tensorwright.runtime.native.pool.clock import Clock
-from tensorwright.runtime.native.pool.gate import lock
 from tensorwright.runtime.native.pool.layout import (
     LEASE,
     Pool,
     Worker,
+    lock,
     pool_of,
     set_own_slot,
 )
@@ -44,6 +44,10 @@ def write_serve(module: Module, clock: Clock, arch: str) -> NativeFunction:
     own = function.call(Kind.I64, "pthread_self")
     function.call(Kind.I32, "pthread_getcpuclockid", own, own_clock)
     set_own_slot(function, slot)
+    mask_bytes = pool.acquire(Pool.MASK_BYTES)
+    with function.when(mask_bytes.differs(0)):
+        itself, mask = function.number(0, Kind.I32), pool.address(Pool.MASK)
+        function.call(Kind.I32, "sched_setaffinity", itself, mask_bytes, mask)
     looks, since = (function.variable(Kind.I64, 0) for _ in range(2))
 
     def may_sleep() -> Number:
@@ -80,9 +84,11 @@ def write_serve(module: Module, clock: Clock, arch: str) -> NativeFunction:
 def _take(function: NativeFunction, worker: NativeArray) -> None:
     """Do the piece that is offered, unless the call has just taken it back."""
     with function.when(worker.exchange(Worker.STATE, Worker.OFFERED, Worker.BUSY)):
-        pointers = worker.pointer.array(Kind.POINTER)
+        pointers, runs_calls = worker.pointer.array(Kind.POINTER), worker[Worker.COUNT].equals(1)
         function.do(pointers[Worker.BODY], pointers[Worker.DATA])
         worker.release(Worker.STATE, function.number(Worker.IDLE))
+        with function.when(runs_calls):
+            worker.release(Worker.OWNER, function.number(LEASE.FREE))
 
 
 def _write_sleep(module: Module) -> NativeFunction:

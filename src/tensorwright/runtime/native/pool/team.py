@@ -31,6 +31,7 @@ from tensorwright.runtime.native.pool.layout import (
 from tensorwright.runtime.native.pool.lease import (
     FIRST_WORKER,
     SIZE,
+    Workers,
     release,
     share_of,
     workers_of,
@@ -54,12 +55,9 @@ _PATIENCE_NS = 200_000  # after which a worker that stands still in a piece must
 _LATE_NS = 500_000  # after which one must rest that begins with no piece; waking takes up to 100 us
 
 
-def write_teams(module: Module, clock: Clock, serve: NativeFunction, arch: str) -> None:
-    """The functions above.
-
-    serve   what the threads of workers run
-    """
-    team = _write_team(module, write_lease(module, clock, serve))
+def write_teams(module: Module, clock: Clock, workers: Workers, arch: str) -> None:
+    """The functions above."""
+    team = _write_team(module, write_lease(module, clock, workers))
     share_out = _write_share_out(module, clock, arch)
     parallel = NativeFunction(module, STAND_INS["GOMP_parallel"], _PARALLEL_KINDS)
     body, data, threads, _ = parallel.parameters
