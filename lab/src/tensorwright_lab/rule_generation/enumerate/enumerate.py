@@ -190,7 +190,7 @@ class Session:
     def _compute(self, first: int, level: int) -> list[str]:
         """The values of the classes from `first` on, which are sorted by shape."""
         table, store = self.table, self.state.store
-        chunks = chunks_of(tuple(_value_blocks(self.preset, table, first)), value_effort)
+        chunks = self.value_chunks(first)
         names = self._units(level).complete(
             "values",
             lambda at: self._shard(chunks[at]),
@@ -205,6 +205,10 @@ class Session:
                 table.row[at : at + count] = np.arange(row, row + count)
                 at += count
         return names
+
+    def value_chunks(self, first: int) -> tuple[Chunk, ...]:
+        """The applications of the classes from `first` on, as shards of values."""
+        return chunks_of(tuple(_value_blocks(self.preset, self.table, first)), value_effort)
 
     def _last_level(self, level: int) -> tuple[float, float]:
         plan = Plan(self.preset, self.table, level)
