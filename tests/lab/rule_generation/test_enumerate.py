@@ -134,7 +134,9 @@ def test_the_number_of_workers_changes_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(blocks, "_CHUNK_EFFORT", 500.0)
     with LocalFarm(2) as farm:
         together = enumerated(tmp_path / "together", 3, farm)
-    assert facts(alone) == facts(together)
+        monkeypatch.setattr(LocalFarm, "shares_files", False)  # as machines of a farm
+        sent = enumerated(tmp_path / "sent", 3, farm)
+    assert facts(alone) == facts(together) == facts(sent)
 
 
 def test_chunks_and_owners_of_any_size_give_the_same(tmp_path, monkeypatch):

@@ -24,6 +24,8 @@ def test_a_forecast_of_whole_levels_is_exact(tmp_path):
     assert costs[2].applications == pytest.approx(found.applications[2], rel=0.05)
     assert costs[2].graphs == found.graphs
     assert all(cost.shard_s > 0 and cost.sent_bytes > 0 for cost in costs[1:])
+    assert costs[0].expected_s == 0
+    assert all(cost.expected_s > 0 and cost.took_s > 0 for cost in costs[1:])
 
 
 def test_a_forecast_by_a_part_is_near(tmp_path, monkeypatch):
@@ -31,7 +33,7 @@ def test_a_forecast_by_a_part_is_near(tmp_path, monkeypatch):
     monkeypatch.setattr(forecast_module, "_MOST", 90)
     monkeypatch.setattr(forecast_module, "_MOST_PAIRS", 200)
     costs = forecast_of(tmp_path / "plan", 3)
-    assert costs[1].share == 3
+    assert costs[1].share == pytest.approx(3, rel=0.1)
     assert costs[2].applications == pytest.approx(found.applications[2], rel=0.25)
 
 

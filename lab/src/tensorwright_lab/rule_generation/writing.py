@@ -21,7 +21,7 @@ from tensorwright_lab.rule_generation.selection import Progress, select_rules
 _WORKERS = (1, 2, 8, 32, 128, 512)
 _IS_ESTIMATE = (
     "A level after one of which a part was made is an estimate: that of `released` with four "
-    "operators is 17 % above the true number of applications, later levels may be further off."
+    "operators is 3 % above the true number of applications, later levels may be further off."
 )
 _BYTES_PER_S = 1e9
 """What a client sends and hears at most: 10 Gbit/s."""
@@ -102,6 +102,10 @@ def print_plan(costs: Sequence[LevelCost]) -> None:
     print_table((*heads, "GB kept", "hours of a worker"), cells)
     if any(cost.share > 1 for cost in costs):
         click.echo(_IS_ESTIMATE)
+    for cost in costs:
+        if cost.expected_s:
+            times = f"took {cost.took_s:.2f} s; the level before expects {cost.expected_s:.2f} s"
+            click.echo(f"level {cost.level}: shards of {cost.tried:,} applications {times}")
     for workers in _WORKERS:
         elapsed_s = sum(cost.elapsed_s(workers, _BYTES_PER_S) for cost in costs)
         click.echo(f"{workers:>4} workers: {elapsed_s / 3600:,.2f} hours")

@@ -42,7 +42,10 @@ def without_subsumed(
     smaller = OneStep(facts, index, same_shape=False)
     level = enumeration.levels[rows]
     kept: list[int] = []
+    own = rows[:0]
     for at in distinct(level).tolist():
+        for row in own.tolist():
+            smaller.add_rule(row)
         own = rows[level == at]
         for row, (reached, of_term) in zip(
             own.tolist(), uses_of_level(smaller, own, at, units), strict=True
@@ -51,8 +54,6 @@ def without_subsumed(
             components.join(components.trivial, of_term)
         same_level = OneStep(facts, index, same_shape=True)
         kept += components.remaining(same_level, _general_first(enumeration, own), at)
-        for row in own.tolist():
-            smaller.add_rule(row)
     return np.array(kept, np.intp)
 
 

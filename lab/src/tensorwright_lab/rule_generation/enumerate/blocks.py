@@ -168,9 +168,9 @@ def value_effort(block: Block) -> float:
     return 2 * effort(block) + len(block) * math.prod(block.shape) / 5
 
 
-def chunk_share(block: Block) -> float:
+def chunk_share(block: Block, effort_of: Callable[[Block], float] = effort) -> float:
     """About how many chunks a block fills."""
-    return max(effort(block) / _CHUNK_EFFORT, len(block) / _CHUNK)
+    return max(effort_of(block) / _CHUNK_EFFORT, len(block) / _CHUNK)
 
 
 def chunks_of(

@@ -28,9 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.base import UsageError
-from tensorwright.farm import CALLER, Farm
+from tensorwright.farm import CALLER, Farm, Payload
 from tensorwright_lab.rule_generation.enumerate.blocks import (
     Block,
+    Chunk,
     batch_of,
     chunks_of,
     effort,
@@ -160,14 +161,17 @@ class Session:
     def _units(self, level: int) -> LevelUnits:
         return LevelUnits(self.folder, self.farm, self.say, level)
 
+    def _shard(self, chunk: Chunk) -> Payload:
+        store, shares_files = self.state.store, self.farm.shares_files
+        return shard(chunk, store, self.table.row, _ALL, self.seed, shares_files=shares_files)
+
     def store_level(self, level: int, share: int = 1) -> None:
         """Find the classes of a level and their values; of one of `share` applications only."""
         plan = Plan(self.preset, self.table, level)
         chunks = chunks_of(thinned(plan.blocks, share))
-        row, store = self.table.row, self.state.store
         names = self._units(level).complete(
             "keys",
-            lambda at: shard(chunks[at], store, row, _ALL, self.seed),
+            lambda at: self._shard(chunks[at]),
             [SAMPLES * sum(map(effort, chunk)) for chunk in chunks],
         )
         parts = []
@@ -186,10 +190,10 @@ class Session:
     def _compute(self, first: int, level: int) -> list[str]:
         """The values of the classes from `first` on, which are sorted by shape."""
         table, store = self.table, self.state.store
-        chunks = chunks_of(tuple(_value_blocks(self.preset, table, first)), value_effort)
+        chunks = self.value_chunks(first)
         names = self._units(level).complete(
             "values",
-            lambda at: shard(chunks[at], store, table.row, _ALL, self.seed),
+            lambda at: self._shard(chunks[at]),
             [sum(map(value_effort, chunk)) for chunk in chunks],
         )
         at = first
@@ -201,6 +205,10 @@ class Session:
                 table.row[at : at + count] = np.arange(row, row + count)
                 at += count
         return names
+
+    def value_chunks(self, first: int) -> tuple[Chunk, ...]:
+        """The applications of the classes from `first` on, as shards of values."""
+        return chunks_of(tuple(_value_blocks(self.preset, self.table, first)), value_effort)
 
     def _last_level(self, level: int) -> tuple[float, float]:
         plan = Plan(self.preset, self.table, level)

@@ -57,10 +57,9 @@ class LastLevel:
         chunks = chunks_of(self.plan.blocks)
         tried = sum(len(block) for chunk in chunks for block in chunk)
         owners = owners_of(tried)
-        row, seed = self.plan.table.row, self.seed
         words = self.units.complete(
             "words",
-            lambda at: shard(chunks[at], self.store, row, (0,), seed, owners),
+            lambda at: self._shard(chunks[at], 0, owners),
             [sum(map(effort, chunk)) for chunk in chunks],
         )
         self.applications = sum(self.units.folder.unit(name, ()).data for name in words)
@@ -70,6 +69,11 @@ class LastLevel:
             [_OWNER_EFFORT * tried / owners] * owners,
         )
         return self._second_words(chunks, met)
+
+    def _shard(self, chunk: Chunk, sample: int, owners: int = 1) -> Payload:
+        shares_files = self.units.farm.shares_files
+        row, samples = self.plan.table.row, (sample,)
+        return shard(chunk, self.store, row, samples, self.seed, owners, shares_files=shares_files)
 
     def _of_owner(self, owner: int, owners: int, words: Sequence[str]) -> Payload:
         older = owned(self.plan.table.key[:, 0], owner, owners)
@@ -83,10 +87,9 @@ class LastLevel:
         pairs = zip(chunks, entries, strict=True)
         colliding = [(tuple(_parts(chunk, places)), words) for chunk, (places, words) in pairs]
         colliding = [(blocks, words) for blocks, words in colliding if blocks]
-        row, seed = self.plan.table.row, self.seed
         names = self.units.complete(
             "keys",
-            lambda at: shard(colliding[at][0], self.store, row, (1,), seed),
+            lambda at: self._shard(colliding[at][0], 1),
             [sum(map(effort, blocks)) for blocks, _ in colliding],
         )
         batches = []

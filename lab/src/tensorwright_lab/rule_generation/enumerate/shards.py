@@ -7,7 +7,8 @@
     values       the values of applications, in order
 
 A unit is a payload: what is applied as JSON, arguments and values as bytes.  It has all that its
-function needs, so where and how often it is done changes nothing.
+function needs, so where and how often it is done changes nothing.  A worker that shares files with
+the client gets the rows of the values in the client's store, and reads them there.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,27 +40,38 @@ from tensorwright_lab.rule_generation.fingerprint.kernels import Values
 
 
 def shard(
-    chunk: Chunk, store: ValueStore, row: Ints, samples: Sequence[int], seed: int, owners: int = 1
+    chunk: Chunk,
+    store: ValueStore,
+    row: Ints,
+    samples: Sequence[int],
+    seed: int,
+    owners: int = 1,
+    *,
+    shares_files: bool = False,
 ) -> Payload:
     """A chunk and the values of its arguments as a unit.
 
-    row     of each class in the store
-    owners  into how many runs `words` are cut
+    row           of each class in the store
+    owners        into how many runs `words` are cut
+    shares_files  whether the rows travel instead of the values, see `Farm.shares_files`
     """
     classes = _classes_by_shape(chunk)
-    tensors = {
-        shape: store.take(shape, row[numbers], samples) for shape, numbers in classes.items()
-    }
+    rows = {shape: row[numbers] for shape, numbers in classes.items()}
+    if shares_files:
+        folder, tensors = str(store.folder.absolute()), list(rows.values())
+    else:
+        folder, tensors = "", [store.take(shape, own, samples) for shape, own in rows.items()]
     numbered = [_numbered(block, classes) for block in chunk]
     data = {
         "seed": seed,
         "samples": list(samples),
         "owners": owners,
         "blocks": [_head(block) for block in numbered],
-        "tensors": [[list(shape), len(value)] for shape, value in tensors.items()],
+        "folder": folder,
+        "tensors": [[list(shape), len(own), store.counts[shape]] for shape, own in rows.items()],
     }
     arguments = [side.tobytes() for block in numbered for side in (block.left, block.right)]
-    return Payload(data, (b"".join(arguments), b"".join(t.tobytes() for t in tensors.values())))
+    return Payload(data, (b"".join(arguments), b"".join(t.tobytes() for t in tensors)))
 
 
 def _classes_by_shape(chunk: Chunk) -> dict[IntShape, NDArray[Any]]:
@@ -111,14 +124,20 @@ def _chunk_of(payload: Payload) -> tuple[Chunk, Tensors]:
 
 
 def _tensors_of(payload: Payload) -> Tensors:
-    words = np.frombuffer(payload.blobs[1], np.uint32)
-    samples = len(payload.data["samples"])
+    """The values that a unit brings, or those at the rows that it names."""
+    data = payload.data
+    samples, folder = data["samples"], data["folder"]
     tensors: dict[IntShape, Values] = {}
     at = 0
-    for shape, rows in payload.data["tensors"]:
-        size = rows * samples * prod(shape)
-        tensors[tuple(shape)] = words[at : at + size].reshape(rows, samples, -1)
+    for extents, count, stored in data["tensors"]:
+        shape = tuple(extents)
+        size = count if folder else count * len(samples) * prod(shape)
+        own = np.frombuffer(payload.blobs[1], np.uint32, size, 4 * at)
         at += size
+        if folder:
+            tensors[shape] = ValueStore(Path(folder), {shape: stored}).take(shape, own, samples)
+        else:
+            tensors[shape] = own.reshape(count, len(samples), -1)
     return tensors
 
 

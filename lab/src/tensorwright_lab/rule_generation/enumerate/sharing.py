@@ -76,12 +76,14 @@ def _distinct(nodes: Nodes) -> tuple[Nodes, Places]:
 
 def union_size(left: Nodes, right: Nodes) -> Places:
     """How many operators two terms have together, row by row."""
-    count = (left != 0).sum(axis=1) + (right != 0).sum(axis=1)
-    for at in range(left.shape[1]):
-        column = left[:, at : at + 1]
-        count -= ((column == right) & (column != 0)).any(axis=1)
-    size: Places = count
-    return size
+    left, right = (np.ascontiguousarray(each.T[each.any(axis=0)]) for each in (left, right))
+    count: Places = np.count_nonzero(left, axis=0) + np.count_nonzero(right, axis=0)
+    for column in left:
+        common = np.zeros(len(count), np.bool_)
+        for other in right:
+            common |= column == other
+        count -= common & (column != 0)
+    return count
 
 
 class Sharing:
