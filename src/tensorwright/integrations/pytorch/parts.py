@@ -14,6 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
+from operator import attrgetter
 from typing import Any, Protocol, TypeAlias
 
 import torch
@@ -27,6 +28,7 @@ _MOST_KEPT = 4  # executables of a part, for as many modules or shapes
 _MOST_CHANGES = 3  # of one parameter, before it becomes an input
 
 _UNCOUNTED = count(1 << 62)
+_version_of = attrgetter("_version")
 
 State: TypeAlias = list[int]
 
@@ -144,9 +146,9 @@ class Part:
 
 def state_of(tensors: Sequence[torch.Tensor]) -> State:
     """Where tensors lie, and how often each was written: never the same for what does not count."""
-    places = [each.data_ptr() for each in tensors]
+    places = list(map(torch.Tensor.data_ptr, tensors))
     try:
-        return places + [each._version for each in tensors]
+        return places + list(map(_version_of, tensors))
     except RuntimeError:
         return places + [
             next(_UNCOUNTED) if each.is_inference() else each._version for each in tensors

@@ -141,6 +141,7 @@ CASES: tuple[Case, ...] = (
             torch.mm(a, b),
             torch.mv(a, v),
             torch.addmm(a.sum(), a, b, beta=0.5),
+            torch.addmm(a.sum(), a, b, beta=0, alpha=2),
             torch.outer(v, v),
             torch.einsum("ij,jk->ik", a, b),
             functional.linear(a, b.t()),

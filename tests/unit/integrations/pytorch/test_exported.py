@@ -13,6 +13,7 @@ from tensorwright.base import UnsupportedError, override
 from tensorwright.graph import interpret
 from tensorwright.graph.aten_import import ExportedGraph, Input, load_exported
 from tensorwright.graph.model_import import load_model
+from tensorwright.graph.passes import simplify
 
 torch = pytest.importorskip("torch")
 
@@ -107,6 +108,18 @@ def _record(traced: Any) -> ExportedGraph:
     (output,) = (node for node in traced.graph.nodes if node.op == "output")
     results = flat_arguments(torch.utils._pytree.tree_leaves(output.args[0]), names)
     return ExportedGraph("traced", tuple(inputs), nodes, results, {})
+
+
+def test_a_normalisation_behind_a_linear_layer_goes_into_its_weights() -> None:
+    module = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.BatchNorm1d(6)).eval()
+    torch.nn.init.uniform_(module[1].running_var, 0.5, 2)
+    x = torch.randn(3, 4)
+    program = torch.export.export(module, (x,))
+    for each in (program, program.run_decompositions()):
+        graph = simplify(load_model(each))
+        assert [node.operator for node in graph.nodes] == ["gemm"]
+        got = interpret(graph, {graph.inputs[0]: x.numpy()})[graph.outputs[0]]
+        assert alike(torch.from_numpy(got), module(x).detach())
 
 
 def test_what_a_program_does_beside_computing_is_refused() -> None:

@@ -11,20 +11,31 @@ from tensorwright.ops import AttributeValue, product_of
 
 def _linear(call: Call) -> Results:
     """input weight^T + bias"""
-    weight = call.tensor("weight")
+    x, weight = call.tensor("input"), call.tensor("weight")
+    if _is_gemm(call, x, weight):
+        return tensors(call.add("gemm", x, weight, *call.optional("bias"), trans_b=True))
     turned = call.add("transpose", weight, perm=(1, 0)) if call.rank(weight) == 2 else weight
-    product = call.add("matmul", call.tensor("input"), turned)
+    product = call.add("matmul", x, turned)
     if call.has("bias"):
         product = call.add("add", product, call.tensor("bias"))
     return tensors(product)
 
 
+def _is_gemm(call: Call, left: str, right: str) -> bool:
+    """Whether a product is one of two matrices of floats: `gemm` takes its scales and its bias."""
+    return call.rank(left) == call.rank(right) == 2 and call.dtype_of(left).is_float
+
+
 def _product_and_sum(left: str, right: str) -> Converter:
     def convert(call: Call) -> Results:
         """beta * self + alpha * left right"""
-        product = call.add("matmul", call.tensor(left), call.tensor(right))
-        product = scaled(call, product, "alpha")
-        if call.get("beta", 1) == 0:
+        a, b, beta = call.tensor(left), call.tensor(right), call.get("beta", 1)
+        if _is_gemm(call, a, b):
+            operands = (a, b, *((call.tensor("self"),) if beta else ()))
+            factors = {"alpha": call.real("alpha", 1.0), "beta": call.real("beta", 1.0)}
+            return tensors(call.add("gemm", *operands, **factors))
+        product = scaled(call, call.add("matmul", a, b), "alpha")
+        if beta == 0:
             return tensors(product)
         return tensors(call.add("add", product, scaled(call, call.tensor("self"), "beta")))
 
