@@ -92,7 +92,7 @@ def test_what_a_back_end_has() -> None:
 
 def test_what_a_device_has() -> None:
     named = {"missing", "free_bytes", "allocate", "copy_in", "copy_out", "copy", "memory_of"}
-    named |= {"load", "launch", "record", "wait", "time", "time_calls", "dlpack"}
+    named |= {"load", "launch", "record", "record_timed", "wait", "time", "time_calls", "dlpack"}
     assert members(Device) == named
     for name in members(Device):
         for device in (HostDevice, OpenClDevice, CudaDevice):
