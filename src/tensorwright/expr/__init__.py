@@ -177,6 +177,7 @@ from tensorwright.expr.value import (
     rebuild,
     select,
     substitute_value,
+    values_below,
     variables_of,
 )
 
@@ -355,6 +356,7 @@ __all__ = [
     "topological_order",
     "trunc",
     "value_of_node",
+    "values_below",
     "variables_of",
     "with_sizes",
     "without_division",

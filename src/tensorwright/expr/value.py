@@ -549,18 +549,22 @@ def factors_of(value: Value) -> Iterator[Value]:
         yield value
 
 
-def variables_of(value: Value) -> frozenset[Var]:
-    """The loop variables on which a value depends."""
-    variables: set[Var] = set()
+def values_below(value: Value) -> Iterator[Value]:
+    """A value and all its operands, shared ones once."""
     seen: set[int] = set()
     pending = [value]
     while pending:
-        node = pending.pop()
-        if id(node) not in seen:
-            seen.add(id(node))
-            pending += children(node)
-            variables |= free_vars(*indices_of(node))
-    return frozenset(variables)
+        part = pending.pop()
+        if id(part) not in seen:
+            seen.add(id(part))
+            yield part
+            pending += children(part)
+
+
+def variables_of(value: Value) -> frozenset[Var]:
+    """The loop variables on which a value depends."""
+    indices = {index for part in values_below(value) for index in indices_of(part)}
+    return frozenset(free_vars(*indices))
 
 
 def loads_of(value: Value) -> Iterator[Load]:

@@ -15,9 +15,9 @@ from tensorwright.expr import (
     Select,
     Value,
     ValueExpr,
-    children,
     decisions_of,
     loads_of,
+    values_below,
 )
 from tensorwright.loop import (
     Allocate,
@@ -331,18 +331,6 @@ def _is_unguarded(statement: Stmt) -> bool:
 
 def _guards_loads(value: Value) -> bool:
     return isinstance(value, Select) and not isinstance(value.condition, ValueExpr)
-
-
-def values_below(value: Value) -> Iterator[Value]:
-    """A value and all its operands, shared ones once."""
-    seen: set[int] = set()
-    waiting = [value]
-    while waiting:
-        part = waiting.pop()
-        if id(part) not in seen:
-            seen.add(id(part))
-            yield part
-            waiting += children(part)
 
 
 def dtypes_below(statement: Stmt) -> Iterator[DType]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tensorwright.base import CpuTarget, DType, InternalError
-from tensorwright.codegen.analysis.facts import values_below
 from tensorwright.codegen.analysis.linear import Linear
 from tensorwright.codegen.llvm.memory.buffers import Memory, Slots
 from tensorwright.codegen.llvm.operations.apply import Operations
@@ -26,6 +25,7 @@ from tensorwright.expr import (
     Select,
     Value,
     ValueExpr,
+    values_below,
 )
 
 

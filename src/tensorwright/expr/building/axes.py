@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from tensorwright.expr.index.nodes import Index, Var
-from tensorwright.expr.index.traversal import free_vars
 from tensorwright.expr.symbolic import refused
 from tensorwright.expr.tensor import Compute
-from tensorwright.expr.value import Value, children, indices_of
+from tensorwright.expr.value import variables_of
 
 
 def check_axes(tensor: Compute) -> None:
@@ -21,7 +17,7 @@ def check_axes(tensor: Compute) -> None:
         if names.count(name) > 1:
             reason = f"two of its axes are called {name}, and equal names are one variable"
             raise refused(f"axis {name}", reason, "give each a name of its own, and fold it once")
-    used: set[Var] = set().union(*map(free_vars, set(_indices(tensor.body))))
+    used = variables_of(tensor.body)
     for name in sorted({var.name for var in used} - set(names)):
         reason = "the body uses this axis, which is neither folded nor an axis of the result"
         raise refused(f"axis {name}", reason, f"sum_over(value, {name}), or another fold")
@@ -30,15 +26,3 @@ def check_axes(tensor: Compute) -> None:
             reason = "it is folded, and nothing in the body moves along it"
             remedy = f"use {axis.name} in an index, or do not fold it"
             raise refused(f"axis {axis.name}", reason, remedy)
-
-
-def _indices(value: Value) -> Iterator[Index]:
-    """Every index expression in a value; what is shared in it is visited once."""
-    seen: set[int] = set()
-    pending = [value]
-    while pending:
-        node = pending.pop()
-        if id(node) not in seen:
-            seen.add(id(node))
-            yield from indices_of(node)
-            pending += children(node)

@@ -142,9 +142,7 @@ def _of_variables(index: Index) -> Index:
     return substitute(index, {each: Var(each.name) for each in decisions_of(index)})
 
 
-_MOST_COUNTED = (
-    1_000_000  # combinations of limited decisions that are tried to count the valid ones
-)
+_MOST_COUNTED = 1_000_000  # combinations of limited decisions, of which the valid are counted
 _DRAWS = 200  # tries of a sample, before the decisions chosen by rule replace it
 
 

@@ -104,9 +104,7 @@ def _fits(size: int, extent: int, block: int) -> bool:
     return not block or (is_aligned(size, block) and extent % size == 0)
 
 
-_FOLD_BYTES = (
-    128  # of sums: in the time of an addition, a core cannot read more from its second cache
-)
+_FOLD_BYTES = 128  # of sums: a core reads no more from its second cache during an addition
 _FOLD_TILES = 4  # the least number, so that several threads have some
 
 
