@@ -280,6 +280,13 @@ def test_a_machine_without_a_card(
         named_target("cuda")
 
 
+def test_a_card_that_does_not_start(card: ShimDriver) -> None:
+    card.write(context=46)
+    with pytest.raises(MachineError, match="CUDA: the card does not start") as refused:
+        DEVICE.free_bytes()
+    assert refused.value.remedy.startswith("see in nvidia-smi")
+
+
 def test_a_machine_without_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_cards, "open_driver", lambda: open_driver("libno-such-driver.so.1"))
     forget()

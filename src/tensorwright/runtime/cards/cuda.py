@@ -438,7 +438,11 @@ def _open() -> _Opened:
         return _Opened(driver, card)
     except DriverError as error:
         raise MachineError(
-            stage="runtime", where="CUDA", reason=f"the card does not start: {error}"
+            stage="runtime",
+            where="CUDA",
+            reason=f"the card does not start: {error}",
+            remedy="see in nvidia-smi whether other programs use the card, or compile for the "
+            "target native",
         ) from error
 
 

@@ -58,5 +58,8 @@ def _load_shared(code: bytes, symbols: Sequence[str]) -> SharedObject:
             return SharedObject(ctypes.CDLL(str(path)), symbols)
         except OSError as error:
             raise MachineError(
-                stage="load", where="a compiled kernel", reason=f"it does not load ({error})"
+                stage="load",
+                where="a compiled kernel",
+                reason=f"it does not load ({error})",
+                remedy="set the variable TMPDIR to a folder from which programs may run",
             ) from error
