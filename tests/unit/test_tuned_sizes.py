@@ -50,8 +50,11 @@ from tensorwright.tuning.session import (
     Budget,
     Comparison,
     NetworkResult,
+    Phase,
+    Progress,
     SearchArguments,
     SizedInstance,
+    TaskRow,
     choose_over_sizes,
     over_sizes,
 )
@@ -112,6 +115,20 @@ def test_a_point_that_is_named_twice_counts_twice(parts: Partition) -> None:
     twice = tasks_of_sizes(sized_network(parts, {"n": (1, 1, 16)}), SETTING)
     assert len(once) == len(twice)
     assert twice[0].weight == pytest.approx(2 * once[0].weight)
+    assert twice[0].call_count == once[0].call_count
+
+
+def test_progress_shows_the_time_of_a_run_at_each_size(network: SizedNetwork) -> None:
+    tasks = merge(tasks_of_sizes(network, SETTING))
+    rows = tuple(
+        TaskRow("", task.call_count, 1, 2e-3, 1e-3, uses=task.calls_by_network) for task in tasks
+    )
+    calls = sum(network.parts.count(each) for each in network.parts.workloads)
+    progress = Progress(Phase.SEARCH, 1, 1, 0.0, 1, 0.0, None, None, rows)
+    assert dict(progress.latencies_s) == pytest.approx(
+        {"net at n=1": calls * 1e-3, "net at n=16": calls * 1e-3}
+    )
+    assert progress.default_s == pytest.approx(2 * calls * 2e-3)
 
 
 def test_tasks_of_equal_workloads_know_all_that_are_alike() -> None:

@@ -1,11 +1,11 @@
 """Networks with named sizes, tuned for several values of them within one session.
 
-At each point a network is one of numbers.  Its workloads are tasks like those of any network, and
-their records say all there is to say.  The weight of a task is how often it runs, times the weight
-of the point, which is the inverse of what the network is expected to take there: a gain of one
-percent counts alike at all points.
+At each point the sizes of a network are numbers.  Its workloads are tasks like those of any
+network, with the same records.  The weight of a task is the number of its calls times the weight of
+the point, which is the inverse of the network's expected time there: a gain of one percent counts
+alike at all points.  Progress shows times without weights.
 
-At the end tables say which trace runs for which sizes (`tuning/selection/size_table.py`), and the
+At the end, tables say which trace runs for which sizes (`tuning/selection/size_table.py`), and the
 executable for all sizes is measured at the points and between them.
 """
 
@@ -87,7 +87,7 @@ def tasks_of_sizes(
 ) -> tuple[Task, ...]:
     """The workloads at all points; equal ones are joined by the session.
 
-    is_weighted   whether points have weights; an objective of the user's own asks for plain times
+    is_weighted   whether points have weights; an objective of the user gets plain times
     """
     workloads = [
         list(bound_workloads(network.parts, bound).values()) for bound in network.instances
@@ -97,10 +97,17 @@ def tasks_of_sizes(
     weights = _weights(network.points, calls, setting, is_weighted=is_weighted)
     alike = [tuple(each.key for each in own) for own in zip(*workloads, strict=True)]
     return tuple(
-        Task(workload, count * weight, f"{network.name} at {point}", alike=keys)
+        _task(workload, count, weight, f"{network.name} at {point}", keys)
         for point, weight, own in zip(network.points, weights, calls, strict=True)
         for (workload, count), keys in zip(own, alike, strict=True)
     )
+
+
+def _task(
+    workload: Workload, count: int, weight: float, network: str, alike: tuple[str, ...]
+) -> Task:
+    """The task of a workload that one run of the network at a point calls `count` times."""
+    return Task(workload, count * weight, network, alike=alike, calls=((network, count),))
 
 
 def sized_program(workload: Workload, at: SizesAt | None) -> SizedProgram:
@@ -117,7 +124,7 @@ def tasks_of_sized_program(
     weights = _weights(program.points, calls, setting, is_weighted=is_weighted)
     alike = tuple(instance.key for instance in instances)
     return tuple(
-        Task(instance, weight, f"{name} at {point}", alike=alike)
+        _task(instance, 1, weight, f"{name} at {point}", alike)
         for instance, weight, point in zip(instances, weights, program.points, strict=True)
     )
 
@@ -129,10 +136,10 @@ def _weights(
     *,
     is_weighted: bool,
 ) -> tuple[float, ...]:
-    """The weight of each point: how often it was named, over its expected time.
+    """The weight of each point: the number of times that it was named, over its expected time.
 
     workloads   at each point, with their numbers of calls
-    Returns:    weights of which the least is 1 if every point was named once.
+    Returns:    weights, the least of which is 1 if every point was named once.
     """
     if not is_weighted:
         return (1.0,) * len(points)

@@ -152,7 +152,7 @@ class LiveReport:
         return {
             "key": row.key,
             "name": row.name,
-            "weight": short(row.weight),
+            "weight": short(row.calls),
             "best_us": micro(row.best_s),
             "default_us": micro(row.default_s),
             "trials": list(self._trials.get(row.key, ())),

@@ -32,7 +32,7 @@ _LONGEST_NAME = 28
 
 def print_workloads(results: Sequence[TaskResult]) -> None:
     """Print one line for each workload, the most expensive first, and the sums."""
-    ordered = sorted(results, key=lambda each: each.task.weight * each.times_s[1], reverse=True)
+    ordered = sorted(results, key=lambda each: each.task.call_count * each.times_s[1], reverse=True)
     cells = [_line(result) for result in ordered]
     cells.append(_sum_line(results))
     print_table(_COLUMNS, cells)
@@ -135,7 +135,7 @@ def _line(result: TaskResult) -> tuple[str, ...]:
     default_s, best_s = result.times_s
     return (
         f"{name} {result.task.workload.key[:6]} {_mark(result)}".rstrip(),
-        f"{result.task.weight:.4g}",
+        f"{result.task.call_count:.4g}",
         str(result.trials),
         format_ms(default_s),
         format_ms(best_s),
@@ -146,12 +146,12 @@ def _line(result: TaskResult) -> tuple[str, ...]:
 def _sum_line(results: Sequence[TaskResult]) -> tuple[str, ...]:
     timed = [each for each in results if math.isfinite(sum(each.times_s))]
     default_s, best_s = (
-        math.fsum(each.task.weight * each.times_s[side] for each in timed) or math.nan
+        math.fsum(each.task.call_count * each.times_s[side] for each in timed) or math.nan
         for side in (0, 1)
     )
     return (
         "all",
-        f"{sum(each.task.weight for each in results):.4g}",
+        f"{sum(each.task.call_count for each in results):.4g}",
         str(sum(each.trials for each in results)),
         format_ms(default_s),
         format_ms(best_s),

@@ -55,14 +55,14 @@ class Drift:
 class TaskRow:
     """One workload. Times are infinite without a measurement.
 
-    weight    how often it runs           trials   candidates on record
-    error     why nothing could be measured, "" otherwise
-    uses      how often each network runs it, pairs (network, weight)
+    calls     in one run of each network   trials   candidates on record
+    error     why nothing could be measured; "" if something was
+    uses      pairs (network, calls in one run of it)
     key       of the workload
     """
 
     name: str
-    weight: float
+    calls: float
     trials: int
     default_s: float
     best_s: float
@@ -72,8 +72,8 @@ class TaskRow:
 
     @property
     def cost_s(self) -> float:
-        """Its part of the time of the whole; 0 without a measurement."""
-        return self.weight * self.best_s if math.isfinite(self.best_s) else 0.0
+        """Its part of the time of one run of each network; 0 without a measurement."""
+        return self.calls * self.best_s if math.isfinite(self.best_s) else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +103,11 @@ class Progress:
 
     @property
     def latencies_s(self) -> tuple[tuple[str, float], ...]:
-        """The estimated time of each network: the weighted sum of its workloads' best."""
+        """The estimated time of a run of each network: the sum of its calls' best times."""
         times: dict[str, float] = {}
         for row in self.rows:
-            for network, weight in row.uses or (("", row.weight),):
-                times[network] = times.get(network, 0.0) + weight * row.cost_s / row.weight
+            for network, calls in row.uses or (("", row.calls),):
+                times[network] = times.get(network, 0.0) + calls * row.cost_s / row.calls
         return tuple(sorted(times.items()))
 
     @property
@@ -123,12 +123,12 @@ class Progress:
 
     @property
     def default_s(self) -> float:
-        """The weighted time of the default schedules of workloads that have one."""
-        return sum(row.weight * row.default_s for row in self.rows if math.isfinite(row.default_s))
+        """As `best_s`, with the default schedules."""
+        return sum(row.calls * row.default_s for row in self.rows if math.isfinite(row.default_s))
 
     @property
     def best_s(self) -> float:
-        """The weighted time of the best schedules of workloads that have one."""
+        """The time of one run of each network with the best schedules, of measured workloads."""
         return sum(row.cost_s for row in self.rows)
 
 
@@ -158,7 +158,7 @@ class PlainLines:
                 print(line, file=self._stream, flush=True)
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing."""
 
 
 class LiveTable:
@@ -195,7 +195,8 @@ def choose_callbacks(is_quiet: bool = False) -> tuple[Callback, ...]:
 def summary(progress: Progress) -> str:
     """The session in one line, or in several if it is longer than 80 columns.
 
-    It has the times of default and best, but no quotient: they come from different moments.
+    It has the times of default and best schedules, for one run of each network (of an open network,
+    at each size), but no quotient, because the times come from different moments.
     """
     budget = f"/{progress.trials_budget}" if progress.trials_budget is not None else ""
     parts = [
@@ -205,9 +206,11 @@ def summary(progress: Progress) -> str:
     ]
     if math.isfinite(progress.eta_s) and progress.phase is not Phase.DONE:
         parts.append(f"{format_duration(progress.eta_s)} left")
+    is_several = len(progress.latencies_s) > 1
     if progress.best_s:
-        parts.append(f"{format_time(progress.default_s)} -> {format_time(progress.best_s)}")
-    if len(progress.latencies_s) > 1 and progress.best_s:
+        times = f"{format_time(progress.default_s)} -> {format_time(progress.best_s)}"
+        parts.append(f"together {times}" if is_several else times)
+    if is_several and progress.best_s:
         parts += [f"{_shortened(name)} {format_time(time)}" for name, time in progress.latencies_s]
     busy_s = progress.search_s + progress.build_s + progress.measure_s
     if progress.phase is Phase.DONE and busy_s:
@@ -255,7 +258,7 @@ def _table(progress: Progress) -> Table:
         share = row.cost_s / total_s if total_s and not row.error else math.nan
         table.add_row(
             row.name,
-            f"{row.weight:g}",
+            f"{row.calls:g}",
             str(row.trials),
             format_time(row.default_s),
             format_time(row.best_s) if not row.error else "failed",

@@ -161,7 +161,7 @@ class TaskResult:
     def cost_s(self) -> float:
         """The workload's part of the time of the whole; 0 if it was not measured."""
         tuned_s = self.times_s[1]
-        return self.task.weight * tuned_s if math.isfinite(tuned_s) else 0.0
+        return self.task.call_count * tuned_s if math.isfinite(tuned_s) else 0.0
 
 
 @dataclass(frozen=True, slots=True)

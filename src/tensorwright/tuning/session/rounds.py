@@ -449,11 +449,11 @@ def _is_suspicious(fresh: Record, before: Record) -> bool:
 def _row(state: TaskState) -> TaskRow:
     return TaskRow(
         state.task.workload.name,
-        state.task.weight,
+        state.task.call_count,
         state.trials,
         state.default_s,
         state.best_s,
         state.error,
-        state.task.uses,
+        state.task.calls_by_network,
         state.task.workload.key,
     )

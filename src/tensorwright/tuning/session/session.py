@@ -44,6 +44,8 @@ from tensorwright.tuning.task_scheduling.gradient_scheduler import GradientSched
 from tensorwright.tuning.task_scheduling.objective import TotalLatency
 from tensorwright.tuning.task_scheduling.scheduler import Scheduler
 
+_ByNetwork = tuple[tuple[str, float], ...]
+
 
 def make_space(task: Task, target: Target, kind: SpaceKind = SpaceKind.SKETCHES) -> Space:
     """The default space of a task; without other algorithms if the knob `winograd` says so."""
@@ -234,9 +236,20 @@ def merge(tasks: Sequence[Task]) -> tuple[Task, ...]:
 
 
 def _joined(one: Task, other: Task) -> Task:
-    weights = dict(one.uses)
-    for network, weight in other.uses:
-        weights[network] = weights.get(network, 0.0) + weight
-    shares = tuple(sorted(weights.items())) if len(weights) > 1 else ()
-    alike = tuple(dict.fromkeys((*one.alike, *other.alike)))
-    return replace(one, weight=one.weight + other.weight, shares=shares, alike=alike)
+    shares = _added(one.uses, other.uses)
+    calls = _added(one.calls_by_network, other.calls_by_network) if one.calls or other.calls else ()
+    return replace(
+        one,
+        weight=one.weight + other.weight,
+        shares=shares if len(shares) > 1 else (),
+        alike=tuple(dict.fromkeys((*one.alike, *other.alike))),
+        calls=calls,
+    )
+
+
+def _added(one: _ByNetwork, other: _ByNetwork) -> _ByNetwork:
+    """The sums of two lists of numbers by network."""
+    numbers = dict(one)
+    for network, number in other:
+        numbers[network] = numbers.get(network, 0.0) + number
+    return tuple(sorted(numbers.items()))

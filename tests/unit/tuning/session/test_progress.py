@@ -98,10 +98,10 @@ def test_the_line_says_where_the_time_goes_and_what_networks_take() -> None:
     PlainLines(stream).on_progress(full)
     PlainLines(stream).on_progress(replace(full, phase=Phase.DONE))
     assert stream.getvalue() == (
-        "round 3 (search), 40/100 trials, 1:05 passed, 0:30 left, 16 ms -> 5 ms,\n"
+        "round 3 (search), 40/100 trials, 1:05 passed, 0:30 left, together 16 ms -> 5 ms,\n"
         "  net 2 ms, other 3 ms\n"
-        "round 3 (done), 40/100 trials, 1:05 passed, 16 ms -> 5 ms, net 2 ms, other 3 ms,\n"
-        "  12% search 25% build 62% measure\n"
+        "round 3 (done), 40/100 trials, 1:05 passed, together 16 ms -> 5 ms, net 2 ms,\n"
+        "  other 3 ms, 12% search 25% build 62% measure\n"
     )
 
 
