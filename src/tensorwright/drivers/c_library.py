@@ -56,7 +56,7 @@ def export_c(
 def build_shared(folder: Path) -> Path:
     """Build the shared library of a C library that was written, with the knob `c_compiler`.
 
-    Raises:  MachineError if there is no make or compiler, and where they fail.
+    Raises:  MachineError if make or the compiler is missing, or fails.
     """
     (header,) = folder.glob("*.h")
     compiler, library = knobs.C_COMPILER.get(), f"lib{header.stem}.so"

@@ -1,8 +1,8 @@
-"""Prices of networks on a device with its own memory: kernels are measured there.
+"""Prices of networks on a device with its own memory, which are measured there.
 
-No time model speaks of such devices.  While there is time, a kernel is built with the schedule that
-it would have, and measured.  Later ones get the time of their operations and bytes at the measured
-rates of the device, scaled by what the measured kernels took over the same estimate.
+While there is time, a kernel is built with the schedule that it would have, and measured.  A later
+kernel costs the time of its operations and bytes at the measured rates of the device, times the
+ratio of measured times to such estimates.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ _COUNT = 4  # calls in a row
 
 @dataclass(slots=True)
 class DevicePrices:
-    """Prices of a device; those of equal workloads are equal.
+    """Prices on a device; equal workloads have equal prices.
 
-    store   schedules that were measured before        until   when to measure no longer
+    store   schedules that were measured before        until   the moment at which measuring ends
     """
 
     target: GpuTarget
@@ -74,7 +74,7 @@ class DevicePrices:
         return tuple(kernels)
 
     def seconds(self, use: TypedOperator) -> float:
-        """Seconds of an application of an operator; nothing where all of it is constant."""
+        """Seconds of an application of an operator; 0 if all of its inputs are constant."""
         speed = self.speed
         quick = Roofline(speed.flops_per_s, speed.bytes_per_s, speed.launch_s).seconds(use)
         if use.operator not in ANCHORS or not quick:
@@ -100,7 +100,7 @@ class DevicePrices:
         return self.speed.launch_s + max(work(workload.outputs) / self.speed.flops_per_s, moved)
 
     def _measured(self, workload: Workload) -> float | None:
-        """Seconds of a call on zeros; None for what cannot be built or run alone."""
+        """Seconds of a call on zeros; None if the workload cannot be built or run alone."""
         try:
             schedule = choose(workload, self.target, 1, self.store).schedule
             kernel = build_cached(workload, schedule, self.target)

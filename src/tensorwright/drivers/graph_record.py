@@ -1,10 +1,10 @@
-"""Graphs that a search found faster than a network, kept as certificates beside the records.
+"""Graphs that are faster than a network, kept as certificates beside the records.
 
 The store keeps the certificate, which proves the graph equal, and not the graph.  The certificate
-is replayed on the network, with rules that ship or that are proved immediately.  Chains of axioms
-alone prove the latter, so compiling neither needs Z3 nor waits for it.  `tensorwright rewrite
---check` asks Z3 for all rules of a certificate.  The pipeline loads this module only if a store has
-a certificate, because compiling does not need the code that rewrites.
+is replayed on the network, with rules that ship or that are proved during the replay.  Chains of
+axioms alone prove those, so compiling does not need Z3.  `tensorwright rewrite --check` proves all
+rules of a certificate with Z3, too.  The pipeline loads this module only if a store has a
+certificate, because compiling does not need the code that rewrites.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from tensorwright.rewriting.prove import (
 
 
 def follow(text: str, source: Graph) -> Graph | None:
-    """The graph to which a certificate leads from a simplified network; None if this version cannot
-    follow it.  A warning tells if the reason is a fault of tensorwright.
+    """The graph to which a certificate leads from a simplified network.
+
+    None if this version cannot replay it; a warning says so if that is a fault of tensorwright.
     """
     shipped = (each.rule for each in load_library())
     try:
@@ -44,8 +45,10 @@ def follow(text: str, source: Graph) -> Graph | None:
 
 
 def proved_beside(proved: Iterable[Rule]) -> Callable[[Rule], bool]:
-    """Says whether a rule may be applied: it is proved already, it is a proved rule at some
-    parameters and few dimensions, or it is proved on request, without Z3.
+    """A function that says whether a rule may be applied.
+
+    It may be applied if it is among the proved rules, if it is one of them at some parameters and
+    few dimensions, or if it is proved now, without Z3.
     """
     rules = tuple(proved)
     texts = frozenset(map(rule_text, rules))

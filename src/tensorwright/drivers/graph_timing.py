@@ -38,7 +38,7 @@ def seconds_elsewhere(
 ) -> Sequence[float]:
     """Seconds of each graph as an ONNX model in another runtime.
 
-    Raises:  MachineError if it is not installed, or fails.
+    Raises:  MachineError if the other runtime is not installed, or fails.
     """
     with tempfile.TemporaryDirectory(prefix="tensorwright-trial-") as folder:
         paths: list[str] = []

@@ -44,7 +44,7 @@ from tensorwright.tuning.session import (
 from tensorwright.tuning.space import SpaceKind
 
 _GRAPH_SHARE = 0.1  # the largest share of the minutes that the search for a graph gets
-_TRIAL_S = 0.1  # about the time of a trial: a budget of few trials is a budget of few seconds
+_TRIAL_S = 0.1  # about the time of a trial; it turns a budget of trials into one of seconds
 _TURNS = 40
 _TURNS_S = 3.0
 _NOISE = 1.01
@@ -84,10 +84,10 @@ def optimize(
 ) -> Executable:
     """Tune a model on this machine and compile it with the best graph and schedules found.
 
-    minutes, trials   the budget: whichever is spent first; 10 minutes where both are None
-    records           where every measurement is kept; the default store if None
+    minutes, trials   the budget; the search ends when one of them is spent; 10 minutes by default
+    records           the store of the measurements; the default store if None
     callbacks         get the progress; `tuning.session.choose_callbacks` makes the default ones
-    rewrite           look for a faster graph first, by proved rules (`tensorwright.rewrite`)
+    rewrite           whether to look for a faster graph first, by proved rules
     space             the schedules to try: "sketches", "templates" or "both"
     options           strategy, patience and the like
     workers, security   as of `tune`
@@ -152,9 +152,8 @@ def _best_graph(
 ) -> tuple[Graph, Rewritten | None]:
     """The graph to tune: the graph on record, or the result of a search, which is then kept.
 
-    If the search has a fault of tensorwright, a warning tells it and the graph stays as it is: the
-    search only makes a correct graph faster.  Nothing is kept then, so the next version searches
-    again.
+    A fault of tensorwright in the search is a warning, and the original graph is tuned.  Nothing is
+    kept then, so the next version searches again.
     """
     kept = recorded_graph(store, source, target, threads)
     if kept is not None:
@@ -167,7 +166,7 @@ def _best_graph(
             seconds=_graph_seconds(source, budget),
             records=store,
         )
-    except MachineError:  # there are no prices of programs: the graph stays
+    except MachineError:  # without prices of programs the original graph is tuned
         return source, None
     except (InternalError, MemoryError) as fault:
         warnings.warn(_fault_text(fault), RuntimeWarning, stacklevel=3)

@@ -3,20 +3,20 @@
 The driver is a small LLVM module, compiled once per process. It reads a frame (the clock is POSIX's
 clock_gettime, whose seconds and nanoseconds are 64 bits each):
 
-    runs        [first step, step after the last, has team] ...   what to do, in order
-    steps       [kernel, first argument, most threads] ...        what to call
+    runs        [first step, step after the last, has team] ...   in order
+    steps       [kernel, first argument, most threads] ...        the calls
     arguments   address ...                                       of all steps' arguments
     moving      [argument, base, offset] ...                      arguments that differ by call:
     bases       address ...                                       bases[base] + offset
-    workspace   scratch memory of the kernels; they take turns
+    workspace   scratch memory, which the kernels use in turn
     arenas, arena_count                           if given, the frame has no arena of its own:
     in_arena, arena                               [argument, offset] ... of arguments in an arena,
                                                   and the arena for which they are set
-    threads, begin, end, moving_count                             the runs begin..end are done
-    stop        a word; while it is not 0, steps that have not begun are left out
+    threads, begin, end, moving_count                             it does the runs begin..end
+    stop        a word; while it is not 0, steps that have not begun are skipped
     clock, ticks                                                  if given, ticks[i]: step i began
 
-The runs pass the gate of the pool, and then take an arena: the first row of the frame's `arenas`
+The call passes the gate of the pool, and then takes an arena: the first row of the frame's `arenas`
 (`../arenas.py`) that no other call has taken. A run with a team leases its threads once
 (`pool/team.py`); in other runs each kernel leases its threads.
 Base 0 is address 0, so that an offset from it is a plain number.
@@ -62,14 +62,14 @@ _COLUMNS = 3  # of runs, of steps and of moving
 _ARENA_COLUMNS = 2  # of in_arena
 TAKEN, ARENA, SCRATCH = range(3)
 ROW_WORDS = 16
-"""The words of a row of `arenas`, which is on two cache lines of 64 bytes of its own."""
+"""The words of a row of `arenas`; a row has two cache lines of 64 bytes for itself."""
 _RUN, _COPY, _COLLECT = "tensorwright_run", "tensorwright_copy", "tensorwright_collect"
 _CLOCK_MONOTONIC = getattr(time, "CLOCK_MONOTONIC", 1)
 _NO_LIMIT = (1 << 31) - 1
 
 
 class _Frame:
-    """The slots of a frame, read when they are asked for."""
+    """The slots of a frame; each is read when it is used."""
 
     def __init__(self, pointer: Number) -> None:
         self._pointer = pointer
@@ -88,7 +88,7 @@ class _Frame:
 
 
 def driver_module() -> Module:
-    """`tensorwright_run`, which does the runs of a frame, and kernels that copy."""
+    """`tensorwright_run`, which does the runs of a frame, and the kernels that copy."""
     module = Module()
     runs = _write_runs(module)
     function = NativeFunction(module, _RUN, (Kind.POINTER,))
@@ -100,7 +100,7 @@ def driver_module() -> Module:
 
 
 def _write_runs(module: Module) -> NativeFunction:
-    """Do the runs of a frame that has passed the gate."""
+    """A function that does the runs of a frame that has passed the gate."""
     steps, take_arena = _write_steps(module), _write_take_arena(module)
     function = NativeFunction(module, "do_runs", (Kind.POINTER,), is_internal=True)
     (address,) = function.parameters
@@ -128,7 +128,7 @@ def _write_runs(module: Module) -> NativeFunction:
 
 
 def _write_moving(function: NativeFunction, frame: _Frame) -> None:
-    """Set the arguments that differ by call."""
+    """Write code that sets the arguments that differ by call."""
     arguments = frame.table("arguments")
     bases, moving = frame.table("bases"), frame.table("moving")
     with function.loop(frame.number("moving_count")) as number:
@@ -137,9 +137,9 @@ def _write_moving(function: NativeFunction, frame: _Frame) -> None:
 
 
 def _write_take_arena(module: Module) -> NativeFunction:
-    """Take the first free arena, and let the arguments of the frame point into it; its row.
+    """A function that takes the first free arena and sets the frame's arguments in it; its row.
 
-    There is one: no more calls have passed the gate, and no more frames are in use.
+    There is a free one, because at most as many calls have passed the gate as there are arenas.
     """
     function = NativeFunction(module, "take_arena", (Kind.POINTER,), Kind.POINTER, is_internal=True)
     (address,) = function.parameters
@@ -167,7 +167,7 @@ def _write_take_arena(module: Module) -> NativeFunction:
 
 
 def _write_steps(module: Module) -> NativeFunction:
-    """Call the kernels of one run; each step is timed if there is a clock."""
+    """A function that calls the kernels of one run, and times each step if there is a clock."""
     function = NativeFunction(module, "run_steps", (Kind.POINTER,), is_internal=True)
     context = function.parameters[0].array(Kind.POINTER)
     frame, run = _Frame(context[0]), context[1].array(Kind.I64)
@@ -238,7 +238,7 @@ class Driver:
 
 def driver() -> Driver:
     """The process's driver, compiled on its first use."""
-    with _LOCK:  # if two were made at once, one would be unloaded while it is used
+    with _LOCK:  # of two drivers made at once, one would be unloaded while it is used
         return _driver()
 
 
@@ -257,11 +257,11 @@ def _driver() -> Driver:
 class Program:
     """A plan with its code loaded; read-only, shared by all calls.
 
-    amounts have the values of named sizes, and sizes of copies; each has a base.
+    amounts are the formulas of named sizes and of the sizes of copies; each has a base.
 
-    runs (k, 3) and steps (n, 3) are the driver's tables; a step in Python has an empty row, so that
-    positions are those of the plan. refs (m, 2) has base and offset of each argument; moving (l, 3)
-    and in_arena (k, 2) are tables of the driver. `code` keeps the addresses in `steps` valid.
+    runs (k, 3), steps (n, 3), moving (l, 3) and in_arena (k, 2) are the driver's tables. A step in
+    Python has an empty row, so that positions are those of the plan. refs (m, 2) has base and
+    offset of each argument. `code` keeps the addresses in `steps` valid.
     """
 
     plan: Plan
@@ -278,14 +278,14 @@ class Program:
 def load_program(plan: Plan, code: tuple[LoadedCode, ...]) -> Program:
     """Lay out the driver's tables for a plan and the loaded code of each of its kernels.
 
-    Raises:  InternalError if code lacks its symbol, and for a kernel that is not called on threads.
+    Raises:  InternalError if code lacks its symbol, and for a kernel that is launched on a grid.
     """
     for kernel in plan.kernels:
         if kernel.launches != ON_THREADS:
             raise InternalError(
                 stage="runtime",
                 where=f"kernel {kernel.symbol}",
-                reason="it is launched on a grid, which processors cannot do",
+                reason="it is launched on a grid, but processors launch on threads",
             )
     kernels = [part.address(kernel.symbol) for part, kernel in zip(code, plan.kernels, strict=True)]
     steps: list[tuple[int, int, int]] = []
@@ -317,7 +317,7 @@ def load_program(plan: Plan, code: tuple[LoadedCode, ...]) -> Program:
 
 
 def amount_base(plan: Plan) -> int:
-    """The number of the base of the first amount; those of addresses are before it."""
+    """The number of the base of the first amount; the bases of addresses come before it."""
     return 2 + len(plan.inputs) + len(plan.outputs) + len(plan.constants)
 
 
@@ -337,7 +337,7 @@ def base_index(plan: Plan, ref: BufferRef) -> int:
 def _step_refs(plan: Plan, step: Step, amounts: dict[Formula, int]) -> list[tuple[int, int]]:
     """Base and offset of each argument of a step.
 
-    amounts   those of the steps before, each with its base; new ones are added
+    amounts   those of the earlier steps, each with its base; new ones are added
     """
 
     def amount(size: Amount) -> tuple[int, int]:

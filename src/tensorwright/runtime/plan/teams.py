@@ -1,4 +1,4 @@
-"""Decide on how many threads each step runs, and which steps share one team, before a plan runs.
+"""Choose the number of threads of each step, and the steps that share a team, before a plan runs.
 
     plan = choose_teams(plan)                       by the work of each step
     plan = choose_teams(plan, seconds_of=predict)   by predicted seconds
@@ -36,7 +36,7 @@ Limits: TypeAlias = Mapping[int, int]
 """Number of a kernel -> the most threads on which it runs; 0 is all."""
 
 LEAST_SHARE_S = 2.5e-7
-"""The least work with which a thread takes part in a step."""
+"""The least work for which a thread takes part in a step."""
 
 _LONGEST_WAIT_S = 1e-3
 _BYTES_PER_SECOND = 80e9
@@ -54,9 +54,9 @@ def estimate_seconds(step: KernelStep[BufferRef], target: Target) -> float:
 def choose_teams(
     plan: Plan, seconds_of: SecondsOf = estimate_seconds, limits: Limits = MappingProxyType({})
 ) -> Plan:
-    """The plan with a number of threads for each kernel, and its teams.
+    """The plan with a number of threads for each kernel, and with teams.
 
-    limits   the most threads of some kernels, 0 is all; `seconds_of` decides for the others, by
+    limits   the most threads of some kernels, 0 for all; `seconds_of` decides for the others, with
              typical values of named sizes
     """
     numbers = plan.at({size.name: size.typical for size in plan.sizes})
@@ -67,7 +67,7 @@ def choose_teams(
 
 
 def without_teams(plan: Plan) -> Plan:
-    """The plan in which each kernel leases its threads, as many as there are."""
+    """The plan in which each kernel leases as many threads as there are."""
     steps = tuple(
         replace(step, most_threads=0) if isinstance(step, KernelStep) else step
         for step in plan.steps
@@ -76,7 +76,7 @@ def without_teams(plan: Plan) -> Plan:
 
 
 def _as_limited(step: Step, limited: Step) -> Step:
-    """The step on the threads of the other."""
+    """The step with the number of threads of the other."""
     if isinstance(step, KernelStep) and isinstance(limited, KernelStep):
         return replace(step, most_threads=limited.most_threads)
     return step
@@ -92,7 +92,7 @@ def _limited(step: Step, plan: Plan, seconds_of: SecondsOf, limits: Limits) -> S
 
 
 def _teams(steps: Sequence[Step], plan: Plan, seconds_of: SecondsOf) -> Iterator[Team]:
-    """Let a team begin and end with a shared step: steps around it run on one thread anyway."""
+    """The teams; each begins and ends with a step on several threads."""
     for shared in _stretches(steps, plan, seconds_of):
         if len(shared) > 1:
             yield Team(shared[0], shared[-1] + 1)

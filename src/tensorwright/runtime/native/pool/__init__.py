@@ -1,8 +1,8 @@
 """The pool: the threads of a process that help its calls, and how calls share the cores.
 
-Read `layout.py` first, which says what lies in the pool's memory, then `team.py`: how a parallel
-loop is divided. `gate.py` lets in as many calls at once as there are cores. `lease.py` says which
-threads help which call. `serving.py` is what those threads do, and `threads.py` ends them.
+Read `layout.py` first, the layout of the pool's memory, then `team.py`, which divides parallel
+loops. `gate.py` lets in as many calls at once as there are cores. `lease.py` assigns threads to
+calls. `serving.py` is the code of these threads, and `threads.py` ends them.
 """
 
 from tensorwright.runtime.native.pool.code import EXPORTS, POSIX_SYMBOLS, pool_ir

@@ -17,7 +17,7 @@ POSIX_SYMBOLS = (
     *("pthread_create", "pthread_detach", "pthread_self", "pthread_getcpuclockid"),
     *("sched_yield", "sched_setaffinity", "clock_gettime"),
 )
-"""What they call."""
+"""The functions that they call."""
 
 
 def pool_ir(arch: str) -> str:

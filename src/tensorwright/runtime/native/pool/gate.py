@@ -1,19 +1,20 @@
 """The gate: as many calls run at once as there are cores; the others wait in order.
 
-    tensorwright_admit(body, context)     does body(context) when its turn has come
+    tensorwright_admit(body, context)     calls body(context) when the call's turn has come
 
-`active` counts the calls that run or wait. A call that finds fewer than there are cores runs on the
-thread of its caller. Another one joins the queue, and its caller sleeps. Who has finished a call
-while others wait passes its turn on: a thread of the pool runs the first call of the queue itself,
-and so on; a caller, who must return, hands the first call to a free thread of the pool. So as long
-as calls wait, each core goes from one call to the next without waiting for a thread to wake up.
-(A system wakes a thread on the core where it last ran. If that one is busy and another one has just
-become free, the thread can wait for milliseconds beside an idle core.)
+`active` counts the calls that run or wait. If fewer calls are active than there are cores, a new
+call runs on the thread of its caller. Otherwise it joins the queue, and its caller sleeps. A thread
+that has finished a call while others wait passes its turn on. If it is a thread of the pool, it
+runs the first call of the queue, and so on. If it is the thread of a caller, which must return, it
+hands the first call to a free thread of the pool. So while calls wait, each core goes from one call
+to the next without waiting for a thread to wake up. (A system wakes a thread on the core where it
+last ran. If that core is busy and another one has just become free, the thread can wait for
+milliseconds beside an idle core.)
 
-If no thread is free, the call that waits is let in: its caller's thread wakes up and runs it. If a
-call is counted but not yet in the queue, a pass lies ready for it, and it does not wait. So each
-call that waits is run or let in when another one is done, and a call at the gate is in native code,
-where it holds nothing that another needs.
+If no thread of the pool is free, the waiting call is let in: its caller's thread wakes up and runs
+it. If a call is counted but not yet in the queue, a pass is left for it, and it does not wait. So
+each waiting call is run or let in when another call is done. A call at the gate is in native code,
+where it holds no lock that another one needs.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from tensorwright.runtime.native.pool.lease import Workers
 ADMIT_SYMBOL = "tensorwright_admit"
 
 CROWD_NS = 5_000_000
-"""How long calls count on the company of others after they last met."""
+"""How long calls expect other calls after they last met one."""
 
 _BODY, _CONTEXT, _NEXT, _STATE, _CONDITION = range(5)
 _ENTRY_WORDS = 16
@@ -62,12 +63,12 @@ def write_gate(module: Module, clock: Clock, workers: Workers) -> None:
 
 
 def _is_awaited(pool: NativeArray) -> Number:
-    """Count a call no longer; whether another one waits for its turn."""
+    """Count one call less; returns whether another call waits."""
     return pool.count(Pool.ACTIVE, -1) > pool.acquire(Pool.CORES)
 
 
 def _write_wait(module: Module) -> NativeFunction:
-    """wait(body, context): take a pass, or wait in the queue; whether a thread has run the call."""
+    """wait(body, context): take a pass, or wait in the queue; whether a thread ran the call."""
     kinds = (Kind.POINTER, Kind.POINTER)
     function = NativeFunction(module, "wait_at_gate", kinds, Kind.TRUTH, is_internal=True)
     pool = pool_of(function)
@@ -98,8 +99,10 @@ def _write_wait(module: Module) -> NativeFunction:
 
 
 def _write_pass_on(module: Module) -> NativeFunction:
-    """pass_on(done, wanted): say that a call of the queue is done, if one is given; if another is
-    wanted, take the first one out of the queue, or lay a pass ready for one that is on its way.
+    """pass_on(done, wanted): report a done call, and take the next one.
+
+    If `done` is given, that call of the queue is done. If `wanted`, the first call is taken out of
+    the queue; if the queue is empty, a pass is left for a call on its way.
     """
     kinds = (Kind.POINTER, Kind.I64)
     function = NativeFunction(module, "pass_on", kinds, Kind.POINTER, is_internal=True)
@@ -120,7 +123,7 @@ def _write_pass_on(module: Module) -> NativeFunction:
 
 
 def _write_run_waiting(module: Module, pass_on: NativeFunction) -> NativeFunction:
-    """run_waiting(entry): on a thread of the pool, run a call, and others as long as some wait."""
+    """run_waiting(entry): on a thread of the pool, run a call, then others while calls wait."""
     function = NativeFunction(module, "run_waiting", (Kind.POINTER,), is_internal=True)
     pool, entry = pool_of(function), function.variable(Kind.POINTER, function.parameters[0])
     with function.repeat(lambda: entry.now.differs(0)):
@@ -162,7 +165,7 @@ def _write_hand_over(
 
 
 def _wake(function: NativeFunction, entry: Number, state: int) -> None:
-    """Say to the caller of an entry why it wakes up; under the mutex, because then it is gone."""
+    """Tell the caller of an entry why it wakes up; under the mutex, because the entry ends then."""
     words = entry.array(Kind.I64)
     words.release(_STATE, function.number(state))
     function.call(Kind.I32, "pthread_cond_signal", words.address(_CONDITION))

@@ -1,11 +1,11 @@
 """Calls that run in the background: `Executable.run_async`.
 
     run = executable.run_async({"image": array})
-    run.result()              waits, and gives what `run` gives
+    run.result()              waits, and returns the results of `run`
     run.cancel()              before it has begun, or between two of its steps
     await run                 in a coroutine; cancelling the task cancels the run
 
-They take turns on as many threads as the process's calls share cores, in order.
+The runs of a process start in order, on as many threads as calls share cores.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Stop:
         self.address = ctypes.addressof(self._word)
 
     def set(self) -> None:
-        """Ask for it."""
+        """Ask the call to stop."""
         self._word.value = 1
 
     def __bool__(self) -> bool:
@@ -41,13 +41,13 @@ class Stop:
 
 
 NEVER = Stop()
-"""Of calls that nobody can stop."""
+"""The stop of calls that cannot be stopped."""
 
 
 class PendingRun(Future[Results]):
-    """The results of a call that runs in the background; as a Future of the standard library.
+    """The results of a call that runs in the background, as a Future of the standard library.
 
-    The arrays that it reads must not change before it is done.
+    The arrays that the call reads must not change before it is done.
     """
 
     def __init__(self, work: Callable[[Stop], Results]) -> None:
@@ -56,7 +56,7 @@ class PendingRun(Future[Results]):
         self._work = work
 
     def cancel(self) -> bool:
-        """Cancel the call; False if it is done. One that runs stops before its next step."""
+        """Cancel the call; False if it is done. A running call stops before its next step."""
         if super().cancel():
             return True
         if self.done():
@@ -65,11 +65,11 @@ class PendingRun(Future[Results]):
         return True
 
     def cancelled(self) -> bool:
-        """Whether it was cancelled; one that runs counts when it has stopped."""
+        """Whether it was cancelled; a running call counts once it has stopped."""
         return super().cancelled() or (self.done() and isinstance(self.exception(), CancelledError))
 
     def __await__(self) -> Generator[Any, None, Results]:
-        asyncio = importlib.import_module("asyncio")  # who waits has it; others start sooner
+        asyncio = importlib.import_module("asyncio")  # imported late, so that others start sooner
         waiting: Generator[Any, None, Results] = asyncio.wrap_future(self).__await__()
         return waiting
 
@@ -89,7 +89,7 @@ class PendingRun(Future[Results]):
 
 
 def start_run(work: Callable[[Stop], Results]) -> PendingRun:
-    """Run a function in the background; it ends early, with anything, where its stop is set."""
+    """Run a function in the background; if its stop is set, it ends early, with any result."""
     run = PendingRun(work)
     _threads().submit(run._do).add_done_callback(run._end)
     return run

@@ -1,8 +1,7 @@
-"""What a thread of the pool does: what calls offer it, and otherwise wait.
+"""The code of a pool's thread: it does the pieces that calls offer it, and waits between them.
 
-It waits in three ways: it looks all the time for some 50 us, then yields its core between looks,
-and falls asleep when it has belonged to no call for 3 ms, at once if it rests or if all cores have
-calls.
+It waits in three ways. For some 50 us it polls. Then it yields its core between polls. It falls
+asleep when no call has leased it for 3 ms; at once if it rests, or if all cores have calls.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _YIELD = 1  # the number of AArch64's hint
 def pause(function: NativeFunction, arch: str) -> None:
     """Tell the processor that the thread only waits.
 
-    No inline assembly, because LLVM reads that only for the processor on which it runs.
+    It is not inline assembly, because LLVM reads that only for the processor on which it runs.
     """
     if arch == "aarch64":
         function.do("llvm.aarch64.hint", function.number(_YIELD, Kind.I32))
@@ -35,7 +34,7 @@ def pause(function: NativeFunction, arch: str) -> None:
 
 
 def write_serve(module: Module, clock: Clock, arch: str) -> NativeFunction:
-    """serve(worker): what a thread runs from its start until the pool stops."""
+    """serve(worker): the function that a thread runs from its start until the pool stops."""
     sleep = _write_sleep(module)
     function = NativeFunction(module, "serve", (Kind.POINTER,), Kind.POINTER, is_internal=True)
     slot = function.parameters[0]
@@ -82,7 +81,7 @@ def write_serve(module: Module, clock: Clock, arch: str) -> NativeFunction:
 
 
 def _take(function: NativeFunction, worker: NativeArray) -> None:
-    """Do the piece that is offered, unless the call has just taken it back."""
+    """Do the offered piece, unless the call has just taken it back."""
     with function.when(worker.exchange(Worker.STATE, Worker.OFFERED, Worker.BUSY)):
         pointers, runs_calls = worker.pointer.array(Kind.POINTER), worker[Worker.COUNT].equals(1)
         function.do(pointers[Worker.BODY], pointers[Worker.DATA])
@@ -92,7 +91,7 @@ def _take(function: NativeFunction, worker: NativeArray) -> None:
 
 
 def _write_sleep(module: Module) -> NativeFunction:
-    """Sleep until a call wakes the thread, unless a call has just taken it."""
+    """Sleep until a call wakes the thread, unless a call has just leased it."""
     function = NativeFunction(module, "sleep", (Kind.POINTER,), is_internal=True)
     worker, pool = function.parameters[0].array(Kind.I64), pool_of(function)
     with function.when(worker.exchange(Worker.OWNER, LEASE.FREE, LEASE.ITSELF)):

@@ -1,7 +1,7 @@
 """The pool's threads when a process forks or ends.
 
-Native code starts them when a call first needs them (`lease.py`). A child of a fork has none: it
-begins with an empty pool, and its first call starts its own.
+Native code starts the threads when a call first needs them (`lease.py`). A child of a fork has no
+threads: its pool is empty, and its first call starts new ones.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def usable_threads(asked: int | None = None) -> int:
 
 
 def _stop() -> None:
-    """End the threads before the interpreter ends; one that computes is left alone after a while.
+    """End the threads before the interpreter ends; one that computes for longer is left running.
 
     The mutexes are taken so that no thread misses its signal.
     """
@@ -47,7 +47,7 @@ def _stop() -> None:
 
 
 def _begin_again() -> None:
-    """In the child of a fork."""
+    """Empty the pool in the child of a fork."""
     if pool_memory.cache_info().currsize:
         pool_memory().reset()
 
