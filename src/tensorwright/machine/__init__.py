@@ -1,9 +1,9 @@
 """Facts about machines: their rates, and the current state of this one.
 
-Read `machine.py` first: the record that estimates and prices ask, with what is assumed of every
-processor. `ceilings.py` is what this machine reaches at most, `kept.py` where that and its rates
-are kept, `hardware.py` its fingerprint, `load.py` and `state.py` what others use of it. `runtime/`
-measures.
+Read `machine.py` first: the record that estimates and prices use, with the assumed numbers of every
+processor. `ceilings.py` has the highest rates of this machine, `kept.py` the file of these and of
+its rates, `hardware.py` its fingerprint, `load.py` and `state.py` the load of other processes.
+`runtime/measuring/` measures.
 """
 
 from tensorwright.machine.card import Card, Unit, card_of

@@ -4,8 +4,8 @@
      "2": {"_": "Ceilings", "threads": 2, "flops_per_s": 2.1e11, "levels": [...],
            "when": "2026-01-31T12:00:00.000000Z"}}
 
-The rates of a core are whole powers of two beside the nominal ones, the ceilings are kept by
-numbers of threads.
+The rates of a core are powers of two times the nominal ones; there are ceilings for each number of
+threads.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from tensorwright.base import (
 from tensorwright.machine.ceilings import Ceilings, Level, better_of
 from tensorwright.machine.hardware import detect_hardware
 
-MOST_STEPS = 4  # a rate that is 16 times as high as assumed, or a 16th, was not measured well
+MOST_STEPS = 4  # a measured rate that differs by more than a factor of 16 is a mistake
 _KINDS = kinds_of(Ceilings, Level)
 
 Steps = tuple[int, int]
-"""By how many powers of two a core's arithmetic and bandwidth differ from the nominal rates."""
+"""The powers of two by which a core's arithmetic and bandwidth differ from the nominal rates."""
 
 
 def kept_steps(target: CpuTarget) -> Steps | None:

@@ -45,7 +45,7 @@ class Load:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What other processes use, and the one that uses most."""
+        """The use of other processes, and the process that uses most."""
         reasons = []
         if self.cores > _BUSY_CORES or not self.is_busy:
             most = f" (most: {self.busiest})" if self.busiest and self.is_busy else ""
@@ -71,7 +71,7 @@ class _Moment:
 
 
 class LoadWatch:
-    """Watches from its creation on; mutable."""
+    """Watches the load from its creation on; mutable."""
 
     def __init__(self, proc: Path = PROC) -> None:
         self._proc = proc
@@ -83,7 +83,7 @@ class LoadWatch:
         return time.monotonic() - self._start.at_s
 
     def load(self) -> Load:
-        """The load since the creation of this object; none if the system does not tell."""
+        """The load since the creation of this object; 0 if the system does not tell it."""
         start, now = self._start, _moment(self._proc)
         ticks = max(1.0, (now.at_s - start.at_s) * os.sysconf("SC_CLK_TCK"))
         count = os.cpu_count() or 1
@@ -124,7 +124,7 @@ def _processes(proc: Path) -> dict[int, tuple[str, int, tuple[int, ...]]]:
 
 
 def _family(processes: Mapping[int, tuple[str, int, tuple[int, ...]]], pid: int) -> set[int]:
-    """A process and those that it has started, and they in turn."""
+    """A process, the processes that it has started, and those that they have started."""
     family = {pid} & processes.keys()
     while True:
         more = {each for each, (_, parent, _) in processes.items() if parent in family} - family

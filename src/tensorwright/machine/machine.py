@@ -17,9 +17,9 @@ class Nominal:
     """The assumed numbers of every processor, by the estimates that use them.
 
     Roofline of programs, layouts
-        clock_hz                turns cycles into seconds on every machine: the kernel of Linux
-                                tells the clock of a busy core neither exactly nor twice alike;
-                                a slower machine is slower by about a constant
+        clock_hz                turns cycles into seconds on every machine. Linux reports the clock
+                                of a busy core neither exactly nor repeatably, and a slower machine
+                                is slower by about a constant factor
         vectors_per_cycle       multiply-adds of whole vectors of a core
         bytes_per_s             that one core reads from memory
         cache_bytes_per_cycle   that it reads from the second cache, and from the third
@@ -35,9 +35,9 @@ class Nominal:
     Operators of networks, on all threads
         all_flops_per_s
         all_bytes_per_s
-        cores_to_fill_memory    one core reads from memory what so many get of it when all cores
-                                read: a desktop with eight cores has memory for two, a server with
-                                sixty-four for sixteen
+        cores_to_fill_memory    all cores together read from memory as fast as cores / this number
+                                single cores: two of eight in a desktop, sixteen of sixty-four in a
+                                server
     """
 
     clock_hz: float = 3.5e9
@@ -113,5 +113,5 @@ def nominal_rates(target: CpuTarget) -> Rates:
 def machine_of(
     target: CpuTarget, threads: int, rates: Rates | None = None, *, is_cold: bool = False
 ) -> Machine:
-    """The machine that a target stands for; `nominal_rates` where `rates` is None."""
+    """The machine that a target stands for; with `nominal_rates` if `rates` is None."""
     return Machine(target, threads, rates or nominal_rates(target), is_cold)

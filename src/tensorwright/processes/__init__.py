@@ -1,7 +1,7 @@
 """Worker processes: spawned, killable; the unit of work is a plain function of plain data.
 
-Read `job.py` first (what is done and how it may end), then `pool.py`. `child.py` is one process as
-its parent sees it, `worker.py` what runs in it.
+Read `job.py` first (a job and how it may end), then `pool.py`. `child.py` is the parent's side of a
+process, `worker.py` the code that runs in it.
 """
 
 from tensorwright.processes.child import Child

@@ -1,6 +1,6 @@
-"""One worker process as its parent sees it: spawned, never forked, killed when it must be.
+"""The parent's side of a worker process, which is spawned and can be killed.
 
-Spawned, since the first parallel region of a child forked from a process that has run OpenMP hangs.
+It is not forked: if a process has run OpenMP, the first parallel region of its forked child hangs.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ GET_READY = Job(bool)
 
 
 class Child:
-    """A worker process with at most one job, in a process group of its own: Ctrl-C spares it.
+    """A worker process with at most one job, in a separate process group, so Ctrl-C spares it.
 
     It starts at once and does `first` while the caller goes on; `variables` are added to its
-    environment. It ends with its parent. Not for several threads.
+    environment. It ends with its parent. Use it from one thread.
     """
 
     def __init__(
@@ -63,9 +63,9 @@ class Child:
         return self._process.pid
 
     def get_ready(self, wait_s: float = 0.0) -> bool:
-        """Whether the first job is done; waits for it so long.
+        """Whether the first job is done; waits up to `wait_s` for it.
 
-        Raises:  InternalError if it is not, and will not be: another process would fail, too.
+        Raises:  InternalError if the job failed, because it would fail in another process, too.
         """
         if not self.is_ready and (self.connection.poll(wait_s) or self.is_late):
             outcome = self.receive()
@@ -80,7 +80,7 @@ class Child:
         return self.is_ready
 
     def send(self, job: Job, limit_s: float) -> None:
-        """Hand over a job. A process that has ended meanwhile is noticed by `receive`."""
+        """Hand over a job. If the process has ended meanwhile, `receive` notices."""
         self._limit_s = limit_s
         self.deadline = time.monotonic() + limit_s
         with contextlib.suppress(OSError):
@@ -92,7 +92,7 @@ class Child:
         return time.monotonic() > self.deadline
 
     def receive(self) -> Outcome:
-        """Take the answer. Where there is none yet, the time is over: the process is ended."""
+        """Take the answer. If there is none, the time is over, and the process is ended."""
         try:
             if not self.connection.poll():
                 self.kill()
@@ -136,7 +136,7 @@ class Child:
         self._end()
 
     def _end(self) -> Died:
-        """Wait for the end and tell it in words, with the last of what the process printed."""
+        """Wait for the end, and describe it with the last lines that the process printed."""
         if self.end is None:
             try:
                 code = self._process.wait(_QUIT_S)
@@ -162,6 +162,6 @@ class Child:
 
 
 def _environment() -> dict[str, str]:
-    """The environment of the child: it finds modules where this process finds them."""
+    """The environment of the child, in which it finds the same modules as this process."""
     paths = [os.path.abspath(path) for path in sys.path]  # noqa: PTH100 - "" stands for here
     return os.environ | {"PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}

@@ -1,8 +1,8 @@
 """End a stopped process when the one that stopped it dies.
 
 A stopped process does not notice that its pipes have closed, and whether the system wakes it
-depends on who inherits it. So a shell waits at a pipe that only the benchmark holds open: when the
-benchmark is gone, however it went, the shell ends the competitor.
+depends on its new parent. So a shell waits at a pipe that only the benchmark holds open. When the
+benchmark has ended in any way, the shell ends the competitor.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ _SCRIPT = 'read _; kill -s KILL -- "-$1" 2>/dev/null'
 
 
 class Guard:
-    """Watches over the process group of `pid` from its making until `close`."""
+    """Watches the process group of `pid`, from its creation until `close`."""
 
     def __init__(self, pid: int) -> None:
         self._shell: subprocess.Popen[bytes] | None = None
-        if hasattr(signal, "SIGSTOP"):  # where nothing can be stopped, nothing needs a guard
+        if hasattr(signal, "SIGSTOP"):  # a process that cannot be stopped needs no guard
             self._shell = subprocess.Popen(
                 ["/bin/sh", "-c", _SCRIPT, "sh", str(pid)],
                 stdin=subprocess.PIPE,

@@ -1,7 +1,7 @@
 """The unit of work of a worker process, and how it may end.
 
-A job is a function that another process can import by name, and plain arguments. All that befalls
-it there is a value; `str` of a failure is its reason, for people.
+A job is a function that another process can import by name, and plain arguments. Its outcome is a
+value, however it ended; `str` of a failure is the reason as a message.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tensorwright.base import TensorwrightError
 class Job:
     """A call: a function that the worker can import by name, and plain arguments.
 
-    limit_s   the longest that it may take, where its pool does not allow less
+    limit_s   most seconds that it may take; its pool may allow less
     """
 
     function: Callable[..., Any]
@@ -37,8 +37,8 @@ class Done:
 class Raised:
     """The function raised.
 
-    kind, text  the exception's class and message    is_memory  whether it found no memory
-    trace       where it was raised                  error      the exception, if it is one of ours
+    kind, text  the exception's class and message    is_memory  whether memory was missing
+    trace       of the exception                     error      it, if it is a TensorwrightError
     """
 
     kind: str
@@ -53,7 +53,7 @@ class Raised:
 
 @dataclass(frozen=True, slots=True)
 class Died:
-    """The process ended meanwhile. `was_killed`: by SIGKILL, as the kernel does without memory."""
+    """The process ended; `was_killed` if by SIGKILL, which the kernel sends if memory is short."""
 
     cause: str
     was_killed: bool
@@ -64,7 +64,7 @@ class Died:
 
 @dataclass(frozen=True, slots=True)
 class TimedOut:
-    """No answer within the limit; the process was ended."""
+    """No answer came within the limit, and the process was ended."""
 
     limit_s: float
 
@@ -74,12 +74,12 @@ class TimedOut:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """Not done: the caller asked to stop before."""
+    """It was not begun, because the caller asked to stop."""
 
 
 Outcome: TypeAlias = Done | Raised | Died | TimedOut | Stopped
 
 
 def never() -> bool:
-    """For a caller who never wants to stop."""
+    """The `should_stop` of a caller that never stops."""
     return False

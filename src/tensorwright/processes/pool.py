@@ -1,6 +1,6 @@
-"""Worker processes that do jobs at the same time, and outlive jobs that crash or hang.
+"""Worker processes that do jobs at the same time; a job that crashes or hangs harms no other one.
 
-They stay, so that starting them is paid once; one that dies or exceeds its time is replaced.
+The processes stay, so that each starts once; a process that dies or exceeds its time is replaced.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from tensorwright.base import InternalError
 from tensorwright.processes.child import GET_READY, Child
 from tensorwright.processes.job import Job, Outcome, Raised, Stopped, never
 
-_TICK_S = 0.2  # how often the wish to stop is looked at
+_TICK_S = 0.2  # between two calls of `should_stop`
 
 
 class WorkerPool:
-    """So many processes; use it in a `with` block. Not for several threads.
+    """Worker processes; use it in a `with` block, from one thread.
 
-    count      how many at most; they start when there are jobs for them, or by `start`
+    count      the most processes; they start when there are jobs for them, or by `start`
     first      a job that every process does before all others
     variables  added to the processes' environment
 
-    Jobs may come in any order to any process, so they must not depend on each other. Every method
+    A job goes to any process, in any order, so jobs must not depend on each other. Every method
     that needs processes raises InternalError if they cannot be started.
     """
 
@@ -44,15 +44,15 @@ class WorkerPool:
         self._is_closed = False
 
     def start(self) -> None:
-        """Start all processes; returns at once, while they get ready."""
+        """Start all processes, and return while they get ready."""
         self._start(self._count)
 
     def run(
         self, jobs: Sequence[Job], limit_s: float, should_stop: Callable[[], bool] = never
     ) -> list[Outcome]:
-        """Do the jobs, each within `limit_s` from its start; the outcomes in their order.
+        """Do the jobs, each within `limit_s` from its start; returns the outcomes in order.
 
-        After `should_stop` turns true no job is begun, and those under way are abandoned.
+        Once `should_stop` is true, no job is begun, and jobs under way are abandoned.
         """
         outcomes: list[Outcome] = [Stopped() for _ in jobs]
         for index, outcome in self._outcomes(jobs, limit_s, should_stop):
@@ -65,9 +65,9 @@ class WorkerPool:
         limit_s: float = math.inf,
         should_stop: Callable[[], bool] = never,
     ) -> Iterator[tuple[int, Outcome]]:
-        """Do the jobs; yields the index and the outcome of each as they come, never `Stopped`.
+        """Do the jobs; yields the index and the outcome of each as it ends, never `Stopped`.
 
-        Jobs are taken one for each process ahead, so that they may be many and large.
+        One job for each process is taken ahead, so jobs may be many and large.
         Raises:  the TensorwrightError that a job raised.
         """
         for index, outcome in self._outcomes(jobs, limit_s, should_stop):
@@ -76,7 +76,7 @@ class WorkerPool:
             yield index, outcome
 
     def replace(self) -> None:
-        """End all processes; the next jobs are done by fresh ones."""
+        """End all processes; new ones do the next jobs."""
         for child in self._children:
             child.kill()
 
@@ -93,7 +93,7 @@ class WorkerPool:
         self.close()
 
     def _start(self, count: int) -> None:
-        """Forget the processes that have ended, and start others up to so many."""
+        """Forget the processes that have ended, and start new ones up to `count`."""
         if self._is_closed:
             raise InternalError(stage="processes", where="worker pool", reason="it is closed")
         self._children = [child for child in self._children if child.end is None]
@@ -121,7 +121,7 @@ class WorkerPool:
                 child.kill()
 
     def _answered(self, busy: Mapping[Child, int]) -> list[Child]:
-        """Those that have answered, died or run out of time; waits for a moment."""
+        """The processes that have answered, died or run out of time; waits a moment for one."""
         watched = [child for child in self._children if child in busy or not child.is_ready]
         remaining_s = min(child.deadline for child in watched) - time.monotonic()
         wait([child.connection for child in watched], max(0.0, min(_TICK_S, remaining_s)))

@@ -1,6 +1,6 @@
 """A worker process that is started before its work is known.
 
-A process needs half a second to import what compiles.  The caller does the same meanwhile.
+A process needs half a second to import the compiler; it does so while the caller does the same.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _spares: list[Child] = []
 
 @contextlib.contextmanager
 def spare_worker(module: str, function: str, *arguments: Any) -> Iterator[None]:
-    """Start a process that calls a function of a module; inside the block `take_spare` gives it.
+    """Start a process that calls a function of a module; inside the block `take_spare` returns it.
 
-    It ends with the block where nobody has taken it.  Where none can be started, there is none.
+    It ends with the block unless it was taken.  If it cannot be started, there is no spare process.
     """
     try:
         child = Child(Job(_call, (module, function, *arguments)))
@@ -37,12 +37,12 @@ def spare_worker(module: str, function: str, *arguments: Any) -> Iterator[None]:
 
 
 def has_spare() -> bool:
-    """Whether `take_spare` would give a process."""
+    """Whether `take_spare` would return a process."""
     return bool(_spares)
 
 
 def take_spare() -> Child | None:
-    """A started process without work; the caller ends it."""
+    """Take the spare process, which the caller then ends; None if there is none."""
     try:
         return _spares.pop()
     except IndexError:
@@ -50,7 +50,7 @@ def take_spare() -> Child | None:
 
 
 def occupy_spare(job: Job, limit_s: float) -> None:
-    """Give a process something to do until it is taken, if there is one."""
+    """Give the spare process, if there is one, a job until it is taken."""
     child = take_spare()
     if child is not None:
         child.send(job, limit_s)

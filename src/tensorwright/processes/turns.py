@@ -1,4 +1,4 @@
-"""Turns of measuring: what one process of a user measures, no other one disturbs."""
+"""Turns of measuring: only one process of a user measures at a time."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from contextlib import ExitStack, contextmanager, suppress
 from tensorwright.base import OutputError, hold_lock, make_home
 from tensorwright.processes.job import never
 
-_TICK_S = 0.2  # how often the wish to stop is looked at
+_TICK_S = 0.2  # between two calls of `should_stop`
 
 
 @contextmanager
 def hold_turn(should_stop: Callable[[], bool] = never) -> Iterator[bool]:
-    """Be the only one of this user's tuners and benchmarks that measures, inside the block.
+    """Be the only tuner or benchmark of this user that measures, inside the block.
 
-    The lock lies in the knob `home`; where that cannot be written, nobody can take turns with us.
-    Gives False, and does not hold the turn, where `should_stop` turned true while waiting.
+    The lock is a file in the folder of the knob `home`; if that cannot be written, there is no
+    lock.  The block gets False, and does not hold the turn, if `should_stop` became true first.
     """
     try:
         path = make_home() / "turn.lock"

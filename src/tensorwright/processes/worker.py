@@ -1,8 +1,8 @@
-"""The process that does jobs, one after another, until its parent lets go.
+"""The process that does jobs, one after another, until its parent closes the pipe.
 
-Started by `child.py` as `python -m tensorwright.processes.worker FD`, where FD is the pipe of jobs.
-The standard input carries nothing: it ends when the parent does, however that comes about, and the
-process ends itself then, even out of an endless loop in machine code.
+`child.py` starts it as `python -m tensorwright.processes.worker FD`, where FD is the pipe of jobs.
+The standard input carries no data: it ends when the parent ends in any way.  The process then ends
+itself, even in an endless loop of machine code.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tensorwright.processes.job import Done, Job, Raised
 
 
 def main(descriptor: int) -> None:
-    """Serve on the pipe. What jobs print goes where the parent said the error stream goes."""
+    """Do the jobs of the pipe. Jobs print to the error stream, which the parent has chosen."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     threading.Thread(target=_end_with_parent, daemon=True).start()
     connection: Connection[Any, Any] = Connection(descriptor)
@@ -39,7 +39,7 @@ def _do(job: Job) -> Done | Raised:
         return Raised("MemoryError", str(error) or "no memory left", is_memory=True)
     except TensorwrightError as error:
         return Raised(type(error).__name__, str(error), error=error)
-    except Exception as error:  # noqa: BLE001 - told to the parent, which decides
+    except Exception as error:  # noqa: BLE001 - the parent gets it and decides
         return Raised(type(error).__name__, str(error), traceback.format_exc(limit=-3))
 
 

@@ -1,10 +1,10 @@
-"""OpenVINO on the CPU at its best, in f32.
+"""OpenVINO on the CPU in f32, with the settings that make it fastest.
 
-One request at a time (the LATENCY hint, one stream) on as many threads as are asked for, hardware
-threads counted as cores. Left to itself it computes in bf16 where the processor can, and in groups
-of 8-bit numbers where weights are compressed: both are switched off, and what the compiled model
-says of itself is checked; so is how wide the vectors of its kernels are. Inputs are bound without a
-copy, outputs read where they lie.
+It does one request at a time (the LATENCY hint, one stream) on the requested number of threads;
+hardware threads count as cores. By default it computes in bf16 if the processor can, and in groups
+of 8-bit numbers if weights are compressed. Both are switched off. The properties of the compiled
+model are checked, and the width of its kernels' vectors. Inputs are bound without a copy, and
+outputs are read in place.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class OpenVinoPeer(Peer):
         return PeerInfo(version, detail, _widest_vectors(self._model))
 
     def bind(self, inputs: Arrays) -> None:
-        """Place the inputs: OpenVINO reads the arrays where they are."""
+        """Bind the inputs; OpenVINO reads the arrays in place."""
         self._inputs = {name: np.ascontiguousarray(array) for name, array in inputs.items()}
         for port in self._model.inputs:
             array = self._inputs[_name_in(port.get_names(), self._inputs)]
@@ -80,7 +80,7 @@ def _precision(model: Any) -> str:
 
 
 def check_compiled(model: Any, threads: int) -> None:
-    """Refuse to measure what is not asked for: another precision, fewer threads.
+    """Check that the compiled model has the requested precision and number of threads.
 
     Raises:  ValueError.
     """
@@ -95,7 +95,7 @@ def check_compiled(model: Any, threads: int) -> None:
 def _widest_vectors(model: Any) -> int:
     """Bytes of the widest vectors among the kernels that the compiled model names.
 
-    Kernels of MLAS, which it calls for products of matrices, use what the processor has.
+    Kernels of MLAS, which it calls for products of matrices, use the processor's widest vectors.
     """
     nodes = model.get_runtime_model().get_ops()
     kernels = {str(node.get_rt_info()["primitiveType"].astype(str)) for node in nodes}
@@ -105,7 +105,7 @@ def _widest_vectors(model: Any) -> int:
 
 
 def _name_in(names: set[str], inputs: Mapping[str, object]) -> str:
-    """The one of a port's names that an input has."""
+    """The name of a port that is the name of an input, too."""
     own = sorted(names & inputs.keys())
     if not own:
         raise ValueError(f"no input for {', '.join(sorted(names))}")

@@ -1,4 +1,4 @@
-"""What operators and networks cost in another runtime. Read `peer_prices.py`."""
+"""The times of operators and networks in another runtime. Read `peer_prices.py`."""
 
 from tensorwright.peers.prices.peer_prices import PeerPrices
 

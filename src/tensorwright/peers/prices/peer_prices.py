@@ -1,11 +1,11 @@
-"""What operators and networks cost in another runtime: each run there, once.
+"""The times of operators and networks in another runtime, each measured there once.
 
     with PeerPrices("onnxruntime", threads=2) as prices:
-        prices.seconds(TypedOperator("matmul", (), (x, w), y))   an operator, a model of its own
-        prices.kernels_of(graph)                                 a network, one step
+        prices.seconds(TypedOperator("matmul", (), (x, w), y))   an operator, as a separate model
+        prices.kernels_of(graph)                                 a network, as one step
 
-The runtime has a process of its own, which stays while prices are asked for.  The time of a model
-of one tiny operator is the cost of a call, which is subtracted from each price.
+The runtime has a separate process, which stays inside the block.  The time of a model of one tiny
+operator is the cost of a call, which is subtracted from each price.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from tensorwright.rewriting.networks import (
 )
 
 _LIMIT_S = 120.0
-_OPERATOR_S = 0.02  # for the samples of an operator
-_NETWORK_S = 0.6  # and of a network
-_NODE_S = 5e-7  # what a node costs beside its kernel, in a network
+_OPERATOR_S = 0.02  # of measuring an operator
+_NETWORK_S = 0.6  # of measuring a network
+_NODE_S = 5e-7  # of a node in a network beside its kernel
 
 
 class PeerPrices:
-    """Prices by another runtime, each asked for once.
+    """Prices by another runtime; each is measured once.
 
     kind   a name in KINDS
-    Raises:  MachineError where the runtime is not installed or fails.
+    Raises:  MachineError if the runtime is not installed, or fails.
     """
 
     def __init__(self, kind: str, threads: int) -> None:
@@ -73,9 +73,9 @@ class PeerPrices:
         self._folder.cleanup()
 
     def seconds(self, use: TypedOperator) -> float:
-        """Seconds of an application; 0 where all of it is constant, or it moves nothing.
+        """Seconds of an application; 0 if all inputs are constant, or it moves no data.
 
-        No rule changes an opaque operator, so an estimate suffices for one.
+        The price of an opaque operator is an estimate, because no rule changes it.
         """
         estimate = self._roofline.seconds(use)
         if not estimate or use.operator == CALL:

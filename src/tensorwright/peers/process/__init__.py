@@ -1,4 +1,4 @@
-"""A competitor in a process of its own, and several timed in turns. Read `protocol.py` first."""
+"""A competitor in a separate process, and several timed in turns. Read `protocol.py` first."""
 
 from tensorwright.peers.process.accuracy import (
     NO_STEPS,

@@ -1,4 +1,4 @@
-"""How far the outputs of runtimes are apart."""
+"""The differences of the outputs of two runtimes."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ NO_STEPS: Steps = MappingProxyType({})
 
 
 def max_rel_error(ours: Arrays, theirs: Arrays, steps: Steps = NO_STEPS) -> float:
-    """The largest difference of an element, over the largest element of that output of theirs.
+    """The largest difference of an element, over the largest element of that output of `theirs`.
 
-    steps   outputs that `max_steps` judges; the others count here
-    The worst output counts. Infinite where a name or shape differs, where whole numbers differ, or
-    where one holds a number that is not finite and the other does not hold the same.
+    steps   outputs that `max_steps` judges; they do not count here
+    The worst output counts. It is infinite if a name, a shape or a whole number differs, or if a
+    number that is not finite differs.
     """
     if set(ours) != set(theirs):
         return math.inf
@@ -29,10 +29,10 @@ def max_rel_error(ours: Arrays, theirs: Arrays, steps: Steps = NO_STEPS) -> floa
 
 
 def max_steps(ours: Arrays, theirs: Arrays, steps: Steps) -> float | None:
-    """The largest difference of an element of a quantised output, in its steps.
+    """The largest difference of an element of a quantised output, in steps of that output.
 
-    steps   how far two neighbouring numbers of such an output are apart, by its name
-    None where there is no such output; infinite where a shape differs.
+    steps   the distance of two neighbouring numbers of each such output, by its name
+    None if there is no such output; infinite if a shape differs.
     """
     errors = []
     for name, step in steps.items():
@@ -44,7 +44,7 @@ def max_steps(ours: Arrays, theirs: Arrays, steps: Steps) -> float | None:
 
 
 def describe_error(relative: float | None, steps: float | None) -> str:
-    """Errors as tables have them: that of quantised outputs in steps, that of others relative."""
+    """The errors as a text for tables: in steps for quantised outputs, relative for others."""
     parts = [] if relative is None or (not relative and steps is not None) else [f"{relative:.1e}"]
     if steps is not None:
         parts.append(f"{steps:.2g} step{'s' * (round(steps, 2) != 1)}")

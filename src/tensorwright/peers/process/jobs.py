@@ -1,4 +1,4 @@
-"""What the process of a competitor does: jobs on the one competitor that it holds."""
+"""The jobs of a competitor's process, on the one competitor that it holds."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def check() -> Arrays:
 
 
 def time(number: int, repeat: int) -> tuple[float, ...]:
-    """As `time_calls`, of the competitor."""
+    """As `time_calls`, for the competitor."""
     return time_calls(_held[0], number, repeat)
 
 
@@ -60,9 +60,10 @@ def time_calls(peer: Peer, number: int, repeat: int) -> tuple[float, ...]:
 
 
 def serve(callers: int, at_once: int, duration_s: float) -> tuple[tuple[float, float], ...]:
-    """Call the competitor from several threads for a while: when each call began, and its seconds.
+    """Call the competitor from several threads for a while; returns the start and the seconds of
+    each call.
 
-    at_once   the most calls that are made at once, the others wait; 0 for all
+    at_once   the most calls at once, while others wait; 0 for all
     """
     calls = [_held[0].caller() for _ in range(callers)]
     allowed = Semaphore(at_once or callers)
@@ -87,7 +88,7 @@ def serve(callers: int, at_once: int, duration_s: float) -> tuple[tuple[float, f
 
 
 def time_file(kind: str, path: str, inputs: Arrays, threads: int, budget_s: float) -> float:
-    """Seconds per call of a model in a competitor of its own: the fastest of some samples."""
+    """Seconds per call of a model in a new competitor: the fastest of some samples."""
     peer = create_peer(find_kind(kind))
     peer.load(path, threads, {})
     peer.bind(inputs)

@@ -1,6 +1,6 @@
-"""The kinds of competitors. A new one is a module with a class that keeps `Peer`, and a line.
+"""The kinds of competitors. A new one is a module with a class that fulfils `Peer`, and a line.
 
-Those of the package tensorwright-lab are named here, too: nothing imports them but their process.
+Those of the package tensorwright-lab are named here, too; only their process imports them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Kind:
 
     factory  its class, in a module that is imported in its process only
     package  the package that it needs, and `extra` of tensorwright that installs it; "" for none
-    limit_s  longest a command may take: some compile for minutes
+    limit_s  most seconds of a command; some competitors compile for minutes
     program  that it calls; "" for none
     lacks    whether it lacks counterparts of some operators
     """

@@ -1,8 +1,8 @@
 """The benchmark's side of a competitor: it starts, asks, stops and resumes the process.
 
-Outside its turn the whole process is stopped (SIGSTOP), so that nothing in it can spin, whatever
-the runtime; a guard ends it when the benchmark dies. Turns are taken under a lock in the knob
-`home`, so that two benchmarks of one user do not measure each other.
+Outside its turn the whole process is stopped (SIGSTOP), so that no thread of any runtime can spin;
+a guard ends it when the benchmark dies. Turns are taken under a lock in the folder of the knob
+`home`, so that two benchmarks of one user do not disturb each other.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _QUIT_S = 2.0
 
 
 class PeerProcess:
-    """One competitor in a process of its own; use it in a `with` block. Not for several threads.
+    """One competitor in a separate process; use it in a `with` block, from one thread.
 
-    name     for people                        limit_s  longest a command may take before the
-    kind     a name in KINDS                            process is ended and counts as hung; that
-    target   whose vectors it is held to, where                of its kind where None
-             settings allow; the machine's if None
+    name     for people
+    kind     a name in KINDS
+    target   whose vectors it is held to, if its settings allow; this machine's if None
+    limit_s  seconds of a command after which the process counts as hung; its kind's if None
     Raises:  PeerFailed, from every method, if the competitor refuses, crashes or hangs;
              UsageError for an unknown kind, MachineError for one that is not installed.
     """
@@ -80,9 +80,9 @@ class PeerProcess:
     def serve(
         self, callers: int, duration_s: float, at_once: int = 0
     ) -> tuple[tuple[float, float], ...]:
-        """Call from several threads for a while: when each call began, and its seconds.
+        """Call from several threads for a while; returns the start and the seconds of each call.
 
-        at_once   the most calls that are made at once, the others wait; 0 for all
+        at_once   the most calls at once, while others wait; 0 for all
         """
         calls: tuple[tuple[float, float], ...]
         calls = self._ask(jobs.serve, callers, at_once, duration_s)
@@ -90,7 +90,7 @@ class PeerProcess:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Run, alone, inside the block; stopped after it. Turns may be nested."""
+        """Let the process run alone inside the block, and stop it afterwards; may be nested."""
         if self._turns:
             yield
             return

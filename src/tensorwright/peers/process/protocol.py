@@ -1,6 +1,6 @@
-"""What a competitor must do, what it says of itself, and how it may fail.
+"""The protocol of competitors, their descriptions and their failures.
 
-Its process does the jobs of `jobs.py`, asked by `process.py`.
+The process of a competitor does the jobs of `jobs.py`, which `process.py` sends.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ Arrays = Mapping[str, np.ndarray[Any, np.dtype[Any]]]
 
 @dataclass(frozen=True, slots=True)
 class PeerInfo:
-    """A competitor's own account: its version, and how it runs the model.
+    """A competitor's description of itself: its version, and how it runs the model.
 
-    vector_bytes  of the widest vectors that its kernels use; 0 where it cannot say
+    vector_bytes  of the widest vectors that its kernels use; 0 if it cannot tell
     """
 
     version: str
@@ -31,33 +31,33 @@ class PeerInfo:
 
 
 class Peer(Protocol):
-    """One runtime at its best, inside its worker process. Called from one thread, in this order:
+    """One runtime with its fastest settings, inside its worker process.
 
-    load once, then any number of: bind, and after it run, call and park. An exception of any
-    method is reported to the benchmark; the process goes on.
+    One thread calls the methods: load once, then any number of times bind, and after it run, call
+    and park. An exception of any method is reported to the benchmark; the process goes on.
     """
 
     def load(self, path: str, threads: int, options: Mapping[str, Any]) -> PeerInfo:
-        """Read the model and make it as fast as this runtime can."""
+        """Read the model, and prepare the fastest execution of this runtime."""
 
     def bind(self, inputs: Arrays) -> None:
-        """Take the inputs of the calls to come, converted and placed so that a call copies none."""
+        """Take the inputs of the next calls, converted and placed so that a call copies none."""
 
     def run(self) -> Arrays:
         """Compute the outputs of the bound inputs."""
 
     def call(self) -> object:
-        """Do the work of `run` and nothing else: this is what is timed."""
+        """Do only the work of `run`; this method is timed."""
 
     def caller(self) -> Callable[[], object]:
         """A further `call` on the bound inputs, which may run in a thread beside others.
 
-        Raises:  ValueError where the runtime is not compared under several callers.
+        Raises:  ValueError if the runtime is not compared under several callers.
         """
         raise ValueError("it is not compared under several callers")
 
     def park(self) -> None:
-        """The turn is over: let go of the cores. By default nothing: the process is stopped."""
+        """Release the cores at the end of a turn; nothing by default, as the process is stopped."""
 
 
 def not_bound() -> Any:
@@ -77,7 +77,7 @@ class FailureKind(StrEnum):
 
 
 class PeerFailed(MachineError):
-    """A competitor refused a command, crashed or hung; `kind` says which. It is a result."""
+    """A competitor refused a command, crashed or hung, as `kind` says. It is a result."""
 
     field_names = (*MachineError.field_names, "kind")
 
@@ -89,7 +89,7 @@ class PeerFailed(MachineError):
 
 
 def plain_arrays(arrays: Arrays) -> Arrays:
-    """The arrays as they can be sent.
+    """The arrays in a form that can be sent.
 
     Raises:  ValueError for an array of objects.
     """

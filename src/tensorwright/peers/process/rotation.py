@@ -1,9 +1,9 @@
-"""Time competitors in turns: the only way in which their times can be compared.
+"""Time competitors in turns, the only way in which their times can be compared.
 
-Runtimes disturb each other: threads that spin after a call take the cores from whoever is next. So
-each competitor runs in a process of its own, one at a time; at the start of its turn it warms up,
-at the end it is stopped. Every competitor has a turn in every round, the order is reversed from one
-round to the next, so that a slow spell of the machine meets them all.
+Runtimes disturb each other: threads that spin after a call take the cores from the next runtime. So
+each competitor runs in a separate process, one at a time. At the start of its turn it warms up, at
+the end it is stopped. Every competitor has a turn in every round, and the order is reversed from
+one round to the next, so that a slow phase of the machine affects all of them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LEAST_ROUNDS = 3
 
 
 class Competitor(Protocol):
-    """A competitor as rotation needs it; `PeerProcess` is one."""
+    """The protocol of a competitor in a rotation; `PeerProcess` fulfils it."""
 
     @property
     def name(self) -> str:
@@ -43,7 +43,7 @@ class Competitor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How fast a competitor is: seconds per call; `samples_s` in the order of measuring.
+    """The speed of a competitor in seconds per call; `samples_s` in the order of measuring.
 
     median_s  of the samples          spread  (90th - 10th percentile) / median
     """
@@ -88,9 +88,9 @@ def rotate(
 ) -> tuple[Result, ...]:
     """Time competitors in turns; the results are in their order.
 
-    rounds      how many turns each one has
-    min_time_s  how long a sample lasts at least: as many calls are made as that takes, 1 to 50 ms
-    limit_s     fewer rounds are run, at least three, if all would take longer than this
+    rounds      the turns of each competitor
+    min_time_s  the least seconds of a sample, 0.001 to 0.05, which decides its number of calls
+    limit_s     if all rounds would take longer than this, fewer are run, at least three
     A competitor that fails becomes a `Failure`, and the others go on.
     Raises:  UsageError for a number of rounds below one.
     """
@@ -141,12 +141,12 @@ def percentile(values: Sequence[float], percent: float) -> float:
 
 
 def ratio(ours: Timing, other: Timing) -> float:
-    """How many times as fast as the other we are: 2.0 means that ours takes half the time."""
+    """The other time over ours: 2.0 means that ours takes half the time."""
     return other.median_s / ours.median_s
 
 
 def _make_plan(competitor: Competitor, sample_s: float) -> _Plan:
-    """Find how many calls make a sample, in a turn of its own."""
+    """Choose the number of calls of a sample, in a separate turn."""
     number = 1
     with competitor.turn():
         competitor.time(1, 1)

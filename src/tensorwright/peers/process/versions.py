@@ -1,7 +1,7 @@
-"""Versions of one network in one runtime: the same answers, and how fast each is, in turns.
+"""Compare versions of one network in one runtime: their answers, and their times in turns.
 
-All of them are in one process, unlike different runtimes (`rotation.py`): what is compared is the
-network, and everything else about the process is the same.
+Unlike different runtimes (`rotation.py`), all versions are in one process, so that only the
+networks differ.
 """
 
 from __future__ import annotations
@@ -27,9 +27,7 @@ from tensorwright.processes import Child, Done, Job, Raised, TimedOut, hold_turn
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """The outputs of each file, and seconds per call in the order of the files; no times where none
-    were asked for.
-    """
+    """The outputs of each file, and seconds per call in the order of the files, or ()."""
 
     runtime: str
     outputs: tuple[Arrays, ...]
@@ -46,7 +44,7 @@ def compare_versions(
     rounds: int = 11,
     limit_s: float = 60.0,
 ) -> Versions:
-    """Run files of a runtime in a process of its own, and time them in turns.
+    """Run files in a separate process of a runtime, and time them in turns.
 
     kind    of the runtime, a name in KINDS    rounds   of the rotation; 0 does not time
     target  whose vectors it is held to        limit_s  fewer rounds if they take longer

@@ -36,7 +36,7 @@ Limits: TypeAlias = Mapping[int, int]
 """Number of a kernel -> the most threads on which it runs; 0 is all."""
 
 LEAST_SHARE_S = 2.5e-7
-"""The least work for which a thread takes part in a step."""
+"""The least work with which a thread takes part in a step."""
 
 _LONGEST_WAIT_S = 1e-3
 _BYTES_PER_SECOND = 80e9
