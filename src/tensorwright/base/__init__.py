@@ -66,6 +66,7 @@ from tensorwright.base.memory import (
     check_fits,
     empty,
     empty_bytes,
+    keep_freed_memory,
     physical_memory_bytes,
 )
 from tensorwright.base.plain_data import Kinds, from_data, kinds_of, now_utc, to_data
@@ -216,6 +217,7 @@ __all__ = [
     "hold_lock",
     "is_dumped",
     "is_same_file",
+    "keep_freed_memory",
     "kind_of_bytes",
     "kind_of_file",
     "kinds_of",
