@@ -194,9 +194,9 @@ class Kept:
             trace = min(own, key=lambda run: run.curve.best_s[-1]).fastest[0]
             if subject in self.library and self.library[subject].trace == trace:
                 continue
-            found = measure_library(subject, own)
-            if found is not None:
-                self.library[subject] = found
+            measured = measure_library(subject, own)
+            if measured is not None:
+                self.library[subject] = measured
                 self.keep()
 
     def measure_again(self, lab: Lab) -> None:

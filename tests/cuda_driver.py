@@ -64,7 +64,15 @@ def shim_driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[ShimDriver]:
     path = str(_built())
     driver = ShimDriver(ctypes.CDLL(path))
     before = {"major": 9, "minor": 0, "devices": 1, "version": 13000, "memory": 1 << 30}
-    before |= {"init": 0, "load": 0, "wait": 0, "allowed": 0, "graph": 0, "graph_launches": 0}
+    before |= {
+        "init": 0,
+        "load": 0,
+        "wait": 0,
+        "allowed": 0,
+        "graph": 0,
+        "graph_launches": 0,
+        "context": 0,
+    }
     driver.write(**before)
 
     def opened() -> Driver | None:

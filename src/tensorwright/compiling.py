@@ -1,12 +1,12 @@
-"""`tensorwright.compile`: what was compiled before comes back as a whole, else the pipeline runs.
+"""`tensorwright.compile`: return the kept executable of a model, or run the pipeline and keep one.
 
-An executable that was compiled is kept under a key of all that compiling it depended on: the
-model's bytes, the options, the target and the machine, the knobs, this package and those with which
-it computes.  Two things are too many to be in the key and are noted beside it: which files hold the
-weights of a model, and which records were read (`WatchedStore`).  The executable comes back only
-where these are as they were.  Whoever is not sure compiles.
+The key of a kept executable is a digest of what compiling depended on: the model's bytes, the
+options, the target, the machine, the knobs, this package and the packages with which it computes.
+Two lists are stored beside the executable: the files that hold the model's weights, and the records
+that were read (`WatchedStore`).  The executable is used again only if both lists are unchanged; in
+doubt the pipeline runs.
 
-Only a hit is fast, so this module imports no stage of the pipeline.
+This module imports no stage of the pipeline, so that a kept executable is returned fast.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ _WITHOUT_EFFECT = (
     knobs.KERNEL_CACHE,
     knobs.EXECUTABLE_CACHE,
     knobs.COST_MODEL,
-    knobs.THREADS,  # those that are used are in the key
+    knobs.THREADS,  # the key has the number that is used
     knobs.TARGET,
 )
 _LEAST_HELPED_BYTES = 1_000_000
-"""Smaller models have few workloads as a rule, which one process compiles before another starts."""
+"""Smaller models usually have few workloads: one process compiles them before a second starts."""
 _SETTLED_S = 2.0
 """A file that was written more recently may be written again without a change of its times."""
 
@@ -86,12 +86,12 @@ def compile(
     constants: Constants | None = None,
     on_kernel: OnKernel | None = None,
 ) -> Executable:
-    """Compile a model or a tensor expression, or take the executable that was compiled before.
+    """Compile a model or a tensor expression, or return its kept executable.
 
     model     an ONNX file or a .pt2 file of PyTorch: its path, its bytes or an open handle; a
               ModelProto, an ExportedProgram, a Graph, tensor expressions, a result of `program`
-    The other arguments and the errors are those of `pipeline.compile`.  With `on_kernel`, which is
-    to see every kernel, a network is compiled in any case.
+    The other arguments and the errors are those of `pipeline.compile`.  With `on_kernel` the
+    pipeline always runs, because `on_kernel` must see every kernel.
     """
     options = {
         "target": target,
@@ -111,7 +111,7 @@ def compile(
 
 
 def read_handle(model: Any) -> Any:
-    """The bytes of an open file or of a buffer; anything else as it is.
+    """The bytes of an open file or of a buffer; any other model unchanged.
 
     Raises:  UsageError for a file that is open for text.
     """
@@ -132,11 +132,11 @@ def read_handle(model: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What is compiled, and how, in digests.
+    """A model and the options of its compilation, as digests.
 
-    model   of the model's own bytes
-    path    of the model's file; None where it is none
-    store   the path of the record store; None where the caller has it open
+    model   the digest of the model's own bytes
+    path    of the model's file; None if the model is not a file
+    store   the path of the record store; None if the caller gave an open store
     """
 
     cache: ExecutableCache
@@ -149,7 +149,7 @@ class _Question:
     records: Any
 
     def key(self) -> str:
-        """The key of the entry, as the machine is now."""
+        """The key of the entry, for the present state of the machine."""
         parts = (
             package_digest(),
             self.model,
@@ -164,7 +164,7 @@ class _Question:
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
     def kept(self) -> Executable | None:
-        """The executable that was kept, where compiling would give it again."""
+        """The kept executable, if compiling would give the same one; else None."""
         key = self.key()
         entry = self.cache.entry(key)
         if entry is None or not self._is_valid(key, entry):
@@ -187,10 +187,9 @@ class _Question:
         return executable
 
     def _helper(self, model: Any) -> contextlib.AbstractContextManager[None]:
-        """A process that gets ready to compile, too, while this one does; none for small models,
-        and where there is no core for it.
+        """A second process that compiles, too; none for small models and without a second core.
 
-        What this machine reaches is measured before, so that nothing disturbs that.
+        The rates of this machine are measured before it starts, so it does not disturb them.
         """
         state = _state_of(self.path) or [len(model) if isinstance(model, bytes) else 0]
         is_used = knobs.DEFAULT_SCHEDULE.get() != "rule" and available_cores() > 1
@@ -204,7 +203,7 @@ class _Question:
         return helper
 
     def _is_valid(self, key: str, entry: dict[str, Any]) -> bool:
-        """Whether the files of weights and the records that were read are as they were."""
+        """Whether the files of weights and the records that were read are unchanged."""
         if any(_digest_of(Path(name)) != digest for name, digest in entry["files"]):
             return False
         signature = _signature(self.store)
@@ -219,10 +218,10 @@ class _Question:
 
 
 def _question(model: Any, options: Mapping[str, Any]) -> _Question | None:
-    """The question that the cache may answer; None for what is always compiled.
+    """The question that the cache may answer; None if the pipeline must run.
 
-    That is: what is not a model, a target that is not a processor, and where knobs or `EXTENSIONS`
-    ask for it.
+    It must run if the argument is not a model, if the target is not a processor, and if a knob or
+    one of `EXTENSIONS` demands it.
     """
     cache = default_executable_cache()
     is_used = cache.limit_bytes and knobs.KERNEL_CACHE.get()
@@ -250,7 +249,7 @@ def _pipeline(model: Any, options: Mapping[str, Any]) -> Executable:
 
 
 def _digest_of_model(model: Any) -> tuple[str | None, Path | None]:
-    """The digest of a model's bytes with its kind, and its file; none of what is not a model."""
+    """The digest of a model's bytes with its kind, and its file; (None, None) without a model."""
     if isinstance(model, bytes):
         return f"bytes {digest_of_bytes(model)}", None
     if isinstance(model, str | os.PathLike):
@@ -274,7 +273,7 @@ def _digest_of(path: Path) -> str | None:
 
 
 def _external_files(path: Path) -> Sequence[tuple[str, str]] | None:
-    """The files beside a model that hold its weights, with digests; None where one is missing."""
+    """The files beside a model that hold its weights, with digests; None if one is missing."""
     imported = importlib.import_module("tensorwright.graph.model_import")
     files = [(str(each), _digest_of(each)) for each in imported.files_beside(path)]
     whole = [(name, digest) for name, digest in files if digest is not None]
@@ -282,12 +281,12 @@ def _external_files(path: Path) -> Sequence[tuple[str, str]] | None:
 
 
 def _sorted(given: object) -> object:
-    """A mapping as its items in order; anything else as it is, for the pipeline to refuse."""
+    """A mapping as its sorted items; any other value unchanged, for the pipeline to refuse."""
     return sorted(given.items()) if isinstance(given, Mapping) else given
 
 
 def _knob_values() -> str:
-    """The values of the knobs that say what is compiled; of a file, also its digest."""
+    """The values of the knobs that change the executable; for a file, also its digest."""
     values: dict[str, str] = {}
     for knob in KNOBS:
         if knob not in _WITHOUT_EFFECT:
@@ -298,7 +297,7 @@ def _knob_values() -> str:
 
 
 def _state_of(path: Path | None) -> list[int] | None:
-    """What changes when a file is written."""
+    """The size and the times of a file, which change when it is written."""
     if path is None:
         return None
     try:
@@ -309,10 +308,9 @@ def _state_of(path: Path | None) -> list[int] | None:
 
 
 def _signature(store: Path | None) -> list[Any] | None:
-    """What changes when a record store is written to: its file and its log of late writes.
+    """The state of a record store's file and of its write-ahead log, which writes change.
 
-    None where it may be written to without such a change: an open store, and one that was written
-    to just now.
+    None if writes may leave the state unchanged: for an open store, and soon after a write.
     """
     if store is None:
         return None

@@ -21,7 +21,8 @@ enum { SUCCESS, INVALID = 1, NO_MEMORY = 2, NO_DEVICE = 100, NOT_FOUND = 500 };
 extern "C" {
 // What tests set: what the machine has, and what calls give.
 int shim_major = 9, shim_minor = 0, shim_devices = 1, shim_version = 13000;
-int shim_init = SUCCESS, shim_load = SUCCESS, shim_wait = SUCCESS, shim_graph = SUCCESS;
+int shim_init = SUCCESS, shim_load = SUCCESS, shim_wait = SUCCESS, shim_graph = SUCCESS,
+    shim_context = SUCCESS;
 long long shim_memory = 1 << 30;
 // What tests read.
 long long shim_allocated = 0, shim_modules = 0, shim_allowed = 0, shim_graphs = 0;
@@ -74,7 +75,7 @@ CALL cuDeviceGetAttribute(int *value, int attribute, int) {
     return *value = values[attribute], SUCCESS;
 }
 CALL cuDeviceTotalMem_v2(size_t *bytes, int) { return *bytes = shim_memory, SUCCESS; }
-CALL cuDevicePrimaryCtxRetain(void **context, int) { return *context = &sizes, SUCCESS; }
+CALL cuDevicePrimaryCtxRetain(void **context, int) { return *context = &sizes, shim_context; }
 CALL cuCtxSetCurrent(void *context) {
     has_context = context == &sizes;
     return has_context ? SUCCESS : INVALID;

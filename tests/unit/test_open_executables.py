@@ -275,7 +275,7 @@ class TestWhatDoesNotFit:
         n = named_size("n", greatest=8)
         a, b = placeholder("a", (n,)), placeholder("b", (n,))
         executable = compile_model([compute("y", (n,), lambda i: a[i] + b[i])])
-        with pytest.raises(InputError, match="makes n 3, and dimension 0 of a makes it 2"):
+        with pytest.raises(InputError, match="makes n 3, but dimension 0 of a makes it 2"):
             executable.run({"a": np.zeros(2, np.float32), "b": np.zeros(3, np.float32)})
 
     def test_another_rank_and_another_number(self) -> None:
@@ -303,6 +303,6 @@ class TestWhatDoesNotFit:
         n = named_size("n", greatest=8)
         x = placeholder("x", (n // 2 + 1,))
         executable = compile_model([compute("y", (n // 2 + 1,), lambda i: x[i] + 1.0)])
-        with pytest.raises(InputError, match="no dimension of an input tells the size n"):
+        with pytest.raises(InputError, match="no dimension of an input gives the size n"):
             executable(np.zeros(3, np.float32))
         np.testing.assert_array_equal(executable.at(n=4)(np.zeros(3, np.float32)), np.ones(3))

@@ -459,8 +459,8 @@ def test_a_size_beyond_its_bounds_is_refused_when_it_is_decided() -> None:
     with pytest.raises(InputError) as caught:
         executable.run(small)
     assert str(caught.value) == (
-        "size here_count: values make it 1, and it is at least 2\n  try: compile with a smaller"
-        ' number: sizes={"here_count": "1..4"}'
+        "size here_count: values make it 1, but it must be at least 2\n"
+        '  try: compile with a smaller number: sizes={"here_count": "1..4"}'
     )
     assert executable.run(fits)["z"].tolist() == [0, 2, 4, 6]
     wide = tensorwright.compile(expanded(), sizes={"here_0": "..9"})

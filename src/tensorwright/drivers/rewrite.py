@@ -226,7 +226,12 @@ def rewrite(
     """
     kinds = _kind(SearchKind, "search", search), _kind(CostKind, "cost", cost)
     if seconds is not None and not seconds >= 0:
-        raise UsageError(stage="rewrite", where=f"seconds={seconds}", reason="it must be 0 or more")
+        raise UsageError(
+            stage="rewrite",
+            where=f"seconds={seconds}",
+            reason="it must be 0 or more",
+            remedy="seconds=30, or leave it out for a limit by the network's size",
+        )
     own = read_own_rules((rules,) if isinstance(rules, str) else rules, is_trusted=trust)
     start = time.monotonic()
     machine = chosen_target(target)

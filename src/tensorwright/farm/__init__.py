@@ -1,7 +1,7 @@
-"""Many machines: units of work that are done elsewhere.
+"""Many machines: units of work that other machines do.
 
-Read `unit.py` first (what is done, and how it may end), then `farm.py` (what a client asks of a
-farm) and `functions.py` (what workers do).  `serving.py` is what happens on a worker.
+Read `unit.py` first (a unit and how it may end), then `farm.py` (what a client asks of a farm) and
+`functions.py` (what workers call).  `serving.py` is the worker's side.
 """
 
 from tensorwright.farm.connecting import connect, dask_part, make_keys, opened_farm

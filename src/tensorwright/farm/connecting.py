@@ -18,11 +18,12 @@ _DASK = "tensorwright.farm.dask"
 
 
 def connect(address: str, security: FarmSecurity = NO_SECURITY) -> Farm:
-    """The farm at an address: tcp://HOST:PORT or tls://HOST:PORT of a scheduler, or the machines
-    that ssh reaches: ssh://HOST,ssh://USER@HOST.
+    """The farm at an address.
 
-    Raises:  MachineError if the extra is not installed, or nobody answers; UsageError for an
-             address without protection, and for one that is not an address.
+    The address is tcp://HOST:PORT or tls://HOST:PORT of a scheduler, or a list of machines that ssh
+    reaches: ssh://HOST,ssh://USER@HOST.
+    Raises:  MachineError if the extra is not installed, or nothing answers; UsageError for an
+             address without protection, and for one of another form.
     """
     if address.startswith(("ssh://", "stdio:")):
         return StdioFarm(commands_of(address))
@@ -34,7 +35,7 @@ def connect(address: str, security: FarmSecurity = NO_SECURITY) -> Farm:
 def opened_farm(
     workers: str | Farm | None, security: FarmSecurity = NO_SECURITY
 ) -> Iterator[Farm | None]:
-    """The farm at an address, closed after the block; a farm of the caller's, or None, as it is.
+    """The farm at an address, closed after the block; an open farm, or None, unchanged.
 
     Raises:  as `connect`.
     """

@@ -1,4 +1,4 @@
-"""What a worker says about its device: clock, temperature, load, and why it is set aside."""
+"""What a worker reports of its device: clock, temperature, load, and why it is set aside."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ _CPUINFO = Path("/proc/cpuinfo")
 _THERMAL = Path("/sys/class/thermal")
 
 _NAMES: list[str] = []
-"""The name of this worker, the last one last."""
+"""The names that this process was given; the last one holds."""
 
 _REASONS: list[str] = []
-"""Why this worker's device is set aside, the last reason last; its process forgets with its end."""
+"""Why this worker's device is set aside; the last reason holds, until the process ends."""
 
 
 def name_worker(name: str) -> None:
-    """Say what this process is called in the farm."""
+    """Set the name of this process in the farm."""
     _NAMES.append(name)
 
 
 def worker_name() -> str:
-    """What this process is called in the farm; "" where it is not a worker."""
+    """The name of this process in the farm; "" if it is not a worker."""
     return _NAMES[-1] if _NAMES else ""
 
 
@@ -53,13 +53,13 @@ def device_for(target: Target) -> Device:
 
 
 def set_aside(payload: Payload, _: Callable[[], bool]) -> Payload:
-    """Let this worker say that its device is not to be measured on: {"reason": why}."""
+    """Let this worker report that its device must not measure: {"reason": why}."""
     _REASONS.append(str(payload.data["reason"]))
     return Payload()
 
 
 def now(device: Device) -> Device:
-    """A device as it is just now."""
+    """A device with its present clock, temperature and load."""
     return replace(
         device,
         clock_mhz=_clock_mhz(),
@@ -84,9 +84,9 @@ def _celsius() -> float:
 
 @contextmanager
 def own_device(target: Target, *, must: bool) -> Iterator[bool]:
-    """Be the only worker of this user and machine that measures on a device.
+    """Be the only worker of this user and machine that measures on a device, inside the block.
 
-    must   whether that another one does is an error; gives False otherwise
+    must   whether another worker that measures on it is an error; else the block gets False
     Raises:  UsageError.
     """
     digest = hashlib.sha256(target.key.encode()).hexdigest()[:8]
@@ -102,7 +102,7 @@ def own_device(target: Target, *, must: bool) -> Iterator[bool]:
                     stage="farm",
                     where=f"device {target}",
                     reason="another worker of this machine measures on it",
-                    remedy="end that one, or give --device none to build only",
+                    remedy="end that worker, or give --device none: this one then only builds",
                 ) from None
             yield False
             return

@@ -1,7 +1,7 @@
-"""What a client asks of a farm: the protocol that its implementations fulfil, and their workers.
+"""What a client asks of a farm: the base class of all farms, and the records of their workers.
 
-A farm does units somewhere else.  `dask/client.py` sends them to the scheduler of a Dask cluster,
-`stdio.py` to processes at the other end of pipes, over ssh or here.
+`dask/client.py` sends units to the scheduler of a Dask cluster.  `stdio.py` sends them through
+pipes to processes, over ssh or on this machine.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ class Device:
 
     kind           equal for devices on which programs are equally fast
     hardware       the fingerprint of the machine
-    target         the programs that run there: `base.to_data` of a target, as JSON
-    threads        of its processor, as a program uses them where nobody says otherwise
-    clock_mhz      at the moment; 0 where the system does not tell      celsius   likewise
-    load           processors that others use
-    set_aside      why it measures nothing; "" if it does
+    target         of the programs that run there: `base.to_data` of it, as JSON
+    threads        of its processor that a program uses by default
+    clock_mhz      at the moment; 0 if the system does not tell it
+    celsius        its temperature; 0 if the system does not tell it
+    load           processors that other programs use
+    set_aside      why it does not measure; "" if it does
     """
 
     kind: str
@@ -43,9 +44,9 @@ class FarmWorker:
     """A worker as the farm sees it.
 
     name         unique in the farm             host     where it runs
-    slots        units that it does at once     device   what it measures on, if it does
-    seen_s       seconds since it was heard of  queue    units that it has
-    address      of its process; another one after it was started again
+    slots        units that it does at once     device   what it measures on; None if it only builds
+    seen_s       seconds since its last message  queue   units that it has
+    address      of its process; it changes when the worker is started again
     """
 
     name: str
@@ -58,18 +59,18 @@ class FarmWorker:
 
 
 def can_do(worker: FarmWorker, kind: str, names: tuple[str, ...]) -> bool:
-    """Whether a worker may get a unit that needs a device of a kind, and one of some workers."""
+    """Whether a worker has a device of the kind, and is one of the named workers."""
     if names and worker.name not in names:
         return False
     return not kind or (worker.device is not None and worker.device.kind == kind)
 
 
 class Farm(ABC):
-    """Workers that do units; use it in a `with` block.  Not for several threads.
+    """Workers that do units; use it in a `with` block, from one thread.
 
-    Units may come in any order to any worker that has what they need.  A unit whose worker goes
-    away is given to another one; the client and the machine between may be killed, too: whoever
-    submits the same units again gets the same answers.
+    A unit goes to any worker that has what it needs, in any order.  If its worker goes away,
+    another one gets it.  The client and the scheduler may be killed, too: the same units, submitted
+    again, get the same answers.
     """
 
     shares_files: ClassVar[bool] = False
@@ -82,28 +83,28 @@ class Farm(ABC):
         should_stop: Callable[[], bool] = never,
         ahead: int = 0,
     ) -> Iterator[tuple[int, FarmOutcome]]:
-        """Do the units; yields the index and the outcome of each as they come, never `Stopped`.
+        """Do the units; yields the index and the outcome of each as it ends, never `Stopped`.
 
-        ahead   so many units are taken from `units` before the first of them is done; twice what
-                all workers do at once where 0
+        ahead   the number of units that are taken from `units` before the first one is done; if 0,
+                twice as many as all workers do at once
 
-        After `should_stop` turns true no outcome comes.  What is then under way, or when the caller
-        leaves the iterator, is cancelled.
-        Raises:  MachineError where no worker has the device that a unit needs, or none is left.
+        Once `should_stop` is true, no further outcome comes.  Units under way are cancelled then,
+        and when the caller leaves the iterator.
+        Raises:  MachineError if no worker has the device that a unit needs, or no worker is left.
         """
 
     @abstractmethod
     def workers(self) -> tuple[FarmWorker, ...]:
-        """The workers that are there now, by name."""
+        """The workers that are connected now, by name."""
 
     @abstractmethod
     def close(self) -> None:
-        """Cancel what is under way and let go of the workers.  Closing twice does no harm."""
+        """Cancel the units under way and release the workers.  Closing twice does no harm."""
 
     def run(
         self, units: Sequence[Unit], should_stop: Callable[[], bool] = never
     ) -> list[FarmOutcome]:
-        """Do the units; the outcomes in their order, `Stopped` for those that were not done."""
+        """Do the units; their outcomes in order, `Stopped` for units that were not done."""
         outcomes: list[FarmOutcome] = [Stopped() for _ in units]
         for index, outcome in self.results(units, should_stop):
             outcomes[index] = outcome
@@ -122,7 +123,7 @@ class Farm(ABC):
 
 
 def raise_if_refused(outcome: FarmOutcome) -> None:
-    """Raise what a worker says of the farm itself: that it is of another version."""
+    """Raise the error with which a worker refuses the client: it has another version."""
     if isinstance(outcome, Raised) and outcome.error is not None and outcome.error.stage == "farm":
         raise outcome.error
 

@@ -1,7 +1,7 @@
-"""The functions that a worker does: those of this list, and nothing else.
+"""The functions that a worker calls: those of this list, and no others.
 
-Each takes a `Payload` and returns one.  A new function is a line here.  Modules of other folders
-are imported when a unit names their function, so that this folder imports none of them.
+Each takes a `Payload` and returns one.  A new function is a line here.  A worker imports the module
+of a function when a unit names it, so this folder imports no other folder.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from tensorwright.farm.unit import Payload
 class NamedFunction:
     """A function of this package, or of the laboratory.
 
-    name         what units call it
-    module       that has it                   attribute   its name there
-    is_isolated  whether it is done in a child of the worker, which is killed when the time is over;
-                 others are done in the worker itself and have children of their own: they get a
-                 second argument, whether nobody wants the result any more
+    name         its name in units
+    module       where it is defined           attribute   its name there
+    is_isolated  whether a child of the worker calls it, which is killed when the time is over.
+                 The worker itself calls the others, which start children of their own; they get
+                 a second argument, `should_stop`: whether the client has given the unit up
     """
 
     name: str
@@ -71,7 +71,7 @@ def echo(payload: Payload) -> Payload:
 
 
 def wait(payload: Payload, should_stop: Callable[[], bool]) -> Payload | None:
-    """Return the payload after {"seconds"}: what takes time on a device, and nothing here."""
+    """Return the payload after {"seconds"}: a simulated device, which uses no processor time."""
     deadline = time.monotonic() + payload.data["seconds"]
     while (left_s := deadline - time.monotonic()) > 0:
         if should_stop():
@@ -83,7 +83,7 @@ def wait(payload: Payload, should_stop: Callable[[], bool]) -> Payload | None:
 def function_named(name: str) -> NamedFunction:
     """The function of this name.
 
-    Raises:  UsageError if the list has none: nothing else is ever called.
+    Raises:  UsageError if the list does not have it.
     """
     for function in FUNCTIONS:
         if function.name == name:
@@ -91,7 +91,7 @@ def function_named(name: str) -> NamedFunction:
     raise UsageError(
         stage="farm",
         where=f"function {name}",
-        reason="it is not a function that workers do",
+        reason="workers have no such function",
         remedy="one of " + ", ".join(each.name for each in FUNCTIONS),
     )
 

@@ -21,9 +21,9 @@ _SHARED_BYTES = 32
 def make_keys(folder: Path) -> tuple[Path, ...]:
     """Write new keys into a folder; only its owner may read them.  Returns the files.
 
-    The private key of the authority is forgotten: nobody can add a machine with another
-    certificate.  All machines of the farm have the same files.
-    Raises:  UsageError where keys are there already; OutputError.
+    The private key of the authority is not kept, so nobody can make another certificate.  All
+    machines of the farm have the same files.
+    Raises:  UsageError if the folder has keys; OutputError.
     """
     names = (AUTHORITY, CERTIFICATE, PRIVATE_KEY, SHARED_KEY)
     there = [name for name in names if (folder / name).exists()]
@@ -32,7 +32,7 @@ def make_keys(folder: Path) -> tuple[Path, ...]:
             stage="farm",
             where=f"folder {folder}",
             reason=f"{there[0]} is there already",
-            remedy="name a new folder; machines with the old keys know none of the new ones",
+            remedy="name a new folder; machines with the old keys do not accept the new ones",
         )
     authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     authority_name, name = _name("tensorwright farm authority"), _name("tensorwright farm")

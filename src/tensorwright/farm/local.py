@@ -1,8 +1,8 @@
-"""Farms without other machines: processes of this one, or the caller alone.
+"""Farms without other machines: processes of this machine, or the caller alone.
 
 with LocalFarm(2) as farm: farm.run([Unit("farm.echo", Payload(1))])    [Done(Payload(1))]
 CALLER.run([Unit("farm.echo", Payload(1))])            the same, without a process
-answers(farm, units)            payloads as they come; a unit whose worker ended is done again
+answers(farm, units)            payloads as units end; a unit whose worker ended is done again
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class LocalFarm(Farm):
 
 
 class Caller(Farm):
-    """The process that asks does the units itself, one after the other, without a limit of time."""
+    """The calling process does the units itself, one after the other, without a limit of time."""
 
     shares_files = True
 
@@ -59,7 +59,7 @@ class Caller(Farm):
         should_stop: Callable[[], bool] = never,
         ahead: int = 0,
     ) -> Iterator[tuple[int, FarmOutcome]]:
-        """As `Farm.results`.  What a unit raises is raised."""
+        """As `Farm.results`, but the errors of units are raised."""
         for index, unit in enumerate(units):
             if should_stop():
                 return
@@ -77,10 +77,10 @@ CALLER = Caller()
 
 
 def answers(farm: Farm, units: Iterable[Unit]) -> Iterator[tuple[int, Payload]]:
-    """Do units; yields the index and the answer of each as they come.
+    """Do units; yields the index and the answer of each as it ends.
 
     A unit whose worker ended is done again, a few times.
-    Raises:  the TensorwrightError that a unit raised; MachineError where a unit ends each worker
+    Raises:  the TensorwrightError that a unit raised; MachineError if a unit ends each worker
              that gets it, or takes too long; InternalError for another exception.
     """
     under_way: dict[int, Unit] = {}
@@ -116,5 +116,5 @@ def _failure(unit: Unit, outcome: FarmOutcome) -> TensorwrightError:
         stage="farm",
         where=where,
         reason=f"{outcome}; perhaps there was not enough memory",
-        remedy="the same command with fewer workers goes on",
+        remedy="give the same command again with fewer workers; it continues",
     )

@@ -5,8 +5,9 @@
                the head: JSON in UTF-8; "blobs" has the lengths of the blobs
                the blobs, one after the other
 
-The digest is checked before anything is read.  Without a key it is made with an empty one, and
-finds accidents only.  An answer repeats the digest of its request, so none stands for another.
+The receiver checks the digest before it reads anything else.  Without a shared key the digest is
+made with an empty key and detects damage only.  An answer repeats the digest of its request, so
+that it cannot be taken for the answer to another one.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _ERRORS = {kind.__name__: kind for kind in ERROR_KINDS}
 
 
 class WrongKeyError(MachineError):
-    """A message that was not made with the shared key of this side."""
+    """A message whose sender does not have the shared key of this side."""
 
 
 @functools.cache
@@ -47,7 +48,7 @@ def farm_version() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A unit as a worker gets it.  `version` is that of the client."""
+    """A unit as a worker receives it.  `version` is that of the client."""
 
     unit: Unit
     version: str
@@ -95,7 +96,9 @@ def pack_answer(outcome: FarmOutcome, request: bytes, key: bytes) -> bytes:
         case Done(Payload(data, blobs)):
             head["data"] = data
         case Done(value):
-            raise ValueError(f"a function of a farm gives a payload, not a {type(value).__name__}")
+            raise ValueError(
+                f"a function of a farm returns a payload, not a {type(value).__name__}"
+            )
         case Raised(kind, text, trace, is_memory, error):
             head |= {"error": kind, "text": text, "trace": trace, "is_memory": is_memory}
             if error is not None:
@@ -145,7 +148,7 @@ def _outcome(head: Mapping[str, Any], blobs: tuple[bytes, ...]) -> FarmOutcome:
 
 
 def _error(kind: str, fields: Mapping[str, str]) -> TensorwrightError | None:
-    """One of our errors by its name and fields; None where it is none of `base/errors.py`."""
+    """An error of `base/errors.py` by its name and fields; None if there is none of the name."""
     return _ERRORS[kind](**fields) if kind in _ERRORS else None
 
 
@@ -154,7 +157,7 @@ def other_version(theirs: str) -> UsageError:
     return UsageError(
         stage="farm",
         where=f"worker of version {farm_version()}",
-        reason=f"the client is version {theirs}: what they measure and build is not the same",
+        reason=f"the client is version {theirs}, whose kernels and times are not comparable",
         remedy="install the same version on both sides",
     )
 
@@ -171,8 +174,8 @@ def _unpack(message: bytes, key: bytes) -> tuple[dict[str, Any], tuple[bytes, ..
         raise WrongKeyError(
             stage="farm",
             where="message of a farm",
-            reason="it was not made with the shared key of this side",
-            remedy="give all sides the same folder of `tensorwright farm keys`",
+            reason="its sender does not have the shared key of this side",
+            remedy="give both sides the same folder of `tensorwright farm keys`",
         )
     (length,) = _LENGTH.unpack_from(body)
     end = _LENGTH.size + length
@@ -182,10 +185,10 @@ def _unpack(message: bytes, key: bytes) -> tuple[dict[str, Any], tuple[bytes, ..
         blobs.append(bytes(body[end : end + size]))
         end += size
     if end != len(body):
-        raise ValueError("a message of another length than its head says")
+        raise ValueError("the length of the message is not the one in its head")
     return head, tuple(blobs)
 
 
 def digest_of(message: bytes) -> bytes:
-    """The digest that a message begins with: equal for equal units of clients with one key."""
+    """The digest at the beginning of a message; equal units and keys give equal digests."""
     return message[:_DIGEST_BYTES]

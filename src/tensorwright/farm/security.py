@@ -15,10 +15,10 @@ SHARED_KEY = "shared.key"
 
 @dataclass(frozen=True, slots=True)
 class FarmSecurity:
-    """How the machines of a farm know each other.
+    """How the machines of a farm trust each other.
 
-    folder        that of `tensorwright farm keys`; None for none: then only on loopback
-    is_insecure   whether other addresses are allowed without
+    folder        with the keys that `tensorwright farm keys` made; None allows loopback only
+    is_insecure   whether other addresses are allowed without keys
     """
 
     folder: Path | None = None
@@ -33,7 +33,7 @@ class FarmSecurity:
         return b"" if self.folder is None else self._read(SHARED_KEY)
 
     def files(self) -> dict[str, str]:
-        """The files of TLS by the names that `distributed.Security` gives them.
+        """The files of TLS, by the names of the arguments of `distributed.Security`.
 
         Raises:  UsageError if one is missing.
         """

@@ -1,7 +1,7 @@
-"""What a worker does with a request: check it, do it where it can do no harm, and answer.
+"""What a worker does with a request: check it, do its unit in a child process, and answer.
 
-Whatever happens to the unit is a value in the answer.  The time of a unit begins here, when it
-begins, not while it waits in a queue (tvm#13963 is what happens otherwise).
+The answer holds the outcome of the unit, whatever it is.  The time limit of a unit begins when the
+unit begins, not while it waits in a queue; tvm#13963 shows why.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from tensorwright.processes import Done, Job, Raised, Stopped, WorkerPool, never
 
 
 class Server:
-    """Answers requests; several threads may ask, each with a child of its own.
+    """Answers requests; several threads may call it, and each gets a separate child.
 
-    key   the shared key; b"" where there is none
+    key   the shared key; b"" if there is none
     """
 
     def __init__(self, key: bytes = b"") -> None:
@@ -35,7 +35,7 @@ class Server:
         self._pools: list[WorkerPool] = []
 
     def answer(self, request: bytes, should_stop: Callable[[], bool] = never) -> bytes:
-        """Do a request and say how it ended; `should_stop`: whether nobody wants it any more."""
+        """Do a request and pack its outcome; `should_stop` says that the client gave it up."""
         return pack_answer(self._outcome(request, should_stop), request, self._key)
 
     def close(self) -> None:
@@ -73,7 +73,7 @@ def _here(function: NamedFunction, unit: Unit, should_stop: Callable[[], bool]) 
         return Stopped() if result is None else Done(result)
     except TensorwrightError as error:
         return _raised(error)
-    except Exception as error:  # noqa: BLE001 - told to the client, which decides
+    except Exception as error:  # noqa: BLE001 - the client gets it and decides
         return Raised(
             type(error).__name__,
             str(error),

@@ -1,8 +1,8 @@
 """A farm of a few machines without a scheduler: a process on each, at the other end of a pipe.
 
-`ssh HOST tensorwright worker --stdio` is such a process; no port is open, and ssh knows who may.
-Messages are those of `messages.py`, each after its length in eight bytes.  First the worker says
-who it is: its version, its device and how many units it does at once.
+`ssh HOST tensorwright worker --stdio` starts such a process; no port is opened, and ssh checks who
+may connect.  Messages are those of `messages.py`, each after its length in eight bytes.  The first
+message of a worker has its version, its device and how many units it does at once.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def serve(
     source: IO[bytes] | None = None,
     sink: IO[bytes] | None = None,
 ) -> None:
-    """Do the units that come by standard input until it ends; answers go to standard output."""
+    """Do the units that arrive on standard input until it ends; answers go to standard output."""
     source, sink = source or sys.stdin.buffer, sink or sys.stdout.buffer
     name_worker(name)
     server, lock, given_up = Server(), threading.Lock(), set[str]()
@@ -79,7 +79,7 @@ def serve(
                 executor.submit(do, key, request)
         executor.shutdown(wait=False, cancel_futures=True)
     server.close()
-    os._exit(0)  # a unit may still be under way, and nobody reads its answer
+    os._exit(0)  # a unit may still run, but nobody reads its answer
 
 
 @dataclass(slots=True, eq=False)
@@ -97,7 +97,7 @@ class _Peer:
 
 @dataclass(slots=True)
 class _Taken:
-    """A unit under way: its index, and how often the worker that had it went away."""
+    """A unit under way: its index, and how often its worker has gone away."""
 
     index: int
     unit: Unit
@@ -106,10 +106,10 @@ class _Taken:
 
 
 class StdioFarm(Farm):
-    """Workers that this process starts, one by each command.
+    """Workers that this process starts, one for each command.
 
-    commands   what starts a worker: ("ssh", "pi", "tensorwright", "worker", "--stdio")
-    Raises:  MachineError if one of them does not start, or is of another version.
+    commands   each starts a worker: ("ssh", "pi", "tensorwright", "worker", "--stdio")
+    Raises:  MachineError if a worker does not start, or has another version.
     """
 
     def __init__(self, commands: Iterable[tuple[str, ...]]) -> None:
@@ -182,7 +182,7 @@ class StdioFarm(Farm):
         return peer
 
     def _read(self, peer: _Peer) -> None:
-        """Put what a worker says into the queue, in a thread of its own; at its end, nothing."""
+        """Put the messages of a worker into the queue, then None; runs in a separate thread."""
         assert peer.process.stdout is not None
         try:
             for kind, message in _messages(peer.process.stdout):
@@ -197,14 +197,14 @@ class StdioFarm(Farm):
             self._listen(_TICK_S)
             for peer in self._peers:
                 if peer.is_gone or time.monotonic() > deadline:
-                    raise _no_worker(peer.command, "it ended, or said nothing")
+                    raise _no_worker(peer.command, "it ended, or sent no message")
                 if peer.state is not None and peer.version != farm_version():
                     raise _no_worker(
                         peer.command, f"it is version {peer.version}, this is {farm_version()}"
                     )
 
     def _listen(self, wait_s: float) -> None:
-        """Note what workers have said: answers, states and ends."""
+        """Note the messages of workers: answers, states and ends."""
         while True:
             try:
                 peer, kind, message = self._heard.get(wait_s > 0, wait_s or None)
@@ -223,7 +223,7 @@ class StdioFarm(Farm):
                     self._answers[key] = answer
 
     def _send(self, taken: dict[str, _Taken]) -> None:
-        """Give units that nobody has to workers that have room for them."""
+        """Give units that wait to workers that have room for them."""
         has = {key for peer in self._peers for key in peer.has}
         for key, one in taken.items():
             if key in has or key in self._answers:
@@ -236,14 +236,14 @@ class StdioFarm(Farm):
             _send_to(peer, _UNIT, _with_key(key, one.request))
 
     def _end_silent(self) -> None:
-        """A worker that says nothing for long is ended."""
+        """End workers that have sent no message for long."""
         for peer in self._peers:
             if peer.has and time.monotonic() - peer.heard_at > _SILENT_S:
                 peer.process.kill()
                 peer.is_gone = True
 
     def _lost_of(self, taken: dict[str, _Taken]) -> list[str]:
-        """Take units from workers that are gone; those that went too often are told."""
+        """Take units back from workers that are gone; return the keys of those lost too often."""
         lost = []
         for peer in self._peers:
             for key in peer.has & taken.keys() if peer.is_gone else ():
@@ -260,7 +260,7 @@ class StdioFarm(Farm):
                 stage="farm",
                 where=f"unit {unit.function}",
                 reason=f"no worker has the device {unit.device or 'it needs'}, or all went away",
-                remedy="start the command again; what was measured is kept",
+                remedy="start the command again; it continues with the measurements made so far",
             )
 
     def _give_up(self, taken: dict[str, _Taken]) -> None:
@@ -273,7 +273,7 @@ class StdioFarm(Farm):
 def commands_of(address: str) -> list[tuple[str, ...]]:
     """The commands that start the workers of an address "ssh://pi1,ssh://user@pi2".
 
-    "stdio:COMMAND" is a command of the caller's, as a shell splits it.
+    "stdio:COMMAND" is any other command, split as a shell splits it.
     """
     if address.startswith("stdio:"):
         return [tuple(shlex.split(address.removeprefix("stdio:")))]
@@ -287,7 +287,7 @@ def _no_worker(command: tuple[str, ...], reason: str) -> MachineError:
         stage="farm",
         where=f"worker {shlex.join(command)}",
         reason=reason,
-        remedy="run that command in a shell: it must wait, and print nothing a person can read",
+        remedy="run that command in a shell: it must wait, and print no text",
     )
 
 

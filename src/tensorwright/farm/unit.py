@@ -1,8 +1,8 @@
 """The unit of work of a farm: a named function and plain data, and how it may end.
 
 A unit is to a farm what `processes.Job` is to a `WorkerPool`.  It travels as JSON and bytes, so its
-function is a name (`functions.py`), and its argument and result are payloads.  Outcomes are those
-of jobs, with one more: the machine that had the unit went away.
+function is a name (`functions.py`), and its argument and result are payloads.  It has the outcomes
+of jobs and one more: the machine that had the unit went away.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from tensorwright.processes import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """What a function of a farm gets and gives.
+    """The argument or the result of a function of a farm.
 
-    data    what JSON can say: texts, numbers, lists, dicts with texts as keys
-    blobs   what it cannot: object code, arrays, sorted runs of fingerprints
+    data    values that JSON has: texts, numbers, lists, dicts with texts as keys
+    blobs   bytes: object code, arrays, sorted runs of fingerprints
     """
 
     data: Any = None
@@ -27,14 +27,14 @@ class Payload:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A call of a named function.  It must be idempotent: it may be done twice, and counts once.
+    """A call of a named function.  It must be idempotent, because it may be done twice.
 
     function   a name of `FUNCTIONS`
     payload    its argument
-    limit_s    the longest that it may take, from its beginning on the worker
-    device     the kind of device that it needs, as `Device.kind` says; any worker does it where ""
+    limit_s    most seconds that it may take, from its start on the worker
+    device     the kind of device that it needs (`Device.kind`); "" for any
     workers    the names of those that may do it; () for any
-    turn       tells apart units that are otherwise equal, where each of them is to be done
+    turn       tells apart units that are otherwise equal, if each of them must be done
     """
 
     function: str
@@ -46,13 +46,13 @@ class Unit:
 
     @property
     def needs(self) -> tuple[str, tuple[str, ...]]:
-        """The device, and the workers that may do it."""
+        """The kind of device, and the workers that may do it."""
         return self.device, self.workers
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The machine that had the unit went away, and so did the others that got it then."""
+    """The machine that had the unit went away, and so did those that got it afterwards."""
 
     cause: str
 

@@ -22,14 +22,14 @@ from tensorwright.base import CpuTarget, DType, dump, knobs
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.layout_by_price import decide_layouts, merged_sets
-from tensorwright.graph.layout_cost import CostModel, Favour, is_channelwise, lie_alike
+from tensorwright.graph.layout_cost import CostModel, LayoutBias, is_channelwise, lie_alike
 from tensorwright.graph.nested import map_nested
 from tensorwright.graph.partition import Price
 from tensorwright.graph.physical import is_row_major
 from tensorwright.graph.printing import format_name
 from tensorwright.graph.sizes import with_typical_sizes
 from tensorwright.graph.verify import verify
-from tensorwright.ops import LayoutWish, Movement, Pattern, sizes_of
+from tensorwright.ops import LayoutPreference, Movement, Pattern, sizes_of
 
 _CHANNELS = 1
 _RANKS = (3, 4, 5)
@@ -61,9 +61,9 @@ def choose_layouts(graph: Graph, target: CpuTarget, price: Price | None = None) 
     best = _best_layouts(graph, target)
     if price is not None:
         proposals = [
-            _best_layouts(graph, target, Favour.NOTHING, is_whole=True),
-            _best_layouts(graph, target, Favour.PARTS, is_whole=True),
-            _best_layouts(graph, target, Favour.PLAIN),
+            _best_layouts(graph, target, LayoutBias.NONE, is_whole=True),
+            _best_layouts(graph, target, LayoutBias.PARTS, is_whole=True),
+            _best_layouts(graph, target, LayoutBias.PLAIN),
         ]
         best = decide_layouts(graph, best, proposals, price)
     placed = replace(graph, layouts=MappingProxyType(best))
@@ -73,14 +73,14 @@ def choose_layouts(graph: Graph, target: CpuTarget, price: Price | None = None) 
 
 
 def _best_layouts(
-    graph: Graph, target: CpuTarget, favour: Favour = Favour.NOTHING, *, is_whole: bool = False
+    graph: Graph, target: CpuTarget, bias: LayoutBias = LayoutBias.NONE, *, is_whole: bool = False
 ) -> dict[str, Layout]:
     """The layouts of least cost; see `_candidates` for `is_whole`."""
     candidates = _candidates(graph, target, is_whole=is_whole)
     if not candidates:
         return {}
     units = _units(graph, candidates)
-    model = CostModel.of(with_typical_sizes(graph), target.lanes(DType.F32), favour)
+    model = CostModel.of(with_typical_sizes(graph), target.lanes(DType.F32), bias)
     descent = _Descent(graph, candidates, model)
     best: dict[str, Layout] = {}
     least = float("inf")
@@ -135,7 +135,7 @@ def _pattern(node: Node) -> Pattern:
 
 
 def _prefers_channels(node: Node) -> bool:
-    return operator_of(node).layout is LayoutWish.CHANNELS
+    return operator_of(node).layout is LayoutPreference.CHANNELS
 
 
 def _candidates(

@@ -25,7 +25,7 @@ from tensorwright.graph.infer import operator_of
 from tensorwright.graph.partition import Limits, elide_concats, group_nodes
 from tensorwright.graph.physical import memory_order
 from tensorwright.machine import NOMINAL
-from tensorwright.ops import BY_DIMENSION, Fold, LayoutWish, Movement, Pattern, sizes_of
+from tensorwright.ops import BY_DIMENSION, Fold, LayoutPreference, Movement, Pattern, sizes_of
 
 _BLOCK_EFFICIENCY = {1: 1.0, 2: 0.55, 4: 0.3}  # by lanes / block
 _PLAIN_EFFICIENCY = 0.35
@@ -45,12 +45,13 @@ _DOUBT = 1.5  # the model's order is not certainty where costs are within this f
 Layouts = Mapping[str, Layout]
 
 
-class Favour(Enum):
-    """Outputs of convolutions that a model assumes to be faster by the factor of its uncertainty.
-    Its choice is then a proposal.
+class LayoutBias(Enum):
+    """The layouts of convolutions' outputs that a model prefers, by the factor of its uncertainty.
+
+    The choice of a model with a bias is a proposal.
     """
 
-    NOTHING = "nothing"
+    NONE = "none"
     PLAIN = "plain"
     PARTS = "parts"  # blocks that are not whole vectors
 
@@ -66,27 +67,27 @@ class CostModel:
     graph: Graph
     lanes: int
     fused: frozenset[str]
-    favour: Favour = Favour.NOTHING
+    bias: LayoutBias = LayoutBias.NONE
 
     @classmethod
-    def of(cls, graph: Graph, lanes: int, favour: Favour = Favour.NOTHING) -> CostModel:
+    def of(cls, graph: Graph, lanes: int, bias: LayoutBias = LayoutBias.NONE) -> CostModel:
         """The model for a graph and a vector length."""
         plain = replace(graph, layouts=MappingProxyType({}))
         alone = (concat.node for concat in elide_concats(plain))
         groups = group_nodes(plain, alone, Limits())
         inner = (name for nodes in groups for node in nodes[:-1] for name in node.outputs)
-        return cls(graph, lanes, frozenset(inner), favour)
+        return cls(graph, lanes, frozenset(inner), bias)
 
     def cost(self, node: Node, layouts: Layouts) -> float:
         """The cost of one node in cycles; tensors that are not in `layouts` are plain."""
         cost = _cost(_Node(self.graph, node, layouts, self.fused), self.lanes)
-        return cost / _DOUBT if self._favours(node, layouts) else cost
+        return cost / _DOUBT if self._is_favoured(node, layouts) else cost
 
-    def _favours(self, node: Node, layouts: Layouts) -> bool:
-        if self.favour is Favour.NOTHING or not operator_of(node).is_convolution:
+    def _is_favoured(self, node: Node, layouts: Layouts) -> bool:
+        if self.bias is LayoutBias.NONE or not operator_of(node).is_convolution:
             return False
         block = layouts.get(node.outputs[0], PLAIN).block
-        if self.favour is Favour.PLAIN:
+        if self.bias is LayoutBias.PLAIN:
             return block == 1
         return block > 1 and block % self.lanes != 0
 
@@ -98,9 +99,9 @@ def _cost(data: _Node, lanes: int) -> float:
         return _convolution(data, lanes)
     if operator.movement is Movement.JOIN:
         return _concat(data)
-    if operator.pattern is Pattern.ELEMENTWISE or operator.layout is LayoutWish.ANY:
+    if operator.pattern is Pattern.ELEMENTWISE or operator.layout is LayoutPreference.ANY:
         return data.moved(_OTHER_ORDER, _FUSED)
-    if operator.layout is not LayoutWish.PLAIN:
+    if operator.layout is not LayoutPreference.PLAIN:
         return _pooling(data)
     if operator.movement in BY_DIMENSION:
         return data.moved(_OTHER_ORDER if data.keeps_blocks() else _UNSUITED)

@@ -35,8 +35,8 @@ class Pattern(Enum):
     OPAQUE = "opaque"  # has no tensor expression
 
 
-class LayoutWish(Enum):
-    """The layout of its data that makes an operator fast; every layout is correct."""
+class LayoutPreference(Enum):
+    """The layout of its data with which an operator is fast; every layout is correct."""
 
     ANY = "any"  # follows its neighbours: element-wise, or each channel by itself
     CHANNELS = "channels"  # dimension 1 is channels, blocked if it can be: convolution, pooling
@@ -118,7 +118,7 @@ class Operator:
     meaning: Meaning | None
     host: HostFunction | None
     pattern: Pattern
-    layout: LayoutWish
+    layout: LayoutPreference
     movement: Movement
     fold: Fold
     is_identity: IdentityRule
@@ -129,7 +129,7 @@ class Operator:
     @property
     def is_convolution(self) -> bool:
         """Whether it multiplies out windows of channels with weights."""
-        return self.pattern is Pattern.ANCHOR and self.layout is LayoutWish.CHANNELS
+        return self.pattern is Pattern.ANCHOR and self.layout is LayoutPreference.CHANNELS
 
     @property
     def input_range(self) -> tuple[int, int | None]:
@@ -173,7 +173,7 @@ def tensor_operator(
     infer: InferRule,
     meaning: Meaning,
     pattern: Pattern = Pattern.INJECTIVE,
-    layout: LayoutWish = LayoutWish.PLAIN,
+    layout: LayoutPreference = LayoutPreference.PLAIN,
     *,
     movement: Movement = Movement.NONE,
     fold: Fold = Fold.NONE,

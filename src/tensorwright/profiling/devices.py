@@ -1,7 +1,7 @@
 """The rates of a device with its own memory: arithmetic, bandwidth, and launches.
 
-`python -m tensorwright.profiling.devices cuda` (or `opencl`) prints it for all devices of a driver
-as JSON: whoever only wants to know asks another process, because drivers may end theirs.
+`python -m tensorwright.profiling.devices cuda` (or `opencl`) prints them as JSON for all devices of
+a driver.  `doctor` runs it in a separate process, because a faulty driver may end its process.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tensorwright.schedule import ForKind, Scope
 _CHAINS = 8  # independent sums of a thread
 _THREADS = 128
 _BLOCKS_PER_UNIT = 16
-_LONG_S = 2e-3  # a measurement takes at least so long, so that its beginning does not count
+_LONG_S = 2e-3  # the least time of a measurement, so that its start does not count
 _FIRST_ROUNDS, _MOST_ROUNDS = 1 << 10, 1 << 16
 _LAUNCHES = 200
 _REPEATS = 5
@@ -33,9 +33,10 @@ _REPEATS = 5
 
 @dataclass(frozen=True, slots=True)
 class DeviceSpeed:
-    """What was measured of a device: multiply-adds in f32 count two, a copy reads and writes.
+    """The measured speed of a device.
 
-    launch_s   seconds of one of many short launches in a row
+    flops_per_s   in f32; a multiply-add counts two      bytes_per_s   of a copy, read and written
+    launch_s      seconds of one of many short launches in a row
     """
 
     flops_per_s: float
@@ -44,14 +45,14 @@ class DeviceSpeed:
 
     @property
     def ceilings(self) -> Ceilings:
-        """As those of a processor with one thread."""
+        """The speed in the form of a processor's ceilings, with one thread."""
         memory = Level(MEMORY, float("inf"), self.bytes_per_s)
         return Ceilings(1, self.flops_per_s, (memory,), now_utc())
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredDevice:
-    """A device, how fast bytes move, and how fast it computes."""
+    """A device, its rates of copies, and its speed."""
 
     facts: DeviceFacts
     rates: DeviceRates
@@ -59,9 +60,9 @@ class MeasuredDevice:
 
 
 def measure_speed(target: Target) -> DeviceSpeed:
-    """Measure the device that runs a target's code; a second with PoCL.
+    """Measure the device that runs a target's code; it takes a second with PoCL.
 
-    Raises:  MachineError if there is none, or no compiler for its code.
+    Raises:  MachineError without such a device, and without a compiler for its code.
     """
     assert isinstance(target, GpuTarget), "processors have `measure_ceilings`"
     rates = measure_rates(device_of(target))
@@ -69,7 +70,7 @@ def measure_speed(target: Target) -> DeviceSpeed:
 
 
 def measure_devices(api: GpuApi) -> Iterator[MeasuredDevice]:
-    """The devices of a driver, the preferred one first, without simulators; none without it."""
+    """The devices of a driver without simulators, the preferred one first."""
     for facts in device_facts(api.value):
         if facts.is_simulator:
             continue
@@ -92,7 +93,7 @@ def _speed(target: GpuTarget, rates: DeviceRates) -> DeviceSpeed:
 
 
 def _seconds(target: GpuTarget, blocks: int, rounds: int, count: int = 1) -> float:
-    """The least seconds of so many launches in a row of threads that multiply and add."""
+    """The least seconds of `count` launches in a row, whose threads multiply and add."""
     kernel = build_program(multiply_adds(blocks, rounds), target)
     code, device = load_kernel(kernel), device_of(target)
     numbers = device.memory_of(np.full(_CHAINS, 0.5, np.float32))
@@ -108,8 +109,9 @@ def _seconds(target: GpuTarget, blocks: int, rounds: int, count: int = 1) -> flo
 
 
 def multiply_adds(blocks: int, rounds: int) -> LoopProgram:
-    """x (chains) f32 -> y (blocks * threads) f32: each thread has as many sums as x has numbers,
-    s = s * x + x, and stores their total.
+    """x (chains) f32 -> y (blocks * threads) f32.
+
+    Each thread computes s = s * x + x in as many sums as x has numbers, and stores their total.
     """
     x = Buffer("x", (_CHAINS,), DType.F32)
     y = Buffer("y", (blocks * _THREADS,), DType.F32)

@@ -1,4 +1,4 @@
-"""Time the steps of a network while it runs, and say what limits each of them."""
+"""Time the steps of a network while it runs, and name the bottleneck of each."""
 
 from __future__ import annotations
 
@@ -61,18 +61,18 @@ def profile(
     at: Mapping[str, int] | None = None,
     seed: int | None = None,
 ) -> Profile:
-    """Time each step of a network as it runs among the others, and say what limits it.
+    """Time each step of a network as it runs among the others, and name its bottleneck.
 
     program   an executable, the path of a saved one, or any input of `compile`; target, threads,
               records, input_shapes and sizes are for `compile`
-    at        values of named sizes, typical ones where they are left out
+    at        values of named sizes; sizes that are left out get typical values
     inputs    arrays by name; inputs that are not given are random, drawn from `seed`
-    repeats   how many runs; as many as take 3 seconds if None
+    repeats   the number of runs; if None, as many as take 3 seconds
 
     Runs with timed steps and runs that are timed as a whole take turns; times are medians. On a
-    device, its own clock times each launch. The roofline is measured afterwards, again while a step
-    is above it, and kept: other running programs make it too low, so the highest measured rates
-    count. That of a device is measured once, and not kept.
+    device, its own clock times each launch. The roofline is measured afterwards, and again while a
+    step is above it. Other running programs make it too low, so the highest measured rates are kept
+    and used. The roofline of a device is measured once, and not kept.
     Raises:  UsageError for fewer than one repeat; InputError for inputs that do not fit; the errors
              of `compile` and `load`; MachineError if there is no device for its code.
     """
@@ -104,14 +104,14 @@ def profile(
 
 
 def _of_device(executable: Executable, samples: Samples) -> Profile:
-    """The report for a device, whose ceilings are measured once."""
+    """The profile on a device, whose ceilings are measured once."""
     speed = measure_speed(executable.target)
     costs = CallCosts(0.0, speed.launch_s, 0.0, 0.0)
     return make_profile(executable, samples, speed.ceilings, speed.ceilings, costs)
 
 
 def _measure_machine(executable: Executable) -> tuple[Ceilings, Ceilings, Ceilings]:
-    """The present ceilings; the higher of these and the kept ones; those of one thread."""
+    """The present ceilings; the maxima of the present and the kept ones; those of one thread."""
     target, threads = cpu_target(executable.target), executable.threads
     now = measure_ceilings(target, threads)
     best = refine_ceilings(target, now)
@@ -134,7 +134,7 @@ def make_profile(
     alone: Ceilings,
     costs: CallCosts,
 ) -> Profile:
-    """The report of the measurements.
+    """The profile that follows from measurements.
 
     alone   the ceilings of one thread
     """
@@ -228,7 +228,7 @@ def _measure(executable: Executable, arrays: Mapping[str, Any], repeats: int | N
     steps_s: list[tuple[float, ...]] = []
     end = time.perf_counter() + _BUDGET_S
     while not _is_enough(len(networks_s), repeats, end):
-        bound.run()  # threads fell asleep during Python's work since the last run
+        bound.run()  # wakes the threads, which fell asleep since the last run
         networks_s.append(bound.run_seconds())
         bound.run()
         steps_s.append(bound.run_timed())
@@ -258,13 +258,13 @@ def _explain(
     if has_threads or ceilings.threads == 1:
         return bounds, bottleneck_of(time_s, bounds)
     one = bounds_of(alone, flops, operands, calls_s)
-    if time_s < costs.threads_s:  # other threads would not have helped
+    if time_s < costs.threads_s:  # more threads would not help
         return bounds, bottleneck_of(time_s, one)
     return bounds, bottleneck_of(time_s, bounds, one)
 
 
 def _has_threads(executable: Executable, step: Step) -> bool:
-    """Whether a step's code starts threads: then it names the function that starts them."""
+    """Whether a step's code starts threads: whether it names the function that starts them."""
     return isinstance(step, KernelStep) and _STARTS_THREADS in executable.objects[step.kernel]
 
 
@@ -283,7 +283,7 @@ def _flops(step: Step) -> int:
 
 
 def _positions(steps: Sequence[Step]) -> tuple[int | None, ...]:
-    """The number of each step among those of the network; None for a copy between memories."""
+    """The number of each step among the steps of the network; None for a copy between memories."""
     moves = [
         isinstance(step, CopyStep)
         and isinstance(step.source, DeviceRef) is not isinstance(step.destination, DeviceRef)
@@ -301,9 +301,7 @@ def _names_of(names: StepNames, number: int | None) -> tuple[tuple[str, ...], st
 
 
 def _schedules(sources: Mapping[str, str]) -> dict[str, tuple[bool | None, str]]:
-    """For each workload by its key: whether its schedule was measured, and what lets it take fewer
-    operations than are counted.
-    """
+    """For each workload by its key: whether its schedule was measured, and its `saves_by`."""
     rows = json.loads(sources.get("schedules", "[]"))
     return {row["key"]: (row["tuned"], _saves_by(row.get("trace", ""))) for row in rows}
 

@@ -11,12 +11,12 @@ from tensorwright.machine import Ceilings, MachineState
 from tensorwright.profiling.roofline import Bottleneck, Bounds
 from tensorwright.runtime.measuring import CallCosts
 
-_NOISE_SHARE = 0.05  # of a run: the medians of parts need not add up to the median of the whole
-_SURELY_ABOVE = 1.15  # times the roofline: peak and bandwidths have errors, too
+_NOISE_SHARE = 0.05  # of a run, by which medians of steps may differ from the median of the run
+_SURELY_ABOVE = 1.15  # times the roofline, because peak and bandwidths have errors, too
 
 
 class StepKind(Enum):
-    """What does the work of a step."""
+    """What a step runs."""
 
     KERNEL = "kernel"
     HOST = "host"
@@ -36,8 +36,8 @@ class StepProfile:
     bounds       the least time on this machine
     is_tuned     whether its schedule was measured; None if that is unknown, or there is no kernel
     count        how many steps this row contains
-    saves_by     what lets it take fewer operations than flops counts, the operations of the plain
-                 sum: "Winograd's algorithm", "skipping zeros", or "" for nothing
+    saves_by     why it needs fewer operations than flops, which counts those of the plain sum:
+                 "Winograd's algorithm", "skipping zeros", or "" if it needs all of them
     """
 
     number: int
@@ -84,10 +84,10 @@ class StepProfile:
 class Profile:
     """Where the time of a network goes.
 
-    runs         how many runs were timed as a whole, in turns with as many step by step
+    runs         the number of runs that were timed as a whole; as many were timed step by step
     network_s    median seconds of a whole run, in which no clock is read
-    fluctuation_s   the median time of all steps together minus the sum of each step's median: in
-                 every run some steps are slower than usual
+    fluctuation_s   the median time of all steps together minus the sum of the steps' medians; in
+                 every run some steps are slower than their median
     steps        in the order in which they run
     views        tensors that need no work
     ceilings     of this machine: for each, the higher of the kept and the present value
@@ -140,7 +140,7 @@ class Profile:
 
     @property
     def adds_up(self) -> bool:
-        """Whether the parts explain the time of a run: no rest is below zero by more than noise.
+        """Whether the parts explain the time of a run, up to noise.
 
         On an unsteady machine steps may take longer than the whole runs in turn with them.
         """
@@ -175,7 +175,7 @@ class Profile:
 
 
 def _together(steps: Sequence[StepProfile]) -> StepProfile:
-    """Several steps as one row; its bottleneck is that of the slowest."""
+    """Several steps as one row; its bottleneck is that of the slowest step."""
     slowest = max(steps, key=lambda step: step.time_s)
     return replace(
         steps[0],

@@ -1,7 +1,7 @@
-"""Reuse distances: how many bytes were touched since the operands of a step were touched last.
+"""Reuse distances: the bytes that were touched since the last use of each operand of a step.
 
-A network runs repeatedly, so the last use may be in the previous run.  An operand that was touched
-a few kilobytes ago lies in a near cache; weights were touched a whole run ago.
+A network runs repeatedly, so the last use may be in the previous run.  An operand with a distance
+of a few kilobytes is in a near cache; the distance of weights is a whole run.
 
 Source:   Mattson et al., Evaluation techniques for storage hierarchies, IBM Systems Journal 9(2),
           1970 (stack distance); here bytes that are touched twice in between count twice, but
@@ -29,7 +29,7 @@ from tensorwright.runtime import (
 class Operand:
     """The data that a step reads or writes in one span of memory.
 
-    size_bytes      how much of the span
+    size_bytes      the touched bytes of the span
     distance_bytes  the size of a cache that still holds the data, including the data
     """
 
@@ -94,13 +94,13 @@ def moved_bytes_of(step: Step) -> int:
 
 @dataclass(slots=True)
 class _History:
-    """When each span was touched last, by a clock that counts touched bytes; mutable."""
+    """The last use of each span, by a clock that counts touched bytes; mutable."""
 
     clock_bytes: int = 0
     _touched: dict[str, list[tuple[int, int, int]]] = field(default_factory=dict)
 
     def distance_bytes(self, span: Span) -> int:
-        """The bytes touched since any part of a span was; all bytes if it never was."""
+        """The bytes touched since the last use of any part of a span; all bytes if unused."""
         name, begin, end = span
         times = (
             when
@@ -110,7 +110,7 @@ class _History:
         return self.clock_bytes - max(times, default=0)
 
     def touch(self, places: tuple[Span, ...], size_bytes: int) -> None:
-        """Note that a step touches these spans at once, with the number of bytes in all."""
+        """Note that a step touches these spans, `size_bytes` bytes in all."""
         self.clock_bytes += size_bytes
         for name, begin, end in places:
             kept = [

@@ -31,15 +31,13 @@ class Bottleneck(Enum):
     CACHE = "cache"  # operands come from a cache
     CALLS = "calls, threads"  # calling the kernel, starting threads and waiting for them
     ONE_THREAD = "one thread"  # the others are idle
-    HOST = "host operator"  # NumPy
-    CODE = "code"  # none of these: latency, expensive functions, unbalanced threads, a bad schedule
+    HOST = "host operator"  # NumPy computes it
+    CODE = "code"  # another cause: latency, expensive functions, unbalanced threads, a bad schedule
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The least seconds of a step: for arithmetic, for operands from memory and from the caches,
-    for its call and its threads.
-    """
+    """The least seconds of a step: arithmetic, operands from memory and from caches, the call."""
 
     arithmetic_s: float = 0.0
     memory_s: float = 0.0
@@ -48,7 +46,7 @@ class Bounds:
 
     @property
     def moving_s(self) -> float:
-        """For all operands."""
+        """The least seconds for all operands."""
         return self.memory_s + self.cache_s
 
     @property
@@ -70,7 +68,7 @@ def bounds_of(
 ) -> Bounds:
     """The least time of a step.
 
-    calls_s   for its call and its threads
+    calls_s   seconds of its call and its threads
     """
     memory_s = cache_s = 0.0
     for operand in operands:

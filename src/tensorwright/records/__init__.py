@@ -1,8 +1,8 @@
-"""The tuning database: every measurement, kept as data that a person can read.
+"""The tuning database: every measurement, as readable data.
 
 Read record.py first (what a record is), then store.py (the contract of a store). `SqliteStore` is
 the default, JSON lines are for exchange, `MemoryStore` is for tests. A new kind of store is one
-file that keeps the contract, and one subclass of the conformance suite.
+file that fulfils the contract, and one subclass of the conformance suite.
 """
 
 from tensorwright.records.best import best_record, best_trace

@@ -51,9 +51,9 @@ def text_to_line(text: WorkloadText) -> str:
 def write_lines(
     path: str | os.PathLike[str], records: Iterable[Record], texts: Iterable[WorkloadText]
 ) -> int:
-    """Write texts, then records; return how many records.
+    """Write texts, then records; return the number of records.
 
-    Raises:  OutputError if the file cannot be written; then an old file stays as it was.
+    Raises:  OutputError if the file cannot be written; an old file is then unchanged.
     """
     count = 0
     with atomic_writer(path) as file:
@@ -68,7 +68,7 @@ def write_lines(
 def read_lines(path: str | os.PathLike[str]) -> Facts:
     """Read a whole file.
 
-    Raises:  RecordError for a file that cannot be read, or with the first bad line.
+    Raises:  RecordError for a file that cannot be read, and for the first bad line.
     """
     try:
         content = Path(path).read_bytes()

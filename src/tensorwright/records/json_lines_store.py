@@ -36,7 +36,7 @@ _STARTS = (b'{"decisions": ', b'{"kind": ', b'{"arguments": ')
 class JsonLinesStore(RecordStore):
     """See `RecordStore`. All records are held in memory; each call reads only new lines.
 
-    busy_s  how long to wait for another process's write before the error "locked"
+    busy_s  seconds to wait for another process's write before the error "locked"
     Raises:  RecordError for a bad line, with file and line; OutputError if the file cannot be
              created.
     """
@@ -123,7 +123,9 @@ class JsonLinesStore(RecordStore):
                             yield
                             return
                 except TimeoutError:
-                    raise self._error("another process has locked it", "end that process") from None
+                    raise self._error(
+                        "another process has locked it", "wait for that process, or end it"
+                    ) from None
                 self._forget()
 
     def _open(self) -> None:
@@ -162,7 +164,7 @@ class JsonLinesStore(RecordStore):
             self._memory.save_session(session)
 
     def _write(self, lines: list[str]) -> None:
-        """Add whole lines after the last whole line; they are on the disk when it returns."""
+        """Write lines after the last whole line; they are on the disk when it returns."""
         if not lines:
             return
         start = "" if self._ends_line else "\n"
@@ -203,8 +205,8 @@ class JsonLinesStore(RecordStore):
 def _is_torn(tail: bytes) -> bool:
     """Whether the bytes after the last newline are an incomplete line of a store.
 
-    A line that a person added without its newline is complete. Bytes that no line of a store
-    begins with must not be removed: the parser refuses them.
+    A line that a user added without its newline is complete. Bytes with which no line of a store
+    begins must stay, so that the parser refuses them.
     """
     is_ours = any(tail[: len(start)] == start[: len(tail)] for start in _STARTS)
     if not is_ours:

@@ -56,7 +56,7 @@ class MemoryStore(RecordStore):
             return tuple(WorkloadText(*item) for item in sorted(self._texts.items()))
 
     def remove(self, records: Iterable[Record]) -> int:
-        """Remove records; return how many of them were there."""
+        """Remove records; return how many of them the store had."""
         given = list(records)
         with self._lock:
             return sum(self._records.pop(record.digest, None) is not None for record in given)
@@ -73,4 +73,4 @@ class MemoryStore(RecordStore):
         return tuple(sorted(sessions, key=lambda s: (s.updated, s.id), reverse=True))
 
     def close(self) -> None:
-        """There is nothing to close: the records live as long as the object."""
+        """Do nothing: the records live as long as the object."""

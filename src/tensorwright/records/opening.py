@@ -15,7 +15,7 @@ from tensorwright.records.sqlite_store import SqliteStore
 from tensorwright.records.store import RecordStore
 
 Records: TypeAlias = RecordStore | str | os.PathLike[str]
-"""A record store, or where one is."""
+"""A record store, or the path of one."""
 
 LINES_SUFFIXES = (".jsonl", ".ndjson")
 _SQLITE = b"SQLite format 3\0"
@@ -53,7 +53,7 @@ def open_store(path: str | os.PathLike[str] | None = None, create: bool = True) 
 
 @contextlib.contextmanager
 def opened(records: Records | None, *, create: bool = False) -> Iterator[RecordStore]:
-    """The store itself, or the one at a path for as long as it is needed; the default if None.
+    """An open store, or the store at a path, open inside the block; the default store if None.
 
     create   whether a missing file is created
     """

@@ -1,7 +1,7 @@
-"""Which records are valid, and in which order: every store does it in this way.
+"""The valid records and their order, which are the same in every store.
 
-A trace may have several measurements: one may be fast by luck, and later ones slower, when the best
-were ranked again. The newest record of a trace is valid, and the trace counts only if it is OK.
+A trace may have several measurements: a lucky first one, and slower ones when the best traces are
+measured again. The newest record of a trace is valid, and the trace counts only if it is OK.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def _read_version() -> str:
 
 
 TOOL_VERSION = _read_version()
-"""The version that writes; "0+source" if the package runs from a source folder."""
+"""The version of this package; "0+source" if it runs from a source folder."""
 
 _MEASURED_BY = ("runtime", "tuning/measuring")
 _DIGITS = 12
@@ -51,8 +51,9 @@ _DIGITS = 12
 
 @functools.cache
 def record_tool() -> str:
-    """The tool that makes records now, "0.1.0+5e6f7a8b9c0d": the version, and a digest of the
-    sources that turn a trace into a program and measure it.
+    """The tool of new records, "0.1.0+5e6f7a8b9c0d".
+
+    It is the version and a digest of the sources that turn a trace into a program and measure it.
     """
     digest = source_digest(*SOURCES, *_MEASURED_BY)[:_DIGITS]
     return f"{TOOL_VERSION.partition('+')[0]}+{digest}"
@@ -70,13 +71,13 @@ class Status(StrEnum):
     WRONG_ANSWER = "wrong_answer"
     OUT_OF_MEMORY = "out_of_memory"
     LOST = "lost"
-    """The devices of a farm that had it went away, one after the other."""
+    """All devices of a farm that got it went away, one after the other."""
     CENSORED = "censored"
-    """Stopped after the first runs, as clearly slower than the best: its times are a sample."""
+    """Stopped after the first runs, because it is clearly slower than the best one."""
 
     @property
     def is_timed(self) -> bool:
-        """Whether such a record has times that say how fast the program is."""
+        """Whether such a record has the program's times."""
         return self in (Status.OK, Status.CENSORED)
 
 
@@ -195,27 +196,27 @@ def build_record(fields: dict[str, Any]) -> Record:
 
 
 def _find_fault(record: Record) -> str:
-    """The fault in the fields, or "". Types are checked, too, because JSON does not."""
+    """The fault in the fields, or "". Types are checked, too, because JSON does not check them."""
     texts = ("workload", "target", "hardware", "trace", "error", "when", "tool_version")
     for name in texts:
         text: object = getattr(record, name)
         if not isinstance(text, str) or not is_encodable(text):
-            return f"{name} must be text, found {text!r}"
+            return f"{name} must be text, not {text!r}"
         if not text and name not in ("trace", "error"):
             return f"{name} is empty"
     for name, least in (("threads", 1), ("seed", 0), ("round", 0), ("schema", 1)):
         number = getattr(record, name)
         if type(number) is not int or not least <= number < 2**63:
-            return f"{name} must be a whole number, at least {least}, found {number!r}"
+            return f"{name} must be a whole number, at least {least}, not {number!r}"
     for time_s in record.times_s:
         if type(time_s) is not float or not 0 < time_s < math.inf:
-            return f"times_s must hold finite seconds above 0, found {time_s!r}"
+            return f"times_s must hold finite seconds above 0, not {time_s!r}"
     if record.status.is_timed and not record.times_s:
         return f"status {record.status.value} needs times_s"
     if not _are_decisions(record.decisions):
         return f"decisions must be sorted pairs of a name and a whole number: {record.decisions!r}"
     if not _is_moment(record.when):
-        return f"when must look like 2026-01-31T12:00:00.000000Z, found {record.when!r}"
+        return f"when must look like 2026-01-31T12:00:00.000000Z, not {record.when!r}"
     return ""
 
 
@@ -233,7 +234,7 @@ def _is_moment(text: str) -> bool:
 
 
 def is_encodable(text: str) -> bool:
-    """Whether UTF-8 can hold the text: JSON may have half a surrogate pair, which a file cannot."""
+    """Whether UTF-8 can encode the text; JSON may have half a surrogate pair, which it cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -261,7 +262,7 @@ def parse_object(line: str, where: str) -> dict[str, object]:
 
 
 def with_times(record: Record, times_s: tuple[float, ...]) -> Record:
-    """A new measurement of the same trace, which a re-ranking appends."""
+    """A new measurement of the same trace, which is appended when the best are ranked again."""
     fresh = replace(record, times_s=times_s, status=Status.OK, error="", when=now_utc())
     return replace(fresh, tool_version=record_tool())
 
@@ -272,5 +273,5 @@ def record_error(where: str, reason: str, remedy: str = "") -> RecordError:
 
 
 def is_current(record: Record) -> bool:
-    """Whether the present sources made it; older sources may make other code of a trace."""
+    """Whether the present sources made it; other sources may compile a trace to other code."""
     return record.tool_version == record_tool()

@@ -14,10 +14,10 @@ from tensorwright.records.record import SCHEMA, is_encodable, record_error, to_j
 class SavedSession:
     """One tuning session. `arguments` and `state` are JSON texts, opaque to the store.
 
-    id         unique; the key under which saving again replaces the session
+    id         unique; saving a session replaces the one of the same id
     name       for people; not unique                model    name of the model
     arguments  how it was started                    state    its progress, for resuming
-    started    UTC, as `now_utc` writes it           updated  UTC, the same
+    started    UTC, as `now_utc` writes it           updated  UTC, in the same form
 
     Raises:  RecordError for an empty id or a text that is not JSON.
     """
@@ -48,7 +48,7 @@ def session_id(arguments: str) -> str:
 def _find_fault(session: SavedSession) -> str:
     for field, text in asdict(session).items():
         if not isinstance(text, str) or not is_encodable(text):
-            return f"{field} must be text, found {text!r}"
+            return f"{field} must be text, not {text!r}"
     for field in ("arguments", "state"):
         try:
             json.loads(getattr(session, field))

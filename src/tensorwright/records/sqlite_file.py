@@ -27,8 +27,8 @@ _UNWRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH
 def open_database(path: str, busy_s: float) -> sqlite3.Connection:
     """Open the file, or create it with empty tables.
 
-    A file that this user may not write, or in a folder that the user may not write, is opened for
-    reading: a tuned store may be part of a read-only image.
+    If the user may not write to the file or its folder, it is opened for reading: a tuned store may
+    be part of a read-only image.
     Raises:  RecordError for a corrupt, foreign, locked or newer file; OutputError if it cannot be
              created. The file is not changed in any of these cases.
     """
@@ -60,7 +60,7 @@ def open_database(path: str, busy_s: float) -> sqlite3.Connection:
 
 
 def explain(path: str, error: sqlite3.Error) -> RecordError | OutputError:
-    """The error for a person, with its remedy."""
+    """The error as a message for the user, with its remedy."""
     name = getattr(error, "sqlite_errorname", None) or ""
     where = f"file {path}"
     if name.startswith(_FULL):
@@ -92,7 +92,7 @@ def _is_read_only(path: Path) -> bool:
 
 
 def _check_header(path: str) -> None:
-    """Refuse a file of another kind before SQLite touches it."""
+    """Refuse a file of another kind before SQLite opens it."""
     try:
         with Path(path).open("rb") as file:
             header = file.read(len(_MAGIC))
@@ -113,7 +113,7 @@ def _create_or_check(database: sqlite3.Connection, path: str) -> None:
         _check_owner(database, path)
         return
     database.execute("BEGIN IMMEDIATE")
-    if _is_empty(database):  # otherwise another process was faster
+    if _is_empty(database):  # if not, another process has created the tables
         for statement in CREATE.split(";"):
             database.execute(statement)
         facts = (("schema", str(SCHEMA)), ("tool", TOOL_VERSION), ("created", now_utc()))
@@ -147,7 +147,7 @@ def _check_owner(database: sqlite3.Connection, path: str) -> None:
 
 
 def _use_write_ahead_log(database: sqlite3.Connection, busy_s: float) -> None:
-    """Switch the file to write-ahead logging, once; SQLite's waiting does not cover this step."""
+    """Switch the file to write-ahead logging, once; SQLite itself does not wait for a lock here."""
     deadline = time.monotonic() + busy_s
     while True:
         try:

@@ -37,7 +37,7 @@ _TOP = f"""
 class SqliteStore(RecordStore):
     """See `RecordStore`.
 
-    busy_s  how long to wait for another process's transaction before the error "locked"
+    busy_s  seconds to wait for another process's transaction before the error "locked"
     Raises:  RecordError for a corrupt, foreign or locked file and for one of a newer tensorwright;
              OutputError if the file cannot be created, or on writing if it is read-only.
     """
@@ -98,7 +98,7 @@ class SqliteStore(RecordStore):
         return tuple(WorkloadText(*row) for row in rows)
 
     def remove(self, records: Iterable[Record]) -> int:
-        """Remove records; return how many of them were there."""
+        """Remove records; return how many of them the store had."""
         digests = [(record.digest,) for record in records]
         with self._transaction() as database:
             before = database.total_changes

@@ -1,4 +1,4 @@
-"""The contract of a record store; `memory_store`, `json_lines_store`, `sqlite_store` keep it."""
+"""The contract of a record store; `memory_store`, `json_lines_store`, `sqlite_store` fulfil it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tensorwright.records.session import SavedSession
 class RecordStore(Protocol):
     """A set of records, workload texts and tuning sessions.
 
-    A set:       appending a record that is already there changes nothing.
-    Order:       records come out in the order of their first appending; those of one call of
-                 `append` stay together.
+    A set:       appending a record that the store has changes nothing.
+    Order:       records come out in the order in which they were first appended; those of one call
+                 of `append` stay together.
     Threads:     every method may be called from several threads at once.
     Processes:   several processes may have one file open, append to it and read it; each sees what
                  the others have appended before its call began. A store object does not cross a
                  fork or a pickle: open the path again.
-    Durability:  when `append` has returned, its records survive a killed process; if it raises, or
+    Durability:  when `append` has returned, its records survive a killed process. If it raises, or
                  the process dies within it, an SQLite store has none of its records, and a
                  JSON-lines store has some whole records and no incomplete one.
     Iterators:   may be left unfinished; records appended meanwhile may or may not come out.
@@ -50,7 +50,7 @@ class RecordStore(Protocol):
 
     @abstractmethod
     def remove(self, records: Iterable[Record]) -> int:
-        """Remove records; return how many of them were there."""
+        """Remove records; return how many of them the store had."""
 
     @abstractmethod
     def save_session(self, session: SavedSession) -> None:
@@ -85,12 +85,12 @@ class RecordStore(Protocol):
         threads: int | None = None,
         status: Status | None = None,
     ) -> int:
-        """How many records have these values."""
+        """The number of records that have these values."""
         selection = Selection(workload, target, hardware, threads, status)
         return self.tally(selection)
 
     def tally(self, selection: Selection) -> int:
-        """How many records a selection holds; `count` is its short form."""
+        """The number of records of a selection; `count` is its short form."""
         return sum(1 for _ in self.select(selection))
 
     def top(
@@ -145,7 +145,7 @@ class RecordStore(Protocol):
         )
 
     def renew_session(self, session: SavedSession) -> None:
-        """Save a session; where one of its id was saved before, it keeps the start of that one."""
+        """Save a session; if one of its id was saved before, the time of its start is kept."""
         before = self.session(session.id)
         if before is not None and before.id == session.id:
             session = replace(session, started=before.started, updated=now_utc())
@@ -157,7 +157,7 @@ class RecordStore(Protocol):
         """Write records and workload texts as JSON lines: the whole file or nothing.
 
         workloads   the keys of the workloads to write; all if None
-        Returns how many records. Sessions belong to this machine and stay here.
+        Returns the number of records. Sessions belong to this machine and are not written.
         """
         records, texts = self.select(Selection()), self.workload_texts()
         if workloads is not None:

@@ -1,7 +1,7 @@
-"""Which records decided something: what was read of a store, and whether it still reads the same.
+"""Note the queries to a record store and their answers, and check whether they are still the same.
 
-Compiling reads some of the records, and each answer decides what is read next.  So if the same
-questions have the same answers again, whatever else a store has, compiling gives the same again.
+Compiling reads some of the records, and each answer decides what is read next.  So if all noted
+queries have the same answers again, compiling gives the same result, whatever else changed.
 
 Source: Mokhov, Mitchell, Peyton Jones, "Build systems a la carte", ICFP 2018, section 4.2.2
 (verifying traces).
@@ -20,7 +20,7 @@ from tensorwright.records.session import SavedSession
 from tensorwright.records.store import RecordStore
 
 Read: TypeAlias = tuple[str, list[Any], str]
-"""A question, its arguments, and the digest of its answer; as JSON can say it."""
+"""A query, its arguments, and the digest of its answer, as values that JSON has."""
 
 
 class WatchedStore(RecordStore):
@@ -82,7 +82,7 @@ class WatchedStore(RecordStore):
         return answer
 
     def close(self) -> None:
-        """Leave the other store open: it belongs to somebody else."""
+        """Leave the other store open: its owner closes it."""
 
     def _ask(self, question: str, *arguments: Any) -> Any:
         answer = ask(self._store, question, *arguments)
@@ -92,7 +92,7 @@ class WatchedStore(RecordStore):
 
 
 def answers_alike(store: RecordStore, reads: Sequence[Sequence[Any]]) -> bool:
-    """Whether a store answers everything as it was noted."""
+    """Whether a store gives the noted answers to all noted queries."""
     return all(
         digest_of(ask(store, question, *arguments)) == digest
         for question, arguments, digest in reads
@@ -100,7 +100,7 @@ def answers_alike(store: RecordStore, reads: Sequence[Sequence[Any]]) -> bool:
 
 
 def ask(store: RecordStore, question: str, *arguments: Any) -> Any:
-    """The answer to a question of `WatchedStore`."""
+    """The answer to a query of `WatchedStore`."""
     match question, arguments:
         case "select", fields:
             return tuple(store.select(Selection(*fields)))
@@ -116,9 +116,9 @@ def ask(store: RecordStore, question: str, *arguments: Any) -> Any:
             return store.top(
                 k, workload=workload, target=target, hardware=hardware, threads=threads
             )
-    raise AssertionError(f"no question: {question}")
+    raise AssertionError(f"not a query: {question}")
 
 
 def digest_of(answer: object) -> str:
-    """The digest of an answer: records, sessions and texts print all that they hold."""
+    """The digest of an answer's repr, which has all fields of records, sessions and texts."""
     return hashlib.sha256(repr(answer).encode()).hexdigest()

@@ -1,7 +1,7 @@
-"""Reports: what a search has found and what a network takes, as one HTML file.
+"""Reports: the results of a search and the times of a network, as one HTML file.
 
-Read `document.py` first (what a report holds), then `measured.py` (what is measured for it) and
-`page.py` (how it becomes a file). `page/` has the parts of the page.
+Read `document.py` first (the contents of a report), then `measured.py` (the measurements for it)
+and `page.py` (how it becomes a file). `page/` has the parts of the page.
 """
 
 from tensorwright.report.document import FORMAT, profile_document, report_values

@@ -17,7 +17,7 @@ _CPUINFO = Path("/proc/cpuinfo")
 
 
 def machine_values(setting: SessionSetting) -> Values:
-    """This machine and the versions of what ran on it."""
+    """This machine and the versions of the packages that ran on it."""
     hardware = detect_hardware()
     return {
         "processor": _processor(),
@@ -36,7 +36,7 @@ def machine_values(setting: SessionSetting) -> Values:
 
 
 def noise_values(state: MachineState | None) -> Values | None:
-    """The load of other processes during the measurement; None if it was not watched."""
+    """The load of other processes during the measurement; None if it was not measured."""
     if state is None:
         return None
     return {
@@ -55,7 +55,7 @@ def _version(package: str) -> str:
 
 
 def _processor() -> str:
-    """The name that the processor gives itself."""
+    """The name of the processor, as the processor reports it."""
     lines = (line.partition(":") for line in read_text(_CPUINFO).splitlines())
     names = (value.strip() for name, _, value in lines if name.strip() == "model name")
     return next(names, platform.processor() or platform.machine())

@@ -1,11 +1,12 @@
 """The document of a report: one object of JSON, which the page shows and other programs read.
 
     format      "tensorwright report 1"       name, command, written (UTC)
-    answer      our time, other runtimes, untuned, the roofline and what is left to it
+    answer      the network's time, other runtimes, untuned, the roofline and the distance to it
     profile     as `profile --json`           parts, graphs, rivals, whole   as they were measured
-    workloads   the search of each            missing   what is not there, and why
+    workloads   the search of each            missing   the parts that are missing, and why
 
-Times are in microseconds (`_us`), ratios plain numbers; what was not measured is absent or null.
+Times are in microseconds (`_us`), ratios plain numbers; a value without a measurement is absent or
+null.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ def report_values(
     searched: Sequence[SearchedWorkload],
     measured: Mapping[str, Any],
 ) -> Values:
-    """The document, from records and from what was measured beside them.
+    """The document, from records and from the measurements of `measure`.
 
-    measured   as of `measure`; a name and a command at least
+    measured   the result of `measure`; at least a name and a command
     """
     values: Values = {"format": FORMAT, "written": now_utc()}
     values |= {name: measured[name] for name in _OF_MEASURED if name in measured}
@@ -55,7 +56,7 @@ def report_values(
 
 
 def profile_document(profile: Mapping[str, Any]) -> Values:
-    """The document of a profile alone, as `profile --json` has written it."""
+    """The document of a profile alone, the output of `profile --json`."""
     values: Values = {
         "format": FORMAT,
         "written": now_utc(),
@@ -70,14 +71,14 @@ def profile_document(profile: Mapping[str, Any]) -> Values:
 
 
 def answer_values(values: Mapping[str, Any]) -> Values:
-    """What a reader wants to know first."""
+    """The figures that a reader sees first."""
     answer: Values = {}
     profile, rivals = values.get("profile"), values.get("rivals") or {}
     if profile:
         time_us = profile["network_us"]
         least_us = profile["roofline_share"] * time_us
         answer |= {"time_us": short(time_us), "roofline_us": short(least_us)}
-        if least_us <= time_us:  # or else the peak of the machine was measured too low
+        if least_us <= time_us:  # if not, the peak of the machine was measured too low
             answer["left_us"] = short(time_us - least_us)
     timed = [each for each in rivals.get("rivals", ()) if each.get("ratio")]
     if timed:
@@ -88,7 +89,7 @@ def answer_values(values: Mapping[str, Any]) -> Values:
 
 
 def _add_rooflines(workloads: Sequence[Values], profile: Mapping[str, Any] | None) -> None:
-    """Give each workload the least time of a call, where the profile has steps of it."""
+    """Give each workload that has steps in the profile the least time of a call."""
     steps: dict[str, list[float]] = {}
     for step in profile["steps"] if profile else ():
         moving_us = step["memory_us"] + step["cache_us"]
@@ -119,12 +120,12 @@ def _add_nests(
 
 
 def check_document(values: object, where: str) -> Values:
-    """A document that was read.  Raises: UsageError if it is not one, or of a later version."""
+    """A document that was read.  Raises: UsageError if it is none of this version."""
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise UsageError(
             stage="report",
             where=where,
             reason="it is not a report of this version",
-            remedy="give what `optimize --report` or `report` has written, or `profile --json`",
+            remedy="give a file that `optimize --report`, `report` or `profile --json` has written",
         )
     return values

@@ -1,9 +1,9 @@
-"""The graph of a network before and after rewriting, the rules on the way, and what each gains.
+"""The graph of a network before and after rewriting, the rules that were applied, and their gains.
 
 The rules are applied one after the other, in the order in which the certificate first names them.
-Each makes a graph; all of them run in turns, untuned, and the gain of a rule is the difference of
-its graph to the one before.  So the gains add up to that of the rewriting, and a rule that only
-makes way for the next gains nothing by itself.
+Each makes a graph.  All graphs run in turns, untuned, and the gain of a rule is the difference of
+the times of its graph and the graph before.  So the gains add up to the gain of the rewriting.  A
+rule that only makes the next one applicable gains nothing by itself.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from tensorwright.rewriting.prove import prove
 from tensorwright.runtime.measuring import faster_half, samples_in_turns, typical_seconds
 
 _MOST_NODES = 3000
-_MOST_RULES = 12  # that are measured one by one
-_MOST_PLACES = 6  # of a rule, of which the page says what its variables stand for
+_MOST_RULES = 12  # that are measured separately
+_MOST_PLACES = 6  # applications of a rule for which the page has the values of its variables
 _TURNS = 30
 _TURNS_S = 6.0
 _LATE = "the seconds for the report were spent"
@@ -38,7 +38,7 @@ _LATE = "the seconds for the report were spent"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphChanges:
-    """The graphs on the way from a network to the rewritten one.
+    """The graphs from a network to the rewritten one.
 
     rules    in the order in which they are applied; the last entry may hold several
     graphs   the network, then the graph after each rule
@@ -64,7 +64,7 @@ class GraphChanges:
 
 
 def graph_values(source: Graph, changes: GraphChanges | None = None) -> Values:
-    """The rows of the network, and what changed them."""
+    """The nodes of the network before and after, and the rules."""
     if changes is None:
         return {"before": _rows(source, {})}
     pairs = list(zip(changes.graphs, changes.graphs[1:], strict=False))
@@ -86,7 +86,7 @@ def graph_values(source: Graph, changes: GraphChanges | None = None) -> Values:
 
 
 def _ends(rules: Mapping[str, Sequence[int]], counts: Counter[str]) -> dict[str, list[int]]:
-    """The rules that nodes of a kind owe their end, or their being, to: as many as there are."""
+    """For each kind of node, the rules that removed or made nodes of it, one for each node."""
     return {kind: list(rules.get(kind, ()))[:count] for kind, count in counts.items()}
 
 
@@ -101,7 +101,7 @@ def _kinds(graph: Graph) -> list[str]:
 
 
 def _rows(graph: Graph, changed: dict[str, list[int]]) -> list[Values]:
-    """A row for each node: what it reads, by the number of a row or by name."""
+    """A row for each node, with its inputs as numbers of rows or as names."""
     maker = {name: row for row, node in enumerate(graph.nodes) for name in node.outputs}
     left = {kind: list(rules) for kind, rules in changed.items()}
     rows: list[Values] = []
@@ -122,7 +122,7 @@ def _rows(graph: Graph, changed: dict[str, list[int]]) -> list[Values]:
 
 
 def _rules(changes: GraphChanges) -> Iterator[Values]:
-    """What each rule says, and where it was applied."""
+    """The text of each rule, and the values with which it was applied."""
     steps = explain_certificate(changes.certificate, changes.graphs[0]).steps
     for names in changes.rules:
         own = [step for step in steps if step.rule in names]

@@ -1,7 +1,7 @@
-"""The page of a report while a search runs: a small server on this machine only.
+"""The page of a report while a search runs: a small server for this machine only.
 
-The page asks every second for newer data.  The session's thread makes them between measurements;
-the server's threads send what is ready, which disturbs a measurement as little as possible.
+The page asks every second for newer data.  The session's thread makes the data between
+measurements.  The server's threads only send it, which hardly disturbs a measurement.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from tensorwright.tuning.session import Progress, TaskRow
 
 _HERE = "127.0.0.1"
 _NAMES = (_HERE, "localhost")
-_LOOKS_S = 3.0  # since a page last asked: then somebody looks
+_LOOKS_S = 3.0  # a page that has asked within this time is open
 _EVERY_S = 0.05
-_SEEN_S = 2.5  # at the end, until a page that is open has asked for the last state
+_SEEN_S = 2.5  # the server waits so long at the end for an open page to ask for the last state
 
 
 class LiveReport:
     """A `Callback` of a session that serves its page on the loopback interface.  Mutable.
 
-    port   0 for any that is free
-    Raises:  MachineError if the port cannot be had.
+    port   0 for any free port
+    Raises:  MachineError if the port cannot be opened.
     """
 
     def __init__(self, name: str, command: str, port: int = 0) -> None:
@@ -50,7 +50,7 @@ class LiveReport:
         self._reports: list[Values] = []
         self._text = ""  # of the data
         self._is_done = False
-        self._is_seen = False  # the present state, by a page that is open
+        self._is_seen = False  # whether an open page has the present state
         self._show([self._document])
         try:
             self._server = _Server((_HERE, port), self)
@@ -58,8 +58,8 @@ class LiveReport:
             raise MachineError(
                 stage="report",
                 where=f"port {port}",
-                reason=f"it cannot be had: {error}",
-                remedy="give another one, or 0 for any that is free",
+                reason=f"it cannot be opened: {error}",
+                remedy="give another port, or 0 for any free one",
             ) from error
         threading.Thread(target=self._server.serve_forever, args=(_EVERY_S,), daemon=True).start()
 
@@ -92,7 +92,7 @@ class LiveReport:
         self._show([document])
 
     def tell(self, part: str) -> None:
-        """Say what is done after the search."""
+        """Show the part that is measured after the search."""
         document = dict(self._reports[-1])
         document["live"] = {**document.get("live", {}), "phase": f"measuring {part}"}
         self._show([document])
@@ -103,10 +103,10 @@ class LiveReport:
         self._show(reports)
 
     def close(self) -> None:
-        """A session has ended; the page stays until `stop`."""
+        """End a session; the page stays until `stop`."""
 
     def stop(self) -> None:
-        """End the server, as soon as a page that is open has the last state."""
+        """End the server when an open page has the last state, or after a short wait."""
         end = time.monotonic() + _SEEN_S if self._is_looked_at else 0.0
         while not self._is_seen and time.monotonic() < end:
             time.sleep(_EVERY_S)
@@ -114,12 +114,12 @@ class LiveReport:
         self._server.server_close()
 
     def page(self) -> str:
-        """The page with the state of now."""
+        """The page with the present state."""
         with self._lock:
             return render(self._reports, is_live=not self._is_done)
 
     def data(self) -> str:
-        """The state of now, for a page that is open."""
+        """The present state, for an open page."""
         with self._lock:
             self._asked_s, self._is_seen = time.monotonic(), True
             return self._text
@@ -172,8 +172,10 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def do_GET(self) -> None:
-        """Send the page or its data.  Another name of this machine is refused: a page of the web
-        may not read them by a name that it has pointed here.
+        """Send the page or its data.
+
+        Requests under another host name are refused, so that a web page cannot read the data by a
+        name that it has pointed to this machine.
         """
         if self.headers.get("Host", "").rpartition(":")[0] not in _NAMES:
             self.send_error(HTTPStatus.FORBIDDEN)
@@ -185,7 +187,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_error(HTTPStatus.NOT_FOUND)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing is printed."""
+        """Print nothing."""
 
     def _send(self, text: str, kind: str) -> None:
         body = text.encode()

@@ -1,6 +1,6 @@
-"""What a report measures beside the records: profile, other runtimes, parts of the compiler, rules.
+"""The measurements of a report: profile, other runtimes, parts of the compiler, rules.
 
-The store keeps it as a session, so that a report can be made again without measuring.
+The store keeps them as a session, so that a report can be made again without measuring.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _KIND = "report"
 class Subject:
     """A program that a report measures.
 
-    name         for people         command   what was called, for copying
+    name         for people         command   the command line, for copying
     executable   the tuned program
     source       the simplified network; None for a tensor expression
-    graph        the compiled graph: the source, or what rules made of it
+    graph        the compiled graph: the source, or the rewritten one
     whole        the untuned and the tuned program in turns, if a search has compared them
-    write_model  writes the model for other runtimes; None if they cannot have it
+    write_model  writes the model for other runtimes; None if it cannot be written
     """
 
     name: str
@@ -61,9 +61,10 @@ def measure(
     seconds: float = USUAL_SECONDS,
     on_part: Callable[[str], object] = lambda part: None,
 ) -> Values:
-    """Measure what a report shows, and keep it in the store.
+    """Make the measurements of a report, and keep them in the store.
 
-    seconds   after which nothing further is begun      on_part   called with what is measured next
+    seconds   after which no further measurement begins
+    on_part   called with the name of the next measurement
     """
     deadline = time.monotonic() + seconds
     on_part("every step")
@@ -93,7 +94,7 @@ def _measure_network(
     deadline: float,
     on_part: Callable[[str], object],
 ) -> None:
-    """Add what only networks have.  What fails is left out, and the reason is shown."""
+    """Add the measurements of networks.  If one fails, the report shows the reason instead."""
     inputs = random_inputs(source)
     missing: dict[str, str] = values["missing"]
     graph = subject.graph or source
@@ -107,7 +108,7 @@ def _measure_network(
 
     write_model = subject.write_model
     if write_model is None:
-        missing["rivals"] = "other runtimes cannot have this program"
+        missing["rivals"] = "this program cannot be written for other runtimes"
     else:
         part(
             "rivals",
@@ -144,7 +145,7 @@ def _costliest(profile: Mapping[str, Any]) -> list[str]:
 def _certificate(
     source: Graph, graph: Graph, setting: SessionSetting, store: RecordStore
 ) -> Certificate | None:
-    """Why the compiled graph is equal to the network; None if it is the network."""
+    """The proof that the compiled graph is equal to the network; None if it is the network."""
     if graph is source:
         return None
     text = load_rewriting(store, source, setting.target, setting.hardware, setting.threads)
@@ -178,7 +179,7 @@ def save_measured(
     searched: Sequence[SearchedWorkload],
     values: Values,
 ) -> None:
-    """Keep what was measured for a set of workloads; it replaces what was measured before."""
+    """Keep the measurements for a set of workloads; they replace the earlier ones."""
     arguments = _arguments(setting, searched)
     name = f"report of {values['name']}"
     store.renew_session(
@@ -189,7 +190,7 @@ def save_measured(
 def load_measured(
     store: RecordStore, setting: SessionSetting, searched: Sequence[SearchedWorkload]
 ) -> Values | None:
-    """What was measured for a set of workloads; None if nothing was kept."""
+    """The kept measurements for a set of workloads; None without any."""
     identity = session_id(_arguments(setting, searched))
     state = next((each.state for each in store.sessions() if each.id == identity), None)
     values = None if state is None else json.loads(state)

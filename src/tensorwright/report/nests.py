@@ -1,4 +1,4 @@
-"""The loop nests of workloads: what the default schedule makes, and the best."""
+"""The loop nests of workloads under the default and the best schedule."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CUT = "\n... (cut: {} more characters; `tensorwright inspect --what loop` shows
 
 
 def nest_values(workload: Workload, target: Target, schedules: dict[str, str]) -> Values:
-    """The text of the loop nest of each schedule; of one that this version cannot lower, why."""
+    """The text of the loop nest of each schedule, or the reason why it cannot be lowered."""
     texts: Values = {}
     for name, schedule in schedules.items():
         try:

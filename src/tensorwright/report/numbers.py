@@ -1,4 +1,4 @@
-"""Numbers of reports: short, and plain JSON."""
+"""Numbers of reports, rounded, as plain JSON."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Values = dict[str, Any]
 
 
 def short(number: float | None) -> float | None:
-    """A number with five digits; None, which JSON has, if it is not finite."""
+    """A number with five digits; None if it is not finite, because JSON has no such numbers."""
     if number is None or not math.isfinite(number):
         return None
     return float(f"{number:.{_DIGITS}g}")
 
 
 def micro(seconds: float | None) -> float | None:
-    """Seconds as microseconds, short."""
+    """Seconds as microseconds, with five digits."""
     return None if seconds is None else short(seconds * 1e6)
 
 

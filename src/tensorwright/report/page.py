@@ -1,7 +1,7 @@
-"""A report as one HTML file: the parts in the folder `page`, and the data as JSON inside.
+"""A report as one HTML file: the parts in the folder `page`, with the data as JSON inside.
 
-Nothing is fetched, and nothing that comes from a model becomes markup or code: the data cannot end
-their element, scripts write texts only, and the page allows no script but its own, by its digest.
+The page fetches nothing.  Texts of a model cannot become markup or code: the data cannot end its
+element, scripts write texts only, and the page allows only its own script, by its digest.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ESCAPES = {
 
 
 def render(reports: Sequence[Values], *, is_live: bool = False) -> str:
-    """The page of one report, or of two that are compared: the second one is the newer.
+    """The page of one report, or of two that are compared; the second is the newer one.
 
     is_live   whether the page asks its server for newer data
     """
@@ -70,9 +70,9 @@ def write_report(path: str | os.PathLike[str], reports: Sequence[Values]) -> Non
 
 
 def read_report(path: str | os.PathLike[str]) -> Values:
-    """The document of a page, of the data of one, or of a profile.
+    """The document in a page, in the data of a page, or in a profile.
 
-    Raises:  UsageError for anything else.
+    Raises:  UsageError for another file.
     """
     where = f"file {path}"
     try:
@@ -82,7 +82,7 @@ def read_report(path: str | os.PathLike[str]) -> Values:
             stage="report",
             where=where,
             reason=f"it cannot be read: {error}",
-            remedy="give the page that --report wrote",
+            remedy="give a page that --report wrote",
         ) from None
     embedded = _DATA.search(text)
     try:
@@ -98,7 +98,7 @@ def read_report(path: str | os.PathLike[str]) -> Values:
 
 
 def _as_json(data: object) -> str:
-    """JSON that cannot end the element in which it stands."""
+    """JSON that cannot end the HTML element that contains it."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return re.sub("[<>&\u2028\u2029]", lambda sign: _ESCAPES[sign[0]], text)
 

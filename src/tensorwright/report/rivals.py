@@ -1,4 +1,4 @@
-"""A network beside other runtimes: each in a process of its own, all in turns."""
+"""A network beside other runtimes: each in a separate process, all in turns."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ALONE = "onnxruntime"
 """The runtime in which workloads run alone."""
 _ROUNDS = 9
 _LIMIT_S = 12.0
-_WRONG = 1e-3  # an error relative to the largest number of an output: another answer
+_WRONG = 1e-3  # an error, relative to the largest number of an output, that makes an answer wrong
 
 WriteModel = Callable[[Path], object]
 """Writes the model of a network as an ONNX file."""
@@ -47,7 +47,7 @@ class _Here:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """As `Competitor.turn`; between turns nothing of it runs."""
+        """As `Competitor.turn`; between turns it runs nothing."""
         with hold_turn():
             yield
 
@@ -65,7 +65,7 @@ class _Here:
 def rival_values(
     executable: Executable, inputs: Mapping[str, Array], write_model: WriteModel
 ) -> Values:
-    """Our time and that of each runtime that is installed, or why there is none."""
+    """Our time, and the time of each installed runtime or the reason why it has none."""
     outputs = executable.run(inputs)
     rivals: list[Values] = []
     with ExitStack() as owned:
@@ -104,11 +104,12 @@ def rival_values(
 
 
 def alone_values(parts: Partition, keys: Sequence[str], threads: int, deadline: float) -> Values:
-    """The time of workloads alone in one other runtime, each as a model of its own: the fastest of
-    some calls, without what a call of a tiny model takes.
+    """The time of workloads alone in one other runtime, each as a separate model.
 
-    keys       which, the most important first
-    deadline   of the monotonic clock, after which none is begun
+    It is the fastest of some calls, less the time of a call of a tiny model.
+
+    keys       of the workloads, the most important one first
+    deadline   of the monotonic clock, after which no measurement begins
     Raises:  MachineError if the runtime is not installed, or fails.
     """
     calls = {each.workload.key: each for each in parts.steps if isinstance(each, KernelCall)}
@@ -124,7 +125,7 @@ def alone_values(parts: Partition, keys: Sequence[str], threads: int, deadline: 
 
 
 def _graph_of(graph: Graph, call: KernelCall) -> Graph:
-    """The operators of a kernel as a network; tensors lie in it as in any model."""
+    """The operators of a kernel as a network with plain layouts."""
     made = {name for node in call.nodes for name in node.outputs}
     read = dict.fromkeys(name for node in call.nodes for name in node.inputs if name not in made)
     return Graph(

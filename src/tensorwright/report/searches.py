@@ -1,4 +1,4 @@
-"""The search of each workload, from the records: what was tried, when, how fast it was."""
+"""The search of each workload, from the records: the trials, their moments and their times."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tensorwright.schedule import Workload
 from tensorwright.tuning.learning import load_predictions, trace_digest
 from tensorwright.tuning.session import Comparison, SessionSetting
 
-_PAUSE_S = 60.0  # nothing was measured for so long: the session had stopped
-_MOST_TRIALS = 1000  # of a workload; of more, those that matter and an even choice of the others
+_PAUSE_S = 60.0  # between two records: the session had stopped meanwhile
+_MOST_TRIALS = 1000  # of a workload; of more, the best ones and an even choice of the others
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class SearchedWorkload:
     """A workload of a session.
 
     weight     how often it runs         workload   None if only its key is known
-    default    the text of the schedule that it has without a search; "" if that is not known
+    default    the text of its schedule without a search; "" if that is unknown
     compared   the default and the best schedule in turns
     """
 
@@ -86,8 +86,10 @@ def _search(searched: SearchedWorkload, setting: SessionSetting, store: RecordSt
 
 
 def _best_so_far(records: Sequence[Record]) -> list[float]:
-    """The best time after each record; of a schedule that was measured again the last one counts,
-    as in `RecordStore.top`, so that a lucky measurement does not stay.
+    """The best time after each record.
+
+    The last measurement of a schedule counts, as in `RecordStore.top`, so that a lucky one does not
+    stay.
     """
     valid: dict[str, float] = {}
     best: list[float] = []
@@ -102,7 +104,7 @@ def _best_so_far(records: Sequence[Record]) -> list[float]:
 
 
 def _some(trials: Sequence[tuple[bool, Values]]) -> list[Values]:
-    """All trials; of many those that change the best, and every so many-th. Each has its number."""
+    """All trials; of many, those that change the best one and every n-th. Each has its number."""
     stride = math.ceil(len(trials) / _MOST_TRIALS)
     return [
         {"number": number, **trial}
@@ -112,7 +114,7 @@ def _some(trials: Sequence[tuple[bool, Values]]) -> list[Values]:
 
 
 def _seconds(records: Sequence[Record]) -> list[float]:
-    """When each record was made, in seconds of searching: pauses do not count."""
+    """The moment of each record, in seconds of searching: pauses do not count."""
     moments = [datetime.fromisoformat(record.when).timestamp() for record in records]
     seconds, passed_s = [], 0.0
     for before, now in zip(moments[:1] + moments, moments, strict=False):
@@ -123,7 +125,7 @@ def _seconds(records: Sequence[Record]) -> list[float]:
 
 
 def comparison_values(compared: Comparison) -> Values:
-    """Untuned and tuned in turns."""
+    """The times of the untuned and the tuned schedule in turns."""
     return {
         "untuned_us": micro(compared.untuned_s),
         "tuned_us": micro(compared.tuned_s),

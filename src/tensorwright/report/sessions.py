@@ -1,4 +1,4 @@
-"""The search of a report: from the result of a session, or from a session in a store."""
+"""The searched workloads of a report, from the result of a session or from a stored session."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def searched_of(
 def searched_of_workloads(
     workloads: Iterable[tuple[Workload, float]], setting: SessionSetting, *, is_cold: bool
 ) -> tuple[SearchedWorkload, ...]:
-    """Workloads with how often each runs."""
+    """The searched workloads, each with the number of its calls."""
     return tuple(
         SearchedWorkload(
             each.key, each.name, weight, each, _default(each, setting, is_cold=is_cold)
@@ -50,9 +50,7 @@ def searched_of_workloads(
 def searched_of_session(
     session: SavedSession, store: RecordStore, target: Target
 ) -> tuple[SessionSetting, tuple[SearchedWorkload, ...]] | None:
-    """The setting and the workloads of a session of a store; None if it is not one of tuning for
-    this target.
-    """
+    """The setting and the workloads of a stored session; None if it did not tune for the target."""
     arguments = json.loads(session.arguments)
     if not isinstance(arguments, dict) or not {"workloads", "seed"} <= arguments.keys():
         return None
@@ -70,7 +68,7 @@ def searched_of_session(
 
 
 def _name(text: str, key: str) -> str:
-    """The name in the text of a workload that cannot be read."""
+    """The name of a workload whose text cannot be read, from its first line."""
     words = text.split()
     return words[1] if words[:1] == ["workload"] and len(words) > 1 else key
 
@@ -83,7 +81,7 @@ def _read(text: str) -> Workload | None:
 
 
 def _default(workload: Workload, setting: SessionSetting, *, is_cold: bool) -> str:
-    """The schedule of a workload that was not tuned; "" if there is none."""
+    """The schedule of the workload without tuning; "" if there is none."""
     target = setting.target
     try:
         predictor = open_predictor(target, setting.threads, is_cold=is_cold)

@@ -1,9 +1,9 @@
-"""What each part of the compiler gains: the network with one more part at work, in turns.
+"""The gain of each part of the compiler: variants with one more part each, timed in turns.
 
 operators    a kernel for each operator, plain layouts, one thread, no search
 fusion       nodes share kernels              layouts      tensors lie as kernels read them
-threads      all threads                      rewriting    the graph that rules have made
-schedules    what the search has found
+threads      all threads                      rewriting    the rewritten graph
+schedules    the schedules of the search
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _LATE = "the seconds for the report were spent"
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A network with some parts of the compiler at work.
+    """A network with some parts of the compiler.
 
     part   the part that was added last       does   what that part does
-    make   builds it
+    make   builds the executable
     """
 
     part: str
@@ -42,9 +42,9 @@ class Variant:
 def variants_of(
     source: Graph, graph: Graph, tuned: Executable, target: Target, threads: int
 ) -> tuple[Variant, ...]:
-    """The variants from no part to all.
+    """The variants, from no part to all parts.
 
-    source   the network          graph   what rules made of it, or the source
+    source   the network          graph   the rewritten network, or the source
     tuned    the executable of that graph with the schedules on record
     """
 
@@ -78,10 +78,10 @@ def variants_of(
 def variant_values(
     variants: Sequence[Variant], inputs: Mapping[str, Array], deadline: float
 ) -> Values:
-    """The time of each variant, and which are missing, and why.
+    """The time of each variant, and the missing variants with the reasons.
 
-    deadline   of the monotonic clock, after which no further variant is built; the last ones, whose
-               kernels were built before, come first
+    deadline   of the monotonic clock, after which no further variant is built.  The last variants,
+               whose kernels exist, are built first
     """
     built: dict[str, Executable] = {}
     missing: list[Values] = []

@@ -1,10 +1,11 @@
 """The code that compiled programs need at run time.
 
-From machine code upwards: native/ (jit.py: object code to callable addresses), caches/.
-From the user downwards: plan.py (what an executable does, as data), planner.py (makes plans),
-teams.py (which steps share a fork of threads), device.py (the protocol of devices), host.py (the
-first one), executable.py, frame.py (the memory of one call), driver.py (steps in native code),
-container.py (the file format).  Import measuring/ on its own: running needs none of it.
+From machine code upwards: native/ (jit.py: from object code to callable addresses), caches/.
+From the user downwards: plan/plan.py (the steps of an executable, as data), plan/planner.py (makes
+plans), plan/teams.py (which steps share leased threads), device.py (the protocol of devices),
+host.py (the first one), executable.py, frame.py (the memory of one call), native/driver.py (steps
+in native code), container.py (the file format).  Running does not need measuring/; import it
+separately.
 """
 
 from tensorwright.runtime.bound_call import Bound

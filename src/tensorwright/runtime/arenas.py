@@ -22,7 +22,7 @@ _WORD_BYTES = 8
 
 
 class Arenas:
-    """The arenas of an executable; one is allocated when a call is prepared, up to the cores."""
+    """The arenas of an executable; each call that is prepared allocates one, up to one a core."""
 
     __slots__ = (
         "__weakref__",
@@ -48,7 +48,7 @@ class Arenas:
         _ALL.add(self)
 
     def add(self) -> None:
-        """Make room for one more call at once, up to the number of cores.
+        """Allocate the arena of one more row, unless all rows have one.
 
         Raises:  MemoryError.
         """
@@ -61,11 +61,11 @@ class Arenas:
             first = number * ROW_WORDS
             self._rows[first + ARENA] = arena.address
             self._rows[first + SCRATCH] = scratch.address
-        with self._lock:  # so that a thread which sees the row free also sees its addresses
+        with self._lock:  # a thread that sees the row free then sees its addresses, too
             self._rows[first + TAKEN] = 0
 
     def begin_again(self) -> None:
-        """In the child of a fork no call is under way."""
+        """Free all rows in the child of a fork, where no call is under way."""
         self._lock = threading.Lock()
         for number in range(len(self._memory)):
             self._rows[number * ROW_WORDS + TAKEN] = 0

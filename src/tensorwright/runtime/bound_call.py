@@ -16,10 +16,10 @@ class Bound:
 
     inputs    the arrays that are read: the caller's if kernels can read them in place, otherwise
               copies. Write new data into these between runs.
-    outputs   the arrays that are written, the same ones in every run; where loops decide how many
-              rows there are, they have room for all, and `run` gives the written part.
+    outputs   the arrays that are written, the same ones in every run. If a loop decides the number
+              of rows, they have room for the most, and `run` returns the part that was written.
     Either may be in the memory of the device that runs the code.
-    It runs one call at a time: concurrent threads bind one each.
+    It runs one call at a time: each concurrent thread needs a separate `Bound`.
     """
 
     __slots__ = ("_frame", "_run", "_specs", "inputs", "outputs")
@@ -38,7 +38,7 @@ class Bound:
         self.outputs = outputs
 
     def run(self) -> dict[str, Array]:
-        """Compute the outputs of the present content of the inputs."""
+        """Compute the outputs from the present content of the inputs."""
         self._run()
         if not self._specs:
             return self.outputs
@@ -48,11 +48,11 @@ class Bound:
     __call__ = run
 
     def run_seconds(self) -> float:
-        """As `run`, and give the seconds that it takes, by the device's clock."""
+        """As `run`; returns the seconds that it takes, by the device's clock."""
         return self._frame.device.time(self._run)
 
     def run_timed(self) -> tuple[float, ...]:
-        """As `run`, and give the seconds of each step of the plan.
+        """As `run`; returns the seconds of each step of the plan.
 
         Native code reads the clock at the beginning of each step. So the time of a step includes
         one reading and the cost of the call (`measure_call_costs`).
@@ -63,7 +63,7 @@ class Bound:
 def written(
     specs: Sequence[TensorSpec], arrays: Sequence[Array], values: Mapping[str, int]
 ) -> tuple[Array, ...]:
-    """The parts of arrays that a call has written: dense tensors of the shapes for some sizes."""
+    """The parts of arrays that a call with these sizes has written, as dense tensors."""
     parts: list[Array] = []
     for spec, array in zip(specs, arrays, strict=True):
         shape = tuple(amount_at(extent, values) for extent in spec.shape)

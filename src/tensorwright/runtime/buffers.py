@@ -51,7 +51,7 @@ def is_kernel_ready(array: Array) -> bool:
 
 
 def kernel_ready(array: Array) -> Array:
-    """The array itself if a kernel may read it, otherwise a copy that it may read."""
+    """The array itself if a kernel may read it in place, otherwise a copy."""
     if is_kernel_ready(array):
         return array
     copy = empty(array.shape, DType.from_numpy(array.dtype))

@@ -7,15 +7,16 @@
 Numbers are little-endian, and offsets count from the first section. The sections are object/0..,
 one for each kernel; constant/0..; and source/NAME, texts from which the program can be built again
 for another processor. Constants are mapped into memory, not read: loading is fast, and processes
-that load the same file share them. Everything else is copied before its digest is compared, so the
-code that runs is the code that was checked, whatever is written into the file then. Constants
-follow the file: it must be neither written into nor truncated while it is in use. (A private
-mapping would not help: the system may show it later writes, too, and does on Linux.)
-Replacing it by a new file is safe, because files are written whole.
+that load the same file share them. All other sections are copied before their digests are compared,
+so the code that runs is the code that was checked, even if the file is written to later. Constants
+follow the file: it must be neither written to nor truncated while it is in use. (A private mapping
+would not help: on Linux it shows later writes, too.) Replacing the file by a new one is safe,
+because files are written whole.
 
-The digest of a section is its SHA-256. That of a constant, which may be large, is "sums:" and the
-SHA-256 of the sums of its pages of 512 words of 64 bits, of what is left, and of its size: reading
-it takes no longer than reading the memory.  Files of versions 1 to 3 have SHA-256 throughout.
+The digest of a section is its SHA-256. The digest of a constant, which may be large, is "sums:" and
+the SHA-256 of three things: the sums of its pages of 512 words of 64 bits, the bytes after the last
+page, and its size. Computing it takes no longer than reading the memory.  Files of versions 1 to 3
+have SHA-256 for all sections.
 
 A file holds machine code. The digests detect damage, not malice: load only files that you trust.
 """
@@ -63,7 +64,7 @@ _REMEDY = "compile it from the model:\n  tensorwright compile MODEL -o FILE"
 class Contents:
     """The content of a file; objects and constants are in the order of the plan's tables.
 
-    sources   texts by name: traces, graphs, kernel IR; their writer knows how to use them
+    sources   texts by name: traces, graphs, kernel IR; their writer interprets them
     """
 
     plan: Plan
@@ -90,7 +91,7 @@ def write_container(path: str | os.PathLike[str], contents: Contents) -> None:
 
 
 def write_contents(file: BinaryIO, contents: Contents) -> str:
-    """Write to a file that is open, and return the digest of the header, which is that of all."""
+    """Write to an open file, and return the digest of the header, which covers all sections."""
     sections, data = _lay_out(contents)
     header = json.dumps(
         {
@@ -114,7 +115,7 @@ def write_contents(file: BinaryIO, contents: Contents) -> str:
 
 
 def container_digest(memory: Array) -> str:
-    """The digest that the file itself has of its header: what `write_contents` returned."""
+    """The digest of the header that the file holds: the one that `write_contents` returned."""
     *_, digest = _PREFIX.unpack(memory[: _PREFIX.size].tobytes())
     return str(digest.hex())
 
@@ -127,15 +128,15 @@ def is_executable(path: str | os.PathLike[str]) -> bool:
 def read_container(path: str | os.PathLike[str], check_constants: bool = True) -> Contents:
     """Read a file of `write_container`; constants are read-only views of the file.
 
-    The digests of header, object code and sources are always checked. Those of constants can be
-    left out.
+    The digests of header, object code and sources are always checked; those of constants only if
+    `check_constants`.
     Raises:  ModelError if the file is unreadable, foreign, of another version or damaged.
     """
     return parse_container(_map(Path(path)), f"file {os.fspath(path)}", check_constants)
 
 
 def parse_container(memory: Array, where: str, check_constants: bool = True) -> Contents:
-    """As `read_container`, from the bytes of a file; `where` is what errors call them."""
+    """As `read_container`, from the bytes of a file; `where` is their name in errors."""
     header, start = _read_header(where, memory)
     try:
         plan = plan_from_data(header["plan"])

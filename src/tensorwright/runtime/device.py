@@ -8,8 +8,8 @@
     device.wait()
     device.copy_out(memory, array)
 
-Launches of one device run in their order; only `wait` says that they are done.  One thread at a
-time may use a device.
+The launches of a device run in order; they are done when `wait` returns.  One thread at a time may
+use a device.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ DETECTED = {
     "opencl": "tensorwright.runtime.cards.opencl_devices",
     "cuda": "tensorwright.runtime.cards.cuda_cards",
 }
-"""Names that stand for a device of this machine, and the modules whose `detect_target` says what
-it is."""
+"""Names of targets that stand for a device of this machine, and the modules with their
+`detect_target`."""
 
 Function: TypeAlias = tuple[int, Launch]
 """The address of a function in loaded code, and how it is launched."""
@@ -49,14 +49,14 @@ Function: TypeAlias = tuple[int, Launch]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Memory:
-    """A piece of a device's memory, on a multiple of 64 bytes; it is freed with its `owner`."""
+    """A piece of a device's memory, aligned to 64 bytes; it is freed with its `owner`."""
 
     address: int
     size_bytes: int
     owner: object
 
     def part(self, offset_bytes: int, size_bytes: int) -> Memory:
-        """Some of its bytes."""
+        """A part of it."""
         return Memory(self.address + offset_bytes, size_bytes, self.owner)
 
     def overlaps(self, other: Memory) -> bool:
@@ -67,7 +67,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Why a device cannot run a target's code, and what a person can do about it.
+    """Why a device cannot run a target's code, and what the user can do about it.
 
     is_other_driver   the code is for another driver, so another device may run it
     """
@@ -81,8 +81,8 @@ class Missing:
 class DeviceFacts:
     """The facts that a driver gives about a device.
 
-    shared_bytes   the most that a block may ask for
-    is_simulator   it looks for faults, and is some thousand times as slow as a processor
+    shared_bytes   the most shared memory that a block may ask for
+    is_simulator   it looks for faults, and is about a thousand times as slow as a processor
     """
 
     name: str
@@ -108,11 +108,11 @@ class Device(Hashable, Protocol):
     """A device runs kernels.  Sizes are in bytes; errors of the driver are MachineErrors."""
 
     def missing(self, target: Target) -> Missing | None:
-        """What this machine lacks to run a target's code on such a device; None if nothing."""
+        """What this machine lacks to run a target's code on this device; None if nothing."""
         ...
 
     def free_bytes(self) -> int:
-        """About how much memory can be allocated now."""
+        """The approximate memory that can be allocated now."""
         ...
 
     def allocate(self, size_bytes: int) -> Memory:
@@ -132,17 +132,15 @@ class Device(Hashable, Protocol):
         ...
 
     def memory_of(self, array: Array) -> Memory:
-        """Memory with the content of a dense array that nobody changes; it may be the array's."""
+        """Memory with the content of a dense array that does not change; it may be the array's."""
         ...
 
     def dlpack(self) -> DlpackDevice | None:
-        """The name by which it shares arrays with other libraries; None if they have them in the
-        host's memory.
-        """
+        """The device in DLPack's terms; None if it shares no arrays, or they are the host's."""
         ...
 
     def load(self, code: bytes, symbols: Sequence[str]) -> LoadedCode:
-        """Load compiled code; it can then give the addresses of `symbols`."""
+        """Load compiled code, which then has the addresses of `symbols`."""
         ...
 
     def launch(
@@ -153,22 +151,24 @@ class Device(Hashable, Protocol):
         workspace: Memory,
         threads: int = 1,
     ) -> None:
-        """Call a function of loaded code; the caller keeps code and memory until `wait`."""
+        """Call a function of loaded code; the caller keeps code and memory until `wait` returns."""
         ...
 
     def record(self, work: Callable[[], object]) -> Callable[[], object] | None:
-        """What makes all launches of some work at once, as often as it is called; the work itself
-        launches nothing now.  None if the device has no such way.
+        """A function that makes all launches of some work at once; nothing is launched now.
 
-        The caller keeps the code and the memory that the work uses.
+        None if the device cannot record launches.  The caller keeps the code and the memory that
+        the work uses.
         """
         ...
 
     def record_timed(
         self, works: Sequence[Callable[[], object]]
     ) -> Callable[[], tuple[float, ...]] | None:
-        """As `record`, of several works in a row: each call launches all of them, waits, and gives
-        the seconds of each, in which the host has no part.
+        """As `record`, for several works in a row.
+
+        Each call of the function launches all of them, waits, and returns the seconds of each on
+        the device, without the host's time.
         """
         ...
 
@@ -189,9 +189,9 @@ class Device(Hashable, Protocol):
         count: int = 1,
         first: int = 0,
     ) -> float:
-        """Seconds of all of `count` calls in a row, done on return; each launches all functions.
+        """Seconds of `count` calls in a row together; each call launches all functions.
 
-        table   (rows, arguments) addresses; calls take turns with the rows, from row `first` on
+        table   (rows, arguments) addresses; calls use the rows in turn, from row `first` on
         """
         ...
 
@@ -230,14 +230,14 @@ def named_target(text: str) -> Target:
 
 
 def device_facts(driver: str) -> tuple[DeviceFacts, ...]:
-    """The devices that a driver of `DETECTED` shows, the preferred one first; none without it."""
+    """The devices that a driver of `DETECTED` shows, the preferred one first; () without it."""
     listed = getattr(importlib.import_module(DETECTED[driver]), f"{driver}_devices")
     facts: tuple[DeviceFacts, ...] = listed()
     return facts
 
 
 def missing_device(target: Target) -> str:
-    """Why no device of this machine runs a target's code, for a person; "" if one does."""
+    """Why no device of this machine runs a target's code, as a message; "" if one does."""
     if target.kind is TargetKind.CPU:
         return missing_here(target)
     try:
@@ -248,9 +248,9 @@ def missing_device(target: Target) -> str:
 
 
 def check_device(target: Target, stage: str, where: str = "", remedy: str = "") -> None:
-    """As `check_runs_here`; the device of a target that is not a processor is asked for.
+    """As `check_runs_here`; a target that is not a processor needs a device that runs its code.
 
-    Raises:  MachineError that says what this machine lacks.
+    Raises:  MachineError with the missing part of this machine.
     """
     if target.kind is TargetKind.CPU:
         check_runs_here(target, stage, where, remedy)

@@ -1,6 +1,6 @@
 """A call with arrays in the memory of a device: its inputs, outputs and copies.
 
-Steps on the host read and write arrays of the host, so what they share with the caller is copied.
+Steps on the host use arrays of the host, so the caller's arrays that they use are copied.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def has_arrays_on_device(loaded: object, given: Mapping[str, Any] | tuple[Any, .
 
 
 def new_outputs(device: Device, sizes: CallSizes) -> tuple[DeviceArray, ...]:
-    """An array on the device for each output.  Raises: MemoryError if it has no room."""
+    """An array on the device for each output.  Raises: MemoryError if the device has no room."""
     return tuple(
         DeviceArray.empty(device, maker.shape, DType.from_numpy(maker.dtype))
         for maker in sizes.makers
@@ -42,8 +42,8 @@ def new_outputs(device: Device, sizes: CallSizes) -> tuple[DeviceArray, ...]:
 class DeviceCall:
     """The arrays of a call, each on the device or the host.
 
-    inputs    what the caller gives
-    outputs   where the caller wants the results
+    inputs    the caller's
+    outputs   the caller's, for the results
     """
 
     device: Device
@@ -61,7 +61,7 @@ class DeviceCall:
         )
 
     def written_arrays(self) -> tuple[AnyArray, ...]:
-        """For each output, the caller's array where a step can write into it; else a new one."""
+        """For each output, the caller's array if a step can write into it; else a new one."""
         on_host = used_on_host(self.plan)
         return tuple(
             array if _is_written_directly(array, OutputRef(number) in on_host) else maker.make()
@@ -71,7 +71,7 @@ class DeviceCall:
         )
 
     def copy_results(self, written: Sequence[AnyArray]) -> None:
-        """Bring results from where steps wrote them to where the caller wants them."""
+        """Copy the results that steps wrote into other arrays to the caller's arrays."""
         for array, result in zip(self.outputs, written, strict=True):
             if isinstance(array, DeviceArray) and isinstance(result, np.ndarray):
                 self.device.copy_in(result, array.memory)
@@ -79,7 +79,7 @@ class DeviceCall:
                 np.copyto(array, result)
 
     def check_in_place(self, outputs: Sequence[AnyArray]) -> None:
-        """Whether each step can read and write its arrays directly.  Raises: InputError."""
+        """Check that each step can read and write its arrays directly.  Raises: InputError."""
         on_host, plan = used_on_host(self.plan), self.plan
         for n, (spec, array) in enumerate(zip(plan.inputs, self.inputs, strict=True)):
             check_in_place("input", spec, array, is_here=InputRef(n) in on_host)

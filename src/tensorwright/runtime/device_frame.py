@@ -1,9 +1,9 @@
 """A call on a device with its own memory: one arena there, launches and copies in order.
 
 The arena of a call holds the intermediate tensors, the device's copies of inputs and outputs, and
-the scratch memory of the kernels.  Constants are on the device from the start.  Nothing of this
-moves, so a driver that can record launches makes those between two copies at once, from the second
-call of the same sizes on.
+the scratch memory of the kernels.  Constants are on the device from the start.  All of them keep
+their addresses.  So a driver that can record launches makes all launches between two copies at
+once, from the second call of the same sizes on.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from tensorwright.runtime.plan.plan import (
 
 _ONE_CALL = threading.RLock()  # one thread at a time may use a device
 AnyArray: TypeAlias = Array | DeviceArray
-_RECORDED_RUN = 2  # of the same sizes: recording costs more than the launches of one call
+_RECORDED_RUN = 2  # of the same sizes, because recording costs more than one call's launches
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +55,13 @@ class DeviceProgram:
 
     @property
     def amounts(self) -> tuple[Formula, ...]:
-        """None: steps are numbered as a whole."""
+        """(): `Plan.at` puts numbers into all steps of a call."""
         return ()
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedOnDevice:
-    """Shared by all calls: a program on a device, and its constants, there and on the host."""
+    """Shared by all calls: a program on a device, and its constants on the device and the host."""
 
     device: Device
     program: DeviceProgram
@@ -72,7 +72,7 @@ class LoadedOnDevice:
 def load_on_device(
     device: Device, plan: Plan, objects: Sequence[bytes], constants: Sequence[Array]
 ) -> LoadedOnDevice:
-    """Load the code of a plan, and bring the constants to one piece of the device's memory.
+    """Load the code of a plan, and copy its constants to one piece of the device's memory.
 
     Raises:  MemoryError if the constants do not fit; the errors of the device.
     """
@@ -114,7 +114,7 @@ class DeviceFrame:
     )
 
     def __init__(self, loaded: LoadedOnDevice, hosts: Mapping[str, HostFunction]) -> None:
-        """Allocate.  Raises: MemoryError if the device has no room."""
+        """Allocate the memory of a call.  Raises: MemoryError if the device has no room."""
         self.loaded = loaded
         self.device = loaded.device
         self._hosts = hosts
@@ -146,7 +146,7 @@ class DeviceFrame:
     ) -> None:
         """Point the call at arrays, which share no memory with each other.
 
-        Those in `used_on_host` are the host's; others may be in the device's memory.
+        Arrays of `used_on_host` are in the host's memory; the others may be in the device's.
         """
         self._inputs = tuple(
             [
@@ -165,9 +165,7 @@ class DeviceFrame:
     def connect_in_place(
         self, inputs: Sequence[AnyArray], outputs: Sequence[AnyArray], sizes: CallSizes
     ) -> None:
-        """As `connect`, for all runs of the call: kernels use arrays on the device where they are,
-        if they are aligned.
-        """
+        """As `connect`, for all runs; kernels use aligned arrays on the device in place."""
         refs: list[BufferRef] = [InputRef(number) for number in range(len(inputs))]
         refs += [OutputRef(number) for number in range(len(outputs))]
         self._own = {
@@ -201,27 +199,29 @@ class DeviceFrame:
             self.device.wait()
 
     def _with_recorded(self) -> Iterator[Callable[[], object]]:
-        """The steps, those in a row that run on the device as one where it records them."""
+        """The steps; a row of steps on the device is one action if the device records it."""
         for is_on_device, actions in self._in_a_row():
             together = self.device.record(partial(_do_all, actions)) if is_on_device else None
             yield from actions if together is None else (together,)
 
     def _in_a_row(self) -> Iterator[tuple[bool, list[Callable[[], object]]]]:
-        """The steps in groups: whether they only put work into the queue, and what they do."""
+        """The actions of the steps in groups, and whether a group only puts work into the queue."""
         pairs = zip(self._plan.steps, self._steps, strict=True)
         for is_on_device, group in groupby(pairs, lambda pair: _is_launch(pair[0])):
             yield is_on_device, [action for _, action in group]
 
     def run_timed(self) -> tuple[float, ...]:
-        """Run all steps, and give the seconds of each: launches by the device's clock."""
+        """Run all steps; returns the seconds of each, those of launches by the device's clock."""
         with _ONE_CALL:
             if not self._timers:
                 self._timers = list(self._new_timers())
             return tuple(time_s for timer in self._timers for time_s in timer())
 
     def _new_timers(self) -> Iterator[Callable[[], tuple[float, ...]]]:
-        """What runs the steps, those in a row that run on the device together where it records
-        them, and gives the seconds of each: one by one, each would take as long as a launch.
+        """Functions that run the steps and return the seconds of each.
+
+        A row of steps on the device is recorded if possible, because a single step would seem to
+        take as long as a launch.
         """
         for is_on_device, actions in self._in_a_row():
             is_recorded = is_on_device and knobs.DEVICE_GRAPHS.get()
@@ -336,7 +336,7 @@ def _times_of(clock: Device, actions: Sequence[Callable[[], object]]) -> tuple[f
 
 
 def used_on_host(plan: Plan) -> frozenset[InputRef | OutputRef]:
-    """The inputs that steps on the host read, and the outputs that they write, from byte 0."""
+    """The inputs that steps on the host read and the outputs that they write, as whole buffers."""
     used: set[BufferRef] = set()
     for step in plan.steps:
         match step:
@@ -352,7 +352,7 @@ def used_on_host(plan: Plan) -> frozenset[InputRef | OutputRef]:
 
 
 def _whole(ref: BufferRef) -> InputRef | OutputRef:
-    """An input or output from byte 0."""
+    """The reference to the whole input or output."""
     assert isinstance(ref, InputRef | OutputRef)
     return replace(ref, offset_bytes=0)
 
@@ -363,7 +363,7 @@ def _of_host(array: AnyArray) -> Array:
 
 
 def _placed(sizes: Sequence[int]) -> tuple[list[int], int]:
-    """Offsets of pieces one after the other, and the bytes of all."""
+    """The offsets of pieces one after the other, and the bytes of all together."""
     offsets: list[int] = []
     total = 0
     for size in sizes:

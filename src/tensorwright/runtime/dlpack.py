@@ -1,7 +1,7 @@
 """Arrays of a device's memory, exchanged with other libraries by DLPack, without copies.
 
-Source:  DLPack 0.8, `dlpack.h`, and "Python Specification for DLPack": capsules are named dltensor
-         until someone takes them.
+Source:  DLPack 0.8, `dlpack.h`, and "Python Specification for DLPack": a capsule is named dltensor
+         until a library takes it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _rename = _function("PyCapsule_SetName", ctypes.c_int, ctypes.py_object, c_char_
 _is_valid_at = _function("PyCapsule_IsValid", ctypes.c_int, c_void_p, c_char_p)
 _pointer_at = _function("PyCapsule_GetPointer", c_void_p, c_void_p, c_char_p)
 
-_exported: dict[int, tuple[Any, ...]] = {}  # by the addresses of structs: what they point to
+_exported: dict[int, tuple[Any, ...]] = {}  # the address of a struct -> what it points to
 
 
 def _delete(address: int) -> None:
@@ -71,7 +71,7 @@ def _delete(address: int) -> None:
 
 
 def _destroy(capsule: int) -> None:
-    """Forget the tensor of a capsule that nobody has taken."""
+    """Forget the tensor of a capsule that no library has taken."""
     if _is_valid_at(capsule, _NEW):
         _exported.pop(_pointer_at(capsule, _NEW), None)
 
@@ -99,7 +99,7 @@ class DeviceArray:
 
     @classmethod
     def of(cls, device: Device, array: Array | DeviceArray) -> DeviceArray:
-        """An array that is there, or a copy.  Raises: MemoryError if there is not enough memory."""
+        """The array if it is on the device, else a copy there.  Raises: MemoryError."""
         if isinstance(array, DeviceArray):
             return array
         kind = DType.from_numpy(array.dtype)
@@ -131,12 +131,12 @@ class DeviceArray:
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> object:
-        """A capsule.  What computes the array is done, so any stream may read it.
+        """A capsule.  The array is complete, so any stream may read it.
 
-        Raises:  BufferError for a copy, or for another device.
+        Raises:  BufferError if a copy or another device is asked for.
         """
         if copy or dl_device not in (None, self.__dlpack_device__()):
-            raise BufferError("the array is exported as it is, on its device")
+            raise BufferError("the array is exported without a copy, on its own device")
         named, rank = self._named(), len(self.shape)
         extents = (c_int64 * max(1, rank))(*self.shape)
         code = _BFLOAT if self.kind is DType.BF16 else _CODES[self.dtype.kind]
@@ -152,7 +152,9 @@ class DeviceArray:
     def _named(self) -> DlpackDevice:
         named = self.device.dlpack()
         if named is None:
-            raise BufferError("no library knows this device: numpy.asarray(array) copies it")
+            raise BufferError(
+                "DLPack has no name for this device; numpy.asarray(array) makes a copy on the host"
+            )
         return named
 
 
@@ -165,9 +167,9 @@ def is_on(named: DlpackDevice | None, value: Any) -> bool:
 
 
 def stand_in(value: Any) -> Any:
-    """An array of NumPy of the type and shape of one on a device, for checks; others as they are.
+    """For checks: an array of NumPy with the type and shape of one on a device; others unchanged.
 
-    It has one element, which stands at all places.
+    It has one element, which all indices share.
     """
     if not isinstance(value, DeviceArray):
         return value
@@ -175,15 +177,15 @@ def stand_in(value: Any) -> Any:
 
 
 def room_for(value: Any) -> Any:
-    """As `stand_in`, an array that can be written."""
+    """As `stand_in`, but the array can be written."""
     return np.empty(value.shape, value.dtype) if isinstance(value, DeviceArray) else value
 
 
 def taken(device: Device, named: DlpackDevice, value: Any) -> DeviceArray:
-    """The array that a value of the device exports; its memory lives as long.
+    """The array that a value of the device exports; it keeps the value's memory.
 
-    Raises:  BufferError if it is not dense, or of a type that no kernel reads; what the export
-             raises.
+    Raises:  BufferError if it is not dense, or of a type that no kernel reads; the errors of the
+             export.
     """
     if isinstance(value, DeviceArray):
         return value
@@ -206,7 +208,7 @@ def taken(device: Device, named: DlpackDevice, value: Any) -> DeviceArray:
 
 
 class _Taken:
-    """A tensor of another library, which is given back with it."""
+    """The owner of another library's tensor, which is given back with this object."""
 
     __slots__ = ("__weakref__", "number")
 

@@ -1,4 +1,4 @@
-"""A compiled network, which takes arrays and returns arrays.
+"""A compiled network: a function of arrays that returns arrays.
 
 executable.run({"image": array})            names to arrays, names to fresh arrays
 executable(array)                           arrays in order, an array or a tuple of them
@@ -59,7 +59,7 @@ from tensorwright.runtime.plan.plan_verify import verify_plan
 
 @dataclass(frozen=True, slots=True)
 class StepTime:
-    """The time of a step, the median of several runs, and its least work."""
+    """The time of a step, as the median of several runs, and its least work."""
 
     label: str
     time_s: float
@@ -88,7 +88,7 @@ class Executable:
     ) -> None:
         """Link the code. `constants` are kept, and copied only if kernels cannot read them.
 
-        An executable for another processor can be saved; its calls are refused.
+        An executable for another processor can be saved, but not called.
 
         threads   how many the kernels use; the knob `threads` if None
         sources   texts to keep in a saved file, from which it can be built for another processor
@@ -104,7 +104,7 @@ class Executable:
 
     @classmethod
     def of(cls, contents: Contents, threads: int | None = None) -> Executable:
-        """The executable of a file that was read, and so was verified; errors as above."""
+        """The executable of a file that was read and verified; errors as above."""
         executable = cls.__new__(cls)
         executable._link(contents, threads, None)
         return executable
@@ -169,7 +169,7 @@ class Executable:
 
     @property
     def peak_memory_bytes(self) -> int:
-        """Memory of a call beside constants, inputs and outputs: arena and scratch."""
+        """Memory of a call without constants, inputs and outputs: arena and scratch memory."""
         return self.plan.arena_bytes + self.plan.scratch_bytes(self._threads)
 
     @property
@@ -184,7 +184,7 @@ class Executable:
 
     @property
     def contents(self) -> Contents:
-        """All that a file of it has."""
+        """The contents of its file."""
         return self._contents
 
     @property
@@ -196,7 +196,7 @@ class Executable:
         """Compute all outputs.
 
         If an input is an array of DLPack in the memory of the device that runs the code, results
-        are there, too: a DeviceArray each, which other libraries take by `from_dlpack`.
+        are there, too. Each is a DeviceArray, which other libraries take by `from_dlpack`.
         Raises:  InputError for a wrong name, shape or element type; MachineError if there is
                  not enough memory for one more call, or if the machine lacks instructions of the
                  target.
@@ -216,9 +216,10 @@ class Executable:
         return results[0] if len(results) == 1 else results
 
     def run_async(self, inputs: Mapping[str, Any]) -> PendingRun:
-        """As `run` on the host, in the background: a Future that can be cancelled and awaited.
+        """As `run` with arrays on the host, in the background: returns a Future.
 
-        Inputs are checked at once, and must not change before the results are there.
+        It can be cancelled and awaited. Inputs are checked at once; they must not change until it
+        is done.
         Raises:  InputError for a wrong name, shape or element type; other errors come with the
                  results.
         """
@@ -233,13 +234,13 @@ class Executable:
     def run_into(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
         """As `run`, but write into the caller's arrays.
 
-        An output of a size that values decide (the number of iterations of a loop, or of results
-        of an operator) is written where it begins; its array has room for all that there may be.
+        If values decide a size of an output (the number of iterations of a loop, or of results of
+        an operator), its array must have room for the greatest size; the result is at its start.
 
         Kernels write directly into an array that is dense, row-major and on a multiple of 64 bytes
-        (`runtime.empty` makes such arrays); any other array is written by a copy at the end. It may
-        not share memory with an input or another output. An array of DLPack in the memory of the
-        device is written there.
+        (`runtime.empty` makes such arrays); any other array gets a copy at the end. An output must
+        not share memory with an input or another output. Arrays of DLPack in the memory of the
+        device are written there.
         Raises:  InputError as `run`, and for an array that cannot be written.
         """
         if self._is_on_device(inputs) or self._is_on_device(outputs):
@@ -260,8 +261,8 @@ class Executable:
     def bind(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None = None) -> Bound:
         """Prepare a call: check all arrays and compute all addresses once.
 
-        Kernels read and write arrays of DLPack in the memory of the device where they are. What
-        another library writes there must be done before a run; a run is done when it returns.
+        Kernels read and write arrays of DLPack in the memory of the device in place. Writes of
+        other libraries must be complete before a run; a run is complete when it returns.
         Raises:  InputError as `run_into`, and for an output into which kernels cannot write
                  directly.
         """
@@ -317,7 +318,7 @@ class Executable:
         write_container(path, self._contents)
 
     def with_plan(self, plan: Plan, threads: int | None = None) -> Executable:
-        """The same code and constants with another plan: other teams, other threads.
+        """An executable of the same code and constants with another plan: other teams and threads.
 
         Raises:  the errors of `Executable`.
         """
@@ -332,16 +333,16 @@ class Executable:
         )
 
     def at(self, **values: int) -> Executable:
-        """The executable for some values of its named sizes: others are typical.
+        """The executable for given values of its named sizes; the other sizes get typical values.
 
-        Raises:  UsageError for a name that is not a size, and a value that it may not be.
+        Raises:  UsageError for a name that is not a size, and a value outside of its bounds.
         """
         chosen = chosen_values(self.plan, values)
         roomy = with_room(self.plan, with_rooms(self.plan, chosen))
         return self.with_plan(roomy.at(chosen))
 
     def trim(self) -> None:
-        """Free the memory of idle calls; the next call allocates its memory again."""
+        """Free the memory of idle calls; the next call allocates it again."""
         loaded = self._loaded
         if isinstance(loaded, Loaded):
             self._loaded = Loaded.of(loaded.device, loaded.program, loaded.constants, self._threads)
@@ -393,7 +394,7 @@ class Executable:
     def _bind_on_device(
         self, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None
     ) -> Bound:
-        """As `bind`, where some arrays are on the device."""
+        """As `bind`, if some arrays are on the device."""
         call = self._device_call(inputs, outputs)
         written = call.outputs if outputs is not None else call.written_arrays()
         call.check_in_place(written)
@@ -422,7 +423,7 @@ class Executable:
         return DeviceCall(device, self.plan, given, wanted, sizes)
 
     def _sizes_of(self, inputs: tuple[Array, ...]) -> CallSizes:
-        """The sizes of a call; those of the last call where the shapes are the same."""
+        """The sizes of a call; those of the last call if the shapes are the same."""
         last = self._sizes
         plan = self.plan
         if last is not None and (
@@ -436,7 +437,7 @@ class Executable:
         return sizes
 
     def _make_room(self, values: Mapping[str, int]) -> None:
-        """Lay out the arena for larger calls; idle frames are dropped, others when they end."""
+        """Lay out the arena for larger calls; frames of the old layout are dropped when idle."""
         with self._growing:
             plan = with_room(self.plan, values)
             loaded = self._linked()
@@ -465,7 +466,7 @@ class Executable:
         sizes: CallSizes,
         stop: Stop = NEVER,
     ) -> tuple[Array, ...]:
-        """Run a call, and return the outputs: those parts of the arrays that it has written."""
+        """Run a call; returns the parts of the output arrays that it has written."""
         frame = self._take()
         try:
             frame.connect(inputs, outputs, sizes)
@@ -496,8 +497,8 @@ class Executable:
             raise MachineError(
                 stage="load",
                 where=f"executable {self.plan.name}",
-                reason=f"its constants need {self.constant_bytes} bytes of the device's memory; "
-                f"about {device.free_bytes()} are free ({error})",
+                reason=f"its constants need {self.constant_bytes} bytes of the device's memory, "
+                f"but about {device.free_bytes()} are free ({error})",
                 remedy="free memory of the device, or use a device with more",
             ) from error
 
@@ -525,7 +526,7 @@ class Executable:
         return MachineError(
             stage="run",
             where=f"executable {self.plan.name}",
-            reason=f"a call needs {needed_bytes} bytes of memory, more than it gets; "
+            reason=f"a call needs {needed_bytes} bytes of memory, but "
             f"about {loaded.device.free_bytes()} are free",
             remedy="make fewer calls at once, or compile for a smaller batch",
         )

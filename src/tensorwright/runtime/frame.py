@@ -1,9 +1,9 @@
 """The memory of one running call, and the addresses of all tensors.
 
-One call at a time uses a frame: it takes the frame from a pool and returns it. So several threads
-may call one executable: each call has a separate frame. Calls that run in native code from the
-first step to the last share arenas (`arenas.py`); a frame with steps in Python, which run outside
-of the gate, has an arena of its own.
+A call takes a frame from a pool and returns it at the end. So several threads may call one
+executable, because each call has a separate frame. Calls that run in native code from the first
+step to the last share arenas (`arenas.py`). A frame with steps in Python has a separate arena,
+because those steps run outside of the gate.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Loaded:
     def of(
         cls, device: Device, program: Program, constants: tuple[Memory, ...], threads: int
     ) -> Loaded:
-        """With no arena yet, for calls on so many threads."""
+        """A loaded program without arenas, for calls on so many threads."""
         plan = program.plan
         arenas = Arenas(device, plan.arena_bytes, plan.scratch_bytes(threads))
         return cls(device, program, constants, arenas)
@@ -111,7 +111,7 @@ class Frame:
         is_native = all(isinstance(segment, NativeSegment) for segment in program.segments)
         if is_native:
             arenas.add()
-        # The first call sets what points into an arena, where that is one of `arenas`.
+        # If the arena is one of `arenas`, the first call sets the addresses in it.
         sizes_bytes = () if is_native else (plan.arena_bytes, plan.scratch_bytes(threads))
         self._own = tuple(self.device.allocate(size) for size in sizes_bytes)
         arena, workspace = (memory.address for memory in self._own) if self._own else (0, 0)
@@ -148,14 +148,14 @@ class Frame:
         self._stop = NEVER
         self.run: Callable[[], object] = self._run_segments
         if is_native:
-            # There is at most one segment then: this one call is the whole fast path.
+            # There is at most one segment, so this one foreign call is the whole run.
             self.run = partial(driver().run, ctypes.addressof(self._native))
 
     def connect(self, inputs: Sequence[Array], outputs: Sequence[Array], sizes: CallSizes) -> None:
         """Point the call at these arrays, which share no memory with each other.
 
         An input that kernels cannot read in place is copied into memory of the frame. A small input
-        is also copied, because that takes less time than determining its address.
+        is copied, too, because copying it takes less time than determining its address.
         """
         bases = self._bases
         if sizes is not self._sizes:
@@ -205,7 +205,7 @@ class Frame:
         return self._values
 
     def stop_by(self, stop: Stop) -> None:
-        """Leave out the steps that have not begun when a stop is set."""
+        """Skip the steps that have not begun when `stop` is set."""
         self._stop = stop
         self._native.stop = stop.address
 
@@ -234,7 +234,7 @@ class Frame:
             match segment:
                 case NativeSegment(begin, end, _, _):
                     times_s[begin:end] += np.diff(ticks[begin : end + 1]) * 1e-9
-                case _:  # without the segments inside
+                case _:  # the time of the step alone, without the segments inside
                     times_s[segment.index] += max(0.0, time_s - (times_s.sum() - before_s))
 
         try:
@@ -250,7 +250,7 @@ class Frame:
             self._run_segment(segment)
 
     def _run_segment(self, segment: Segment, run: Callable[[Segment], None] | None = None) -> None:
-        """Run a segment, and those inside of it by `run`."""
+        """Run a segment; `run` runs the segments inside it."""
         run = run or self._run_segment
         if self._stop:
             return
@@ -288,15 +288,13 @@ class Frame:
             self._decide(size, number)
 
     def _room(self, size: str) -> int | None:
-        """For how many the call has room, of a size that a step decides; None if that is none
-        of the plan's.
-        """
+        """The greatest value of a size that a step decides; None if the plan has no such size."""
         return None if self._sizes is None else self._sizes.values.get(size)
 
     def _decide(self, size: str, number: int) -> None:
-        """Set a size that a step has decided: later steps compute with it.
+        """Set a size that a step has decided; later steps compute with it.
 
-        Raises:  InputError if it is more or less than it may be.
+        Raises:  InputError if it is outside of its bounds.
         """
         room = self._room(size) or 0
         if number > room:
@@ -306,7 +304,7 @@ class Frame:
             raise InputError(
                 stage="run",
                 where=f"size {size}",
-                reason=f"values make it {number}, and it is at least {least}",
+                reason=f"values make it {number}, but it must be at least {least}",
                 remedy=f'compile with a smaller number: sizes={{"{size}": "{number}..{room}"}}',
             )
         self._values[size] = number
@@ -356,7 +354,7 @@ class FramePool:
         self._idle: deque[AnyFrame] = deque(maxlen=_MOST_IDLE)
 
     def take(self) -> AnyFrame:
-        """A frame for one call; it is made if none is idle."""
+        """An idle frame for a call, or a new one."""
         try:
             return self._idle.pop()
         except IndexError:

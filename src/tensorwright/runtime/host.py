@@ -32,18 +32,18 @@ class HostDevice:
     """This machine's processor."""
 
     def missing(self, target: Target) -> Missing | None:
-        """Instructions that this processor does not have."""
+        """The instructions of the target that this processor does not have; None if it has all."""
         lack = missing_here(target)
         return Missing(lack) if lack else None
 
     def free_bytes(self) -> int:
-        """The free memory; all memory on systems that do not tell."""
+        """The free memory; all memory on systems that do not tell it."""
         if _FREE_PAGES in os.sysconf_names:
             return os.sysconf("SC_PAGE_SIZE") * os.sysconf(_FREE_PAGES)
         return physical_memory_bytes()
 
     def allocate(self, size_bytes: int) -> Memory:
-        """As `runtime.empty`, with at least one byte, so that it has an address."""
+        """As `runtime.empty`, but at least one byte, so that it has an address."""
         array = empty_bytes(max(1, size_bytes))
         return Memory(address_of(array), size_bytes, array)
 
@@ -62,7 +62,7 @@ class HostDevice:
         np.copyto(_part(destination, source.size_bytes), host_bytes(source))
 
     def memory_of(self, array: Array) -> Memory:
-        """The memory of the array where kernels can read that, otherwise of a copy."""
+        """The memory of the array if kernels can read it in place, otherwise of a copy."""
         ready = kernel_ready(array)
         return Memory(address_of(ready), ready.nbytes, ready)
 
@@ -82,7 +82,7 @@ class HostDevice:
         workspace: Memory,
         threads: int = 1,
     ) -> None:
-        """Call the function on some threads; it is done on return."""
+        """Call the function on some threads; it has ended on return."""
         _check_launch(launch)
         pointers = (ctypes.c_void_p * len(arguments))(*(each.address for each in arguments))
         _FUNCTION(function)(pointers, workspace.address, threads)
@@ -98,7 +98,7 @@ class HostDevice:
         return None
 
     def wait(self) -> None:
-        """There is nothing to wait for: launches are done when they return."""
+        """Return at once, because launches are done when they return."""
 
     def time(self, work: Callable[[], object]) -> float:
         """Seconds by the clock of the process."""
@@ -115,7 +115,7 @@ class HostDevice:
         count: int = 1,
         first: int = 0,
     ) -> float:
-        """In a native loop, so that Python's time between calls does not count."""
+        """Seconds of a native loop, so that Python's time between calls does not count."""
         ((function, launch),) = functions
         _check_launch(launch)
         repeat, (rows, width) = call_loop().run, table.shape

@@ -20,10 +20,10 @@ def run_host_step(
 ) -> None:
     """Run the NumPy function of a step.
 
-    values   of the named sizes      view   the tensor at a reference, as a fresh view
-    decide   sets the size that the results tell, if the step decides one
-    Raises:  InternalError if the function fails, or gives other tensors than are declared; what
-             `decide` raises.
+    values   of the named sizes      view   gives the tensor at a reference, as a fresh view
+    decide   sets the size that the step decides, if it decides one
+    Raises:  InternalError if the function fails, or returns other tensors than are declared; the
+             errors of `decide`.
     """
     size = open_step.counted
     others = {name: value for name, value in values.items() if name != size}
@@ -52,12 +52,12 @@ def run_host_step(
 
 
 def _number_told(step: HostStep[TypedRef], results: Sequence[Array]) -> int:
-    """The value of the size that a step decides: the extent that a result has."""
+    """The value of the size that a step decides: an extent of one of its results."""
     for typed, result in zip(step.outputs, results, strict=True):
         for extent, number in zip(typed.type.shape, np.shape(result), strict=False):
             if isinstance(extent, Formula) and extent.text == step.counted:
                 return int(number)
-    raise _fault(step, f"none of its results tells the size {step.counted}")
+    raise _fault(step, f"none of its results has the size {step.counted}")
 
 
 def _fault(step: HostStep[TypedRef], reason: str) -> InternalError:

@@ -1,4 +1,4 @@
-"""Check the caller's arrays against the declared tensors, and say what does not fit."""
+"""Check the caller's arrays against the declared tensors, and report what does not fit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Port:
 
     @classmethod
     def of(cls, spec: TensorSpec) -> Port:
-        """The port of a declared tensor; None for a shape that is checked by `fits_shape`."""
+        """The port of a declared tensor; its shape is None if `fits_shape` must check it."""
         shape = None if spec.type.is_open else spec.extents
         return cls(spec, spec.name, spec.dtype.numpy, shape)
 
@@ -43,7 +43,7 @@ class Port:
 
 
 def fits_shape(spec: TensorSpec, shape: tuple[int, ...]) -> bool:
-    """Whether the numbers of a declared shape are those; its named sizes may be any."""
+    """Whether a shape agrees with the numbers of the declared one; named sizes may be anything."""
     return len(shape) == len(spec.shape) and all(
         wanted == given or not isinstance(wanted, int)
         for wanted, given in zip(spec.shape, shape, strict=True)
@@ -83,7 +83,7 @@ def check_count(ports: Sequence[Port], given: Sequence[Any]) -> None:
 def check_outputs(
     specs: Sequence[TensorSpec], given: Mapping[str, Any], inputs: Sequence[Array]
 ) -> tuple[Array, ...]:
-    """The arrays to write results into, in order: each an array of the declared type.
+    """The arrays for the results, in order; each has the declared type.
 
     Raises:  InputError if one does not fit, cannot be written, or shares memory with another.
     """
@@ -106,9 +106,9 @@ def check_outputs(
 def take_inputs(
     device: Device, ports: Sequence[Port], given: Mapping[str, Any]
 ) -> tuple[Array | DeviceArray, ...]:
-    """As `check_inputs`, where some are in the memory of a device.
+    """As `check_inputs`, if some are in the memory of a device.
 
-    Raises:  InputError as `check_inputs`, and for an array that the device cannot read as it is.
+    Raises:  InputError as `check_inputs`, and for an array that the device cannot read in place.
     """
     arrays = _take("input", device, given)
     checked = check_inputs(ports, {name: stand_in(each) for name, each in arrays.items()})
@@ -124,9 +124,9 @@ def take_outputs(
     given: Mapping[str, Any],
     inputs: Sequence[Array | DeviceArray],
 ) -> tuple[Array | DeviceArray, ...]:
-    """As `check_outputs`, where some are in the memory of a device.
+    """As `check_outputs`, if some are in the memory of a device.
 
-    Raises:  InputError as `check_outputs`, and for an array that the device cannot write as it is.
+    Raises:  InputError as `check_outputs`, and for an array that the device cannot write in place.
     """
     arrays = _take("output", device, given)
     others = [each for each in inputs if not isinstance(each, DeviceArray)]
@@ -144,7 +144,7 @@ def take_outputs(
 
 
 def _take(kind: str, device: Device, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The given arrays, those in the memory of the device as `DeviceArray`."""
+    """The given arrays; those in the memory of the device become `DeviceArray`s."""
     named = device.dlpack()
     arrays = dict(given)
     for name, value in given.items():
@@ -214,7 +214,7 @@ def check_ready(spec: TensorSpec, array: Array) -> None:
 
 
 def check_in_place(kind: str, spec: TensorSpec, array: Any, *, is_here: bool) -> None:
-    """Raise InputError unless each run of a call on a device may use the array where it is.
+    """Raise InputError unless each run of a call on a device may use the array in place.
 
     is_here   whether a step on the host uses it
     """

@@ -17,10 +17,10 @@ from tensorwright.runtime.executable import Executable
 
 
 class Recompile(Protocol):
-    """Builds a program for this machine from the sources in a file."""
+    """Builds an executable for this machine from the sources in a file."""
 
     def __call__(self, contents: Contents, target: CpuTarget, threads: int | None) -> Executable:
-        """An executable for `target`; it raises the errors of compiling."""
+        """An executable for `target`.  Raises: the errors of compiling."""
         ...
 
 
@@ -36,9 +36,9 @@ def load(
 
     source            the path of a file, which is mapped, or the bytes of one
     threads           how many the kernels use; the knob `threads` if None
-    read              gives the bytes of the file at the path, such as those of an encrypted one
+    read              returns the bytes of the file at a path, for example of an encrypted one
     recompile         called if the file is for another processor and holds sources
-    check_constants   also compare constants with their digests: about 10 GB/s
+    check_constants   whether to compare constants with their digests, at about 10 GB/s
 
     Raises:  ModelError if the file is unreadable, foreign, of another version or damaged;
              MachineError with the missing instructions if this machine cannot run its code.
@@ -61,7 +61,10 @@ def _read(
     *,
     check_constants: bool,
 ) -> Contents:
-    """Raises:  UsageError if bytes are to be read, or where `read` gives none."""
+    """The contents of the source.
+
+    Raises:  UsageError if `read` is given with bytes, or does not return bytes.
+    """
     if isinstance(source, str | os.PathLike):
         if read is None:
             return read_container(source, check_constants)
@@ -74,7 +77,7 @@ def _read(
         kind = type(data).__name__
         raise _wrong("source" if read is None else "read", f"{kind} is not bytes", "give bytes")
     given = np.frombuffer(data, np.uint8)
-    memory = empty_bytes(given.size)  # where kernels can read constants, whatever Python gives
+    memory = empty_bytes(given.size)  # aligned, so that kernels can read constants in place
     memory[:] = given
     memory.flags.writeable = False
     return parse_container(memory, where, check_constants)

@@ -73,7 +73,7 @@ from tensorwright.schedule.primitives import (
     uses_algorithm,
 )
 from tensorwright.schedule.render import render
-from tensorwright.schedule.sharing import has_threads, home_of, is_shared
+from tensorwright.schedule.sharing import allocation_loop, has_threads, is_shared
 from tensorwright.schedule.state import (
     After,
     At,
@@ -158,6 +158,7 @@ __all__ = [
     "UseAlgorithm",
     "Vectorize",
     "Workload",
+    "allocation_loop",
     "analyse",
     "applied",
     "bind",
@@ -168,7 +169,6 @@ __all__ = [
     "format_schedule",
     "format_trace",
     "has_threads",
-    "home_of",
     "initial_state",
     "is_legal",
     "is_shared",

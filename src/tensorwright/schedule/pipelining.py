@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tensorwright.expr import Load
 from tensorwright.schedule.execution import CopyMechanism
-from tensorwright.schedule.sharing import home_of, is_shared
+from tensorwright.schedule.sharing import allocation_loop, is_shared
 from tensorwright.schedule.state import At, AtRoot, ScheduleState, Stage, reads_of
 
 _LEAST_BYTES = 4
@@ -39,7 +39,9 @@ def _has_guests(state: ScheduleState, stage: Stage) -> bool:
 
 def _reads_what_is_whole(state: ScheduleState, stage: Stage) -> bool:
     read = [state.stage(each) for each in reads_of(stage.tensor) if state.has_stage(each)]
-    return all(isinstance(each.placement, AtRoot) and home_of(state, each) is None for each in read)
+    return all(
+        isinstance(each.placement, AtRoot) and allocation_loop(state, each) is None for each in read
+    )
 
 
 def _is_copy(stage: Stage) -> bool:

@@ -17,7 +17,7 @@ from tensorwright.base import ScheduleError
 from tensorwright.schedule.analysis import note_step
 from tensorwright.schedule.execution import BLOCKS, THREADS, ForKind, may_not_be_inside
 from tensorwright.schedule.render import render
-from tensorwright.schedule.sharing import home_of, is_shared, kinds_around
+from tensorwright.schedule.sharing import allocation_loop, is_shared, kinds_around
 from tensorwright.schedule.state import (
     After,
     At,
@@ -151,9 +151,9 @@ def need_unscheduled(step: object, state: ScheduleState, stage: Stage) -> None:
             f"{stage.name} is already scheduled",
             "apply this before the other steps on that stage",
         )
-    guest = guests(state, stage.name)
-    if guest:
-        raise refuse(step, state, f"{guest[0].name} is computed inside {stage.name}")
+    attached = attached_stages(state, stage.name)
+    if attached:
+        raise refuse(step, state, f"{attached[0].name} is computed inside {stage.name}")
 
 
 def need_plain_loops(step: object, state: ScheduleState, stage: Stage, loop: str = "") -> None:
@@ -186,19 +186,19 @@ def need_unpipelined(step: object, state: ScheduleState, stage: Stage, *loops: s
         raise refuse(step, state, f"loop {stage.pipeline.loop} is pipelined", "do this first", here)
 
 
-def guests(state: ScheduleState, host: str) -> tuple[Stage, ...]:
-    """The stages placed inside a loop of `host`."""
+def attached_stages(state: ScheduleState, host: str) -> tuple[Stage, ...]:
+    """The stages that are placed inside a loop of `host`."""
     return tuple(
         s for s in state.stages if not isinstance(s.placement, AtRoot) and s.placement.stage == host
     )
 
 
-def move_guests(state: ScheduleState, host: str, old: str, new: str) -> ScheduleState:
-    """The state with what was placed in a loop of `host` placed in the loop that replaces it."""
-    for guest in guests(state, host):
-        placement = guest.placement
+def move_attached(state: ScheduleState, host: str, old: str, new: str) -> ScheduleState:
+    """The state after `new` replaced the loop `old` of `host`: attached stages move to `new`."""
+    for attached in attached_stages(state, host):
+        placement = attached.placement
         if isinstance(placement, (At, After)) and placement.loop == old:
-            state = state.with_stage(replace(guest, placement=replace(placement, loop=new)))
+            state = state.with_stage(replace(attached, placement=replace(placement, loop=new)))
     return state
 
 
@@ -276,9 +276,9 @@ def _need_outermost_blocks(
         raise refuse(step, before, reason, "start it further inside", here)
     if any(request.loop in blocks for request in stage.prefetches):
         raise refuse(step, before, "blocks of a card prefetch nothing", "", here)
-    for guest in guests(after, stage.name):
-        if isinstance(guest.placement, (At, After)) and guest.placement.loop in blocks[:-1]:
-            reason = f"{guest.name} is computed between the blocks of {stage.name}"
+    for attached in attached_stages(after, stage.name):
+        if isinstance(attached.placement, (At, After)) and attached.placement.loop in blocks[:-1]:
+            reason = f"{attached.name} is computed between the blocks of {stage.name}"
             raise refuse(step, before, reason, "compute it inside of all of them", here)
 
 
@@ -303,10 +303,10 @@ def _need_threads_of_their_own(
                 own = f"loop {threads[kind]} of {stage.name} @{kind.value}"
                 reason = f"{own} would be in what each thread of {host.stage} does by itself"
                 raise refuse(step, before, reason, "place it outside of these threads")
-    home = home_of(after, stage)
-    if home is None or not is_shared(after, stage):
+    allocated_at = allocation_loop(after, stage)
+    if allocated_at is None or not is_shared(after, stage):
         return
-    if ForKind.VECTOR in kinds_around(after, *home):
+    if ForKind.VECTOR in kinds_around(after, *allocated_at):
         reason = f"{stage.name} would be shared memory of each lane of a vector"
         raise refuse(step, before, reason, "compute it outside of the vectors")
 

@@ -37,13 +37,13 @@ def _render_loops(
     if mark == (stage.name, loop):
         note = f"{note}  {HERE}".strip()
     with page.block(f"for {loop}:", note):
-        for guest in state.stages:
-            if guest.placement == At(stage.name, loop):
-                _render_stage(state, guest, page, mark)
+        for each in state.stages:
+            if each.placement == At(stage.name, loop):
+                _render_stage(state, each, page, mark)
         _render_loops(state, stage, depth + 1, page, mark)
-        for guest in state.stages:
-            if guest.placement == After(stage.name, loop):
-                _render_stage(state, guest, page, mark)
+        for each in state.stages:
+            if each.placement == After(stage.name, loop):
+                _render_stage(state, each, page, mark)
 
 
 def _statement(stage: Stage) -> str:

@@ -1,9 +1,9 @@
-"""Which tensors the threads of a group share, and where tensors live that are not whole.
+"""The tensors that the threads of a group share, and the loops in which tensors are allocated.
 
-Threads have only SHARED memory in common.  So a tensor is shared where its stage asks for that, and
-also where several threads touch it: where a loop over threads lies between the loop that the tensor
-lives in and the statement that stores or reads it. Source: Halide chooses the memory of a GPU in
-the same way (MemoryType::Auto).
+Threads have only SHARED memory in common.  So a tensor is shared if its stage asks for that, or if
+several threads touch it: if a loop over threads lies between the loop in which the tensor is
+allocated and a statement that stores or reads it. Source: Halide chooses the memory of a GPU in the
+same way (MemoryType::Auto).
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ def has_threads(state: ScheduleState) -> bool:
     return any(kind in THREADS for stage in state.stages for _, kind in stage.marks)
 
 
-def home_of(state: ScheduleState, stage: Stage) -> tuple[str, str] | None:
-    """The loop (stage, loop) in each iteration of which a tensor has memory of its own.
+def allocation_loop(state: ScheduleState, stage: Stage) -> tuple[str, str] | None:
+    """The loop (stage, loop) in each iteration of which a tensor is allocated.
 
-    None for a tensor that is whole, one for each call.
+    None for a whole tensor, which is allocated once for each call.
     """
     if isinstance(stage.placement, At):
         return stage.placement.stage, stage.placement.loop
-    return None if stage.name in state.outputs else _tile_home(state, stage)
+    return None if stage.name in state.outputs else _tile_allocation_loop(state, stage)
 
 
-def _tile_home(state: ScheduleState, stage: Stage) -> tuple[str, str] | None:
-    """The own loop after whose body all readers of a stage run: its tensor lives there."""
+def _tile_allocation_loop(state: ScheduleState, stage: Stage) -> tuple[str, str] | None:
+    """The stage's own loop after whose body all readers run: its tensor is allocated there."""
     places = {reader.placement for reader in state.readers(stage.name)}
     if len(places) == 1:
         (placement,) = places
@@ -47,20 +47,22 @@ def is_shared(state: ScheduleState, stage: Stage) -> bool:
     """
     if not has_threads(state):
         return False
-    home = home_of(state, stage)
-    if home is None:
+    allocated_at = allocation_loop(state, stage)
+    if allocated_at is None:
         return False
     readers = state.readers(stage.name)
     if any(
-        kind in THREADS for user in (stage, *readers) for kind in _kinds_between(state, user, *home)
+        kind in THREADS
+        for user in (stage, *readers)
+        for kind in _kinds_between(state, user, *allocated_at)
     ):
         return True
-    if not any(kind in THREADS for kind in kinds_around(state, *home)):
+    if not any(kind in THREADS for kind in kinds_around(state, *allocated_at)):
         return False
     return stage.scope is Scope.SHARED or any(
         is_shared(state, reader)
         for reader in readers
-        if home[0] != reader.name and isinstance(reader.placement, At)
+        if allocated_at[0] != reader.name and isinstance(reader.placement, At)
     )
 
 

@@ -138,7 +138,7 @@ def _killing(farm: StdioFarm, units: list[Unit]) -> Iterator[Unit]:
     ("address", "text"),
     [
         ("tcp://192.0.2.1:8786", "without keys"),
-        ("tls://127.0.0.1:8786", "no keys are given"),
+        ("tls://127.0.0.1:8786", "and none are given"),
         ("http://127.0.0.1:8786", "not of the form"),
     ],
 )

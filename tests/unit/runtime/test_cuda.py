@@ -280,6 +280,13 @@ def test_a_machine_without_a_card(
         named_target("cuda")
 
 
+def test_a_card_that_does_not_start(card: ShimDriver) -> None:
+    card.write(context=46)
+    with pytest.raises(MachineError, match="CUDA: the card does not start") as refused:
+        DEVICE.free_bytes()
+    assert refused.value.remedy.startswith("see in nvidia-smi")
+
+
 def test_a_machine_without_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_cards, "open_driver", lambda: open_driver("libno-such-driver.so.1"))
     forget()
@@ -374,7 +381,7 @@ def test_arrays_of_the_card_that_do_not_fit(card: ShimDriver) -> None:
         executable(on_card(np.zeros((1, 4, 6, 6), np.float32)), 1)
     with pytest.raises(ValueError, match="NumPy needs a copy"):
         np.array(on_card(np.zeros(3)).array, copy=False)
-    with pytest.raises(BufferError, match="exported as it is"):
+    with pytest.raises(BufferError, match="exported without a copy"):
         on_card(np.zeros(3)).array.__dlpack__(copy=True)
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tensorwright.base import InternalError, cpu_target, detect_target
+from tensorwright.base import InternalError, MachineError, cpu_target, detect_target
 from tensorwright.machine_code.compilation import compile_module
-from tensorwright.runtime import load_object
+from tensorwright.runtime import load_code, load_object
 from tensorwright.runtime.native.elf import read_object
 from tensorwright.runtime.native.linker import PAGE_BYTES, LinkError, lay_out, write_image
 
@@ -153,3 +153,9 @@ def test_damaged_objects_raise_our_error() -> None:
             load_object(bytes(damaged), ("twice",))
         except InternalError:
             continue
+
+
+def test_a_shared_object_that_does_not_load_is_refused() -> None:
+    with pytest.raises(MachineError, match="a compiled kernel: it does not load") as refused:
+        load_code(b"\x7fELF" + bytes(12) + b"\x03\x00", ("twice",))
+    assert "TMPDIR" in refused.value.remedy

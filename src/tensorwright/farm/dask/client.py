@@ -1,8 +1,8 @@
 """A farm that is a Dask cluster, as its client sees it.
 
-Scheduler and workers may be killed at any moment.  Dask's scheduler remembers nothing, and a unit
-whose worker died twice is given up by it; so the units under way are kept here, and submitted again
-until they have an answer.  An answer counts once: its unit is forgotten with it.
+The scheduler and the workers may be killed at any moment.  A new scheduler remembers nothing, and
+Dask gives up a unit whose worker died twice.  So the client keeps the units under way, and submits
+them again until each has an answer.  It takes one answer for a unit and ignores later ones.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _Sent:
     """A unit under way: how often it was lost, and its future.
 
     indices     its own, and those of equal units, which are done once
-    addresses   of the workers that were to do it; Dask forgets their names, and a worker that is
+    addresses   of the workers that may do it.  Dask forgets their names, and a worker that is
                 started again has another address
     """
 
@@ -65,7 +65,7 @@ class _Sent:
 
 @dataclass(slots=True)
 class _Absent:
-    """Since when units have had no worker that can do them, and when to look again; mutable."""
+    """Since when no worker can do some units, and when to look again; mutable."""
 
     look_at: float = 0.0
     since: dict[str, float] = field(default_factory=dict)
@@ -74,9 +74,9 @@ class _Absent:
 class DaskFarm(Farm):
     """Workers of a Dask cluster.
 
-    address   of the scheduler                waits_s   how long a scheduler or a device that has
-    security  keys                                      gone away is waited for
-    Raises:  MachineError if no scheduler answers; UsageError as `dask_security`.
+    address   of the scheduler        security  keys
+    waits_s   seconds to wait for a scheduler or a device that has gone away
+    Raises:  MachineError if no scheduler answers; the UsageError of `dask_security`.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class DaskFarm(Farm):
                     one = sent.pop(key)
                     self._cancel([one.future])
                     for index in one.indices:
-                        yield index, Lost("the worker that was to do it went away")
+                        yield index, Lost("the only worker that may do it went away")
                 ended = [one for one in sent.values() if one.has_ended]
                 if not ended:
                     time.sleep(_pause_s(len(sent)))
@@ -133,7 +133,7 @@ class DaskFarm(Farm):
             self._cancel(one.future for one in sent.values() if one.future is not None)
 
     def workers(self) -> tuple[FarmWorker, ...]:
-        """As `Farm.workers`; none while there is no scheduler."""
+        """As `Farm.workers`; () while there is no scheduler."""
         now = time.time()
         described = self._client.scheduler_info(n_workers=-1).get("workers", {})
         workers = (_worker(address, each, now) for address, each in described.items())
@@ -156,7 +156,7 @@ class DaskFarm(Farm):
     def _drawn(
         self, waiting: Iterator[tuple[int, Unit]], sent: dict[str, _Sent], most: int
     ) -> list[_Sent]:
-        """Take units until so many are under way; those that are new, now among `sent`."""
+        """Take units until so many are under way; adds the new ones to `sent` and returns them."""
         drawn = []
         while len(sent) < most and (following := next(waiting, None)) is not None:
             index, unit = following
@@ -170,9 +170,9 @@ class DaskFarm(Farm):
         return drawn
 
     def _submit(self, units: Iterable[_Sent]) -> None:
-        """Hand units to the scheduler, many in one message: a message costs as much as a unit.
+        """Hand units to the scheduler, many in a message: a message costs as much as a unit.
 
-        Where the scheduler has gone, all are submitted again after the next connection.
+        If the scheduler has gone, they are submitted again after the next connection.
         """
         alike: dict[tuple[str, tuple[str, ...]], list[_Sent]] = defaultdict(list)
         for one in units:
@@ -196,11 +196,11 @@ class DaskFarm(Farm):
         self._client.close(timeout=1)
 
     def _addresses_of(self, names: tuple[str, ...]) -> frozenset[str]:
-        """Where the workers of these names were when they were last looked for."""
+        """The addresses of the workers of these names, when they were last looked for."""
         return frozenset(worker.address for worker in self._there if worker.name in names)
 
     def _submit_moved(self, sent: dict[str, _Sent]) -> None:
-        """Submit units again whose workers have all been started again meanwhile."""
+        """Submit units again if all of their workers have been started again meanwhile."""
         names = {one.unit.workers for one in sent.values() if one.unit.workers}
         now_at = {each: self._addresses_of(each) for each in names}
         moved = [
@@ -212,7 +212,7 @@ class DaskFarm(Farm):
         self._submit(moved)
 
     def _outcomes(self, ended: Sequence[_Sent]) -> Iterator[tuple[_Sent, FarmOutcome]]:
-        """How units ended.  Those that were lost are submitted again, and come later."""
+        """How units ended.  Lost units are submitted again, and their outcomes come later."""
         answers = self._gather({one.key: one.future for one in ended})
         again = []
         for one in ended:
@@ -233,12 +233,12 @@ class DaskFarm(Farm):
         done = {key: future for key, future in futures.items() if future.status == "finished"}
         try:
             answers: dict[str, Any] = self._client.gather(done, errors="skip") if done else {}
-        except Exception:  # noqa: BLE001 - Dask raises what it likes where the answer went away
+        except Exception:  # noqa: BLE001 - Dask raises any kind of error if the answer is gone
             return {}
         return answers
 
     def _stay_connected(self) -> None:
-        """Connect again where the scheduler went away: who has units under way submits them again.
+        """Connect again if the scheduler went away; `results` then submits its units again.
 
         Raises:  MachineError if no scheduler comes back.
         """
@@ -258,9 +258,9 @@ class DaskFarm(Farm):
             return
 
     def _unserved(self, sent: dict[str, _Sent], absent: _Absent) -> list[str]:
-        """The units for a worker that went away a while ago.  Looks every few seconds.
+        """The units whose worker has been gone for a while; the workers are read every few seconds.
 
-        Raises:  MachineError where no worker has had the device of a unit for long.
+        Raises:  MachineError if no worker has had the device of a unit for long.
         """
         now = time.monotonic()
         if now < absent.look_at:
@@ -287,7 +287,7 @@ class DaskFarm(Farm):
                     stage="farm",
                     where=f"unit {unit.function}",
                     reason=f"for {self._waits_s:.0f} s no worker has had {unit.device or 'time'}",
-                    remedy="start a worker with such a device, and the same command",
+                    remedy="start a worker with such a device, then the same command again",
                 )
         return gone
 
@@ -315,7 +315,7 @@ def _messages(units: Sequence[_Sent]) -> Iterator[list[_Sent]]:
 
 
 def _pause_s(count: int) -> float:
-    """How long to wait until units are looked through again: that costs a few percent at most."""
+    """Seconds until the units are looked through again, so that looking costs a few percent."""
     return min(_MOST_PAUSE_S, max(_LEAST_PAUSE_S, _PAUSE_PER_UNIT_S * count))
 
 

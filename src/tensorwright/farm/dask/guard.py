@@ -1,8 +1,8 @@
 """What Dask may unpickle in a process of a farm: a call of `run_unit` with bytes, and no more.
 
-Dask pickles functions, arguments and exceptions, and a pickle can run anything where it is read.
-Here the reader of pickles is replaced by one that knows a handful of names.  So whoever reaches the
-scheduler can have units done, which are named functions with plain arguments, and nothing else.
+Dask pickles functions, arguments and exceptions, and reading a pickle can run any code.  This
+module replaces the reader of pickles by one that accepts a few names.  So anyone who reaches the
+scheduler can run units, which are named functions with plain arguments, and nothing else.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ALLOWED = frozenset(
         ("tensorwright.farm.dask.running", "run_unit"),
     }
 )
-"""The names that pickles of a farm have; Dask's own are classes that only keep what they get."""
+"""The names that a pickle of a farm may have; Dask's own are classes that only store values."""
 
 REFUSED_HANDLERS = (
     "run",
@@ -42,12 +42,13 @@ REFUSED_HANDLERS = (
     "actor_execute",
     "actor_attribute",
 )
-"""What Dask's servers would do for anybody who connects, by pickled functions or by files."""
+"""The requests by which Dask's servers run pickled functions, or read and write files."""
 
 
 class RefusedPickle(pickle.UnpicklingError, TypeError):
-    """A pickle with a name that is not of a farm.  Dask goes on after a TypeError where a client
-    reads what was wrong with a task: it then knows that something was, which is all we ask.
+    """A pickle with a name that the list does not have.
+
+    It is a TypeError, because Dask's client goes on after one when it reads the error of a task.
     """
 
 
@@ -59,17 +60,17 @@ class _Reader(pickle.Unpickler):
 
 
 def read_pickle(data: bytes, *, buffers: Iterable[Any] = ()) -> Any:
-    """Read a pickle that has names of the list only.  Raises: RefusedPickle."""
+    """Read a pickle, all of whose names are in the list.  Raises: RefusedPickle."""
     return _Reader(io.BytesIO(data), buffers=buffers or None).load()
 
 
 _OPEN: list[None] = []
-"""One entry for each block of `guarded` that lasts: several farms may be open in a process."""
+"""One entry for each open block of `guarded`: several farms may be open in a process."""
 
 
 @contextmanager
 def guarded() -> Iterator[None]:
-    """Let Dask read pickles of a farm only, in this process, while the block lasts."""
+    """Let Dask read only pickles of a farm, in this process, inside the block."""
     if not _OPEN:
         _install(read_pickle, SimpleNamespace(loads=read_pickle, dumps=pickle.dumps))
     _OPEN.append(None)
@@ -85,7 +86,7 @@ _DASKS_OWN = protocol.pickle.loads
 
 
 def _install(read: Callable[..., Any], module: Any) -> None:
-    """Let Dask read pickles by a function; `module` is what its scheduler has for `pickle`."""
+    """Let Dask read pickles by a function; `module` replaces `pickle` in its scheduler."""
     protocol.pickle.loads = read
     distributed.scheduler.loads = read
     distributed.client.loads = read
@@ -93,6 +94,6 @@ def _install(read: Callable[..., Any], module: Any) -> None:
 
 
 def refuse_handlers(server: Any) -> None:
-    """Take away from a Dask server what runs pickled functions or stores files."""
+    """Remove from a Dask server the requests that run pickled functions or store files."""
     for name in REFUSED_HANDLERS:
         server.handlers.pop(name, None)

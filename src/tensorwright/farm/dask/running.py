@@ -8,7 +8,7 @@ from tensorwright.farm.serving import Server
 
 
 def run_unit(request: bytes) -> bytes:
-    """Let the server of this worker answer; it stops when Dask has given the unit up."""
+    """Let this worker's `Server` answer the request; it stops when Dask has given the unit up."""
     worker = get_worker()
     server: Server = worker.farm_server
     key = worker.get_current_task()

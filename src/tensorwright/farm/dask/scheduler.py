@@ -1,4 +1,4 @@
-"""The scheduler of a farm: Dask's, as a farm needs it set."""
+"""The scheduler of a farm: Dask's scheduler with the settings of a farm."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tensorwright.farm.dask.settings import apply_settings, dask_security
 from tensorwright.farm.security import NO_SECURITY, FarmSecurity
 
 SILENT_S = 60.0
-"""Workers say that they are there every second, also while they measure: children do that."""
+"""Workers report every second, also while they measure, because their children measure."""
 
 
 def schedule(
@@ -28,10 +28,10 @@ def schedule(
 ) -> None:
     """Hand out units until the process is ended.
 
-    address   where it listens, tcp://127.0.0.1:8786     page   where Dask's own page is, HOST:PORT
-    silent_s  a worker that says nothing for so long is gone: its units go to others
-    tell      gets its address, then that of the page
-    Raises:  MachineError if somebody listens there; UsageError as `dask_security`.
+    address   where it listens, tcp://127.0.0.1:8786     page   HOST:PORT of Dask's own page
+    silent_s  seconds without a report after which a worker is gone, and others get its units
+    tell      gets the address, then the address of the page
+    Raises:  MachineError if the address is in use; the UsageError of `dask_security`.
     """
     apply_settings()
     _allow_connections()
@@ -40,7 +40,7 @@ def schedule(
 
 
 def _allow_connections() -> None:
-    """Let this process have as many open files as it may: Dask uses half of them for workers."""
+    """Raise the limit of open files as far as allowed: Dask uses half of them for workers."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 

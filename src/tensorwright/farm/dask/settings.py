@@ -1,4 +1,4 @@
-"""How Dask is set for a farm, and what it may connect to."""
+"""The settings of Dask for a farm, and the addresses to which it may connect."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SETTINGS = {
 
 
 def apply_settings() -> None:
-    """Set Dask in this process; for processes of ours only."""
+    """Apply the settings to this process, which must be a process of tensorwright alone."""
     dask.config.set(SETTINGS)
     logging.getLogger("distributed").setLevel(logging.ERROR)
 
@@ -40,7 +40,7 @@ def apply_settings() -> None:
 def dask_security(address: str, security: FarmSecurity) -> Security | None:
     """The security of a connection to an address, or of a scheduler that listens there.
 
-    Raises:  UsageError for an address other than loopback without keys, and for a wrong scheme.
+    Raises:  UsageError for a wrong scheme, and without keys for any address but loopback.
     """
     parts = urlsplit(address)
     if parts.scheme not in ("tcp", "tls") or parts.hostname is None:
@@ -48,30 +48,30 @@ def dask_security(address: str, security: FarmSecurity) -> Security | None:
             stage="farm",
             where=f"address {address}",
             reason="it is not of the form tcp://HOST:PORT or tls://HOST:PORT",
-            remedy="take it from the first line that `tensorwright farm scheduler` prints",
+            remedy="copy it from the first line that `tensorwright farm scheduler` prints",
         )
     if security.folder is None:
         if parts.scheme == "tls":
             raise UsageError(
                 stage="farm",
                 where=f"address {address}",
-                reason="it wants TLS, and no keys are given",
+                reason="TLS needs keys, and none are given",
                 remedy="give the folder of `tensorwright farm keys` with --keys",
             )
         if not (security.is_insecure or is_loopback(parts.hostname)):
             raise UsageError(
                 stage="farm",
                 where=f"address {address}",
-                reason="without keys, everybody in that network could run programs on the farm",
+                reason="without keys, anyone in that network could run programs on the farm",
                 remedy="make keys with `tensorwright farm keys FOLDER` and give --keys FOLDER; "
-                "--insecure goes on without",
+                "--insecure goes on without keys",
             )
         return None
     if parts.scheme != "tls":
         raise UsageError(
             stage="farm",
             where=f"address {address}",
-            reason="keys are given, and tcp:// does not encrypt",
+            reason="keys are given, but tcp:// does not encrypt",
             remedy=f"tls://{parts.netloc}",
         )
     return Security(require_encryption=True, **security.files())

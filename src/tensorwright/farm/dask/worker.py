@@ -1,4 +1,4 @@
-"""A worker of a Dask cluster that does units, and starts anew when the scheduler went away."""
+"""A worker of a Dask cluster that does units; it connects again after the scheduler went away."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _RETRY_S = 1.0
 
 
 class FarmDaskWorker(Worker):  # type: ignore[misc]
-    """A worker with a server of units."""
+    """A Dask worker with the `Server` that does its units."""
 
     farm_server: Server
 
@@ -44,9 +44,9 @@ def work(
 ) -> None:
     """Do units until the process is ended.
 
-    slots    units that are done at once       device   what it measures on, None for nothing
-    tell     gets a line when it is connected  waits    whether it waits for the scheduler
-    Raises:  MachineError if there is no scheduler and it does not wait; UsageError as
+    slots    units that it does at once        device   what it measures on; None if it only builds
+    tell     gets a line when it is connected  waits    whether it waits for a scheduler
+    Raises:  MachineError if there is no scheduler and it does not wait; the UsageError of
              `dask_security`.
     """
     apply_settings()
@@ -107,7 +107,7 @@ def no_scheduler(address: str, error: BaseException | None = None) -> MachineErr
         stage="farm",
         where=f"address {address}",
         reason=reason,
-        remedy="start one with `tensorwright farm scheduler`; keys must be those of its folder",
+        remedy="start one with `tensorwright farm scheduler`, with the same folder of keys",
     )
 
 

@@ -1,7 +1,7 @@
 """Read exported graphs of PyTorch, from a .pt2 file or from memory, without PyTorch.
 
-Start with `record.py`, what such a graph is; `archive.py` and `schema.py` read one from a file, and
-`importer.py` makes a Graph of it.
+Start with `record.py`, which defines such a graph.  `archive.py` and `schema.py` read one from a
+file, and `importer.py` makes a Graph of it.
 """
 
 from tensorwright.graph.aten_import.archive import is_archive, read_pt2

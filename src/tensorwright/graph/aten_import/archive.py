@@ -1,11 +1,11 @@
-"""Read a .pt2 file, as torch.export.save writes it: a zip of JSON and the raw bytes of weights.
+"""Read a .pt2 file of torch.export.save: a zip archive of JSON and the raw bytes of weights.
 
 Nothing is unpickled, and PyTorch is not needed.  Layout ("PT2 Archive Spec" of PyTorch):
 
     NAME/models/model.json                      the graph
     NAME/data/weights/model_weights_config.json name of a parameter -> its file, type and strides
     NAME/data/weights/weight_0                  bytes of a storage, which parameters may share
-    NAME/data/constants/...                     the same of tensors that are not parameters
+    NAME/data/constants/...                     the same for tensors that are not parameters
     NAME/byteorder                              "little"
 """
 
@@ -30,15 +30,15 @@ from tensorwright.base import Array, ModelError, UnsupportedError
 from tensorwright.graph.aten_import.record import DTYPES, ExportedGraph
 from tensorwright.graph.aten_import.schema import StoredTensor, fail, read_program, stored_tensor
 
-_OLD_PROGRAM = "serialized_exported_program.json"  # what PyTorch 2.8 and older write
+_OLD_PROGRAM = "serialized_exported_program.json"  # PyTorch 2.8 and older write it
 _MOST_JSON_BYTES = 1 << 30
-_MOST_REPEATED = 1 << 28  # elements of a tensor that repeats those of its storage
+_MOST_REPEATED = 1 << 28  # elements of a tensor that has more than its storage, by strides of 0
 _ARCHIVE_FAULTS = (
     zipfile.BadZipFile,
     zlib.error,
     struct.error,
     EOFError,
-    NotImplementedError,  # what zipfile raises for a way of packing that it does not have
+    NotImplementedError,  # zipfile raises it for a method of compression that it does not have
     LookupError,
     TypeError,
     ValueError,
@@ -51,7 +51,7 @@ _ARCHIVE_FAULTS = (
 
 
 def is_archive(source: object) -> bool:
-    """Whether a path or bytes begin as a zip archive does."""
+    """Whether the bytes, or the file of a path, begin like a zip archive."""
     if isinstance(source, bytes):
         return source.startswith(b"PK\x03\x04")
     if not isinstance(source, str | os.PathLike):
@@ -66,8 +66,8 @@ def is_archive(source: object) -> bool:
 def read_pt2(source: str | os.PathLike[str] | bytes) -> ExportedGraph:
     """Read an exported program: a path, or the bytes of a file.
 
-    Raises:  ModelError for what is damaged, or no exported program; UnsupportedError for another
-             schema, for a package of compiled code, and for what is pickled.
+    Raises:  ModelError for a damaged file, and for one without an exported program;
+             UnsupportedError for another schema, a package of compiled code, and pickled weights.
     """
     label = "exported program" if isinstance(source, bytes) else f"file {os.fspath(source)}"
     opened: IO[bytes] | Path = io.BytesIO(source) if isinstance(source, bytes) else Path(source)
@@ -77,7 +77,7 @@ def read_pt2(source: str | os.PathLike[str] | bytes) -> ExportedGraph:
 
 @contextmanager
 def _naming(label: str) -> Iterator[None]:
-    """Refuse a damaged archive by name, whatever its reader stumbles over."""
+    """Turn any error of reading a damaged archive into a ModelError with its name."""
     try:
         yield
     except (ModelError, UnsupportedError) as error:
@@ -110,12 +110,12 @@ class _Archive:
         return name in self._members
 
     def read(self, name: str, most_bytes: int) -> bytes:
-        """The bytes of a member, whose checksum is checked."""
+        """The bytes of a member; zipfile checks the checksum."""
         info = self._members.get(name)
         if info is None:
             fail(f"it has no {name}")
         if info.file_size > most_bytes:
-            fail(f"{name} has {info.file_size} bytes, more than the {most_bytes} that it should")
+            fail(f"{name} has {info.file_size} bytes, but {most_bytes} is the most")
         return self._archive.read(info)
 
     def size_bytes(self, name: str) -> int:
@@ -135,7 +135,7 @@ def _read(archive: _Archive) -> ExportedGraph:
         raise UnsupportedError(
             stage="import",
             where="byteorder",
-            reason="its numbers are not in little-endian order",
+            reason="its numbers are big-endian; tensorwright reads little-endian ones",
             operator="byteorder",
         )
     program = read_program(archive.json(f"models/{name}.json"))
@@ -187,7 +187,7 @@ def _model_name(archive: _Archive) -> str:
 
 
 def _writer(program: object) -> str:
-    """Who wrote an exported program, for a person: its PyTorch and its schema."""
+    """The versions of PyTorch and of the schema that wrote an exported program, for a message."""
     told = program if isinstance(program, dict) else {}
     version = told.get("schema_version")
     numbers = version if isinstance(version, dict) else {}

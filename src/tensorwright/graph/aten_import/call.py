@@ -1,7 +1,7 @@
-"""What a converter sees: one ATen node with its arguments, and the graph that is being built.
+"""The argument of a converter: one ATen node with its arguments, and the graph under construction.
 
-A converter is a function from a `Call` to its values: tensors of the graph, sizes, numbers. Whoever
-wrote the node names arguments as its schema does, and may leave out those with default values.
+A converter is a function from a `Call` to its values: tensors of the graph, sizes, numbers. The
+arguments have the names of the operator's schema; those with default values may be left out.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Call:
 
     operator   without its namespace and overload: "linear"
     overload   "default"
-    label      how messages call it: "node linear_3 (aten.linear.default)"
+    label      its name in messages: "node linear_3 (aten.linear.default)"
     arguments  by the names of its schema
     """
 
@@ -56,7 +56,7 @@ class Call:
     # -- arguments
 
     def get(self, name: str, default: Value = None) -> Value:
-        """An argument; the default where it is None or left out."""
+        """An argument; the default if it is None or left out."""
         value = self.arguments.get(name)
         return default if value is None else value
 
@@ -67,7 +67,7 @@ class Call:
     def tensor(self, name: str) -> str:
         """A tensor argument.
 
-        Raises:  UnsupportedError for none.
+        Raises:  UnsupportedError if it is not a tensor.
         """
         value = self.get(name)
         if not isinstance(value, Tensor):
@@ -75,7 +75,7 @@ class Call:
         return value.name
 
     def optional(self, name: str) -> tuple[str, ...]:
-        """A tensor argument, or nothing."""
+        """A tensor argument; () if it is left out."""
         return (self.tensor(name),) if self.has(name) else ()
 
     def tensors(self, name: str) -> tuple[str, ...]:
@@ -91,21 +91,21 @@ class Call:
         return self._index(self.get(name, default), name)
 
     def integer(self, name: str, default: int | None = None) -> int:
-        """An integer that is a number."""
+        """An integer that does not depend on named sizes."""
         return number_of(self.index(name, default))
 
     def indices(self, name: str, default: Sequence[Index] | None = None) -> tuple[Index, ...]:
-        """A list of integers, which may be expressions of sizes; a number is a list of one."""
+        """A list of integers, which may be expressions of sizes; one integer is a list of one."""
         if default is not None and not self.has(name):
             return tuple(default)
         return tuple(self._index(each, name) for each in self._list(name))
 
     def ints(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
-        """A list of integers that are numbers."""
+        """A list of integers that do not depend on named sizes."""
         return tuple(map(number_of, self.indices(name, default)))
 
     def per_dimension(self, name: str, count: int, default: tuple[int, ...]) -> tuple[int, ...]:
-        """A number for each of some dimensions; one that is given alone is that of all."""
+        """A number for each dimension; a single one holds for all."""
         values = self.ints(name, default) or default
         return values * count if len(values) == 1 else values
 
@@ -138,7 +138,7 @@ class Call:
         return value
 
     def axis(self, rank: int, name: str = "dim", default: int | None = None) -> int:
-        """A dimension of a tensor of that rank, from 0 on."""
+        """A dimension of a tensor of that rank as a number from 0; a negative one counts back."""
         return axis_in(self.integer(name, default), max(rank, 1))
 
     def _list(self, name: str) -> tuple[Value, ...]:
@@ -154,7 +154,7 @@ class Call:
             return int(value)
         if isinstance(value, int):
             return int(value)
-        raise self.unsupported(f"its argument {name} is not an integer that is known at import")
+        raise self.unsupported(f"its argument {name} is not an integer, or is computed at run time")
 
     # -- tensors
 
@@ -171,24 +171,24 @@ class Call:
         return sizes_of(self.builder.type_of(tensor))
 
     def extents(self, tensor: str) -> tuple[int, ...]:
-        """The shape of a tensor, where it must be numbers.
+        """The shape of a tensor without named sizes.
 
         Raises:  UnsupportedError for named sizes.
         """
         return tuple(map(number_of, self.sizes(tensor)))
 
     def rank(self, tensor: str) -> int:
-        """How many dimensions a tensor has."""
+        """The number of dimensions of a tensor."""
         return len(self.builder.type_of(tensor).shape)
 
     def cast(self, tensor: str, dtype: DType | None) -> str:
-        """A tensor in another element type; itself where it has that or None is asked for."""
+        """A tensor in another element type; itself if it has that type, or `dtype` is None."""
         if dtype is None or self.dtype_of(tensor) is dtype:
             return tensor
         return self.add("cast", tensor, to=dtype)
 
     def full(self, shape: Sequence[Index], value: Value, dtype: DType) -> str:
-        """A tensor with the same number everywhere."""
+        """A tensor whose elements are all one number."""
         if isinstance(value, Tensor):
             scalar = self.add("reshape", self.cast(value.name, dtype), shape=())
             return self.add("expand", scalar, shape=tuple(shape))
@@ -221,7 +221,7 @@ class Call:
         outputs: int = 1,
         **attributes: OnnxAttribute,
     ) -> tuple[str, ...]:
-        """What ONNX's operator of that name becomes; a tuple of sizes is a tensor of them."""
+        """Import ONNX's operator of that name; a tuple of sizes is given as a tensor of them."""
         given = tuple(
             each if each is None or isinstance(each, str) else _as_operand(each)
             for each in operands
@@ -237,11 +237,11 @@ class Call:
         )
         results = _ONNX[operator](call)
         if results is None:
-            raise self.unsupported(f"there is no {operator} of such arguments")
+            raise self.unsupported(f"{operator} does not take such arguments")
         return tuple(call.as_tensor(each) for each in results)
 
     def unsupported(self, reason: str, remedy: str = "") -> UnsupportedError:
-        """What a converter raises for what it cannot do."""
+        """The error that a converter raises if it cannot convert the node."""
         name = f"aten.{self.operator}.{self.overload}"
         return UnsupportedError(
             stage="import", where=self.label, reason=reason, remedy=remedy, operator=name

@@ -1,4 +1,4 @@
-"""Operators that ATen and we have alike, one row each."""
+"""ATen operators that are one operator of tensorwright, one row each."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ class Elements(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Counterpart:
-    """An ATen operator and ours.
+    """An ATen operator and the operator of tensorwright that computes the same.
 
-    operands    the tensors, by the names of ATen's schema; others than the first may be left out
-    attributes  our name, ATen's name and the default of each attribute
+    theirs, ours   the names of both
+    operands       the tensors, by the names of ATen's schema; all but the first are optional
+    attributes     our name, ATen's name and the default of each attribute
     """
 
     theirs: str

@@ -1,8 +1,8 @@
 """Turn a record of an exported graph into a Graph, node by node.
 
 Start with `record.py`, then `call.py`; each file of `converters/` is one family of operators. A
-value of the record is a tensor of the graph, or a number, or an expression of sizes. Operators that
-write into their operand become operators that do not: see `in_place.py`.
+value of the record becomes a tensor of the graph, a number or an expression of sizes. Operators
+that write into their operand become operators that return a new tensor: see `in_place.py`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _WRAPPERS = ("wrap_with_set_grad_enabled", "wrap_with_autocast")
 _CHECKS = ("_assert_scalar", "_assert_async", "sym_constrain_range", "sym_constrain_range_for_size")
 _ONNX_TYPE = {dtype: number for number, dtype in ONNX_DTYPES.items()}
 _EVAL = "call eval() on the module before it is exported"
-_OTHERWISE = "write it with other operators; docs/pytorch.md lists those that are known"
+_OTHERWISE = "write it with other operators; docs/pytorch.md lists those that are supported"
 
 
 def load_exported(
@@ -54,17 +54,17 @@ def load_exported(
 ) -> Graph:
     """Import an exported graph of ATen operators.
 
-    A symbol of its sizes becomes a named size, called after the first input and axis that has it:
+    A symbol of its sizes becomes a named size, named for the first input and axis that has it:
     "x_0".  `input_shapes` and `sizes` are those of `load_onnx`.
-    Raises:  ModelError for a record that contradicts itself, UnsupportedError for what we cannot
-             express (names the operator, the node and why), InputError and UsageError as
-             `load_onnx`.
+    Raises:  ModelError for a record that contradicts itself; UnsupportedError for a node that
+             cannot be imported, with the operator, the node and the reason; the InputError and
+             UsageError of `load_onnx`.
     """
     if record.changed:
         raise UnsupportedError(
             stage="import",
             where=record.label,
-            reason=f"a call changes {', '.join(record.changed)}, and a graph is a function of its "
+            reason=f"a call changes {', '.join(record.changed)}, but a graph is a function of its "
             "inputs",
             remedy=_EVAL,
         )
@@ -91,7 +91,7 @@ def _bounds(least: int, greatest: int | None) -> str:
 
 
 def _size_names(record: ExportedGraph) -> dict[str, str]:
-    """What each symbol is called: after the first input and axis that is it."""
+    """The name of each symbol, by the first input and axis that has it."""
     names: dict[str, str] = {}
     for each in record.inputs:
         for axis, extent in enumerate(each.meta.sizes if each.meta and each.is_given else ()):
@@ -101,7 +101,7 @@ def _size_names(record: ExportedGraph) -> dict[str, str]:
 
 
 def _info(given: Input, names: Mapping[str, str]) -> ValueInfoProto:
-    """The type of an input, as ONNX says it: our names for symbols."""
+    """The type of an input in ONNX's form, with our names for symbols."""
     assert given.meta is not None
     dtype = _dtype(given.meta.dtype, f"input {given.name}")
     dims = [_renamed(each, names) if isinstance(each, str) else each for each in given.meta.sizes]
@@ -151,7 +151,7 @@ class _Import:
                 self.constant.add(given.name)
 
     def symbols(self, types: Mapping[str, TensorType]) -> dict[str, Index]:
-        """What each symbol of the record is."""
+        """The extent that each symbol of the record stands for."""
         return {
             self.names[extent]: size
             for each in self.record.inputs
@@ -173,7 +173,7 @@ class _Import:
                 return parse_size(_renamed(given.symbol, self.names), symbols.get)
             except ValueError as error:
                 raise self.refused(
-                    f"input {given.name}", f"no input has the size {given.symbol}"
+                    f"input {given.name}", f"no input has a dimension of the size {given.symbol}"
                 ) from error
         if isinstance(given.constant, np.ndarray):
             return Tensor(self.builder.constant(given.constant))
@@ -233,18 +233,22 @@ class _Import:
             case Ref(name):
                 if name not in self.values:
                     raise self.refused(
-                        label_of(node), f"reads {name}, which nothing before defines"
+                        label_of(node), f"it reads {name}, which no earlier node defines"
                     )
                 value = self.values[name]
                 if value is None and name not in self.constant:
-                    raise self.refused(label_of(node), f"reads {name}, which we do not compute")
+                    raise self.refused(
+                        label_of(node), f"it reads {name}, which tensorwright does not compute"
+                    )
                 return value
             case ElementType():
                 return _dtype(argument, label_of(node))
             case tuple():
                 return tuple(self.value(each, node) for each in argument)
             case Body():
-                raise self.refused(label_of(node), "we have no operator for graphs in a graph")
+                raise self.refused(
+                    label_of(node), "tensorwright has no operator for a graph inside a graph"
+                )
             case _:
                 return argument
 
@@ -254,15 +258,15 @@ class _Import:
             return term_of(value)
         if isinstance(value, bool | int | float):
             return value
-        raise self.refused(label_of(node), "it computes with a number that is known when it runs")
+        raise self.refused(label_of(node), "it computes with a number that only a call determines")
 
     def inlined(self, node: Node) -> Results:
-        """The results of a graph that a node calls; what is said around it is not about values."""
+        """The results of a graph that a node calls; the other arguments do not change values."""
         arguments = [given for _, given in node.arguments]
         bodies = [at for at, each in enumerate(arguments) if isinstance(each, Body)]
         body = arguments[bodies[0]] if bodies else None
         if not isinstance(body, Body):
-            raise self.refused(label_of(node), "it holds no graph")
+            raise self.refused(label_of(node), "it must hold a graph, and does not")
         operands = [self.value(each, node) for each in arguments[bodies[0] + 1 :]]
         if len(operands) == 1 and isinstance(operands[0], tuple):
             operands = list(operands[0])
@@ -286,7 +290,7 @@ class _Import:
         target = dict(node.arguments).get("self")
         new = results[0]
         if not isinstance(target, Ref) or not isinstance(new, Tensor):
-            raise call.unsupported("it writes into no tensor")
+            raise call.unsupported("what it writes into is not a tensor")
         name = target.name
         chain = self.views.chain(name)
         if chain[-1] in self.constant:
@@ -307,7 +311,7 @@ class _Import:
         return (Tensor(tensor),)
 
     def write_through(self, chain: Sequence[str], others: Sequence[str], call: Call) -> None:
-        """Renew what the written tensor is a view of, and the other views of that."""
+        """Compute the owner of the written tensor again, and the owner's other views."""
         for part in chain[:-1]:
             view = self.views.of(part)
             new, old = self.values[part], self.values[view.whole if view else ""]
@@ -335,7 +339,7 @@ class _Import:
     # -- the end
 
     def finish(self) -> Graph:
-        """The graph, its outputs under the names of the record."""
+        """The graph, whose outputs have the names of the record."""
         names: dict[str, str] = {}  # ours -> theirs
         inputs = frozenset(self.builder.inputs)
         results = []
@@ -364,7 +368,7 @@ class _Import:
         raise self.refused(f"output {name}", "it is neither a tensor nor a number")
 
     def refused(self, where: str, reason: str) -> ModelError | UnsupportedError:
-        """What is raised for a record that we cannot follow."""
+        """The error for a record that cannot be imported."""
         return UnsupportedError(stage="import", where=where, reason=reason)
 
 
@@ -380,7 +384,7 @@ def _as_value(term: Term) -> Value:
 
 
 def label_of(node: Node) -> str:
-    """How messages call a node."""
+    """The name of a node in messages."""
     return f"node {node.name} ({node.target.removeprefix('torch.ops.')})"
 
 
@@ -398,7 +402,7 @@ def _split(node: Node) -> tuple[str, str]:
     raise UnsupportedError(
         stage="import",
         where=f"node {node.name}",
-        reason="it is not an operator of ATen, and we have none for it",
+        reason="it is not an operator of ATen, and tensorwright has no operator for it",
         remedy=_OTHERWISE,
         operator=node.target.removeprefix("torch.ops."),
     )
@@ -406,7 +410,7 @@ def _split(node: Node) -> tuple[str, str]:
 
 @contextmanager
 def _named(node: Node) -> Iterator[None]:
-    """Say of what does not fit at which node of the record that is."""
+    """Add the node of the record to the errors that are raised inside the block."""
     try:
         yield
     except ModelError as error:
@@ -417,8 +421,9 @@ def _named(node: Node) -> Iterator[None]:
 
 
 def _last_reads(record: ExportedGraph) -> dict[str, int]:
-    """The number of the last node that reads each value, in the order in which they are converted;
-    outputs are read behind all of them.
+    """The number of the last node that reads each value.
+
+    Nodes are numbered in the order of conversion; outputs are read after all of them.
     """
     last: dict[str, int] = {}
     number = 0

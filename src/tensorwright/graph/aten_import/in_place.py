@@ -1,8 +1,8 @@
 """Operators that write into their operand, as operators that return a new tensor.
 
-A tensor and its views share their elements.  After a write the written tensor is another one; so
-are the tensor that it is a part of, and all other views of that.  They are made anew, where a
-later node reads them:
+A tensor and its views share their elements.  A write changes the written tensor, the tensor that
+it is a view of, and all other views of that one.  Each of them that a later node reads is computed
+again:
 
     y = x[0]; y.mul_(2); x + 1    ->    y1 = x[0] * 2; x1 = x with y1 in the place of row 0; x1 + 1
 """
@@ -21,7 +21,7 @@ _TURNS = frozenset({"transpose", "t", "permute", "swapaxes", "movedim", "mT", "n
 _PARTS = frozenset({"select", "slice", "narrow"})
 _SAME = frozenset({"detach", "alias"})
 MAYBE = frozenset({"reshape", "flatten", "contiguous", "to", "reshape_as", "type_as"})
-"""They are views of some tensors and copies of others."""
+"""Operators that return a view of some tensors and a copy of others."""
 VIEWS = (
     _RESHAPES
     | _TURNS
@@ -37,9 +37,9 @@ VIEWS = (
 
 
 def written_through(operator: str, call: Call, part: str, whole: str) -> str:
-    """The tensor `whole` after `part`, which the operator of `call` took of it, has new elements.
+    """The tensor `whole` after a write to `part`, the view of it that the operator of `call` made.
 
-    Raises:  UnsupportedError for an operator that we cannot invert.
+    Raises:  UnsupportedError for an operator that cannot be inverted.
     """
     if operator in _SAME:
         return part
@@ -66,12 +66,12 @@ def written_through(operator: str, call: Call, part: str, whole: str) -> str:
         if call.integer("step", 1) != 1:
             raise call.unsupported("it writes into every second element")
         return replaced(call, whole, part, axis, start, start + call.sizes(part)[axis])
-    raise call.unsupported(f"something later writes into what {operator} returns")
+    raise call.unsupported(f"a later node writes into the result of {operator}")
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How a value was taken of another one: by the first output of a node."""
+    """A value that is a view: the first output of a node that reads the whole."""
 
     operator: str
     whole: str
@@ -79,7 +79,7 @@ class View:
 
 
 class Views:
-    """Which values share elements; mutable, it lives inside one import."""
+    """The values that share elements; mutable, for one import."""
 
     def __init__(self, last_read: Mapping[str, int]) -> None:
         self._views: dict[str, View] = {}
@@ -90,19 +90,20 @@ class Views:
         self._views[name] = view
 
     def of(self, name: str) -> View | None:
-        """How a value was taken of another one; None for one that owns its elements."""
+        """The view that a value is; None if it owns its elements."""
         return self._views.get(name)
 
     def chain(self, name: str) -> tuple[str, ...]:
-        """A value, what it is a view of, and so on up to the one that owns the elements."""
+        """A value, the value that it is a view of, and so on to the owner of the elements."""
         names = [name]
         while (view := self._views.get(names[-1])) is not None:
             names.append(view.whole)
         return tuple(names)
 
     def read_later(self, name: str, at: int) -> tuple[str, ...]:
-        """The values that share elements with one and are read behind a node, with all that they
-        are views of; each stands behind what it is a view of.
+        """The values that share elements with one and that nodes after `at` read.
+
+        The values between them and the owner are among them; a view comes after its whole.
         """
         owner = self.chain(name)[-1]
         group = [owner, *(each for each in self._views if self.chain(each)[-1] == owner)]

@@ -1,7 +1,7 @@
-"""Element types of results, as PyTorch decides them.
+"""Element types of results, by PyTorch's rules.
 
-Tensors with dimensions come first, then tensors without, then numbers. An operand of a later rank
-counts only where it is of a higher kind (bool < integer < float); a float number alone is f32.
+Tensors with dimensions rank first, then tensors without dimensions, then numbers. An operand of a
+later rank counts only if its kind is higher (bool < integer < float). A float number alone is f32.
 Source:  "Type promotion" in PyTorch's page on tensor attributes.
 """
 
@@ -23,7 +23,7 @@ def _kind(dtype: DType) -> int:
 
 
 def joined(left: DType, right: DType) -> DType:
-    """The type that holds both, of operands of one rank."""
+    """The type of the result of two operands of the same rank."""
     if left is right:
         return left
     if _kind(left) != _kind(right):
@@ -48,7 +48,7 @@ def _dtype_and_rank(call: Call, value: Value) -> tuple[DType, int]:
 
 
 def common_type(call: Call, values: Sequence[Value]) -> DType:
-    """The element type in which some operands are computed together."""
+    """The element type in which an operator computes with these operands."""
     by_rank: list[DType | None] = [None, None, None]
     for value in values:
         dtype, rank = _dtype_and_rank(call, value)
@@ -85,5 +85,5 @@ def scaled(call: Call, tensor: str, name: str) -> str:
 
 
 def as_float(call: Call, tensor: str) -> str:
-    """Integers and bools as f32, floats as they are."""
+    """Integers and bools as f32, floats unchanged."""
     return tensor if call.dtype_of(tensor).is_float else call.cast(tensor, DType.F32)

@@ -1,12 +1,12 @@
-"""An exported graph of ATen operators as plain data, wherever it comes from.
+"""An exported graph of ATen operators as plain data, read from a file or made in memory.
 
     graph     inputs, nodes in the order of execution, outputs
     node      "torch.ops.aten.linear.default", arguments by the names of its schema, outputs
-    value     a tensor, a size, a number: all have names, and a node of an operator that returns
-              several names each of them
+    value     a tensor, a size or a number; each has a name, and an operator may return several
 
-It says what the JSON of a .pt2 file says (`torch._export.serde.schema`), and needs no PyTorch.
-Arguments that have their default value may be left out.  Operators may be core ATen or larger.
+It holds what the JSON of a .pt2 file holds (`torch._export.serde.schema`), and needs no PyTorch.
+Arguments that have their default value may be left out.  The operators are those of core ATen and
+those that PyTorch decomposes into them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Extent: TypeAlias = int | str
 
 @dataclass(frozen=True, slots=True)
 class TensorMeta:
-    """The type of a tensor, as PyTorch says it."""
+    """The type of a tensor, in PyTorch's terms."""
 
     dtype: ElementType
     sizes: tuple[Extent, ...]
@@ -53,9 +53,9 @@ class Input:
     """An input of the graph.
 
     meta      the type of a tensor; None for a number
-    constant  its value where calls do not give it: a parameter, a buffer, a number
-    owner     the name of a parameter or buffer in the module; "" for what calls give
-    symbol    the expression of symbols that a size stands for; "" for others
+    constant  the value of a parameter, a buffer or a number that calls do not give
+    owner     the name of a parameter or buffer in the module; "" for an input that calls give
+    symbol    of a size, its expression of symbols; "" for other inputs
     """
 
     name: str
@@ -66,7 +66,7 @@ class Input:
 
     @property
     def is_given(self) -> bool:
-        """Whether each call brings it."""
+        """Whether each call gives it."""
         return self.meta is not None and self.constant is None and not self.owner
 
 
@@ -86,7 +86,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A graph that an operator calls with its last arguments; it sees nothing else.
+    """A graph that an operator calls with its last arguments; it reads no other values.
 
     inputs   names of its inputs     outputs   values of it, or numbers
     """
@@ -101,9 +101,9 @@ class ExportedGraph:
     """A graph of ATen operators.
 
     outputs   values by name, or numbers
-    changed   why a call would change what it is given: "buffer running_mean"; empty for a function
-    ranges    the least and the greatest value of each symbol, None where it has no greatest one
-    label     how messages call it: "file net.pt2"
+    changed   what a call writes to: "buffer running_mean"; empty if the graph is a function
+    ranges    the least and the greatest value of each symbol; None if there is no greatest one
+    label     its name in messages: "file net.pt2"
     """
 
     name: str
@@ -130,4 +130,4 @@ DTYPES: Mapping[str, DType] = {
     "uint32": DType.U32,
     "uint64": DType.U64,
 }
-"""The element types of PyTorch that we have."""
+"""The element types of PyTorch that tensorwright has."""

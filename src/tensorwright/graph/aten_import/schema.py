@@ -1,7 +1,7 @@
 """The JSON of a .pt2 file as a record (`torch._export.serde.schema`, major version 8).
 
-A union is an object with one key, which says what its value is: {"as_int": 3}. A key that we do not
-know is refused: what it means, nobody says.
+A union is an object with one key, which is the kind of its value: {"as_int": 3}. An unknown key is
+refused, because its meaning is unknown.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ _SYMBOL = re.compile(r"\s*Symbol\('(\w+)'[^)]*\)")
 _INTEGER = re.compile(r"\s*Integer\((-?\d+)\)")
 _OPERATION = re.compile(r"\s*(Add|Mul)\(")
 _PLAIN = re.compile(r"[\w\s+*()/-]+")
-_MANY = 1 << 40  # of what a range may say: above it there is no greatest number
+_MANY = 1 << 40  # a range whose end lies above it has no greatest number
 
 
 @dataclass(frozen=True, slots=True)
 class StoredTensor:
-    """Where the elements of a tensor lie: in a storage, with strides.
+    """The position of a tensor's elements in a storage.
 
     Strides and offset count elements.
     """
@@ -70,9 +70,9 @@ class StoredTensor:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What the JSON says, without the values of parameters.
+    """The contents of the JSON, without the values of parameters.
 
-    held   name of an input -> the parameter, buffer or constant that it is
+    held   name of an input -> name of its parameter, buffer or constant
     """
 
     inputs: tuple[Input, ...]
@@ -98,7 +98,7 @@ def fail(what: str) -> NoReturn:
 
 def _of(given: object, kind: type, what: str) -> Any:
     if not isinstance(given, kind) or (kind is int and isinstance(given, bool)):
-        fail(f"{what} is {str(given)[:60]!r}, no {kind.__name__}")
+        fail(f"{what} is {str(given)[:60]!r}, not a {kind.__name__}")
     return given
 
 
@@ -110,7 +110,7 @@ def _field(given: object, name: str, kind: type) -> Any:
 
 
 def _union(given: object, what: str) -> tuple[str, Any]:
-    """The one key of a union that is set, and its value; older files write the others as null."""
+    """The key of a union and its value; older files write the unset keys, too, as null."""
     chosen = [(k, v) for k, v in _of(given, dict, what).items() if v is not None]
     if len(chosen) != 1:
         fail(f"{what} has {len(chosen)} values, not one")
@@ -128,7 +128,7 @@ def check_version(program: object) -> None:
         raise UnsupportedError(
             stage="import",
             where="exported program",
-            reason=f"its schema has the major version {major}; {MAJOR} is the one that we read",
+            reason=f"its schema has the major version {major}; tensorwright reads {MAJOR}",
             remedy="give the ExportedProgram itself to tensorwright.compile",
             operator="schema",
         )
@@ -187,7 +187,7 @@ def _inputs(
             raise UnsupportedError(
                 stage="import",
                 where="exported program",
-                reason=f"an input of it is a {kind}, which only PyTorch can read",
+                reason=f"one of its inputs is a {kind}, which only PyTorch can read",
                 operator=kind,
             )
         name, owner = (
@@ -224,7 +224,7 @@ def _outputs(specs: Sequence[object]) -> tuple[tuple[Argument, ...], tuple[str, 
             names = [v for k, v in _of(told, dict, kind).items() if k.endswith("_name")]
             changed.append(f"{kind.removesuffix('_mutation').replace('_', ' ')} {names[0]}")
         else:
-            fail(f"an output of it is a {kind}")
+            fail(f"one of its outputs is a {kind}")
     return tuple(outputs), tuple(changed)
 
 
@@ -243,7 +243,7 @@ def _node(given: object) -> Node:
 
 
 def _names(given: object) -> tuple[str, ...]:
-    """The names of what an output holds: one, or those of a list."""
+    """The names of the values of an output: one, or those of a list."""
     kind, told = _union(given, "output of a node")
     match kind:
         case "as_tensor" | "as_token":
@@ -283,7 +283,7 @@ _IGNORED = ("as_memory_format", "as_layout", "as_device", "as_none")
 
 
 def _argument(given: object) -> Argument:
-    """An argument of a node; where a tensor lies is nothing to a graph."""
+    """An argument of a node; the device and the layout of a tensor are ignored."""
     kind, told = _union(given, "argument")
     if kind in _IGNORED:
         return None
@@ -307,17 +307,17 @@ def _argument(given: object) -> Argument:
     raise UnsupportedError(
         stage="import",
         where="exported program",
-        reason=f"an argument of a node is {kind}, which we do not read",
+        reason=f"an argument of a node is of the kind {kind}, which tensorwright does not read",
         operator=kind,
     )
 
 
 def _number(value: object) -> float:
-    return float(value)  # type: ignore[arg-type]  # "Infinity" is a number to Python's JSON
+    return float(value)  # type: ignore[arg-type]  # Python's JSON writes Infinity as a number
 
 
 def _named(given: object) -> Argument:
-    """A value by name, or a number: what is in lists of either."""
+    """An element of a list: a value by name, or a number."""
     if isinstance(given, dict) and "name" in given:
         return Ref(_field(given, "name", str))
     kind, told = _union(given, "argument")
@@ -362,7 +362,7 @@ def tensor_meta(given: object) -> TensorMeta:
         raise UnsupportedError(
             stage="import",
             where="exported program",
-            reason="a tensor of it is sparse",
+            reason="one of its tensors is sparse",
             operator="tensor",
         )
     sizes = tuple(_extent(each) for each in _field(given, "sizes", list))
@@ -370,17 +370,17 @@ def tensor_meta(given: object) -> TensorMeta:
 
 
 def stored_tensor(given: object) -> StoredTensor:
-    """Where a parameter lies.
+    """The position of a parameter's elements.
 
-    Raises:  UnsupportedError for one that is pickled.
+    Raises:  UnsupportedError for a parameter that is pickled.
     """
     path = _field(given, "path_name", str)
     if _field(given, "use_pickle", bool):
         raise UnsupportedError(
             stage="import",
             where=f"weight {path}",
-            reason="it is pickled, and reading a pickle runs what is in it",
-            remedy="export plain tensors; quantised tensors and other subclasses are pickled",
+            reason="it is pickled, and reading a pickle can run any code",
+            remedy="export plain tensors; PyTorch pickles quantised tensors and other subclasses",
             operator="pickle",
         )
     meta = _field(given, "tensor_meta", dict)
@@ -409,7 +409,7 @@ def _extent(given: object) -> Extent:
 
 
 def expression_text(text: str) -> str:
-    """An expression of symbols, as SymPy prints or represents it: Mul(Integer(2), Symbol('s0'))."""
+    """An expression of symbols, as SymPy's str or repr: Mul(Integer(2), Symbol('s0'))."""
     if "Symbol(" not in text:
         if not _PLAIN.fullmatch(text):
             fail(f"a size is {text[:60]!r}")
@@ -421,7 +421,7 @@ def expression_text(text: str) -> str:
 
 
 def _expression(text: str) -> tuple[str, str]:
-    """The expression at the begin of a text, and what is behind it."""
+    """The expression at the beginning of a text, and the rest of the text."""
     if match := _SYMBOL.match(text):
         return match[1], text[match.end() :]
     if match := _INTEGER.match(text):

@@ -1,4 +1,4 @@
-"""What an exported graph computes of sizes: nodes whose results are integers, not tensors."""
+"""Nodes of an exported graph whose results are numbers that it computes from sizes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _is_whole(term: Term) -> bool:
 
 
 def _apply(fn: Fn, *terms: Term) -> Term:
-    """A function of integers, or of floats where one of them is not an integer."""
+    """A function of integers; of floats if one of them is not an integer."""
     dtype = DType.I64 if all(map(_is_whole, terms)) else DType.F64
     return _TERMS.apply(fn, terms, dtype)
 
@@ -94,8 +94,8 @@ def is_arithmetic(target: str) -> bool:
 def computed(target: str, terms: tuple[Term, ...]) -> Term:
     """The result of a target.
 
-    Raises:  UnsupportedError for what the bounds of the sizes do not decide; TypeError for what is
-             not computed of sizes.
+    Raises:  UnsupportedError if the bounds of the sizes do not decide it; TypeError if a term is
+             not computed from sizes.
     """
     result: Term = _OPERATIONS[target](*terms)
     return result

@@ -10,7 +10,7 @@ from tensorwright.base import BYTE_TERMS, ByteProduct, CpuTarget, DType
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.passes.rebuild import Copy, rewrite
-from tensorwright.ops import Array, AttributeValue, LayoutWish
+from tensorwright.ops import Array, AttributeValue, LayoutPreference
 
 _BYTES = (DType.U8, DType.I8)
 _MATRIX = 2  # dimensions
@@ -166,9 +166,9 @@ def _kept_in_blocks(graph: Graph) -> set[str]:
     """
     plain = set(graph.outputs)
     for node in reversed(graph.nodes):
-        wish = operator_of(node).layout
-        is_plain = wish is LayoutWish.PLAIN
-        if is_plain or (wish is LayoutWish.ANY and not plain.isdisjoint(node.outputs)):
+        preferred = operator_of(node).layout
+        is_plain = preferred is LayoutPreference.PLAIN
+        if is_plain or (preferred is LayoutPreference.ANY and not plain.isdisjoint(node.outputs)):
             plain.update(node.inputs)
     return graph.types.keys() - plain
 

@@ -43,9 +43,9 @@ from tensorwright.schedule import (
     ScheduleState,
     Scope,
     Stage,
+    allocation_loop,
     analyse,
     find_meaning,
-    home_of,
     is_shared,
     tile_region,
 )
@@ -182,15 +182,15 @@ class StageBuffers:
 def _buffer_of(state: ScheduleState, stage: Stage) -> StageBuffer:
     """The buffer of a stage: all of its tensor, or the part that one run computes."""
     tensor = stage.tensor
-    home = home_of(state, stage)
+    allocated_at = allocation_loop(state, stage)
     together = is_shared(state, stage)
     region = Region((0,) * len(tensor.axes), tensor.shape)
     if isinstance(stage.placement, At):
         region = analyse(state).nests[stage.name].region
-    elif home is not None:
-        region = tile_region(state, analyse(state), *home, together=together)
+    elif allocated_at is not None:
+        region = tile_region(state, analyse(state), *allocated_at, together=together)
     scope = Scope.GLOBAL
-    if home is not None:  # each iteration has its own: one for all would be a race
+    if allocated_at is not None:  # each iteration has its own: one for all would be a race
         scope = Scope.SHARED if together else Scope.LOCAL
     order = _local_order(state, stage) if scope is Scope.LOCAL else ()
     shape = tuple(region.extents[n] for n in order) if order else region.extents
@@ -200,7 +200,7 @@ def _buffer_of(state: ScheduleState, stage: Stage) -> StageBuffer:
     shape = (*shape, *extents.values())
     layout = stage.layout if scope is Scope.SHARED else PLAIN
     buffer = Buffer(stage.name, shape, tensor.dtype, scope, layout)
-    return StageBuffer(buffer, region.low, home, order, tiles)
+    return StageBuffer(buffer, region.low, allocated_at, order, tiles)
 
 
 def _tiles(state: ScheduleState, stage: Stage) -> tuple[tuple[int, int], ...]:

@@ -47,7 +47,7 @@ from tensorwright.ops.attributes import (
 )
 from tensorwright.ops.folding.reduction import divided, fold_axes, folded_indices, mean_of
 from tensorwright.ops.named_sizes import are_equal, is_multiple, product_of, shape_text, sizes_of
-from tensorwright.ops.operator import Attribute, Fold, LayoutWish, Pattern, tensor_operator
+from tensorwright.ops.operator import Attribute, Fold, LayoutPreference, Pattern, tensor_operator
 from tensorwright.ops.shapes import axis_in, broadcast_shapes
 
 
@@ -280,7 +280,7 @@ NORMALIZATION_OPERATORS = (
         _infer_batch_norm,
         _batch_norm,
         Pattern.ELEMENTWISE,
-        LayoutWish.CHANNELS,
+        LayoutPreference.CHANNELS,
     ),
     tensor_operator(
         "instance_norm",
@@ -290,7 +290,7 @@ NORMALIZATION_OPERATORS = (
         _infer_instance_norm,
         _instance_norm,
         Pattern.COMPOSITE,
-        LayoutWish.ANY,
+        LayoutPreference.ANY,
         fold=Fold.OTHER,
     ),
     tensor_operator(

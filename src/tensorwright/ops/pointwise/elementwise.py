@@ -45,7 +45,7 @@ from tensorwright.ops.named_sizes import sizes_of
 from tensorwright.ops.operator import (
     Attribute,
     IdentityRule,
-    LayoutWish,
+    LayoutPreference,
     Movement,
     Operator,
     Pattern,
@@ -103,7 +103,7 @@ def elementwise(
         infer,
         meaning,
         Pattern.ELEMENTWISE,
-        LayoutWish.ANY,
+        LayoutPreference.ANY,
         movement=movement,
         is_identity=is_identity,
     )
@@ -215,7 +215,7 @@ ELEMENTWISE_OPERATORS = (
         _infer_pow,
         _pow,
         Pattern.ELEMENTWISE,
-        LayoutWish.ANY,
+        LayoutPreference.ANY,
     ),
     _pair("fmod", Fn.MOD, "remainder of a / b with the sign of a", NUMBERS),
     _pair("floormod", Fn.FLOORMOD, "remainder of a / b with the sign of b", NUMBERS),
@@ -293,7 +293,7 @@ ELEMENTWISE_OPERATORS = (
         _infer_where,
         _where,
         Pattern.ELEMENTWISE,
-        LayoutWish.ANY,
+        LayoutPreference.ANY,
     ),
     elementwise(
         "identity",
@@ -311,7 +311,7 @@ ELEMENTWISE_OPERATORS = (
         _infer_cast,
         _cast,
         Pattern.ELEMENTWISE,
-        LayoutWish.ANY,
+        LayoutPreference.ANY,
         is_identity=identity_of_type,
     ),
     elementwise(

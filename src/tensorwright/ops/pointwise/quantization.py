@@ -35,7 +35,7 @@ from tensorwright.ops.attributes import (
     require_same_dtype,
 )
 from tensorwright.ops.named_sizes import are_equal, sizes_of
-from tensorwright.ops.operator import Attribute, LayoutWish, Pattern, tensor_operator
+from tensorwright.ops.operator import Attribute, LayoutPreference, Pattern, tensor_operator
 from tensorwright.ops.shapes import axis_in
 
 CODES = frozenset({DType.I8, DType.U8, DType.I16, DType.U16})
@@ -121,7 +121,7 @@ QUANTIZATION_OPERATORS = (
         _infer_quantize,
         _quantize,
         Pattern.ELEMENTWISE,
-        LayoutWish.ANY,
+        LayoutPreference.ANY,
     ),
     tensor_operator(
         "dequantize_linear",
@@ -131,6 +131,6 @@ QUANTIZATION_OPERATORS = (
         _infer_dequantize,
         _dequantize,
         Pattern.ELEMENTWISE,
-        LayoutWish.ANY,
+        LayoutPreference.ANY,
     ),
 )

@@ -56,7 +56,14 @@ from tensorwright.ops.named_sizes import (
     shape_text,
     sizes_of,
 )
-from tensorwright.ops.operator import Attribute, Fold, LayoutWish, Numbers, Pattern, tensor_operator
+from tensorwright.ops.operator import (
+    Attribute,
+    Fold,
+    LayoutPreference,
+    Numbers,
+    Pattern,
+    tensor_operator,
+)
 from tensorwright.ops.shapes import window_extent
 
 
@@ -261,7 +268,7 @@ CONVOLUTION_OPERATORS = (
         _infer_conv,
         _conv,
         Pattern.ANCHOR,
-        LayoutWish.CHANNELS,
+        LayoutPreference.CHANNELS,
         fold=Fold.WINDOWS,
         channel_scale=_scaled_kernels,
     ),
@@ -273,7 +280,7 @@ CONVOLUTION_OPERATORS = (
         _infer_conv_integer,
         _conv_integer,
         Pattern.ANCHOR,
-        LayoutWish.CHANNELS,
+        LayoutPreference.CHANNELS,
         fold=Fold.WINDOWS,
     ),
 )

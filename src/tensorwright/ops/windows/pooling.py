@@ -62,7 +62,7 @@ from tensorwright.ops.operator import (
     Attribute,
     Fold,
     InferRule,
-    LayoutWish,
+    LayoutPreference,
     Meaning,
     Operator,
     Pattern,
@@ -288,7 +288,7 @@ def _operator(
     meaning: Meaning,
     fold: Fold,
 ) -> Operator:
-    layout = LayoutWish.CHANNELS
+    layout = LayoutPreference.CHANNELS
     inputs = ("x",)
     return tensor_operator(
         name, doc, inputs, attributes, infer, meaning, Pattern.REDUCTION, layout, fold=fold

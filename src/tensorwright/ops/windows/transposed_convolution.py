@@ -69,7 +69,14 @@ from tensorwright.ops.named_sizes import (
     shape_text,
     sizes_of,
 )
-from tensorwright.ops.operator import Attribute, Fold, LayoutWish, Numbers, Pattern, tensor_operator
+from tensorwright.ops.operator import (
+    Attribute,
+    Fold,
+    LayoutPreference,
+    Numbers,
+    Pattern,
+    tensor_operator,
+)
 from tensorwright.ops.windows.convolution import GROUPS, WINDOW_ATTRIBUTES, add_bias
 
 Sizes: TypeAlias = tuple[Index, ...]
@@ -441,7 +448,7 @@ TRANSPOSED_CONVOLUTION_OPERATORS = (
         _infer,
         _meaning,
         Pattern.ANCHOR,
-        LayoutWish.CHANNELS,
+        LayoutPreference.CHANNELS,
         fold=Fold.WINDOWS,
         channel_scale=_scaled_kernels,
     ),

@@ -1,10 +1,10 @@
-"""Ansor's log lines: one measured program each, its steps as Ansor's tuner writes them.
+"""Ansor's log lines: each has one measured program, as the steps of Ansor's tuner.
 
     {"i": [[WORKLOAD, TARGET, HARDWARE, TARGET_HOST, LAYOUT_REWRITE, INPUTS], [[], STEPS]],
      "r": [[COSTS_S...], ERROR_NO, ALL_COST_S, TIMESTAMP], "v": "v0.6"}
 
-The workload is JSON text: the name of a function and its arguments, or a digest and shapes.  Steps
-name stages of a program that is not in the line, so they are listed and not replayed.
+The workload is JSON text: the name of a function and its arguments, or a digest and shapes.  The
+steps name stages of a program that the line does not have, so they are listed and not replayed.
 Source:  Zheng et al., "Ansor", OSDI 2020, and its program, TVM.
 """
 

@@ -1,4 +1,4 @@
-"""AutoTVM's log lines, version 0.2: one measured configuration of a template each.
+"""AutoTVM's log lines, version 0.2: each has one measured configuration of a template.
 
     {"input": [TARGET, TASK, ARGUMENTS, KEYWORDS],
      "config": {"index": 263, "code_hash": null, "entity": [["tile_ic", "sp", [-1, 3]], ...]},
@@ -35,7 +35,7 @@ class LoggedEntity:
     value: EntityValue
 
     def to_json(self) -> list[object]:
-        """As lines have it."""
+        """The entity in the form of a line."""
         value = list(self.value) if isinstance(self.value, tuple) else self.value
         return [self.name, self.kind, value]
 

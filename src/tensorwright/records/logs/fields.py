@@ -45,12 +45,12 @@ class Result:
         return FAILURES.get(self.error_no, "it failed") if self.error_no else ""
 
     def to_json(self) -> list[object]:
-        """As lines have it."""
+        """The result in the form of a line."""
         return [list(self.costs_s), self.error_no, self.all_cost_s, self.timestamp]
 
 
 class LineReader:
-    """Takes a parsed line apart; errors name the file and line that it was given."""
+    """Reads the parts of a parsed line; its errors name the file and the line."""
 
     def __init__(self, where: str) -> None:
         self.where = where

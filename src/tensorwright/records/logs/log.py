@@ -31,7 +31,7 @@ _PARSERS: dict[LogFormat, Callable[[str, str], LogLine]] = {
 
 
 def format_of(path: str | os.PathLike[str]) -> LogFormat:
-    """The tuner that wrote a file, by its first line; tensorwright if that does not tell.
+    """The tuner that wrote a file, by its first line; tensorwright if the line does not tell.
 
     Raises:  RecordError for a file that cannot be read.
     """
@@ -60,7 +60,7 @@ def read_log(path: str | os.PathLike[str], written_by: LogFormat) -> dict[int, L
 
 
 def write_autotvm(path: str | os.PathLike[str], lines: Iterable[AutoTvmLine]) -> int:
-    """Write lines as AutoTVM does; return how many.  Raises OutputError as `atomic_writer`."""
+    """Write lines in AutoTVM's form; return their number.  Raises: OutputError."""
     count = 0
     with atomic_writer(path) as file:
         for line in lines:

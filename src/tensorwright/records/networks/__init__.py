@@ -1,4 +1,4 @@
-"""What is known of whole networks, kept as sessions of a record store: choices, graphs, sizes."""
+"""Facts about whole networks, kept as sessions of a record store: choices, graphs, sizes."""
 
 from tensorwright.records.networks.choice import (
     NetworkChoice,

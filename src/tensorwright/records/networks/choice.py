@@ -1,8 +1,7 @@
 """The schedules that were best inside a network, kept as a session of the record store.
 
-Those of an open network say for which sizes each of their traces holds.
-
-A choice is valid until one of its workloads is measured again.
+A schedule of an open network has the range of sizes of each of its traces.  The choice for a
+workload is valid until the workload is measured again.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ class NetworkChoice:
     """A schedule for each workload, and the time of the network with these schedules.
 
     traces           (workload key, trace text)
-    thread_limits    (workload key, the most threads on which it runs; 0 is all) for workloads whose
-                     limit was measured; an estimate decides for the others
+    thread_limits    (workload key, the most threads on which it runs; 0 for all), for workloads
+                     whose limit was measured; an estimate decides for the others
     before_s, now_s  median seconds of a run with the first option of each, and with the choice
     """
 
@@ -59,7 +58,7 @@ def load_choice(
 ) -> dict[str, Schedule]:
     """The traces chosen for a network, by workload key.
 
-    Workloads that were measured since then are left out, and texts that this version cannot read.
+    Workloads that were measured later are left out, and texts that this version cannot read.
     """
     saved = _saved(store, parts, target, hardware, threads)
     if saved is None:
@@ -75,19 +74,19 @@ def load_choice(
 def load_last_choice(
     store: RecordStore, parts: Partition, target: Target, hardware: str, threads: int
 ) -> dict[str, Schedule]:
-    """As `load_choice`, including workloads that were measured since then."""
+    """As `load_choice`, including workloads that were measured later."""
     saved = _saved(store, parts, target, hardware, threads)
     return {} if saved is None else _chosen(saved)
 
 
 def forget_workloads(store: RecordStore, keys: Collection[str]) -> None:
-    """Remove workloads from every choice, so that none of their measurements is used."""
+    """Remove workloads from every choice, so that no choice for them is used."""
     for session in store.sessions():
         if f'"kind": "{_KIND}"' not in session.arguments:
             continue
         try:
             state = json.loads(session.state)
-        except ValueError:  # written by another version, so this one does not use it
+        except ValueError:  # another version wrote it, and this one does not use it
             continue
         for part in ("traces", "thread_limits"):
             state[part] = {k: v for k, v in state.get(part, {}).items() if k not in keys}

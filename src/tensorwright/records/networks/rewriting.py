@@ -1,4 +1,4 @@
-"""The certificate of a graph that is faster than a network, a session of the record store.
+"""The certificate of a graph that is faster than a network, kept as a session of the record store.
 
 The key of the session is the network's simplified graph, and the machine.
 """
@@ -31,10 +31,8 @@ def save_rewriting(
 def load_rewriting(
     store: RecordStore, graph: Graph, target: Target, hardware: str, threads: int
 ) -> str | None:
-    """The certificate that was kept for a simplified network; "" if the network itself is the
-    fastest; None if nothing was kept.
-    """
-    if store.session(_name(graph)) is None:  # the usual case; it saves the hash of all constants
+    """The kept certificate of a simplified network; "" if no graph is faster; None without one."""
+    if store.session(_name(graph)) is None:  # usual, and cheaper than a hash of all constants
         return None
     kept = store.session(session_id(_arguments(graph, target, hardware, threads)))
     if kept is None:

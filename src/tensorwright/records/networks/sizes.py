@@ -1,6 +1,6 @@
-"""For which sizes an open workload was tuned, kept as a session of the record store.
+"""The sizes for which an open workload was tuned, kept as a session of the record store.
 
-The measurements are records of the workload with these sizes.  This says where to look for them.
+The measurements are records of the workload with these sizes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _KIND = "tuned sizes"
 def save_tuned_sizes(
     store: RecordStore, workloads: Sequence[str], points: Sequence[Mapping[str, int]], model: str
 ) -> None:
-    """Add points to those of some workloads with named sizes, given by their keys."""
+    """Add points to the kept ones of some workloads with named sizes, by their keys."""
     arguments = json.dumps({"kind": _KIND, "workloads": sorted(workloads)}, sort_keys=True)
     identity = session_id(arguments)
     earlier = store.session(identity)
@@ -28,7 +28,7 @@ def save_tuned_sizes(
 
 
 def load_tuned_sizes(store: RecordStore, workload: str) -> tuple[dict[str, int], ...]:
-    """The points for which a workload was tuned, each once; none of texts that cannot be read."""
+    """The points for which a workload was tuned, each once; unreadable texts are ignored."""
     points: list[dict[str, int]] = []
     for session in store.sessions_about(f'"kind": "{_KIND}"', workload):
         points += [point for point in _points(session) if point not in points]

@@ -54,9 +54,10 @@ def cheapest_trees(
     return choice, total_of
 
 
-def trees_beside(problem: ExtractionProblem, selection: Selection) -> dict[int, int]:
-    """The node at the top of the cheapest tree of each class beside a selection, which is free;
-    its own nodes for its classes.
+def cheapest_trees_given(problem: ExtractionProblem, selection: Selection) -> dict[int, int]:
+    """The top node of the cheapest tree of each class, if the nodes of a selection cost nothing.
+
+    A class of the selection has its node in the selection.
     """
     taken = selection.choice(problem)
     costs = [

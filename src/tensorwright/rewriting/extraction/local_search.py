@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from tensorwright.rewriting.extraction.cheapest_trees import cheapest_trees, trees_beside
+from tensorwright.rewriting.extraction.cheapest_trees import cheapest_trees, cheapest_trees_given
 from tensorwright.rewriting.extraction.draft import Draft
 from tensorwright.rewriting.extraction.problem import ExtractionProblem, Selection
 
@@ -102,7 +102,7 @@ class LocalSearcher:
             if self.one_round():
                 has_gained = True
             elif has_gained and fixed < 0:
-                draft.rebase(trees_beside(self._problem, draft.selection()))
+                draft.rebase(cheapest_trees_given(self._problem, draft.selection()))
                 has_gained = False
             else:
                 is_done = True

@@ -1,9 +1,9 @@
-"""Keep whole executables on disk, so that a network that was compiled before is only mapped.
+"""Keep executables on disk, so that a network that was compiled before is mapped into memory.
 
-An entry is a short JSON text in a `KernelCache`, under a key, and names an executable: a file of
-`container.py` under the digest of its header, which is that of everything in it.  So an entry and
-its executable always belong together, whoever writes at the same time.  A file that is missing,
-damaged, or belongs to another user is not an entry.
+An entry is a short JSON text under a key in a `KernelCache`.  It names an executable: a file of
+`container.py` whose name is the digest of its header, which covers the whole content.  So an entry
+and its executable match, even if several processes write at the same time.  A file that is missing,
+damaged, or belongs to another user is ignored.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from tensorwright.runtime.container import (
 
 _SUFFIX = ".tw"
 _ENTRIES_LIMIT_BYTES = 32 << 20
-_KEPT_SHARE = 0.75  # of the limit, after the least recently used ones were removed
+_KEPT_SHARE = 0.75  # of the limit: pruning removes the least recently used ones down to it
 _MEGABYTE = 1_000_000
 
 
 class ExecutableCache:
     """A folder of executables, least recently used first out.
 
-    limit_bytes   of all executables; one that needs more than half of them is not kept
+    limit_bytes   of all executables; one that needs more than half of the limit is not kept
     """
 
     def __init__(self, folder: Path, limit_bytes: int) -> None:
@@ -76,7 +76,7 @@ class ExecutableCache:
     def put(self, key: str, contents: Contents, facts: dict[str, Any]) -> None:
         """Keep an executable and its entry, which has the facts and names the executable.
 
-        Nothing is kept where the executable is too large, or where the disk does not take it.
+        Nothing is kept if the executable is too large, or cannot be written to the disk.
         """
         size_bytes = sum(map(len, contents.objects)) + sum(a.nbytes for a in contents.constants)
         if 2 * size_bytes > self.limit_bytes or not self._entries.is_usable():
@@ -139,7 +139,7 @@ class ExecutableCache:
 
 
 def _mapped(path: Path) -> np.ndarray[Any, np.dtype[np.uint8]] | None:
-    """The bytes of a file of the user, mapped; None for a missing one, a link, or another's."""
+    """The bytes of a file, mapped; None if it is missing, a link, or another user's."""
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
         with os.fdopen(handle, "rb") as file:

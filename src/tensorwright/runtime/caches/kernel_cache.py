@@ -2,8 +2,8 @@
 
 Loaded machine code will run, so the folder must belong to the user and be closed to all others
 (mode 0700). An entry must also belong to the user, and have the digest of its content. An entry
-that fails these checks is removed, counted, and compiled again. A folder that cannot be used or
-written causes one warning and nothing else.
+that fails these checks is removed and counted, and its kernel is compiled again. If the folder
+cannot be used, the cache warns once and keeps nothing.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ DEFAULT_LIMIT_BYTES = 512 << 20
 _MAGIC = b"TWKERN1\n"
 _DIGEST_BYTES = 32
 _SUFFIX = ".kernel"
-UNFINISHED = ".new-"  # how files begin that are being written
-_ABANDONED_S = 3600.0  # after which nobody writes such a file any more
-_PRUNED_SHARE = 0.75  # how full the cache is after pruning
+UNFINISHED = ".new-"  # the names of files that are being written begin with it
+_ABANDONED_S = 3600.0  # the age at which such a file is taken for abandoned
+_PRUNED_SHARE = 0.75  # of the limit that is used after pruning
 
 
 class KernelCache:
     """A folder of compiled kernels, least recently used first out.
 
     Several threads and processes may use it at once: an entry appears whole or not at all.
-    `counts` has its numbers since it was opened: hits, misses, corrupt entries among these, stored,
-    pruned.
+    `counts` has numbers since it was opened: hits, misses (corrupt entries are among them), corrupt
+    entries, stored ones, pruned ones.
     """
 
     def __init__(self, folder: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
@@ -137,7 +137,7 @@ class KernelCache:
         return True
 
     def _disable(self, reason: str) -> bool:
-        """Stop using the folder, and say so the first time."""
+        """Stop using the folder; warns the first time."""
         with self._lock:
             is_first = self._is_usable is not False
             self._is_usable = False
@@ -197,7 +197,7 @@ def _digest(key: str, data: bytes) -> bytes:
 
 
 def remove_abandoned(folder: Path) -> None:
-    """Remove what processes left that ended while they wrote an entry."""
+    """Remove the unfinished files of processes that ended while they wrote an entry."""
     latest_s = time.time() - _ABANDONED_S
     with contextlib.suppress(OSError):
         for path in folder.glob(f"{UNFINISHED}*"):

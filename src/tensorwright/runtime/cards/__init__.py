@@ -1,8 +1,8 @@
 """Devices that a driver opens: NVIDIA's cards by CUDA, others by OpenCL.
 
-cuda_cards       which card there is, and what it is as a target
-cuda             memory, code, launches and a clock on it
-opencl_devices   which devices there are, and what one is as a target
-opencl           memory, code, launches and a clock on one
-launches         what both check before a copy and a launch
+cuda_cards       the card of this machine, and its target
+cuda             memory, code, launches and the clock of a card
+opencl_devices   the OpenCL devices of this machine, and their targets
+opencl           memory, code, launches and the clock of an OpenCL device
+launches         checks of both before a copy and a launch
 """

@@ -41,13 +41,13 @@ from tensorwright.runtime.native.cuda_driver import (
 )
 from tensorwright.runtime.native.loaded_code import LoadedCode
 
-_STATIC_SHARED_BYTES = 48 * 1024  # a function must be told that it may have more
+_STATIC_SHARED_BYTES = 48 * 1024  # a function that needs more must ask for it
 _DLPACK_CUDA = 2  # kDLCUDA
 _IN_PLAIN_ORDER, _WITH_TIMES = 0, 0  # flags of streams and of events
 
 
 class _Allocation:
-    """Memory of the driver, which is released with it."""
+    """The owner of the driver's memory, which is released with this object."""
 
     __slots__ = ("__weakref__", "address")
 
@@ -57,7 +57,7 @@ class _Allocation:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class _Code:
-    """The functions of a module, by the driver's addresses; the module is unloaded with it."""
+    """The functions of a module, by the driver's addresses; owns the module."""
 
     functions: dict[str, int]
 
@@ -67,7 +67,7 @@ class _Code:
 
 
 class _Graph:
-    """Launches that the driver makes together; they are released with it."""
+    """A graph of the driver: launches that it makes together; owns them."""
 
     __slots__ = ("__weakref__", "launches")
 
@@ -76,7 +76,7 @@ class _Graph:
 
 
 class _Event:
-    """A moment in the stream, whose time the driver keeps; it is destroyed with it."""
+    """An event of the driver: a moment in the stream, whose time it keeps; owns the event."""
 
     __slots__ = ("__weakref__", "address")
 
@@ -110,26 +110,26 @@ class _Opened:
         self.driver.call("cuCtxSetCurrent", self.context)
 
     def wait(self) -> None:
-        """Return when all that is in the stream is done."""
+        """Return when all work in the stream is done."""
         self.driver.call("cuStreamSynchronize", self.stream)
 
     def note_launch(self) -> None:
-        """The first launch of some work that is timed comes next."""
+        """Record the start of a timed work before its first launch."""
         clock = self.clock
         if clock is not None and not clock.is_started:
             clock.is_started = True
             self.driver.call("cuEventRecord", clock.start.address, self.stream)
 
     def seconds_between(self, start: _Event, end: _Event) -> float:
-        """The time from one event to another one; both are over."""
+        """The time from one event to another one; both must have happened."""
         taken_ms = c_float()
         self.driver.call("cuEventElapsedTime", byref(taken_ms), start.address, end.address)
         return taken_ms.value * 1e-3
 
     def captured(self, work: Callable[[], object]) -> _Graph:
-        """The launches of some work, none of which runs.
+        """The launches of some work as a graph; none of them runs now.
 
-        Raises:  DriverError if a graph cannot be made of them.
+        Raises:  DriverError if the driver cannot make a graph of them.
         """
         driver, clock, made = self.driver, self.clock, c_void_p()
         self.clock = None  # a graph has no events
@@ -149,7 +149,7 @@ class _Opened:
         return graph
 
     def release(self, function: str, handle: int) -> None:
-        """Give something back; what a broken card refuses has no effect."""
+        """Release something of the driver; errors of a broken card are ignored."""
         try:
             self.use()
             self.driver.call(function, handle)
@@ -158,7 +158,7 @@ class _Opened:
 
     @contextmanager
     def naming_faults(self, where: str) -> Iterator[None]:
-        """Turns errors of the driver into a MachineError."""
+        """Turn errors of the driver inside the block into a MachineError."""
         try:
             yield
         except DriverError as error:
@@ -166,8 +166,8 @@ class _Opened:
                 stage="runtime",
                 where=where,
                 reason=f"the driver of {self.card.facts.name} reports {error.name}",
-                remedy="start the program again: a card takes no more calls of a process after a "
-                "fault; report it, with the model or program, if it fails again",
+                remedy="start the program again, because a card refuses all calls of a process "
+                "after a fault; if it fails again, report it with the model or program",
             ) from error
 
 
@@ -175,7 +175,7 @@ class CudaDevice:
     """The first card that the driver shows."""
 
     def missing(self, target: Target) -> Missing | None:
-        """The driver, a card, a card of the target's architecture."""
+        """The driver, a card, or a card of the target's architecture."""
         if not isinstance(target, GpuTarget) or target.api is not GpuApi.CUDA:
             return Missing(
                 f"CUDA does not run code for {target}", "name the target cuda", is_other_driver=True
@@ -218,7 +218,7 @@ class CudaDevice:
         return Memory(address, size_bytes, owner)
 
     def copy_in(self, array: Array, memory: Memory) -> None:
-        """One transfer, done on return."""
+        """One transfer, which is done on return."""
         check_copy(array.nbytes, memory)
         if array.nbytes:
             opened, source = self._opened, byte_view(array)
@@ -228,7 +228,7 @@ class CudaDevice:
                 opened.wait()
 
     def copy_out(self, memory: Memory, array: Array) -> None:
-        """One transfer, after all launches before; done on return."""
+        """One transfer after all earlier launches, which is done on return."""
         check_copy(array.nbytes, memory)
         if array.nbytes:
             opened, destination = self._opened, byte_view(array)
@@ -261,7 +261,8 @@ class CudaDevice:
     def load(self, code: bytes, symbols: Sequence[str]) -> LoadedCode:
         """Load a cubin.
 
-        Raises:  MachineError if the driver does not take it: it is too old, or the card another.
+        Raises:  MachineError if the driver refuses it: the driver is too old, or the card is of
+                 another architecture.
         """
         opened = self._opened
         with opened.naming_faults(f"kernel {symbols[0]}"):
@@ -317,13 +318,13 @@ class CudaDevice:
             )
 
     def record(self, work: Callable[[], object]) -> Callable[[], object] | None:
-        """Work as a graph of the driver; None if the driver has none, or refuses it."""
+        """Some work as a graph of the driver; None if it has no graphs, or refuses this one."""
         opened = self._opened
         if not opened.driver.has_graphs:
             return None
         try:
             graph = opened.captured(work)
-        except (DriverError, MachineError):  # what makes the calls one by one says why
+        except (DriverError, MachineError):  # the launches are then made singly, and name a fault
             return None
 
         def launch() -> None:
@@ -337,7 +338,7 @@ class CudaDevice:
     def record_timed(
         self, works: Sequence[Callable[[], object]]
     ) -> Callable[[], tuple[float, ...]] | None:
-        """A graph with an event before each work and one after the last."""
+        """A graph with an event before each work, and one after the last work."""
         opened = self._opened
         marks = [_Event(opened) for _ in range(len(works) + 1)]
 
@@ -368,9 +369,9 @@ class CudaDevice:
             opened.wait()
 
     def time(self, work: Callable[[], object]) -> float:
-        """From before the first launch to the end of the last one, by events.
+        """Seconds from before the first launch to the end of the last one, by events.
 
-        0 where nothing is launched.
+        0 if the work launches nothing.
         """
         opened = self._opened
         clock = opened.idle_clocks.pop() if opened.idle_clocks else _Clock(opened)
@@ -397,8 +398,10 @@ class CudaDevice:
         count: int = 1,
         first: int = 0,
     ) -> float:
-        """By events; the launches are one graph where that is allowed, as those of networks are:
-        one by one, each would take as long as this process needs to make the next one.
+        """Seconds by events, with all launches in one graph if the knob allows it.
+
+        Networks run in graphs, too.  A single launch would seem to take as long as this process
+        needs to make the next one.
         """
         opened = self._opened
         rows = [_Values((*map(int, row), workspace.address)) for row in table.tolist()]
@@ -420,7 +423,7 @@ class CudaDevice:
 
 
 class _Values:
-    """The arguments of a launch: each has 8 bytes, and the driver wants the address of each."""
+    """The arguments of a launch, of 8 bytes each; the driver gets the address of each."""
 
     __slots__ = ("_numbers", "pointers")
 
@@ -438,7 +441,11 @@ def _open() -> _Opened:
         return _Opened(driver, card)
     except DriverError as error:
         raise MachineError(
-            stage="runtime", where="CUDA", reason=f"the card does not start: {error}"
+            stage="runtime",
+            where="CUDA",
+            reason=f"the card does not start: {error}",
+            remedy="see in nvidia-smi whether other programs use the card, or compile for the "
+            "target native",
         ) from error
 
 

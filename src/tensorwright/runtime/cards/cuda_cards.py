@@ -1,4 +1,4 @@
-"""Which card of NVIDIA runs kernels: the first one that the driver of CUDA shows."""
+"""NVIDIA's card that runs kernels: the first one that the driver of CUDA shows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _INSTALL = "install NVIDIA's driver of the card, and run nvidia-smi to check it"
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A card, as the driver describes it.
+    """The driver's description of a card.
 
     capability   major and minor number of its architecture
     """
@@ -35,12 +35,12 @@ class Card:
 
     @property
     def arch(self) -> str:
-        """The name of its architecture, with the instructions that no other one has."""
+        """The name of its architecture, with the suffix of architecture-specific instructions."""
         plain = "sm_{}{}".format(*self.capability)
         return f"{plain}a" if self.capability >= (9, 0) else plain
 
     def runs(self, arch: str) -> bool:
-        """Whether it runs machine code: that of its family, and not newer than the card.
+        """Whether it runs an architecture's machine code: one of its family that is not newer.
 
         Source:  NVIDIA, CUDA C++ Programming Guide 13.0, binary compatibility and
                  architecture-specific feature sets.
@@ -55,20 +55,20 @@ class Card:
 
 
 def cuda_devices() -> tuple[DeviceFacts, ...]:
-    """The card that runs kernels, as the driver describes it; none without a driver."""
+    """The driver's description of the card that runs kernels; () without a driver."""
     card, _ = find_card()
     return () if card is None else (card.facts,)
 
 
 def why_no_card() -> Missing | None:
-    """What this machine lacks to run anything by CUDA; None if nothing."""
+    """What this machine lacks to run code by CUDA; None if nothing."""
     return find_card()[1]
 
 
 def detect_target() -> GpuTarget:
     """The card that runs kernels, as a target.
 
-    Its rates are scaled from those of the nearest card that is named, by multiprocessors.
+    Its rates are scaled by multiprocessors from those of the nearest named target.
     Raises:  MachineError if there is no card.
     """
     driver, card = card_here()
@@ -96,7 +96,7 @@ def detect_target() -> GpuTarget:
 
 
 def _nearest(card: Card) -> GpuTarget:
-    """The newest named card that is not newer than this one; the oldest if all are."""
+    """The newest named target that is not newer than the card; the oldest if all are newer."""
     named = [each for each in TARGETS if isinstance(each, GpuTarget) and each.api is GpuApi.CUDA]
 
     def number(target: GpuTarget) -> int:

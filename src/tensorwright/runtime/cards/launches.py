@@ -7,7 +7,7 @@ from tensorwright.runtime.device import Memory
 
 
 def check_copy(size_bytes: int, memory: Memory) -> None:
-    """Raises: InternalError if a piece of memory has fewer bytes."""
+    """Check that the memory has room.  Raises: InternalError if it has not."""
     if size_bytes > memory.size_bytes:
         raise InternalError(
             stage="runtime",
@@ -17,7 +17,7 @@ def check_copy(size_bytes: int, memory: Memory) -> None:
 
 
 def grid_of(launch: Launch) -> Grid:
-    """The launch as a grid.  Raises: InternalError for threads of a processor."""
+    """The launch as a grid.  Raises: InternalError for a launch on threads of a processor."""
     if not isinstance(launch, Grid):
         raise InternalError(stage="runtime", where=f"launch {launch}", reason="cards launch grids")
     return launch

@@ -1,8 +1,8 @@
-"""Graphics processors, and others, that OpenCL drives: one device, one queue in order.
+"""Graphics processors and other devices that OpenCL drives: one device, one queue in order.
 
-OpenCL has no addresses on the host. So each buffer gets a range of addresses that nothing else
-has; a piece of memory is found again by its address. A kernel takes each argument as a buffer and
-the byte at which it begins there (`codegen/opencl`).
+The host does not see addresses of OpenCL. So each buffer gets a range of made-up addresses, which
+no other buffer has, and an address leads back to its buffer. A kernel takes each argument as a
+buffer and the offset of the argument in it (`codegen/opencl`).
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from tensorwright.runtime.cards.opencl_devices import device_here, find_device, 
 from tensorwright.runtime.device import Device, DlpackDevice, Function, Memory, Missing
 from tensorwright.runtime.native.loaded_code import LoadedCode
 
-_FIRST_ADDRESS = 1 << 40  # no address of a buffer is a small number, so a size is never one
-_STEP = 1 << 20  # buffers begin at multiples, at least one after the end of the one before
+_FIRST_ADDRESS = 1 << 40  # above all named sizes, so a size is never taken for an address
+_STEP = 1 << 20  # buffers begin at multiples of it, with a gap of at least one between them
 _WORKSPACE_ARGUMENTS = 2
 
 
 class _Buffer:
-    """A buffer of the driver, which is released with it."""
+    """The owner of a driver's buffer, which is released with this object."""
 
     __slots__ = ("__weakref__", "handle")
 
@@ -51,9 +51,7 @@ class _Buffer:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class _Code:
-    """The functions of a program, by numbers that stand for their addresses; they are released with
-    it.
-    """
+    """The functions of a program, by numbers that stand for their addresses; owns the program."""
 
     numbers: dict[str, int]
 
@@ -63,7 +61,7 @@ class _Code:
 
 
 class _Opened:
-    """A device with its context, its queue, and what was made on it; mutable."""
+    """A device with its context, its queue, its buffers and its kernels; mutable."""
 
     def __init__(self, driver: Any, device: Any) -> None:
         self.driver = driver
@@ -90,7 +88,7 @@ class _Opened:
         return address
 
     def code_of(self, kernels: Mapping[str, Any]) -> _Code:
-        """Kernels by name as code, with numbers that nothing else has."""
+        """Kernels by name as code, each with a unique number."""
         code = _Code({symbol: next(self._numbers) for symbol in kernels})
         self.kernels |= {code.numbers[symbol]: kernel for symbol, kernel in kernels.items()}
         weakref.finalize(code, self._forget, tuple(code.numbers.values()))
@@ -107,7 +105,7 @@ class _Opened:
 
     @contextmanager
     def naming_faults(self, where: str) -> Iterator[None]:
-        """Turns errors of the driver into a MachineError."""
+        """Turn errors of the driver inside the block into a MachineError."""
         try:
             yield
         except self.driver.Error as error:
@@ -119,7 +117,7 @@ class _Opened:
             ) from error
 
     def buffer_at(self, address: int) -> tuple[Any, int]:
-        """The driver's buffer at an address, and the byte there."""
+        """The driver's buffer at an address, and the offset in it."""
         number = bisect_right(self._starts, address) - 1
         buffer = self._buffers[number]() if number >= 0 else None
         if buffer is None:
@@ -133,14 +131,14 @@ class OpenClDevice:
     """The first OpenCL device, or the one that the knob `opencl_device` names."""
 
     def missing(self, target: Target) -> Missing | None:
-        """The package, a driver, a device of that name."""
+        """The package, a driver, or a device of that name."""
         if not isinstance(target, GpuTarget) or target.api is not GpuApi.OPENCL:
             reason = f"OpenCL does not run code for {target}"
             return Missing(reason, "name the target opencl", is_other_driver=True)
         return find_device(knobs.OPENCL_DEVICE.get())[1]
 
     def free_bytes(self) -> int:
-        """The memory of the device without what this process has allocated."""
+        """The memory of the device less the memory that this process has allocated."""
         opened = self._opened
         return int(opened.device.global_mem_size) - opened.allocated_bytes
 
@@ -158,11 +156,11 @@ class OpenClDevice:
         try:
             buffer = _Buffer(opened.driver.Buffer(opened.context, flags, room_bytes))
         except opened.driver.MemoryError as error:
-            raise MemoryError(f"the driver has no {size_bytes} bytes: {error}") from error
+            raise MemoryError(f"the driver cannot allocate {size_bytes} bytes: {error}") from error
         return Memory(opened.add(buffer, room_bytes), size_bytes, buffer)
 
     def copy_in(self, array: Array, memory: Memory) -> None:
-        """One transfer, done on return."""
+        """One transfer, which is done on return."""
         check_copy(array.nbytes, memory)
         opened = self._opened
         buffer, offset = opened.buffer_at(memory.address)
@@ -172,7 +170,7 @@ class OpenClDevice:
                 opened.driver.enqueue_copy(opened.queue, buffer, source, dst_offset=offset)
 
     def copy_out(self, memory: Memory, array: Array) -> None:
-        """One transfer, after all launches before; done on return."""
+        """One transfer after all earlier launches, which is done on return."""
         check_copy(array.nbytes, memory)
         opened = self._opened
         buffer, offset = opened.buffer_at(memory.address)
@@ -205,7 +203,7 @@ class OpenClDevice:
         return memory
 
     def dlpack(self) -> DlpackDevice | None:
-        """None: no library shares arrays of OpenCL."""
+        """None: DLPack does not exchange arrays of OpenCL."""
         return None
 
     def load(self, code: bytes, symbols: Sequence[str]) -> LoadedCode:
@@ -213,7 +211,7 @@ class OpenClDevice:
         opened = self._opened
         program = opened.driver.Program(opened.context, code.decode())
         try:
-            with warnings.catch_warnings():  # drivers print what compiled well, too
+            with warnings.catch_warnings():  # drivers warn about kernels that compile, too
                 warnings.simplefilter("ignore", opened.driver.CompilerWarning)
                 program.build()
         except opened.driver.RuntimeError as error:
@@ -240,7 +238,7 @@ class OpenClDevice:
     def _launch(
         self, function: int, launch: Launch, arguments: Sequence[int], workspace: int
     ) -> None:
-        """Each pointer is two arguments of the kernel, each named size is one."""
+        """Put a kernel into the queue: a pointer is two arguments, a named size is one."""
         opened, grid = self._opened, grid_of(launch)
         if 0 in grid.grid:
             return
@@ -277,9 +275,9 @@ class OpenClDevice:
             opened.queue.finish()
 
     def time(self, work: Callable[[], object]) -> float:
-        """From the beginning of the first launch to the end of the last one, by profiling events.
+        """Seconds from the start of the first launch to the end of the last one, by events.
 
-        0 where nothing is launched.
+        0 if the work launches nothing.
         """
         opened = self._opened
         outer, opened.events = opened.events, []
@@ -302,7 +300,7 @@ class OpenClDevice:
         count: int = 1,
         first: int = 0,
     ) -> float:
-        """By profiling events, so that Python's time before the first launch does not count."""
+        """Seconds by profiling events, without Python's time before the first launch."""
         rows = [[int(address) for address in row] for row in table.tolist()]
 
         def call() -> None:

@@ -1,4 +1,4 @@
-"""Which devices OpenCL drives here, and which one of them runs kernels."""
+"""The devices that OpenCL drives on this machine, and the one that runs kernels."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 from tensorwright.base import ON_PROCESSOR, GpuTarget, MachineError, knobs, parse_target
 from tensorwright.runtime.device import DeviceFacts, Missing
 
-_MOST_THREADS = 1024  # of a block; more are of no use
+_MOST_THREADS = 1024  # of a block; more do not help
 _INSTALL = "install the package with its extra: pip install 'tensorwright[opencl]'"
 _POCL = "pip install 'tensorwright[opencl,pocl]' has PoCL, which runs OpenCL on the processor"
 
 
 def opencl_devices() -> tuple[DeviceFacts, ...]:
-    """All OpenCL devices of this machine, the preferred one first; none without the package."""
+    """All OpenCL devices of this machine, the preferred one first; () without the package."""
     return tuple(
         DeviceFacts(
             name=str(each.name).strip(),
@@ -37,7 +37,7 @@ def opencl_devices() -> tuple[DeviceFacts, ...]:
 def detect_target() -> GpuTarget:
     """The device that runs kernels, as a target.
 
-    What drivers do not tell is that of the generic target.
+    Numbers that drivers do not tell are those of the generic target.
     Raises:  MachineError if there is no such device.
     """
     device = device_here(knobs.OPENCL_DEVICE.get())
@@ -63,7 +63,7 @@ def detect_target() -> GpuTarget:
 def opencl_driver() -> Any:
     """The package pyopencl; None if it is not installed.
 
-    It would keep compiled programs in files of pickles: the drivers keep them themselves.
+    Its cache of compiled programs, in files of pickles, is turned off: drivers have caches.
     """
     os.environ.setdefault("PYOPENCL_NO_CACHE", "1")
     try:
@@ -92,7 +92,7 @@ def _devices() -> tuple[Any, ...]:
 
 
 def _is_simulator(device: Any) -> bool:
-    """Whether a device says that it is a graphics processor and a processor: it is neither."""
+    """Whether a device is a simulator: it claims to be a processor and a graphics processor."""
     both = opencl_driver().device_type.GPU | opencl_driver().device_type.CPU
     return bool(device.type & both == both)
 

@@ -1,5 +1,6 @@
-"""What this machine reaches, and what calling costs on it, measured as kernels are: by code that
-is compiled for the target.  Read `local_machine.py` first.
+"""Measure the rates of this machine and the costs of calls, by code compiled for the target.
+
+Read `local_machine.py` first.
 """
 
 from tensorwright.runtime.measuring.call_costs import CallCosts, measure_call_costs

@@ -1,7 +1,7 @@
 """Measure the cost of an empty step: of reading the clock, of a call, of threads.
 
-They are measured in a separate executable, in the way in which networks are timed, with steps that
-copy no bytes and steps whose threads have nothing to do.
+A separate executable measures them in the way in which networks are timed.  Its steps copy no
+bytes, or have threads without work.
 """
 
 from __future__ import annotations
@@ -36,9 +36,11 @@ _SHAPE = (16,)
 
 @dataclass(frozen=True, slots=True)
 class CallCosts:
-    """Seconds of a reading of the clock, of an empty step, of entering a run from Python (and
-    starting its team), and of giving work to the awake threads of a team and waiting for them (0 on
-    one thread).
+    """Costs in seconds.
+
+    clock_s     a reading of the clock      step_s   an empty step
+    enter_s     entering a run from Python, and starting its team
+    threads_s   giving work to the awake threads of a team and waiting for them; 0 on one thread
     """
 
     clock_s: float
@@ -80,7 +82,7 @@ def _bound(steps: list[Step], threads: int) -> Bound:
 
 
 def _nothing() -> str:
-    """LLVM IR of a kernel whose threads have nothing to do."""
+    """LLVM IR of a kernel whose threads have no work."""
     module = Module()
     body = NativeFunction(module, "body", (Kind.POINTER,), is_internal=True)
     body.finish()
@@ -97,6 +99,6 @@ def _median_run(bound: Bound) -> float:
 
 
 def _median_step(bound: Bound) -> float:
-    """The times of the steps without the first, which the end of the last run may disturb."""
+    """The median of the steps' times, without the first, which the last run may disturb."""
     bound.run_timed()
     return median(time_s for _ in range(_RUNS) for time_s in bound.run_timed()[1:])

@@ -25,7 +25,7 @@ class DeviceRates:
 
 
 def measure_rates(device: Device) -> DeviceRates:
-    """Copy some megabytes in each direction; the best of a few times counts."""
+    """Copy some megabytes in each direction, and take the best of a few times."""
     array = np.zeros(_COPIED_BYTES, np.uint8)
     one, other = device.allocate(array.nbytes), device.allocate(array.nbytes)
     short = np.zeros(64, np.uint8)
@@ -38,7 +38,7 @@ def measure_rates(device: Device) -> DeviceRates:
 
 
 def _best(work: Callable[[], object]) -> float:
-    """The least seconds of a few calls that are done on return."""
+    """The least seconds of a few calls, each of which is done on return."""
     times_s: list[float] = []
     for _ in range(_REPEATS):
         start = time.perf_counter()

@@ -1,8 +1,8 @@
 """The rates of this machine: those of a core, measured once, and its ceilings.
 
-A measured rate is worth knowing where it is far from what is assumed of all processors: some do
-one multiply-add of long vectors a cycle, not two.  So only whole powers of two beside the assumed
-rates are told apart: what is chosen by them is chosen again, on a machine that is busy, too.
+A measured rate matters if it is far from the assumed rate of all processors: some processors do one
+multiply-add of long vectors a cycle, not two.  So a measured rate is rounded to the assumed rate
+times a power of two.  A busy machine then makes the same choices as an idle one.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _MOST_BYTES = 1 << 28
 def this_machine(target: CpuTarget, threads: int, *, is_cold: bool = False) -> Machine:
     """The machine that runs programs for a target: this one, if it can.
 
-    The rates of a core are read from the folder of the knob `home`; they are measured, and kept
-    there, where they have not been: that takes a third of a second.  The nominal ones for a target
-    that this machine cannot run, and where they cannot be measured.
+    The rates of a core are read from the folder of the knob `home`.  If they are not there, they
+    are measured and kept there, which takes a third of a second.  If this machine cannot run code
+    for the target, or cannot be measured, the rates are the nominal ones.
     """
     return machine_of(target, threads, _rates_of(target, knobs.HOME.get()), is_cold=is_cold)
 
@@ -62,7 +62,7 @@ def _rates_of(target: CpuTarget, _home: Path) -> Rates:
 
 
 def measure_steps(target: CpuTarget, nominal: Rates) -> Steps:
-    """By how many powers of two the rates of a core differ from the nominal ones."""
+    """The number of powers of two by which the rates of a core differ from the nominal ones."""
     return (
         steps_of(measure_peak(target), nominal.flops_per_s),
         steps_of(measure_bandwidth(target), nominal.bandwidth_bytes_per_s),

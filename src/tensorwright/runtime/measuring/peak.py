@@ -1,8 +1,8 @@
 """Measure what this machine can do: arithmetic per second, and bytes per second.
 
-Kernels are compared with these ceilings, so the measurement uses the same means as kernels: LLVM
-IR, compiled for the target, called as kernels. A processor whose units are half as wide as its
-vectors takes two cycles for a vector; the measured peak shows it.
+Kernels are compared with these ceilings, so the measured code is made and called like kernels: LLVM
+IR, compiled for the target. A processor whose units are half as wide as its vectors takes two
+cycles for a vector; the measured peak shows it.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from tensorwright.runtime.native.pool import usable_threads
 _BUDGET_S = 0.1
 _LEAST_REPEATS = 5
 _PAUSE_S = 0.001
-_LEAST_BYTES = 1 << 24  # read in one run: long against a fork-join
-_READ_VECTORS = 8  # that are read and added up at a time
+_LEAST_BYTES = 1 << 24  # read in one run, which takes long compared with a fork-join
+_READ_VECTORS = 8  # that are read and added at a time
 _RESULT_BYTES = 64
-_FLOPS_PER_RUN = 30_000_000  # of each thread: long against a fork-join, short against a time slice
+_FLOPS_PER_RUN = 30_000_000  # of each thread: much longer than a fork-join, shorter than a slice
 
 
 def measure_peak(target: CpuTarget, threads: int = 1, dtype: DType = DType.F32) -> float:
     """Floating-point operations per second of `threads` threads, an FMA counting as two.
 
-    Every thread runs a loop of independent FMAs on registers; the best of several short runs,
-    below 0.2 s in all if the cores are free.
+    Every thread runs a loop of independent FMAs on registers. The best of several short runs
+    counts; all take less than 0.2 s if the cores are free.
     Raises:  MachineError if the target's instructions are not those of this machine.
     """
     chains = 12 if target.vector_registers < 32 else 24
@@ -52,10 +52,11 @@ def measure_peak(target: CpuTarget, threads: int = 1, dtype: DType = DType.F32) 
 
 
 def measure_bandwidth(target: CpuTarget, threads: int = 1, size_bytes: int = 1 << 26) -> float:
-    """Bytes per second that `threads` threads read together from a buffer of a size.
+    """Bytes per second that `threads` threads read together from a buffer of `size_bytes`.
 
-    A buffer smaller than the last cache measures that cache, in several passes, so that starting
-    the threads does not count; memory needs several times the size of the last cache.
+    A buffer smaller than the last cache measures that cache; it is read several times, so that
+    starting the threads does not count. Memory needs a buffer several times as large as the last
+    cache.
     Raises:  as `measure_peak`.
     """
     lanes = target.lanes(DType.F32)
@@ -76,8 +77,9 @@ def _best_time(
     numbers: tuple[int, ...],
     *arrays: Array,
 ) -> float:
-    """Seconds of the shortest of many calls of `measure({numbers, results, *arrays})`, after one to
-    warm up.  Each thread writes its result into 64 bytes of the results.
+    """Seconds of the shortest of many calls of `measure({numbers, results, *arrays})`.
+
+    A first call warms up.  Each thread writes its result into its own 64 bytes of the results.
     """
     check_runs_here(target, "runtime", remedy="measure the target 'native'")
     device = device_of(target)
@@ -93,12 +95,12 @@ def _best_time(
     while repeats < _LEAST_REPEATS or time.perf_counter() < end:
         best_s = min(best_s, device.time_calls(functions, table, results, threads))
         repeats += 1
-        time.sleep(_PAUSE_S)  # threads that share a core may get other cores when they wake
+        time.sleep(_PAUSE_S)  # threads that share a core may wake up on different cores
     return best_s
 
 
 def _fma_loop(lanes: int, chains: int, dtype: DType) -> NativeFunction:
-    """`measure({{shares, rounds}, results})`: x = x * a + b in so many independent vectors."""
+    """`measure({{shares, rounds}, results})`: x = x * a + b in `chains` independent vectors."""
     body = _thread_body()
     shares, rounds = (_arguments(body)[0].array(Kind.I64)[n] for n in (0, 1))
     kind = vector_type(Kind.F32 if dtype is DType.F32 else Kind.F64, lanes)
@@ -130,7 +132,7 @@ def _read_loop(lanes: int) -> NativeFunction:
 
 
 def _thread_body() -> NativeFunction:
-    """The code of each thread, while it is written."""
+    """A function to which the code of each thread is then added."""
     return NativeFunction(Module(), "body", (Kind.POINTER,), is_internal=True)
 
 
@@ -141,7 +143,7 @@ def _thread(body: NativeFunction) -> Number:
 
 @contextmanager
 def _own_shares(body: NativeFunction, shares: Number) -> Iterator[Number]:
-    """Each share of the work that falls to a piece; all shares are done by however many pieces."""
+    """The loop over the shares of one piece; any number of pieces does all shares."""
     pieces = body.call(Kind.I32, "omp_get_num_threads").cast("sext", Kind.I64)
     share = body.variable(Kind.I64, _thread(body))
     with body.repeat(lambda: share.now < shares):
@@ -155,8 +157,9 @@ def _arguments(body: NativeFunction) -> NativeArray:
 
 
 def _measured(body: NativeFunction, vectors: Sequence[Variable]) -> NativeFunction:
-    """A kernel that runs the body on threads, which store a lane of the sum of all vectors in their
-    part of the results.
+    """A kernel that runs the body on threads.
+
+    Each thread stores a lane of the sum of all vectors in its part of the results.
     """
     total = vectors[0].now
     for vector in vectors[1:]:

@@ -20,7 +20,7 @@ def seconds_in_turns(
     limit_s: float,
     should_stop: Callable[[], bool] | None = None,
 ) -> list[float] | None:
-    """Seconds of one run of each, typical ones of `samples_in_turns`, whose arguments these are."""
+    """The typical seconds of one run of each; the arguments are those of `samples_in_turns`."""
     samples = samples_in_turns(executables, inputs, rounds, limit_s, should_stop)
     return None if samples is None else [typical_seconds(taken) for taken in samples]
 
@@ -34,7 +34,7 @@ def samples_in_turns(
 ) -> list[list[float]] | None:
     """Seconds of each executable, one number for each turn; None if `should_stop` became true.
 
-    rounds    turns of each               limit_s   if they take longer, fewer turns, at least two
+    rounds    turns of each      limit_s   seconds after which no turn begins, except the first two
     """
     deadline = time.monotonic() + limit_s
     runs = [executable.bind(dict(inputs)) for executable in executables]

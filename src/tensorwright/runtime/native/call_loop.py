@@ -18,8 +18,8 @@ def call_loop_function() -> NativeFunction:
     """The loop before it is compiled.
 
     run(kernel, table, row_bytes, rows, first, workspace, threads, count) calls the kernel `count`
-    times.  Each row of the table holds the addresses of the arguments of one call; they take turns
-    from row `first` on.
+    times.  Each row of the table holds the addresses of the arguments of one call; calls use the
+    rows in turn, from row `first` on.
     """
     numbers = (Kind.I64,) * 3
     kinds = (Kind.POINTER, Kind.POINTER, *numbers, Kind.POINTER, Kind.I32, Kind.I64)

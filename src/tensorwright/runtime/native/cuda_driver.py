@@ -1,4 +1,4 @@
-"""The driver of NVIDIA's cards by ctypes: the calls that devices, memory, code and clocks need.
+"""The driver of NVIDIA's cards, by ctypes: the calls for devices, memory, code and clocks.
 
 Source:  NVIDIA, CUDA Driver API 13.0; the numbers are those of `CUdevice_attribute`,
          `CUfunction_attribute` and `CUresult`.
@@ -55,18 +55,18 @@ _GRAPH_SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuGraphExecDestroy": (c_void_p,),
     "cuEventRecordWithFlags": (c_void_p, c_void_p, c_uint),
 }
-"""What drivers before CUDA 11.4 lack."""
+"""The functions of graphs, which drivers before CUDA 11.4 lack."""
 
 CAPTURE_RELAXED = 2
 """The mode in which memory may be freed while the calls of a stream are captured."""
 
 
 IN_GRAPH = 1
-"""The flag with which a captured event tells the time at each launch of its graph."""
+"""The flag of a captured event that has a time at each launch of its graph."""
 
 
 class Attribute(IntEnum):
-    """What a device can be asked; sizes in bytes, rates of clocks in kHz, the bus in bits."""
+    """Attributes of a device; sizes in bytes, clock rates in kHz, the width of the bus in bits."""
 
     THREADS_PER_BLOCK = 1
     SHARED_PER_BLOCK = 8
@@ -84,16 +84,16 @@ class Attribute(IntEnum):
 
 
 DYNAMIC_SHARED_BYTES = 8
-"""The attribute of a function that allows more shared memory than what needs no asking."""
+"""The attribute of a function that allows more shared memory than the default limit."""
 
 OUT_OF_MEMORY = 2
 NO_DEVICE = 100
 REFUSED_IMAGES = frozenset((200, 209, 218, 222, 223))
-"""Results of code that a driver does not take: an image of another architecture or version."""
+"""Results for code that a driver refuses: an image of another architecture or version."""
 
 
 class DriverError(Exception):
-    """A call that the driver refuses."""
+    """A failed call of the driver."""
 
     def __init__(self, function: str, result: int, name: str) -> None:
         super().__init__(f"{function} gives {name}")
@@ -106,8 +106,8 @@ class DriverError(Exception):
 class Driver:
     """The library, started.
 
-    version      the newest CUDA whose code it takes
-    has_graphs   whether launches can be captured, to be launched together
+    version      the newest CUDA whose code it accepts
+    has_graphs   whether it can capture launches as a graph
     """
 
     library: Any
@@ -138,7 +138,7 @@ class Driver:
 def open_driver(path: str = LIBRARY) -> Driver | None:
     """Load and start the driver; None if there is none.
 
-    Raises:  DriverError if it does not start, as it does without a card.
+    Raises:  DriverError if it does not start, for example because there is no card.
     """
     try:
         library = ctypes.CDLL(path)

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_MAGIC = b"\x7fELF\x02\x01"  # of 64 bits, the lowest byte first
+_MAGIC = b"\x7fELF\x02\x01"  # 64 bits, little-endian
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
@@ -23,7 +23,7 @@ _UNDEFINED, _ABSOLUTE = 0, 0xFFF1
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of the file that lies in memory while the code runs; `data` is None for zeros."""
+    """A part of the file that is loaded into memory; `data` is None for zeros."""
 
     number: int
     size: int
@@ -34,7 +34,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A name with a position in a section; section 0 is that of names from elsewhere."""
+    """A name with a position in a section; section 0 is for names that other objects define."""
 
     name: str
     section: int
@@ -53,7 +53,7 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Relocation:
-    """A place in a section where the address of a symbol is to be written, in a way."""
+    """A position in a section at which the address of a symbol is written, in the form `kind`."""
 
     section: int
     offset: int
@@ -78,7 +78,7 @@ class ObjectFile:
 def read_object(data: bytes) -> ObjectFile:
     """Read a relocatable object file.
 
-    Raises:  ValueError for anything else, and for a damaged one.
+    Raises:  ValueError for another kind of file, and for a damaged one.
     """
     try:
         return _read(data)

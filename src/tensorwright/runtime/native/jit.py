@@ -1,13 +1,13 @@
 """Load object code into this process and give the addresses of its functions.
 
-`linker.py` writes an object into memory of its own, whose code and constants nobody can change
-then.  An object may refer to other objects' symbols only if `runtime_symbols` lists them (the C
-mathematical library, and the memory functions that LLVM calls implicitly), the OpenMP functions,
-which are those of `pool/team.py`, and the others of the pool.  The pool's functions are loaded
-once: its threads run them until the process ends.
+`linker.py` writes each object into separate memory, whose code and constants are then read-only.
+An object may refer to these symbols of others: those of `runtime_symbols` (the C mathematical
+library, and the memory functions that LLVM calls implicitly), the OpenMP functions, which
+`pool/team.py` defines, and the other functions of the pool.  The pool's functions are loaded once:
+its threads run them until the process ends.
 
-The functions that this package writes by itself (the driver, the loop of calls, the measurement
-of the machine's peak) become native code here, too: `load_function`, `load_ir`.
+The package's own native functions (the driver, the loop of calls, the measurement of the machine's
+peak) become native code here, too: `load_function`, `load_ir`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _CTYPES: dict[str, Any] = {
 
 
 class LoadedObject:
-    """Object code in executable memory, which is freed with the last reference.
+    """Object code in executable memory, which is freed with this object.
 
     Code that keeps an address must also keep this object. Safe to use from several threads.
     """
@@ -65,12 +65,12 @@ class LoadedObject:
 
 
 class Session:
-    """The objects of a process and what they are linked with: libraries, functions of teams."""
+    """The symbols with which objects are linked: those of libraries and of the pool."""
 
     __slots__ = ("_addresses", "arch")
 
     def __init__(self, imports: Sequence[tuple[str, int]] = ()) -> None:
-        """Make a session; its objects may call what the imports name."""
+        """Make a session, whose objects may call the imports."""
         native = detect_target()
         self.arch = native.arch
         self._addresses = dict(runtime_symbols()) | dict(imports)
@@ -83,7 +83,7 @@ class Session:
 def _load(
     data: bytes, symbols: Sequence[str], arch: str, addresses: Mapping[str, int]
 ) -> LoadedObject:
-    """Link an object into memory of its own, and close that."""
+    """Link an object into separate memory, and make its code read-only."""
     try:
         content = read_object(data)
         if content.machine != MACHINES[arch]:
@@ -112,13 +112,13 @@ def _load(
 
 
 def _close(base: int, size_bytes: int) -> None:
-    """Let memory be read and run, and not written; that also makes processors see new code."""
+    """Make memory readable and executable, not writable; processors then see the new code, too."""
     if size_bytes and _PROTECT(base, size_bytes, mmap.PROT_READ | mmap.PROT_EXEC):
         raise MachineError(
             stage="load",
             where="compiled code",
-            reason=f"the system does not let it run (error {ctypes.get_errno()} of mprotect)",
-            remedy="allow this program memory that is executable",
+            reason=f"the system does not allow it to run (error {ctypes.get_errno()} of mprotect)",
+            remedy="allow executable memory for this program",
         )
 
 
@@ -162,7 +162,7 @@ class LoadedFunction:
 
 
 def load_function(function: NativeFunction, target: CpuTarget | None = None) -> LoadedFunction:
-    """As `load_ir`, one function of a module; it takes pointers and integers and gives nothing."""
+    """As `load_ir`, for one function, which takes pointers and integers and returns nothing."""
     code = load_ir(function.module.text(), (function.symbol,), target)
     kind = ctypes.CFUNCTYPE(None, *(_CTYPES[each.kind] for each in function.parameters))
     return LoadedFunction(code, kind(code.address(function.symbol)))

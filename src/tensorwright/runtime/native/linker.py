@@ -1,10 +1,10 @@
-"""Link an object file to an address in memory: no compiler is needed to run what was compiled.
+"""Link an object file to an address in memory, so that running compiled code needs no compiler.
 
-An image is the object's sections as they lie in memory, one after another, and a stub for each
-function from elsewhere: a jump to the address behind it.  That address also is the entry from
-which code reads the address of a symbol, so there is no table beside the stubs:
+An image is the object's sections in memory, one after another, and a stub for each function that
+another object defines.  A stub is a jump to the address that follows the jump.  Code reads the
+address of a symbol from the same word, so there is no table beside the stubs:
 
-    code and constants | stubs of 16 bytes: jump, address | (next page) what is written to
+    code and constants | stubs of 16 bytes: jump, address | (next page) writable sections
 
 Sources: System V ABI, AMD64 supplement, 4.4; ELF for the Arm 64-bit architecture, 5.7.
 """
@@ -29,9 +29,9 @@ MACHINES = {"x86-64": 62, "aarch64": 183}
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """Where everything of an object lies, relative to the beginning of its memory.
+    """The positions of an object's sections and stubs, relative to the beginning of its memory.
 
-    fixed_bytes   of code and constants, whole pages; what follows can be written to
+    fixed_bytes   of code and constants, whole pages; the memory after them is writable
     """
 
     content: ObjectFile
@@ -73,7 +73,7 @@ def write_image(
 ) -> dict[str, int]:
     """Write an object into memory that begins at the address `base`, a multiple of a page.
 
-    addresses   of symbols from elsewhere
+    addresses   of the symbols that other objects define
     Returns the addresses of the symbols that the object defines.
     Raises:  LinkError for a symbol without an address, a target that is too far away, and a
              relocation that is not one of the small code model's.
@@ -120,7 +120,7 @@ def _address_of(image: Image, symbol: Symbol, base: int, *, in_table: bool) -> i
 
 
 def _needs_stub(content: ObjectFile, relocation: Relocation) -> bool:
-    """Whether a relocation is to a symbol from elsewhere, or to an address that code reads."""
+    """Whether a relocation refers to another object's symbol, or to an address that code reads."""
     in_table = relocation.kind in _THROUGH_TABLE.get(content.machine, ())
     return in_table or content.symbols[relocation.symbol].is_import
 
@@ -129,7 +129,7 @@ def _aligned(size: int, unit: int) -> int:
     return -(-size // unit) * unit
 
 
-# How each kind of relocation is written: memory, offset in it, target with addend, own address.
+# Each kind of relocation has a writer: memory, offset in it, target with addend, own address.
 
 _Write = Callable[[memoryview, int, int, int], None]
 
@@ -232,4 +232,4 @@ _WRITERS: dict[int, dict[int, _Write]] = {
     },
 }
 _THROUGH_TABLE = {62: (9, 41, 42), 183: (311, 312)}
-"""The relocations of code that reads the address of a symbol."""
+"""The kinds of relocation of code that reads the address of a symbol."""

@@ -16,7 +16,7 @@ _MACH_O, _MACH_O_TYPE, _MACH_O_SHARED = b"\xcf\xfa\xed\xfe", slice(12, 16), 6
 
 
 class LoadedCode(Protocol):
-    """Code in this process; code that keeps an address must also keep this object."""
+    """Loaded code; whoever keeps an address must also keep this object."""
 
     def address(self, symbol: str) -> int:
         """The address of one of its symbols."""
@@ -36,7 +36,7 @@ class SharedObject:
 
 
 def load_code(code: bytes, symbols: Sequence[str]) -> LoadedCode:
-    """Load compiled code into this process. It runs: load only what you compiled.
+    """Load compiled code into this process, where it can run: load only code that you trust.
 
     Raises:  MachineError if the system cannot load a shared object; the errors of `load_object`.
     """
@@ -58,5 +58,8 @@ def _load_shared(code: bytes, symbols: Sequence[str]) -> SharedObject:
             return SharedObject(ctypes.CDLL(str(path)), symbols)
         except OSError as error:
             raise MachineError(
-                stage="load", where="a compiled kernel", reason=f"it does not load ({error})"
+                stage="load",
+                where="a compiled kernel",
+                reason=f"it does not load ({error})",
+                remedy="set the variable TMPDIR to a folder from which programs may run",
             ) from error

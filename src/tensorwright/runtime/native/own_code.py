@@ -1,8 +1,8 @@
 """The object code of the functions that this package writes itself, such as the driver.
 
-It is looked for among what was compiled when the package was made (`prebuilt/`), then in the kernel
-cache; otherwise LLVM makes it.  Entries are found by the text of the IR, so another version of a
-function is another entry.
+It comes from the files that were compiled with the package (`prebuilt/`), then from the kernel
+cache, and otherwise from LLVM.  The key is the text of the IR, so another version of a function is
+another entry.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def object_code_of(ir_text: str, target: CpuTarget) -> bytes:
 
 
 def prebuilt_name(ir_text: str, arch: str) -> str:
-    """The file in `prebuilt/` of the module's code for any processor of an architecture."""
+    """The name of the module's file in `prebuilt/`, for any processor of an architecture."""
     return f"{_digest(arch, ir_text)[:32]}.o"
 
 
@@ -48,8 +48,8 @@ def _compiled(ir_text: str, target: CpuTarget) -> bytes:
         raise MachineError(
             stage="runtime",
             where=f"target {target.name}",
-            reason="this package has no code of its own for it, and no LLVM that could make it",
-            remedy="install tensorwright, which compiles it",
+            reason="this package has no precompiled code for it, and no LLVM to compile it",
+            remedy="install tensorwright, which has LLVM",
         )
     code: bytes = importlib.import_module(_COMPILATION).compile_module(ir_text, target)
     return code

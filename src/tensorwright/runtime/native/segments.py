@@ -1,4 +1,4 @@
-"""The steps of a call in order: stretches of native steps, and steps between them in Python."""
+"""The steps of a call in order: stretches of native steps, and steps in Python between them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tensorwright.runtime.plan.plan import (
 
 @dataclass(frozen=True, slots=True)
 class NativeSegment:
-    """Steps begin..end, which are the runs first_run..last_run, are one foreign call."""
+    """Steps begin..end: the runs first_run..last_run, which one foreign call does."""
 
     begin: int
     end: int
@@ -58,7 +58,7 @@ Run: TypeAlias = tuple[int, int, int]
 
 
 def cut_into_segments(plan: Plan) -> tuple[list[Run], tuple[Segment, ...]]:
-    """The driver's table of runs, and the segments that they make."""
+    """The driver's table of runs, and the segments that use it."""
     runs: list[Run] = []
     cuts = {team.begin: team for team in plan.teams}
     return runs, _segments(plan, 0, len(plan.steps), runs, cuts)
@@ -67,11 +67,11 @@ def cut_into_segments(plan: Plan) -> tuple[list[Run], tuple[Segment, ...]]:
 def _segments(
     plan: Plan, begin: int, end: int, runs: list[Run], cuts: dict[int, Team]
 ) -> tuple[Segment, ...]:
-    """The segments of the steps begin..end; their runs are added."""
+    """The segments of the steps begin..end; adds their runs to `runs`."""
     segments: list[Segment] = []
 
     def close(first: int, last: int) -> None:
-        """Steps first..last, between two steps in Python, are one segment."""
+        """Make one segment of the steps first..last, which lie between two steps in Python."""
         first_run, position = len(runs), first
         while position < last:
             team = cuts.get(position)

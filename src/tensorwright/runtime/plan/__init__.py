@@ -1,1 +1,1 @@
-"""Plans: what an executable does, as plain data. Read `plan.py` first."""
+"""Plans: the steps of an executable, as plain data. Read `plan.py` first."""

@@ -6,9 +6,9 @@ bound on chains and residual networks and comes within a tenth of it on random l
 Pisarchyk and Lee, Efficient Memory Management for Deep Neural Net Inference, 2020, "greedy by
 size". If the result is above the bound, tensors in order of their first step are also tried.
 
-Every tensor begins on a multiple of 64 bytes, a cache line. Positions modulo 4096 are not
-chosen: the position of the result of an addition relative to its operands made no difference above
-the noise, at 16 KiB to 1 MiB for each.
+Every tensor begins on a multiple of 64 bytes, a cache line. The planner ignores positions modulo
+4096: for an addition of tensors of 16 KiB to 1 MiB, the position of the result relative to the
+operands made no measurable difference.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def plan_memory(tensors: Sequence[Lifetime]) -> MemoryPlan:
 def _assign_offsets(
     tensors: Sequence[Lifetime], order: Callable[[Lifetime], tuple[object, ...]]
 ) -> list[_Assigned]:
-    """One tensor after another, each in the tightest gap between tensors of the same time."""
+    """Give one tensor after another the tightest gap between tensors that live at the same time."""
     assigned: list[_Assigned] = []  # sorted by offset
     for tensor in sorted(tensors, key=order):
         offset = _best_offset(tensor, assigned) if tensor.size_bytes else 0

@@ -1,4 +1,4 @@
-"""The values of named sizes, from the shapes of a call's inputs, and what depends on them."""
+"""The named sizes of a call, from the shapes of its inputs, and what they decide."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from tensorwright.runtime.buffers import Maker
 from tensorwright.runtime.plan.plan import Plan, TensorSpec
 from tensorwright.runtime.plan.plan_sizes import PlanSize
 
-_FAR = (1 << 31) - 1  # a value beyond every min, max, and // that an extent may have
+_FAR = (1 << 31) - 1  # greater than every constant in a min, max or // of an extent
 
 
 @dataclass(frozen=True, slots=True)
 class CallSizes:
     """The sizes of a call.
 
-    shapes    of the inputs, from which they follow     values   of the named sizes
-    makers    of the outputs                            amounts  as a program lists them
+    shapes    of the inputs, which decide them     values    of the named sizes
+    makers    of the outputs                       amounts   in the order of `Program.amounts`
 
-    Sizes that steps decide have the greatest values that they may have in the call.
+    Sizes that steps decide have their greatest values in the call.
     """
 
     shapes: tuple[tuple[int, ...], ...]
@@ -32,8 +32,8 @@ class CallSizes:
 def call_sizes(plan: Plan, amounts: Sequence[Formula], inputs: Sequence[Array]) -> CallSizes:
     """The sizes of a call on arrays whose ranks fit.
 
-    Raises:  InputError for a size outside its bounds, two extents that must be equal and are not,
-             and an extent that a formula does not give.
+    Raises:  InputError for a size outside its bounds, for two extents that must be equal and are
+             not, and for an extent that differs from its formula.
     """
     shapes = tuple([array.shape for array in inputs])
     values = values_of(plan, shapes) if plan.sizes else {}
@@ -47,14 +47,13 @@ def call_sizes(plan: Plan, amounts: Sequence[Formula], inputs: Sequence[Array]) 
 def chosen_values(plan: Plan, given: Mapping[str, int]) -> dict[str, int]:
     """Values of the named sizes of inputs: the given ones, and typical ones for the others.
 
-    Raises:  UsageError for a name that is not a size, and a value that it may not be or for which
-             there is no room.
+    Raises:  UsageError for a name that is not a size, and for a value outside its bounds.
     """
     sizes = [size for size in plan.sizes if size.name not in plan.counted]
     names = [size.name for size in sizes]
     for name in given:
         if name not in names:
-            listed = ", ".join(map(str, sizes)) or "it has none: all its shapes are numbers"
+            listed = ", ".join(map(str, sizes)) or "none: all its shapes are numbers"
             raise UsageError(
                 stage="sizes",
                 where=f"size {name}",
@@ -73,8 +72,7 @@ def chosen_values(plan: Plan, given: Mapping[str, int]) -> dict[str, int]:
 
 
 def values_of(plan: Plan, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
-    """The named sizes of some shapes of the inputs, and for how many there is room of those that
-    steps decide.
+    """The named sizes for some shapes of the inputs, and the greatest values of counted sizes.
 
     Raises:  as `call_sizes`.
     """
@@ -88,7 +86,7 @@ def values_of(plan: Plan, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
         for axis, (extent, number) in enumerate(zip(spec.shape, shape, strict=True))
     ]
     dimensions, before = waiting, None
-    while waiting != before:  # past + sequence tells past once another dimension has told sequence
+    while waiting != before:  # past + sequence gives past once another dimension gives sequence
         before, waiting = waiting, []
         for spec, axis, extent, number in before:
             solved = _solved(extent, number, values)
@@ -99,34 +97,34 @@ def values_of(plan: Plan, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
             dimension = f"dimension {axis} of {spec.name}"
             if name in told_by and values[name] != value:
                 former = f"{told_by[name]} makes it {values[name]}"
-                reason = f"{dimension} makes {name} {value}, and {former}"
+                reason = f"{dimension} makes {name} {value}, but {former}"
                 raise _refusal(f"input {spec.name}", reason, "give arrays of shapes that agree")
             _check_bounds(sizes[name], value, spec, axis)
             values[name] = value
             told_by.setdefault(name, dimension)
     missing = [name for name in sizes if name not in values]
     if missing:
-        reason = f"no dimension of an input tells the size {missing[0]}"
+        reason = f"no dimension of an input gives the size {missing[0]}"
         remedy = f"fix it before the call: executable.at({missing[0]}=NUMBER)"
         raise _refusal("inputs", reason, remedy)
     for spec, axis, extent, number in dimensions:
         wanted = amount_at(extent, values)
         if wanted != number:
             given = ", ".join(f"{name} = {value}" for name, value in values.items())
-            reason = f"dimension {axis} is {number}, and {extent} is {wanted} with {given}"
+            reason = f"dimension {axis} is {number}, but {extent} is {wanted} with {given}"
             raise _refusal(f"input {spec.name}", reason, "give arrays of shapes that agree")
     return with_rooms(plan, values)
 
 
 def with_rooms(plan: Plan, values: Mapping[str, int]) -> dict[str, int]:
-    """The sizes of inputs, and for how many there is room of those that steps decide."""
+    """The sizes of inputs, and the greatest values of the sizes that steps decide."""
     counted = plan.counted
     rooms = {size.name: size.room(values) for size in plan.sizes if size.name in counted}
     return {**values, **rooms}
 
 
 def _solved(extent: int | Formula, number: int, given: Mapping[str, int]) -> tuple[str, int] | None:
-    """The size that an extent decides, and its value: of n, and of 2*n + 1."""
+    """The size that an extent decides, and its value: n from n, or from 2*n + 1."""
     if isinstance(extent, int):
         return None
     if extent.text.isidentifier():

@@ -1,4 +1,4 @@
-"""Lay out the arena of a plan anew, for a call that is larger than those before."""
+"""Lay out the arena of a plan again, for a call that is larger than those before."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from tensorwright.runtime.plan.plan_sizes import PlanSize
 
 
 def with_room(plan: Plan, values: Mapping[str, int]) -> Plan:
-    """The plan with capacities of at least some values, which their sizes may have; the same one
-    where there is room.
+    """The plan with room for these values of its sizes; the same plan if it has room.
 
-    A capacity doubles at least, so that an arena grows rarely.
+    A capacity that grows at least doubles, so that an arena grows rarely.
     """
     sizes = tuple(_grown(size, values.get(size.name, size.capacity)) for size in plan.sizes)
     if sizes == plan.sizes:

@@ -1,7 +1,7 @@
-"""Which memory each step uses, where kernels run on a device that has a memory of its own.
+"""Choose the memory of each step, if kernels run on a device with a separate memory.
 
-Kernels use the device's copies of buffers, host steps the host's.  Before a step reads bytes that
-only the other memory has, a copy brings them; after the last step, outputs are brought to the host.
+Kernels use the device's copies of buffers, host steps the host's.  A copy comes before a step that
+reads bytes which only the other memory has; after the last step, outputs are copied to the host.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ Interval: TypeAlias = tuple[int, int]
 
 
 def use_device_memory(plan: Plan) -> Plan:
-    """The plan with kernels that use the device's memory, and the copies which that needs.
+    """The plan whose kernels use the device's memory, with the necessary copies.
 
-    A copy runs where its source is.
+    The memory of a copy's source does the copy.
     plan   all of it in the host's memory, without teams
     """
     current = _CurrentBytes()
@@ -58,7 +58,7 @@ def use_device_memory(plan: Plan) -> Plan:
             raise UnsupportedError(
                 stage="plan",
                 where=f"step {step.label}",
-                reason=f"values decide the size {step.counted}, which needs a processor",
+                reason=f"values decide the size {step.counted}, which only a processor supports",
                 remedy="compile for a processor, or give the size a number",
             )
         uses = tuple(uses_of_step(numbers, numbered))
@@ -101,13 +101,13 @@ def _amounts(plan: Plan, step: Step) -> tuple[Amount, ...]:
 
 
 class _CurrentBytes:
-    """Which bytes of each buffer a memory has as the last step wrote them; mutable."""
+    """The bytes of each buffer that are current in each memory; mutable."""
 
     def __init__(self) -> None:
         self._intervals: dict[tuple[str, bool], list[Interval]] = {}
 
     def write(self, name: str, interval: Interval, *, is_on_device: bool) -> None:
-        """One memory has them now, the other one no longer."""
+        """Note that only one memory has these bytes now."""
         self.add(name, interval, is_on_device=is_on_device)
         other = (name, not is_on_device)
         self._intervals[other] = [
@@ -115,12 +115,12 @@ class _CurrentBytes:
         ]
 
     def add(self, name: str, interval: Interval, *, is_on_device: bool) -> None:
-        """One memory has them now, too."""
+        """Note that one memory has these bytes now, too."""
         key = (name, is_on_device)
         self._intervals[key] = merged([*self._intervals.get(key, ()), interval])
 
     def is_only_on_device(self, name: str, begin: int, end: int) -> bool:
-        """Whether the device has some bytes of which the host lacks a part."""
+        """Whether the device has these bytes, and the host lacks a part of them."""
         interval = begin, end
         return bool(self.missing(name, interval, is_on_device=False)) and not self.missing(
             name, interval, is_on_device=True
@@ -151,7 +151,7 @@ def _copies(
             raise UnsupportedError(
                 stage="plan",
                 where=f"buffer {ref}",
-                reason="a part of a tensor with named sizes is computed on the host, and the "
+                reason="a part of a tensor with named sizes is computed on the host, but the "
                 "device reads all of it",
                 remedy="give numbers for its sizes: --sizes",
                 operator="named sizes",

@@ -6,21 +6,21 @@
     ref   ::= host | DeviceRef(host)
     host  ::= InputRef(i) | OutputRef(i) | ConstantRef(i) | ArenaRef(offset, size)
 
-A branch or a loop says how many of the steps that follow it are its own; it chooses which of them
-run, and how often.
+The steps of a branch or a loop follow it; it has their number, and chooses which of them run and
+how often.
 
-A plan holds neither code nor numbers: object code and constants are beside it, by position. Steps
-run in order, and a step sees everything that earlier steps wrote. A buffer that a kernel writes
-does not overlap another argument of the same step. All offsets are multiples of 64 bytes, and so
-are all arguments of kernels. A kernel that divides its loops leases threads; inside a team, whose
-threads are leased once, it gives them the work instead.
+A plan refers to object code and constants by position; it holds neither. Steps run in order, and a
+step sees everything that earlier steps wrote. A buffer that a kernel writes does not overlap
+another argument of the same step. All offsets and all arguments of kernels are multiples of 64
+bytes. A kernel with parallel loops leases threads; inside a team, whose threads are leased once, it
+uses the team's threads.
 
 The plan of an open network has formulas of named sizes instead of some numbers (`plan_sizes.py`);
 `Plan.at` puts numbers in.
 
-A reference says in which memory a buffer lies: the host's, or a device's own, which has a copy of
-each buffer that its kernels use.  Kernels for processors use the host's memory, others the
-device's; copies move bytes between the two.  Constants are in both from the start.
+A reference names the memory of a buffer: the host's, or a device's, which has a copy of each buffer
+that its kernels use.  Kernels for processors use the host's memory, other kernels the device's;
+copies move bytes between the two.  Constants are in both from the start.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ Place = TypeVar("Place")
 class TensorSpec:
     """A named tensor at the border of the program; inputs and outputs are plain row-major.
 
-    room   what its extents are never above in a call, and what is greatest where the sizes are that
-           steps decide; None if that is the shape
+    room   upper bounds of its extents in a call, which grow with the sizes that steps decide; None
+           if they are the shape
     """
 
     name: str
@@ -72,7 +72,7 @@ class TensorSpec:
 
     @property
     def roomy(self) -> TensorSpec:
-        """The tensor as large as it may be in a call."""
+        """The tensor with its greatest extents in a call."""
         return self if self.room is None else TensorSpec(self.name, self.dtype, self.room)
 
     @property
@@ -167,7 +167,7 @@ def host_ref(ref: BufferRef) -> HostRef:
 
 
 def bytes_of_type(given: TensorType) -> Amount:
-    """The bytes of a dense tensor, whose extents a plan has as numbers and formulas."""
+    """The bytes of a dense tensor, whose extents are numbers or formulas."""
     amounts: list[Amount] = [given.dtype.size_bytes]
     for extent in given.shape:
         assert isinstance(extent, int | Formula), "a plan has no other sizes"
@@ -196,8 +196,8 @@ class KernelSpec:
     """A compiled kernel; on `Threads`, `void symbol(ptr arguments, ptr workspace, i32 threads)`.
 
     `launches` are its calls, from its signature.  It needs
-    workspace_bytes + threads * local_workspace_bytes of scratch memory.  It reads the `sizes`
-    behind the addresses of its arguments.
+    workspace_bytes + threads * local_workspace_bytes of scratch memory.  The `sizes` follow the
+    addresses of its arguments.
     """
 
     symbol: str
@@ -214,7 +214,7 @@ class KernelSpec:
         return (self.symbol, *(f"{self.symbol}_{number}" for number in rest))
 
     def scratch_bytes(self, threads: int) -> int:
-        """Bytes of scratch memory for a number of threads; the kernel is one of numbers."""
+        """Bytes of scratch memory for a number of threads, if the kernel has no named sizes."""
         return number_in(self.workspace_bytes) + threads * number_in(self.local_workspace_bytes)
 
 
@@ -222,7 +222,7 @@ class KernelSpec:
 class KernelStep(Generic[Place]):
     """Call `kernels[kernel]`. flops and bytes_moved are the least work of the step.
 
-    most_threads   the most threads on which it runs; 0 is all threads of the executable
+    most_threads   the most threads on which it runs; 0 for all threads of the executable
     """
 
     kernel: int
@@ -235,7 +235,7 @@ class KernelStep(Generic[Place]):
 
 @dataclass(frozen=True, slots=True)
 class CopyStep:
-    """Copy bytes: an output that is an input, a constant or another output; between memories."""
+    """Copy bytes between memories, or to an output that is an input, constant or other output."""
 
     source: BufferRef
     destination: BufferRef
@@ -247,7 +247,7 @@ class CopyStep:
 class HostStep(Generic[Place]):
     """Run an operator's NumPy implementation; attributes are complete and sorted.
 
-    counted   the named size that its values decide, an extent of a result; "" if there is none
+    counted   the named size that its values decide, an extent of a result; "" if they decide none
     """
 
     operator: str
@@ -273,8 +273,8 @@ class LoopStep(Generic[Place]):
     """The next `body` steps run while the condition holds, `count` times at most.
 
     iteration   gets the number of the iteration
-    counted     the named size that is the number of iterations, or the number of rows that there is
-                room for; "" if it decides no size
+    counted     the named size that is the number of iterations; or the number of rows for which
+                there is room; "" if it decides no size
     """
 
     count: Place
@@ -303,12 +303,12 @@ Step: TypeAlias = KernelStep[BufferRef] | CopyStep | HostStep[TypedRef] | Choice
 
 
 def is_native(step: Step) -> bool:
-    """Whether the driver does a step, which Python does not see."""
+    """Whether the driver does a step in native code."""
     return isinstance(step, KernelStep | CopyStep | CollectStep)
 
 
 def inner_counts(step: Step | Call) -> tuple[int, ...]:
-    """The numbers of steps in the blocks behind a step: of a branch, or of a loop."""
+    """The numbers of steps in the blocks that follow a branch or a loop; () for other steps."""
     match step:
         case BranchStep(_, then, otherwise):
             return then, otherwise
@@ -319,7 +319,7 @@ def inner_counts(step: Step | Call) -> tuple[int, ...]:
 
 
 def blocks_of(steps: Sequence[Step], begin: int = 0, end: int | None = None) -> Iterator[Block]:
-    """The steps begin..end and their blocks, each step with the borders of those behind it."""
+    """The steps begin..end outside of inner blocks, each with the borders of its blocks."""
     position, end = begin, len(steps) if end is None else end
     while position < end:
         first = position + 1
@@ -343,7 +343,7 @@ def block_borders(steps: Sequence[Step]) -> tuple[int, ...]:
 
 
 Block: TypeAlias = tuple[int, tuple[tuple[int, int], ...]]
-"""A step, and where the blocks behind it begin and end."""
+"""A step, and the positions at which its blocks begin and end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,7 +371,7 @@ class Plan:
     teams   in order; each kernel outside of them leases its threads
     sizes   the named sizes in its formulas, sorted by name; an arena of `arena_bytes` has room for
             their capacities
-    pieces  of the arena, where a size has no greatest number: what it takes to lay it out anew
+    pieces  of the arena, if a size has no greatest number: with them the arena is laid out again
     """
 
     name: str
@@ -406,7 +406,7 @@ class Plan:
 
     @property
     def counted(self) -> tuple[str, ...]:
-        """The named sizes that steps decide, each when it has run."""
+        """The named sizes that steps decide, in the order of the steps."""
         deciding = (step for step in self.steps if isinstance(step, LoopStep | HostStep))
         counted = [step.counted for step in deciding]
         return tuple(dict.fromkeys(each for each in counted if each and isinstance(each, str)))

@@ -47,7 +47,7 @@ _KINDS = kinds_of(
     *(ArgumentSpec, KernelSpec, TensorSpec, Team, Plan),
     *(PlanSize, Formula, ArenaPiece),
     *(DType, Role, CpuTarget, GpuTarget, GpuApi, TensorType, Threads, Grid),
-    Target=CpuTarget,  # as format version 1 calls it
+    Target=CpuTarget,  # its name in format version 1
 )
 _ON_THREADS = to_data(ON_THREADS)
 
@@ -55,8 +55,8 @@ _ON_THREADS = to_data(ON_THREADS)
 def plan_to_data(plan: Plan) -> object:
     """The plan in the form that `json.dumps` takes, equal for equal plans.
 
-    The launch of a kernel on threads, and sizes where there are none, are left out, so that earlier
-    versions can read the plan.
+    Launches on threads and empty lists of sizes are left out, so that earlier versions can read the
+    plan.
     """
     data: Any = to_data(plan)
     for kernel in data["kernels"]:
@@ -82,7 +82,7 @@ def plan_to_data(plan: Plan) -> object:
 def plan_from_data(data: object) -> Plan:
     """The inverse of `plan_to_data`.
 
-    Raises:  ValueError with the part that does not fit.
+    Raises:  ValueError that names the wrong part.
     """
     plan = from_data(data, _KINDS)
     if not isinstance(plan, Plan):

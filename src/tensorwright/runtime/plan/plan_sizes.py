@@ -1,8 +1,8 @@
-"""The named sizes of a plan, and plans whose numbers are put in.
+"""The named sizes of a plan, and plans with numbers in their place.
 
-A plan of an open network has formulas where others have numbers: extents, bytes, the work of a
-step.  Its arena is laid out for a capacity, a number for each size; it serves all calls that are
-not larger.  With a greatest number the capacity is that; without one it grows (`capacity.py`).
+The plan of an open network has formulas for extents, bytes, and the work of a step.  Its arena is
+laid out for a capacity, a number for each size, and serves all calls that are not larger.  The
+capacity of a size is its greatest number; without a greatest number it grows (`capacity.py`).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class PlanSize:
     """A named size: a multiple of its divisor between two bounds.
 
     most       None if it has no greatest number
-    capacity   for which the arena is laid out
-    bound      what it is never above in a call, by the sizes of the inputs; `most` if None.
-               Only of sizes that steps decide
+    capacity   the value for which the arena is laid out
+    bound      of a size that steps decide: its greatest value in a call, by the sizes of the
+               inputs; `most` if None
     """
 
     name: str
@@ -35,11 +35,11 @@ class PlanSize:
     bound: Amount | None = None
 
     def room(self, values: Mapping[str, int]) -> int:
-        """For how many a call has room, where a step decides it; `values` are the other sizes."""
+        """The greatest value in a call, if a step decides it; `values` are the other sizes."""
         return self.capacity if self.bound is None else amount_at(self.bound, values)
 
     def admits(self, value: int) -> bool:
-        """Whether it may be that number."""
+        """Whether the size may have this value."""
         is_between = self.least <= value and (self.most is None or value <= self.most)
         return is_between and value % self.divisor == 0
 
@@ -55,7 +55,7 @@ class PlanSize:
 
 
 def numbered(value: T, values: Mapping[str, int]) -> T:
-    """A piece of a plan with numbers for its formulas; those of other sizes stay."""
+    """A piece of a plan with numbers for its formulas; formulas of other sizes stay."""
     changed: object = _numbered(value, values)
     return changed  # type: ignore[return-value]  # the same class, with other fields
 

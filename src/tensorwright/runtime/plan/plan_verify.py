@@ -1,11 +1,12 @@
 """Check a plan before its addresses are used: every reference is inside its buffer.
 
-Theorem:  if `verify_plan` does not raise, each kernel touches only the bytes that its
-          `ArgumentSpec`s grant, inside live buffers, aligned; what a step writes overlaps none of
-          its other arguments; only outputs and the arena are written, and the arena is read only
-          where an earlier step wrote, in the same memory, whichever branches were taken;
-          kernels use the memory of their target's kind, host steps the host's; teams are in
-          order, share no step, and have only native steps of one block.
+Theorem:  if `verify_plan` does not raise, then
+          - each kernel touches only the bytes that its `ArgumentSpec`s grant, aligned and inside
+            live buffers, and the argument that a step writes overlaps no other one;
+          - steps write only outputs and the arena, and read the arena only where an earlier step
+            wrote, in the same memory, whichever branches were taken;
+          - kernels use the memory of their target's kind, host steps the host's;
+          - teams are in order, share no step, and have only native steps of one block.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from tensorwright.runtime.plan.plan import (
     is_native,
 )
 
-Use = tuple[BufferRef, int, bool]  # where, how many bytes, whether they are written
+Use = tuple[BufferRef, int, bool]  # position, number of bytes, whether they are written
 Span = tuple[str, int, int]  # buffer, first byte, byte after the last
 Written = dict[str, list[tuple[int, int]]]
 _ON_DEVICE = "device "
@@ -45,7 +46,7 @@ _WRITTEN = ("arena", "out", f"{_ON_DEVICE}arena", f"{_ON_DEVICE}out", f"{_ON_DEV
 
 
 def verify_plan(plan: Plan) -> None:
-    """Do nothing if the plan is sound; one of named sizes at their capacities.
+    """Check that a plan is sound; named sizes have their capacities.
 
     Raises:  InternalError with the first unsound step or team.
     """
@@ -60,7 +61,7 @@ def verify_plan(plan: Plan) -> None:
 
 
 def _check_steps(plan: Plan, begin: int, end: int, before: Written) -> Written:
-    """Check the steps of a block, and return what is written after them."""
+    """Check the steps of a block, and return the bytes that are written after them."""
     written = dict(before)
     for position, inner in blocks_of(plan.steps, begin, end):
         step = plan.steps[position]
@@ -110,7 +111,7 @@ def _of_both(one: Written, other: Written) -> Written:
 
 
 def _collected(plan: Plan, begin: int, end: int) -> Iterator[Span]:
-    """Where the iterations of a loop collect: as many rows as there were are written."""
+    """The spans in which a loop collects rows; as many as it has iterations are written."""
     for position, _ in blocks_of(plan.steps, begin, end):
         step = plan.steps[position]
         if isinstance(step, CollectStep):
@@ -194,7 +195,7 @@ def spans_of_step(plan: Plan, step: Step) -> tuple[Span, ...]:
 
 
 def _span(plan: Plan, use: Use, alignment: int = ALIGNMENT) -> Span:
-    """A span; a part of a tensor that is moved between memories begins anywhere."""
+    """The span of a use; a part that is copied between memories may begin at any byte."""
     ref, size_bytes, is_written = use
     if isinstance(ref, DeviceRef):
         is_upload = is_written and isinstance(ref.copy_of, InputRef)  # the device's is a copy

@@ -5,10 +5,10 @@
             parts=(("t1", Inside("t3", 4096)),))
 
 A tensor is an input, an output, a constant, or an intermediate one, which lives in the arena from
-the call that first names it to the last. `parts` says which tensors are a part of another tensor,
-or all of it in another shape (a reshape): their producers write directly into the whole tensor, and
-their consumers read it there. An output that no step can write in place (it is an input, a
-constant, or a part of another tensor) is copied at the end.
+the call that first names it to the last. A tensor of `parts` is a part of another tensor, or all of
+it in another shape (a reshape): its producer writes directly into the whole tensor, and its
+consumers read it there. An output that no step can write in place (it is an input, a constant, or
+a part of another tensor) is copied at the end.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from tensorwright.runtime.plan.plan import (
 from tensorwright.runtime.plan.plan_sizes import PlanSize
 from tensorwright.runtime.plan.plan_verify import verify_plan
 
-if TYPE_CHECKING:  # a plan runs without the code generators
+if TYPE_CHECKING:  # running a plan does not load the code generators
     from tensorwright.codegen import Signature
 
 
@@ -111,7 +111,7 @@ class Inside:
 
 @dataclass(frozen=True, slots=True)
 class CopyTensor:
-    """Copy all of a tensor; nothing where both are the same memory."""
+    """Copy a whole tensor; it becomes no step if both are the same memory."""
 
     source: str
     destination: str
@@ -124,8 +124,7 @@ class Network:
     types     of intermediate tensors, in memory; inputs, outputs and constants have theirs
     parts     offsets are multiples of 64 bytes; a part of an input or of a constant is only read
     sizes     the named sizes in the formulas of the types, sorted by name
-    rooms     bytes that a tensor is never above, which are greatest where all sizes are; of tensors
-              whose own bytes are not
+    rooms     upper bounds of bytes that grow with all sizes, for tensors whose own bytes do not
     """
 
     name: str
@@ -143,8 +142,9 @@ class Network:
 
 
 def make_plan(network: Network) -> Plan:
-    """Place every tensor and turn the calls into steps; named sizes are at their capacities where
-    places are chosen.
+    """Give every tensor its memory and turn the calls into steps.
+
+    Offsets are chosen for the capacities of named sizes.
 
     Raises:  InternalError for a tensor without a type; the errors of `plan_memory` and
              `verify_plan`.
@@ -206,7 +206,7 @@ class _Table:
                 self._borders[spec.name] = kind(index)
 
     def is_written_in_place(self, output: str) -> bool:
-        """Whether steps write an output directly; otherwise it is copied at the end."""
+        """Whether steps write an output directly; if not, it is copied at the end."""
         return output not in self.parts and isinstance(self._borders[output], OutputRef)
 
     def type(self, name: str) -> TensorType:
@@ -224,7 +224,7 @@ class _Table:
         return amount_at(self.size_bytes(name), self._capacity)
 
     def room(self, name: str) -> Amount:
-        """An upper bound of the bytes of a tensor, greatest if all sizes are."""
+        """An upper bound of the bytes of a tensor, which grows with all sizes."""
         return self._rooms.get(name, self.size_bytes(name))
 
     def root(self, name: str) -> tuple[str, int]:
@@ -250,8 +250,8 @@ class _Table:
     ) -> tuple[Lifetime, ...]:
         """Lifetimes of arena tensors that are not parts; `steps` names the tensors of each step.
 
-        loops   the steps of each, inner ones first: every iteration needs what comes from before,
-                and leaves alone what those before have collected for after
+        loops   the steps of each, inner ones first.  Every iteration needs the tensors from before
+                the loop, and must not overwrite rows that earlier iterations have collected
         """
         uses: dict[str, tuple[int, int]] = {}
         for step, names in enumerate(steps):
@@ -289,7 +289,7 @@ class _Table:
 
 
 def _loops(calls: Sequence[Call | CopyTensor]) -> tuple[tuple[int, int], ...]:
-    """The positions of loops and where their bodies end, inner loops first."""
+    """The positions of loops and of the ends of their bodies, inner loops first."""
     loops = (
         (at, at + 1 + call.body) for at, call in enumerate(calls) if isinstance(call, LoopStep)
     )

@@ -8,8 +8,8 @@ from tensorwright.schedule.execution import ForKind
 from tensorwright.schedule.primitive import (
     Primitive,
     applied,
-    guests,
-    move_guests,
+    attached_stages,
+    move_attached,
     moved_prefetches,
     need_loop,
     need_new_loops,
@@ -58,9 +58,9 @@ class Fuse(Primitive):
         reducing = [loop in stage.reduce_loops for loop in self.loops]
         if any(reducing) and not all(reducing):
             raise refuse(self, state, "only some of the loops carry a reduction")
-        for guest in guests(state, self.stage):
-            if isinstance(guest.placement, (At, After)) and guest.placement.loop in self.loops[:-1]:
-                raise refuse(self, state, f"{guest.name} is computed between the loops")
+        for inner in attached_stages(state, self.stage):
+            if isinstance(inner.placement, (At, After)) and inner.placement.loop in self.loops[:-1]:
+                raise refuse(self, state, f"{inner.name} is computed between the loops")
         if stage.init_at in self.loops[1:]:
             raise refuse(self, state, f"the reduction starts between the loops, at {stage.init_at}")
         need_plain_loops(self, state, stage, self.loops[0])
@@ -81,4 +81,4 @@ class Fuse(Primitive):
             init_at=self.fused if stage.init_at == self.loops[0] else stage.init_at,
             prefetches=moved_prefetches(stage, self.loops[-1], self.fused),
         )
-        return move_guests(state.with_stage(changed), self.stage, self.loops[-1], self.fused)
+        return move_attached(state.with_stage(changed), self.stage, self.loops[-1], self.fused)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from tensorwright.schedule.primitive import (
     Primitive,
     applied,
-    guests,
+    attached_stages,
     need_legal_nesting,
     need_loop_of,
     need_plain_loops,
@@ -44,9 +44,9 @@ class DecomposeReduction(Primitive):
         if late:
             raise refuse(self, state, f"the reduction has begun in {late[0]}", "choose it", here)
         inside = stage.loops[len(around) :]
-        for guest in guests(state, self.stage):
-            if isinstance(guest.placement, After) and guest.placement.loop in inside:
-                reason = f"{guest.name} waits for a tile that would start outside of it"
+        for inner in attached_stages(state, self.stage):
+            if isinstance(inner.placement, After) and inner.placement.loop in inside:
+                reason = f"{inner.name} waits for a tile that would start outside of it"
                 raise refuse(self, state, reason, f"choose a loop inside {inside[0]}", here)
         need_legal_nesting(self, state, applied(self, state))
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from tensorwright.schedule.primitive import (
     Primitive,
     applied,
+    attached_stages,
     find_stranded,
-    guests,
     need_legal_nesting,
     need_loop,
     need_plain_loops,
@@ -45,13 +45,13 @@ class Reorder(Primitive):
         # Theorem: the elements of a tensor are computed independently and a fold takes its terms in
         # any order, so every order of the loops computes the same; only the start of a fold, a
         # stage that waits for a finished tile and one that a loop's body reads restrict it.
-        for guest in guests(state, self.stage):
-            if isinstance(guest.placement, After):
-                outside = order[: order.index(guest.placement.loop) + 1]
+        for inner in attached_stages(state, self.stage):
+            if isinstance(inner.placement, After):
+                outside = order[: order.index(inner.placement.loop) + 1]
                 late = [loop for loop in outside if loop in stage.reduce_loops]
                 if late:
                     reason = (
-                        f"{guest.name} runs inside {guest.placement.loop}, before {late[0]} ends"
+                        f"{inner.name} runs inside {inner.placement.loop}, before {late[0]} ends"
                     )
                     raise refuse(self, state, reason, "", (self.stage, late[0]))
         self._check_start(state, stage, order)
@@ -72,10 +72,10 @@ class Reorder(Primitive):
             if loop in stage.reduce_loops:
                 reason = f"the reduction starts at {stage.init_at}, inside {loop}"
                 raise refuse(self, state, reason, "", (self.stage, loop))
-        for guest in guests(state, self.stage):
-            if isinstance(guest.placement, After) and guest.placement.loop in order[start:]:
-                reason = f"{guest.name} waits for a tile that starts outside of it"
-                raise refuse(self, state, reason, "", (self.stage, guest.placement.loop))
+        for inner in attached_stages(state, self.stage):
+            if isinstance(inner.placement, After) and inner.placement.loop in order[start:]:
+                reason = f"{inner.name} waits for a tile that starts outside of it"
+                raise refuse(self, state, reason, "", (self.stage, inner.placement.loop))
 
     def _order(self, stage: Stage) -> tuple[str, ...]:
         moved = iter(self.loops)

@@ -25,7 +25,7 @@ from tensorwright.expr import (
 from tensorwright.schedule.analysis import Analysis, analyse
 from tensorwright.schedule.primitive import (
     Primitive,
-    guests,
+    attached_stages,
     need_all_elements,
     need_loop_of,
     need_new_stage,
@@ -75,7 +75,7 @@ class Rfactor(Primitive):
             stage.marks or stage.init_at or stage.prefetches or stage.intrinsic or stage.pipeline
         )
         is_packed = any(reader == self.stage for _, reader in state.packed)
-        is_placed = not isinstance(stage.placement, AtRoot) or guests(state, self.stage)
+        is_placed = not isinstance(stage.placement, AtRoot) or attached_stages(state, self.stage)
         if hints or is_packed or is_placed:
             raise refuse(self, state, f"{self.stage} is already scheduled", "rfactor first", here)
 

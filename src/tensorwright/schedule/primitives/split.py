@@ -11,8 +11,8 @@ from tensorwright.schedule.execution import ForKind
 from tensorwright.schedule.primitive import (
     Primitive,
     applied,
-    guests,
-    move_guests,
+    attached_stages,
+    move_attached,
     moved_prefetches,
     need_loop_of,
     need_new_loops,
@@ -75,7 +75,9 @@ class Split(Primitive):
         # assignment of the same value; a fold in memory would start again while another tile reads
         # it, or take the same terms twice.
         if self.tail is Tail.SHIFT:
-            after = [s for s in guests(state, self.stage) if isinstance(s.placement, After)]
+            after = [
+                s for s in attached_stages(state, self.stage) if isinstance(s.placement, After)
+            ]
             for each in (stage, *after):
                 if each.tensor.reduction is not None:
                     reason = f"{each.name} folds, and a shifted tile would fold elements twice"
@@ -107,7 +109,7 @@ class Split(Primitive):
             init_at=outermost if stage.init_at == self.loop else stage.init_at,
             prefetches=moved_prefetches(stage, self.loop, innermost),
         )
-        return move_guests(state.with_stage(changed), self.stage, self.loop, innermost)
+        return move_attached(state.with_stage(changed), self.stage, self.loop, innermost)
 
 
 def loop_extent(state: ScheduleState, stage: Stage, loop: str) -> Index:

@@ -97,7 +97,10 @@ class SavedModel:
                 FILE.save(path, fields, self.ranker.arrays)
             case _:
                 raise InternalError(
-                    stage="cost model", where=f"{self.ranker}", reason="it has no form as a file"
+                    stage="cost model",
+                    where=f"{self.ranker}",
+                    reason="it cannot be written to a file",
+                    remedy="give it a property `arrays`: its weights by name",
                 )
 
 

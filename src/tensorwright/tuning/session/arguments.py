@@ -60,7 +60,10 @@ class Budget:
         for name, amount in amounts.items():
             if amount is not None and not (isinstance(amount, Real) and float(amount) >= 0):
                 raise UsageError(
-                    stage="tune", where=f"{name}={amount}", reason="it must be a number, 0 or more"
+                    stage="tune",
+                    where=f"{name}={amount}",
+                    reason="it must be a number, 0 or more",
+                    remedy=f"{name}=10, or {name}=None for no limit",
                 )
 
     @property

@@ -10,7 +10,7 @@ import pytest
 from tests.targets import AVX512
 from tests.unit.tuning.models.model_samples import WIDTH, made_up
 
-from tensorwright.base import RecordError
+from tensorwright.base import InternalError, RecordError
 from tensorwright.machine import machine_of
 from tensorwright.tuning.features import FEATURE_NAMES
 from tensorwright.tuning.models import (
@@ -24,6 +24,7 @@ from tensorwright.tuning.models import (
     load_model,
     make_model,
 )
+from tensorwright.tuning.models.saved_model import SavedModel
 from tensorwright.tuning.models.settings import TREES_MODULE
 from tensorwright_lab.cost_models import judge, overall, scores_of
 
@@ -146,6 +147,20 @@ def test_nothing_is_saved_before_anything_is_learned(tmp_path: Path) -> None:
 
 def break_file(path: Path, change: dict[str, object]) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
+
+
+class Constant:
+    """A ranker that has no arrays."""
+
+    def scores(self, features: np.ndarray) -> np.ndarray:
+        return np.zeros(len(features))
+
+
+def test_a_ranker_without_arrays_is_not_saved(tmp_path: Path) -> None:
+    model = SavedModel(Constant(), LossKind.PAIRS, "here", 1)
+    with pytest.raises(InternalError, match="cannot be written") as refused:
+        model.save(tmp_path / "model.json")
+    assert "arrays" in refused.value.remedy
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from tests.targets import AVX512
 
-from tensorwright.base import UsageError
+from tensorwright.base import ScheduleError, UsageError
 from tensorwright.expr import compute, placeholder, reduce_axis, sum_over
 from tensorwright.schedule import (
     CacheWrite,
@@ -32,6 +32,7 @@ from tensorwright.tuning.space.templates import (
     template_sketches,
     unregister_template,
 )
+from tensorwright.tuning.space.templates.product import has_product, open_product
 from tensorwright.tuning.space.templates.values import annotations_of, orders_of, split_sizes
 
 N, M, K = 12, 32, 20
@@ -102,6 +103,16 @@ def test_annotations_of_loops() -> None:
         (none, none),
     }
     assert annotations_of(1, frozenset({vectorize})) == ((vectorize,),)
+
+
+def test_a_product_without_an_axis_for_vectors_is_refused() -> None:
+    a, k = placeholder("a", (N, K)), reduce_axis("k", K)
+    sums = initial_state((compute("c", (N,), lambda i: sum_over(a[i, k], k)),), frozenset())
+    assert not has_product(sums, AVX512)
+    s = SketchBuilder(sums)
+    with pytest.raises(ScheduleError, match="no vectors fit") as refused:
+        open_product(s, Configuration(s, AVX512))
+    assert "has_product" in refused.value.remedy
 
 
 def test_open_knobs_are_decisions_and_structural_ones_give_sketches() -> None:

@@ -1,4 +1,4 @@
-"""Converters, one file per family: the only list of the ATen operators that we know."""
+"""Converters, one file for each family; `CONVERTERS` lists all supported ATen operators."""
 
 from tensorwright.graph.aten_import.call import Converter
 from tensorwright.graph.aten_import.converters.elementwise import ELEMENTWISE

@@ -1,4 +1,4 @@
-"""Element-wise operators that ATen says otherwise than we, and casts."""
+"""Element-wise operators that ATen defines otherwise than tensorwright, and casts."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def _logical(operator: str) -> Converter:
 
 def _or_of_bools(operator: str, of_bools: str) -> Converter:
     def convert(call: Call) -> Results:
-        """One operator, and another one where all operands are bools."""
+        """One operator, and another one if all operands are bools."""
         operands = promoted(call, *(n for n in ("self", "other") if call.has(n)))
         chosen = of_bools if call.dtype_of(operands[0]) is DType.BOOL else operator
         return tensors(call.add(chosen, *operands))
@@ -182,7 +182,7 @@ def _or_of_bools(operator: str, of_bools: str) -> Converter:
 def _where(call: Call) -> Results:
     condition = call.cast(call.tensor("condition"), DType.BOOL)
     if not call.has("self"):
-        raise call.unsupported("how many positions it returns is known when it runs")
+        raise call.unsupported("only a call tells how many positions it returns")
     return tensors(call.add("where", condition, *promoted(call, "self", "other")))
 
 
@@ -208,12 +208,12 @@ def _nan_to_num(call: Call) -> Results:
     low, high = float(dtype.lowest), -float(dtype.lowest)
     limits = {"min": call.real("neginf", low), "max": call.real("posinf", high)}
     if (limits["min"], limits["max"]) != (low, high):
-        raise call.unsupported("it gives infinities other values than the greatest numbers")
+        raise call.unsupported("it replaces infinities by other values than the greatest numbers")
     return tensors(call.add("clip", whole, **limits))
 
 
 def _same(call: Call) -> Results:
-    """The operand as it is: copies, and where it lies in memory, mean nothing to a graph."""
+    """The operand unchanged: a graph has neither copies nor positions in memory."""
     return tensors(call.tensor("self"))
 
 
@@ -244,7 +244,7 @@ def _copy(call: Call) -> Results:
 
 
 def _none(_: Call) -> Results:
-    """What only checks the types of tensors, which import checks itself."""
+    """No result: the operator only checks types of tensors, which the import checks itself."""
     return (None,)
 
 

@@ -1,4 +1,4 @@
-"""Reading and writing at positions, and tensors that are made of numbers."""
+"""Reading and writing at positions, and tensors that are made from numbers."""
 
 from __future__ import annotations
 
@@ -44,9 +44,10 @@ def _gather(call: Call) -> Results:
 
 
 def _index(call: Call) -> Results:
-    """Positions for some dimensions, which are broadcast together.
+    """Positions for some dimensions, broadcast to one shape.
 
-    Their dimensions stand where the indexed ones stood if these are neighbours, else in front.
+    The dimensions of that shape replace the indexed ones if those are neighbours; else they come
+    first.
     """
     x, axes, indices = _indexed(call)
     x, first = _neighbours(call, x, axes)
@@ -60,9 +61,9 @@ def _index(call: Call) -> Results:
 
 
 def _indexed(call: Call) -> tuple[str, list[int], list[str]]:
-    """The tensor, the dimensions that have positions, and these.
+    """The tensor, the dimensions that have positions, and the positions.
 
-    Raises:  UnsupportedError for masks: how many positions they select is known when they run.
+    Raises:  UnsupportedError for a mask, because only a call tells how many positions it selects.
     """
     given = call.get("indices")
     assert isinstance(given, tuple)
@@ -71,7 +72,7 @@ def _indexed(call: Call) -> tuple[str, list[int], list[str]]:
         if isinstance(each, Tensor):
             if call.dtype_of(each.name) in (DType.BOOL, DType.U8):
                 raise call.unsupported(
-                    "a mask selects elements: how many is known when it runs",
+                    "a mask selects elements, and only a call tells how many",
                     "compute with torch.where, which keeps all of them",
                 )
             axes.append(axis)
@@ -80,7 +81,7 @@ def _indexed(call: Call) -> tuple[str, list[int], list[str]]:
 
 
 def _neighbours(call: Call, x: str, axes: Sequence[int]) -> tuple[str, int]:
-    """The tensor with these dimensions side by side, and where they begin."""
+    """The tensor with these dimensions side by side, and the first of their new positions."""
     first = axes[0]
     if list(axes) == list(range(first, first + len(axes))):
         return x, first
@@ -150,7 +151,7 @@ def _index_put(call: Call) -> Results:
             return tensors(call.add("where", mask, values, x))
     x, axes, indices = _indexed(call)
     if axes != list(range(len(axes))):
-        raise call.unsupported("it has no positions for the first dimension")
+        raise call.unsupported("its first dimension has no positions")
     shape = call.sizes(x)
     extents, rest = shape[: len(axes)], shape[len(axes) :]
     flat = call.add("reshape", x, shape=(product_of(extents), *rest))
@@ -228,7 +229,7 @@ def _one_hot(call: Call) -> Results:
     values = call.builder.constant(np.array([0, 1], np.int64))
     depth = call.index("num_classes", -1)
     if depth == -1:
-        raise call.unsupported("how many classes there are is known when it runs")
+        raise call.unsupported("only a call tells the number of classes; give num_classes")
     index = _positions(call, call.tensor("self"))
     return tensors(call.add("one_hot", index, values, depth=depth, axis=-1))
 
@@ -238,7 +239,7 @@ def _one_hot(call: Call) -> Results:
 
 def _full(value: float | None = None, shape: str = "size") -> Converter:
     def convert(call: Call) -> Results:
-        """The same number everywhere; its own type where none is named."""
+        """One number for all elements; in the number's type if no other one is named."""
         filled = call.get("fill_value") if value is None else value
         default = DType.F32
         if value is None:
@@ -267,14 +268,14 @@ def _scalar(call: Call) -> Results:
 
 
 def _arange(call: Call) -> Results:
-    """start + step * i while that is before `end`."""
+    """start + step * i for all i for which that is before `end`."""
     given = (call.get("start", 0), call.get("end"), call.get("step", 1))
     are_whole = not any(isinstance(each, float) for each in given)
     dtype = call.dtype(default=DType.I64 if are_whole else DType.F32)
     assert dtype is not None
     if not are_whole:
         if not all(isinstance(each, int | float) for each in given):
-            raise call.unsupported("it counts by fractions up to a size")
+            raise call.unsupported("it counts up to a named size in steps that are not integers")
         numbers = np.arange(call.real("start", 0.0), call.real("end"), call.real("step", 1.0))
         return tensors(call.builder.constant(numbers.astype(dtype.numpy)))
     start, end, step = call.index("start", 0), call.index("end"), call.integer("step", 1)
@@ -326,7 +327,7 @@ def _count(call: Call) -> Results:
 
 
 def _item(call: Call) -> Results:
-    """The element of a tensor of one: the tensor itself stands for the number."""
+    """The element of a tensor of one element; the tensor itself stands for the number."""
     x = call.tensor("self")
     return tensors(call.add("reshape", x, shape=()) if call.rank(x) else x)
 

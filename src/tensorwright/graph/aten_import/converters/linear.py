@@ -22,7 +22,7 @@ def _linear(call: Call) -> Results:
 
 
 def _is_gemm(call: Call, left: str, right: str) -> bool:
-    """Whether a product is one of two matrices of floats: `gemm` takes its scales and its bias."""
+    """Whether both are matrices of floats: then `gemm` computes the scales and the bias, too."""
     return call.rank(left) == call.rank(right) == 2 and call.dtype_of(left).is_float
 
 
@@ -79,7 +79,7 @@ def _convolve(call: Call, *, transposed: bool) -> Results:
 def _pads(
     call: Call, kernel: list[int], dilations: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Padding before and behind each dimension; "same" has the odd one behind."""
+    """Padding before and after each dimension; "same" puts the odd element after it."""
     given = call.get("padding", 0)
     if given == "valid":
         return (0,) * len(kernel), (0,) * len(kernel)
@@ -100,7 +100,7 @@ def _conv_transpose(call: Call) -> Results:
 
 
 def _attention(call: Call) -> Results:
-    """softmax(scale * query key^T + mask) value; a row that no key is left for is 0.
+    """softmax(scale * query key^T + mask) value; a row whose keys are all masked is 0.
 
     Shapes:  query (..., l, e), key (..., s, e), value (..., s, f) -> (..., l, f)
     """
@@ -128,13 +128,13 @@ def _attention(call: Call) -> Results:
 
 
 def _of_four(call: Call, tensor: str) -> str:
-    """A tensor with all its leading dimensions in the first of two."""
+    """A tensor of four dimensions: further leading dimensions are joined to the first one."""
     *lead, rows, width = call.sizes(tensor)
     return call.add("reshape", tensor, shape=(product_of(lead), 1, rows, width))
 
 
 def _mask(call: Call, q: str, k: str) -> tuple[tuple[str, ...], str]:
-    """What is added to the scores, and which rows have no key left; "" where that cannot be."""
+    """The tensor that is added to the scores, and the rows whose keys are all masked, or ""."""
     if not call.has("attn_mask"):
         return (), ""
     mask = call.tensor("attn_mask")
@@ -153,7 +153,7 @@ def _mask(call: Call, q: str, k: str) -> tuple[tuple[str, ...], str]:
 
 def _first_attention(outputs: int) -> Converter:
     def convert(call: Call) -> Results:
-        """As `_attention`, and outputs that only training reads."""
+        """As `_attention`, with the further outputs that only training reads."""
         return (*_attention(call), *(None,) * (outputs - 1))
 
     return convert

@@ -14,7 +14,7 @@ _END = (1 << 63) - 1
 
 
 def reshaped(call: Call, tensor: str, shape: Sequence[Index]) -> str:
-    """A tensor under another shape, one extent of which may be -1."""
+    """A tensor in another shape, one extent of which may be -1."""
     return call.onnx("Reshape", (tensor, tuple(shape)), allowzero=1)[0]
 
 
@@ -183,7 +183,7 @@ def _joined_type(call: Call, name: str) -> list[str]:
 
 def _cat(call: Call) -> Results:
     parts = _joined_type(call, "tensors")
-    if any(call.rank(each) > 1 for each in parts):  # PyTorch leaves out empty rows from before
+    if any(call.rank(each) > 1 for each in parts):  # PyTorch ignores empty vectors beside matrices
         parts = [each for each in parts if call.sizes(each) != (0,)]
     axis = call.axis(call.rank(parts[0]), default=0)
     return tensors(parts[0] if len(parts) == 1 else call.add("concat", *parts, axis=axis))
@@ -273,7 +273,7 @@ def _flip(call: Call) -> Results:
 
 
 def _padded(call: Call, name: str, mode: str) -> Results:
-    """Pairs of begin and end, of the last dimension first."""
+    """The argument has a pair of begin and end for each dimension, the last one first."""
     x, given = call.tensor("self"), call.indices(name)
     rank = call.rank(x)
     begins: list[Index] = [0] * rank
@@ -329,7 +329,7 @@ def _triangle(*, upper: bool) -> Converter:
 
 
 def _diagonal(call: Call) -> Results:
-    """Elements of equal position along two dimensions, which become one, the last."""
+    """The elements with equal indices in two dimensions, along a new last dimension."""
     x = call.tensor("self")
     rank = call.rank(x)
     first, second = call.axis(rank, "dim1", 0), call.axis(rank, "dim2", 1)
@@ -347,7 +347,7 @@ def _diagonal(call: Call) -> Results:
 
 
 def _unfold(call: Call) -> Results:
-    """Windows along a dimension; their elements are a new last dimension."""
+    """Windows along a dimension; the elements of a window lie along a new last dimension."""
     x = call.tensor("self")
     axis, size, step = (
         call.axis(call.rank(x), "dimension"),

@@ -18,7 +18,7 @@ def _zeros(call: Call, shape: tuple[Index, ...], like: str) -> str:
 
 
 def _vectors(call: Call, x: str, names: tuple[str, str], count: tuple[Index, ...]) -> list[str]:
-    """Scale and bias in the element type of the data; ones and zeros where there are none."""
+    """Scale and bias in the element type of the data; by default ones and zeros."""
     scale, bias = (call.optional(name) for name in names)
     made = (
         scale[0] if scale else _ones(call, count, x),
@@ -57,7 +57,7 @@ def _batch_norm(call: Call) -> Results:
         return (*_instance_norm(call), None, None, None, None)
     if call.flag("training") or not call.has("running_mean"):
         raise call.unsupported(
-            "it is in training mode: it computes with the statistics of the batch",
+            "it is in training mode, and computes with the statistics of the batch",
             "call eval() on the module",
         )
     count = (call.sizes(x)[1],)
@@ -98,7 +98,7 @@ def _softmax(operator: str) -> Converter:
 
 
 def _axes(call: Call, x: str) -> tuple[int, ...]:
-    """The dimensions to fold: all where none is named."""
+    """The dimensions to fold; all if the call names none."""
     rank = call.rank(x)
     given = call.ints("dim", ()) or tuple(range(rank))
     return tuple(axis_in(axis, max(rank, 1)) for axis in given)
@@ -112,7 +112,7 @@ def _reduced(call: Call, operator: str, x: str) -> str:
 
 def _reduce(operator: str, integers: DType | None = None, *, floats: bool = False) -> Converter:
     def convert(call: Call) -> Results:
-        """Small integers and bools are summed as i64; some reductions are of floats alone."""
+        """Small integers and bools are summed as i64; with `floats`, integers become floats."""
         x = call.cast(call.tensor("self"), call.dtype())
         if floats:
             x = as_float(call, x)
@@ -132,7 +132,7 @@ def _reduce_bools(operator: str) -> Converter:
 
 def _greatest(reduction: str, search: str, both: str) -> Converter:
     def convert(call: Call) -> Results:
-        """Of all elements, of two tensors, or along a dimension with the positions."""
+        """The greatest of all elements or of two tensors; along a dimension, with positions."""
         x = call.tensor("self")
         if call.has("other"):
             dtype = call.dtype_of(x)
@@ -176,7 +176,7 @@ def _variance(call: Call) -> Results:
     )
     correction = call.real("correction", float(call.flag("unbiased", default=True)))
     if correction != int(correction):
-        raise call.unsupported(f"its correction {correction} is not a whole number")
+        raise call.unsupported(f"its correction {correction} is not an integer")
     count = product_of(call.sizes(x)[axis] for axis in axes) - int(correction)
     variance = call.add("div", total, call.full((), count, dtype))
     mean = call.add("reduce_mean", x, axes=axes, keepdims=call.flag("keepdim"))
@@ -192,7 +192,7 @@ def _deviation(call: Call) -> Results:
 def _norm(call: Call) -> Results:
     p = call.real("ord" if call.has("ord") else "p", 2.0)
     if p not in (1, 2):
-        raise call.unsupported(f"the norm of exponent {p} is not supported")
+        raise call.unsupported(f"norms of exponent {p} are not supported")
     x = as_float(call, call.cast(call.tensor("self"), call.dtype()))
     return tensors(_reduced(call, f"reduce_l{int(p)}", x))
 

@@ -12,7 +12,7 @@ from tensorwright.ops import number_of
 
 
 def _batched(count: int, convert: Callable[[Call, str], str]) -> Converter:
-    """A converter of images (n, c, ...), which takes a single image (c, ...), too."""
+    """A converter for images (n, c, ...) that accepts a single image (c, ...), too."""
 
     def whole(call: Call) -> Results:
         x = call.tensor("self" if call.has("self") else "input")
@@ -60,7 +60,7 @@ def _adaptive(fold: str, operator: str, count: int) -> Converter:
             kernel = tuple(n // each for n, each in numbers)
             return call.add(operator, x, kernel=kernel, strides=kernel)
         if operator != "average_pool":
-            raise call.unsupported(f"its windows over {extents} have several sizes")
+            raise call.unsupported(f"its windows over {extents} have different sizes")
         return _averaged(call, x, numbers)
 
     return _batched(count, convert)
@@ -85,7 +85,7 @@ def _averaged(call: Call, x: str, numbers: list[tuple[int, int]]) -> str:
 
 
 def _wanted_sizes(call: Call, x: str, count: int) -> tuple[tuple[Index, ...], tuple[float, ...]]:
-    """The sizes of a resized image, and the factors where they are what is given."""
+    """The sizes of a resized image, and the scales if the call gives scales."""
     shape = call.sizes(x)
     named = [call.get(f"scales_{each}") for each in ("d", "h", "w")[-count:]]
     if count == 1:
@@ -143,7 +143,7 @@ def _grid_sampler(call: Call) -> Results:
 
 
 _GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2), "RNN": (0,)}
-"""ONNX's order of the gates, as places in PyTorch's."""
+"""For each gate in ONNX's order, its index in PyTorch's order."""
 
 
 def _recurrent(kind: str, activation: str = "") -> Converter:
@@ -151,7 +151,7 @@ def _recurrent(kind: str, activation: str = "") -> Converter:
         """Layers of cells, each in one direction or both.
 
         Shapes:  input (steps, batch, width) -> (steps, batch, directions * hidden), and the states
-                 (layers * directions, batch, hidden) behind the last step
+                 (layers * directions, batch, hidden) after the last step
         """
         if not call.has("params") or not call.has("input"):
             raise call.unsupported("packed sequences are not supported")
@@ -183,7 +183,7 @@ def _rows(call: Call, tensor: str, start: int, count: int) -> str:
 def _layer(
     call: Call, kind: str, activation: str, x: str, begins: list[str], layer: int, directions: int
 ) -> tuple[str, ...]:
-    """One layer, as ONNX's operator computes it."""
+    """One layer, by ONNX's operator."""
     has_biases = call.flag("has_biases")
     count = 4 if has_biases else 2
     params = call.tensors("params")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tensorwright.expr import Index
 from tensorwright.schedule.execution import ForKind
-from tensorwright.schedule.primitive import Primitive, guests, need_stage, refuse
+from tensorwright.schedule.primitive import Primitive, attached_stages, need_stage, refuse
 from tensorwright.schedule.primitives.fuse import Fuse
 from tensorwright.schedule.primitives.groups.compound import Compound
 from tensorwright.schedule.primitives.marks import Bind, Vectorize
@@ -45,7 +45,7 @@ class Cooperate(Compound):
         if stage.tensor.reduction is not None:
             reason = f"{self.stage} folds: its threads would share out one sum"
             raise refuse(self, state, reason, "cache_read what it reads, and share out the copy")
-        placed = guests(state, self.stage)
+        placed = attached_stages(state, self.stage)
         if placed:
             raise refuse(self, state, f"{placed[0].name} is computed inside {self.stage}")
 

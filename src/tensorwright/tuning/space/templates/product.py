@@ -227,6 +227,7 @@ def open_product(s: SketchBuilder, cfg: Configuration) -> Product:
             where=f"template for {host}",
             step=f"open_product({host})",
             reason="no vectors fit: every operand is read across its rows",
+            remedy="let the template apply only where has_product holds",
         )
     return Product(s, cfg, anchor, host, axes, feeding)
 
