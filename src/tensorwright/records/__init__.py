@@ -28,9 +28,8 @@ from tensorwright.records.opening import (
     open_store,
     opened,
 )
-from tensorwright.records.ranking import Selection, rank
+from tensorwright.records.ranking import rank
 from tensorwright.records.record import (
-    SCHEMA,
     TOOL_VERSION,
     Record,
     Status,
@@ -43,10 +42,8 @@ from tensorwright.records.record import (
 from tensorwright.records.session import SavedSession, session_id
 from tensorwright.records.sqlite_store import SqliteStore
 from tensorwright.records.store import RecordStore
-from tensorwright.records.watched_store import WatchedStore, answers_alike
 
 __all__ = [
-    "SCHEMA",
     "TOOL_VERSION",
     "JsonLinesStore",
     "MemoryStore",
@@ -55,12 +52,9 @@ __all__ = [
     "RecordStore",
     "Records",
     "SavedSession",
-    "Selection",
     "SqliteStore",
     "Status",
-    "WatchedStore",
     "WorkloadText",
-    "answers_alike",
     "best_record",
     "best_trace",
     "default_path",

@@ -175,16 +175,16 @@ def make_row(
         ours_ms=ours_ms,
         peer=peer,
         peer_ms=peer_ms,
-        ratio=_over(peer_ms, ours_ms),
+        ratio=over(peer_ms, ours_ms),
         host_operators=compiled.host_operators,
         failure=failure,
-        peak_share=_over(reached, compiled.peak),
+        peak_share=over(reached, compiled.peak),
         peers=tuple(peers),
         tuned=compiled.tuned,
         workloads=compiled.workloads,
         untuned_ms=untuned_ms,
-        untuned_ratio=_over(peer_ms, untuned_ms),
-        untuned_share=_over(ours_ms, untuned_ms) if untuned_s else None,
+        untuned_ratio=over(peer_ms, untuned_ms),
+        untuned_share=over(ours_ms, untuned_ms) if untuned_s else None,
         held_ms=min(held, default=None),
         build=this_build(),
         max_steps=max_steps,
@@ -199,7 +199,8 @@ def _milliseconds(time_s: float | None) -> float | None:
     return None if time_s is None else time_s * 1e3
 
 
-def _over(part: float | None, whole: float | None) -> float | None:
+def over(part: float | None, whole: float | None) -> float | None:
+    """A ratio; None where a side is not known."""
     return None if part is None or not whole else part / whole
 
 
@@ -236,7 +237,7 @@ TUNED: Mapping[str, Ratio] = MappingProxyType(
     }
 )
 HELD: Mapping[str, Ratio] = MappingProxyType(
-    {"ours/best held peer": lambda row: _over(row.held_ms, row.ours_ms)}
+    {"ours/best held peer": lambda row: over(row.held_ms, row.ours_ms)}
 )
 
 

@@ -16,6 +16,7 @@ from tensorwright.base import InputError
 from tensorwright.cli.printing.tables import print_line, print_table, write_objects
 from tensorwright_lab.comparison import AGAIN, build_columns, print_builds
 from tensorwright_lab.comparison.agreement import Apart
+from tensorwright_lab.comparison.network_rows import over
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +121,6 @@ class RewriteRow:
             "failure": self.failure,
             "build": self.build,
         }
-
-
-def over(part: float | None, whole: float | None) -> float | None:
-    """A ratio; None where a side is not known."""
-    return None if part is None or not whole else part / whole
 
 
 def row_of(data: Mapping[str, Any]) -> RewriteRow:
