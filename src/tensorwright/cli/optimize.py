@@ -100,8 +100,7 @@ def command(
     if how.records is None:
         make_home()
     check_executable(output, program, constants, how.records)
-    if report is not None:
-        check_writable(report, program, constants, how.records, output)
+    check_writable(report, program, constants, how.records, output)
     workers.check(how.target)
 
     def say_stopped() -> None:

@@ -142,8 +142,7 @@ def command(
     if not is_guided(strategy):
         unused = ("features", "model", "fading", "start", "proposing")
         refuse_given(unused, because=f"the strategy {strategy} does not use a model")
-    if report is not None:
-        check_writable(report, *programs, how.records)
+    check_writable(report, *programs, how.records)
     proposer = _PROPOSING.load()(proposing) if proposing else None
     wanted = choose_objective(objective, limits, references)
     tasks, networks = read_tasks(programs, how, at, is_weighted=wanted is None)

@@ -152,6 +152,7 @@ from tensorwright.expr.tensor import (
     at_position,
     decompose_arg_reduction,
     identity_of,
+    multiplied_loads,
     topological_order,
 )
 from tensorwright.expr.value import (
@@ -306,6 +307,7 @@ __all__ = [
     "min_over",
     "minimum",
     "mod",
+    "multiplied_loads",
     "named_size",
     "named_sizes_of",
     "narrowed",

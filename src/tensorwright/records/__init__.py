@@ -42,6 +42,7 @@ from tensorwright.records.record import (
 from tensorwright.records.session import SavedSession, session_id
 from tensorwright.records.sqlite_store import SqliteStore
 from tensorwright.records.store import RecordStore
+from tensorwright.records.watched_store import WatchedStore, answers_alike
 
 __all__ = [
     "TOOL_VERSION",
@@ -54,7 +55,9 @@ __all__ = [
     "SavedSession",
     "SqliteStore",
     "Status",
+    "WatchedStore",
     "WorkloadText",
+    "answers_alike",
     "best_record",
     "best_trace",
     "default_path",

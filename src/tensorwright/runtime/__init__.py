@@ -48,7 +48,7 @@ from tensorwright.runtime.native.jit import (
     load_ir,
     load_object,
 )
-from tensorwright.runtime.native.loaded_code import LoadedCode
+from tensorwright.runtime.native.loaded_code import LoadedCode, load_code
 from tensorwright.runtime.native.pool import usable_threads
 from tensorwright.runtime.native.pool.pending_run import PendingRun
 from tensorwright.runtime.plan.arena import Lifetime, plan_memory
@@ -160,6 +160,7 @@ __all__ = [
     "kernel_ready",
     "kernel_spec",
     "load",
+    "load_code",
     "load_function",
     "load_ir",
     "load_object",

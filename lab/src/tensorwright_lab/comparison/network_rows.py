@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from tensorwright.base import InputError
 from tensorwright.cli.printing.tables import write_objects
 from tensorwright_lab.comparison.agreement import Apart, worst_of
 from tensorwright_lab.comparison.builds import this_build
+from tensorwright_lab.comparison.row_files import read_file_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,25 +278,10 @@ def read_rows(path: str | os.PathLike[str]) -> tuple[dict[str, Any], tuple[Bench
 
     Raises:  InputError for a file of another kind.
     """
-    if not Path(path).exists():
-        return {}, ()
-    try:
-        head = json.loads(Path(path).read_text())
-        rows = [
-            BenchRow(
-                **fields
-                | {
-                    "host_operators": tuple(fields["host_operators"]),
-                    "peers": tuple(PeerTime(**each) for each in fields["peers"]),
-                }
-            )
-            for fields in head.pop("rows")
-        ]
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise InputError(
-            stage="peers",
-            where=f"file {path}",
-            reason=f"it has no rows of bench models: {error}",
-            remedy="name another file, or leave --resume out",
-        ) from error
-    return head, tuple(rows)
+    return read_file_of("bench models", path, _row_of)
+
+
+def _row_of(fields: dict[str, Any]) -> BenchRow:
+    peers = tuple(PeerTime(**each) for each in fields["peers"])
+    hosts = tuple(fields["host_operators"])
+    return BenchRow(**fields | {"host_operators": hosts, "peers": peers})

@@ -1,5 +1,10 @@
 """Import a model of any kind: the readers of ONNX and of PyTorch behind one name."""
 
-from tensorwright.graph.model_import.load_model import Source, is_exported_program, load_model
+from tensorwright.graph.model_import.load_model import (
+    Source,
+    files_beside,
+    is_exported_program,
+    load_model,
+)
 
-__all__ = ["Source", "is_exported_program", "load_model"]
+__all__ = ["Source", "files_beside", "is_exported_program", "load_model"]
