@@ -42,7 +42,7 @@ ROOMS = {
     "expr": "interned symbolic index value tensor evaluation building",
     "expr.index": "nodes arithmetic condition traversal sizes ranges counterexample bounds "
     "simplify",
-    "expr.building": "arguments axes inside compute intrinsics",
+    "expr.building": "arguments inside compute intrinsics",
     "farm": "unit functions messages farm device_state serving security keys stdio dask connecting "
     "local",
     "graph": "printing graph nested infer sizes workload partition layout onnx_import aten_import "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onnx import ModelProto
 
-from tensorwright.base import SUITE_LOADERS, UsageError, did_you_mean
+from tensorwright.base import SUITE_LOADERS, UsageError, unknown_name
 from tensorwright.cli.arguments.options import Shapes
 from tensorwright.graph import Graph
 from tensorwright.graph.onnx_export import to_onnx
@@ -31,12 +31,7 @@ def suite(name: str) -> tuple[str, ...]:
     Raises:  UsageError for another name.
     """
     if name not in SUITES:
-        raise UsageError(
-            stage="cli",
-            where=f"suite {name!r}",
-            reason="there is no such suite",
-            remedy=did_you_mean(name, SUITES, "one of " + ", ".join(SUITES)),
-        )
+        raise unknown_name("cli", f"suite {name!r}", "there is no such suite", name, SUITES)
     if name in _OF_ZOO:
         return tuple(f"zoo:{each}" for each in _OF_ZOO[name])
     return tuple(f"{name}:{each}" for each in _NAMES[name])

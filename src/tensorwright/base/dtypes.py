@@ -12,7 +12,7 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from tensorwright.base.errors import UsageError
+from tensorwright.base.errors import UsageError, unknown_name
 
 _BF16 = importlib.import_module("ml_dtypes").bfloat16 if find_spec("ml_dtypes") else "V2"
 
@@ -88,12 +88,8 @@ class DType(Enum):
         try:
             return cls(text)
         except ValueError:
-            raise UsageError(
-                stage="base",
-                where=f"dtype {text!r}",
-                reason="no such element type",
-                remedy="one of " + ", ".join(member.value for member in cls),
-            ) from None
+            where, names = f"dtype {text!r}", (member.value for member in cls)
+            raise unknown_name("base", where, "no such element type", text, names) from None
 
     @classmethod
     def from_numpy(cls, dtype: np.typing.DTypeLike) -> DType:

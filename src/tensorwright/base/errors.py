@@ -236,6 +236,15 @@ def line_of(error: BaseException) -> str:
     return f"{Path(places[-1].filename).name}, line {places[-1].lineno}" if places else "no line"
 
 
+def unknown_name(
+    stage: str, where: str, reason: str, name: str, names: Iterable[str]
+) -> UsageError:
+    """The error for a name that is none of some: the remedy is the nearest of them, else all."""
+    listed = tuple(names)
+    remedy = did_you_mean(name, listed, "one of " + ", ".join(listed))
+    return UsageError(stage=stage, where=where, reason=reason, remedy=remedy)
+
+
 def did_you_mean(name: str, names: Iterable[str], otherwise: str = "", most: int = 1) -> str:
     """The remedy for an unknown name: the names nearest to it, else `otherwise`."""
     near = get_close_matches(name, tuple(names), n=most)

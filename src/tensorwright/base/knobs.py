@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from tensorwright.base.cores import available_cores
-from tensorwright.base.errors import UsageError, did_you_mean
+from tensorwright.base.errors import UsageError, unknown_name
 
 PREFIX = "TENSORWRIGHT_"
 DUMP_STAGES = ("graph", "rules", "layouts", "partition", "schedule", "loop", "source", "asm")
@@ -306,8 +306,7 @@ def find_knob(name: str) -> Knob[Any]:
     """
     if name in _BY_NAME:
         return _BY_NAME[name]
-    hint = did_you_mean(name, _BY_NAME, "one of " + ", ".join(_BY_NAME))
-    raise UsageError(stage="knobs", where=f"knob {name}", reason="no such knob", remedy=hint)
+    raise unknown_name("knobs", f"knob {name}", "no such knob", name, _BY_NAME)
 
 
 def misspelt_variables() -> dict[str, str]:

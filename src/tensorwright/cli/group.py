@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -108,6 +109,12 @@ def same_command(*more: str) -> str:
     if program.name == "__main__.py":
         return shlex.join([sys.executable, "-m", "tensorwright", *words])
     return shlex.join(["tensorwright", *words])
+
+
+def end_interrupted(resume_text: str) -> NoReturn:
+    """Say what the same command continues, and end as after Ctrl-C."""
+    click.echo(f"{resume_text}\n  {same_command()}", err=True)
+    click.get_current_context().exit(INTERRUPTED)
 
 
 def _interrupted_text(ctx: click.Context) -> str:

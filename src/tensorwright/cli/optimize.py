@@ -10,7 +10,6 @@ from pathlib import Path
 import click
 
 from tensorwright.base import OutputError, make_home
-from tensorwright.cli import INTERRUPTED
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
 from tensorwright.cli.arguments.farm import Workers, workers_options
 from tensorwright.cli.arguments.kinds import ProgramKind, is_reference
@@ -30,15 +29,8 @@ from tensorwright.cli.arguments.programs import (
     refuse_constants,
 )
 from tensorwright.cli.arguments.searching import searching_options
-from tensorwright.cli.group import same_command
-from tensorwright.cli.printing.summary import (
-    ending,
-    print_cut,
-    print_failed,
-    print_networks,
-    print_untuned,
-    print_workloads,
-)
+from tensorwright.cli.group import end_interrupted
+from tensorwright.cli.printing.summary import ending, print_result
 from tensorwright.cli.reporting import (
     Searched,
     expression_subject,
@@ -80,9 +72,7 @@ from tensorwright.tuning.space import SpaceKind
 @workers_options
 @report_options
 @click.option("--quiet", is_flag=True, help="Show no progress.")
-@click.pass_context
 def command(
-    ctx: click.Context,
     program: str,
     output: str,
     constants: Path | None,
@@ -110,8 +100,7 @@ def command(
     if how.records is None:
         make_home()
     check_executable(output, program, constants, how.records)
-    if report is not None:
-        check_writable(report, program, constants, how.records, output)
+    check_writable(report, program, constants, how.records, output)
     workers.check(how.target)
 
     def say_stopped() -> None:
@@ -126,12 +115,11 @@ def command(
             space=space,
         )
         try:
-            if is_reference(program):
-                optimized = _optimize_expression(
-                    program, how, constants, wanted, workers, say_stopped
-                )
-            else:
-                optimized = _optimize_model(program, how, wanted, rewrite, workers, say_stopped)
+            optimized = (
+                _optimize_expression(program, how, constants, wanted, workers, say_stopped)
+                if is_reference(program)
+                else _optimize_model(program, how, wanted, rewrite, workers, say_stopped)
+            )
         except KeyboardInterrupt:
             click.echo(f"{output} is not written", err=True)
             raise
@@ -140,30 +128,22 @@ def command(
         if report is not None and not result.is_interrupted:
             searched = Searched(program, result, optimized.subject)
             write_after_search(report, searched, setting_of(how.target, how.threads), how, page)
-    if not quiet:
-        print_workloads(result.tasks)
-    print_networks(result.networks, [short_name(program)] if result.networks else ())
-    click.echo(f"{output}: {ending(result)}")
-    if optimized.rewritten:
-        click.echo(f"  rewritten: {optimized.rewritten}; --no-rewrite leaves them as they are")
-    print_cut(result)
-    print_failed(result)
-    print_untuned(result)
+    heading = f"{output}: {ending(result)}{optimized.note}"
+    print_result(result, heading, [short_name(program)], is_quiet=quiet)
     if result.is_interrupted:
-        click.echo(f"{result.resume_text}\n  {same_command()}", err=True)
-        ctx.exit(INTERRUPTED)
+        end_interrupted(result.resume_text)
 
 
 @dataclass(frozen=True, slots=True)
 class _Optimized:
-    """The executable, the result of tuning, what a report measures, how the graph changed ("" if
-    it did not).
+    """The executable, the result of tuning, what a report measures, and a line that says how the
+    graph changed ("" if it did not).
     """
 
     executable: Executable
     result: TuneResult
     subject: Subject
-    rewritten: str = ""
+    note: str = ""
 
 
 def _optimize_model(
@@ -192,7 +172,8 @@ def _optimize_model(
     if best.graph is source:
         return _Optimized(best.executable, best.result, subject)
     counts = f"{len(source.nodes)} operators became {len(best.graph.nodes)}"
-    return _Optimized(best.executable, best.result, subject, counts)
+    note = f"\n  rewritten: {counts}; --no-rewrite leaves them as they are"
+    return _Optimized(best.executable, best.result, subject, note)
 
 
 def _optimize_expression(
@@ -209,10 +190,7 @@ def _optimize_expression(
     values = read_constants(workload, text, constants)
     with opened(how.records, create=True) as store, workers.opened() as farm:
         workers.warn_if_unfit(how.target, usable_threads(how.threads))
-        tasks, setting = (
-            [Task(workload, network=text)],
-            setting_of(how.target, how.threads, farm),
-        )
+        tasks, setting = [Task(workload, network=text)], setting_of(how.target, how.threads, farm)
         result = search_tasks(tasks, setting, store, replace(wanted, farm=farm), name=text)
         if result.is_interrupted:
             on_interrupt()

@@ -89,8 +89,7 @@ def command(
     Example: tensorwright profile light:resnet50 --top 15 --trace resnet50.json
     """
     for path in (json_path, trace_path):
-        if path is not None:
-            check_writable(path, program, constants, how.records)
+        check_writable(path, program, constants, how.records)
     executable = open_program(program, how, constants, draws=True)
     report = profile_executable(executable, repeats=repeats, at=at, seed=how.seed)
     warn_if_unfit(report.state)
@@ -105,7 +104,7 @@ def print_profile(report: Profile, order: str, group: str, top: int | None) -> N
     """Print the table, and the sums below it."""
     rows = report.by_workload() if group == "workload" else report.by_time()
     shown = rows if top is None else rows[:top]
-    ordered = _in_order(shown) if order == "run" else shown
+    ordered = sorted(shown, key=lambda row: row.number) if order == "run" else shown
     cells = [_cells(row, report.adds_up) for row in ordered]
     hidden = rows[len(shown) :]
     if hidden:
@@ -232,10 +231,6 @@ def _schedule(row: StepProfile) -> str:
     if row.is_tuned is None:
         return "-"
     return "tuned" if row.is_tuned else "untuned"
-
-
-def _in_order(rows: Sequence[StepProfile]) -> list[StepProfile]:
-    return sorted(rows, key=lambda row: row.number)
 
 
 def _shortened(text: str) -> str:

@@ -70,8 +70,7 @@ def command(
     Example: tensorwright report light:squeezenet -o squeezenet.html
     """
     path = output or (None if is_json else "report.html")
-    if path is not None:
-        check_writable(path, *sources, constants, how.records)
+    check_writable(path, *sources, constants, how.records)
     if len(sources) > 2:
         raise UsageError(
             stage="report",

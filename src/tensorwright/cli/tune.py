@@ -9,8 +9,13 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import LaboratoryPart, Target, UsageError, did_you_mean, make_home
-from tensorwright.cli import INTERRUPTED
+from tensorwright.base import (
+    LaboratoryPart,
+    Target,
+    UsageError,
+    make_home,
+    unknown_name,
+)
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
 from tensorwright.cli.arguments.farm import Workers, workers_options
 from tensorwright.cli.arguments.kinds import is_reference
@@ -21,15 +26,8 @@ from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.programs import compile_any, prepare, read_network
 from tensorwright.cli.arguments.references import read_function, read_program
 from tensorwright.cli.arguments.searching import searching_options
-from tensorwright.cli.group import same_command
-from tensorwright.cli.printing.summary import (
-    ending,
-    print_cut,
-    print_failed,
-    print_networks,
-    print_untuned,
-    print_workloads,
-)
+from tensorwright.cli.group import end_interrupted
+from tensorwright.cli.printing.summary import ending, print_result
 from tensorwright.cli.reporting import (
     Searched,
     expression_subject,
@@ -46,12 +44,7 @@ from tensorwright.drivers.sized_network import (
     tasks_of_sized_program,
     tasks_of_sizes,
 )
-from tensorwright.drivers.tune import (
-    as_in_network,
-    search_networks,
-    setting_of,
-    tasks_of,
-)
+from tensorwright.drivers.tune import as_in_network, search_networks, setting_of, tasks_of
 from tensorwright.graph import Partition, SizesAt
 from tensorwright.pipeline import cut, finish
 from tensorwright.records import default_path, opened
@@ -115,9 +108,7 @@ _PROPOSING = LaboratoryPart("option --proposing", "proposing", "load_proposing_m
 @workers_options
 @report_options
 @click.option("--quiet", is_flag=True, help="Show no progress.")
-@click.pass_context
 def command(
-    ctx: click.Context,
     programs: tuple[str, ...],
     at: SizesAt | None,
     how: Compilation,
@@ -151,16 +142,14 @@ def command(
     if not is_guided(strategy):
         unused = ("features", "model", "fading", "start", "proposing")
         refuse_given(unused, because=f"the strategy {strategy} does not use a model")
-    if report is not None:
-        check_writable(report, *programs, how.records)
+    check_writable(report, *programs, how.records)
     proposer = _PROPOSING.load()(proposing) if proposing else None
     wanted = choose_objective(objective, limits, references)
     tasks, networks = read_tasks(programs, how, at, is_weighted=wanted is None)
     check_names("--limit", limits, tasks)
     check_names("--reference", references, tasks)
-    if wanted is not None:  # call it once now, to show its errors before the work
-        names = dict.fromkeys(task.network for task in tasks)
-        wanted(tuple(NetworkTimes(name, (1.0,), (1e-3,)) for name in names))
+    if wanted is not None:
+        _try_objective(wanted, tasks)
     measuring = MeasureOptions(flush_bytes=_FLUSH_BYTES) if flush else as_in_network(*networks)
     name = " ".join(programs)
     with opened_page(name, is_live=live) as page:
@@ -173,36 +162,24 @@ def command(
             learning=learning,
             space=space,
         )
-        if search.space is not SpaceKind.SKETCHES and not quiet:
-            print_spaces(tasks, how.target, search.space)
+        if space is not SpaceKind.SKETCHES and not quiet:
+            print_spaces(tasks, how.target, space)
         with opened(how.records, create=True) as store, workers.opened() as farm:
             workers.check(how.target)
             setting = setting_of(how.target, how.threads, farm)
             workers.warn_if_unfit(setting.target, setting.threads)
+            search = replace(search, farm=farm)
             result = search_networks(
-                tasks,
-                networks,
-                setting,
-                store,
-                replace(search, farm=farm),
-                name=name,
-                measuring=measuring,
+                tasks, networks, setting, store, search, name=name, measuring=measuring
             )
         if report is not None and not result.is_interrupted:
             subject = _subject(programs, how, result)
             write_after_search(report, Searched(name, result, subject), setting, how, page)
-    if not quiet:
-        print_workloads(result.tasks)
     models = [short_name(text) for text in programs if not is_reference(text)]
-    print_networks(result.networks, models if result.networks else ())
-    click.echo(f"{ending(result)}; kept in {how.records or default_path()}")
-    print_cut(result)
-    print_failed(result)
-    print_untuned(result)
+    heading = f"{ending(result)}; kept in {how.records or default_path()}"
+    print_result(result, heading, models, is_quiet=quiet)
     if result.is_interrupted:
-        again = same_command()
-        click.echo(f"{result.resume_text}\n  {again}", err=True)
-        ctx.exit(INTERRUPTED)
+        end_interrupted(result.resume_text)
 
 
 def _subject(programs: Sequence[str], how: Compilation, result: TuneResult) -> Subject | None:
@@ -292,17 +269,19 @@ def choose_objective(
     return None
 
 
+def _try_objective(wanted: Objective, tasks: Sequence[Task]) -> None:
+    """Call it once, so that it shows its errors before the work."""
+    names = dict.fromkeys(task.network for task in tasks)
+    wanted(tuple(NetworkTimes(name, (1.0,), (1e-3,)) for name in names))
+
+
 def check_names(option: str, texts: Sequence[str], tasks: Sequence[Task]) -> None:
     """Refuse a NAME=MS whose NAME is not tuned, with a UsageError."""
     networks = tuple(dict.fromkeys(task.network for task in tasks))
     for name, _ in _read_times(option, texts):
         if name not in networks:
-            raise UsageError(
-                stage="cli",
-                where=f"{option} {name}",
-                reason="no network or expression of this name is tuned",
-                remedy=did_you_mean(name, networks, "one of " + ", ".join(networks)),
-            )
+            reason = "no network or expression of this name is tuned"
+            raise unknown_name("cli", f"{option} {name}", reason, name, networks)
 
 
 def _own_objective(reference: str) -> Objective:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tensorwright.base import ON_THREADS, Launch
-from tensorwright.expr import Index, NamedSize
+from tensorwright.base import ON_THREADS, DType, Launch, UnsupportedError
+from tensorwright.expr import Fn, Index, NamedSize
 from tensorwright.loop import Parameter
 
 
@@ -38,3 +38,14 @@ class Source:
 
     def __str__(self) -> str:
         return self.text
+
+
+def without_meaning(fn: Fn, dtype: DType) -> UnsupportedError:
+    """The error for a function that has no meaning for elements of a type."""
+    return UnsupportedError(
+        stage="codegen",
+        where=f"{fn.text} of {dtype}",
+        reason="the function has no meaning for this type",
+        remedy="cast the operand to f32 or f64",
+        operator=fn.text,
+    )

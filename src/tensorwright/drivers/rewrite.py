@@ -29,6 +29,7 @@ from tensorwright.base import (
     UsageError,
     cpu_target,
     naming_faults,
+    unknown_name,
 )
 from tensorwright.drivers.device_prices import DevicePrices
 from tensorwright.drivers.graph_record import proved_beside
@@ -235,10 +236,8 @@ def rewrite(
     own = read_own_rules((rules,) if isinstance(rules, str) else rules, is_trusted=trust)
     start = time.monotonic()
     machine = chosen_target(target)
-    imported = _imported(model, input_shapes, sizes)
-    source = _source_of(imported)
-    listed = (*(each.rule for each in load_library()), *own)
-    rules_by_name = {rule.name: rule for rule in listed}
+    source = _source_of(_imported(model, input_shapes, sizes))
+    rules_by_name = {rule.name: rule for rule in (*(each.rule for each in load_library()), *own)}
     tried = network_rules(rules_by_name.values(), is_exact=exact)
     _warn_of_idle(own, tried)
     limits = SaturationLimits() if nodes is None else SaturationLimits(nodes=nodes)
@@ -249,17 +248,40 @@ def rewrite(
         with _opened_prices(how, machine, threads, records) as prices:
             outcome = _search(source, rules_by_name, tried, prices, how, can_run, should_stop)
         searched_s = time.monotonic() - start
-        written = outcome.written
-        trial, best = None, written[0] if written else None
-        if written and outcome.is_tried:
-            graphs = (source, *(each.graph for each in written))
-            times = (
-                seconds_elsewhere(graphs, how.cost.value, threads)
-                if how.cost is CostKind.ONNXRUNTIME
-                else seconds_here(graphs, machine, threads, records)
-            )
-            trial, best = _fastest(written, times)
-        certificate = None if best is None else without_spare_steps(best.certificate, source)
+        trial, best = _choose(source, outcome, how, machine, threads, records)
+        return _result(source, outcome, trial, best, searched_s)
+
+
+def _choose(
+    source: Graph,
+    outcome: _Searched,
+    how: CandidateSearch,
+    machine: Target,
+    threads: int | None,
+    records: Records | None,
+) -> tuple[Trial | None, _Written | None]:
+    """The best of the graphs that were written, by a trial where they can run; None: the source."""
+    written = outcome.written
+    if not (written and outcome.is_tried):
+        return None, written[0] if written else None
+    graphs = (source, *(each.graph for each in written))
+    times = (
+        seconds_elsewhere(graphs, how.cost.value, threads)
+        if how.cost is CostKind.ONNXRUNTIME
+        else seconds_here(graphs, machine, threads, records)
+    )
+    return _fastest(written, times)
+
+
+def _result(
+    source: Graph,
+    outcome: _Searched,
+    trial: Trial | None,
+    best: _Written | None,
+    searched_s: float,
+) -> Rewritten:
+    """What the search came to, with no more steps in its certificate than it needs."""
+    certificate = None if best is None else without_spare_steps(best.certificate, source)
     return Rewritten(
         source,
         source if best is None else best.graph,
@@ -308,11 +330,9 @@ def _search(
         before_s = network_seconds(prices, source)
     is_tried = can_run and not should_stop()
     least, most = (_TRIED_GAIN, _TRIED) if is_tried else (_EXPECTED_GAIN, 1)
-    written = _written(
-        candidates, rules_by_name, _gains(source, candidates, prices, how, before_s), least, most
-    )
+    gains = _gains(source, candidates, prices, how, before_s)
     return _Searched(
-        tuple(written),
+        tuple(_written(candidates, rules_by_name, gains, least, most)),
         float("nan") if before_s is None else before_s,
         candidates.stops,
         len(network.terms),
@@ -326,12 +346,9 @@ def _kind(kinds: type[Kind], argument: str, word: str) -> Kind:
     try:
         return kinds(word)
     except ValueError:
-        raise UsageError(
-            stage="rewrite",
-            where=f"argument {argument}",
-            reason=f"there is no {word!r}",
-            remedy="one of " + ", ".join(kind.value for kind in kinds),
-        ) from None
+        names = (kind.value for kind in kinds)
+        where, reason = f"argument {argument}", f"there is no {word!r}"
+        raise unknown_name("rewrite", where, reason, word, names) from None
 
 
 def usual_seconds(graph: Graph) -> float:
@@ -390,7 +407,7 @@ def _written(
     least: float,
     most: int,
 ) -> list[_Written]:
-    """Up to `count` of the most promising candidates as graphs, the largest gain first."""
+    """Up to `most` of the most promising candidates as graphs, the largest gain first."""
     written: list[_Written] = []
     folded = FoldedConstants()
     for candidate, gain in zip(candidates.ranked, gains, strict=True):
@@ -414,12 +431,9 @@ def _certificate(
     """
     outputs = chosen_outputs(saturation.network, choice)
     certificate = certify(saturation, outputs, rules_by_name)
+    network, proved = read_network(saturation.network.graph), proved_beside(rules_by_name.values())
     try:
-        replay(
-            certificate,
-            read_network(saturation.network.graph),
-            proved_beside(rules_by_name.values()),
-        )
+        replay(certificate, network, proved)
     except UsageError:
         return None
     return certificate

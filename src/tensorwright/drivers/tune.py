@@ -14,7 +14,7 @@ from typing import cast
 
 from onnx import ModelProto
 
-from tensorwright.base import Target, UsageError, did_you_mean, override
+from tensorwright.base import Target, UsageError, override, unknown_name
 from tensorwright.drivers.sized_network import (
     SizedNetwork,
     SizedProgram,
@@ -229,12 +229,8 @@ def parse_space(text: SpaceKind | str) -> SpaceKind:
     """The kind of space of this name.  Raises: UsageError if there is none."""
     kinds = {kind.value: kind for kind in SpaceKind}
     if text not in kinds:
-        raise UsageError(
-            stage="tune",
-            where=f"space {text}",
-            reason="there is no space of this name",
-            remedy=did_you_mean(text, kinds, "one of " + ", ".join(kinds)),
-        )
+        reason = "there is no space of this name"
+        raise unknown_name("tune", f"space {text}", reason, text, kinds)
     return kinds[text]
 
 

@@ -67,9 +67,9 @@ from tensorwright.expr.evaluation.evaluate import Prepared, evaluate
 from tensorwright.expr.evaluation.field_domain import FieldDomain, residues
 from tensorwright.expr.evaluation.numpy_domain import NUMPY, TRANSCENDENTAL
 from tensorwright.expr.evaluation.points import evaluate_condition, evaluate_index
-from tensorwright.expr.evaluation.symbolic_domain import SymbolicDomain, Terms
+from tensorwright.expr.evaluation.symbolic_domain import SymbolicDomain
 from tensorwright.expr.functions import Fn
-from tensorwright.expr.index.arithmetic import INTEGERS, SYMBOLS, Arithmetic, value_of_node
+from tensorwright.expr.index.arithmetic import Arithmetic, value_of_node
 from tensorwright.expr.index.bounds import interval, is_nonnegative
 from tensorwright.expr.index.condition import (
     all_of,
@@ -108,7 +108,6 @@ from tensorwright.expr.index.nodes import (
     exact_div,
     floor_div,
     is_same,
-    is_size,
     maximum,
     minimum,
     mod,
@@ -120,7 +119,6 @@ from tensorwright.expr.index.ranges import Bounds, Range, limited, narrowed, ran
 from tensorwright.expr.index.simplify import simplify, simplify_condition, without_division
 from tensorwright.expr.index.sizes import (
     NamedSize,
-    constraints_of,
     counted_size,
     named_size,
     named_sizes_of,
@@ -154,6 +152,7 @@ from tensorwright.expr.tensor import (
     at_position,
     decompose_arg_reduction,
     identity_of,
+    multiplied_loads,
     topological_order,
 )
 from tensorwright.expr.value import (
@@ -183,9 +182,7 @@ from tensorwright.expr.value import (
 
 __all__ = [
     "EXPRESSION_KINDS",
-    "INTEGERS",
     "NUMPY",
-    "SYMBOLS",
     "TRANSCENDENTAL",
     "And",
     "Apply",
@@ -227,7 +224,6 @@ __all__ = [
     "Symbol",
     "SymbolicDomain",
     "Tensor",
-    "Terms",
     "Value",
     "ValueExpr",
     "Var",
@@ -258,7 +254,6 @@ __all__ = [
     "condition_sides",
     "conjuncts",
     "constant",
-    "constraints_of",
     "cos",
     "counted_size",
     "decisions_of",
@@ -291,7 +286,6 @@ __all__ = [
     "is_nonnegative",
     "is_one_position",
     "is_same",
-    "is_size",
     "join_open_axes",
     "limited",
     "limits_of",
@@ -313,6 +307,7 @@ __all__ = [
     "min_over",
     "minimum",
     "mod",
+    "multiplied_loads",
     "named_size",
     "named_sizes_of",
     "narrowed",

@@ -42,6 +42,7 @@ from tensorwright.expr.symbolic import (
     text_of,
 )
 from tensorwright.expr.value import (
+    Apply,
     Const,
     FromIndex,
     Load,
@@ -310,6 +311,17 @@ def identity_of(combiner: Combiner, dtype: DType) -> Const:
             return constant(dtype.lowest, dtype)
         case Combiner.MIN | Combiner.ARGMIN:
             return constant(dtype.highest, dtype)
+
+
+def multiplied_loads(tensor: Compute) -> tuple[Load, Load] | None:
+    """The two elements whose products a tensor sums; None where it is something else."""
+    reduction, body = tensor.reduction, tensor.body
+    if reduction is None or reduction.combiner is not Combiner.SUM:
+        return None
+    if not (isinstance(body, Apply) and body.fn is Fn.MUL):
+        return None
+    left, right = body.args
+    return (left, right) if isinstance(left, Load) and isinstance(right, Load) else None
 
 
 def decompose_arg_reduction(tensor: Compute) -> tuple[Compute, Compute, Compute]:

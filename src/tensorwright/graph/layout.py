@@ -130,10 +130,6 @@ def describe_layouts(graph: Graph) -> str:
     return "\n".join([head, *(f"  {x}" for x in lines), *(f"  convert {x}" for x in left)])
 
 
-def _pattern(node: Node) -> Pattern:
-    return operator_of(node).pattern
-
-
 def _prefers_channels(node: Node) -> bool:
     return operator_of(node).layout is LayoutPreference.CHANNELS
 
@@ -175,7 +171,7 @@ def _units(graph: Graph, candidates: dict[str, tuple[Layout, ...]]) -> tuple[tup
     wide: list[tuple[str, ...]] = []
     narrow: list[tuple[str, ...]] = []
     for node in graph.nodes:
-        pattern = _pattern(node)
+        pattern = operator_of(node).pattern
         names = (*node.inputs, *node.outputs)
         if pattern is Pattern.ELEMENTWISE:
             narrow.append(names)

@@ -27,15 +27,12 @@ from tensorwright.loop.ir import (
     Window,
     block,
 )
-from tensorwright.loop.launches import Launches, LaunchNest, launches_of
+from tensorwright.loop.launches import LaunchNest, launches_of
 from tensorwright.loop.lowering import lower
 from tensorwright.loop.packing import pack
 from tensorwright.loop.passes import (
-    CPU_PASSES,
     DEFAULT_PIPELINE,
-    GPU_PASSES,
     Pass,
-    TargetPass,
     check_group_limits,
     cut_at_breakpoints,
     hoist_conditions,
@@ -60,15 +57,12 @@ from tensorwright.loop.traversal import (
     substitute_statement,
     total_size,
     walk,
-    with_children,
     with_symbols,
 )
 
 __all__ = [
-    "CPU_PASSES",
     "DEFAULT_PIPELINE",
     "FOLD_IDENTITIES",
-    "GPU_PASSES",
     "Allocate",
     "Barrier",
     "Block",
@@ -81,7 +75,6 @@ __all__ = [
     "LaneFold",
     "LaunchBounds",
     "LaunchNest",
-    "Launches",
     "LoopProgram",
     "Namer",
     "Packing",
@@ -92,7 +85,6 @@ __all__ = [
     "StartCopy",
     "Stmt",
     "Store",
-    "TargetPass",
     "WaitCopies",
     "Window",
     "block",
@@ -125,6 +117,5 @@ __all__ = [
     "version_guards",
     "walk",
     "widen_local_buffers",
-    "with_children",
     "with_symbols",
 ]

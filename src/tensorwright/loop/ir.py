@@ -275,6 +275,13 @@ def block(*statements: Stmt) -> Stmt:
     return flat[0] if len(flat) == 1 else Block(tuple(flat))
 
 
+def guarded(condition: Condition, statement: Stmt) -> Stmt:
+    """A statement under a condition; the statement itself, or nothing, where that is decided."""
+    if isinstance(condition, bool):
+        return statement if condition else block()
+    return If(condition, statement)
+
+
 def print_program(
     program: LoopProgram, page: Printer, marked: Stmt | None = None, note: str = ""
 ) -> None:

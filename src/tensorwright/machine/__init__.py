@@ -8,7 +8,7 @@ its rates, `hardware.py` its fingerprint, `load.py` and `state.py` the load of o
 
 from tensorwright.machine.card import Card, Unit, card_of
 from tensorwright.machine.ceilings import MEMORY, Ceilings, Level, better_of
-from tensorwright.machine.hardware import Hardware, detect_hardware
+from tensorwright.machine.hardware import detect_hardware
 from tensorwright.machine.kept import (
     MOST_STEPS,
     Steps,
@@ -19,14 +19,7 @@ from tensorwright.machine.kept import (
     refine_ceilings,
 )
 from tensorwright.machine.load import Load, LoadWatch
-from tensorwright.machine.machine import (
-    NOMINAL,
-    Machine,
-    Nominal,
-    Rates,
-    machine_of,
-    nominal_rates,
-)
+from tensorwright.machine.machine import NOMINAL, Machine, Rates, machine_of, nominal_rates
 from tensorwright.machine.state import MachineState
 
 __all__ = [
@@ -35,13 +28,11 @@ __all__ = [
     "NOMINAL",
     "Card",
     "Ceilings",
-    "Hardware",
     "Level",
     "Load",
     "LoadWatch",
     "Machine",
     "MachineState",
-    "Nominal",
     "Rates",
     "Steps",
     "Unit",

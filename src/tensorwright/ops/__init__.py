@@ -8,8 +8,8 @@ contraction/   sums of products          host.py    what no expression says
                                          counted.py results of a size that values decide
 """
 
-from tensorwright.base import Array, Attributes, AttributeValue, HostFunction, TensorType
-from tensorwright.ops.attributes import bool_of, int_of, text_of
+from tensorwright.base import Array, Attributes, AttributeValue, TensorType
+from tensorwright.ops.attributes import int_of, text_of
 from tensorwright.ops.host import opaque_operator
 from tensorwright.ops.moving.joining import slices_taken
 from tensorwright.ops.named_sizes import (
@@ -33,7 +33,6 @@ from tensorwright.ops.operator import (
     Movement,
     Operator,
     Pattern,
-    never_identity,
     tensor_operator,
 )
 from tensorwright.ops.positions import AT_POSITIONS, POSITIONS_INPUT, position_fault
@@ -52,7 +51,6 @@ __all__ = [
     "Attributes",
     "ChannelScale",
     "Fold",
-    "HostFunction",
     "LayoutPreference",
     "Movement",
     "Operator",
@@ -61,7 +59,6 @@ __all__ = [
     "as_size",
     "automatic_pads",
     "axis_in",
-    "bool_of",
     "decided",
     "infer_types",
     "int_of",
@@ -69,7 +66,6 @@ __all__ = [
     "is_equal",
     "is_multiple",
     "moved_bytes",
-    "never_identity",
     "not_decided",
     "number_of",
     "opaque_operator",

@@ -6,7 +6,7 @@ from tensorwright.profiling.measure import Samples, make_profile, profile
 from tensorwright.profiling.report import Profile, StepKind, StepProfile
 from tensorwright.profiling.reuse import Operand, operands_of
 from tensorwright.profiling.roofline import Bottleneck, Bounds, bottleneck_of, bounds_of
-from tensorwright.profiling.values import profile_values, step_values, summary_values
+from tensorwright.profiling.values import profile_values
 
 __all__ = [
     "Bottleneck",
@@ -25,6 +25,4 @@ __all__ = [
     "operands_of",
     "profile",
     "profile_values",
-    "step_values",
-    "summary_values",
 ]

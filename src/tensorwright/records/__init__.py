@@ -28,9 +28,8 @@ from tensorwright.records.opening import (
     open_store,
     opened,
 )
-from tensorwright.records.ranking import Selection, rank
+from tensorwright.records.ranking import rank
 from tensorwright.records.record import (
-    SCHEMA,
     TOOL_VERSION,
     Record,
     Status,
@@ -46,7 +45,6 @@ from tensorwright.records.store import RecordStore
 from tensorwright.records.watched_store import WatchedStore, answers_alike
 
 __all__ = [
-    "SCHEMA",
     "TOOL_VERSION",
     "JsonLinesStore",
     "MemoryStore",
@@ -55,7 +53,6 @@ __all__ = [
     "RecordStore",
     "Records",
     "SavedSession",
-    "Selection",
     "SqliteStore",
     "Status",
     "WatchedStore",

@@ -4,9 +4,9 @@ Read `document.py` first (the contents of a report), then `measured.py` (the mea
 and `page.py` (how it becomes a file). `page/` has the parts of the page.
 """
 
-from tensorwright.report.document import FORMAT, profile_document, report_values
+from tensorwright.report.document import FORMAT, report_values
 from tensorwright.report.live import LiveReport
-from tensorwright.report.measured import Subject, load_measured, measure, save_measured
+from tensorwright.report.measured import Subject, load_measured, measure
 from tensorwright.report.page import read_report, render, write_report
 from tensorwright.report.searches import SearchedWorkload
 from tensorwright.report.sessions import (
@@ -22,11 +22,9 @@ __all__ = [
     "Subject",
     "load_measured",
     "measure",
-    "profile_document",
     "read_report",
     "render",
     "report_values",
-    "save_measured",
     "searched_of",
     "searched_of_session",
     "searched_of_workloads",

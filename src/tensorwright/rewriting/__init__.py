@@ -11,7 +11,7 @@ rules that ship.
 
 from tensorwright.rewriting.meaning import evaluate_terms
 from tensorwright.rewriting.operators import operator_named
-from tensorwright.rewriting.terms import Rule, Term, applications, canonical_rule, operator_names
+from tensorwright.rewriting.terms import Rule, Term, applications, operator_names
 from tensorwright.rewriting.text import (
     condition_text,
     parse_rule,
@@ -25,7 +25,6 @@ __all__ = [
     "Rule",
     "Term",
     "applications",
-    "canonical_rule",
     "condition_text",
     "evaluate_terms",
     "operator_named",

@@ -40,7 +40,7 @@ from tensorwright.runtime.dlpack import DeviceArray
 from tensorwright.runtime.executable import Executable, StepTime
 from tensorwright.runtime.host import HOST, HostDevice
 from tensorwright.runtime.inputs import random_array
-from tensorwright.runtime.loader import Recompile, load
+from tensorwright.runtime.loader import load
 from tensorwright.runtime.native.jit import (
     LoadedFunction,
     LoadedObject,
@@ -51,7 +51,7 @@ from tensorwright.runtime.native.jit import (
 from tensorwright.runtime.native.loaded_code import LoadedCode, load_code
 from tensorwright.runtime.native.pool import usable_threads
 from tensorwright.runtime.native.pool.pending_run import PendingRun
-from tensorwright.runtime.plan.arena import Lifetime, MemoryPlan, plan_memory
+from tensorwright.runtime.plan.arena import Lifetime, plan_memory
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
     ArgumentSpec,
@@ -62,7 +62,6 @@ from tensorwright.runtime.plan.plan import (
     ConstantRef,
     CopyStep,
     DeviceRef,
-    HostRef,
     HostStep,
     InputRef,
     KernelSpec,
@@ -119,7 +118,6 @@ __all__ = [
     "ExecutableCache",
     "Function",
     "HostDevice",
-    "HostRef",
     "HostStep",
     "InputRef",
     "Inside",
@@ -132,14 +130,12 @@ __all__ = [
     "LoadedObject",
     "LoopStep",
     "Memory",
-    "MemoryPlan",
     "Missing",
     "Network",
     "OutputRef",
     "PendingRun",
     "Plan",
     "PlanSize",
-    "Recompile",
     "Span",
     "Step",
     "StepTime",

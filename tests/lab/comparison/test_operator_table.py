@@ -124,7 +124,7 @@ def test_rows_of_other_builds_are_marked_and_counted() -> None:
 def test_another_file_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "rows.json"
     path.write_text(text)
-    with pytest.raises(InputError, match="does not hold the rows of an operator benchmark"):
+    with pytest.raises(InputError, match="it has no rows of bench ops"):
         read_op_rows(path)
 
 

@@ -47,7 +47,7 @@ def small_space() -> Space:
     other = Split("y", "i", (Decision("a"), Decision("c")))
     return Space(
         (
-            Sketch("both", (first,), choices, (Limit(("a", "b"), 8),)),
+            Sketch("both", (first,), choices, (Limit(Decision("a") * Decision("b"), 8),)),
             Sketch("two", (other,), (choices[0], choices[2])),
         )
     )

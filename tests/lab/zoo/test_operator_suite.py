@@ -21,7 +21,6 @@ from tensorwright_lab.zoo import (
     form_inputs,
     operator_cases,
     operator_program,
-    residual_convolutions,
 )
 
 CASES = (*operator_cases(1), *operator_cases(16)[::4])
@@ -110,10 +109,3 @@ def test_an_arrangement_can_be_undone() -> None:
     for each in (moved, merged, Arrangement.same(shape, (10, 12))):
         np.testing.assert_array_equal(each.undo(each.apply(array)), array)
     assert Arrangement.same(shape).layout.is_plain
-
-
-def test_the_convolutions_of_residual_networks() -> None:
-    assert [len(residual_convolutions(depth)) for depth in (18, 50)] == [12, 20]
-    first = residual_convolutions(50)[0]
-    assert dict(first.fields)["out_channels"] == 64
-    assert sum(each.count for each in residual_convolutions(50)) == 53

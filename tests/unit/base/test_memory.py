@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import platform
+import resource
+
 import numpy as np
 import pytest
 
 import tensorwright
-from tensorwright.base import MachineError, check_fits, physical_memory_bytes
+from tensorwright.base import (
+    MachineError,
+    check_fits,
+    keep_freed_memory,
+    physical_memory_bytes,
+)
 from tensorwright.expr import placeholder
 from tensorwright.graph import GraphBuilder
 from tensorwright.ops import operator
@@ -68,3 +76,22 @@ def test_expressions_are_refused() -> None:
     (y,) = relu((x,), {})
     with pytest.raises(MachineError, match="this machine has"):
         tensorwright.compile(y)
+
+
+def _faults_of_large_arrays() -> int:
+    """How many page faults ten arrays of 8 MiB take, one after the other, and not the first."""
+    keep_freed_memory()
+    np.ones(1 << 20)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(10):
+        np.ones(1 << 20)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc is told")
+def test_a_process_can_keep_the_memory_that_it_frees() -> None:
+    child = Child()
+    outcome = child.do(Job(_faults_of_large_arrays), 60)
+    child.close()
+    assert isinstance(outcome, Done)
+    assert outcome.value < 10  # of huge pages each array takes four

@@ -13,7 +13,13 @@ import pytest
 from tests.cuda_driver import ShimDriver, forget, shim_driver
 from tests.grids import SM_80, SM_90A
 from tests.targets import native_target
-from tests.unit.runtime.test_opencl import network
+from tests.unit.runtime.on_cards import (
+    check_launches,
+    check_network,
+    check_open_sizes,
+    doubled_kernel,
+    network,
+)
 
 import tensorwright
 from tensorwright.base import (
@@ -21,14 +27,12 @@ from tensorwright.base import (
     GpuApi,
     GpuTarget,
     InputError,
-    InternalError,
     MachineError,
-    Threads,
     override,
     parse_target,
 )
 from tensorwright.build import build_kernel, load_kernel
-from tensorwright.expr import compute, named_size, placeholder, reduce_axis, sum_over
+from tensorwright.expr import compute, placeholder, reduce_axis, sum_over
 from tensorwright.graph import Graph, GraphBuilder, program_workload
 from tensorwright.profiling import devices
 from tensorwright.profiling.devices import measure_devices
@@ -50,16 +54,7 @@ def card(monkeypatch: pytest.MonkeyPatch) -> Iterator[ShimDriver]:
 
 def test_a_network_runs_on_the_card(card: ShimDriver, tmp_path: Path) -> None:
     before = card.read("allocated"), card.read("modules")
-    executable = tensorwright.compile(network(), target="cuda")
-    x = np.random.default_rng(1).standard_normal((1, 3, 6, 6)).astype(np.float32)
-    wanted = tensorwright.compile(network(), target=native_target())(x)
-    executable.save(tmp_path / "net.tw")
-    for each in (executable, tensorwright.load(tmp_path / "net.tw")):
-        for _ in range(2):
-            for got, want in zip(each(x), wanted, strict=True):
-                np.testing.assert_allclose(got, want, 1e-5, 1e-5)
-    assert set(executable.host_operators) == {"bitcast"}
-    del each, executable
+    check_network("cuda", tmp_path)
     gc.collect()
     assert (card.read("allocated"), card.read("modules")) == before
 
@@ -129,54 +124,19 @@ def test_launches_are_made_one_by_one_where_there_are_no_graphs(
 
 
 def test_sizes_of_a_call_decide_the_grid(card: ShimDriver) -> None:
-    n = named_size("n", 1, 600)
-    x = placeholder("x", (n, 3))
-    doubled = compute("y", (n, 3), lambda i, j: x[i, j] * 2.0)
-    executable = tensorwright.compile(doubled, target="cuda:sm_90a")
-    for count in (1, 7, 600):
-        array = np.arange(count * 3, dtype=np.float32).reshape(count, 3)
-        np.testing.assert_array_equal(executable(array), array * 2)
-    times = executable.profile({"x": array}, repeat=1)
-    assert [step.time_s > 0 for step in times] == [True] * 3
-
-
-def doubled_kernel() -> Any:
-    x = placeholder("x", (64,))
-    workload = program_workload([compute("y", (64,), lambda i: x[i] * 2.0)])
-    return build_kernel(workload, parse_trace("bind(y, i, thread.x)"), SM_90A)
+    check_open_sizes("cuda:sm_90a")
 
 
 def test_kernels_are_launched_and_timed(card: ShimDriver) -> None:
-    code = load_kernel(doubled_kernel())
-    array = np.arange(64, dtype=np.float32)
-    both = DEVICE.allocate(2 * array.nbytes)
-    given, made = both.part(0, array.nbytes), both.part(array.nbytes, array.nbytes)
-    workspace = DEVICE.allocate(0)
-    DEVICE.copy_in(array, given)
-    assert DEVICE.time(lambda: code.launch((given, made), workspace)) > 0
-    assert DEVICE.time(lambda: None) == 0
-    result = np.empty_like(array)
-    DEVICE.copy_out(made, result)
-    np.testing.assert_array_equal(result, array * 2)
-    table = np.array([[made.address, given.address], [given.address, made.address]], np.uint64)
     gc.collect()
     graphs = card.read("graphs")
-    assert DEVICE.time_calls(code.functions, table, workspace, 1, count=2, first=1) > 0
+    check_launches(DEVICE, SM_90A)
     assert card.read("graph_launches") == 1, "both calls are one graph"
     assert card.read("graphs") == graphs
-    DEVICE.copy_out(given, result)
-    np.testing.assert_array_equal(result, array * 4)
-    DEVICE.copy(made, given)
-    DEVICE.copy_out(given, result)
-    np.testing.assert_array_equal(result, array * 2)
-    with pytest.raises(InternalError, match="a copy of 256 bytes exceeds it"):
-        DEVICE.copy_in(array, given.part(0, 8))
-    with pytest.raises(InternalError, match="cards launch grids"):
-        DEVICE.launch(code.functions[0][0], Threads(), (given, made), workspace)
 
 
 def test_launches_are_done_after_the_wait(card: ShimDriver) -> None:
-    code = load_kernel(doubled_kernel())
+    code = load_kernel(doubled_kernel(SM_90A))
     array = np.arange(64, dtype=np.float32)
     given, made = DEVICE.memory_of(array), DEVICE.memory_of(np.zeros_like(array))
     code.launch((given, made), DEVICE.allocate(0))
@@ -311,7 +271,7 @@ def test_code_that_the_driver_does_not_take(card: ShimDriver, result: int) -> No
 
 
 def test_a_fault_of_a_kernel_is_named(card: ShimDriver) -> None:
-    code = load_kernel(doubled_kernel())
+    code = load_kernel(doubled_kernel(SM_90A))
     memory, workspace = DEVICE.allocate(256), DEVICE.allocate(0)
     code.launch((memory, memory), workspace)
     card.write(wait=700)

@@ -5,24 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 from tests.grids import OPENCL_GENERIC, opencl_device
-from tests.targets import native_target
+from tests.unit.runtime.on_cards import (
+    check_launches,
+    check_network,
+    check_open_sizes,
+    doubled_kernel,
+    network,
+)
 
 import tensorwright
 from tensorwright.base import (
-    DType,
     Grid,
     InternalError,
     MachineError,
-    Threads,
     detect_target,
     override,
 )
-from tensorwright.build import build_kernel, load_kernel
+from tensorwright.build import load_kernel
 from tensorwright.expr import (
     Fn,
     apply,
@@ -33,7 +36,7 @@ from tensorwright.expr import (
     select,
     sum_over,
 )
-from tensorwright.graph import Graph, GraphBuilder, program_workload
+from tensorwright.graph import GraphBuilder
 from tensorwright.runtime import (
     CopyStep,
     Device,
@@ -46,11 +49,8 @@ from tensorwright.runtime import (
 )
 from tensorwright.runtime.cards import opencl, opencl_devices
 from tensorwright.runtime.cards.opencl import DEVICE
-from tensorwright.schedule import parse_trace
 
 pytestmark = pytest.mark.layer("pocl")
-
-F32 = DType.F32
 
 
 @pytest.fixture
@@ -72,28 +72,8 @@ def forgetful() -> Iterator[None]:
         each.cache_clear()
 
 
-def network() -> Graph:
-    """A convolution, and the bits of its sums, which NumPy makes on the host."""
-    random = np.random.default_rng(0)
-    graph = GraphBuilder("net")
-    x = graph.input("x", (1, 3, 6, 6), F32)
-    weights = graph.constant(random.standard_normal((8, 3, 3, 3)).astype(np.float32))
-    features = graph.add("relu", graph.add("conv", x, weights, pads=(1, 1, 1, 1)))
-    sums = graph.add("reduce_sum", features, axes=(2, 3), keepdims=False)
-    bits = graph.add("bitcast", sums, to=DType.I32)
-    return graph.finish((graph.add("exp", graph.add("bitcast", bits, to=F32)), bits))
-
-
 def test_a_network_runs_on_the_device(device: Device, tmp_path: Path) -> None:
-    executable = tensorwright.compile(network(), target="opencl:generic")
-    x = np.random.default_rng(1).standard_normal((1, 3, 6, 6)).astype(np.float32)
-    wanted = tensorwright.compile(network(), target=native_target())(x)
-    executable.save(tmp_path / "net.tw")
-    for each in (executable, tensorwright.load(tmp_path / "net.tw")):
-        for _ in range(2):
-            for got, want in zip(each(x), wanted, strict=True):
-                np.testing.assert_allclose(got, want, 1e-5, 1e-5)
-    assert set(executable.host_operators) == {"bitcast"}
+    check_network("opencl:generic", tmp_path)
 
 
 def test_bytes_are_copied_only_where_they_change_their_memory(device: Device) -> None:
@@ -125,15 +105,7 @@ def test_each_call_has_one_arena(device: Device, monkeypatch: pytest.MonkeyPatch
 
 
 def test_sizes_of_a_call_decide_the_grid(device: Device) -> None:
-    n = named_size("n", 1, 600)
-    x = placeholder("x", (n, 3))
-    doubled = compute("y", (n, 3), lambda i, j: x[i, j] * 2.0)
-    executable = tensorwright.compile(doubled, target="opencl:generic")
-    for count in (1, 7, 600):
-        array = np.arange(count * 3, dtype=np.float32).reshape(count, 3)
-        np.testing.assert_array_equal(executable(array), array * 2)
-    times = executable.profile({"x": array}, repeat=1)
-    assert [step.time_s > 0 for step in times] == [True] * 3
+    check_open_sizes("opencl:generic")
 
 
 def test_a_product_of_any_size_has_tiles(device: Device) -> None:
@@ -180,42 +152,14 @@ def test_nothing_is_launched_for_no_elements(device: Device) -> None:
     assert executable(np.zeros((0, 3), np.float32)).shape == (0, 3)
 
 
-def doubled_kernel() -> Any:
-    x = placeholder("x", (64,))
-    workload = program_workload([compute("y", (64,), lambda i: x[i] * 2.0)])
-    return build_kernel(workload, parse_trace("bind(y, i, thread.x)"), OPENCL_GENERIC)
-
-
 def test_kernels_are_launched_and_timed(device: Device) -> None:
-    kernel = doubled_kernel()
-    code = load_kernel(kernel)
-    array = np.arange(64, dtype=np.float32)
-    both = device.allocate(2 * array.nbytes)
-    given, made = both.part(0, array.nbytes), both.part(array.nbytes, array.nbytes)
-    workspace = device.allocate(0)
-    device.copy_in(array, given)
-    assert device.time(lambda: code.launch((given, made), workspace)) > 0
-    assert device.time(lambda: None) == 0
-    result = np.empty_like(array)
-    device.copy_out(made, result)
-    np.testing.assert_array_equal(result, array * 2)
-    table = np.array([[made.address, given.address], [given.address, made.address]], np.uint64)
-    assert device.time_calls(code.functions, table, workspace, 1, count=2, first=1) > 0
-    device.copy_out(given, result)
-    np.testing.assert_array_equal(result, array * 4)
-    device.copy(made, given)
-    device.copy_out(given, result)
-    np.testing.assert_array_equal(result, array * 2)
-    with pytest.raises(InternalError, match="a copy of 256 bytes exceeds it"):
-        device.copy_in(array, given.part(0, 8))
-    with pytest.raises(InternalError, match="cards launch grids"):
-        device.launch(code.functions[0][0], Threads(), (given, made), workspace)
+    check_launches(device, OPENCL_GENERIC)
 
 
 def test_code_is_freed(device: Device) -> None:
     kernels = opencl._open("").kernels
     before = len(kernels)
-    code = load_kernel(doubled_kernel())
+    code = load_kernel(doubled_kernel(OPENCL_GENERIC))
     assert len(kernels) == before + 1
     del code
     assert len(kernels) == before
@@ -295,7 +239,9 @@ def test_text_that_the_driver_refuses_is_a_fault_of_ours(device: Device) -> None
 
 
 def test_a_grid_is_printed() -> None:
-    assert str(doubled_kernel().signature.launches[0]) == str(Grid((1, 1, 1), (64, 1, 1)))
+    assert str(doubled_kernel(OPENCL_GENERIC).signature.launches[0]) == str(
+        Grid((1, 1, 1), (64, 1, 1))
+    )
 
 
 def test_cards_come_first_and_simulators_last(monkeypatch: pytest.MonkeyPatch) -> None:

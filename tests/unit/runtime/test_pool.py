@@ -6,6 +6,7 @@ import ctypes
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +20,11 @@ from tensorwright.graph import random_inputs
 from tensorwright.machine_code import Kind, Module, NativeFunction
 from tensorwright.machine_code.compilation import compile_module
 from tensorwright.runtime import load_object
+from tensorwright.runtime.native.jit import Session
 from tensorwright.runtime.native.own_modules import own_modules
 from tensorwright.runtime.native.pool import Pool, Worker, pool_memory, worker_base
+from tensorwright.runtime.native.pool.clock import Clock
+from tensorwright.runtime.native.pool.lease import write_pay
 
 ROOT = Path(__file__).parents[3]
 
@@ -154,6 +158,35 @@ print(first, ctypes.cast(data, ctypes.POINTER(ctypes.c_int32))[0], words[Pool.WO
 """
     slow = f"SLOW_WORKER = {SLOW_WORKER!r}"
     assert run_script(slow + script, TENSORWRIGHT_CORES="2") == "10000000 1 1\n"
+
+
+def test_a_thread_pays_for_standing_still_with_time_that_it_ran() -> None:
+    module = Module()
+    function = NativeFunction(module, "ask", (Kind.POINTER, Kind.I64))
+    worker, stood = function.parameters
+    answer = function.call(Kind.TRUTH, write_pay(module, Clock(module)), worker, stood)
+    worker.array(Kind.I64)[Worker.STATE] = answer.cast("zext", Kind.I64)
+    function.finish()
+    clock_gettime = ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value
+    assert clock_gettime is not None
+    session = Session((("clock_gettime", clock_gettime),))
+    code = session.load(compile_module(module.text(), native_target()), ("ask",))
+    ask = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(code.address("ask"))
+    words = (ctypes.c_int64 * Worker.SIZE)()
+    words[Worker.CLOCK] = time.CLOCK_MONOTONIC  # as if it had run since the machine started
+
+    def rest_ms(stood_ms: int) -> int:
+        ask(words, stood_ms * 1_000_000)
+        assert bool(words[Worker.REST]) == bool(words[Worker.STATE])
+        return words[Worker.REST] // 1_000_000
+
+    assert rest_ms(6) == 0  # with 96 of 100 ms
+    assert [rest_ms(7) for _ in range(6)] == [10, 40, 160, 640, 1600, 1600]
+    words[Worker.PAID] = 0
+    assert [rest_ms(6), rest_ms(7)] == [0, 10]
+    words[Worker.PAID] = 1 << 62  # from the clock of a thread that had not begun
+    assert rest_ms(7) == 40
+    assert words[Worker.PAID] < 1 << 62
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system has no masks")

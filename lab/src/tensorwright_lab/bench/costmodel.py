@@ -105,8 +105,7 @@ def command(
 
     Example: tensorwright bench costmodel --programs 2000 --json costmodel.json
     """
-    if json_path is not None:
-        check_writable(json_path, records)
+    check_writable(json_path, records)
     count = threads_of(threads)
     path = records or knobs.HOME.get() / "costmodel.jsonl"
     with open_store(path) as store:

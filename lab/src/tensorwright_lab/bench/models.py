@@ -117,8 +117,7 @@ def command(
     for name in names:
         check_model(name)
     cases = read_cases(names, input_shapes, sizes, at)
-    if json_path is not None:
-        check_writable(json_path, *names, records)
+    check_writable(json_path, *names, records)
     count = threads_of(threads)
     ceiling = measure_ceiling(target, count) if rounds else Ceiling(count, 0.0, 0.0)
     chosen = peers or (PAPER_PEERS if PAPER in suites else DEFAULT_PEERS)

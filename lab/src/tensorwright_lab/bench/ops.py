@@ -131,8 +131,7 @@ def command(
         refuse_given(("trials",), because="--no-tune measures no candidate")
     if not rivals:
         refuse_given(("rival_trials",), because="--metaschedule names no case")
-    if json_path is not None:
-        check_writable(json_path, records)
+    check_writable(json_path, records)
     find_cases(rivals, int(batch))  # refuse an unknown name now
     chosen = find_cases(cases, int(batch))
     chosen = tuple(case for case in chosen if case.batch == 1 or case.gflop <= _MOST_GFLOP)

@@ -113,8 +113,7 @@ def command(
     Example: tensorwright bench random --count 200 --check --json random.json
     """
     workers.check(target)
-    if json_path is not None:
-        check_writable(json_path)
+    check_writable(json_path)
     plan = _Plan(target, threads_of(threads), seed, count, candidates, families)
     head = _head(plan)
     path = rows_path or _usual_path(head)

@@ -61,8 +61,7 @@ def command(
 
     Example: tensorwright bench scoring --json scoring.json
     """
-    if json_path is not None:
-        check_writable(json_path)
+    check_writable(json_path)
     case = _find_case(workload, target)
     document = bench_scoring(case, target, candidates, seed)
     _show(document)

@@ -122,8 +122,7 @@ def command(
     """
     for model in models:
         check_model(model)
-    if json_path is not None:
-        check_writable(json_path, *models, records)
+    check_writable(json_path, *models, records)
     count = threads_of(threads)
     rows: list[ServeRow] = []
     head = {

@@ -6,14 +6,15 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import click
 
-from tensorwright.base import RecordError, UsageError, write_atomically
+from tensorwright.base import write_atomically
 from tensorwright.cli.printing.tables import print_table
+from tensorwright_lab.bench.same_run import check_same_run
 from tensorwright_lab.comparison import AGAIN, print_builds
+from tensorwright_lab.comparison.row_files import read_file_of
 from tensorwright_lab.judging import LIMIT, distribution_of
 
 TRIALS = (0, 1, 4, 16, 64, 256)
@@ -157,29 +158,10 @@ def write_zero(path: str, head: Mapping[str, object], rows: Sequence[ZeroRow]) -
 def read_zero(path: str, head: Mapping[str, object]) -> list[ZeroRow]:
     """The rows of an earlier run without a failure; none where there is no file.
 
-    Raises:  UsageError if that was another setting, RecordError for another file.
+    Raises:  UsageError if that was another setting, InputError for another file.
     """
-    if not Path(path).exists():
-        return []
-    try:
-        content = json.loads(Path(path).read_bytes())
-        before = {name: content[name] for name in head}
-        rows = [_row(fields) for fields in content["rows"]]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RecordError(
-            stage="bench",
-            where=f"file {path}",
-            reason=f"it was not written by `tensorwright bench zero` ({error})",
-            remedy="name another file, or leave --resume out",
-        ) from None
-    for name, value in json.loads(json.dumps(head)).items():
-        if before[name] != value:
-            raise UsageError(
-                stage="bench",
-                where=f"file {path}",
-                reason=f"its rows have {name} {before[name]}, this run has {value}",
-                remedy="name another file, or leave --resume out",
-            )
+    before, rows = read_file_of("bench zero", path, _row)
+    check_same_run(path, before, json.loads(json.dumps(head)), head)
     return [row for row in rows if not row.failure]
 
 

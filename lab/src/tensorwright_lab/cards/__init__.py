@@ -20,7 +20,6 @@ from tensorwright_lab.cards.kernels import (
     SMALL,
     SMALL_TILES,
     CardKernel,
-    convolution,
     kernels,
     product,
     product_tiles,
@@ -29,14 +28,7 @@ from tensorwright_lab.cards.kernels import (
 )
 from tensorwright_lab.cards.oclgrind import missing_oclgrind, run_by_oclgrind
 from tensorwright_lab.cards.running import Arrays, empty_results, given_array, run_on
-from tensorwright_lab.cards.sass import (
-    Function,
-    Loop,
-    NoDisassemblerError,
-    disassemble,
-    find_disassembler,
-    functions_of,
-)
+from tensorwright_lab.cards.sass import Function, disassemble, find_disassembler, functions_of
 
 __all__ = [
     "FAULTS",
@@ -47,10 +39,7 @@ __all__ = [
     "CardKernel",
     "Fault",
     "Function",
-    "Loop",
-    "NoDisassemblerError",
     "changed",
-    "convolution",
     "disassemble",
     "empty_results",
     "find_disassembler",

@@ -5,7 +5,6 @@ from tensorwright_lab.comparison.network_rows import (
     BenchRow,
     Compiled,
     PeerTime,
-    RatioSummary,
     make_row,
     read_rows,
     write_rows,
@@ -13,7 +12,6 @@ from tensorwright_lab.comparison.network_rows import (
 from tensorwright_lab.comparison.network_table import print_rows
 from tensorwright_lab.comparison.networks import compare_model
 from tensorwright_lab.comparison.operator_table import (
-    OpMean,
     OpRow,
     Rival,
     print_op_rows,
@@ -37,12 +35,10 @@ __all__ = [
     "METASCHEDULE",
     "BenchRow",
     "Compiled",
-    "OpMean",
     "OpPlan",
     "OpRow",
     "OpTime",
     "PeerTime",
-    "RatioSummary",
     "Rival",
     "RivalPlan",
     "build_columns",

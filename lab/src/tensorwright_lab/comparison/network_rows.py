@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from tensorwright.base import InputError
 from tensorwright.cli.printing.tables import write_objects
 from tensorwright_lab.comparison.agreement import Apart, worst_of
 from tensorwright_lab.comparison.builds import this_build
+from tensorwright_lab.comparison.row_files import read_file_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,16 +173,16 @@ def make_row(
         ours_ms=ours_ms,
         peer=peer,
         peer_ms=peer_ms,
-        ratio=_over(peer_ms, ours_ms),
+        ratio=over(peer_ms, ours_ms),
         host_operators=compiled.host_operators,
         failure=failure,
-        peak_share=_over(reached, compiled.peak),
+        peak_share=over(reached, compiled.peak),
         peers=tuple(peers),
         tuned=compiled.tuned,
         workloads=compiled.workloads,
         untuned_ms=untuned_ms,
-        untuned_ratio=_over(peer_ms, untuned_ms),
-        untuned_share=_over(ours_ms, untuned_ms) if untuned_s else None,
+        untuned_ratio=over(peer_ms, untuned_ms),
+        untuned_share=over(ours_ms, untuned_ms) if untuned_s else None,
         held_ms=min(held, default=None),
         build=this_build(),
         max_steps=max_steps,
@@ -199,7 +197,8 @@ def _milliseconds(time_s: float | None) -> float | None:
     return None if time_s is None else time_s * 1e3
 
 
-def _over(part: float | None, whole: float | None) -> float | None:
+def over(part: float | None, whole: float | None) -> float | None:
+    """A ratio; None where a side is not known."""
     return None if part is None or not whole else part / whole
 
 
@@ -236,7 +235,7 @@ TUNED: Mapping[str, Ratio] = MappingProxyType(
     }
 )
 HELD: Mapping[str, Ratio] = MappingProxyType(
-    {"ours/best held peer": lambda row: _over(row.held_ms, row.ours_ms)}
+    {"ours/best held peer": lambda row: over(row.held_ms, row.ours_ms)}
 )
 
 
@@ -279,25 +278,10 @@ def read_rows(path: str | os.PathLike[str]) -> tuple[dict[str, Any], tuple[Bench
 
     Raises:  InputError for a file of another kind.
     """
-    if not Path(path).exists():
-        return {}, ()
-    try:
-        head = json.loads(Path(path).read_text())
-        rows = [
-            BenchRow(
-                **fields
-                | {
-                    "host_operators": tuple(fields["host_operators"]),
-                    "peers": tuple(PeerTime(**each) for each in fields["peers"]),
-                }
-            )
-            for fields in head.pop("rows")
-        ]
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise InputError(
-            stage="peers",
-            where=f"file {path}",
-            reason=f"it has no rows of bench models: {error}",
-            remedy="name another file, or leave --resume out",
-        ) from error
-    return head, tuple(rows)
+    return read_file_of("bench models", path, _row_of)
+
+
+def _row_of(fields: dict[str, Any]) -> BenchRow:
+    peers = tuple(PeerTime(**each) for each in fields["peers"])
+    hosts = tuple(fields["host_operators"])
+    return BenchRow(**fields | {"host_operators": hosts, "peers": peers})

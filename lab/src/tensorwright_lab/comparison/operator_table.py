@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
 
 from rich.console import Console
 
-from tensorwright.base import InputError
 from tensorwright.cli.printing.tables import print_line, print_table, write_objects
 from tensorwright_lab.comparison.agreement import UNHELD
 from tensorwright_lab.comparison.builds import AGAIN, build_columns, print_builds
 from tensorwright_lab.comparison.operators import METASCHEDULE, OURS, OpTime
+from tensorwright_lab.comparison.row_files import read_file_of
 
 NEAR_PEAK = 0.65
 """From this share of the machine's peak on, the best peer leaves little to gain."""
@@ -288,19 +286,7 @@ def read_op_rows(path: str | os.PathLike[str]) -> tuple[OpRow, ...]:
 
     Raises:  InputError for a file of another kind.
     """
-    file = Path(path)
-    if not file.exists():
-        return ()
-    try:
-        rows = json.loads(file.read_text())["rows"]
-        return tuple(_read_row(row) for row in rows)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(
-            stage="bench",
-            where=f"file {path}",
-            reason=f"it does not hold the rows of an operator benchmark: {error}",
-            remedy="give another file",
-        ) from error
+    return read_file_of("bench ops", path, _read_row)[1]
 
 
 def _read_row(values: dict[str, Any]) -> OpRow:

@@ -6,19 +6,7 @@
 the JSON of other tools.
 """
 
-from tensorwright_lab.exact_extraction.exact import ExactExtraction, cheapest_exact
-from tensorwright_lab.exact_extraction.serialized import (
-    SerializedEGraph,
-    egraph_text,
-    read_egraph,
-    write_egraph,
-)
+from tensorwright_lab.exact_extraction.exact import cheapest_exact
+from tensorwright_lab.exact_extraction.serialized import read_egraph, write_egraph
 
-__all__ = [
-    "ExactExtraction",
-    "SerializedEGraph",
-    "cheapest_exact",
-    "egraph_text",
-    "read_egraph",
-    "write_egraph",
-]
+__all__ = ["cheapest_exact", "read_egraph", "write_egraph"]

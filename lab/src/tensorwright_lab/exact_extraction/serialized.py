@@ -23,10 +23,9 @@ from tensorwright.rewriting.extraction.problem import ExtractionProblem
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SerializedEGraph:
-    """An extraction problem with the names of its nodes, their operators, and of its classes."""
+    """An extraction problem with the operators of its nodes, and the names of its classes."""
 
     problem: ExtractionProblem
-    node_names: tuple[str, ...]
     operators: tuple[str, ...]
     class_names: tuple[str, ...]
 
@@ -50,7 +49,6 @@ def read_egraph(path: Path) -> SerializedEGraph:
     listed = [reader.node(name) for name in nodes]
     return SerializedEGraph(
         ExtractionProblem.of(listed, roots),
-        tuple(nodes),
         tuple(str(each.get("op", "")) for each in nodes.values()),
         tuple(reader.classes),
     )

@@ -12,9 +12,8 @@ import click
 from tensorwright.base import (
     RecordError,
     TensorwrightError,
-    UsageError,
-    did_you_mean,
     make_folder,
+    unknown_name,
     write_atomically,
 )
 from tensorwright.cli.arguments.options import seed_option
@@ -108,14 +107,9 @@ def _check_names(names: tuple[str, ...], measured: tuple[Measured, ...]) -> None
     measured_names |= {one.measuring.fingerprint for one in measured}
     for name in names:
         if name not in measured_names:
-            raise UsageError(
-                stage="pretrain",
-                where=f"--without {name}",
-                reason="nothing of such a family or target, or on such a machine, was measured",
-                remedy=did_you_mean(
-                    name, measured_names, "one of " + ", ".join(sorted(measured_names))
-                ),
-            )
+            reason = "nothing of such a family or target, or on such a machine, was measured"
+            where = f"--without {name}"
+            raise unknown_name("pretrain", where, reason, name, sorted(measured_names))
 
 
 def _measured(folder: Path) -> Iterator[Measured]:

@@ -12,7 +12,7 @@ accuracy.py           how good a choice by predictions is
 fitting.py            the time model from measured programs, and what is known of its accuracy
 """
 
-from tensorwright_lab.pretraining.accuracy import ChoiceAccuracy, accuracy_of
+from tensorwright_lab.pretraining.accuracy import accuracy_of
 from tensorwright_lab.pretraining.collecting import Collector
 from tensorwright_lab.pretraining.conditions import CONDITIONS, Conditions, draw_conditions
 from tensorwright_lab.pretraining.feature_files import (
@@ -30,7 +30,6 @@ __all__ = [
     "CONDITIONS",
     "HELD_OUT",
     "WITHOUT",
-    "ChoiceAccuracy",
     "CollectSetting",
     "Collector",
     "Conditions",

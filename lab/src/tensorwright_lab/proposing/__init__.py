@@ -10,7 +10,6 @@ from tensorwright_lab.proposing.decisions import COLUMNS, DecisionTables, Prefix
 from tensorwright_lab.proposing.examples import Examples, examples_of
 from tensorwright_lab.proposing.fitting import WayTreeSettings, fit
 from tensorwright_lab.proposing.model import (
-    Drawn,
     ModelProposer,
     ModelProposers,
     ProposingModel,
@@ -22,7 +21,6 @@ from tensorwright_lab.proposing.model_file import load_proposing_model, save_pro
 __all__ = [
     "COLUMNS",
     "DecisionTables",
-    "Drawn",
     "Examples",
     "ModelProposer",
     "ModelProposers",

@@ -28,10 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.base import InternalError
-from tensorwright.expr import Compute, Decision, Index, Tensor, topological_order
+from tensorwright.expr import Compute, Decision, Index, Tensor, terms_of, topological_order
 from tensorwright.machine import Machine
 from tensorwright.schedule import Split, Workload
-from tensorwright.tuning.space.sketch import Choice, Kind, Limit, Sketch, Space
+from tensorwright.tuning.space.sketch import Choice, Kind, Sketch, Space
 
 Matrix = NDArray[np.float32]
 
@@ -188,8 +188,7 @@ class DecisionTables:
             self._choice(base, sketch, position, choice)
             for position, choice in enumerate(sketch.choices)
         )
-        limits = _products(sketch)
-        most = [log2(max(limit.most, 1)) - log2(max(limit.factor, 1)) for limit in limits]
+        most = [room for _, room in _products(sketch)]
         rule = tuple(choice.values.index(choice.default) for choice in sketch.choices)
         return SketchTable(choices, np.array(most, np.float32), rule)
 
@@ -235,8 +234,8 @@ class DecisionTables:
             axis=1,
         )  # fmt: skip
         fills = np.zeros((len(logs), len(_products(sketch))), np.float32)
-        for n, limit in enumerate(_products(sketch)):
-            for name in set(limit.names) & set(choice.names):
+        for n, (names, _) in enumerate(_products(sketch)):
+            for name in names & set(choice.names):
                 fills[:, n] += logs[:, ::-1][:, choice.names.index(name)]
         return ChoiceTable(rows, adds.astype(np.float32), fills)
 
@@ -305,7 +304,9 @@ def _marks_of(sketch: Sketch, split: Split | None) -> tuple[bool, bool, bool]:
 def _workload_numbers(workload: Workload) -> list[float]:
     tensors = topological_order(*workload.outputs)
     stages = [tensor for tensor in tensors if isinstance(tensor, Compute)]
-    works = [_points(stage) for stage in stages]
+    works = [
+        prod(_number(axis.extent) for axis in (*stage.axes, *stage.reduce_axes)) for stage in stages
+    ]
     largest = stages[int(np.argmax(works))]
     inputs = [tensor for tensor in tensors if not isinstance(tensor, Compute)]
     constant = sum(_size_bytes(each) for each in inputs if each.name in workload.constants)
@@ -320,11 +321,6 @@ def _workload_numbers(workload: Workload) -> list[float]:
         _log(len(stages)), _log(prod(reduced)), *extents[:3], _log(reduced[-1] if reduced else 1),
         float(len(reduced)), float(largest.reduction is not None),
     ]  # fmt: skip
-
-
-def _points(stage: Compute) -> int:
-    """How often its body is evaluated."""
-    return prod(_number(axis.extent) for axis in (*stage.axes, *stage.reduce_axes))
 
 
 def _size_bytes(tensor: Tensor) -> int:
@@ -361,6 +357,13 @@ def _put(row: Matrix, names: Sequence[str], numbers: Sequence[float]) -> None:
     row[first : first + len(names)] = np.array(numbers, np.float32)
 
 
-def _products(sketch: Sketch) -> list[Limit]:
-    """The limits of products of decisions."""
-    return [limit for limit in sketch.limits if isinstance(limit, Limit)]
+def _products(sketch: Sketch) -> list[tuple[set[str], float]]:
+    """The largest product of decisions in each limit by rule: their names, and log2 of its room."""
+    products: list[tuple[set[str], float]] = []
+    for limit in sketch.limits:
+        if not limit.what:
+            factors, scale = max(terms_of(limit.index), key=lambda term: len(term[0]))
+            room = log2(max(limit.most, 1)) - log2(max(scale, 1))
+            names = {each.name for each in factors if isinstance(each, Decision)}
+            products.append((names, room))
+    return products

@@ -82,16 +82,14 @@ def draw(
     random: Generator,
     *,
     allowed: NDArray[np.int64] | None = None,
-    temperature: float = 1.0,
 ) -> Drawn:
     """Candidates, each decision drawn by what the model takes to be likely; equal ones may be among
     them, and fewer come back where hardly anything keeps to the limits.
 
-    allowed       the sketches to draw from; all where None
-    temperature   above 1 more evenly, below 1 more surely
+    allowed   the sketches to draw from; all where None
     """
     numbers = np.arange(len(decisions.structures)) if allowed is None else allowed
-    logs = _log_chances(model.scores(decisions.structures[numbers]) / temperature)
+    logs = _log_chances(model.scores(decisions.structures[numbers]))
     parts: list[Population] = []
     chances: list[Scores] = []
     missing = count
@@ -103,9 +101,7 @@ def draw(
         genes = np.zeros((missing, tables.width), np.int64)
         chance = logs[rows].copy()
         for number, own in by_sketch(sketch):
-            genes[own], taken = _grow(
-                model, decisions, number, len(own), tables.width, random, temperature
-            )
+            genes[own], taken = _grow(model, decisions, number, len(own), tables.width, random)
             chance[own] += taken
         drawn = Population(sketch, genes)
         is_valid = tables.valid(drawn)
@@ -138,7 +134,6 @@ def _grow(
     count: int,
     width: int,
     random: Generator,
-    temperature: float,
 ) -> tuple[Genes, Scores]:
     """The choices of some candidates of one sketch, and their log chances."""
     table = decisions.sketch(number)
@@ -149,8 +144,7 @@ def _grow(
         whole = np.concatenate([prefix.taken, prefix.room], axis=1)
         _, first, same = np.unique(whole, axis=0, return_index=True, return_inverse=True)
         few = Prefix(prefix.taken[first], prefix.room[first])
-        scores = model.scores(decisions.rows(number, position, few)) / temperature
-        logs = _log_chances(scores)[same.reshape(-1)]
+        logs = _log_chances(model.scores(decisions.rows(number, position, few)))[same.reshape(-1)]
         rows = _pick(logs, random)
         genes[:, position] = rows
         chance += logs[np.arange(count), rows]

@@ -26,6 +26,7 @@ from tensorwright_lab.rule_generation.enumerate.blocks import (
     chunk_share,
     chunks_of,
     effort,
+    stored_effort,
     thinned,
     value_effort,
 )
@@ -174,8 +175,11 @@ def _fingerprints(
     """The step `words` of the last level, `keys` of others."""
     blocks = plan.blocks
     total = sum(w * effort(block) for w, block in zip(weights, blocks, strict=True))
-    whole = max(1.0, sum(w * chunk_share(block) for w, block in zip(weights, blocks, strict=True)))
-    chunks = chunks_of(thinned(blocks, max(1, round(sum(map(len, blocks)) / _MOST / SAMPLES))))
+    of_unit = effort if is_last else stored_effort
+    shares = (chunk_share(block, of_unit) for block in blocks)
+    whole = max(1.0, sum(w * share for w, share in zip(weights, shares, strict=True)))
+    thin = thinned(blocks, max(1, round(sum(map(len, blocks)) / _MOST / SAMPLES)))
+    chunks = chunks_of(thin, of_unit)
     if not is_last:
         return _timed(session, "keys", chunks, effort, total, whole, count)
     step = _timed(session, "words", chunks, effort, total, whole, count, owners_of(round(count)))

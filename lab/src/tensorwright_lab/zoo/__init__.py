@@ -24,7 +24,6 @@ from tensorwright_lab.zoo.operator_suite import (
     OperatorCase,
     find_cases,
     operator_cases,
-    residual_convolutions,
 )
 from tensorwright_lab.zoo.wild import WILD, load_wild, make_module
 
@@ -49,6 +48,5 @@ __all__ = [
     "operator_cases",
     "operator_program",
     "repeated_blocks",
-    "residual_convolutions",
     "workload_arrays",
 ]

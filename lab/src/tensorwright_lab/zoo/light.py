@@ -15,7 +15,7 @@ import onnx
 import onnx.backend.test
 from onnx import ModelProto, NodeProto, TensorProto, numpy_helper
 
-from tensorwright.base import ModelError, UsageError
+from tensorwright.base import ModelError, unknown_name
 
 LIGHT_MODELS = (
     "bvlc_alexnet",
@@ -116,12 +116,8 @@ def load_light(name: str, seed: int = 0) -> ModelProto:
     Raises:  UsageError for another name, ModelError if the onnx package lacks its test data.
     """
     if name not in LIGHT_MODELS:
-        raise UsageError(
-            stage="zoo",
-            where=f"light model {name!r}",
-            reason="there is no such model",
-            remedy="one of " + ", ".join(LIGHT_MODELS),
-        )
+        where = f"light model {name!r}"
+        raise unknown_name("zoo", where, "there is no such model", name, LIGHT_MODELS)
     path = _FOLDER / f"light_{name}.onnx"
     if not path.is_file():
         raise ModelError(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import TypeAlias
 
-from tensorwright.base import UsageError, did_you_mean
+from tensorwright.base import UsageError, unknown_name
 from tensorwright.graph import Graph
 from tensorwright_lab.zoo.architectures.bert import bert_base
 from tensorwright_lab.zoo.architectures.dcgan import dcgan
@@ -62,12 +62,8 @@ def build(name: str, seed: int = 0, batch: int = 1) -> Graph:
     """
     builder = _BUILDERS.get(name)
     if builder is None:
-        raise UsageError(
-            stage="zoo",
-            where=f"network {name!r}",
-            reason="there is no such network",
-            remedy=did_you_mean(name, _BUILDERS, "one of " + ", ".join(_BUILDERS)),
-        )
+        where, reason = f"network {name!r}", "there is no such network"
+        raise unknown_name("zoo", where, reason, name, _BUILDERS)
     if batch < 1:
         raise UsageError(
             stage="zoo", where=f"batch {batch}", reason="it must be 1 or more", remedy="batch=1"

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from tensorwright.base import UsageError
+from tensorwright.base import unknown_name
 
 _FILE = Path(__file__).with_name("ansor.json")
 
@@ -64,14 +64,6 @@ class OperatorCase:
         return f"{self.name} ({', '.join(str(number) for _, number in self.fields)})"
 
 
-@dataclass(frozen=True, slots=True)
-class ConvolutionCount:
-    """A convolution of a residual network and how often it occurs there; fields as in a case."""
-
-    fields: tuple[tuple[str, int], ...]
-    count: int
-
-
 def operator_cases(batch: int | None = None) -> tuple[OperatorCase, ...]:
     """Every case of the suite, operators first; those of one batch (1 or 16) if it is given."""
     return tuple(case for case in _read_cases() if batch is None or case.batch == batch)
@@ -85,25 +77,10 @@ def find_cases(texts: Sequence[str], batch: int | None = None) -> tuple[Operator
     cases = operator_cases(batch)
     for text in texts:
         if not any(text in (case.family, case.name) for case in cases):
-            raise UsageError(
-                stage="zoo",
-                where=f"case {text!r}",
-                reason="the suite has no such case",
-                remedy="one of " + ", ".join(dict.fromkeys(case.family for case in cases)),
-            )
+            families = dict.fromkeys(case.family for case in cases)
+            reason = "the suite has no such case"
+            raise unknown_name("zoo", f"case {text!r}", reason, text, families)
     return tuple(case for case in cases if not texts or {case.family, case.name} & set(texts))
-
-
-def residual_convolutions(depth: int) -> tuple[ConvolutionCount, ...]:
-    """The different convolutions of ResNet-18 or ResNet-50, batch 1, in the order of the network.
-
-    Raises:  KeyError for another depth.
-    """
-    table = _read_file()["resnet_convolutions"]
-    return tuple(
-        ConvolutionCount(_fields(table["fields"], row["shape"]), row["count"])
-        for row in table[str(depth)]
-    )
 
 
 @lru_cache(maxsize=1)

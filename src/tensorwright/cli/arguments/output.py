@@ -21,12 +21,15 @@ _MODEL_FILES = "tensorwright.graph.onnx_import"  # by name: an executable runs w
 Name = str | os.PathLike[str]
 
 
-def check_writable(path: Name, *reads: Name | None) -> None:
+def check_writable(path: Name | None, *reads: Name | None) -> None:
     """Refuse now a file that could not be written later; an existing file stays as it is.
 
+    path    None where no file is wanted
     reads   what the command reads, as on the command line: files, programs, NAME=FILE
     Raises:  OutputError, also if the command reads the file.
     """
+    if path is None:
+        return
     target = Path(path)
     if target.is_dir():
         raise output_error(target, OSError(errno.EISDIR, "is a directory"))

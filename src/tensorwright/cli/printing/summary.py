@@ -30,6 +30,24 @@ _FOUND_EARLIER, _TIMED_EARLIER, _DOUBTED = "*", "**", "~"
 _LONGEST_NAME = 28
 
 
+def print_result(
+    result: TuneResult, heading: str, names: Sequence[str] = (), *, is_quiet: bool = False
+) -> None:
+    """Print all that a session achieved.
+
+    heading    the line before what was not measured, not tuned, or cut
+    names      of the networks, as `print_networks` has them
+    is_quiet   leave out the table of workloads
+    """
+    if not is_quiet:
+        print_workloads(result.tasks)
+    print_networks(result.networks, names if result.networks else ())
+    click.echo(heading)
+    print_cut(result)
+    print_failed(result)
+    print_untuned(result)
+
+
 def print_workloads(results: Sequence[TaskResult]) -> None:
     """Print one line for each workload, the most expensive first, and the sums."""
     ordered = sorted(results, key=lambda each: each.task.call_count * each.times_s[1], reverse=True)

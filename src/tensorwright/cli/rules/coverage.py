@@ -40,8 +40,7 @@ def command(
     names = tuple(dict.fromkeys((*models, *(each for names in listed for each in names))))
     for name in names:
         check_model(name)
-    if output is not None:
-        check_writable(output, *names, file)
+    check_writable(output, *names, file)
     rules = [each.rule for each in read_rules(file)]
     places_by_network: dict[str, Places] = {}
     for name in names:

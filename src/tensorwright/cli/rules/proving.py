@@ -88,8 +88,7 @@ def prove_(file: Path | None, open_farm: OpenFarm, output: Path | None) -> None:
     """
     listed = read_rules(file)
     rules = [each.rule for each in listed]
-    if output is not None:
-        check_writable(output, file)
+    check_writable(output, file)
     outcomes: dict[int, Outcome] = {}
     progress = ProgressLines("rules")
     with open_farm() as farm:

@@ -4,25 +4,11 @@ From loop program to text: kernel.py and statements.py, on the walker of `c_fami
 dialect.py has. From text to a shared object: compiler.py.
 """
 
-from tensorwright.codegen.c.compiler import (
-    FLAGS,
-    compile_source,
-    compiler_key,
-    machine_flags,
-    refusal,
-)
+from tensorwright.codegen.c.compiler import FLAGS, machine_flags, refusal
 from tensorwright.codegen.c.dialect import C
 from tensorwright.codegen.c.kernel import emit
 
 c_name = C.identifier
 """A C identifier near a name."""
 
-__all__ = [
-    "FLAGS",
-    "c_name",
-    "compile_source",
-    "compiler_key",
-    "emit",
-    "machine_flags",
-    "refusal",
-]
+__all__ = ["FLAGS", "c_name", "emit", "machine_flags", "refusal"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tensorwright.base import DType, UnsupportedError
+from tensorwright.base import DType
 from tensorwright.codegen.c_family.helpers import Helpers
 from tensorwright.codegen.c_family.text import (
     Val,
@@ -17,6 +17,7 @@ from tensorwright.codegen.c_family.text import (
     mask_dtype,
     unsigned_dtype,
 )
+from tensorwright.codegen.source import without_meaning
 from tensorwright.expr import Fn
 
 _ARITHMETIC = {Fn.ADD: "+", Fn.SUB: "-", Fn.MUL: "*"}
@@ -65,7 +66,7 @@ class Operations:
             return f"(!{args[0]})"
         if fn in _UNCHANGED:
             return args[0]
-        raise _refusal(fn, DType.BOOL)
+        raise without_meaning(fn, DType.BOOL)
 
     def _on_floats(self, fn: Fn, dtype: DType, *args: str) -> str:
         operator = _ARITHMETIC.get(fn) or _RELATIONS.get(fn) or ("/" if fn is Fn.DIV else None)
@@ -97,7 +98,7 @@ class Operations:
     def _called(self, fn: Fn, dtype: DType, *args: str) -> str:
         name = self.helpers.function(fn, dtype)
         if name is None:
-            raise _refusal(fn, dtype)
+            raise without_meaning(fn, dtype)
         return f"{name}({', '.join(args)})"
 
     def _on_vectors(self, fn: Fn, args: tuple[Val, ...], lanes: int) -> str | None:
@@ -256,13 +257,3 @@ class Operations:
 
 def _operand(value: Val) -> str:
     return value.text if value.is_simple or value.text.startswith("(") else f"({value.text})"
-
-
-def _refusal(fn: Fn, dtype: DType) -> UnsupportedError:
-    return UnsupportedError(
-        stage="codegen",
-        where=f"{fn.text} of {dtype}",
-        reason="the function has no meaning for this type",
-        remedy="cast the operand to f32 or f64",
-        operator=fn.text,
-    )

@@ -23,9 +23,7 @@ from tensorwright.codegen.analysis.workspace import (
 from tensorwright.codegen.llvm.intrinsics import intrinsics_of
 from tensorwright.codegen.llvm.memory.access import Piece
 from tensorwright.codegen.llvm.memory.buffers import Slots
-from tensorwright.codegen.llvm.operations.folds import fold_lanes
 from tensorwright.codegen.llvm.parallel import Region, capture, write_region
-from tensorwright.codegen.llvm.register_transpose import transposed_square
 from tensorwright.codegen.llvm.text.builder import Function
 from tensorwright.codegen.llvm.text.literals import memory_type
 from tensorwright.codegen.llvm.values import Values
@@ -44,7 +42,7 @@ from tensorwright.loop import (
     Window,
     folded_operand,
 )
-from tensorwright.machine_code import Module
+from tensorwright.machine_code import Module, shuffle_text
 from tensorwright.schedule import ForKind
 
 
@@ -105,7 +103,7 @@ class Statements(Values):
     def _fold(self, store: Store, fn: Fn, operand: Value) -> None:
         """Fold what all lanes have into the one element that they write."""
         parts = self.function.splat(self.value(operand), self.lanes)
-        total = fold_lanes(self.operations, fn, parts, self.lane_mask())
+        total = self.operations.fold_lanes(fn, parts, self.lane_mask())
         kept = self.lanes, self.active, self.guard
         self.lanes, self.active, self.guard = 1, 1, None
         old = self.load(store.buffer, store.indices)
@@ -228,7 +226,7 @@ class Statements(Values):
                 address = self.address(load.source, load.indices)
                 rows.append(function.emit(f"load {kind}, ptr {address}, align {align}"))
             self.env[copy.across.var.name] = 0
-            for number, column in enumerate(transposed_square(function, rows, kind)):
+            for number, column in enumerate(_transposed_square(function, rows, kind)):
                 self.env[copy.along.var.name] = Linear(number, ((index, width),))
                 address = self.address(store.buffer, store.indices)
                 function.effect(f"store {kind} {column}, ptr {address}, align {align}")
@@ -350,3 +348,24 @@ def _joined(windows: tuple[Window, ...], lanes: tuple[int, ...]) -> set[tuple[in
         for (n, one), (m, other) in permutations(enumerate(windows), 2)
         if one.buffer == other.buffer and is_equal(starts[m] - starts[n], lanes[n])
     }
+
+
+def _transposed_square(function: Function, rows: list[str], kind: str) -> list[str]:
+    """The columns of a square: vector n has lane n of every row, in their order.
+
+    Blocks of the square change places with those across from them, blocks of half its side first.
+    """
+    rows = list(rows)
+    side = len(rows)
+    step = side // 2
+    while step:
+        lanes = range(side)
+        low = [lane if not lane & step else lane - step + side for lane in lanes]
+        high = [lane + step if not lane & step else lane + side for lane in lanes]
+        for n in (n for n in lanes if not n & step):
+            a, b = rows[n], rows[n + step]
+            rows[n], rows[n + step] = (
+                function.pure(shuffle_text(kind, a, b, part), a, b) for part in (low, high)
+            )
+        step //= 2
+    return rows

@@ -19,12 +19,11 @@ from tensorwright.expr.building.arguments import (
     checked_shape,
     parameter_names,
 )
-from tensorwright.expr.building.axes import check_axes
 from tensorwright.expr.building.inside import check_reads
 from tensorwright.expr.index.nodes import Index, IndexExpr, Logic, Var
 from tensorwright.expr.symbolic import as_number, in_body, noun_of, refused, remedy_of
 from tensorwright.expr.tensor import Axis, Combiner, Compute, Placeholder, Reduce, Reduction
-from tensorwright.expr.value import Value, ValueExpr, require_dtype
+from tensorwright.expr.value import Value, ValueExpr, require_dtype, variables_of
 
 
 def placeholder(name: str, shape: Sequence[Index], dtype: DType = DType.F32) -> Placeholder:
@@ -70,7 +69,7 @@ def compute(
         with in_body():
             result = body(*(axis.var for axis in axes))
         tensor = _tensor(name, axes, result)
-        check_axes(tensor)
+        _check_axes(tensor)
         check_reads(tensor)
     except ExpressionError as error:
         raise error.at(f"{where}: {error.where}") from error
@@ -148,3 +147,24 @@ def argmax_over(body: Value, axis: Axis) -> Reduce:
 def argmin_over(body: Value, axis: Axis) -> Reduce:
     """The position (i64) of the first smallest value along one axis."""
     return _reduce(Combiner.ARGMIN, body, (axis,))
+
+
+def _check_axes(tensor: Compute) -> None:
+    """Refuse axes with one name, a variable that no axis binds, an axis folded for nothing.
+
+    Raises:  ExpressionError that names the axis.
+    """
+    names = [axis.name for axis in (*tensor.axes, *tensor.reduce_axes)]
+    for name in names:
+        if names.count(name) > 1:
+            reason = f"two of its axes are called {name}, and equal names are one variable"
+            raise refused(f"axis {name}", reason, "give each a name of its own, and fold it once")
+    used = variables_of(tensor.body)
+    for name in sorted({var.name for var in used} - set(names)):
+        reason = "the body uses this axis, which is neither folded nor an axis of the result"
+        raise refused(f"axis {name}", reason, f"sum_over(value, {name}), or another fold")
+    for axis in tensor.reduce_axes:
+        if axis.var not in used:
+            reason = "it is folded, and nothing in the body moves along it"
+            remedy = f"use {axis.name} in an index, or do not fold it"
+            raise refused(f"axis {axis.name}", reason, remedy)

@@ -3,7 +3,7 @@
     n = named_size("n", greatest=512, divisor=8)    n % 8 is 0, and (n // 8) * 8 is n
     2*n + 1, n // 16                                their text, which `parse_size` reads
     with_sizes(2*n + 1, {"n": 64})                  129
-    constraints_of((n,))                               "n <= 512, n % 8 == 0"
+    n.constraints                                   "n <= 512, n % 8 == 0"
 
 A size with a divisor is the divisor times an atom, which stands for the quotient. So divisibility
 by the divisor needs no proof.
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -141,11 +141,6 @@ def parse_named_size(name: str, constraints: str) -> Index:
 def named_sizes_of(*expressions: Index) -> tuple[NamedSize, ...]:
     """The named sizes in some expressions, each once."""
     return tuple(each for each in symbols_of(*expressions) if isinstance(each, NamedSize))
-
-
-def constraints_of(expressions: Iterable[Index]) -> str:
-    """The constraints of the named sizes in some expressions, besides being positive."""
-    return ", ".join(filter(None, (each.constraints for each in named_sizes_of(*expressions))))
 
 
 def with_sizes(expression: Index, values: Mapping[str, int]) -> Index:

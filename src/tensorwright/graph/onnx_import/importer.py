@@ -287,34 +287,15 @@ class _Import:
         label = node_label(node)
         function = self.functions.get((node.domain, node.op_type))
         if function is not None:
-            return self.expand(
-                node, expand_local(function, node, self.prefix(node)), _opset(function, opset)
-            )
+            body = expand_local(function, node, self.prefix(node))
+            return self.expand(node, body, _opset(function, opset))
         if _is_of_onnxruntime(node):
             call = self.call(node, label, opset)
             results = self.convert_known(call, COM_MICROSOFT)
             if results is None:
                 raise call.unsupported("we have no operator for it", _OTHERWISE)
             return _complete(call, results)
-        if node.domain not in DEFAULT_DOMAINS:
-            reason = (
-                f"the domain {node.domain} is not supported, and the model holds no function for it"
-            )
-            raise UnsupportedError(
-                stage="import",
-                where=label,
-                reason=reason,
-                remedy="export the model with the standard's operators alone",
-                operator=node.op_type,
-            )
-        if node.op_type in REFUSED:
-            raise UnsupportedError(
-                stage="import",
-                where=label,
-                reason=REFUSED[node.op_type],
-                remedy="cut that part out of the model, and compute it outside",
-                operator=node.op_type,
-            )
+        _check_supported(node, label)
         call = self.call(node, label, opset)
         control_flow = CONTROL_FLOW.get(node.op_type)
         if control_flow is not None:
@@ -323,18 +304,22 @@ class _Import:
         results = self.convert_known(call, CONVERTERS)
         if results is not None:
             return _complete(call, results)
-        if has_standard_function(node.op_type, opset):
-            types = {name: call.type_of(self.values[name]) for name in node.input if name}
-            try:
-                nodes, version = expand_standard(node, types, opset, self.prefix(node))
-            except (RuntimeError, TypeError, ValueError) as error:  # onnx's inliner, in C++
-                reason = f"onnx cannot write its function out: {error}"
-                raise model_error(label, reason) from error
-            return self.expand(node, nodes, version)
-        reason = "there is no such operator in ONNX"
-        if is_standard(node.op_type):
-            reason = "we have no operator for it, and the standard no function"
-        raise call.unsupported(reason, _OTHERWISE)
+        return self.convert_by_function(node, call, opset)
+
+    def convert_by_function(self, node: NodeProto, call: Call, opset: int) -> Results:
+        """The operands of a node for whose operator the standard has a function."""
+        if not has_standard_function(node.op_type, opset):
+            reason = "there is no such operator in ONNX"
+            if is_standard(node.op_type):
+                reason = "we have no operator for it, and the standard no function"
+            raise call.unsupported(reason, _OTHERWISE)
+        types = {name: call.type_of(self.values[name]) for name in node.input if name}
+        try:
+            nodes, version = expand_standard(node, types, opset, self.prefix(node))
+        except (RuntimeError, TypeError, ValueError) as error:  # onnx's inliner, in C++
+            reason = f"onnx cannot write its function out: {error}"
+            raise model_error(call.label, reason) from error
+        return self.expand(node, nodes, version)
 
     def convert_known(self, call: Call, table: Mapping[str, Converter]) -> Results | None:
         """The results of an operator that a table has a converter for.
@@ -488,6 +473,23 @@ class _Import:
                 names[ours] = theirs
                 taken.add(theirs)
         return rename_tensors(self.builder.finish(results), names)
+
+
+def _check_supported(node: NodeProto, label: str) -> None:
+    """Refuse, with an UnsupportedError, other domains and operators that cannot be compiled."""
+    if node.domain not in DEFAULT_DOMAINS:
+        reason = (
+            f"the domain {node.domain} is not supported, and the model holds no function for it"
+        )
+        remedy = "export the model with the standard's operators alone"
+    elif node.op_type in REFUSED:
+        reason = REFUSED[node.op_type]
+        remedy = "cut that part out of the model, and compute it outside"
+    else:
+        return
+    raise UnsupportedError(
+        stage="import", where=label, reason=reason, remedy=remedy, operator=node.op_type
+    )
 
 
 def _is_of_onnxruntime(node: NodeProto) -> bool:

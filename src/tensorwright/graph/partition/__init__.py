@@ -8,7 +8,7 @@ from tensorwright.graph.partition.binding import bind_partition, bound_workloads
 from tensorwright.graph.partition.concat import elide_concats
 from tensorwright.graph.partition.grouping import Limits, group_nodes
 from tensorwright.graph.partition.memory import check_memory
-from tensorwright.graph.partition.partition import DEFAULT_LIMITS, partition
+from tensorwright.graph.partition.partition import partition
 from tensorwright.graph.partition.pricing import Alternative, Decisions, Price
 from tensorwright.graph.partition.steps import (
     AliasCall,
@@ -22,14 +22,12 @@ from tensorwright.graph.partition.steps import (
     Partition,
     Step,
     Tensors,
-    reads_of_step,
     writes_of_step,
 )
 from tensorwright.graph.partition.verify import verify_partition
 from tensorwright.graph.partition.views import moves_nothing
 
 __all__ = [
-    "DEFAULT_LIMITS",
     "AliasCall",
     "Alternative",
     "BranchCall",
@@ -52,7 +50,6 @@ __all__ = [
     "group_nodes",
     "moves_nothing",
     "partition",
-    "reads_of_step",
     "verify_partition",
     "writes_of_step",
 ]

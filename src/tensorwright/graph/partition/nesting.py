@@ -82,7 +82,7 @@ class Nesting:
         for at, name in enumerate(results):
             is_kept = at < len(state) and name == state[at]
             if inside.root(name) in memory and not is_kept:  # a later copy may write there
-                kept = self._fresh(f"{name}.before", self._type(form.body, at))
+                kept = self._fresh(f"{name}.before", form.body.types[form.body.outputs[at]])
                 body.append(CopyCall(kept, name, node))
                 results[at] = kept
         for row, name in zip(rows, results[len(state) :], strict=True):
@@ -91,9 +91,6 @@ class Nesting:
         before = _copies((begin, *initial), state, node)
         call = LoopCall(count, condition, iteration, len(body), form.counted, node)
         return (*before, call, *body)
-
-    def _type(self, body: Graph, result: int) -> TensorType:
-        return body.types[body.outputs[result]]
 
     def _fresh(self, wish: str, type_: TensorType | None = None) -> str:
         name, number = wish, 0

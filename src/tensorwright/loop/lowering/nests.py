@@ -13,7 +13,6 @@ from itertools import product
 
 from tensorwright.base import Role
 from tensorwright.expr import (
-    Condition,
     Index,
     Load,
     Var,
@@ -31,7 +30,6 @@ from tensorwright.loop.ir import (
     Buffer,
     Call,
     For,
-    If,
     LaneFold,
     LaunchBounds,
     LoopProgram,
@@ -40,6 +38,7 @@ from tensorwright.loop.ir import (
     Store,
     Window,
     block,
+    guarded,
 )
 from tensorwright.loop.lowering.buffers import StageBuffers
 from tensorwright.loop.lowering.groups import join_threads
@@ -167,7 +166,7 @@ class _Nests:
         inside = {variables[x] for x in stage.loops[depth + 1 :] if x in variables}
         if isinstance(terms, bool) or free_vars(*condition_sides(terms)) & inside:
             return asked
-        return tuple(_guarded(terms, each) for each in asked)
+        return tuple(guarded(terms, each) for each in asked)
 
     def _loop(self, stage: Stage, loop: str, body: Stmt) -> Stmt:
         nest = self.buffers.analysis.nests[stage.name]
@@ -185,7 +184,7 @@ class _Nests:
         spatial = [x for x in stage.loops[depth:] if x not in reduce_loops]
         folding = {variables[x] for x in stage.loops if x in reduce_loops and x in variables}
         buffer, target = self.buffers[stage.name].buffer, self.buffers.target(stage)
-        statement = _guarded(self.guards.of(stage, folding), Store(buffer, target, identity))
+        statement = guarded(self.guards.of(stage, folding), Store(buffer, target, identity))
         for loop in reversed(spatial):
             statement = self._loop(stage, loop, statement)
         return statement
@@ -203,10 +202,10 @@ class _Nests:
             statement = Store(_lane_buffer(stage), (), value)
         else:
             folded = apply(reduction.combiner.fn, Load(buffer, target), value)
-            statement = _guarded(self.guards.of_terms(stage), Store(buffer, target, folded))
+            statement = guarded(self.guards.of_terms(stage), Store(buffer, target, folded))
         if reduction is not None and not reduction.axes and not stage.lanes:
             statement = block(self._initialise(stage, len(stage.loops)), statement)
-        return _guarded(self.guards.of(stage), statement)
+        return guarded(self.guards.of(stage), statement)
 
     def _over_lanes(self, stage: Stage, terms: Stmt) -> Stmt:
         """The terms of the lanes, their fold, and the store of the result by the first of them."""
@@ -218,8 +217,10 @@ class _Nests:
         lanes = nest.extents[stage.lanes]
         assert isinstance(lanes, int), "check() has seen a number"
         store = Store(self.buffers[stage.name].buffer, self.buffers.target(stage), Load(own, ()))
-        guarded = _guarded(self.guards.of(stage, {lane}), store)
-        return Allocate(own, block(terms, LaneFold(own, (), reduction.combiner.fn, lanes), guarded))
+        statement = guarded(self.guards.of(stage, {lane}), store)
+        return Allocate(
+            own, block(terms, LaneFold(own, (), reduction.combiner.fn, lanes), statement)
+        )
 
     def _call(self, stage: Stage, meaning: Stmt) -> Stmt:
         """The nest as a call of an intrinsic on the windows where its operands begin."""
@@ -251,9 +252,3 @@ def _first_fold(stage: Stage) -> str:
     """The outermost loop of a stage's reduction; "" if it folds nothing."""
     folding = stage.reduce_loops
     return next((loop for loop in stage.loops if loop in folding), "")
-
-
-def _guarded(condition: Condition, statement: Stmt) -> Stmt:
-    if isinstance(condition, bool):
-        return statement if condition else block()
-    return If(condition, statement)

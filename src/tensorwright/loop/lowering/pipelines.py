@@ -39,6 +39,7 @@ from tensorwright.loop.ir import (
     WaitCopies,
     Window,
     block,
+    guarded,
 )
 from tensorwright.loop.traversal import map_children, substitute_statement, walk
 from tensorwright.schedule import CopyMechanism, Scope
@@ -156,9 +157,9 @@ def _through_registers(parts: _Parts, wanted: PipelinedLoop) -> Stmt:
     stores = [_loaded_from(fill, own) for fill, own in zip(fills, shares, strict=True)]
     slot = mod(following, wanted.stages)
     body = block(
-        _if(following < loop.extent, substitute_statement(block(*loads), {var: following})),
+        guarded(following < loop.extent, substitute_statement(block(*loads), {var: following})),
         *(_in_slot(use, ring, mod(var, wanted.stages)) for use in parts.uses),
-        _if(
+        guarded(
             following < loop.extent,
             _in_slot(substitute_statement(block(*stores), {var: following}), ring, slot),
         ),
@@ -176,7 +177,7 @@ def _by_copies(parts: _Parts, wanted: PipelinedLoop) -> Stmt:
     def started(iteration: Index) -> Stmt:
         moved = substitute_statement(block(*parts.fills), {var: iteration})
         copies = _started(_in_slot(moved, ring, mod(iteration, stages)))
-        return block(_if(compare(Relation.LT, iteration, loop.extent), copies), CommitCopies())
+        return block(guarded(compare(Relation.LT, iteration, loop.extent), copies), CommitCopies())
 
     body = block(
         WaitCopies(stages - 2),
@@ -184,12 +185,6 @@ def _by_copies(parts: _Parts, wanted: PipelinedLoop) -> Stmt:
         *(_in_slot(use, ring, mod(var, stages)) for use in parts.uses),
     )
     return block(*(started(d) for d in range(stages - 1)), replace(loop, body=body))
-
-
-def _if(condition: Condition, then: Stmt) -> Stmt:
-    if isinstance(condition, bool):
-        return then if condition else block()
-    return If(condition, then)
 
 
 _Share = tuple[Buffer, tuple[Var, ...]]

@@ -9,7 +9,7 @@ from tensorwright.peers.process.accuracy import (
 )
 from tensorwright.peers.process.kinds import KINDS, Kind, find_kind
 from tensorwright.peers.process.process import PeerProcess
-from tensorwright.peers.process.protocol import Arrays, FailureKind, Peer, PeerFailed, PeerInfo
+from tensorwright.peers.process.protocol import Arrays, FailureKind, PeerFailed, PeerInfo
 from tensorwright.peers.process.rotation import Competitor, Failure, Result, Timing, ratio, rotate
 from tensorwright.peers.process.versions import Versions, compare_versions
 
@@ -21,7 +21,6 @@ __all__ = [
     "Failure",
     "FailureKind",
     "Kind",
-    "Peer",
     "PeerFailed",
     "PeerInfo",
     "PeerProcess",

@@ -10,7 +10,7 @@ import importlib.util
 import shutil
 from dataclasses import dataclass
 
-from tensorwright.base import LABORATORY, MachineError, UsageError, require_laboratory
+from tensorwright.base import LABORATORY, MachineError, require_laboratory, unknown_name
 from tensorwright.peers.process.protocol import Peer
 
 
@@ -67,12 +67,8 @@ def find_kind(name: str) -> Kind:
             _require_package(kind)
             _require_program(kind)
             return kind
-    raise UsageError(
-        stage="peers",
-        where=f"peer {name}",
-        reason="no such kind of competitor",
-        remedy="one of " + ", ".join(kind.name for kind in KINDS),
-    )
+    names = (kind.name for kind in KINDS)
+    raise unknown_name("peers", f"peer {name}", "no such kind of competitor", name, names)
 
 
 def create_peer(kind: Kind) -> Peer:

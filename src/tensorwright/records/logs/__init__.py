@@ -1,6 +1,6 @@
 """The logs of other tuners. Read `log.py` first, then the file of each format."""
 
-from tensorwright.records.logs.ansor import AnsorLine, parse_ansor
+from tensorwright.records.logs.ansor import parse_ansor
 from tensorwright.records.logs.autotvm import (
     Argument,
     AutoTvmLine,
@@ -19,7 +19,6 @@ from tensorwright.records.logs.log import (
 )
 
 __all__ = [
-    "AnsorLine",
     "Argument",
     "AutoTvmLine",
     "LogFormat",

@@ -5,7 +5,7 @@ can change it and their gains, `network_search.py` reads a network and returns t
 terms.
 """
 
-from tensorwright.rewriting.backtracking.network_search import BacktrackedNetwork, backtrack_network
+from tensorwright.rewriting.backtracking.network_search import backtrack_network
 from tensorwright.rewriting.backtracking.search import BacktrackingLimits
 
-__all__ = ["BacktrackedNetwork", "BacktrackingLimits", "backtrack_network"]
+__all__ = ["BacktrackingLimits", "backtrack_network"]

@@ -47,9 +47,7 @@ arguments, each later one the result before it.  A family of operators is one fi
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
-from tensorwright.base import UsageError
+from tensorwright.base import unknown_name
 from tensorwright.rewriting.operators import (
     constants,
     convolution,
@@ -148,14 +146,8 @@ def operator_named(name: str) -> RewriteOperator:
     """
     match = _BY_NAME.get(name)
     if match is None:
-        near = get_close_matches(name, _BY_NAME, n=3)
-        names = f"the operators are {', '.join(_BY_NAME)}"
-        raise UsageError(
-            stage="rules",
-            where=f"operator {name}",
-            reason="rewriting knows no such operator",
-            remedy=f"did you mean {' or '.join(near)}?" if near else names,
-        )
+        reason = "rewriting knows no such operator"
+        raise unknown_name("rules", f"operator {name}", reason, name, _BY_NAME)
     return match
 
 

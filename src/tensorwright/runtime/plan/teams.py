@@ -35,12 +35,7 @@ SecondsOf: TypeAlias = Callable[[KernelStep[BufferRef], Target], float]
 Limits: TypeAlias = Mapping[int, int]
 """Number of a kernel -> the most threads on which it runs; 0 is all."""
 
-LEAST_SHARE_S = 2.5e-7
-"""The least work with which a thread takes part in a step."""
-
 _LONGEST_WAIT_S = 1e-3
-_BYTES_PER_SECOND = 80e9
-_FLOPS_PER_SECOND_AND_BYTE = 1.25e9  # for each byte of the target's vectors
 _LEAST_VECTOR_BYTES = 16
 
 

@@ -21,11 +21,9 @@ from dataclasses import dataclass
 from math import prod
 
 from tensorwright.expr import (
-    Apply,
     Axis,
     Combiner,
     Compute,
-    Fn,
     Index,
     Load,
     Reduction,
@@ -35,6 +33,7 @@ from tensorwright.expr import (
     free_vars,
     minimum,
     mod,
+    multiplied_loads,
     substitute_value,
 )
 from tensorwright.schedule.algorithms.algorithm import Algorithm
@@ -67,14 +66,10 @@ class MatrixProduct:
 
 def find_matrix_product(tensor: Compute) -> MatrixProduct | None:
     """The two factors of a sum and the axes of each; None where one has no axis to itself."""
-    reduction, body = tensor.reduction, tensor.body
-    if reduction is None or reduction.combiner is not Combiner.SUM:
+    loads = multiplied_loads(tensor)
+    if loads is None or loads[0].source is loads[1].source:
         return None
-    if not (isinstance(body, Apply) and body.fn is Fn.MUL):
-        return None
-    left, right = body.args
-    if not (isinstance(left, Load) and isinstance(right, Load)) or left.source is right.source:
-        return None
+    left, right = loads
     if not tensor.dtype.is_float or {left.dtype, right.dtype} != {tensor.dtype}:
         return None
     axes = [axis for axis in tensor.axes if axis.extent != 1]

@@ -24,11 +24,9 @@ from functools import partial
 
 from tensorwright.base import DType
 from tensorwright.expr import (
-    Apply,
     Axis,
     Combiner,
     Compute,
-    Fn,
     Index,
     Load,
     Reduction,
@@ -42,6 +40,7 @@ from tensorwright.expr import (
     free_vars,
     maximum,
     mod,
+    multiplied_loads,
     select,
     simplify,
 )
@@ -83,17 +82,10 @@ class Convolution:
 
 def find_convolution(tensor: Compute) -> Convolution | None:
     """The tensor as a convolution, with its dimensions in any order; None if it is not one."""
-    reduction, body = tensor.reduction, tensor.body
-    if reduction is None or reduction.combiner is not Combiner.SUM:
+    loads = multiplied_loads(tensor)
+    if loads is None or tensor.dtype not in (DType.F32, DType.F64):
         return None
-    if tensor.dtype not in (DType.F32, DType.F64):
-        return None
-    if not (isinstance(body, Apply) and body.fn is Fn.MUL):
-        return None
-    left, right = body.args
-    if not (isinstance(left, Load) and isinstance(right, Load)):
-        return None
-    for data, kernel in ((left, right), (right, left)):
+    for data, kernel in (loads, loads[::-1]):
         slides = tuple(_slides(tensor, data, kernel))[-2:]
         if len(slides) == 2 and _is_separate(data, kernel, slides):
             return Convolution(data, kernel, *slides)

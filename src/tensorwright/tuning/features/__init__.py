@@ -6,7 +6,6 @@ are.
 from tensorwright.tuning.features.columns import ColumnGraph
 from tensorwright.tuning.features.feature_set import (
     FEATURE_SETS,
-    LAUNCH,
     STATEMENT,
     FeatureSet,
     OpenSource,
@@ -21,11 +20,7 @@ from tensorwright.tuning.features.groups import (
     FEATURE_GROUPS,
     FEATURE_NAMES,
     GPU_FEATURE_NAMES,
-    BufferGroup,
-    CurveGroup,
-    FeatureGroup,
     ScalarGroup,
-    groups_of,
 )
 from tensorwright.tuning.features.names import CACHE_BYTES, REGISTER_BYTES
 from tensorwright.tuning.features.source import FeatureSource
@@ -37,14 +32,10 @@ __all__ = [
     "FEATURE_NAMES",
     "FEATURE_SETS",
     "GPU_FEATURE_NAMES",
-    "LAUNCH",
     "REGISTER_BYTES",
     "SECTOR_BYTES",
     "STATEMENT",
-    "BufferGroup",
     "ColumnGraph",
-    "CurveGroup",
-    "FeatureGroup",
     "FeatureSet",
     "FeatureSource",
     "Featurizer",
@@ -56,7 +47,6 @@ __all__ = [
     "feature_set",
     "features_for",
     "features_of",
-    "groups_of",
     "lower_sketch",
     "statements_of",
     "unknown_features",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from tensorwright.base import LaboratoryPart, UsageError, did_you_mean
+from tensorwright.base import LaboratoryPart, UsageError, unknown_name
 from tensorwright.tuning.features import STATEMENT, FeatureSet, feature_set
 from tensorwright.tuning.models import BoostedSettings, Fading, FitSettings, LossKind, loss_maker
 from tensorwright.tuning.models.fading import HELD_OUT_WEIGHT
@@ -51,12 +51,8 @@ class Learning:
     def __post_init__(self) -> None:
         feature_set(self.features)
         if self.model not in MODELS:
-            raise UsageError(
-                stage="tune",
-                where=f"model {self.model!r}",
-                reason="there is no cost model of this name",
-                remedy=did_you_mean(self.model, MODELS, "one of " + ", ".join(MODELS)),
-            )
+            where, reason = f"model {self.model!r}", "there is no cost model of this name"
+            raise unknown_name("tune", where, reason, self.model, MODELS)
         settings = self.settings(0)
         loss_maker(settings.loss)
         if self.fading is Fading.HELD_OUT:

@@ -21,7 +21,7 @@ from tensorwright.tuning.population import Candidate
 from tensorwright.tuning.population.candidate import candidate_of
 from tensorwright.tuning.space.derived.device_limits import THREADS_OF_BLOCK
 from tensorwright.tuning.space.knobs import Entity, Knob
-from tensorwright.tuning.space.sketch import DeviceLimit, Limit, Sketch
+from tensorwright.tuning.space.sketch import Limit, Sketch
 from tensorwright.tuning.space.templates import TEMPLATES, template_sketches
 
 SAME = {
@@ -128,9 +128,9 @@ def _fit(
     return _Misfit(next(map(_excess, broken, (decisions,) * len(broken))))
 
 
-def _excess(limit: Limit | DeviceLimit, decisions: Mapping[str, int]) -> str:
+def _excess(limit: Limit, decisions: Mapping[str, int]) -> str:
     """What exceeds a limit, for a person."""
-    if isinstance(limit, DeviceLimit):
+    if limit.what:
         return f"{limit.what}: {limit.value(decisions)}, more than {limit.most}"
     return "the tiles do not fit into registers"
 
@@ -139,8 +139,7 @@ def _with_fewer_threads(
     sketch: Sketch, decisions: Mapping[str, int]
 ) -> tuple[dict[str, int], str] | None:
     """Decisions with fewer threads, each of which does the work of several, and the change."""
-    limits = (each for each in sketch.limits if isinstance(each, DeviceLimit))
-    limit = next((each for each in limits if each.what == THREADS_OF_BLOCK), None)
+    limit = next((each for each in sketch.limits if each.what == THREADS_OF_BLOCK), None)
     if limit is None:
         return None
     changed = dict(decisions)

@@ -12,10 +12,10 @@ from tensorwright.tuning.models.losses import loss_maker, make_loss
 from tensorwright.tuning.models.protocol import CostModel, Features, Sample, Scores
 from tensorwright.tuning.models.random_model import RandomModel
 from tensorwright.tuning.models.roofline import RooflineModel
-from tensorwright.tuning.models.saved_model import Ranker, SavedModel, load_model
+from tensorwright.tuning.models.saved_model import SavedModel, load_model
 from tensorwright.tuning.models.session_model import make_model
 from tensorwright.tuning.models.settings import BoostedSettings, FitSettings, LossKind
-from tensorwright.tuning.models.trees.forest import Forest, parse_lightgbm
+from tensorwright.tuning.models.trees.forest import Forest
 from tensorwright.tuning.models.trees.tree import Tree
 
 __all__ = [
@@ -29,7 +29,6 @@ __all__ = [
     "LearnedModel",
     "LossKind",
     "RandomModel",
-    "Ranker",
     "RefitPolicy",
     "RooflineModel",
     "Sample",
@@ -40,5 +39,4 @@ __all__ = [
     "loss_maker",
     "make_loss",
     "make_model",
-    "parse_lightgbm",
 ]

@@ -4,10 +4,9 @@ Read `candidate.py` and `population.py` first, then `space_tables.py`, which say
 of a space may decide.
 """
 
-from tensorwright.tuning.population.candidate import Candidate, candidate_of, default_candidate
-from tensorwright.tuning.population.picking import find_new, pick_diverse
-from tensorwright.tuning.population.population import Population, by_sketch
-from tensorwright.tuning.population.space_tables import SpaceTables, make_space_tables
+from tensorwright.tuning.population.candidate import Candidate, default_candidate
+from tensorwright.tuning.population.population import Population
+from tensorwright.tuning.population.space_tables import make_space_tables
 from tensorwright.tuning.population.variation import (
     cross,
     everything,
@@ -19,16 +18,11 @@ from tensorwright.tuning.population.variation import (
 __all__ = [
     "Candidate",
     "Population",
-    "SpaceTables",
-    "by_sketch",
-    "candidate_of",
     "cross",
     "default_candidate",
     "everything",
-    "find_new",
     "make_space_tables",
     "mutate",
     "neighbourhood",
-    "pick_diverse",
     "sample",
 ]

@@ -7,18 +7,10 @@ from tensorwright.tuning.session.arguments import (
     SessionSetting,
     TuneOptions,
 )
-from tensorwright.tuning.session.in_network import (
-    Chosen,
-    choose_in_network,
-    options_of,
-)
+from tensorwright.tuning.session.in_network import choose_in_network, options_of
 from tensorwright.tuning.session.interrupt import Interrupt
 from tensorwright.tuning.session.last_comparison import compare_programs
-from tensorwright.tuning.session.over_sizes import (
-    ChosenOverSizes,
-    SizedInstance,
-    choose_over_sizes,
-)
+from tensorwright.tuning.session.over_sizes import SizedInstance, choose_over_sizes
 from tensorwright.tuning.session.progress import (
     Callback,
     Drift,
@@ -42,8 +34,6 @@ from tensorwright.tuning.session.session import check_measures_here, make_space,
 __all__ = [
     "Budget",
     "Callback",
-    "Chosen",
-    "ChosenOverSizes",
     "Comparison",
     "Drift",
     "Interrupt",

@@ -28,16 +28,9 @@ from tensorwright.processes import never
 from tensorwright.records import NetworkChoice, RecordStore
 from tensorwright.runtime import Executable, choose_teams
 from tensorwright.runtime.measuring import seconds_in_turns, typical_seconds
-from tensorwright.schedule import (
-    Workload,
-    parse_trace,
-    state_of,
-)
+from tensorwright.schedule import Workload, parse_trace, state_of
 from tensorwright.tuning.session.arguments import SessionSetting
-from tensorwright.tuning.session.last_comparison import (
-    compare_with_untuned,
-    workloads_of_steps,
-)
+from tensorwright.tuning.session.last_comparison import compare_with_untuned, workloads_of_steps
 from tensorwright.tuning.session.result import NetworkResult
 from tensorwright.tuning.session.seeds import is_replayable
 
@@ -83,6 +76,54 @@ def choose_in_network(
 
     None if `should_stop` became true.  Raises: as building and running kernels.
     """
+    make = _maker(parts, target, threads)
+    variants = variants_of(options, standing)[: _most_variants(parts)]
+    inputs = random_inputs(parts.graph)
+    first = make(variants[0])
+    started = time.monotonic()
+
+    def left_s(share: float) -> float:
+        return started + share * limit_s - time.monotonic()
+
+    least = max(2, 1 + len(standing))
+    most = max(least, _most_compared(first, inputs, limit_s))
+    executables = [first]
+    for traces in variants[1:most]:
+        if len(executables) >= least and left_s(_BUILT) < 0:
+            break
+        executables.append(make(traces))
+    times = _step_times(parts, executables, inputs, started + _TIMED * limit_s, should_stop)
+    if times is None:
+        return None
+    chosen = _best_of_each(variants, times)
+    rivals = [first, make(chosen), *executables[1:]]
+    round_s = 2 * math.fsum(time_s for each in times for time_s in each.values())
+    turns_s = max(left_s(_CHOSEN), _LEAST_TURNS * round_s)
+    totals = seconds_in_turns(
+        rivals, inputs, rounds=_TURNS, limit_s=turns_s, should_stop=should_stop
+    )
+    if totals is None:
+        return None
+    mapped = [variants[0], chosen, *variants[1 : len(executables)]]
+    best = choose_whole(totals, [traces in standing for traces in mapped])
+    winner, tuned, threads_s = mapped[best], rivals[best], left_s(_THREADS)
+    limits: tuple[tuple[str, int], ...] | None = ()
+    if 2 * _RUNS * totals[best] < threads_s:
+        limits = choose_threads(parts, tuned, inputs, threads_s, should_stop)
+    if limits is None:
+        return None
+    choice = NetworkChoice(tuple(sorted(winner.items())), totals[0], totals[best], limits)
+    untuned = standing[-1] if standing else variants[0]
+    before = tuned if untuned == winner else make(untuned)
+    del first, rivals, executables
+    end_s = max((1 - _THREADS) * limit_s, left_s(1.0))
+    return _against_untuned(parts, choice, tuned, (untuned, before), end_s, should_stop)
+
+
+def _maker(
+    parts: Partition, target: Target, threads: int
+) -> Callable[[Mapping[str, str]], Executable]:
+    """Makes executables of a network from traces by workload key; builds each kernel once."""
     built: dict[tuple[str, str], Kernel] = {}
 
     def make(traces: Mapping[str, str]) -> Executable:
@@ -93,48 +134,20 @@ def choose_in_network(
         kernels = {key: built[key, trace] for key, trace in traces.items()}
         return assemble(parts, kernels, target, threads)
 
-    variants = variants_of(options, standing)[: _most_variants(parts)]
-    inputs = random_inputs(parts.graph)
-    executables = [make(variants[0])]
-    started = time.monotonic()
-    least = max(2, 1 + len(standing))
-    most = max(least, _most_compared(executables[0], inputs, limit_s))
-    for traces in variants[1:most]:
-        if len(executables) >= least and time.monotonic() > started + _BUILT * limit_s:
-            break
-        executables.append(make(traces))
-    count = len(executables)
-    times = _step_times(parts, executables, inputs, started + _TIMED * limit_s, should_stop)
-    if times is None:
-        return None
+    return make
+
+
+def _best_of_each(
+    variants: Sequence[Mapping[str, str]], times: Sequence[Mapping[str, float]]
+) -> dict[str, str]:
+    """For each workload the trace of the fastest variant, that of the first if hardly slower."""
     chosen = dict(variants[0])
     for key in chosen:
-        best = min(range(count), key=lambda n: times[n].get(key, 0.0))
-        if times[best].get(key, 0.0) < (1 - _LEAST_GAIN) * times[0].get(key, 0.0):
+        seconds = [each.get(key, 0.0) for each in times]
+        best = seconds.index(min(seconds))
+        if seconds[best] < (1 - _LEAST_GAIN) * seconds[0]:
             chosen[key] = variants[best][key]
-    rivals = [executables[0], make(chosen), *executables[1:]]
-    round_s = 2 * math.fsum(time_s for each in times for time_s in each.values())
-    left_s = max(started + _CHOSEN * limit_s - time.monotonic(), _LEAST_TURNS * round_s)
-    totals = seconds_in_turns(
-        rivals, inputs, rounds=_TURNS, limit_s=left_s, should_stop=should_stop
-    )
-    if totals is None:
-        return None
-    mapped = [variants[0], chosen, *variants[1:count]]
-    best = choose_whole(totals, [traces in standing for traces in mapped])
-    winner = mapped[best]
-    limits: tuple[tuple[str, int], ...] | None = ()
-    left_s = started + _THREADS * limit_s - time.monotonic()
-    if 2 * _RUNS * totals[best] < left_s:
-        limits = choose_threads(parts, rivals[best], inputs, left_s, should_stop)
-    if limits is None:
-        return None
-    choice = NetworkChoice(tuple(sorted(winner.items())), totals[0], totals[best], limits)
-    untuned, tuned = standing[-1] if standing else variants[0], rivals[best]
-    before = tuned if untuned == winner else make(untuned)
-    del rivals, executables
-    left_s = max((1 - _THREADS) * limit_s, started + limit_s - time.monotonic())
-    return _against_untuned(parts, choice, tuned, (untuned, before), left_s, should_stop)
+    return chosen
 
 
 def _against_untuned(

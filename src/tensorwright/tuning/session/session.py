@@ -79,16 +79,7 @@ def tune(
     Raises:  UsageError without a budget and for an unknown strategy, MachineError for a target that
              cannot run here, RecordError and OutputError as the store.
     """
-    if search.budget.is_open:
-        raise UsageError(
-            stage="tune",
-            where="budget",
-            reason="neither trials nor minutes are given",
-            remedy="give at least one of them",
-        )
-    check_strategy(search.options.strategy)
-    if search.farm is None:
-        check_measures_here(setting.target)
+    _check(search, setting.target)
     setting = replace(setting, hardware=setting.hardware or detect_hardware().fingerprint)
     own, seed, target = parts or SessionParts(), seed_of(search), setting.target
     with ExitStack() as owned:
@@ -115,6 +106,20 @@ def tune(
         result = session.run()
         learned.keep()
         return result
+
+
+def _check(search: SearchArguments, target: Target) -> None:
+    """Refuse a search that cannot begin; raises as `tune`."""
+    if search.budget.is_open:
+        raise UsageError(
+            stage="tune",
+            where="budget",
+            reason="neither trials nor minutes are given",
+            remedy="give at least one of them",
+        )
+    check_strategy(search.options.strategy)
+    if search.farm is None:
+        check_measures_here(target)
 
 
 def _builder(farm: Farm | None, owned: ExitStack) -> Builder:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 from math import isqrt, prod
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,45 +82,17 @@ def _table_of(values: tuple[tuple[int, ...], ...]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The product of the decisions of these names, times `factor`, may not exceed `most`.
+    """An expression of decisions, and the most that it may be.
 
-    added   the product of the decisions of these names, times `added_factor`, counts, too
-    also    the product of the decisions of these names counts, too
+    what      the limited resource of a device, for a person: "over" it; "" for a limit by rule,
+              the registers of a tile
+    is_wish   the device runs what exceeds it, but badly
     """
 
-    names: tuple[str, ...]
-    most: int
-    factor: int = 1
-    added: tuple[str, ...] = ()
-    added_factor: int = 0
-    also: tuple[str, ...] = ()
-    also_factor: int = 0
-
-    def holds(self, decisions: Mapping[str, Any]) -> Any:
-        """Whether decisions keep to it: a bool, or for columns of decisions a column of bools."""
-        return self.total(decisions) <= self.most
-
-    def total(self, decisions: Mapping[str, Any]) -> Any:
-        """The amount that may not exceed `most`."""
-        more = prod(decisions[name] for name in self.added) * self.added_factor
-        rest = prod(decisions[name] for name in self.also) * self.also_factor
-        return prod(decisions[name] for name in self.names) * self.factor + more + rest
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceLimit:
-    """What a device refuses, or runs badly: an expression of decisions that exceeds `most`.
-
-    what      the limited resource, for a person: "over" it
-    is_wish   the device runs it badly
-    """
-
-    what: str
     index: Index
     most: int
+    what: str = ""
     is_wish: bool = False
-    added: ClassVar[tuple[str, ...]] = ()
-    also: ClassVar[tuple[str, ...]] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -128,7 +100,7 @@ class DeviceLimit:
         return tuple(sorted(decision.name for decision in decisions_of(self.index)))
 
     def holds(self, decisions: Mapping[str, Any]) -> Any:
-        """As `Limit.holds`."""
+        """Whether decisions keep to it: a bool, or for columns of decisions a column of bools."""
         return self.value(decisions) <= self.most
 
     def value(self, decisions: Mapping[str, Any]) -> Any:
@@ -160,7 +132,7 @@ class Sketch:
     name: str
     trace: Trace
     choices: tuple[Choice, ...]
-    limits: tuple[Limit | DeviceLimit, ...] = ()
+    limits: tuple[Limit, ...] = ()
     family: str = ""
     knobs: tuple[Knob, ...] = ()
     state: ScheduleState | None = field(default=None, compare=False, repr=False)
@@ -172,9 +144,7 @@ class Sketch:
     @property
     def size(self) -> int:
         """The number of its schedules; an upper bound if counting takes long."""
-        limited = {
-            name for limit in self.limits for name in (*limit.names, *limit.added, *limit.also)
-        }
+        limited = {name for limit in self.limits for name in limit.names}
         bound = [choice for choice in self.choices if limited & set(choice.names)]
         free = prod(len(choice.values) for choice in self.choices if choice not in bound)
         combinations = prod(len(choice.values) for choice in bound)
@@ -206,7 +176,7 @@ class Sketch:
             broken = next((each for each in self.limits if not each.holds(drawn)), None)
             if broken is None:
                 return drawn
-            if cut is not None and isinstance(broken, DeviceLimit):
+            if cut is not None and broken.what:
                 cut[broken.what] += 1
         return self.defaults
 
@@ -229,14 +199,14 @@ class Sketch:
         is_kept = np.ones(len(genes), np.bool_)
         for limit in self.limits:
             remains = is_kept & limit.holds(columns)
-            if cut is not None and isinstance(limit, DeviceLimit):
+            if cut is not None and limit.what:
                 cut[limit.what] += int(is_kept.sum() - remains.sum())
             is_kept = remains
         return is_kept
 
     def refused(self, samples: int = 20_000, seed: int = 0) -> dict[str, float]:
         """The share of combinations (or of a sample of them) that each device limit excludes."""
-        limits = [limit for limit in self.limits if isinstance(limit, DeviceLimit)]
+        limits = [limit for limit in self.limits if limit.what]
         counts = [len(choice.values) for choice in self.choices]
         if not limits or not counts:
             return {}
@@ -345,7 +315,7 @@ class SketchBuilder:
         self.state = state
         self.steps: list[Primitive] = []
         self.choices: list[Choice] = []
-        self.limits: list[Limit | DeviceLimit] = []
+        self.limits: list[Limit] = []
 
     def do(self, step: Primitive) -> None:
         """Append a step.  Raises: ScheduleError if it is illegal."""
@@ -387,28 +357,15 @@ class SketchBuilder:
         self.choices.append(Choice(names, kept, default, kind, node))
         return tuple(Decision(name) for name in names)
 
-    def limit(
-        self,
-        factors: tuple[Index, ...],
-        most: int,
-        added: tuple[Index, ...] = (),
-        also: tuple[Index, ...] = (),
-    ) -> None:
-        """Keep the product of decisions and plain numbers from exceeding `most`.
+    def limit(self, amount: Index, most: int) -> None:
+        """Keep an expression of decisions from exceeding `most`.
 
         The choice by rule stays possible: where it exceeds `most`, what it takes is the limit.
-        added, also   the products of these count as well; that of none is 0
         """
-        names, factor = _parts(factors)
-        added_names, added_factor = _parts(added) if added else ((), 0)
-        if not names:
-            return
-        also_names, also_factor = _parts(also) if also else ((), 0)
-        if not added and not also:
-            most, factor = most // factor, 1
-        limit = Limit(names, most, factor, added_names, added_factor, also_names, also_factor)
-        defaults = _named(self.choices, tuple(choice.default for choice in self.choices))
-        self.limits.append(replace(limit, most=max(most, limit.total(defaults))))
+        limit = Limit(amount, most)
+        if limit.names:
+            defaults = _named(self.choices, tuple(choice.default for choice in self.choices))
+            self.limits.append(replace(limit, most=max(most, limit.value(defaults))))
 
     def sketch(self, name: str, family: str = "", knobs: tuple[Knob, ...] = ()) -> Sketch:
         """The sketch that was built."""
@@ -423,12 +380,6 @@ def distinct(sketches: Iterable[Sketch], key: Callable[[Sketch], Hashable]) -> I
         if key(sketch) not in seen:
             seen.add(key(sketch))
             yield sketch
-
-
-def _parts(factors: tuple[Index, ...]) -> tuple[tuple[str, ...], int]:
-    """The names of the decisions among some factors, and the product of the plain numbers."""
-    names = tuple(factor.name for factor in factors if isinstance(factor, Decision))
-    return names, prod(factor for factor in factors if isinstance(factor, int))
 
 
 def divisors(number: int, most: int) -> tuple[int, ...]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tensorwright.base import ByKind, TargetKind, TargetProtocol, of_kind
-from tensorwright.tuning.models import Features
+from tensorwright.machine import Card, Machine
+from tensorwright.tuning.models import Features, Sample, Scores
 from tensorwright.tuning.time_model.launch_times import LaunchTimes
 from tensorwright.tuning.time_model.model import Policy, Prediction
 from tensorwright.tuning.time_model.pretrained import pretrained_model
@@ -44,3 +46,24 @@ def time_model_of(target: TargetProtocol) -> AnyTimeModel | None:
     """The model in force for a target.  Raises: MachineError if its kind has none."""
     (make,) = of_kind(TIME_MODELS, target, "time models")
     return make()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PredictedTime:
+    """A `CostModel`: minus log2 of the seconds predicted for one machine. Learns nothing."""
+
+    model: AnyTimeModel
+    machine: Machine | Card
+
+    def predict(self, features: Features) -> Scores:
+        """As `CostModel.predict`."""
+        predicted = self.model.predict(features, self.machine)
+        scores: Scores = -predicted.scores(self.model.policy.caution)
+        return scores
+
+    def observe(self, samples: Sequence[Sample]) -> None:
+        """Nothing is learned."""
+
+    def update(self) -> bool:
+        """Nothing changes."""
+        return False

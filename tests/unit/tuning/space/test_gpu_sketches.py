@@ -35,7 +35,6 @@ from tensorwright.schedule import (
 )
 from tensorwright.tuning.space import Sketch, Space, default_trace
 from tensorwright.tuning.space.derived import derived_sketches
-from tensorwright.tuning.space.sketch import DeviceLimit
 
 ROWS = {
     "softmax": softmax(6, 70),
@@ -179,6 +178,6 @@ def test_what_is_cut_is_counted() -> None:
     genes = np.random.default_rng(0).integers(0, counts, (1000, len(counts)))
     columns: Counter[str] = Counter()
     is_valid = sketch.valid(genes, columns)
-    tiles = [limit for limit in sketch.limits if not isinstance(limit, DeviceLimit)]
+    tiles = [limit for limit in sketch.limits if not limit.what]
     by_tiles = ~np.all([limit.holds(sketch.columns(genes)) for limit in tiles], axis=0)
     assert columns.total() + by_tiles.sum() == 1000 - is_valid.sum()

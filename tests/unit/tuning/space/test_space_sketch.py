@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from math import prod
 
 import numpy as np
 
@@ -20,7 +21,7 @@ def sketch(*limits: Limit) -> Sketch:
 
 def test_size_counts_what_the_limits_leave() -> None:
     assert sketch().size == 24
-    limited = sketch(Limit(("a", "b"), 6))
+    limited = sketch(Limit(Decision("a") * Decision("b"), 6))
     valid = [(a, b) for (a,) in A.values for (b,) in B.values if a * b <= 6]
     assert limited.size == 2 * len(valid)
     assert Space((sketch(), limited)).size == 24 + limited.size
@@ -29,7 +30,7 @@ def test_size_counts_what_the_limits_leave() -> None:
 def test_a_limit_counts_several_products() -> None:
     built = builder()
     a, b = built.choose("a", (1, 2, 3), 1), built.choose("b", (1, 2, 4), 1)
-    built.limit((a, b, 2), 20, added=(a,), also=(b, 3))
+    built.limit(2 * a * b + a + 3 * b, 20)
     limited = built.sketch("both")
     valid = [(i, j) for i in (1, 2, 3) for j in (1, 2, 4) if 2 * i * j + i + 3 * j <= 20]
     assert limited.size == len(valid) == 5
@@ -39,11 +40,14 @@ def test_a_limit_counts_several_products() -> None:
 
 def test_size_is_a_bound_where_counting_takes_long() -> None:
     many = tuple(Choice.of(f"t{n}", tuple(range(1, 21)), 1) for n in range(5))
-    assert Sketch("s", (), many, (Limit(tuple(c.names[0] for c in many), 100),)).size == 20**5
+    limit = Limit(prod(Decision(c.names[0]) for c in many), 100)
+    assert Sketch("s", (), many, (limit,)).size == 20**5
 
 
 def test_samples_are_valid_and_reach_everything_valid() -> None:
-    limited = sketch(Limit(("a", "b"), 6), Limit(("b", "c"), 6))
+    limited = sketch(
+        Limit(Decision("a") * Decision("b"), 6), Limit(Decision("b") * Decision("c"), 6)
+    )
     source = random.Random(0)
     drawn = [limited.sample(source) for _ in range(400)]
     assert all(limited.is_valid(each) for each in drawn)
@@ -53,7 +57,7 @@ def test_samples_are_valid_and_reach_everything_valid() -> None:
 
 def test_where_hardly_anything_is_valid_the_choice_by_rule_is_drawn() -> None:
     choices = tuple(Choice.of(f"t{n}", tuple(range(1, 100)), 1) for n in range(4))
-    narrow = Sketch("s", (), choices, (Limit(tuple(c.names[0] for c in choices), 1),))
+    narrow = Sketch("s", (), choices, (Limit(prod(Decision(c.names[0]) for c in choices), 1),))
     assert narrow.sample(random.Random(0)) == narrow.defaults
 
 
@@ -68,15 +72,15 @@ def test_a_limit_counts_plain_numbers_and_keeps_the_choice_by_rule() -> None:
     fixed = growing.choose("only", (2,), 2)
     assert t == Decision("t")
     assert fixed == 2
-    growing.limit((t, fixed), 12)
-    growing.limit((t,), 3)
-    growing.limit((fixed,), 1)
+    growing.limit(t * fixed, 12)
+    growing.limit(t, 3)
+    growing.limit(fixed, 1)
     growing.do(Split("y", "i", (t,)))
-    assert growing.sketch("s").limits == (Limit(("t",), 6), Limit(("t",), 4))
+    assert growing.sketch("s").limits == (Limit(2 * Decision("t"), 12), Limit(Decision("t"), 4))
 
 
 def test_limits_count_what_is_added() -> None:
-    limit = Limit(("rows", "columns"), 15, added=("columns",), added_factor=1)
+    limit = Limit(Decision("rows") * Decision("columns") + Decision("columns"), 15)
     kept = {
         (r, c) for r in (3, 4, 6, 7) for c in (2, 3, 4) if limit.holds({"rows": r, "columns": c})
     }
@@ -84,15 +88,15 @@ def test_limits_count_what_is_added() -> None:
     growing = builder()
     rows = growing.choose("rows", (1, 3, 4, 6, 7), 7)
     columns = growing.choose("columns", (8, 16, 32), 16)
-    growing.limit((rows, columns), 8 * 15, added=(columns,))
+    growing.limit(rows * columns + columns, 8 * 15)
     (made,) = growing.sketch("s").limits
-    assert made.total({"rows": 6, "columns": 16}) == 6 * 16 + 16
+    assert made.value({"rows": 6, "columns": 16}) == 6 * 16 + 16
     assert made.most == 7 * 16 + 16  # the choice by rule stays possible
 
 
 def test_rows_are_columns_of_a_population() -> None:
     tiles = Choice(("o", "i"), factorisations(12, 2, 4), (3, 4))
-    sketch = Sketch("s", (), (tiles, A), (Limit(("i", "a"), 8),))
+    sketch = Sketch("s", (), (tiles, A), (Limit(Decision("i") * Decision("a"), 8),))
     genes = np.array([[n, m] for n in range(len(tiles.values)) for m in range(len(A.values))])
     columns = sketch.columns(genes)
     valid = sketch.valid(genes)

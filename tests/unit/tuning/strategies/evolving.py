@@ -23,7 +23,7 @@ REDUCTION = Choice.of("k", (1, 2, 4, 8, 16, 32), 4, Kind.UNROLL, "c")
 WIDTH = Choice.of("w", (1, 2, 4, 8, 16), 16, Kind.TILE, "pad")
 DEPTH = Choice.of("d", (1, 2, 3, 4), 1, Kind.PARALLEL, "pad")
 FEWER = Choice.of("w", (2, 4, 8), 8, Kind.TILE, "pad")
-LIMIT = Limit(("m1", "n1"), 64)
+LIMIT = Limit(Decision("m1") * Decision("n1"), 64)
 
 
 def _sketch(name: str, family: str, choices: tuple[Choice, ...], limited: bool) -> Sketch:

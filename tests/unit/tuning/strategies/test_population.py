@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from math import prod
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.tuning.strategies.evolving import SPACE, TILES, decisions_at
 
+from tensorwright.expr import Decision
 from tensorwright.tuning.population import (
     Population,
     cross,
@@ -66,7 +68,7 @@ def test_samples_are_of_the_allowed_sketches() -> None:
 
 def test_where_hardly_anything_is_valid_fewer_come_back() -> None:
     choices = tuple(Choice.of(f"t{n}", tuple(range(1, 200)), 1) for n in range(4))
-    narrow = Sketch("s", (), choices, (Limit(tuple(c.names[0] for c in choices), 1),))
+    narrow = Sketch("s", (), choices, (Limit(prod(Decision(c.names[0]) for c in choices), 1),))
     assert len(sample(make_space_tables(Space((narrow,))), 100, np.random.default_rng(0))) < 5
 
 

@@ -166,8 +166,7 @@ def command(
         unused = ("rounds", "tuned", "records", "input_shapes")
         refuse_given(unused, because="--growth searches networks of its own, and runs nothing")
     check_resume(resume, json_path)
-    if json_path is not None:
-        check_writable(json_path, *models, records)
+    check_writable(json_path, *models, records)
     usual_s = _MOST_SECONDS if growth else None
     plan = Plan(
         target,

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from rich.console import Console
 
-from tensorwright.base import InputError
 from tensorwright.cli.printing.tables import print_line, print_table, write_objects
 from tensorwright_lab.comparison import AGAIN, build_columns, print_builds
 from tensorwright_lab.comparison.agreement import Apart
+from tensorwright_lab.comparison.network_rows import over
+from tensorwright_lab.comparison.row_files import read_file_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +121,6 @@ class RewriteRow:
         }
 
 
-def over(part: float | None, whole: float | None) -> float | None:
-    """A ratio; None where a side is not known."""
-    return None if part is None or not whole else part / whole
-
-
 def row_of(data: Mapping[str, Any]) -> RewriteRow:
     """The row of `RewriteRow.to_data`."""
     parts = dict(data)
@@ -148,18 +142,7 @@ def read_rewrite(path: str) -> tuple[dict[str, Any], tuple[RewriteRow, ...]]:
 
     Raises:  InputError for a file of another kind.
     """
-    if not Path(path).exists():
-        return {}, ()
-    try:
-        head = json.loads(Path(path).read_text())
-        return head, tuple(map(row_of, head.pop("rows")))
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise InputError(
-            stage="bench",
-            where=f"file {path}",
-            reason=f"it has no rows of bench rewrite: {error}",
-            remedy="name another file, or leave --resume out",
-        ) from error
+    return read_file_of("bench rewrite", path, row_of)
 
 
 def gains_of(rows: Sequence[RewriteRow]) -> dict[str, tuple[float, int]]:

@@ -36,7 +36,7 @@ from tensorwright_lab.rule_generation.fingerprint.fingerprints import (
     keys_of_table,
     keys_of_unary,
 )
-from tensorwright_lab.rule_generation.fingerprint.kernels import Values, values_of
+from tensorwright_lab.rule_generation.fingerprint.kernels import SAMPLES, Values, values_of
 from tensorwright_lab.rule_generation.fingerprint.structure import (
     BILINEAR_KINDS,
     LINEAR_KINDS,
@@ -161,6 +161,11 @@ def effort(block: Block) -> float:
     if kind in BILINEAR_KINDS:
         return (0.2 if block.is_table else 10.0 * size) * len(block)
     return 5.0 * len(block) * size
+
+
+def stored_effort(block: Block) -> float:
+    """About how many microseconds the fingerprints of all samples take."""
+    return SAMPLES * effort(block)
 
 
 def value_effort(block: Block) -> float:

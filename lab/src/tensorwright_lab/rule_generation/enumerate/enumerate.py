@@ -34,7 +34,7 @@ from tensorwright_lab.rule_generation.enumerate.blocks import (
     Chunk,
     batch_of,
     chunks_of,
-    effort,
+    stored_effort,
     thinned,
     value_effort,
 )
@@ -168,11 +168,11 @@ class Session:
     def store_level(self, level: int, share: int = 1) -> None:
         """Find the classes of a level and their values; of one of `share` applications only."""
         plan = Plan(self.preset, self.table, level)
-        chunks = chunks_of(thinned(plan.blocks, share))
+        chunks = chunks_of(thinned(plan.blocks, share), stored_effort)
         names = self._units(level).complete(
             "keys",
             lambda at: self._shard(chunks[at]),
-            [SAMPLES * sum(map(effort, chunk)) for chunk in chunks],
+            [sum(map(stored_effort, chunk)) for chunk in chunks],
         )
         parts = []
         for chunk, name in zip(chunks, names, strict=True):

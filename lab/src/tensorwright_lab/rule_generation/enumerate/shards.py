@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorwright.base import keep_freed_memory
 from tensorwright.farm import Payload
 from tensorwright.rewriting.operators import IntShape
 from tensorwright_lab.rule_generation.enumerate.blocks import (
@@ -109,6 +110,7 @@ def _sides(block: Block) -> tuple[Ints, Ints]:
 
 def _chunk_of(payload: Payload) -> tuple[Chunk, Tensors]:
     """The chunk and the tensors of a unit."""
+    keep_freed_memory()
     rows = np.frombuffer(payload.blobs[0], np.int32)
     blocks = []
     at = 0

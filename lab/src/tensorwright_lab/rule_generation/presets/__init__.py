@@ -11,11 +11,10 @@ operator meets those with which it has something in common, so that there are fe
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
-from tensorwright.base import UsageError
+from tensorwright.base import unknown_name
 from tensorwright_lab.rule_generation.preset import Preset, parse_preset
 
 __all__ = ["PRESET_NAMES", "preset_named", "presets_of"]
@@ -52,12 +51,7 @@ def preset_named(name: str) -> Preset:
     Raises:  UsageError, with the nearest names, if there is none.
     """
     if name not in _PARTS:
-        near = get_close_matches(name, PRESET_NAMES, n=3)
-        raise UsageError(
-            stage="rules",
-            where=f"preset {name}",
-            reason="there is no such preset",
-            remedy=f"did you mean {' or '.join(near)}?" if near else ", ".join(PRESET_NAMES),
-        )
+        where = f"preset {name}"
+        raise unknown_name("rules", where, "there is no such preset", name, PRESET_NAMES)
     path = Path(__file__).parent / f"{name}.preset"
     return parse_preset(name, path.read_text(encoding="utf-8"))

@@ -13,7 +13,7 @@ from typing import Any
 import onnx
 from onnx import ModelProto
 
-from tensorwright.base import MachineError, UsageError, did_you_mean
+from tensorwright.base import MachineError, unknown_name
 from tensorwright.processes import Child, Done, Job
 
 BUILDERS: MappingProxyType[str, str] = MappingProxyType(
@@ -58,12 +58,7 @@ def load_wild(name: str, seed: int = 0) -> ModelProto:
     Raises:  UsageError for another name; MachineError where PyTorch is not installed or fails.
     """
     if name not in BUILDERS:
-        raise UsageError(
-            stage="zoo",
-            where=f"wild model {name!r}",
-            reason="there is no such model",
-            remedy=did_you_mean(name, WILD, "one of " + ", ".join(WILD)),
-        )
+        raise unknown_name("zoo", f"wild model {name!r}", "there is no such model", name, WILD)
     if importlib.util.find_spec("torch") is None:
         raise MachineError(
             stage="zoo",

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from tensorwright.base import DType, UnsupportedError
+from tensorwright.base import DType
 from tensorwright.codegen.llvm.operations.float_rules import FLOAT_RULES
 from tensorwright.codegen.llvm.operations.int_rules import INT_RULES
 from tensorwright.codegen.llvm.text.lanewise import Lanewise
 from tensorwright.codegen.llvm.text.literals import Val, memory_type, register_type
+from tensorwright.codegen.source import without_meaning
 from tensorwright.expr import Fn
+from tensorwright.loop import FOLD_IDENTITIES
 
 _INTRINSICS = {
     Fn.FLOOR: "floor",
@@ -133,7 +135,7 @@ class Operations(Lanewise):
             return args[0]
         if fn is Fn.SUB:
             return self.binary("xor", *args)
-        raise self._refusal(fn, DType.BOOL)
+        raise without_meaning(fn, DType.BOOL)
 
     def _on_floats(self, fn: Fn, args: tuple[Val, ...]) -> Val:
         a = args[0]
@@ -147,7 +149,7 @@ class Operations(Lanewise):
             return self.rounded(self.library(_LIBRARY[fn], *args))
         rule = FLOAT_RULES.get(fn)
         if rule is None:
-            raise self._refusal(fn, a.dtype)
+            raise without_meaning(fn, a.dtype)
         return self.rounded(rule(self, *args))
 
     def _on_halves(self, operation: str, a: Val, b: Val) -> Val:
@@ -169,17 +171,21 @@ class Operations(Lanewise):
             return args[0]
         rule = INT_RULES.get(fn)
         if rule is None:
-            raise self._refusal(fn, args[0].dtype)
+            raise without_meaning(fn, args[0].dtype)
         return rule(self, *args)
 
-    def _refusal(self, fn: Fn, dtype: DType) -> UnsupportedError:
-        return UnsupportedError(
-            stage="codegen",
-            where=f"{fn.text} of {dtype}",
-            reason="the function has no meaning for this type",
-            remedy="cast the operand to f32 or f64",
-            operator=fn.text,
-        )
+    def fold_lanes(self, fn: Fn, value: Val, mask: Val | None) -> Val:
+        """All lanes of a vector, those of the mask where there is one, folded into a scalar.
+
+        The halves of the vector are folded until one lane is left; lanes are a power of two.
+        """
+        if mask is not None:
+            value = self.choose(mask, value, self.constant(FOLD_IDENTITIES[fn], value))
+        while value.lanes > 1:
+            half = value.lanes // 2
+            low = self.part(value, 0, half)
+            value = self.apply(fn, (low, self.part(value, half, half)))
+        return value
 
     def _resized_float(self, value: Val, dtype: DType) -> Val:
         old, new = register_type(value.dtype, value.lanes), register_type(dtype, value.lanes)

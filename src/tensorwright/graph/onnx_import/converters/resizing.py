@@ -148,6 +148,19 @@ def _sampled(call: Call, image: Operand, rows: Operand, columns: Operand, paddin
     return call.add("grid_sample", image, grid, mode="linear", padding=padding)
 
 
+def _sample_positions(
+    call: Call, first: Operand, last: Operand, samples: int, is_shifted: bool
+) -> str:
+    """Where samples of each region stand, in pixels: evenly between its first and its last one."""
+    dtype = call.type_at(0).dtype
+    size = call.add("sub", last, first)
+    if not is_shifted:
+        size = call.add("max", size, call.as_array(1, dtype))
+    steps = ((np.arange(samples) + 0.5) / samples).astype(dtype.numpy)
+    along = call.add("mul", call.add("unsqueeze", size, axes=(1,)), steps)
+    return call.add("add", along, call.add("unsqueeze", first, axes=(1,)))
+
+
 def _roi_align(call: Call) -> Results:
     """Bins of regions of images: means of samples; the images stand one below the other."""
     ratio = call.integer("sampling_ratio", 0)
@@ -172,12 +185,7 @@ def _roi_align(call: Call) -> Results:
     coordinates, inside = [], []
     for axis, (extent, many) in enumerate(zip((height, width), bins, strict=True)):
         first, last = (call.take(corners, at + 1 - axis, 1) for at in (0, 2))
-        size = call.add("sub", last, first)
-        if not is_shifted:
-            size = call.add("max", size, call.as_array(1, dtype))
-        steps = ((np.arange(many * ratio) + 0.5) / (many * ratio)).astype(dtype.numpy)
-        along = call.add("mul", call.add("unsqueeze", size, axes=(1,)), steps)
-        pixels = call.add("add", along, call.add("unsqueeze", first, axes=(1,)))
+        pixels = _sample_positions(call, first, last, many * ratio, is_shifted)
         least = call.add("greater_or_equal", pixels, call.as_array(-1, dtype))
         most = call.add("less_or_equal", pixels, call.as_array(extent, dtype))
         inside.append(call.add("cast", call.add("and", least, most), to=dtype))

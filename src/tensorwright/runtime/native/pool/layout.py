@@ -9,7 +9,7 @@ Each group of words is on cache lines of its own; the comments say who writes th
               first, last, passes                under the gate's mutex
     Worker    state, body, data, count, number   the call that has the lease, and the thread itself
               owner                              who takes or returns the lease
-              rest, rest_until, missed,          the call that has the lease
+              rest, rest_until, paid, missed,    the call that has the lease
               missed_last
               clock                              the thread, when it starts
 
@@ -62,7 +62,7 @@ class Worker:
     """The positions of a worker's words, and its states; a team's slot begins in the same way."""
 
     STATE, BODY, DATA, COUNT, NUMBER = range(5)
-    OWNER, REST, REST_UNTIL, MISSED, MISSED_LAST, CLOCK = (_LINE + n for n in range(6))
+    OWNER, REST, REST_UNTIL, PAID, MISSED, MISSED_LAST, CLOCK = (_LINE + n for n in range(7))
     MUTEX, CONDITION = 2 * _LINE, 3 * _LINE
     SIZE = 4 * _LINE
 

@@ -36,7 +36,7 @@ from tensorwright.runtime.native.pool.lease import (
     share_of,
     workers_of,
     write_lease,
-    write_rest,
+    write_pay,
 )
 from tensorwright.runtime.native.pool.serving import SPINS, pause
 
@@ -51,8 +51,8 @@ STAND_INS = {
 _TEAM_KINDS = (Kind.POINTER, Kind.POINTER, Kind.I32)
 _PARALLEL_KINDS = (Kind.POINTER, Kind.POINTER, Kind.I32, Kind.I32)
 _SLOT_ALIGN = 128
-_PATIENCE_NS = 200_000  # after which a worker that stands still in a piece must rest
-_LATE_NS = 500_000  # after which one must rest that begins with no piece; waking takes up to 100 us
+_PATIENCE_NS = 200_000  # after which a worker that stands still in a piece pays
+_LATE_NS = 500_000  # after which one that begins with no piece pays; waking takes up to 100 us
 
 
 def write_teams(module: Module, clock: Clock, workers: Workers, arch: str) -> None:
@@ -174,7 +174,7 @@ def _write_offer(module: Module) -> NativeFunction:
 
 def _write_finish(module: Module, clock: Clock, arch: str) -> NativeFunction:
     """Do the pieces that no worker has begun; wait for the others, and drop who stood still."""
-    wait, rest = _write_wait(module, clock, arch), write_rest(module, clock)
+    wait, pay = _write_wait(module, clock, arch), write_pay(module, clock)
     miss = _write_miss(module, clock)
     kinds = (Kind.POINTER, Kind.POINTER, Kind.POINTER)
     function = NativeFunction(module, "finish", kinds, is_internal=True)
@@ -196,11 +196,13 @@ def _write_finish(module: Module, clock: Clock, arch: str) -> NativeFunction:
     with function.loop(count, first=1) as position:
         number = count - position  # the last one first: it takes the place of one that is dropped
         worker = workers[number].array(Kind.I64)
-        is_dropped = function.variable(Kind.TRUTH, worker[Worker.MISSED] < 0)
+        stood = function.variable(Kind.I64, function.number(0) - worker[Worker.MISSED])
         with function.when(worker.acquire(Worker.STATE).differs(Worker.IDLE)):
-            is_dropped.set(function.call(Kind.TRUTH, wait, worker.pointer))
-        with function.when(is_dropped.now):
-            function.do(rest, worker.pointer)
+            stood.set(function.call(Kind.I64, wait, worker.pointer))
+        with (
+            function.when(stood.now > _PATIENCE_NS),
+            function.when(function.call(Kind.TRUTH, pay, worker.pointer, stood.now)),
+        ):
             release(function, worker)
             last = own[SIZE] - 1
             workers[number] = workers[last]
@@ -210,8 +212,8 @@ def _write_finish(module: Module, clock: Clock, arch: str) -> NativeFunction:
 
 
 def _write_miss(module: Module, clock: Clock) -> NativeFunction:
-    """Note that a worker has not begun with a piece; -1 as the time of its first miss says that
-    it has missed pieces for too long. A miss long after the last one is a first one.
+    """Note when a worker first did not begin with a piece. If it has missed pieces for too long,
+    note for how long, as a negative number. A miss long after the last one is a first one.
     """
     function = NativeFunction(module, "miss", (Kind.POINTER,), is_internal=True)
     worker = function.parameters[0].array(Kind.I64)
@@ -220,14 +222,14 @@ def _write_miss(module: Module, clock: Clock) -> NativeFunction:
     with function.when(first.equals(0) | (now > last + _LATE_NS)) as again:
         worker[Worker.MISSED] = now
     with again(), function.when(now > first + _LATE_NS):
-        worker[Worker.MISSED] = -1
+        worker[Worker.MISSED] = first - now
     function.finish()
     return function
 
 
 def _write_wait(module: Module, clock: Clock, arch: str) -> NativeFunction:
-    """Wait until a worker has done its piece; whether it did not run most of that time."""
-    function = NativeFunction(module, "await", (Kind.POINTER,), Kind.TRUTH, is_internal=True)
+    """Wait until a worker has done its piece; how long it did not run meanwhile, in nanoseconds."""
+    function = NativeFunction(module, "await", (Kind.POINTER,), Kind.I64, is_internal=True)
     worker = function.parameters[0].array(Kind.I64)
     looks, began, ran = (function.variable(Kind.I64, 0) for _ in range(3))
     with function.repeat(lambda: worker.acquire(Worker.STATE).differs(Worker.IDLE)):
@@ -239,13 +241,13 @@ def _write_wait(module: Module, clock: Clock, arch: str) -> NativeFunction:
                 began.set(clock.now(function))
                 ran.set(clock.of_thread(function, worker[Worker.CLOCK]))
             function.call(Kind.I32, "sched_yield")
-    has_stood = function.variable(Kind.TRUTH, 0)
+    stood = function.variable(Kind.I64, 0)
     with function.when(began.now.differs(0)):
         waited = clock.now(function) - began.now
         with function.when(waited > _PATIENCE_NS):
             running = clock.of_thread(function, worker[Worker.CLOCK]) - ran.now
-            has_stood.set(running + running < waited)
-    function.finish(has_stood.now)
+            stood.set(waited - running)
+    function.finish(stood.now)
     return function
 
 

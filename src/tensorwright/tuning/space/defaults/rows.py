@@ -394,7 +394,7 @@ def _tile_product(
         return
     choices = tuple(n for n in (1, 2, 3, 4) if n * lanes <= extent)
     columns = builder.choose(f"{name}_columns", choices, min(2, choices[-1]))
-    builder.limit((block, columns), tile_registers(target), added=(columns,))
+    builder.limit(block * columns + columns, tile_registers(target))
     tail = Tail.SHIFT if extent % lanes else Tail.GUARD  # a vector under a mask is in memory
     builder.do(Split(name, axis.name, (columns, lanes), tail))
     vectors, vector = f"{axis.name}_1", f"{axis.name}_2"

@@ -41,6 +41,7 @@ from tensorwright.tuning.space.axes.accesses import (
 )
 from tensorwright.tuning.space.axes.anchor import Anchor, only_fold
 from tensorwright.tuning.space.axes.roles import (
+    AxisRoles,
     find_roles,
     is_scattered,
     rows_inside_columns,
@@ -288,26 +289,35 @@ def _tile_sketch(
         if not packed_panel or roles.lanes.length <= width:
             return None
     taps: list[str] = []
-    if has_reuse(builder.state.stage(anchor).tensor) and not copies_borders:
-        own = Anchor(builder.state, anchor, stored).own_axes
-        several = [roles.lanes, roles.column, roles.row, None if skips_rows else roles.second_row]
-        names = (axis.name for axis in several if axis is not None)
-        tiled = frozenset(loop for name in names for loop in own.get(name, ()))
-        taps = inline_skipped(builder, anchor, tiled)
-    tiling = Tiling(
-        builder,
-        target,
-        anchor,
-        stored,
-        roles,
-        order,
-        packed_panel,
-        skips_rows=skips_rows,
-        taps=taps,
+    if not copies_borders:
+        taps = _skipped_taps(builder, Anchor(builder.state, anchor, stored), roles, skips_rows)
+    build_tiles(
+        Tiling(
+            builder,
+            target,
+            anchor,
+            stored,
+            roles,
+            order,
+            packed_panel,
+            skips_rows=skips_rows,
+            taps=taps,
+        )
     )
-    build_tiles(tiling)
     name = f"{order.value}, border copied" if copies_borders else order.value
     return builder.sketch(f"{name}, no rows beside" if skips_rows else name)
+
+
+def _skipped_taps(
+    builder: SketchBuilder, anchor: Anchor, roles: AxisRoles, skips_rows: bool
+) -> list[str]:
+    """The loops over taps beside the image, which are left out where tiles lie wholly there."""
+    if not has_reuse(anchor.tensor):
+        return []
+    several = [roles.lanes, roles.column, roles.row, None if skips_rows else roles.second_row]
+    names = (axis.name for axis in several if axis is not None)
+    tiled = frozenset(loop for name in names for loop in anchor.own_axes.get(name, ()))
+    return inline_skipped(builder, anchor.name, tiled)
 
 
 def _inline_padding(

@@ -165,9 +165,9 @@ class Tiling:
         rows, row_outer, row_inner = self._split_rows(*tile[1:])
         deep, deep_inner = self._split_more_columns(prod(tile), tile[0])
         self.has_one_column = self.sizes.is_wide and not deep_inner
-        most = tile_registers(self.target)
-        by_lane = tuple(rows) if self.target.multiplies_by_lane else ()
-        self.builder.limit((columns, *rows, *deep), most, (columns, *deep), by_lane)
+        across = columns * prod(deep)
+        by_lane = prod(rows) if rows and self.target.multiplies_by_lane else 0
+        self.builder.limit(across * prod(rows) + across + by_lane, tile_registers(self.target))
         outer = self._order_tiles(column_outer, row_outer)
         self.next_axis = axis_of(self.builder.state.stage(self.stored), outer[-1]) if outer else ""
         inner = [*column_inner, *deep_inner, *row_inner]

@@ -5,7 +5,7 @@ Read `derivation.py` first (what a generator sees), then `rule.py`, `engine.py`,
 """
 
 import tensorwright.tuning.space  # noqa: F401  its last module imports this package: it goes first
-from tensorwright.tuning.space.derived.derivation import Derivation, TiledStage
+from tensorwright.tuning.space.derived.derivation import Derivation
 from tensorwright.tuning.space.derived.engine import (
     batched_winograd_sketches,
     derive,
@@ -19,7 +19,6 @@ from tensorwright.tuning.space.derived.predicates import (
     is_strict_inlinable,
 )
 from tensorwright.tuning.space.derived.rule import (
-    FunctionRule,
     SketchRule,
     Verdict,
     register_sketch_rule,
@@ -32,9 +31,7 @@ __all__ = [
     "GENERATORS",
     "SKETCH_RULES",
     "Derivation",
-    "FunctionRule",
     "SketchRule",
-    "TiledStage",
     "Verdict",
     "batched_winograd_sketches",
     "derive",

@@ -11,7 +11,7 @@ from typing import Any
 
 from tensorwright.schedule import Primitive, ScheduleState, Stage
 from tensorwright.tuning.space.derived.predicates import is_untouched
-from tensorwright.tuning.space.sketch import Choice, DeviceLimit, Limit, SketchBuilder
+from tensorwright.tuning.space.sketch import Choice, Limit, SketchBuilder
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Derivation:
     current: str
     steps: tuple[Primitive, ...] = ()
     choices: tuple[Choice, ...] = ()
-    limits: tuple[Limit | DeviceLimit, ...] = ()
+    limits: tuple[Limit, ...] = ()
     visited: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
     placements: tuple[str, ...] = ()

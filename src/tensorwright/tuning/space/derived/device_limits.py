@@ -23,7 +23,7 @@ from tensorwright.schedule import (
     Stage,
     analyse,
 )
-from tensorwright.tuning.space.sketch import DeviceLimit, SketchBuilder
+from tensorwright.tuning.space.sketch import Limit, SketchBuilder
 
 THREADS_OF_BLOCK = "threads"
 _IDLE = 4  # at most one of so many lanes of the warps of a block may have no thread
@@ -34,7 +34,7 @@ _BLOCKS_ACROSS = 65_535  # along y and z
 _BLOCKS = 2**31 - 1
 
 
-def device_limits(state: ScheduleState, target: GpuTarget) -> Iterator[DeviceLimit]:
+def device_limits(state: ScheduleState, target: GpuTarget) -> Iterator[Limit]:
     """What a device demands of a program with open decisions.
 
     Limits for what it runs badly are wishes: the choice by rule may break them.
@@ -43,7 +43,7 @@ def device_limits(state: ScheduleState, target: GpuTarget) -> Iterator[DeviceLim
         yield from _of_threads(nest, target)
         yield from _of_blocks(nest)
         shared: Index = sum(room_of(each) * each.dtype.size_bytes for each in nest.shared)
-        yield DeviceLimit("shared memory", shared, target.opt_in_shared_bytes)
+        yield Limit(shared, target.opt_in_shared_bytes, "shared memory")
     for stage in state.stages:
         yield from _of_vectors(state, stage)
 
@@ -63,13 +63,13 @@ def keep_to_device(builder: SketchBuilder, target: GpuTarget, *, has_wishes: boo
     return is_kept
 
 
-def _of_threads(nest: LaunchNest, target: GpuTarget) -> Iterator[DeviceLimit]:
+def _of_threads(nest: LaunchNest, target: GpuTarget) -> Iterator[Limit]:
     """As many threads as a block may have, in whole warps, with registers for each."""
     threads: Index = prod(nest.extent(kind) for kind in THREADS)
-    yield DeviceLimit(THREADS_OF_BLOCK, threads, target.threads_per_block)
-    yield DeviceLimit("layers of threads", nest.extent(ForKind.THREAD_Z), _LAYERS)
+    yield Limit(threads, target.threads_per_block, THREADS_OF_BLOCK)
+    yield Limit(nest.extent(ForKind.THREAD_Z), _LAYERS, "layers of threads")
     idle = _IDLE * mod(-threads, target.warp) - threads
-    yield DeviceLimit("idle lanes", idle, 0, is_wish=True)
+    yield Limit(idle, 0, "idle lanes", is_wish=True)
     own = [part.buffer for part in walk(nest.body) if isinstance(part, Allocate)]
     kept: Index = sum(
         room_of(each) * max(1, each.dtype.size_bytes // 4)
@@ -77,20 +77,20 @@ def _of_threads(nest: LaunchNest, target: GpuTarget) -> Iterator[DeviceLimit]:
         if each.scope is Scope.LOCAL
     )
     registers = kept + _OTHER_REGISTERS
-    yield DeviceLimit("registers of a thread", registers, _THREAD_REGISTERS, is_wish=True)
+    yield Limit(registers, _THREAD_REGISTERS, "registers of a thread", is_wish=True)
     warps = ceil_div(threads, target.warp)
     of_block = registers * warps * target.warp
-    yield DeviceLimit("registers of a block", of_block, target.registers, is_wish=True)
+    yield Limit(of_block, target.registers, "registers of a block", is_wish=True)
 
 
-def _of_blocks(nest: LaunchNest) -> Iterator[DeviceLimit]:
+def _of_blocks(nest: LaunchNest) -> Iterator[Limit]:
     """As many blocks as a grid may have."""
     for kind in BLOCKS:
         most = _BLOCKS if kind is ForKind.BLOCK_X else _BLOCKS_ACROSS
-        yield DeviceLimit("blocks", nest.extent(kind), most)
+        yield Limit(nest.extent(kind), most, "blocks")
 
 
-def _of_vectors(state: ScheduleState, stage: Stage) -> Iterator[DeviceLimit]:
+def _of_vectors(state: ScheduleState, stage: Stage) -> Iterator[Limit]:
     """Vectors that do not cross rows: others are loaded element by element."""
     nest, is_part = analyse(state).nests[stage.name], isinstance(stage.placement, At)
     own: dict[Var, Index] = {
@@ -108,7 +108,7 @@ def _of_vectors(state: ScheduleState, stage: Stage) -> Iterator[DeviceLimit]:
         if not along or stage.layout.kind is not LayoutKind.PLAIN:
             ends[mod(own[last], lanes)] = None
         for end in ends:
-            yield DeviceLimit("vectors across rows", end, 0, is_wish=True)
+            yield Limit(end, 0, "vectors across rows", is_wish=True)
 
 
 def _ends_of_rows(load: Load, own: Mapping[Var, Index], innermost: Index, lanes: Index) -> Index:

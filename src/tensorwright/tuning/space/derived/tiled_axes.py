@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 
 from tensorwright.base import CpuTarget
 from tensorwright.expr import Axis, Index, Load
@@ -111,12 +112,15 @@ def limit_registers(
     tiled = [axis for axis in axes if axis.is_tiled]
     is_wide = any(axis.role is Role.LANES for axis in tiled)
     across = (Role.LANES, Role.COLUMNS)
-    columns = tuple(sizes[axis.name][-1] for axis in tiled if axis.role in across)
+    columns = [sizes[axis.name][-1] for axis in tiled if axis.role in across]
     held = width if is_wide else 1
     rows = [sizes[axis.name][-1] for axis in tiled if axis.role not in across]
-    by_lane = (*rows, held) if rows and target.multiplies_by_lane else ()
-    most = tile_registers(target) * held
-    builder.limit(tuple(row[-1] for row in sizes.values()), most, columns, by_lane)
+    amount: Index = prod(row[-1] for row in sizes.values())
+    if columns:
+        amount += prod(columns)
+    if rows and target.multiplies_by_lane:
+        amount += prod(rows) * held
+    builder.limit(amount, tile_registers(target) * held)
 
 
 _MOST_TILED = 4  # axes, the lanes among them

@@ -57,7 +57,7 @@ def byte_dot_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketc
     fitting = [count for count in choices if count * (usual + 1) <= _REGISTERS]
     wide = builder.choose(f"{tiled.stored}_columns", choices, max(fitting, default=1))
     high = builder.choose(f"{tiled.stored}_rows", sizes, usual)
-    builder.limit((high, wide), _REGISTERS, added=(wide,))
+    builder.limit(high * wide + wide, _REGISTERS)
     place_tiles(builder, tiled, wide, high, operands.lanes)
     _tensorize(builder, tiled, instructions[operands.data.dtype].intrinsic)
     yield builder.sketch("products of bytes")

@@ -64,7 +64,7 @@ def byte_tile_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sket
     usual, columns = max(fitting, key=lambda tile: _share(tile[0], tile[1], tiled.rows))
     wide = builder.choose(f"{tiled.stored}_columns", choices, columns)
     high = builder.choose(f"{tiled.stored}_pairs", sizes, usual)
-    builder.limit((high, wide, 2), _REGISTERS, added=(high, held))
+    builder.limit(2 * high * wide + held * high, _REGISTERS)
     place_tiles(builder, tiled, wide, high * BYTE_TILE, BYTE_TILE, BYTE_TILE)
     _tensorize(builder, tiled, instructions[operands.data.dtype].intrinsic)
     yield builder.sketch("tiles of bytes")

@@ -49,7 +49,7 @@ def choose_sizes(builder: SketchBuilder, case: Case) -> Sizes[Index]:
     vectors = builder.choose("columns", counts, usual.vectors, node=node)
     lengths = (*divisors(case.tile_columns, CPU_LIMITS.rows), usual.length)
     length = builder.choose("rows", lengths, usual.length, node=node)
-    builder.limit((vectors, length, more_slices, more_rows), accumulators(case.target))
+    builder.limit(vectors * length * more_slices * more_rows, accumulators(case.target))
     return Sizes(slices, band, vectors, length, more_slices, more_rows)
 
 

@@ -55,26 +55,4 @@ WINOGRAD_RULES: tuple[SketchRule, ...] = (
 
 GENERATORS: ByKind[SketchRule] = {TargetKind.CPU: SKETCH_RULES, TargetKind.GPU: GPU_RULES}
 
-__all__ = [
-    "GENERATORS",
-    "GPU_RULES",
-    "SKETCH_RULES",
-    "WINOGRAD_RULES",
-    "AddCacheWrite",
-    "AlwaysInline",
-    "BatchedWinograd",
-    "CacheThreadTile",
-    "CrossThreadReduction",
-    "FactorReduction",
-    "FoldConstants",
-    "MatrixTiling",
-    "MultiLevelTiling",
-    "MultiLevelTilingWithFusion",
-    "SimplifyConstants",
-    "Skip",
-    "SplitReductionOverBlocks",
-    "Streaming",
-    "ThreadTiling",
-    "WaitForTile",
-    "WindowTiling",
-]
+__all__ = ["GENERATORS", "GPU_RULES", "SKETCH_RULES", "WINOGRAD_RULES", "Skip"]

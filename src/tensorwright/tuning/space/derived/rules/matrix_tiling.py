@@ -177,7 +177,7 @@ class _Tiling:
             builder.do(SplitAxis(self.product, axis.name, row))
             chosen.append(row)
         rows, columns = chosen
-        builder.limit((rows[0], rows[2], columns[0], columns[2]), MOST_ACCUMULATORS)
+        builder.limit(rows[0] * rows[2] * columns[0] * columns[2], MOST_ACCUMULATORS)
         return rows, columns
 
     def _tile_host(self, rows: tuple[Index, ...], columns: tuple[Index, ...]) -> str:

@@ -131,7 +131,7 @@ class _Tiling:
             levels.append(step.children)
             sizes.append(row)
         self.threads = prod(row[0] for row in sizes)
-        builder.limit(tuple(row[1] for row in sizes), _MOST_ACCUMULATORS)
+        builder.limit(prod(row[1] for row in sizes), _MOST_ACCUMULATORS)
         blocks, threads, inner = (tuple(names) for names in zip(*levels, strict=True))
         others = tuple(
             x for x in builder.state.stage(self.host).loops if x not in {*blocks, *threads, *inner}

@@ -129,7 +129,7 @@ class BlockTiles:
         thread = bind_fused(s, host, tuple(threads), ForKind.THREAD_X)
         for loop in (*virtual, *inner):
             s.do(Unroll(host, loop))
-        s.limit(self.each, _MOST_ACCUMULATORS)
+        s.limit(prod(self.each), _MOST_ACCUMULATORS)
         s.do(ComputeAt(self.fold, host, thread))
         return block
 
@@ -175,7 +175,7 @@ class BlockTiles:
         has_choice = len(inner) > 1
         is_whole = not has_choice or self.cfg.define_knob("unrolled", ("terms", "taps")) == "terms"
         loops = inner if is_whole else inner[1:]
-        self.s.limit((*self.each, *(self.terms[loop] for loop in loops)), most)
+        self.s.limit(prod((*self.each, *(self.terms[loop] for loop in loops))), most)
         return loops
 
     def fetch(self, host: str, loop: str) -> None:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tensorwright.expr import (
-    Apply,
     Axis,
-    Combiner,
     Compute,
-    Fn,
     Index,
     Load,
     Var,
     free_vars,
+    multiplied_loads,
 )
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.space.axes.anchor import only_fold
@@ -52,21 +50,10 @@ class DenseProduct:
     is_batched: bool
 
 
-def product_of(tensor: Compute) -> tuple[Load, Load] | None:
-    """The operands of a sum of products; None for other folds."""
-    body, reduction = tensor.body, tensor.reduction
-    if reduction is None or reduction.combiner is not Combiner.SUM:
-        return None
-    if not (isinstance(body, Apply) and body.fn is Fn.MUL):
-        return None
-    left, right = body.args
-    return (left, right) if isinstance(left, Load) and isinstance(right, Load) else None
-
-
 def find_image_convolution(state: ScheduleState) -> ImageConvolution | None:
     """The axes of a program that is a convolution NCHW, not grouped, or depthwise; or None."""
     fold = only_fold(state)
-    loads = product_of(fold.tensor) if fold is not None else None
+    loads = multiplied_loads(fold.tensor) if fold is not None else None
     if fold is None or loads is None or not _has_plain_extents(fold.tensor):
         return None
     for data, kernel in (loads, loads[::-1]):
@@ -114,7 +101,7 @@ def _tap(tensor: Compute, in_kernel: Index, in_data: Index) -> str | None:
 def find_dense_product(state: ScheduleState) -> DenseProduct | None:
     """The axes of a program that is a product of matrices; or None."""
     fold = only_fold(state)
-    loads = product_of(fold.tensor) if fold is not None else None
+    loads = multiplied_loads(fold.tensor) if fold is not None else None
     if fold is None or loads is None or not _has_plain_extents(fold.tensor):
         return None
     tensor = fold.tensor
