@@ -20,8 +20,9 @@ from n = 1 on."""
 
 FIRST_REST_NS, LONGEST_REST_NS = 10_000_000, 1_600_000_000
 _LONGER = 4  # times as long as the rest before
-_PRICE = 16  # what a worker pays for standing still, in time that it has run; it then makes under
-# 5 % of calls 1.2 times as long as on one thread, because there it stands for 0.7 of that time
+_PRICE = 16  # how much time a worker must have run for the time that it stands still
+# A call on two threads is 1.2 times as long as on one thread, which takes T, if the worker stands
+# for 0.7 T in it. For that the worker must have run for 11 T, in 22 calls: under 5 % are so long.
 _SAVINGS_NS = 100_000_000  # of time that it has run, from which it can pay
 
 
