@@ -12,12 +12,7 @@ from pathlib import Path
 import click
 
 from tensorwright.base import Array, UsageError
-from tensorwright.cli.arguments.arrays import (
-    check_arrays_path,
-    describe,
-    read_inputs,
-    write_arrays,
-)
+from tensorwright.cli.arguments.arrays import check_arrays_path, describe, read_inputs, write_arrays
 from tensorwright.cli.arguments.compilation import Compilation, compile_options, open_program
 from tensorwright.cli.arguments.kinds import ProgramKind, kind_of
 from tensorwright.cli.arguments.options import at_option, constants_option, refuse_given

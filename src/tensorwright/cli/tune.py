@@ -9,13 +9,7 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import (
-    LaboratoryPart,
-    Target,
-    UsageError,
-    make_home,
-    unknown_name,
-)
+from tensorwright.base import LaboratoryPart, Target, UsageError, make_home, unknown_name
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
 from tensorwright.cli.arguments.farm import Workers, workers_options
 from tensorwright.cli.arguments.kinds import is_reference

@@ -72,9 +72,7 @@ from tensorwright.tuning.session import (
     is_replayable,
     options_of,
 )
-from tensorwright.tuning.session import (
-    tune as tune_tasks,
-)
+from tensorwright.tuning.session import tune as tune_tasks
 from tensorwright.tuning.space import SpaceKind
 
 DEFAULT_MINUTES = 10.0

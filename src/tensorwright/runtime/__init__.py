@@ -17,12 +17,7 @@ from tensorwright.runtime.caches import (
     default_executable_cache,
     named_cache,
 )
-from tensorwright.runtime.container import (
-    Contents,
-    is_executable,
-    read_container,
-    write_container,
-)
+from tensorwright.runtime.container import Contents, is_executable, read_container, write_container
 from tensorwright.runtime.device import (
     DEVICES,
     Device,
@@ -89,11 +84,7 @@ from tensorwright.runtime.plan.planner import (
     kernel_spec,
     make_plan,
 )
-from tensorwright.runtime.plan.teams import (
-    choose_teams,
-    estimate_seconds,
-    without_teams,
-)
+from tensorwright.runtime.plan.teams import choose_teams, estimate_seconds, without_teams
 
 __all__ = [
     "ALIGNMENT",

@@ -262,7 +262,7 @@ def test_a_machine_without_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("result", [209, 222])
 def test_code_that_the_driver_does_not_take(card: ShimDriver, result: int) -> None:
-    kernel = doubled_kernel()
+    kernel = doubled_kernel(SM_90A)
     card.write(load=result)
     with pytest.raises(
         MachineError, match=r"which is of CUDA 13.0, does not take its machine code"

@@ -20,11 +20,7 @@ from tensorwright_lab.zoo.operator_forms import (
     form_inputs,
     workload_arrays,
 )
-from tensorwright_lab.zoo.operator_suite import (
-    OperatorCase,
-    find_cases,
-    operator_cases,
-)
+from tensorwright_lab.zoo.operator_suite import OperatorCase, find_cases, operator_cases
 from tensorwright_lab.zoo.wild import WILD, load_wild, make_module
 
 __all__ = [

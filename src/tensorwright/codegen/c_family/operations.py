@@ -11,12 +11,7 @@ from collections.abc import Callable, Sequence
 
 from tensorwright.base import DType
 from tensorwright.codegen.c_family.helpers import Helpers
-from tensorwright.codegen.c_family.text import (
-    Val,
-    held,
-    mask_dtype,
-    unsigned_dtype,
-)
+from tensorwright.codegen.c_family.text import Val, held, mask_dtype, unsigned_dtype
 from tensorwright.codegen.source import without_meaning
 from tensorwright.expr import Fn
 

@@ -38,13 +38,7 @@ from tensorwright.graph.onnx_import.call import (
     type_of,
 )
 from tensorwright.graph.onnx_import.com_microsoft import COM_MICROSOFT, DOMAIN
-from tensorwright.graph.onnx_import.control_flow import (
-    CONTROL_FLOW,
-    Body,
-    Captured,
-    Inside,
-    Nested,
-)
+from tensorwright.graph.onnx_import.control_flow import CONTROL_FLOW, Body, Captured, Inside, Nested
 from tensorwright.graph.onnx_import.converters import AT_IMPORT, CONVERTERS
 from tensorwright.graph.onnx_import.counted_sizes import CountedSizes, may_be_counted, stem_of
 from tensorwright.graph.onnx_import.folding import fold

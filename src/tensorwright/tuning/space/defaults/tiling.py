@@ -9,13 +9,7 @@ from math import prod
 
 from tensorwright.base import CpuTarget
 from tensorwright.expr import Axis, Index
-from tensorwright.schedule import (
-    AtRoot,
-    ComputeAt,
-    Split,
-    Tail,
-    Vectorize,
-)
+from tensorwright.schedule import AtRoot, ComputeAt, Split, Tail, Vectorize
 from tensorwright.tuning.space.axes.accesses import (
     has_reuse,
     lanes_for,
@@ -37,10 +31,7 @@ from tensorwright.tuning.space.defaults.bands import (
 )
 from tensorwright.tuning.space.defaults.pack_operand import place_packed_panel
 from tensorwright.tuning.space.defaults.tile_choice import TileChoice, axis_extent
-from tensorwright.tuning.space.defaults.tile_sizes import (
-    few_columns,
-    row_sizes,
-)
+from tensorwright.tuning.space.defaults.tile_sizes import few_columns, row_sizes
 from tensorwright.tuning.space.register_tile import nest, tile_registers
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
 from tensorwright.tuning.space.steps import (

@@ -10,11 +10,7 @@ from math import prod
 from tensorwright.base import CpuTarget
 from tensorwright.expr import Axis, Index, Load
 from tensorwright.schedule import ScheduleState, Tail
-from tensorwright.tuning.space.axes.accesses import (
-    lanes_for,
-    period_along,
-    stride_in_vector,
-)
+from tensorwright.tuning.space.axes.accesses import lanes_for, period_along, stride_in_vector
 from tensorwright.tuning.space.axes.anchor import Anchor, Operand
 from tensorwright.tuning.space.axes.cache_sets import most_rows
 from tensorwright.tuning.space.axes.roles import AxisRoles, Role, find_lanes

@@ -10,10 +10,7 @@ from tensorwright.tuning.space.derived.rules.placement import AddCacheWrite, Alw
 from tensorwright.tuning.space.derived.rules.rfactor import FactorReduction
 from tensorwright.tuning.space.derived.rules.split_blocks import SplitReductionOverBlocks
 from tensorwright.tuning.space.derived.rules.streaming import Streaming, WaitForTile
-from tensorwright.tuning.space.derived.rules.thread_tiling import (
-    CacheThreadTile,
-    ThreadTiling,
-)
+from tensorwright.tuning.space.derived.rules.thread_tiling import CacheThreadTile, ThreadTiling
 from tensorwright.tuning.space.derived.rules.tiling import (
     MultiLevelTiling,
     MultiLevelTilingWithFusion,

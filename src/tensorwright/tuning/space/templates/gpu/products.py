@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tensorwright.expr import (
-    Axis,
-    Compute,
-    Index,
-    Load,
-    Var,
-    free_vars,
-    multiplied_loads,
-)
+from tensorwright.expr import Axis, Compute, Index, Load, Var, free_vars, multiplied_loads
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.space.axes.anchor import only_fold
 
