@@ -17,7 +17,6 @@ from tensorwright.graph.nested import map_nested, simplify_nested
 from tensorwright.graph.passes.absorb import absorb_scale, absorb_shift
 from tensorwright.graph.passes.activations import recognise_mish
 from tensorwright.graph.passes.affine import merge_affine
-from tensorwright.graph.passes.batch_norm import lower_batch_norm
 from tensorwright.graph.passes.common_subexpressions import merge_common_subexpressions
 from tensorwright.graph.passes.constant_folding import FoldedConstants, fold_constants
 from tensorwright.graph.passes.constant_sums import sum_constants
@@ -31,6 +30,7 @@ from tensorwright.graph.passes.movement import (
     reshape_joined,
     slice_for_gather,
 )
+from tensorwright.graph.passes.normalization import lower_batch_norm, lower_group_norm
 from tensorwright.graph.passes.quantized import lower_quantized, multiply_quantized, round_in_floats
 from tensorwright.graph.passes.windows import fold_pads, separate_large_pools
 from tensorwright.graph.verify import verify
@@ -50,6 +50,7 @@ PASSES: tuple[Pass, ...] = (
     recognise_mish,
     round_in_floats,
     lower_batch_norm,
+    lower_group_norm,
     merge_affine,
     absorb_scale,
     absorb_shift,

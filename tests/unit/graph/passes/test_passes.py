@@ -296,6 +296,29 @@ def test_casts_there_and_back_go_where_nothing_is_lost() -> None:
     becomes(back(DType.F32, DType.I32), "cast", "cast", "cast", "where")
 
 
+@pytest.mark.parametrize("groups", [1, 2, 6])
+@pytest.mark.parametrize("extents", [(5,), (3, 4), ()])
+def test_group_norm_is_a_norm_of_rows_with_a_scale_behind_it(
+    groups: int, extents: tuple[int, ...]
+) -> None:
+    def body(b: GraphBuilder, x: str) -> str:
+        scale, bias = b.constant(positive(6)), b.constant(normal(6))
+        return b.add("relu", b.add("group_norm", x, scale, bias, groups=groups))
+
+    graph = build(body, 2, 6, *extents)
+    simple = verify(simplify(graph))
+    assert operators(simple)[-3:] == ["mul", "add", "relu"]
+    assert "instance_norm" in operators(simple)
+    assert_same_values(graph, simple)
+
+
+def test_group_norm_stays_whose_scale_is_an_input() -> None:
+    b = GraphBuilder()
+    x, scale = b.input("x", (1, 6, 4)), b.input("scale", (6,))
+    graph = b.finish([b.add("group_norm", x, scale, b.constant(normal(6)), groups=2)])
+    becomes(graph, "group_norm")
+
+
 def test_dead_code_goes_and_inputs_stay() -> None:
     b = GraphBuilder()
     x, unused = b.input("x", (3,)), b.input("unused", (3,))
