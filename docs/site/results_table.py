@@ -22,12 +22,15 @@ FILES = (
     ("models-untuned-native-wide", "AVX-512, full width", "untuned"),
     ("models-untuned-avx2-machine", "AVX2", "untuned"),
 )
+INDUCTOR = "pytorch-backends"
 PEERS = (("onnxruntime", "ONNX Runtime"), ("openvino", "OpenVINO"))
 
 
 def table() -> str:
-    """Markdown: for each file how many times as fast as each peer, mean and least."""
-    return "\n".join(_lines()) + "\n"
+    """Markdown: for each file how many times as fast as each peer, mean and least; then the same
+    of TorchInductor.
+    """
+    return "\n".join([*_lines(), "", _over_inductor()]) + "\n"
 
 
 def in_readme(readme: str, text: str) -> str:
@@ -58,6 +61,17 @@ def _lines() -> Iterator[str]:
         cells = [machine, schedules, str(len(rows)), *means, f"**{_mean(best):.2f}**"]
         link = f"[{measured['started'][:10]}](benchmarks/results/{name}.json)"
         yield "| " + " | ".join([*cells, f"{min(best):.2f}", link]) + " |"
+
+
+def _over_inductor() -> str:
+    measured = json.loads((RESULTS / f"{INDUCTOR}.json").read_text())
+    rows = measured["rows"].values()
+    ratios = [row["inductor"]["time_s"] / row["tensorwright"]["time_s"] for row in rows]
+    return (
+        f"As the backend of `torch.compile`, untuned, tensorwright runs {len(ratios)} networks "
+        f"{_mean(ratios):.2f} times as fast\nas TorchInductor, and each at least "
+        f"{min(ratios):.2f} times ([{measured['measured']}](benchmarks/results/{INDUCTOR}.json))."
+    )
 
 
 def _ratios(rows: Sequence[Mapping[str, Any]], peer: str) -> list[float]:
