@@ -10,11 +10,11 @@ import sys
 __all__ = ["INTERRUPTED", "main"]
 
 INTERRUPTED = 130
-"""The status of a command that Ctrl-C ended."""
+"""The exit code of a command that Ctrl-C ended."""
 
 
 def main() -> None:
-    """Run the command line of this process; an interrupt during loading ends it, too."""
+    """Run the command line of this process; Ctrl-C ends it also while modules are imported."""
     try:
         importlib.import_module("tensorwright.cli.group").main()
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""`tensorwright cache`: what is kept on the disk so that it need not be made again."""
+"""`tensorwright cache`: list and clear the caches on the disk."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMES = ("executables", "kernels", "choices")
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """A cache, and what its entries save."""
+    """A cache, and the work that its entries save."""
 
     name: str
     saves: str

@@ -1,4 +1,4 @@
-"""`tensorwright compile`: a program to an executable, by records and the time model."""
+"""`tensorwright compile`: compile a program with schedules from records and the time model."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def command(
 
 
 def _report(output: str, chosen: Sequence[Scheduled], executable: Executable) -> None:
-    """Say where the schedules come from, and which workloads were never tuned."""
+    """Print where the schedules come from, and which workloads were never tuned."""
     untuned = [number for number, each in enumerate(chosen) if not each.is_tuned]
     sources = Counter(each.source for each in chosen)
     counts = [f"{sources[each]} {each.value}" for each in Source if sources[each]]
@@ -88,9 +88,9 @@ def _report(output: str, chosen: Sequence[Scheduled], executable: Executable) ->
 
 
 def _write_library(model: str, output: str, how: Compilation, *, is_shared: bool) -> None:
-    """Write the C library of a model, and build the shared one where that is wanted.
+    """Write the C library of a model, and build the shared library if `is_shared`.
 
-    Raises:  UsageError for a tensor expression; MachineError if it cannot be built.
+    Raises:  UsageError for a tensor expression; MachineError if the library cannot be built.
     """
     if kind_of(model) is ProgramKind.EXPRESSION:
         refuse_given(("emit",), because=f"{model} is {ProgramKind.EXPRESSION}, not a model")

@@ -1,4 +1,4 @@
-"""Logs of other tuners, and records of templates in their form, for the command `records`."""
+"""Import logs of other tuners, and export records of templates in the form of AutoTVM."""
 
 from __future__ import annotations
 
@@ -60,8 +60,7 @@ def import_log(
     target: Target,
     workloads: Sequence[Workload],
 ) -> list[Row]:
-    """List the lines of a log, and keep those that are schedules here: a search tries them first,
-    and measures them itself.
+    """Keep the lines of a log that become seeds; return a row about each line.
 
     workloads   the programs to which lines may belong
     Raises:     RecordError that names the first bad line; then nothing is kept.
@@ -88,8 +87,9 @@ def import_log(
 def seed_record(
     line: LogLine, target: Target, by_key: Mapping[str, Workload]
 ) -> tuple[Workload, Record, str] | str:
-    """The program of a line, its schedule as a record, and what is not as in the line; or the
-    reason why there is none.
+    """Make a seed from a line of a log: its workload, its record, and how it differs from the line.
+
+    Return the reason instead if the line does not become a seed.
     """
     if line.result.failure:
         return line.result.failure
@@ -133,7 +133,7 @@ def _folds(workload: Workload) -> bool:
 def export_log(
     file: Path, store: RecordStore, target: Target, workloads: Sequence[Workload]
 ) -> int:
-    """Write the records of some programs' templates as lines of AutoTVM; return how many."""
+    """Write the records of the workloads' templates as lines of AutoTVM; return how many."""
     return write_autotvm(file, _lines(store, target, workloads))
 
 

@@ -1,4 +1,4 @@
-"""The program `tensorwright`: commands loaded by name, errors turned into text and exit codes."""
+"""The program `tensorwright`: it imports the called command, and prints errors as text."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tensorwright.cli.registry import OF_LABORATORY, commands
 from tensorwright.version import __version__
 
 ARGUMENTS = "tensorwright.arguments"
-"""Key of the context's `meta` under which the whole command line is kept."""
+"""The key of the whole command line in the context's `meta`."""
 
 
 class LazyGroup(click.Group):
@@ -47,7 +47,7 @@ class LazyGroup(click.Group):
         return [entry.name for entry in commands()]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Import the module of that command; None for an unknown name."""
+        """Import the module of a command and return the command; None for an unknown name."""
         for entry in commands():
             if entry.name == name:
                 command: click.Command = importlib.import_module(entry.module).command
@@ -57,7 +57,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, but an unknown name is answered with the nearest command."""
+        """Find a command as click does, but suggest the nearest command for an unknown name."""
         names = self.list_commands(ctx)
         if args[:1] and args[0] in {entry.name for entry in OF_LABORATORY}:
             require_laboratory(f"command {args[0]}")
@@ -97,13 +97,13 @@ class LazyGroup(click.Group):
                 ctx.exit(lack.exit_code)
             except _CLICK_ERRORS:
                 raise
-            except Exception as error:  # noqa: BLE001 - the last place to say something useful
+            except Exception as error:  # noqa: BLE001 - an unexpected error is printed
                 _report(_unexpected(error))
                 ctx.exit(InternalError.exit_code)
 
 
 def same_command(*more: str) -> str:
-    """The running command line for copying, with more words at its end."""
+    """The command line of this process, ready to copy, with more words at its end."""
     words = (*click.get_current_context().meta.get(ARGUMENTS, ()), *more)
     program = Path(sys.argv[0])
     if program.name == "__main__.py":
@@ -112,13 +112,13 @@ def same_command(*more: str) -> str:
 
 
 def end_interrupted(resume_text: str) -> NoReturn:
-    """Say what the same command continues, and end as after Ctrl-C."""
+    """Print how to continue, and end with the exit code of Ctrl-C."""
     click.echo(f"{resume_text}\n  {same_command()}", err=True)
     click.get_current_context().exit(INTERRUPTED)
 
 
 def _interrupted_text(ctx: click.Context) -> str:
-    """The message of an interrupt at any time, also while a command is imported."""
+    """The message after Ctrl-C; it does not need the command's module to be imported."""
     name = ctx.meta.get(ARGUMENTS, ())[:1]
     if any(entry.goes_on and (entry.name,) == name for entry in commands()):
         return f"Interrupted; the same command continues:\n  {same_command()}"
@@ -127,7 +127,7 @@ def _interrupted_text(ctx: click.Context) -> str:
 
 @contextmanager
 def _reporting_misuse(ctx: click.Context) -> Iterator[None]:
-    """Report what click refuses as a `UsageError`; a group without a command shows its help."""
+    """Report what click refuses as a `UsageError`; but a group without a command shows its help."""
     try:
         yield
     except click.UsageError as error:
@@ -146,7 +146,7 @@ def _reporting_misuse(ctx: click.Context) -> Iterator[None]:
         ctx.exit(refusal.exit_code)
 
 
-_HELP = getattr(click.exceptions, "NoArgsIsHelpError", ())  # click 8.1 has none
+_HELP = getattr(click.exceptions, "NoArgsIsHelpError", ())  # click 8.1 does not have it
 _CLICK_ERRORS = (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError)
 
 
@@ -179,7 +179,7 @@ def _report(error: TensorwrightError) -> None:
 
 
 def _unexpected(error: Exception) -> InternalError:
-    """An exception that nobody foresaw, as an internal error: what happened, and in which line."""
+    """An internal error that says which unexpected exception occurred, and in which line."""
     reason = f"{type(error).__name__}: {error}"
     return InternalError(stage="cli", where=line_of(error), reason=reason)
 

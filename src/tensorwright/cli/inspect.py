@@ -95,7 +95,7 @@ def command(
 
 
 def _show_plan(path: str) -> None:
-    """The steps of an executable, which may be for another processor."""
+    """Print the steps of an executable, which may be for another processor."""
     refuse_given(
         ("what", "wanted", "passes", "target", "threads", "records", "input_shapes", "seed"),
         because=f"{path} is {ProgramKind.EXECUTABLE}: the command shows its steps",
@@ -104,9 +104,10 @@ def _show_plan(path: str) -> None:
 
 
 def _stages_of_expression(text: str, stages: Sequence[str], is_given: bool) -> tuple[str, ...]:
-    """The chosen stages of a tensor expression.
+    """Those of the stages that a tensor expression has.
 
-    Raises:  UsageError for a stage that it does not have.
+    is_given   whether the user named the stages
+    Raises:    UsageError if the user named a stage that a tensor expression does not have.
     """
     possible = tuple(name for name in stages if name in _OF_WORKLOADS)
     others = ", ".join(name for name in stages if name not in _OF_WORKLOADS)
@@ -134,9 +135,9 @@ def _show_code(
     how: Compilation,
     parts: Partition | None,
 ) -> None:
-    """The texts of each workload with its schedule.
+    """Print the texts of each workload with its schedule.
 
-    parts   the network of the workloads; None for an expression
+    parts   the network of the workloads; None for a tensor expression
     """
     count = usable_threads(how.threads)
     with opened(how.records) as store:
@@ -160,7 +161,7 @@ def _show_scheduled(
     passes: bool,
     target: Target,
 ) -> None:
-    """The texts of a workload with a schedule, which comes from its `origin`."""
+    """Print the texts of a workload with a schedule, which comes from `origin`."""
     with collect_dumps(stages) as dumps:
         program = loop_program(workload, schedule, target)
         if "source" in stages or "asm" in stages:
@@ -174,7 +175,7 @@ def _show_scheduled(
 
 
 def _show_log(path: str, stages: Sequence[str], passes: bool, target: Target) -> None:
-    """The texts of each line's program with its schedule, or why there is none."""
+    """Print the texts of each line's program with its schedule, or why the line has no program."""
     for number, line in read_log(path, format_of(path)).items():
         click.echo(f"--- line {number}: {line}")
         seed = seed_record(line, target, {})
@@ -196,7 +197,7 @@ def last_of_each(dumps: Sequence[Dump]) -> tuple[Dump, ...]:
 def read_stages(text: str) -> tuple[str, ...]:
     """The stages of a comma-separated list, in the order of the pipeline.
 
-    Raises:  UsageError for an unknown name.
+    Raises:  UsageError for an unknown name, and for a list without a name.
     """
     named = (part.strip() for part in text.split(",") if part.strip())
     given = tuple(_OLD_NAMES.get(name, name) for name in named)
@@ -214,7 +215,7 @@ def read_stages(text: str) -> tuple[str, ...]:
 
 
 def select(workloads: Sequence[Workload], wanted: str | None) -> tuple[Workload, ...]:
-    """The workloads of a name or with the beginning of a key; all if `wanted` is empty.
+    """The workloads of a name or with the beginning of a key; all if `wanted` is None.
 
     Raises:  UsageError if there is none.
     """

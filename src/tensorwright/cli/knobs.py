@@ -24,7 +24,7 @@ def command() -> None:
 
 
 def format_value(knob: Knob[Any]) -> str:
-    """The value in force, as a person would write it."""
+    """The present value of a knob, as a person would write it."""
     value = knob.get()
     if isinstance(value, bool):
         return str(int(value))

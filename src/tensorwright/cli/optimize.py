@@ -136,8 +136,10 @@ def command(
 
 @dataclass(frozen=True, slots=True)
 class _Optimized:
-    """The executable, the result of tuning, what a report measures, and a line that says how the
-    graph changed ("" if it did not).
+    """What the search for a program returns.
+
+    subject   what a report measures
+    note      a line that says how the graph changed; "" if it did not change
     """
 
     executable: Executable
@@ -184,7 +186,7 @@ def _optimize_expression(
     workers: Workers,
     on_interrupt: Callable[[], None],
 ) -> _Optimized:
-    """Search for a schedule of a tensor expression; there is no graph to search for."""
+    """Search for a schedule of a tensor expression, which has no graph."""
     refuse_given(("rewrite",), because=f"{text} is {ProgramKind.EXPRESSION}, and has no graph")
     workload = read_expression(text)
     values = read_constants(workload, text, constants)
@@ -199,7 +201,7 @@ def _optimize_expression(
 
 
 def _save(executable: Executable, output: str, program: str, records: Path | None) -> None:
-    """Save; if that fails, say that the measurements are kept, and how to continue from them."""
+    """Save the executable; an error says that the measurements are kept, and how to use them."""
     try:
         executable.save(output)
     except OutputError as error:

@@ -101,7 +101,7 @@ def command(
 
 
 def print_profile(report: Profile, order: str, group: str, top: int | None) -> None:
-    """Print the table, and the sums below it."""
+    """Print the table of steps, and the summary below it."""
     rows = report.by_workload() if group == "workload" else report.by_time()
     shown = rows if top is None else rows[:top]
     ordered = sorted(shown, key=lambda row: row.number) if order == "run" else shown
@@ -118,7 +118,7 @@ def print_profile(report: Profile, order: str, group: str, top: int | None) -> N
 
 
 def summary_lines(report: Profile) -> list[str]:
-    """The whole time, and its part outside of the steps; the machine; bottlenecks; views."""
+    """The lines below the table: the times of a run, the machine, the bottlenecks and the views."""
     bottlenecks = ", ".join(
         f"{each.value} {share:.0%}" if report.adds_up else each.value
         for each, share in report.share_by_bottleneck()
@@ -172,7 +172,7 @@ def _machine_line(report: Profile) -> str:
 
 
 def _above_lines(report: Profile) -> list[str]:
-    """Why steps are above the roofline: a reason of the step, or a roofline that is too low."""
+    """Why steps are above the roofline: they do fewer operations, or the roofline is too low."""
     fewer = Counter(
         step.saves_by for step in report.steps if step.saves_by and step.roofline_share > 1
     )
@@ -242,7 +242,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _us(time_s: float) -> str:
-    """Microseconds with three digits or more, and none below a nanosecond."""
+    """A time in microseconds with three digits or more, rounded to nanoseconds."""
     time_us = round(time_s * 1e6, 3) + 0.0
     return f"{time_us:.0f}" if abs(time_us) >= 1000 else f"{time_us:.3g}"
 

@@ -59,7 +59,7 @@ _yes_option = click.option("--yes", is_flag=True, help="Remove without asking.")
 
 
 def read_date(ctx: click.Context, param: click.Parameter, text: str | None) -> str | None:
-    """A day in the form of records; None if none is given."""
+    """Read a day and write it as records do; None if no text is given."""
     try:
         return None if text is None else date.fromisoformat(text).isoformat()
     except ValueError:
@@ -262,7 +262,7 @@ def delete(wanted: str, yes: bool, records: Path | None) -> None:
 def _remove(
     store: RecordStore, records: Sequence[Record], is_agreed: bool, path: Path | None
 ) -> bool:
-    """List what would be removed, ask, and remove it; return whether it was removed.
+    """List these records, ask whether to remove them, and remove them; return whether it was done.
 
     Raises:  UsageError if there is no terminal to ask at.
     """
@@ -292,7 +292,7 @@ def _remove(
 
 
 def _open(records: Path | None) -> RecordStore:
-    """Open a store for reading: the default one may be missing, a named one may not."""
+    """Open a store for reading; the default store may be missing, a named one may not."""
     if records is not None and not records.exists():
         raise RecordError(
             stage="records",
@@ -304,7 +304,7 @@ def _open(records: Path | None) -> RecordStore:
 
 
 def _made_by(best: Record | None) -> str:
-    """The version and sources that measured a record, marked if they are not the present ones."""
+    """The version and sources that measured a record, with a mark if these sources differ."""
     if best is None:
         return "-"
     return best.tool_version if is_current(best) else f"{best.tool_version} {_OLDER}"
@@ -315,14 +315,15 @@ def _setting(record: Record) -> Setting:
 
 
 def _name(store: RecordStore, workload: str) -> str:
-    """The name in the text of a workload; "-" if the store has no text."""
+    """The name of a workload, from its text; "-" if the store does not have the text."""
     words = (store.workload_text(workload) or "").split(maxsplit=2)
     return words[1] if len(words) > 1 else "-"
 
 
 def _meant(store: RecordStore, wanted: str | None, path: Path | None) -> frozenset[str]:
-    """The keys of workloads with records: all, or those of a name or with the beginning of a key.
+    """The keys of the recorded workloads that an argument means.
 
+    wanted   a name, or the beginning of a key; None for all workloads
     Raises:  UsageError if there is none.
     """
     keys = store.workloads()

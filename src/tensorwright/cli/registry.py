@@ -1,4 +1,4 @@
-"""The commands of the command line. A new command is a file with a `command`, and a line here.
+"""The list of commands. A new command needs a module with an object `command`, and a line here.
 
 The package tensorwright-lab has further commands, which are listed if it is installed.
 """
@@ -12,10 +12,10 @@ from tensorwright.base import LABORATORY, has_laboratory
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A command: its name, its line of help, and the module whose `command` it is.
+    """A command: its name, and its line in the list of commands.
 
     goes_on   whether the same command continues after an interrupt
-    package   the package of the module
+    package   the package that has the command's module
     """
 
     name: str
@@ -25,7 +25,7 @@ class Entry:
 
     @property
     def module(self) -> str:
-        """The name of the module, which is imported when the command is called."""
+        """The name of the command's module, which is imported when the command is called."""
         return f"{self.package}.{self.name}"
 
 
@@ -64,5 +64,5 @@ OF_LABORATORY = (
 
 
 def commands() -> tuple[Entry, ...]:
-    """All commands that can be called here."""
+    """All commands, with those of the laboratory if it is installed."""
     return (*COMMANDS, *OF_LABORATORY) if has_laboratory() else COMMANDS

@@ -1,4 +1,4 @@
-"""`tensorwright report`: what a search has found, as one HTML file."""
+"""`tensorwright report`: write one HTML file about a search or a program."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def command(
 
 
 def _measured(program: str, how: Compilation, constants: Path | None) -> dict[str, object]:
-    """The report of a program with the schedules on record, measured now."""
+    """Measure a program with the schedules on record, and return its report."""
     setting = setting_of(how.target, how.threads)
     check_before_measuring(how.target, setting.threads)
     if kind_of(program) is ProgramKind.EXECUTABLE:
@@ -126,7 +126,7 @@ def _measured(program: str, how: Compilation, constants: Path | None) -> dict[st
 
 
 def _recorded(wanted: str | None, how: Compilation) -> dict[str, object]:
-    """The report of a session of the records, with what was measured for it then."""
+    """The report of a session on record, with the measurements that were kept for it."""
     with opened(how.records) as store:
         named: SavedSession | None = None if wanted is None else store.session(wanted)
         sessions = store.sessions() if wanted is None else [named] if named else []

@@ -197,7 +197,7 @@ def _show(
 
 
 def _check(name: str, source: Graph, result: Graph) -> Certificate:
-    """Prove the rules of a certificate and replay its steps."""
+    """Prove the rules of a certificate and replay its steps; exit with 1 if that fails."""
     certificate = read_certificate(Path(name))
     rules = [parse_rule(line) for line in certificate.rules.values()]
     with LocalFarm(_PROVERS) as farm:
@@ -214,7 +214,7 @@ def _check(name: str, source: Graph, result: Graph) -> Certificate:
 
 
 def _report(output: str, rewritten: Rewritten) -> list[str]:
-    """Say what was done, and what it gains."""
+    """The lines that say what was done, and what it gains."""
     searched = (
         f"searched {rewritten.seconds:.1f} s: {rewritten.nodes} nodes of the e-graph, "
         f"{rewritten.graphs} graphs by backtracking ({rewritten.stop_text})"

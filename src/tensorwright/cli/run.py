@@ -1,4 +1,4 @@
-"""`tensorwright run`: run an executable, a model or a tensor expression on arrays of files."""
+"""`tensorwright run`: run an executable, a model or a tensor expression on arrays from files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tensorwright.cli.arguments.options import at_option, constants_option, refu
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.runtime import HOST, Executable
 
-_CHECKING = "tensorwright.cli.arguments.check_model"  # by name: most runs are not compared
+_CHECKING = "tensorwright.cli.arguments.check_model"  # imported only for a comparison
 _MODELS = "tensorwright.cli.arguments.models"
 _LEAST_FOR_TENTHS = 10
 _PEERS = ("onnxruntime", "openvino", "pytorch")
@@ -95,7 +95,7 @@ def command(
 
 
 def _model_to_check(program: str, model: str | None) -> str:
-    """The model that another runtime runs, checked before the work.
+    """The model that another runtime runs; it is checked before the work.
 
     Raises:  UsageError if there is no model to run.
     """
@@ -120,12 +120,12 @@ def _model_to_check(program: str, model: str | None) -> str:
 def time_runs(
     executable: Executable, inputs: Mapping[str, Array], repeat: int
 ) -> tuple[float, ...]:
-    """Seconds of each call, with checks of inputs and making of outputs, as a caller waits."""
+    """The seconds that a caller waits for each call; checks of inputs are included."""
     return tuple(HOST.time(partial(executable.run, inputs)) for _ in range(repeat))
 
 
 def describe_times(executable: Executable, times_s: Sequence[float]) -> str:
-    """The median and the spread, with a description."""
+    """A line with the median and the spread of times."""
     ordered = sorted(times_s)
     threads = f"{executable.threads} thread{'s' * (executable.threads != 1)}"
     median = f"{_ms(statistics.median(ordered))} ms a run on {threads}"

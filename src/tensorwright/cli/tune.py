@@ -1,4 +1,4 @@
-"""`tensorwright tune`: tune models and tensor expressions; keep the measurements, write no file."""
+"""`tensorwright tune`: tune models and tensor expressions, and keep the measurements."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def command(
 
 
 def _subject(programs: Sequence[str], how: Compilation, result: TuneResult) -> Subject | None:
-    """What a report measures: the only program, with the schedules on record."""
+    """What a report measures: the program with recorded schedules; None for several programs."""
     if len(programs) > 1:
         return None
     (text,) = programs
@@ -199,10 +199,10 @@ def read_tasks(
 ) -> tuple[tuple[Task, ...], tuple[Partition | SizedNetwork | SizedProgram, ...]]:
     """The workloads of all arguments, and the models and open expressions among them.
 
-    at            the sizes for which those with open sizes are tuned
-    is_weighted   whether each of these sizes counts alike
+    at            the points at which programs with open sizes are tuned
+    is_weighted   whether points have weights; an objective of the user gets plain times
     Raises:  UsageError and ModelError for an argument without a program, UsageError for sizes that
-             they do not have.
+             the programs do not have.
     """
     tasks: list[Task] = []
     networks: list[Partition | SizedNetwork | SizedProgram] = []
@@ -233,7 +233,7 @@ def read_tasks(
 
 
 def print_spaces(tasks: Sequence[Task], target: Target, kind: SpaceKind) -> None:
-    """Print how many schedules the space of each workload holds, and of which families."""
+    """Print how many schedules the space of each workload holds, and in which families."""
     for task in {task.workload.key: task for task in tasks}.values():
         space = make_space(task, target, kind)
         families = ", ".join(dict.fromkeys(sketch.family for sketch in space.sketches))
@@ -243,9 +243,9 @@ def print_spaces(tasks: Sequence[Task], target: Target, kind: SpaceKind) -> None
 def choose_objective(
     function: str | None, limits: Sequence[str], references: Sequence[str]
 ) -> Objective | None:
-    """The objective of the options; None for the sum of all times.
+    """The objective that the options name; None stands for the sum of all times.
 
-    Raises:  UsageError for several objectives, and for a text not of the form NAME=MS.
+    Raises:  UsageError for several objectives, and for a text that is not of the form NAME=MS.
     """
     if sum(map(bool, (function, limits, references))) > 1:
         raise UsageError(
@@ -264,13 +264,13 @@ def choose_objective(
 
 
 def _try_objective(wanted: Objective, tasks: Sequence[Task]) -> None:
-    """Call it once, so that it shows its errors before the work."""
+    """Call an objective once with made-up times, so that its errors appear before the search."""
     names = dict.fromkeys(task.network for task in tasks)
     wanted(tuple(NetworkTimes(name, (1.0,), (1e-3,)) for name in names))
 
 
 def check_names(option: str, texts: Sequence[str], tasks: Sequence[Task]) -> None:
-    """Refuse a NAME=MS whose NAME is not tuned, with a UsageError."""
+    """Raise a UsageError for NAME=MS if no network or expression of this name is tuned."""
     networks = tuple(dict.fromkeys(task.network for task in tasks))
     for name, _ in _read_times(option, texts):
         if name not in networks:
@@ -279,7 +279,7 @@ def check_names(option: str, texts: Sequence[str], tasks: Sequence[Task]) -> Non
 
 
 def _own_objective(reference: str) -> Objective:
-    """The user's function; its errors are reported as errors of that function."""
+    """The user's function as an objective; its errors become a UsageError that names it."""
     function = read_function(reference)
 
     def fault(reason: str) -> UsageError:

@@ -1,4 +1,4 @@
-"""`tensorwright worker`: build and measure for others."""
+"""`tensorwright worker`: a worker of a farm, which builds and measures for clients."""
 
 from __future__ import annotations
 

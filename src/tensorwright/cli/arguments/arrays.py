@@ -1,4 +1,4 @@
-"""Arrays from and to files: inputs, constants, outputs."""
+"""Read arrays of inputs and constants from files, and write outputs to files."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ def read_inputs(
     seed: int,
     open_specs: Sequence[TensorSpec],
 ) -> dict[str, Array]:
-    """The arrays that the options name.
+    """The arrays of the inputs, as the options --input give them.
 
-    specs        the inputs of the executable, of the sizes that are drawn
-    open_specs   the same with their named sizes, for messages
+    specs        the inputs of the executable, with the sizes for which random arrays are drawn
+    open_specs   the same inputs with their named sizes, for messages
 
-    Raises:  InputError for a file without an array, and for an input that is not given.
+    Raises:  InputError for a file without an array, and for an input that is not given; UsageError
+             for a text that does not name an input.
     """
     arrays: dict[str, Array] = {}
     drawn: set[str] = set()
@@ -52,7 +53,7 @@ def read_inputs(
         if spec.name in drawn and spec.name not in arrays:
             arrays[spec.name] = random_array(spec, generator)
     missing = [spec for spec in open_specs if spec.name not in arrays]
-    if missing and len(arrays) + len(missing) == len(specs):  # else a name is wrong
+    if missing and len(arrays) + len(missing) == len(specs):  # else a given name is wrong
         options = " ".join(f"--input {spec.name}=FILE.npy" for spec in missing)
         listed = ", ".join(map(str, missing))
         raise _refusal(
@@ -64,9 +65,9 @@ def read_inputs(
 
 
 def read_arrays(path: str) -> dict[str, Array]:
-    """The arrays of a file: by name from .npz, as "" from .npy.
+    """The arrays of a file: those of .npz with their names, that of .npy with the name "".
 
-    Raises:  InputError.
+    Raises:  InputError for a file that does not exist or has no arrays.
     """
     where = f"file {path}"
     try:
@@ -100,7 +101,7 @@ def check_arrays_path(path: str, names: Sequence[str]) -> None:
 
 
 def write_arrays(path: str, arrays: Mapping[str, Array]) -> None:
-    """Write the whole file or nothing: one array to .npy, arrays by name to .npz.
+    """Write one array to .npy, or arrays by name to .npz; an error leaves the file as it was.
 
     Raises:  OutputError.
     """
@@ -123,7 +124,7 @@ def _write_array(file: io.BytesIO, array: Array) -> None:
 
 
 def describe(array: Array) -> str:
-    """The type, and a summary of the numbers."""
+    """The type and shape of an array, and a summary of its numbers."""
     extents = ", ".join(map(str, array.shape))
     text = f"{array.dtype}({extents})"
     if array.size == 0:

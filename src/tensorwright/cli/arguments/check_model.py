@@ -1,4 +1,4 @@
-"""Check answers: prepare models, steps of quantised outputs, another runtime's answers."""
+"""Compare the outputs of a program with those of another runtime."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from tensorwright.cli.arguments.models import read_proto, save_proto
 from tensorwright.peers.process import PeerProcess, describe_error, max_rel_error, max_steps
 
 TOLERANCE = 1e-4
-"""The allowed difference of sums in another order, relative to an output's largest number."""
+"""The allowed difference, relative to an output's largest number: sums may be in another order."""
 TOLERANCE_STEPS = 1.01
-"""The allowed difference of a quantised output, in steps: two roundings may differ by one."""
+"""The allowed difference of a quantised output, in steps: two roundings may differ by one step."""
 _MOVING = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Transpose", "Dropout")
 _CODES = (TensorProto.INT8, TensorProto.UINT8)
 _DEQUANTIZING = "DequantizeLinear"
 
 
 def quantised_steps(model: ModelProto) -> dict[str, float]:
-    """The step of each quantised output: the distance of two neighbouring numbers.
+    """The step of each quantised output: the distance between neighbouring numbers.
 
-    It is 1 for codes of eight bits, and the scale of DequantizeLinear if the scale is one constant
-    number.
+    The step of an output of eight-bit codes is 1. The step of an output of DequantizeLinear is its
+    scale, if the scale is one constant number. Other outputs have no step.
     """
     makers = {name: node for node in model.graph.node for name in node.output}
     numbers = {each.name: each for each in model.graph.initializer}
@@ -44,7 +44,7 @@ def quantised_steps(model: ModelProto) -> dict[str, float]:
 
 
 def moved_from(name: str, makers: Mapping[str, NodeProto]) -> NodeProto | None:
-    """The node that computes the numbers of a tensor, before nodes that only move them."""
+    """The node that computes the numbers of a tensor; nodes that only move numbers are skipped."""
     node = makers.get(name)
     while node is not None and node.op_type in _MOVING:
         node = makers.get(node.input[0])
@@ -59,9 +59,9 @@ def agrees(
     inputs: Mapping[str, Array],
     outputs: Mapping[str, Array],
 ) -> bool:
-    """Run a MODEL in another runtime on the same inputs; print the largest error and whether it
-    passes.
+    """Run a MODEL in another runtime on the same inputs; return whether its outputs agree.
 
+    Print the largest error, and whether it is small enough.
     Raises:  PeerFailed if the other runtime refuses, crashes or hangs.
     """
     proto = read_proto(model, how.shapes, how.seed)

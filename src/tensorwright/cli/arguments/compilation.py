@@ -1,7 +1,7 @@
 """The options of all commands that compile models.
 
-`programs.py` compiles programs with them.  It imports the compiler, so it is loaded by name: an
-executable runs without it.
+The module `programs.py` compiles programs with them. It imports the compiler, so it is imported
+only when a program is compiled: an executable runs without it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _COMPILING = "tensorwright.cli.arguments.programs"
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """The options of a command that compiles models: for which machine, by which records."""
+    """The values of the options by which a command compiles programs."""
 
     target: Target
     threads: int | None
@@ -43,7 +43,10 @@ class Compilation:
 
 
 def compile_options(function: Command) -> Command:
-    """--target, --threads, --records, --input-shapes, --sizes and --seed, as one argument `how`."""
+    """Add the options that `Compilation` holds; the command gets them as one argument, `how`.
+
+    They are --target, --threads, --records, --input-shapes, --sizes and --seed.
+    """
 
     @functools.wraps(function)
     def given(
@@ -57,7 +60,7 @@ def compile_options(function: Command) -> Command:
         **more: Any,
     ) -> Any:
         if knobs.KERNEL_CACHE.get():
-            default_cache().is_usable()  # a folder that cannot be used is said before the work
+            default_cache().is_usable()  # warns of an unusable folder before the work
         how = Compilation(target, threads, records, input_shapes, seed, sizes)
         return function(*arguments, how=how, **more)
 
@@ -72,7 +75,7 @@ def open_program(text: str, how: Compilation, constants: Path | None, *, draws: 
     """Load an executable; compile a model or a tensor expression with the schedules on record.
 
     constants   the file with the constants of an expression
-    draws       whether missing constants are random
+    draws       whether constants without a value get random values
     Raises:     UsageError for options that do not apply to this kind of program.
     """
     if kind_of(text) is ProgramKind.EXECUTABLE:

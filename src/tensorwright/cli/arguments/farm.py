@@ -17,32 +17,32 @@ from tensorwright.farm import Farm, FarmSecurity, LocalFarm, connect, opened_far
 from tensorwright.tuning.session import Callback, check_measures_here
 
 OpenFarm = Callable[[], Farm]
-"""Opens the farm whose units a command hands out: of this machine, or of workers."""
+"""Opens the farm that does the units of a command: processes of this machine, or workers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """Who builds and measures: the workers of a farm, or this machine where the address is ""."""
+    """Who builds and measures: the workers of a farm, or this machine if the address is ""."""
 
     address: str
     security: FarmSecurity
 
     def opened(self) -> AbstractContextManager[Farm | None]:
-        """The farm while it is used; None for this machine."""
+        """The farm, open while the block runs; None for this machine."""
         return opened_farm(self.address or None, self.security)
 
     def check(self, target: Target) -> None:
-        """Refuse a target that this machine cannot measure, where it has to."""
+        """If this machine measures, refuse a target that it cannot measure."""
         if not self.address:
             check_measures_here(target)
 
     def warn_if_unfit(self, target: Target, threads: int) -> None:
-        """Say that this machine is not fit to measure on, where it measures."""
+        """If this machine measures, warn if it is not fit for measurements."""
         if not self.address:
             check_before_measuring(target, threads)
 
     def callbacks(self) -> tuple[Callback, ...]:
-        """What watches this machine during a session, where it measures."""
+        """The callbacks of a session that watch this machine, if this machine measures."""
         return () if self.address else (LoadCallback(),)
 
 

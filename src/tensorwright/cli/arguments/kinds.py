@@ -1,7 +1,7 @@
 """The kind of an argument: an executable, a model, a network of a suite, a tensor expression.
 
-Nothing here reads a model or imports onnx, so that a command which only runs an executable starts
-immediately.
+This module does not import onnx or read models, so that a command that only runs an executable
+starts fast.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ def is_reference(text: str) -> bool:
     """Whether an argument is MODULE:NAME, and not a file or a network of a suite."""
     kind, name = split(text)
     module, colon, attribute = name.rpartition(":")
-    is_drive = len(module) == 1  # C:\\model.onnx
+    is_drive = len(module) == 1  # as in C:\\model.onnx
     return (
         not kind and bool(colon and module and attribute) and not (is_drive or Path(text).exists())
     )
 
 
 def split(model: str) -> tuple[str, str]:
-    """Suite and name of a MODEL argument; the suite is "" for a file."""
+    """Split a MODEL argument into suite and name; the suite is "" for a file."""
     kind, _, name = model.partition(":")
     if kind in SUITE_LOADERS and not Path(model).exists():
         return kind, name
@@ -47,10 +47,10 @@ def split(model: str) -> tuple[str, str]:
 
 
 def refuse_other_than_model(text: str) -> None:
-    """Refuse an argument that is not a model if the command needs a model.
+    """Refuse an argument that is not a model, for a command that needs a model.
 
-    Raises:  UsageError for an executable, a tensor expression or a Python file; it names the
-             commands that take it.
+    Raises:  UsageError for an executable, a tensor expression or a Python file. Its remedy says
+             what the user can do with the argument.
     """
     name = shlex.quote(text)
     kind = kind_of(text)

@@ -1,4 +1,4 @@
-"""Options of the cost model of a session: --features, --model, --fading, --start."""
+"""The options of the cost model of a session: --features, --model, --fading, --start."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RECORDS = "records"
 def read_start(
     ctx: click.Context, param: click.Parameter, text: str | None
 ) -> Path | RecordedStart | None:
-    """A file with a model, a record store, or "records", which is the store in use."""
+    """Read --start: a file with a model, a record store, or "records" for the store in use."""
     if text is None or text == RECORDS:
         return None if text is None else RecordedStart()
     path = Path(text)
@@ -33,7 +33,7 @@ def read_start(
 
 
 def learning_options(function: Command) -> Command:
-    """The options as one argument, `learning`."""
+    """Add the options; the command gets them as one argument, `learning`."""
 
     @click.option(
         "--features",

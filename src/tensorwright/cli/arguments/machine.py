@@ -1,4 +1,4 @@
-"""Warn once that the machine is not fit for measurements, and continue."""
+"""Warn once if the machine is not fit for measurements, and continue."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WATCHED_S = 5.0
 
 
 def warn_if_unfit(state: MachineState | None) -> None:
-    """Say what was seen and what to do, once in a run of the command line."""
+    """Print the warning of a state, if it has one; at most one is printed in a run of a command."""
     text = "" if state is None else state.warning
     context = click.get_current_context(silent=True)
     meta = {} if context is None else context.find_root().meta
@@ -26,18 +26,19 @@ def warn_if_unfit(state: MachineState | None) -> None:
 
 
 def check_before_measuring(target: Target, threads: int) -> None:
-    """Compare the present peak of the machine with the kept one, and look at the load.
+    """Warn if the machine is busy, or slower than its kept peak.
 
-    No peaks of devices are kept.
+    A target that is not a processor is not checked, because its peaks are not kept.
     """
     if isinstance(target, CpuTarget):
         warn_if_unfit(check_machine(target, threads))
 
 
 def check_machine(target: CpuTarget, threads: int) -> MachineState:
-    """How the machine is now, some tenths of a second: its peak, where one was kept, and the load.
+    """Measure the present peak and the load of the machine for some tenths of a second.
 
-    Raises:  MachineError for a target that it cannot run.
+    Nothing is measured if no peak is kept with which the present one can be compared.
+    Raises:  MachineError for a target that the machine cannot run.
     """
     kept = kept_ceilings(target, threads)
     if kept is None:
@@ -55,10 +56,10 @@ class LoadCallback:
         self._watch = LoadWatch()
 
     def on_progress(self, progress: Progress) -> None:
-        """As `Callback.on_progress`: look again, after some seconds."""
+        """Check the load if the last check was some seconds ago."""
         if self._watch.seconds >= _WATCHED_S:
             warn_if_unfit(MachineState(self._watch.load()))
             self._watch = LoadWatch()
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing."""

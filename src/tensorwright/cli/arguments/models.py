@@ -29,9 +29,9 @@ def read_graph(
     """The graph of a MODEL argument.
 
     is_open  whether the command takes named sizes
-    Raises:  ModelError, UnsupportedError, InputError as importing; UnsupportedError if sizes
-             stay open for a command that takes numbers; UsageError for an unknown NAME, and for
-             anything else than a model.
+    Raises:  ModelError, UnsupportedError and InputError, as the import of models does;
+             UnsupportedError for open sizes that the command does not take; UsageError for an
+             unknown NAME, and for an argument that is not a model.
     """
     refuse_other_than_model(model)
     kind, name = split(model)
@@ -45,7 +45,7 @@ def read_graph(
 
 
 def check_model(model: str) -> None:
-    """Refuse now a MODEL argument without a model, with the error of `read_graph`."""
+    """Refuse a MODEL argument whose file or network does not exist, as `read_graph` does."""
     refuse_other_than_model(model)
     kind, name = split(model)
     if kind:
@@ -55,7 +55,10 @@ def check_model(model: str) -> None:
 
 
 def read_proto(model: str, shapes: Shapes | None = None, seed: int = 0) -> ModelProto:
-    """The ONNX model for another runtime: the original one unless shapes are given."""
+    """The ONNX model for another runtime: the original model, or an export of its graph.
+
+    The graph is exported if shapes are given, and if the model is one of PyTorch.
+    """
     kind, name = split(model)
     if shapes or (not kind and is_archive(name)):
         return to_onnx(read_graph(model, shapes, seed, is_open=True))
@@ -66,12 +69,12 @@ def read_proto(model: str, shapes: Shapes | None = None, seed: int = 0) -> Model
 
 
 def save_proto(proto: ModelProto, path: Path) -> None:
-    """Write a model; one above 2 GiB with its weights beside it."""
+    """Write a model; a model above 1 GiB gets a second file for its weights."""
     onnx.save(proto, path, save_as_external_data=proto.ByteSize() > 1 << 30)
 
 
 def short_name(model: str) -> str:
-    """The name for people: without folder, suffix and kind."""
+    """The short name of a MODEL argument: without suite, folder and suffix."""
     kind, name = split(model)
     return name if kind else Path(model).stem
 
@@ -83,6 +86,6 @@ def row_name(model: str) -> str:
 
 
 def _of_suites(model: str, function: str) -> Callable[..., Any]:
-    """A function of the suites of networks, which are part of the laboratory."""
+    """A function of the module that reads suites of networks; it is part of the laboratory."""
     called: Callable[..., Any] = LaboratoryPart(f"network {model}", "suites", function).load()
     return called

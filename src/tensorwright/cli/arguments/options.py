@@ -1,4 +1,4 @@
-"""Options of several commands, and texts that become values."""
+"""The options that several commands share, and the functions that read their texts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SHAPE = re.compile(r"\s*([^\s\[\],;][^\[\],;]*?)\s*[:=]\s*(\[[\d\s,x]*\]|\d+)\s
 def read_shapes(
     ctx: click.Context, param: click.Parameter, text: str | None
 ) -> dict[str, tuple[int, ...] | int] | None:
-    """Read "x:[1,3,224,224]", several separated by commas, or "N:8" for an open dimension."""
+    """Read "x:[1,3,224,224],N:8": the shapes of inputs, and the extents of open dimensions."""
     if text is None:
         return None
     shapes: dict[str, tuple[int, ...] | int] = {}
@@ -48,7 +48,7 @@ def read_shapes(
 def read_sizes(
     ctx: click.Context, param: click.Parameter, text: str | None
 ) -> dict[str, str] | None:
-    """Read "batch=1..64,sequence=8..512 by 8": what each name may be."""
+    """Read "batch=1..64,sequence=8..512 by 8": the values that each named size may have."""
     if text is None:
         return None
     sizes: dict[str, str] = {}
@@ -65,7 +65,7 @@ def read_sizes(
 def read_numbers(
     ctx: click.Context, param: click.Parameter, text: str | None
 ) -> dict[str, tuple[int, ...]]:
-    """Read "batch=1,sequence=32,128": some numbers for each name."""
+    """Read "batch=1,sequence=32,128": one or several numbers for each name."""
     numbers: dict[str, tuple[int, ...]] = {}
     name = ""
     for part in text.split(",") if text else ():
@@ -83,7 +83,7 @@ def read_numbers(
 
 
 def read_values(ctx: click.Context, param: click.Parameter, text: str | None) -> dict[str, int]:
-    """Read "batch=1,sequence=128": a number for each name."""
+    """Read "batch=1,sequence=128": one number for each name."""
     numbers = read_numbers(ctx, param, text)
     for name, several in numbers.items():
         if len(several) > 1:
@@ -95,12 +95,12 @@ def read_values(ctx: click.Context, param: click.Parameter, text: str | None) ->
 def read_points(
     ctx: click.Context, param: click.Parameter, texts: Sequence[str]
 ) -> tuple[dict[str, tuple[int, ...]], ...] | None:
-    """Read several texts of `read_numbers`; None if there is none."""
+    """Read each text as `read_numbers` does; None if there is no text."""
     return tuple(read_numbers(ctx, param, text) for text in texts) or None
 
 
 class Minutes(click.FloatRange):
-    """A finite number of minutes, 0 or more."""
+    """The type of an option: a finite number of minutes, 0 or more."""
 
     name = "minutes"
 
@@ -110,7 +110,7 @@ class Minutes(click.FloatRange):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """As click does, but "nan" and "inf" are refused."""
+        """Convert a text as click does, but refuse "nan" and "inf"."""
         number: float = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a number of minutes.", param, ctx)
@@ -122,7 +122,7 @@ def refuse_given(names: Iterable[str], because: str) -> None:
 
     names     parameters of the command's function
     because   why they do not apply: "m.tw is an executable, which is already compiled"
-    Raises:   UsageError if one of them stands on the command line; not for default values.
+    Raises:   UsageError if the command line has one of them; default values are not refused.
     """
     context = click.get_current_context()
     for parameter in context.command.params:
@@ -140,24 +140,24 @@ def refuse_given(names: Iterable[str], because: str) -> None:
 
 
 def model_argument(function: Command) -> Command:
-    """MODEL: a path, light:NAME, zoo:NAME or wild:NAME."""
+    """Add MODEL: a path, light:NAME, zoo:NAME or wild:NAME."""
     return click.argument("model", metavar="MODEL")(function)
 
 
 def program_argument(function: Command) -> Command:
-    """PROGRAM: a MODEL, or the user's tensor expression."""
+    """Add PROGRAM: a MODEL, or the user's tensor expression."""
     return click.argument("program", metavar="MODEL|MODULE:EXPR")(function)
 
 
 def output_option(function: Command) -> Command:
-    """-o OUT: the executable to write."""
+    """Add -o OUT: the file to write."""
     return click.option(
         "-o", "--output", "output", required=True, metavar="OUT", help="The file to write."
     )(function)
 
 
 def machine_options(function: Command) -> Command:
-    """--target and --threads."""
+    """Add --target, as a `CpuTarget`, and --threads."""
     function = click.option(
         "--threads",
         type=THREADS,
@@ -167,7 +167,7 @@ def machine_options(function: Command) -> Command:
 
 
 def any_machine_options(function: Command) -> Command:
-    """--target, as any target, and --threads."""
+    """Add --target, as any target, and --threads."""
     function = click.option(
         "--threads",
         type=THREADS,
@@ -177,7 +177,7 @@ def any_machine_options(function: Command) -> Command:
 
 
 def any_target_option(function: Command) -> Command:
-    """--target, as any target."""
+    """Add --target, as any target."""
     return click.option(
         "--target",
         callback=lambda ctx, param, name: named_target(name or knobs.TARGET.get()),
@@ -187,7 +187,7 @@ def any_target_option(function: Command) -> Command:
 
 
 def target_option(function: Command) -> Command:
-    """--target, as a CpuTarget: code exists for processors only."""
+    """Add --target, as a `CpuTarget`, for a command that supports only processors."""
     return click.option(
         "--target",
         callback=lambda ctx, param, name: cpu_target(name or knobs.TARGET.get()),
@@ -196,7 +196,7 @@ def target_option(function: Command) -> Command:
 
 
 def shapes_option(function: Command) -> Command:
-    """--input-shapes."""
+    """Add --input-shapes."""
     return click.option(
         "--input-shapes",
         "input_shapes",
@@ -207,7 +207,7 @@ def shapes_option(function: Command) -> Command:
 
 
 def sizes_option(function: Command) -> Command:
-    """--sizes."""
+    """Add --sizes."""
     return click.option(
         "--sizes",
         callback=read_sizes,
@@ -218,7 +218,7 @@ def sizes_option(function: Command) -> Command:
 
 
 def at_option(function: Command) -> Command:
-    """--at."""
+    """Add --at for a command that takes one value of each size."""
     return click.option(
         "--at",
         callback=read_values,
@@ -228,7 +228,7 @@ def at_option(function: Command) -> Command:
 
 
 def points_option(function: Command) -> Command:
-    """--at of a command that takes several sizes."""
+    """Add --at for a command that takes several values of each size."""
     return click.option(
         "--at",
         multiple=True,
@@ -240,7 +240,7 @@ def points_option(function: Command) -> Command:
 
 
 def constants_option(function: Command) -> Command:
-    """--constants, as a Path."""
+    """Add --constants, as a `Path`."""
     return click.option(
         "--constants",
         type=click.Path(path_type=Path),
@@ -250,7 +250,7 @@ def constants_option(function: Command) -> Command:
 
 
 def records_option(function: Command) -> Command:
-    """--records."""
+    """Add --records."""
     return click.option(
         "--records",
         type=click.Path(path_type=Path),
@@ -259,7 +259,7 @@ def records_option(function: Command) -> Command:
 
 
 def budget_options(function: Command) -> Command:
-    """--minutes and --trials."""
+    """Add --minutes and --trials."""
     function = click.option(
         "--trials", type=click.IntRange(min=1), help="Candidates to measure in all."
     )(function)
@@ -269,7 +269,7 @@ def budget_options(function: Command) -> Command:
 
 
 def seed_option(function: Command) -> Command:
-    """--seed."""
+    """Add --seed."""
     return click.option(
         "--seed",
         type=click.IntRange(min=0, max=_LARGEST_SEED),

@@ -1,6 +1,6 @@
-"""Check the files that commands write before the work, so that no work is lost.
+"""Check, before the work, that a command can write its files, so that no work is lost.
 
-A command never overwrites a file that it reads, so callers name both.
+A command must not overwrite a file that it reads, so callers also name what the command reads.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from pathlib import Path
 from tensorwright.base import OutputError, TensorwrightError, output_error
 from tensorwright.cli.arguments.kinds import ProgramKind, is_reference, kind_of
 
-_MODEL_FILES = "tensorwright.graph.onnx_import"  # by name: an executable runs without onnx
+_MODEL_FILES = "tensorwright.graph.onnx_import"  # imported only when needed: it imports onnx
 
 Name = str | os.PathLike[str]
 
 
 def check_writable(path: Name | None, *reads: Name | None) -> None:
-    """Refuse now a file that could not be written later; an existing file stays as it is.
+    """Refuse a file that the command could not write at its end; an existing file stays as it is.
 
-    path    None where no file is wanted
+    path    None if no file is written
     reads   what the command reads, as on the command line: files, programs, NAME=FILE
-    Raises:  OutputError, also if the command reads the file.
+    Raises:  OutputError if the file cannot be written, or if the command reads it.
     """
     if path is None:
         return
@@ -42,9 +42,9 @@ def check_writable(path: Name | None, *reads: Name | None) -> None:
 
 
 def check_executable(path: str, *reads: Name | None) -> None:
-    """As `check_writable`, for an executable, whose name must not end in .onnx.
+    """Check a file as `check_writable` does, for an executable.
 
-    Raises:  OutputError.
+    Raises:  OutputError, also if the name ends in .onnx.
     """
     target = Path(path)
     if target.suffix.lower() == ".onnx":
@@ -58,10 +58,7 @@ def check_executable(path: str, *reads: Name | None) -> None:
 
 
 def _refuse_what_is_read(target: Path, *reads: Name | None) -> None:
-    """Refuse to overwrite one of the files that the command reads.
-
-    Raises:  OutputError.
-    """
+    """Raise an OutputError if the command reads the file that it is to write."""
     if not target.exists():
         return
     for word in filter(None, map(_text, reads)):
@@ -79,7 +76,7 @@ def _text(name: Name | None) -> str:
 
 
 def _files_of(word: str) -> Iterator[Path]:
-    """The files that the command may read for a word of the command line."""
+    """The files that a command may read because of a word of the command line."""
     yield Path(word)
     if "=" in word:
         yield Path(word.partition("=")[2])
@@ -90,7 +87,7 @@ def _files_of(word: str) -> Iterator[Path]:
 
 
 def _files_of_module(name: str) -> Iterator[Path]:
-    """Where Python looks for a module: its file, or the folders of modules."""
+    """The files in which Python looks for a module."""
     yield Path(name)
     for folder in ("", *sys.path):
         path = Path(folder, *name.split("."))
@@ -99,7 +96,10 @@ def _files_of_module(name: str) -> Iterator[Path]:
 
 
 def _external_files(model: str) -> tuple[Path, ...]:
-    """The files with weights of a model; none if it is not a model, which reading it will tell."""
+    """The files that hold the weights of a model; none if the file is not a model.
+
+    The import of the model reports that error later.
+    """
     try:
         files: tuple[Path, ...] = importlib.import_module(_MODEL_FILES).external_files(model)
     except TensorwrightError:

@@ -1,4 +1,4 @@
-"""Two graphs as a picture, drawn by Graphviz if it is installed, and otherwise as text."""
+"""Draw two graphs as a picture with Graphviz, or write them as text if that is not possible."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ _LIMIT_S = 120.0
 
 
 def read_picture(ctx: click.Context, param: click.Parameter, name: str | None) -> Path | None:
-    """The name of a picture, which ends in .svg."""
+    """Read the name of a picture, which must end in .svg."""
     if name is not None and Path(name).suffix.lower() != ".svg":
         raise click.BadParameter("a picture is an SVG file: name it FILE.svg", ctx, param)
     return None if name is None else Path(name)
 
 
 def write_picture(path: Path, before: Graph, after: Graph) -> str:
-    """Draw two graphs, or write them as a text file of the same name; say what was done.
+    """Draw two graphs, or write them as a text file of the same name.
 
+    Return a line that says what was written.
     Raises:  OutputError if the file cannot be written.
     """
     program = shutil.which(_PROGRAM)

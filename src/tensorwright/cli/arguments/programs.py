@@ -44,7 +44,7 @@ def read_network(model: str, how: Compilation) -> Graph:
 def prepare(model: str, how: Compilation, store: RecordStore | None = None) -> Partition:
     """Import a MODEL argument, simplify it and cut it into workloads.
 
-    store   may hold a faster graph for it
+    store   may hold a faster graph for the model; None leaves the graph as it is
     """
     graph = read_network(model, how)
     if store is not None:
@@ -98,7 +98,7 @@ def compile_any(
 ) -> Executable:
     """Compile a model or a tensor expression with the schedules on record.
 
-    constants, draws   as of `open_program`
+    constants, draws   as in `open_program`
     """
     if not is_reference(text):
         refuse_constants(text)

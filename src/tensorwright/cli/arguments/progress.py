@@ -1,4 +1,4 @@
-"""The progress of a long command, and its remaining time."""
+"""Print the progress of a long command, and the time that is left."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ _EVERY_S = 5.0
 
 
 class ProgressLines:
-    """Prints the progress every few seconds to the error stream; `what` is counted."""
+    """Prints the progress to the error stream every few seconds.
+
+    what   the plural of what is counted: "rules"
+    """
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -18,8 +21,9 @@ class ProgressLines:
         self._total = -1
 
     def show(self, done: int, total: int, here: int | None = None, remark: str = "") -> None:
-        """Say that `done` are done, `here` of them in this run (by default all).
+        """Print how many are done and how long the rest takes, if the last line is old enough.
 
+        here   how many of `done` this run did; by default all
         A new total begins a new piece of work.
         """
         now = time.monotonic()

@@ -53,8 +53,8 @@ def read_function(reference: str) -> Callable[..., Any]:
 def read_object(reference: str) -> object:
     """The object that MODULE:NAME names.
 
-    MODULE is a Python file, or a dotted name that is also looked up from the current folder.  NAME
-    may be dotted.
+    MODULE is a Python file or a dotted name. Python also looks for a dotted name in the current
+    folder. NAME may be dotted.
     Raises:  UsageError if the module cannot be imported or has no such name.
     """
     module_name, _, attribute = reference.rpartition(":")

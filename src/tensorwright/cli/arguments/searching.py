@@ -1,4 +1,4 @@
-"""Options of the search for schedules: --strategy, --space."""
+"""The options of the search for schedules: --strategy and --space."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Command = Callable[..., Any]
 
 
 def searching_options(function: Command) -> Command:
-    """--strategy, the name of one; --space, as a `SpaceKind`."""
+    """Add --strategy, as the name of a strategy, and --space, as a `SpaceKind`."""
     function = click.option(
         "--space",
         type=click.Choice([kind.value for kind in SpaceKind]),

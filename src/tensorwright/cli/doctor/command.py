@@ -95,7 +95,7 @@ def _target() -> list[Finding]:
 
 
 def _measured() -> list[Finding]:
-    """Measure and keep the ceilings; on a busy machine higher kept rates stay."""
+    """Measure and keep the ceilings; on a busy machine, a kept rate stays if it is higher."""
     target = detect_target()
     findings = []
     with hold_turn():
@@ -116,7 +116,7 @@ def _measured() -> list[Finding]:
 
 
 def _kept() -> list[Finding]:
-    """The kept ceilings, without measuring."""
+    """The ceilings that were kept; nothing is measured."""
     kept = [kept_ceilings(detect_target(), count) for count in _thread_counts()]
     return [
         Finding(_peak_name(each.threads), f"{each}, of {each.day}")
@@ -126,7 +126,7 @@ def _kept() -> list[Finding]:
 
 
 def _core() -> list[Finding]:
-    """The rates of one core; measured where they were not kept."""
+    """The rates of one core; they are measured if none are kept."""
     rates = this_machine(detect_target(), 1).rates
     return [Finding("one core", f"{rates}, in estimates of time")]
 
@@ -140,7 +140,7 @@ def _peak_name(threads: int) -> str:
 
 
 def _home() -> list[Finding]:
-    """What is wrong with the folder of the caches and of the records; nothing where all is well."""
+    """A finding if the folder of caches and records cannot be used; otherwise nothing."""
     try:
         make_home()
     except OutputError as error:

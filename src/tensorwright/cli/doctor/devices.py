@@ -1,4 +1,4 @@
-"""Devices that are not processors of this machine, and what compiles for them."""
+"""What the doctor says about devices of OpenCL and CUDA, and about NVIDIA's compiler."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _DEVICE = "tensorwright.runtime.cards.cuda_cards"
 
 
 def devices() -> list[Finding]:
-    """A line for each device with what was measured, and one for NVIDIA's compiler.
+    """A finding for each device, with its measured rates, and one for NVIDIA's compiler.
 
-    The devices are asked in another process, which their drivers may end.
+    Another process measures the devices, because a driver may end the process that uses it.
     """
     return [*_opencl(), *_cuda(), _nvrtc()]
 
@@ -41,7 +41,7 @@ def _cuda() -> list[Finding]:
 
 
 def _measured(name: str, api: GpuApi, remedy: str) -> list[Finding]:
-    """A line for each device of a driver; one with a remedy where there is none."""
+    """A finding for each device of a driver; if there is none, a finding with the remedy."""
     printed = output_of([sys.executable, "-m", _MEASURING, api])
     devices = json.loads(printed) if printed.startswith("[") else []
     if not devices:
@@ -50,7 +50,7 @@ def _measured(name: str, api: GpuApi, remedy: str) -> list[Finding]:
 
 
 def _text(facts: dict[str, object], rates: dict[str, float], speed: dict[str, float]) -> str:
-    """A device in three lines: what its driver says, and what was measured."""
+    """A device in three lines: what its driver says, how it copies, and how fast kernels run."""
     memory, shared = (int(str(facts[key])) for key in ("memory_bytes", "shared_bytes"))
     to, on, back = (rates[key] / 1e9 for key in ("to_device", "on_device", "from_device"))
     return (

@@ -11,7 +11,11 @@ _NAME = 15
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line. `remedy` says what to do if something is missing; "" if all is well."""
+    """What was found out about one thing.
+
+    remedy      what to do if the thing is missing; "" if there is nothing to do
+    is_needed   whether tensorwright does not work without the thing
+    """
 
     name: str
     text: str

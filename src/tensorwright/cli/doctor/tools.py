@@ -1,7 +1,7 @@
-"""Packages and programs of single commands: which are installed, and the purpose of each.
+"""The packages and programs that only some commands need: which are installed, and their purpose.
 
-The version of a program comes from the program, that of a package from pip; nothing is imported.
-OpenCL is queried in a separate process, which its drivers may crash without harm.
+A program prints its own version. The version of a package comes from pip; no package is imported.
+OpenCL is queried in a separate process, because its drivers may crash the process.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ _PLATFORMS = (
 class Package:
     """A Python package that some commands need.
 
-    module, distribution   its name for import, and its name for pip
-    install                the argument of pip install
+    module         the name by which Python imports it
+    distribution   the name by which pip knows it
+    install        the argument of `pip install`
     """
 
     name: str
@@ -82,12 +83,12 @@ PROGRAMS = (
 
 
 def packages() -> list[Finding]:
-    """A line for each of the packages."""
+    """A finding for each of the packages."""
     return [_of_package(each) for each in PACKAGES]
 
 
 def programs() -> list[Finding]:
-    """A line for each of the programs, and one for the C compiler that the knob names."""
+    """A finding for each of the programs, and one for the C compiler that the knob names."""
     chosen = knobs.C_COMPILER.get()
     purpose = "the C back end, by the knob c_compiler"
     remedy = "install gcc or clang, or name a compiler by the knob c_compiler"
@@ -112,7 +113,7 @@ def portable_opencl() -> list[Finding]:
 
 
 def version_of(distribution: str) -> str:
-    """The version that pip knows; "" if it is not installed."""
+    """The version of a package by pip; "" if the package is not installed."""
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
@@ -137,7 +138,7 @@ def _of_program(program: Program) -> Finding:
 
 
 def output_of(command: Sequence[str]) -> str:
-    """The output of a program, on either stream; "" if it fails."""
+    """The output of a program, or else what it prints to the error stream; "" if it fails."""
     try:
         done = subprocess.run(
             command, check=False, capture_output=True, text=True, timeout=_LIMIT_S

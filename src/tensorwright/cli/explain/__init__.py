@@ -1,4 +1,4 @@
-"""`tensorwright explain`: the page of errors, which is a file of the package."""
+"""`tensorwright explain`: print a section of the page of errors."""
 
 from tensorwright.cli.explain.command import PAGE, command
 

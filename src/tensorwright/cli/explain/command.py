@@ -1,6 +1,6 @@
-"""`tensorwright explain`: the page of errors, a section at a time, without a network.
+"""`tensorwright explain`: print a section of the page of errors.
 
-The page is a file of the package, `cli/explain/errors.md`; `docs/errors.md` is a copy of it.
+The page is the file `cli/explain/errors.md` of the package; `docs/errors.md` is a copy of it.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def command(kind: str) -> None:
 
 
 def read_sections() -> dict[str, str]:
-    """The sections of the page: title, "ModelError: 3", and text."""
+    """The texts of the sections of the page by their titles, such as "ModelError: 3"."""
     parts = _SECTION.split(PAGE.read_text())
     return dict(zip(parts[1::2], (part.strip() for part in parts[2::2]), strict=True))
 
 
 def _linked(link: re.Match[str]) -> str:
-    """A link for a terminal: its words, and the page that it leads to."""
+    """A link as text for a terminal: its words, and the page to which it leads."""
     words, page = link.groups()
     return words if page.startswith("#") else f"{words} (docs/{page})"

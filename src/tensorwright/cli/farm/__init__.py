@@ -1,4 +1,4 @@
-"""`tensorwright farm`: a scheduler, keys, and what the workers do."""
+"""`tensorwright farm`: start a scheduler, make keys, and list the workers."""
 
 from __future__ import annotations
 

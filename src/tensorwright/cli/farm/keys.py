@@ -1,4 +1,4 @@
-"""`tensorwright farm keys`: make the keys that the machines of a farm know each other by."""
+"""`tensorwright farm keys`: make the keys by which the machines of a farm know each other."""
 
 from __future__ import annotations
 

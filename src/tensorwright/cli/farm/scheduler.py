@@ -1,4 +1,4 @@
-"""`tensorwright farm scheduler`: hand out the units of a farm."""
+"""`tensorwright farm scheduler`: hand out units to the workers of a farm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tensorwright farm status`: the workers of a farm and their devices, as they are now."""
+"""`tensorwright farm status`: list the workers of a farm and their devices."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a tuning session achieved, as a table.
+"""Print what a tuning session achieved.
 
-Speed-ups come from the last comparison, in which the untuned and the tuned programs took turns.
-Without this comparison the times come from records, and no speed-up is claimed.
+Speed-ups come from the comparison at the end, in which untuned and tuned programs take turns.
+Without a comparison the times come from records, and no speed-up is printed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _COLUMNS = ("workload", "times", "trials", "untuned ms", "tuned ms", "speed-up")
 _SIZE_COLUMNS = ("size", "untuned ms", "tuned ms", "speed-up")
 _NOT_COMPARED = "not compared"
 _UNSTEADY = "unsteady"
-_MOST_SPREAD = 2.0  # of a speed-up over the turns; a wider range has no number
+_MOST_SPREAD = 2.0  # an unsure speed-up with bounds further apart is unsteady
 _FOUND_EARLIER, _TIMED_EARLIER, _DOUBTED = "*", "**", "~"
 _LONGEST_NAME = 28
 
@@ -35,9 +35,9 @@ def print_result(
 ) -> None:
     """Print all that a session achieved.
 
-    heading    the line before what was not measured, not tuned, or cut
-    names      of the networks, as `print_networks` has them
-    is_quiet   leave out the table of workloads
+    heading    the line after the tables; notes on candidates and workloads follow it
+    names      the names of the networks, as in `print_networks`
+    is_quiet   whether to leave out the table of workloads
     """
     if not is_quiet:
         print_workloads(result.tasks)
@@ -69,10 +69,10 @@ def print_workloads(results: Sequence[TaskResult]) -> None:
 
 
 def print_networks(networks: Sequence[NetworkResult], names: Sequence[str] = ()) -> None:
-    """Print each network as a whole, untuned and tuned, from the turns at the end; one with open
-    sizes as a table with a line for each size.
+    """Print the times of each whole network, untuned and tuned, from the comparison at the end.
 
-    names   the user's names, in order; without them, the names of the models
+    A network with open sizes gets a table with a line for each size.
+    names   the user's names of the networks, in order; by default the names of the models
     """
     runs = [list(each) for _, each in groupby(networks, key=lambda one: (one.name, bool(one.at)))]
     whole = [run for each in runs for run in ([each] if each[0].at else [[one] for one in each])]
@@ -86,7 +86,7 @@ def print_networks(networks: Sequence[NetworkResult], names: Sequence[str] = ())
 
 
 def _size_line(network: NetworkResult) -> tuple[str, ...]:
-    """The times at one size; "same" where the untuned network stays there."""
+    """The times at one size; "same" if the untuned network is kept for this size."""
     compared = network.whole
     if compared is None:
         return network.at, "-", "-", f"{_NOT_COMPARED}, {network.reason}"
@@ -108,7 +108,7 @@ def _whole(network: NetworkResult) -> str:
 
 
 def print_untuned(result: TuneResult) -> None:
-    """Name the workloads that no search has seen, with their share of the measured time."""
+    """Print the workloads that were never tuned, with their share of the measured time."""
     for each, share in result.untuned:
         workload = each.task.workload
         cause = f", {each.error}" if each.error else ""
@@ -119,14 +119,14 @@ def print_untuned(result: TuneResult) -> None:
 
 
 def print_cut(result: TuneResult) -> None:
-    """Say how many candidates were not built because the device would refuse them, and why."""
+    """Print how many candidates were not built because they exceed a limit of the device."""
     if result.cut:
         counts = ", ".join(f"{count:,} over {what}" for what, count in result.cut)
         click.echo(f"cut before building: {counts}")
 
 
 def print_failed(result: TuneResult) -> None:
-    """Say of each workload that could not be measured why."""
+    """Print each workload that could not be measured, and why."""
     for each in result.tasks:
         if each.error:
             workload = each.task.workload
@@ -142,7 +142,7 @@ def ending(result: TuneResult) -> str:
 
 
 def format_ms(time_s: float) -> str:
-    """Milliseconds with four digits; "-" without a measurement."""
+    """A time in milliseconds with four digits; "-" without a measurement."""
     return f"{time_s * 1e3:.4g}" if math.isfinite(time_s) else "-"
 
 
@@ -178,7 +178,7 @@ def _sum_line(results: Sequence[TaskResult]) -> tuple[str, ...]:
 
 
 def _speed_up_of_all(results: Sequence[TaskResult], speed_up: float) -> str:
-    """The mark of a sum: that of its least certain part."""
+    """The speed-up of all workloads together, with the mark of the least certain workload."""
     if not results:
         return "-"
     if any(each.compared is None for each in results):
@@ -205,7 +205,7 @@ def _speed_up(result: TaskResult) -> str:
 
 
 def _doubt(compared: Comparison) -> str:
-    """The mark of a speed-up that is within the differences between turns."""
+    """The mark of a speed-up that is within the differences between turns; "" for a larger one."""
     return "" if compared.is_sure else _DOUBTED
 
 

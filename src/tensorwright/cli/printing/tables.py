@@ -1,4 +1,4 @@
-"""Tables for people, plain or framed, and files of objects for programs."""
+"""Print tables for people, plain or framed, and write tables as JSON for programs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rich.text import Text
 from tensorwright.base import write_atomically
 
 _GAP = 2
-_FRAME = 3  # characters of a frame for each column, and one more
+_FRAME = 3  # characters of the frame for each column; one more closes it
 _LEAST_NAME = 12
 _CUT = "..."
 
@@ -23,9 +23,9 @@ _CUT = "..."
 def write_objects(
     path: str | os.PathLike[str], head: Mapping[str, object], rows: Sequence[Mapping[str, object]]
 ) -> None:
-    """Write `head` and, under "rows", a line for each row: the whole file or nothing.
+    """Write a JSON file: the fields of `head`, and under "rows" a line for each row.
 
-    Raises:  OutputError if the file cannot be written.
+    Raises:  OutputError if the file cannot be written; then it stays as it was.
     """
     parts = [f" {json.dumps(name)}: {json.dumps(value)}" for name, value in head.items()]
     lines = ",\n".join(f"  {json.dumps(_finite(row), allow_nan=False)}" for row in rows)
@@ -34,7 +34,7 @@ def write_objects(
 
 
 def _finite(value: Any) -> Any:
-    """The same with None for numbers that JSON does not have."""
+    """The value with None in place of infinite numbers and NaN, which JSON does not have."""
     match value:
         case float() if not math.isfinite(value):
             return None
@@ -69,16 +69,16 @@ def print_table(
 
 
 def format_table(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
-    """The table as aligned plain lines."""
+    """A table as aligned plain lines."""
     widths = _widths(columns, cells)
     return "\n".join(_align(line, widths) for line in (columns, *cells))
 
 
 def fit_table(columns: Sequence[str], cells: Sequence[Sequence[str]], width: int) -> str:
-    """As `format_table`, with lines of at most `width` characters if possible.
+    """Format a table as `format_table` does, with lines of at most `width` characters if possible.
 
-    Names are shortened, the longest first; numbers never. Columns that still do not fit stand below
-    the others, beside the first column again.
+    Columns of names are shortened, the widest first; columns of numbers are not. Columns that still
+    do not fit are printed below the others, with the first column repeated.
     """
     widths = _cut_names(columns, cells, width, _LEAST_NAME)
     if sum(widths) + _GAP * (len(widths) - 1) > width:
@@ -104,7 +104,7 @@ def fit_table(columns: Sequence[str], cells: Sequence[Sequence[str]], width: int
 def _cut_names(
     columns: Sequence[str], cells: Sequence[Sequence[str]], width: int, least: int
 ) -> list[int]:
-    """Widths of columns in which names are shortened, down to `least`, until all fit."""
+    """The widths of columns after names are shortened, not below `least`, until all columns fit."""
     widths = _widths(columns, cells)
     excess = sum(widths) + _GAP * (len(widths) - 1) - width
     for number in sorted(range(len(widths)), key=lambda number: -widths[number]):
@@ -116,9 +116,7 @@ def _cut_names(
 
 
 def shorten(text: str, width: int) -> str:
-    """A name shortened to a width: its middle is left out, because its end says as much as its
-    start.
-    """
+    """Shorten a name to a width by leaving out its middle: its end says as much as its start."""
     if len(text) <= width:
         return text
     tail = max(0, (width - len(_CUT)) // 2)

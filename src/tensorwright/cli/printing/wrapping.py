@@ -1,4 +1,4 @@
-"""Wrap prose by words at the width of a terminal; in a file or a pipe a line stays a line."""
+"""Wrap prose between words at the width of a terminal; lines for a file or a pipe stay whole."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def echo_prose(text: str, *, err: bool = False) -> None:
 def wrap_prose(text: str, columns: int) -> str:
     """Wrap each line of prose; continued lines are indented.
 
-    Indented lines stay as they are: they are drawings, or commands to copy. A remedy in words is
-    prose.
+    Indented lines stay as they are, because they are drawings or commands to copy. A remedy in
+    words is indented, too, but it is wrapped.
     """
     return "\n".join(_wrapped(line, columns) for line in text.splitlines())
 

@@ -1,4 +1,4 @@
-"""What commands that search do for a report: --report and --live."""
+"""The options --report and --live of commands that search, and how they write a report."""
 
 from tensorwright.cli.reporting.options import opened_page, report_options
 from tensorwright.cli.reporting.writing import (

@@ -1,4 +1,4 @@
-"""The options --report and --live, and the page of the latter."""
+"""The options --report and --live, and the page that --live shows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Command = Callable[..., Any]
 
 
 def report_options(function: Command) -> Command:
-    """--report, as a name, and --live."""
+    """Add --report, as the name of a file, and --live."""
     function = click.option(
         "--live",
         is_flag=True,
@@ -30,7 +30,7 @@ def report_options(function: Command) -> Command:
 
 @contextmanager
 def opened_page(name: str, *, is_live: bool) -> Iterator[LiveReport | None]:
-    """Serve the page of a search while the block runs, and say where; None without --live."""
+    """With --live, serve the page of a search while the block runs, and print its address."""
     if not is_live:
         yield None
         return

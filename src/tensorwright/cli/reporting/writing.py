@@ -30,9 +30,10 @@ _SEVERAL = "several programs were tuned; `tensorwright report MODEL` measures on
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What a search leaves for its report.
+    """The result of a search, from which its report is made.
 
-    name      for people           subject   what is measured; None for several programs
+    name      the name that people read
+    subject   what is measured; None if several programs were searched
     """
 
     name: str
@@ -48,7 +49,10 @@ def model_subject(
     graph: Graph,
     result: TuneResult | None = None,
 ) -> Subject:
-    """A MODEL argument: other runtimes get the model itself, as it was before any pass."""
+    """The subject of a MODEL argument.
+
+    Other runtimes get the model as it was before any pass. They get none if its sizes are open.
+    """
 
     def write_model(path: Path) -> None:
         save_proto(read_proto(model, how.shapes, how.seed), path)
@@ -66,7 +70,7 @@ def model_subject(
 
 
 def expression_subject(text: str, executable: Executable, result: TuneResult | None) -> Subject:
-    """A tensor expression, which has no graph."""
+    """The subject of a tensor expression, which has no graph."""
     tasks = result.tasks if result is not None else ()
     compared = tasks[0].compared if len(tasks) == 1 else None
     return Subject(text, same_command(), executable, whole=compared)
@@ -79,7 +83,7 @@ def write_after_search(
     how: Compilation,
     page: LiveReport | None,
 ) -> None:
-    """Measure what a report needs, write it, and show it on the page that is open."""
+    """Measure what a report needs, write the report, and show it on the page, if one is open."""
     is_network = searched.subject is None or searched.subject.source is not None
     workloads = searched_of(searched.result, setting, is_cold=is_network)
     write_subject(path, searched.name, searched.subject, workloads, setting, how, page)
@@ -94,7 +98,11 @@ def write_subject(
     how: Compilation,
     page: LiveReport | None = None,
 ) -> dict[str, object]:
-    """Measure a program, and write its report; return the document."""
+    """Measure a program and write its report; return the report's document.
+
+    path      None if no file is written
+    subject   None if several programs were searched; then nothing is measured
+    """
 
     def tell(part: str) -> None:
         click.echo(f"report: measuring {part} ...", err=True)

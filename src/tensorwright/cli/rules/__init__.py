@@ -1,4 +1,4 @@
-"""`tensorwright rules`: which graphs of operators compute the same, and why."""
+"""`tensorwright rules`: list, prove, check and explain rules."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ _OF_LABORATORY = {
 
 
 class _Group(click.Group):
-    """The commands, and those of the laboratory if it is installed."""
+    """The commands for rules, and those of the laboratory if it is installed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         names = super().list_commands(ctx)
         return sorted([*names, *_OF_LABORATORY]) if has_laboratory() else names
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Raises: MachineError for one of the laboratory where that is not installed."""
+        """Import and return a command.
+
+        Raises:  MachineError for a command of the laboratory if that is not installed.
+        """
         if name in _OF_LABORATORY:
             command: click.Command = _OF_LABORATORY[name].load()
             return command

@@ -57,7 +57,7 @@ def _counted(places: Places) -> str:
 
 
 def _print(places_by_network: Mapping[str, Places], rules: Sequence[str]) -> None:
-    """A row for each rule that matches somewhere, the totals, and the names of the others."""
+    """Print a row for each rule that matches somewhere, the totals, and the names of the others."""
     totals = {rule: sum(places[rule] for places in places_by_network.values()) for rule in rules}
     used = sorted((rule for rule in rules if totals[rule]), key=lambda rule: -totals[rule])
     rows = [

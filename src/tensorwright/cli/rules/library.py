@@ -24,7 +24,7 @@ from tensorwright.rewriting.derivation import Derived, derive, rule_set
 from tensorwright.rewriting.library import LibraryRule
 
 UNKNOWN = 11
-"""Exit code of `rules derive` without a derivation."""
+"""The exit code of `rules derive` if no derivation is found."""
 
 _file_option = click.option(
     "--file", type=click.Path(path_type=Path), help="A file instead of the shipped one."
@@ -65,7 +65,7 @@ def _fits(
 
 
 def _operators(rule: Rule) -> frozenset[str]:
-    """The names of operators, the outputs of one operator also as it."""
+    """The names of a rule's operators; for an output of an operator, the operator's name, too."""
     names = operator_names(*rule.roots)
     return names | {operator_named(name).output_of for name in names} - {""}
 
@@ -97,7 +97,7 @@ def derive_(rule: str, file: Path | None) -> None:
 
 
 def _by_name(rules: Iterable[LibraryRule]) -> dict[str, Rule]:
-    """Rules by name; a rule without a name is named by its number."""
+    """The rules by name; a rule without a name gets its number as a name."""
     named = (
         replace(each.rule, name=each.rule.name or f"rule-{number}")
         for number, each in enumerate(rules, 1)

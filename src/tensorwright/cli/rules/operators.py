@@ -58,7 +58,7 @@ def _arguments(operator: RewriteOperator) -> Iterator[str]:
 
 
 def _values(parameter: Parameter) -> str:
-    """The words that a parameter may be, and examples of words of a form; "" for a number."""
+    """The words that a parameter may be, or examples of them; "" if it is a number."""
     if parameter.form and not parameter.words:
         first = parameter.samples[0]
         return f"a number as a word: {number_of_word(first)} is {first}"

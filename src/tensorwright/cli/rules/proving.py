@@ -1,4 +1,4 @@
-"""`tensorwright rules prove | check | explain | axioms | suggest-axioms`."""
+"""`tensorwright rules prove | check | explain | axioms | suggest-axioms`: proofs of rules."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from tensorwright.rewriting.prove import (
 )
 
 REFUTED, UNKNOWN = 10, 11
-"""Exit codes of `rules check` and `rules prove`; proved is 0."""
+"""The exit codes of `rules check` and `rules prove` for rules that are not proved."""
 
 
 def _exit_code(outcomes: Sequence[Outcome]) -> int:
@@ -144,7 +144,7 @@ def explain(rule: str, file: Path | None) -> None:
 
 
 def _drawn(roots: tuple[Term, ...]) -> list[str]:
-    """A graph as text: one line for each operator, shared ones once."""
+    """A graph as text: one line for each different application of an operator."""
     names: dict[Term, str] = {}
     lines = []
     for each in applications(*roots):
@@ -196,7 +196,7 @@ def _validated(validation: Validation) -> str:
 
 
 def _redundancy(checked: Sequence[Checked]) -> str:
-    """Say which properties follow from the others, and which of these are intended."""
+    """Lines that say which properties follow from the others, and which shortcuts do not."""
     base = [each for each in checked if not each.is_shortcut]
     shortcuts = [each for each in checked if each.is_shortcut]
     lines = [

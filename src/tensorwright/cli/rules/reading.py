@@ -1,4 +1,4 @@
-"""Read the files and names of rules that commands take."""
+"""Read the files of rules and the names of rules that commands take."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def read_rules(path: Path | None) -> tuple[LibraryRule, ...]:
 
 
 def read_head(path: Path | None) -> tuple[str, ...]:
-    """The comment at the top of such a file.
+    """The comment at the top of a file of rules.
 
     Raises:  UsageError for a file that cannot be read.
     """
@@ -38,7 +38,7 @@ def _lines(path: Path | None) -> list[str]:
 def named_rule(name: str, path: Path | None) -> Rule:
     """The rule of this name in a file, or among those that ship with the package.
 
-    Raises:  UsageError, with the nearest name.
+    Raises:  UsageError for an unknown name; it suggests the nearest name.
     """
     rules = {each.rule.name: each.rule for each in read_rules(path)}
     if name in rules:
