@@ -55,12 +55,14 @@ def command(
     passes: bool,
     how: Compilation,
 ) -> None:
-    """Show what becomes of a model or a tensor expression; of an executable, its steps; of a log
-    of AutoTVM, the program of each line that a template here can make.
+    """Show what becomes of a model or a tensor expression.
+
+    Of an executable the command shows the steps. Of a log of AutoTVM it shows the program of each
+    line that a template here can make.
 
     These are the texts that TENSORWRIGHT_DUMP writes. graph is the simplified graph, layouts lists
     the remaining conversions; schedule, loop, source and asm belong to each workload. Its schedule
-    comes from records or, without one, from prediction or heuristic.
+    comes from records or, without one, from a prediction or a heuristic.
 
     Example: tensorwright inspect light:squeezenet --what loop --workload softmax
     """

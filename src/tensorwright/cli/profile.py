@@ -76,15 +76,17 @@ def command(
     constants: Path | None,
     how: Compilation,
 ) -> None:
-    """Time every step of a network as it runs among the others; a model or a tensor expression is
-    compiled first.
+    """Time every step of a network as it runs among the others.
 
-    share is the part of the time of the whole network. GFLOP/s and GB/s count the least work of a
-    step. roofline is the least time that this machine allows, by its measured peak and bandwidths,
-    over the time taken. It counts the operations of a convolution's plain sum; Winograd's algorithm
-    and skipped zeros take fewer, and may take less time. The highest measured peak and bandwidths
-    are kept from run to run. A share above 115% without a reason is marked "?". A message says if
-    other processes use the machine. If the parts of a run do not add up to it, no shares are shown.
+    A model or a tensor expression is compiled first.
+
+    share is the part of the time of the whole network. GFLOP/s and GB/s count each operation and
+    each byte of a step once. roofline is the time that this machine needs for them at its measured
+    peak and bandwidths, as a share of the measured time. It counts the operations of a
+    convolution's plain sum; Winograd's algorithm and skipped zeros take fewer, and may take less
+    time. The highest measured peak and bandwidths are kept from run to run. A share above 115%
+    without a reason is marked "?". A message says if other processes use the machine. If the parts
+    of a run do not add up to it, no shares are shown.
 
     Example: tensorwright profile light:resnet50 --top 15 --trace resnet50.json
     """

@@ -204,7 +204,10 @@ def import_(file: Path, programs: tuple[str, ...], target: Target, records: Path
 
 @command.command()
 @click.option(
-    "--keep", type=click.IntRange(min=1, max=_MOST_KEPT), default=20, help="How many of each; 20."
+    "--keep",
+    type=click.IntRange(min=1, max=_MOST_KEPT),
+    default=20,
+    help="How many records of each workload and machine stay; by default 20.",
 )
 @click.option(
     "--failures-before",

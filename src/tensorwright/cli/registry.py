@@ -45,7 +45,7 @@ COMMANDS = (
     Entry("records", "List, export, import, prune and delete measurements."),
     Entry("cache", "Show what is kept on the disk, and clear it."),
     Entry("rules", "Prove, refute and explain substitutions of operator graphs."),
-    Entry("farm", "Many machines: a scheduler, keys, and what the workers do."),
+    Entry("farm", "Use many machines: start a scheduler, make keys, see what the workers do."),
     Entry("worker", "Build and measure for others: a worker of a farm."),
     Entry("operators", "List the operators of graphs, with their inputs and attributes."),
     Entry("doctor", "Say what this machine offers, and what is missing."),

@@ -64,8 +64,8 @@ def command(
 
     Without arguments it shows the last search on record, and what was measured for it then. For a
     MODEL or an expression the schedules on record are measured now, beside other runtimes. REPORT
-    is a file that this command or `--report` has written, PROFILE one of `profile --json`. Two of
-    these files are compared: the second is the newer.
+    is a file that this command or `--report` wrote; PROFILE is a file that `profile --json` wrote.
+    Of two such files the command writes a comparison; the second is the newer one.
 
     Example: tensorwright report light:squeezenet -o squeezenet.html
     """

@@ -18,7 +18,9 @@ _AUTO, _NONE = "auto", "none"
 @click.command()
 @click.argument("address", metavar="ADDRESS", required=False)
 @click.option(
-    "--stdio", is_flag=True, help="Talk to whoever started it, by its input and output: over ssh."
+    "--stdio",
+    is_flag=True,
+    help="Talk by standard input and output, as a client does that starts a worker over ssh.",
 )
 @click.option(
     "--device",
@@ -45,7 +47,7 @@ def command(
     """Build and measure for others, until it is ended: a worker of a farm.
 
     ADDRESS is that of the scheduler, tcp://HOST:PORT or tls://HOST:PORT. The worker waits for the
-    scheduler, also when that went away later.
+    scheduler, at the start and whenever the scheduler went away.
 
     Example: tensorwright worker tcp://127.0.0.1:8786
     """

@@ -212,7 +212,7 @@ def sizes_option(function: Command) -> Command:
         "--sizes",
         callback=read_sizes,
         metavar='"batch=1..64"',
-        help="What sizes may be that the model leaves open: LEAST..MOST, LEAST..MOST by DIVISOR, "
+        help="The values of sizes that the model leaves open: LEAST..MOST, LEAST..MOST by DIVISOR, "
         "or a number.",
     )(function)
 

@@ -40,7 +40,8 @@ _NEEDED = ("llvmlite", "numpy", "onnx", "ml_dtypes", "click", "rich")
     "--measure/--no-measure", default=True, help="Measure peak and bandwidths, and keep them."
 )
 def command(measure: bool) -> None:
-    """Say what this machine offers, and what is missing; exit with 9 if that is needed.
+    """Say what this machine offers, and what is missing. The exit status is 9 if tensorwright
+    needs what is missing.
 
     Peak and bandwidths are measured and kept with their date: `profile`, `bench`, `tune` and
     `optimize` compare with them, and say if the machine is busy.

@@ -9,7 +9,7 @@ from tensorwright.cli.farm import keys, scheduler, status
 
 @click.group()
 def command() -> None:
-    """Many machines: a scheduler, keys, and what the workers do.
+    """Use many machines: start a scheduler, make keys, see what the workers do.
 
     Example: tensorwright farm scheduler
     """

@@ -80,7 +80,9 @@ def _print_counts(title: str, words: Iterable[str]) -> None:
 @click.argument("rule", metavar='"LEFT == RIGHT"')
 @_file_option
 def derive_(rule: str, file: Path | None) -> None:
-    """Say whether a rule follows from the shipped ones, and from which: exit code 0 or 11.
+    """Say whether a rule follows from the shipped ones, and from which.
+
+    The exit status is 0 if it follows, and 11 if it does not.
 
     Example: tensorwright rules derive "relu(relu(relu(?x))) == relu(?x)"
     """

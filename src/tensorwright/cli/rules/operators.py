@@ -28,7 +28,7 @@ _LETTERS = {
 def command() -> None:
     """List the operators of rules: parameters in brackets, then arguments.
 
-    The top of tensorwright/rewriting/operators/__init__.py says what each means.
+    The top of tensorwright/rewriting/operators/__init__.py says what each operator means.
 
     Example: tensorwright rules operators
     """

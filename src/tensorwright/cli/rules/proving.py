@@ -216,7 +216,7 @@ def _redundancy(checked: Sequence[Checked]) -> str:
 @click.argument("file", type=click.Path(path_type=Path))
 @farm_options
 def suggest_axioms(file: Path, open_farm: OpenFarm) -> None:
-    """List what unproved candidates of a file lack: the smallest equalities that would prove them.
+    """List the smallest equalities that would prove the unproved candidates of a file.
 
     Example: tensorwright rules suggest-axioms candidates.rules
     """
