@@ -15,8 +15,9 @@
     compile      Backend.compile                               Source              Kernel
     assemble     build.assemble: the plan, threads of steps    Partition, Kernels  Executable
 
-`import_graph` does the first two stages and `cut` the three before schedules.  The stages from
-replay to compile are `build_cached`.  `drivers/tune.py` searches for better schedules in between.
+`import_graph` does the first two stages, `recorded_graph` the third one, and `cut` the next three.
+`build_cached` does the stages from replay to compile.  `drivers/tune.py` searches for better
+schedules after the partition.
 """
 
 from __future__ import annotations
@@ -110,19 +111,19 @@ def compile(
     model         an ONNX file or a .pt2 file of PyTorch, the bytes of either, a ModelProto, an
                   ExportedProgram, a Graph, tensor expressions, or the result of `program`
     target        "native", "x86-64-avx2", ...; the knob `target` if None
-    threads       how many the kernels use; the knob `threads` if None
+    threads       how many threads the kernels use; the knob `threads` if None
     records       the store in which measured schedules are looked up; the default store if None
-    input_shapes  shapes of inputs that the model leaves open: their sizes are these numbers
+    input_shapes  shapes, as numbers, of inputs whose shapes the model leaves open
     sizes         bounds or numbers of sizes that the model leaves open, by name: "1..64",
                   "8..512 by 8", (1, 64), 64
-    trace         the schedule of a tensor expression, parsed or as text; `choose` if None
+    trace         the schedule of a tensor expression, parsed or as text; if None, `choose` gives it
     constants     values of inputs of a tensor expression that stay the same from call to call
     on_kernel     called with (schedule, number, count) before each kernel is built
 
     The executable of a model with open sizes takes arrays of any size within their bounds.
     A workload without a record gets the schedule that the time model expects to be the fastest, or
-    the heuristic schedule (knob `default_schedule`).  If `optimize` has kept a faster graph for the
-    network in the same records, that graph is compiled.
+    the heuristic schedule (knob `default_schedule`).  If `optimize` has kept a faster graph
+    for the network in the same records, that graph is compiled.
     Raises:  ModelError, UnsupportedError, ScheduleError, MachineError, UsageError.
     """
     machine = chosen_target(target)
@@ -150,9 +151,10 @@ def prepare(
     """Import, simplify, choose layouts and cut into workloads.
 
     threads   the number for which the time model decides which layouts tensors have and which
-              nodes share a kernel; without a model, or with the knob `default_schedule` at "rule",
-              estimates and grouping criteria decide
+              nodes share a kernel
 
+    Without a time model, and if the knob `default_schedule` is "rule", estimates decide about
+    layouts, and grouping criteria about kernels.
     Raises:  MachineError if the tensors cannot fit into memory; the errors of importing.
     """
     return cut(import_graph(model, input_shapes, sizes), target, threads)
@@ -209,9 +211,7 @@ def recorded_graph(
 
 
 def open_price(target: Target, threads: int | None) -> Price | None:
-    """The time model's prices of a network's workloads; None without a model, and for what is not a
-    processor.
-    """
+    """The time model's prices of a network's workloads; None if the target has no such prices."""
     if not isinstance(target, CpuTarget):
         return None
     predictor = open_predictor(target, usable_threads(threads), is_cold=True)
@@ -225,7 +225,7 @@ def finish(
     store: RecordStore,
     on_kernel: OnKernel | None = None,
 ) -> Executable:
-    """Choose a schedule for each workload, build the kernels and put them together."""
+    """Choose a schedule for each workload, build the kernels and assemble the executable."""
     kernels: dict[str, Kernel] = {}
     hardware, count = detect_hardware().fingerprint, usable_threads(threads)
     with working_ahead(parts.workloads, target, count):
@@ -252,7 +252,8 @@ def compile_program(
 ) -> Executable:
     """As `finish`, for a tensor expression.
 
-    constants   values of inputs that stay the same     trace   its schedule; `choose` if None
+    constants   values of inputs that stay the same from call to call
+    trace       its schedule; if None, `choose` gives it
     """
     values = check_constants(workload, constants)
     check_fits(bind_workload(workload, least_sizes(workload.sizes)).size_bytes)
@@ -277,7 +278,7 @@ def chosen_target(target: str | Target | None) -> Target:
 
 
 def _checked_trace(trace: object) -> Trace:
-    """The steps of a schedule.  Raises: UsageError if it is neither text nor a trace."""
+    """The trace, parsed if it is text.  Raises: UsageError if it is neither text nor a trace."""
     if isinstance(trace, str):
         return parse_trace(trace)
     if isinstance(trace, tuple | list) and all(isinstance(step, Primitive) for step in trace):
@@ -290,7 +291,7 @@ def _checked_trace(trace: object) -> Trace:
 
 
 def refuse_for_programs(input_shapes: Shapes | None, sizes: Sizes | None) -> None:
-    """Refuse what only models take, with a UsageError."""
+    """Raise a UsageError for arguments that only models take."""
     for argument, given in (("input_shapes", input_shapes), ("sizes", sizes)):
         if given is not None:
             reason = "a tensor expression says the shapes of its inputs, and the bounds of sizes"
@@ -298,7 +299,7 @@ def refuse_for_programs(input_shapes: Shapes | None, sizes: Sizes | None) -> Non
 
 
 def refuse_for_models(trace: Trace | str | None, constants: Constants | None) -> None:
-    """Refuse what only tensor expressions take, with a UsageError."""
+    """Raise a UsageError for arguments that only tensor expressions take."""
     if trace is not None:
         reason = "a model has many workloads, and a trace schedules only one"
         raise _wrong("trace", reason, "give a tensor expression, or keep traces in a record store")

@@ -1,8 +1,8 @@
-"""From a workload and a schedule to a kernel, and from kernels to an executable.
+"""Build a kernel from a workload and a schedule, and an executable from kernels.
 
 Read `loop_program.py` first (from a schedule to loops), then `kernel.py` (to object code),
 `backend.py` (which back end builds for a target), `cached_build.py` and `assemble.py`.  Import
-`c_library/` on its own: it needs the back end `c`, which compiling does not.
+`c_library/` by itself: it needs the back end `c`, and compiling to an executable does not.
 """
 
 from tensorwright.build.assemble import assemble, assemble_workload, plan_sizes

@@ -1,7 +1,7 @@
 """Assemble an executable from a partitioned graph and a kernel for each workload.
 
-The loop algorithms of opaque nodes are built here. Each constant is packed once into the order in
-which its kernel reads it. Views, and tensors that are parts of others, get no separate memory.
+The loop algorithms of opaque nodes are built here. Each constant is packed once for each order in
+which kernels read it. Views, and tensors that are parts of other tensors, get no separate memory.
 """
 
 from __future__ import annotations
@@ -92,9 +92,9 @@ def assemble(
     """The executable of a partitioned graph.
 
     kernels         workload key -> its kernel
-    threads         of a call; the knob `threads` if None
-    sources         texts for people to keep with it; the names of its steps are added
-    thread_limits   workload key -> the most threads on which it runs, as measured; 0 is all
+    threads         the number for one call; the knob `threads` if None
+    sources         texts for people that the executable keeps; the names of its steps are added
+    thread_limits   workload key -> the most threads that it uses, as measured; 0 means all
     """
     kernels = {**kernels, **build_opaque(partition, target)}
     signatures = {key: kernel.signature for key, kernel in kernels.items()}
@@ -160,7 +160,7 @@ def assemble_workload(
 ) -> Executable:
     """The executable of one workload; the caller gives all inputs except the constants.
 
-    values    of the constants, each of its type
+    values    the constants by name, each of the type of its input
     sources   as of `assemble`
     """
     constants = _Constants(values or {}, {})
@@ -192,9 +192,9 @@ def plan_sizes(
 ) -> tuple[PlanSize, ...]:
     """The named sizes of a plan, sorted by name.
 
-    bounds   the greatest values of the sizes that nodes decide, in the sizes of the inputs
+    bounds   name of a size that a node decides -> its greatest value, by the sizes of the inputs
 
-    For a size without a greatest number, memory is first reserved for the least.
+    If a size has no greatest number, memory is first reserved for its least one.
     """
     return tuple(
         PlanSize(
@@ -212,7 +212,7 @@ def plan_sizes(
 class NetworkCalls:
     """Turns the steps of a partition into calls; mutable.
 
-    parts   the tensors that lie in others, of the steps so far
+    parts   the tensors of the steps so far that lie in other tensors
     """
 
     def __init__(
@@ -257,7 +257,7 @@ class NetworkCalls:
         return calls
 
     def _of_step(self, step: Step) -> Iterator[Call | CopyTensor]:
-        """The calls of one step; a step that only says where a tensor lies has none."""
+        """The calls of one step; a step that only says how a tensor lies in memory has none."""
         argument = self._constants.argument
         match step:
             case KernelCall(workload, inputs, outputs):
@@ -281,7 +281,7 @@ class NetworkCalls:
 
 
 class _Constants:
-    """The constants that steps read, each packing of each constant once; mutable."""
+    """The constants that steps read, with each packing of a constant once; mutable."""
 
     def __init__(self, arrays: Mapping[str, Array], layouts: Mapping[str, Layout]) -> None:
         self.arrays = arrays
@@ -290,7 +290,7 @@ class _Constants:
         self._packed: dict[str, Array] = {}
 
     def argument(self, name: str, packing: Packing | None = None) -> str:
-        """The plan's name of a tensor; of a constant, in the requested packing, which is kept."""
+        """The name of a tensor in the plan; a constant has a name for each requested packing."""
         if name not in self.arrays:
             return name
         label = name if packing is None else f"{name}#{len(self._names)}"
@@ -298,7 +298,7 @@ class _Constants:
 
     @property
     def packed(self) -> Mapping[str, Array]:
-        """The constants that were asked of `argument` so far, as steps read them, in order."""
+        """The constants that `argument` was asked for so far, as steps read them, in order."""
         todo = [item for item in self._names.items() if item[1] not in self._packed]
         size_bytes = sum(self.arrays[name].nbytes for (name, _), _ in todo)
         arrays = on_all_cores(lambda item: self._pack(*item[0]), todo, size_bytes)
@@ -320,7 +320,7 @@ class _Constants:
 
 
 def _for_kernels(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Memory that a kernel may read in place."""
+    """An array that a kernel may read without a copy."""
     return empty(shape, DType.from_numpy(dtype))
 
 
@@ -331,7 +331,7 @@ def _call(
     names: Mapping[str, str],
     constants: _Constants,
 ) -> KernelStep[str]:
-    """The call of kernel `number`; `names` are the names of its tensors in the network."""
+    """The call of kernel `number`; `names` maps its parameters to tensors of the network."""
     arguments = tuple(
         constants.argument(names[parameter.name], parameter.packing)
         for parameter in signature.parameters
@@ -360,7 +360,7 @@ def _opaque_call(
 
 
 def _with_formulas(value: AttributeValue) -> AttributeValue:
-    """An attribute with formulas for its sizes."""
+    """An attribute with its open sizes as formulas of the plan."""
     if isinstance(value, tuple):
         return tuple(map(_with_formulas, value))
     return amount_of(value) if isinstance(value, OpenSize) else value
@@ -376,7 +376,7 @@ def _spec(name: str, kind: TensorType) -> TensorSpec:
 
 
 def _roomy(spec: TensorSpec, graph: Graph) -> TensorSpec:
-    """The output with room for all values of sizes that nodes decide: 9 for 9 - n."""
+    """The output with room for each value of the sizes that nodes decide: 9 for 9 - n."""
     counted = counted_sizes(graph)
     shape = sizes_of(graph.types[spec.name])
     room = tuple(
@@ -387,15 +387,13 @@ def _roomy(spec: TensorSpec, graph: Graph) -> TensorSpec:
 
 
 def _with_room(signature: Signature) -> Signature:
-    """The signature with scratch memory that is greatest for the greatest sizes."""
+    """The signature with bounds of its scratch memory that are largest for the largest sizes."""
     own, each = signature.workspace_bytes, signature.local_workspace_bytes
     return replace(signature, workspace_bytes=room_for(own), local_workspace_bytes=room_for(each))
 
 
 def _rooms(graph: Tensors) -> Iterator[tuple[str, Amount]]:
-    """The bytes that tensors are never above, where their own are not greatest for the greatest
-    sizes.
-    """
+    """Upper bounds, in bytes, of the tensors that may be larger for smaller named sizes."""
     for name, kind in graph.types.items():
         if kind.is_open:
             size_bytes = product_of(sizes_of(kind)) * kind.dtype.size_bytes

@@ -1,7 +1,7 @@
-"""Find a back end: from a target to the object that writes its code.
+"""Find the back end of a target: the object that writes its code.
 
-`BACKENDS` names the back ends of each kind of machine, the preferred one first.  A back end is
-imported on its first use, so compiling with one loads no other.
+`BACKENDS` names the back ends of each kind of target, the preferred one first.  A back end is
+imported when it is first used, so compiling with one loads no other.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tensorwright.base import ByKind, MachineError, Target, TargetKind, of_kind
 from tensorwright.codegen import Backend
 
 BACKENDS: ByKind[str] = {TargetKind.CPU: ("llvm", "c"), TargetKind.GPU: ("opencl", "cuda")}
-"""Names of folders in `codegen/`.  The conformance suite runs all that this machine can run."""
+"""Names of folders in `codegen/`.  The conformance tests check each that this machine can run."""
 
 _Machine = TypeVar("_Machine", bound=Target)
 

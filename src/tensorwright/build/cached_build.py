@@ -1,7 +1,7 @@
-"""Build through the kernel cache: a kernel that was built before is only read.
+"""Build kernels through the kernel cache: a kernel that was built before is read from it.
 
-The key of an entry consists of everything that determines a kernel: workload and trace, or a
-program; the target, the back end's compiler and this package's sources.  The entry holds the
+The key of an entry consists of everything that determines a kernel: the workload and the trace, or
+the program; the target; the back end's compiler; this package's sources.  The entry holds the
 kernel's signature as JSON and its object code.
 """
 
@@ -52,9 +52,9 @@ SOURCES = ("base", "machine_code", "expr", "schedule", "loop", "codegen", "build
 
 
 def build_cached(workload: Workload, schedule: Schedule, target: Target) -> Kernel:
-    """As `build_kernel`, from the cache on the disk if it is there (knob `kernel_cache`).
+    """As `build_kernel`, but a kernel in the cache on the disk is read (knob `kernel_cache`).
 
-    If the knob `dump` asks for a stage of the kernel, it is built again.
+    If the knob `dump` shows a stage of the build, the kernel is built again.
     """
     with dump_subject(workload.name):
         key = _key_of(workload, schedule, target)
@@ -62,7 +62,7 @@ def build_cached(workload: Workload, schedule: Schedule, target: Target) -> Kern
 
 
 def build_program_cached(program: LoopProgram, target: Target) -> Kernel:
-    """As `build_program`, through the cache in the same way."""
+    """As `build_program`, through the cache as by `build_cached`."""
     with dump_subject(program.name):
         key = _key(target, str(program))
         return _cached(key, target, lambda: build_program(program, target))
@@ -85,7 +85,7 @@ def find_kernel(workload: Workload, schedule: Schedule, target: Target) -> Kerne
 
 
 def _is_used() -> bool:
-    """Whether kernels come from the cache: not if the knob `dump` shows the stages of a build."""
+    """Whether kernels come from the cache; not if the knob `dump` shows a stage of a build."""
     return knobs.KERNEL_CACHE.get() and not is_dumped("schedule", "loop", "source", "asm")
 
 
@@ -104,7 +104,7 @@ def keep_kernel(workload: Workload, schedule: Schedule, target: Target, kernel: 
 
 
 def compiler_digest() -> str:
-    """A digest of the sources that turn a trace into code."""
+    """A digest of the sources that turn a trace into object code."""
     return source_digest(*SOURCES)
 
 
@@ -124,7 +124,7 @@ def pack_kernel(kernel: Kernel) -> bytes:
 
 
 def unpack_kernel(entry: bytes, target: Target) -> Kernel:
-    """The inverse of `pack_kernel`, for the target that the kernel was built for."""
+    """The inverse of `pack_kernel`, for the target of the kernel."""
     (size,) = _HEAD.unpack_from(entry)
     end = _HEAD.size + size
     signature: Signature = from_data(json.loads(entry[_HEAD.size : end]), _KINDS)

@@ -1,4 +1,4 @@
-"""Build a kernel: from a workload and a trace to object code."""
+"""Build kernels: turn a workload and a trace into object code."""
 
 from __future__ import annotations
 
@@ -30,7 +30,11 @@ Machine = TypeVar("Machine", bound=Target)
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A built kernel: the seconds of building, and the target that can run it."""
+    """A built kernel.
+
+    seconds   how long the build took
+    target    the machine for which it was built
+    """
 
     object_code: bytes
     signature: Signature
@@ -62,7 +66,7 @@ class LoadedKernel:
     functions: tuple[Function, ...]
 
     def launch(self, arguments: Sequence[Memory], workspace: Memory, threads: int = 1) -> None:
-        """Call it once; the caller keeps the memory alive until `device.wait` returns."""
+        """Call the kernel once; the caller keeps the memory alive until `device.wait` returns."""
         for function, launch in self.functions:
             self.device.launch(function, launch, arguments, workspace, threads)
 
@@ -82,11 +86,12 @@ def load_kernel(kernel: Kernel) -> LoadedKernel:
 
 @dataclass(frozen=True, slots=True)
 class BuildRequest:
-    """A workload and a trace, in the form that is sent to a process that builds.
+    """A workload and a trace, in the form in which a worker process gets them.
 
-    tensors   the workload's tensors, inputs first: pickling in this order needs no deep stack
-    outputs   the tensors that the caller gets  constants  names of inputs that may be packed
-    trace     text, so that the kernel is exactly that of a record
+    tensors     the workload's tensors, inputs first: pickling in this order needs no deep stack
+    outputs     the tensors that the caller gets
+    constants   names of inputs that may be packed
+    trace       text, as in a record, so that the kernel is the same as by the record
     """
 
     name: str
@@ -104,9 +109,10 @@ def build_request(workload: Workload, trace: str, target: Target) -> BuildReques
 
 
 def build(request: BuildRequest) -> Kernel:
-    """As `build_kernel`; also UsageError for a trace that does not parse.
+    """As `build_kernel`, for a request.
 
-    The result is one of many candidates of a search, so nothing of it is dumped.
+    The kernel is one of many candidates of a search, so the knob `dump` does not show it.
+    Raises:  as `build_kernel`, and UsageError for a trace that does not parse.
     """
     with override(dump=""):
         return build_kernel(
@@ -120,7 +126,7 @@ def build_kernel(
     target: Machine,
     name: str = "kernel",
 ) -> Kernel:
-    """Replay, lower, run the passes, emit and compile.
+    """Build a kernel: replay the schedule, lower, run the passes, emit and compile.
 
     Raises:  ScheduleError for an illegal trace; the errors of later stages.
     """
@@ -131,7 +137,7 @@ def build_kernel(
 
 
 def build_program(program: LoopProgram, target: Target) -> Kernel:
-    """Emit and compile a program after all passes.
+    """Build a program on which all passes have run: emit and compile it.
 
     Raises:  the errors of emitting and compiling.
     """
@@ -143,7 +149,7 @@ def build_program(program: LoopProgram, target: Target) -> Kernel:
 
 
 def emit_source(program: LoopProgram, target: Machine, backend: Backend[Machine]) -> Source:
-    """The text that a back end writes for a program; the knob `dump` shows it with the assembly."""
+    """The text that a back end writes for a program; the knob `dump` shows it and the assembly."""
     source = backend.emit(program, target)
     dump("source", "", source.__str__, backend.suffix)
     dump("asm", "", lambda: backend.listing(source, target), "s")

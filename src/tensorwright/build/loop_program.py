@@ -1,9 +1,9 @@
-"""From a workload and its schedule to the loop program that a back end gets.
+"""Turn a workload and its schedule into the loop program that a back end gets.
 
-A schedule may have a trace for each range of the named sizes.  The programs of these traces are
-made one by one, each for its range only, and joined under conditions on the sizes.  A range that is
-a single value gives a program without named sizes.  Programs may read different packings of a
-constant: the joined program has a parameter for each of them.
+A schedule may have several traces, each for ranges of the named sizes.  The program of each trace
+is made for its ranges only, and the programs are joined under conditions on the sizes.  If a range
+is a single value, that size is a number in the program.  Programs may read different packings of a
+constant; the joined program has a parameter for each packing.
 
 Source:  Zheng et al.: DietCode, MLSys 2022 (programs for ranges of a shape, chosen at run time).
 """
@@ -68,8 +68,8 @@ def loop_program(
 ) -> LoopProgram:
     """The program that a back end gets: scheduled, lowered, after all passes.
 
-    A single trace of a workload with named sizes is one of an instance (`open_trace`) for
-    processors, and one for all sizes for others.
+    If a workload with named sizes has a single trace, `open_trace` makes it hold for all sizes on a
+    processor; on other targets it holds for all sizes as it is.
     Raises:  ScheduleError for an illegal trace, and for one that does not hold for its range.
     """
     dump("schedule", "", lambda: _schedule_text(workload, schedule))
@@ -79,7 +79,7 @@ def loop_program(
 
 
 def _schedule_text(workload: Schedulable, schedule: Schedule) -> str:
-    """The steps, and the loops that they make of a workload whose sizes are numbers."""
+    """The primitives of a schedule, and the loops after them if all sizes are numbers."""
     text = format_schedule(schedule)
     if isinstance(schedule, OpenSchedule) or sizes_of_tensors(workload.outputs):
         return text
@@ -99,8 +99,8 @@ def _single_program(workload: Schedulable, trace: Trace, target: Target, name: s
 def _opened(state: ScheduleState, trace: Trace, target: CpuTarget) -> ScheduleState:
     """The state after the trace of an instance, made to hold for all sizes.
 
-    A constant is not packed if its packed form would depend on sizes: if loops of other stages
-    with open extents stand around its reader.
+    A constant is not packed if the shape of its packed form would depend on named sizes.  That is
+    so if its reader stands in loops of other stages that have open extents.
     """
     opened = open_trace(state, trace, target.vector_bytes).state
     packed = [parameter for parameter in lower(opened).parameters if parameter.packing is not None]
@@ -114,7 +114,7 @@ def _opened(state: ScheduleState, trace: Trace, target: CpuTarget) -> ScheduleSt
 
 @dataclass(frozen=True, slots=True)
 class _Narrowed:
-    """A workload for a range of its sizes."""
+    """A workload whose named sizes are limited to ranges."""
 
     outputs: tuple[Compute, ...]
     constants: frozenset[str]
@@ -123,7 +123,7 @@ class _Narrowed:
 def _joined_program(
     workload: Schedulable, schedule: OpenSchedule, target: Target, name: str
 ) -> LoopProgram:
-    """The programs of all ranges; the first one runs in whose ranges the sizes are."""
+    """One program of all variants: the first variant whose ranges contain the sizes runs."""
     sizes = {size.name: size for size in sizes_of_tensors(workload.outputs)}
     programs = [_program_in(workload, each, sizes, target, name) for each in schedule.variants]
     conditions = [_condition_of(each, sizes) for each in schedule.variants]
@@ -144,7 +144,7 @@ def _program_in(
     target: Target,
     name: str,
 ) -> LoopProgram:
-    """The program of a trace for its ranges, over the sizes of the whole workload."""
+    """The program of a variant, in terms of the named sizes of the whole workload."""
     narrow: dict[Any, Index] = {}
     for each in variant.ranges:
         size = sizes[each.name]
@@ -171,7 +171,7 @@ def _most_of(size: NamedSize, most: int | None) -> int | None:
 
 
 def _condition_of(variant: SizedTrace, sizes: Mapping[str, NamedSize]) -> Condition:
-    """When the sizes are in the ranges of a trace."""
+    """The condition that the sizes are in the ranges of a variant."""
     parts: list[Condition] = []
     for each in variant.ranges:
         size = sizes[each.name]
@@ -186,8 +186,8 @@ def _with_common_parameters(
 ) -> tuple[tuple[Parameter, ...], tuple[Stmt, ...]]:
     """The parameters of all programs, each once, and the bodies that read them.
 
-    Tensors of the caller are equal by name.  Their shapes are those of the last program, which
-    holds for all sizes.  Packed constants are equal if their packings are.
+    Two parameters are the same if their names and packings are.  A tensor of the caller has its
+    shape in the last program, because that holds for all sizes.
     """
     shared: dict[object, Parameter] = {_identity(p): p for p in programs[-1].parameters}
     taken = {p.buffer.name for p in shared.values()}
@@ -211,7 +211,7 @@ def _identity(parameter: Parameter) -> object:
 
 
 def _renamed(parameter: Parameter, taken: set[str]) -> Parameter:
-    """The parameter, with another name of its buffer if that is taken."""
+    """The parameter; its buffer gets another name if its own is taken."""
     base = parameter.buffer.name
     if base not in taken:
         return parameter

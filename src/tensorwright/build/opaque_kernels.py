@@ -28,19 +28,19 @@ def _program(
 ) -> LoopProgram | None:
     try:
         return loop_algorithm(operator, types, dict(attributes), kind)
-    except UndecidedError:  # the algorithm needs sizes as numbers; NumPy takes any
+    except UndecidedError:  # the loop algorithm needs sizes as numbers; NumPy takes all
         return None
 
 
 def opaque_programs(partition: Partition, kind: TargetKind) -> Mapping[str, LoopProgram]:
-    """A network's different loop algorithms by their texts, in the order of their first use."""
+    """The different loop algorithms of a network by their texts, in the order of first use."""
     nodes = (step.node for step in partition.steps if isinstance(step, OpaqueCall))
     programs = (program_of(partition.tensors, node, kind) for node in nodes)
     return {str(program): program for program in programs if program is not None}
 
 
 def build_opaque(partition: Partition, target: Target) -> dict[str, Kernel]:
-    """The kernels of loop algorithms, from the cache if they are in it."""
+    """The kernels of a network's loop algorithms by their texts, built through the cache."""
     programs = opaque_programs(partition, target.kind).items()
     return {
         text: build_program_cached(run_target_passes(program, target), target)

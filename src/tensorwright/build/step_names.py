@@ -1,6 +1,6 @@
-"""Names of the steps of an executable in the network: a text for people, kept with the executable.
+"""The names that the steps of an executable have in its network; the executable keeps them as text.
 
-A plan knows where tensors lie but not their names, and it has no steps for views.
+A plan says where tensors lie, but not what they are called, and it has no steps for views.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NAMES_SOURCE = "steps"
 
 @dataclass(frozen=True, slots=True)
 class StepName:
-    """A step that runs: the tensors that it writes, the key of its workload ("" on the host)."""
+    """A step that runs: the tensors that it writes, and its workload's key, if it has one."""
 
     outputs: tuple[str, ...]
     workload: str
@@ -35,7 +35,7 @@ class StepName:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A tensor that needs no work: part of another's memory, or several tensors side by side.
+    """A tensor that needs no work: a part of another tensor, or several tensors side by side.
 
     before   the number of the first step that runs after it
     """
@@ -48,7 +48,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class StepNames:
-    """The steps of a network, in the order of the plan; the plan ends with copies of outputs."""
+    """The steps of a network, in the plan's order; the plan's last copies have no names."""
 
     steps: tuple[StepName, ...] = ()
     views: tuple[View, ...] = ()
@@ -77,7 +77,7 @@ def step_names(partition: Partition) -> StepNames:
 
 
 def format_step_names(names: StepNames) -> str:
-    """As JSON."""
+    """Step names as JSON."""
     return json.dumps(asdict(names))
 
 

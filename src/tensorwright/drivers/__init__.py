@@ -1,7 +1,7 @@
 """Searches over whole networks, one file for each command: `tune`, `rewrite`, `optimize`.
 
-Import the file of the search that you need.  This module is empty, so that `compile`, which needs
-no search, loads none.
+Import the file of the search that you need.  This module is empty, so that `compile` loads no
+search.
 """
 
 __all__: list[str] = []

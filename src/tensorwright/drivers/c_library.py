@@ -1,6 +1,7 @@
 """Compile a network to a C library.
 
-Import this file only to write a library: it needs the back end `c`, which compiling does not.
+Import this file only to write a library: it needs the back end `c`, and compiling to an executable
+does not.
 """
 
 from __future__ import annotations
@@ -34,10 +35,12 @@ def export_c(
     name: str,
     seed: int = 0,
 ) -> tuple[str, ...]:
-    """As `pipeline.finish`, but write a C library into a folder, and return the names of its files.
+    """Write a network as a C library into a folder, and return the names of the files.
 
-    name      the name of its files and functions
-    seed      of the inputs of its example program
+    The schedules are those of `pipeline.finish`.
+
+    name      the beginning of the names of files and functions
+    seed      the seed of the example program's inputs
     Raises:   UnsupportedError for a named size without a greatest number, or one that a loop
               decides.
     """
@@ -54,7 +57,7 @@ def export_c(
 
 
 def build_shared(folder: Path) -> Path:
-    """Build the shared library of a C library that was written, with the knob `c_compiler`.
+    """Build the shared library of a written C library; the knob `c_compiler` names the compiler.
 
     Raises:  MachineError if make or the compiler is missing, or fails.
     """

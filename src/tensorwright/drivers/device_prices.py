@@ -1,8 +1,9 @@
-"""Prices of networks on a device with its own memory, which are measured there.
+"""Prices of networks on a device with its own memory, measured on the device.
 
-While there is time, a kernel is built with the schedule that it would have, and measured.  A later
-kernel costs the time of its operations and bytes at the measured rates of the device, times the
-ratio of measured times to such estimates.
+For a given time, each new kernel is built with the schedule that it would get, and is measured.
+The price of a later kernel is an estimate times a factor.  The estimate is the time of its
+operations and bytes at the measured rates of the device.  The factor is the median ratio of
+measured times to such estimates.
 """
 
 from __future__ import annotations
@@ -40,14 +41,15 @@ from tensorwright.rewriting.networks import (
 from tensorwright.tuning.selection import choose
 
 _REPEATS = 3
-_COUNT = 4  # calls in a row
+_COUNT = 4  # calls that are timed together
 
 
 @dataclass(slots=True)
 class DevicePrices:
     """Prices on a device; equal workloads have equal prices.
 
-    store   schedules that were measured before        until   the moment at which measuring ends
+    store   the records of measured schedules
+    until   the moment at which measuring ends
     """
 
     target: GpuTarget
@@ -74,7 +76,7 @@ class DevicePrices:
         return tuple(kernels)
 
     def seconds(self, use: TypedOperator) -> float:
-        """Seconds of an application of an operator; 0 if all of its inputs are constant."""
+        """Seconds of an application of an operator; 0 if all of its inputs are constants."""
         speed = self.speed
         quick = Roofline(speed.flops_per_s, speed.bytes_per_s, speed.launch_s).seconds(use)
         if use.operator not in ANCHORS or not quick:
@@ -84,7 +86,7 @@ class DevicePrices:
         return self._operators[use]
 
     def price(self, workload: Workload) -> float:
-        """Seconds of a workload with its schedule: measured, or scaled."""
+        """Seconds of a workload with its schedule, measured or estimated."""
         if workload.key not in self._seconds:
             least_s = self._least_seconds(workload)
             taken_s = self._measured(workload) if time.monotonic() < self.until else None

@@ -1,10 +1,11 @@
 """Graphs that are faster than a network, kept as certificates beside the records.
 
-The store keeps the certificate, which proves the graph equal, and not the graph.  The certificate
-is replayed on the network, with rules that ship or that are proved during the replay.  Chains of
-axioms alone prove those, so compiling does not need Z3.  `tensorwright rewrite --check` proves all
-rules of a certificate with Z3, too.  The pipeline loads this module only if a store has a
-certificate, because compiling does not need the code that rewrites.
+The store does not keep the graph: it keeps the certificate, which proves that the graph computes
+the same as the network.  The certificate is replayed on the network.  Its rules are shipped with
+the package, or they are proved during the replay, from axioms alone; so compiling does not need Z3.
+`tensorwright rewrite --check` proves all rules of a certificate with Z3, too.  The pipeline loads
+this module only if the store has a certificate, so that other compiling does not load the code of
+the rewriting.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from tensorwright.rewriting.prove import (
 def follow(text: str, source: Graph) -> Graph | None:
     """The graph to which a certificate leads from a simplified network.
 
-    None if this version cannot replay it; a warning says so if that is a fault of tensorwright.
+    None if this version cannot replay the certificate; if the cause is a fault of tensorwright, a
+    warning says so.
     """
     shipped = (each.rule for each in load_library())
     try:
@@ -47,8 +49,8 @@ def follow(text: str, source: Graph) -> Graph | None:
 def proved_beside(proved: Iterable[Rule]) -> Callable[[Rule], bool]:
     """A function that says whether a rule may be applied.
 
-    It may be applied if it is among the proved rules, if it is one of them at some parameters and
-    few dimensions, or if it is proved now, without Z3.
+    A rule may be applied if it is one of the proved rules.  It may also be applied if it names few
+    dimensions and is a special case of a proved rule, or if it is proved now, without Z3.
     """
     rules = tuple(proved)
     texts = frozenset(map(rule_text, rules))

@@ -1,10 +1,10 @@
-"""The search over graphs and loop nests together, within one budget.
+"""The joint search over graphs and schedules, within one budget.
 
     graph     drivers.rewrite               the best graph for the network, by proved rules
     tune      drivers.tune                  the workloads of that graph
-    compare   runtime.seconds_in_turns      that graph and the original one, with the records so far
+    compare   runtime.seconds_in_turns      that graph and the original one, with all records so far
 
-The graph is kept beside the records: the same command continues with it, and `compile` uses it.
+The graph is kept beside the records.  The same command continues with it, and `compile` uses it.
 """
 
 from __future__ import annotations
@@ -54,8 +54,9 @@ _NOISE = 1.01
 class Optimized:
     """The result of a joint search.
 
-    graph      the compiled graph        rewritten   the search for it; None if it was on record
-    result     of the tuning; its network compares the untuned original with the compiled graph
+    graph       the compiled graph
+    rewritten   the search for it; None if it was on record
+    result      of the tuning; it compares the compiled graph with the original one, untuned
     """
 
     executable: Executable
@@ -82,11 +83,12 @@ def optimize(
     workers: str | Farm | None = None,
     security: FarmSecurity = NO_SECURITY,
 ) -> Executable:
-    """Tune a model on this machine and compile it with the best graph and schedules found.
+    """Tune a model on this machine, and compile it with the best graph and the best schedules.
 
-    minutes, trials   the budget; the search ends when one of them is spent; 10 minutes by default
+    minutes, trials   the budget; the search ends when one of them is spent; 10 minutes if both are
+                      None
     records           the store of the measurements; the default store if None
-    callbacks         get the progress; `tuning.session.choose_callbacks` makes the default ones
+    callbacks         get the progress; `tuning.session.choose_callbacks` makes the usual ones
     rewrite           whether to look for a faster graph first, by proved rules
     space             the schedules to try: "sketches", "templates" or "both"
     options           strategy, patience and the like
@@ -152,8 +154,8 @@ def _best_graph(
 ) -> tuple[Graph, Rewritten | None]:
     """The graph to tune: the graph on record, or the result of a search, which is then kept.
 
-    A fault of tensorwright in the search is a warning, and the original graph is tuned.  Nothing is
-    kept then, so the next version searches again.
+    If a fault of tensorwright ends the search, a warning says so, and the original graph is tuned.
+    Nothing is kept then, so the next call searches again.
     """
     kept = recorded_graph(store, source, target, threads)
     if kept is not None:
@@ -177,7 +179,7 @@ def _best_graph(
 
 
 def _fault_text(fault: InternalError | MemoryError) -> str:
-    """Say what happened, how the command continues, and what to report."""
+    """The warning: what happened, how the command continues, and what to report."""
     cause = "there is not enough memory"
     if isinstance(fault, InternalError):
         cause = f"{fault.where}: {fault.reason}"
@@ -200,7 +202,7 @@ def _graph_seconds(source: Graph, budget: Budget) -> float:
 
 
 def _left_of(budget: Budget, spent_s: float) -> Budget:
-    """The rest of a budget after some seconds; at least half of its time."""
+    """The rest of a budget after some seconds: at least half of its minutes."""
     if budget.minutes is None:
         return budget
     return replace(budget, minutes=max(budget.minutes / 2, budget.minutes - spent_s / 60))

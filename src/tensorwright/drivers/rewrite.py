@@ -1,12 +1,12 @@
-"""The search for a faster graph: proved rules applied to a network, candidates priced as programs.
+"""Search for a faster graph: apply proved rules to a network, and price candidates as programs.
 
     read       rewriting.networks.read_network        Graph           terms in an e-graph
     search     rewriting.find_candidates              proved rules    graphs, priced as programs
-    certify    rewriting.networks.certify             the cheapest    why they compute the same
+    certify    rewriting.networks.certify             the cheapest    certificates of equality
     write      rewriting.networks.write_network       the cheapest    Graph
-    measure    graph_timing.seconds_here               Executables     the fastest
+    measure    graph_timing.seconds_here              Executables     the fastest
 
-The original graph is one of the candidates: it stays unless another one is faster.
+The original graph is one of the candidates: it stays unless another candidate is faster.
 """
 
 from __future__ import annotations
@@ -88,21 +88,22 @@ MOST_SECONDS = 10.0
 _LEAST_SECONDS = 1.0
 _OPERATOR_S = 0.005  # for each operator of the network
 _EXPECTED_GAIN = 1.05
-"""The expected gain from which a graph is kept without a trial: predictions err."""
+"""A graph with at least this expected gain is kept without a trial; predictions are not exact."""
 _TRIED_GAIN = 1.01
-"""The expected gain from which a graph is run in a trial ..."""
+"""A graph with at least this expected gain is run in a trial."""
 _MEASURED_GAIN = 1.01
-"""... and the measured gain from which it is kept: less is noise."""
+"""A graph with a larger gain than this in a trial is kept; a smaller gain is noise."""
 _TRIED = 2
-_MEASURING_SHARE = 0.5  # of the seconds, in which kernels are measured on a device
+_MEASURING_SHARE = 0.5  # of the seconds, for measuring kernels on a device
 _WITHOUT_SEARCH = "compile, tune and optimize take the model as it is"
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The measured times of the source and of the most promising graphs, in turns.
+    """The times of the source and of the most promising graphs, measured in turns.
 
-    before_s   of the source      after_s   of the fastest of the others
+    before_s   of the source
+    after_s    of the fastest of the other graphs
     """
 
     before_s: float
@@ -122,7 +123,7 @@ class _Written:
 class _Searched:
     """The outcome of a search: the fields of `Rewritten`, and the graphs to choose from.
 
-    is_tried   whether to run these graphs
+    is_tried   whether these graphs are to be run in a trial
     """
 
     written: tuple[_Written, ...]
@@ -137,13 +138,17 @@ class _Searched:
 class Rewritten:
     """The result of a search over graphs.
 
-    source     the original network, simplified         graph   the best graph, or the source
-    before_s, after_s   the expected times of their kernels
-    rules      how often each rule was applied on the way
-    certificate   the rules that show that both graphs are equal; None if nothing changed
-    trial      measured times; None if no graph was expected to gain, or none had to be measured
-    stops      why each search ended                    nodes   of the e-graph
-    graphs     that backtracking made                   seconds   of the search, without the trial
+    source        the original network, simplified
+    graph         the best graph, or the source
+    before_s      the expected time of the source's kernels
+    after_s       the expected time of the graph's kernels
+    rules         rule -> how often the certificate applies it
+    certificate   the proof that both graphs are equal; None if nothing changed
+    trial         measured times; None if no graph was run
+    stops         why each search ended
+    nodes         the size of the e-graph
+    graphs        the number of graphs that backtracking made
+    seconds       how long the search took, without the trial
     """
 
     source: Graph
@@ -160,7 +165,7 @@ class Rewritten:
 
     @property
     def is_changed(self) -> bool:
-        """Whether another graph than the source is expected to be faster."""
+        """Whether the best graph is another one than the source."""
         return self.graph is not self.source
 
     @property
@@ -205,25 +210,24 @@ def rewrite(
     input_shapes      shapes of inputs that the model leaves open, as for `compile`
     sizes             bounds of sizes that the model leaves open, as for `compile`: the graph is
                       equal for all sizes in them, and fast for typical ones
-    seconds           for the search and its prices; the best graphs are measured afterwards;
-                      1 to 10 s, by the size of the network, if None
+    seconds           for the search and its prices, before the best graphs are run; if None, 1 to
+                      10 s by the size of the network
     exact             leave out rules whose proof holds over the reals and not over floats
     rules             your own rules beside those that ship: one or several files, or texts (which
                       contain `==`); each rule is proved before it is used
-    trust             believe those of your rules that have the stamp of this prover
+    trust             whether your rules with the stamp of this prover are not proved again
     search            "saturate", "backtrack" or "both"
     cost              the cost by which graphs are ranked: of their "programs"; the sum of their
                       operators, "ops"; or the times in another runtime, "onnxruntime"
     measure           run the best few graphs and the model in turns before one is kept
-    nodes             the size of the e-graph after which no rule is tried; 20 000 if None
-    records           the store with the schedules of these runs; the default store if None
+    nodes             the size of the e-graph at which saturation ends; 20 000 if None
+    records           the store from which these runs take schedules; the default store if None
     should_stop       ends the search; the best graph so far is kept, unmeasured
 
     Source:  Jia et al., TASO, SOSP 2019; Yang et al., TENSAT, MLSys 2021.
     Raises:  MachineError without a time model for the target; UsageError with file and line for a
              rule that is not proved; UsageError for fewer than 0 seconds; InternalError for a
-             fault of tensorwright in the search (no graph is returned then, because the caller
-             asked for another graph than the model); the errors of importing.
+             fault of tensorwright in the search; the errors of importing.
     """
     kinds = _kind(SearchKind, "search", search), _kind(CostKind, "cost", cost)
     if seconds is not None and not seconds >= 0:
@@ -260,7 +264,7 @@ def _choose(
     threads: int | None,
     records: Records | None,
 ) -> tuple[Trial | None, _Written | None]:
-    """The best of the graphs that were written, by a trial where they can run; None: the source."""
+    """The trial, if graphs are run, and the best of the written graphs; None for the source."""
     written = outcome.written
     if not (written and outcome.is_tried):
         return None, written[0] if written else None
@@ -280,7 +284,7 @@ def _result(
     best: _Written | None,
     searched_s: float,
 ) -> Rewritten:
-    """What the search came to, with no more steps in its certificate than it needs."""
+    """The result of the search; its certificate has only the steps that it needs."""
     certificate = None if best is None else without_spare_steps(best.certificate, source)
     return Rewritten(
         source,
@@ -298,7 +302,7 @@ def _result(
 
 
 def _imported(model: Model, shapes: Shapes | None, sizes: Sizes | None) -> Graph:
-    """A model as a graph; a graph stays."""
+    """A model as a graph; a graph is returned as it is."""
     return model if isinstance(model, Graph) else load_model(model, shapes, sizes)
 
 
@@ -319,7 +323,7 @@ def _search(
     can_run: bool,
     should_stop: Callable[[], bool],
 ) -> _Searched:
-    """Search, and return the best graphs: the memory of the search is free when they are run.
+    """Search, and return only the best graphs, so that the search's memory is free when they run.
 
     tried   the rules in the form in which a search applies them
     """
@@ -360,7 +364,7 @@ def usual_seconds(graph: Graph) -> float:
 def _opened_prices(
     how: CandidateSearch, machine: Target, threads: int | None, records: Records | None
 ) -> Iterator[Prices]:
-    """Yield the source of the costs of operators and graphs, and close it at the end."""
+    """Yield the object that prices operators and graphs, and close it at the end."""
     if how.cost is CostKind.ONNXRUNTIME:
         with PeerPrices(how.cost.value, usable_threads(threads)) as measured:
             yield measured
@@ -425,9 +429,10 @@ def _written(
 def _certificate(
     saturation: NetworkSaturation, choice: Mapping[Id, Id], rules_by_name: Mapping[str, Rule]
 ) -> Certificate | None:
-    """The certificate that a choice computes the same; None if an instance of a schema, or an
-    application at many dimensions, cannot be proved.  All other rules were proved before they
-    shipped, or when they were read.
+    """The certificate that a choice computes the same as the network.
+
+    None if it uses an instance of a schema, or a rule at many dimensions, that cannot be proved.
+    All other rules were proved before they were shipped, or when they were read.
     """
     outputs = chosen_outputs(saturation.network, choice)
     certificate = certify(saturation, outputs, rules_by_name)
@@ -440,9 +445,10 @@ def _certificate(
 
 
 def _fastest(written: Sequence[_Written], times: Sequence[float]) -> tuple[Trial, _Written | None]:
-    """The fastest of some graphs; None if that is the source, whose time is the first.
+    """The trial, and the fastest of the written graphs; None if the source is the fastest.
 
-    Of two equally fast graphs it is the first one, which is expected to gain more.
+    times   of the source, then of the written graphs
+    Of equally fast graphs the first one is taken, because it is expected to gain more.
     """
     before_s, (after_s, *others) = times[0], times[1:]
     best = written[0]
@@ -470,7 +476,7 @@ def check_certificate(
     input_shapes: Shapes | None = None,
     sizes: Sizes | None = None,
 ) -> None:
-    """Check that a certificate shows that a model computes the same as another, for all sizes.
+    """Check that a certificate proves that two models compute the same, for all sizes.
 
     is_proved             whether a rule may be applied
     input_shapes, sizes   as for `rewrite`, of both models

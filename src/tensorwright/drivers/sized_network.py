@@ -2,8 +2,8 @@
 
 At each point the sizes of a network are numbers.  Its workloads are tasks like those of any
 network, with the same records.  The weight of a task is the number of its calls times the weight of
-the point, which is the inverse of the network's expected time there: a gain of one percent counts
-alike at all points.  Progress shows times without weights.
+the point.  The weight of a point is the inverse of the network's expected time there, so a gain of
+one percent counts the same at all points.  Progress shows times without weights.
 
 At the end, tables say which trace runs for which sizes (`tuning/selection/size_table.py`), and the
 executable for all sizes is measured at the points and between them.
@@ -48,14 +48,15 @@ from tensorwright.tuning.session import (
     choose_over_sizes,
 )
 
-_BUILD_S = 120.0  # a kernel for many ranges of sizes takes longer than a candidate
+_BUILD_S = 120.0  # a kernel with many variants takes longer to build than a candidate
 
 
 @dataclass(frozen=True, slots=True)
 class SizedNetwork:
     """A network with named sizes and the points for which it is tuned.
 
-    parts       the open network        instances   the same steps at each point
+    parts       the open network
+    instances   the same steps with the numbers of each point
     """
 
     name: str
@@ -85,9 +86,9 @@ def sized_network(parts: Partition, at: SizesAt | None, name: str = "") -> Sized
 def tasks_of_sizes(
     network: SizedNetwork, setting: SessionSetting, *, is_weighted: bool = True
 ) -> tuple[Task, ...]:
-    """The workloads at all points; equal ones are joined by the session.
+    """The tasks of a network: its workloads at all points; the session joins equal ones.
 
-    is_weighted   whether points have weights; an objective of the user gets plain times
+    is_weighted   whether points have weights; False if the user gives an objective
     """
     workloads = [
         list(bound_workloads(network.parts, bound).values()) for bound in network.instances
@@ -118,7 +119,7 @@ def sized_program(workload: Workload, at: SizesAt | None) -> SizedProgram:
 def tasks_of_sized_program(
     program: SizedProgram, name: str, setting: SessionSetting, *, is_weighted: bool = True
 ) -> tuple[Task, ...]:
-    """The expression at all points; `is_weighted` as of `tasks_of_sizes`."""
+    """The tasks of an expression, one for each point; `is_weighted` as of `tasks_of_sizes`."""
     instances = [bind_workload(program.workload, point.values) for point in program.points]
     calls = [[(each, 1)] for each in instances]
     weights = _weights(program.points, calls, setting, is_weighted=is_weighted)
@@ -136,9 +137,9 @@ def _weights(
     *,
     is_weighted: bool,
 ) -> tuple[float, ...]:
-    """The weight of each point: the number of times that it was named, over its expected time.
+    """The weight of each point: how often the caller named it, divided by the expected time.
 
-    workloads   at each point, with their numbers of calls
+    workloads   for each point, its workloads and how often each is called
     Returns:    weights, the least of which is 1 if every point was named once.
     """
     if not is_weighted:
@@ -153,12 +154,12 @@ def _weights(
 
 
 def _operations(workload: Workload) -> float:
-    """The operations of a workload, instead of a price without a time model."""
+    """The operations of a workload, which stand for its price if there is no time model."""
     return float(work(workload.outputs))
 
 
 def note_points(program: SizedNetwork | SizedProgram, store: RecordStore) -> None:
-    """Let the store say for which sizes the workloads are tuned."""
+    """Save in the store for which sizes the workloads are tuned."""
     points = [point.values for point in program.points]
     if isinstance(program, SizedProgram):
         save_tuned_sizes(store, [program.workload.key], points, program.workload.name)
@@ -170,7 +171,7 @@ def note_points(program: SizedNetwork | SizedProgram, store: RecordStore) -> Non
 def choose_for_sizes(
     network: SizedNetwork, setting: SessionSetting, store: RecordStore, limit_s: float
 ) -> tuple[NetworkResult, ...]:
-    """Correct the tables of an open network by measurement, and keep what it chose.
+    """Correct the size tables of an open network by measurement, and keep the choice.
 
     limit_s   about how long it may take
     """
@@ -195,7 +196,7 @@ def choose_for_sizes(
         for point in between(parts.graph.sizes, network.points)
     ]
     limit_s = max(limit_s / 2, limit_s - (time.monotonic() - started))
-    with override(dump=""), PoolBuilder(limit_s=_BUILD_S) as builder:  # these are candidates still
+    with override(dump=""), PoolBuilder(limit_s=_BUILD_S) as builder:  # candidates are not dumped
         chosen = choose_over_sizes(
             parts, sized, tables, untuned, target, threads, limit_s, builder=builder
         )

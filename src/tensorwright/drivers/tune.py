@@ -1,7 +1,7 @@
-"""The search for fast schedules of models and programs, by sessions of `tuning/`.
+"""Search for fast schedules of models and tensor expressions, in sessions of `tuning/`.
 
 `tuning/` searches for schedules of given workloads.  This file adds what a network needs: how often
-each workload runs, constants that come from memory, and a last comparison inside the network.
+each workload runs, constants that are cold, and a last comparison inside the network.
 """
 
 from __future__ import annotations
@@ -76,14 +76,14 @@ from tensorwright.tuning.session import tune as tune_tasks
 from tensorwright.tuning.space import SpaceKind
 
 DEFAULT_MINUTES = 10.0
-_PATIENCE = 20  # rounds without a gain, where no budget is given
+_PATIENCE = 20  # rounds without a gain, if no budget is given
 _NETWORK_SHARE = 0.14  # the largest share of the minutes for the comparison inside the network
-_SIZES_SHARE = 0.22  # the same, where one of the networks runs at several sizes
+_SIZES_SHARE = 0.22  # the same, if a network is tuned at several points
 _NETWORK_S = 4.0
 _NETWORK_PER_WORKLOAD_S = 0.4
-_LEAST_NETWORK_S = 12.0  # for that comparison, if no minutes are given
+_LEAST_NETWORK_S = 12.0  # for that comparison at one point, if no minutes are given
 _NOTHING_ELSE = "no schedule but the untuned ones was measured: it needs more time or trials"
-_LEAST_SHARE = 0.02  # of the minutes for that comparison, even if they are spent
+_LEAST_SHARE = 0.02  # of the minutes, for that comparison even if all are spent
 
 
 def tune(
@@ -110,19 +110,22 @@ def tune(
     """Tune a tensor expression or a model on this machine, and return its executable.
 
     model       a tensor, several tensors, the result of `program`, or a model as of `compile`
-    constants   values of inputs that stay the same from call to call; the executable has them
+    constants   values of inputs that stay the same from call to call; the executable contains them
     input_shapes, sizes   as of `compile`
-    at          for which values of the open sizes: `{"batch": 1, "sequence": (1, 32, 128)}`, in all
-                combinations, or a list of such mappings; a few that the bounds suggest if None
+    at          values of the open sizes at which to tune: all combinations of
+                `{"batch": 1, "sequence": (1, 32, 128)}`, or a list of such mappings; if None, a few
+                values that the bounds suggest
     minutes, trials   the budget; if both are None, 10 minutes or 20 rounds without a gain
     space       the schedules to try: "sketches", "templates" or "both"
-    options     patience and the like                measuring   how candidates are measured
+    options     strategy, patience and the like
+    measuring   how candidates are measured
     learning    features and cost model, by name
-    workers     a farm, or the address of its scheduler: it builds and measures, not this machine
+    workers     a farm, or the address of its scheduler; it builds and measures candidates instead
+                of this machine
     security    the keys of the farm
     The other arguments are those of `optimize`, which also looks for a faster graph.
-    Raises:  UsageError for what is neither a model nor an expression, and for sizes that it does
-             not have; as `optimize`.
+    Raises:  UsageError for an argument that is neither a model nor an expression, and for sizes
+             that the model does not have; the errors of `optimize`.
     """
     with opened_farm(workers, security) as farm:
         how = _arguments(minutes, trials, seed, space, callbacks, options, learning, farm)
@@ -161,7 +164,7 @@ def _tune(
     how: SearchArguments,
     measuring: MeasureOptions | None,
 ) -> Executable:
-    """As `tune`."""
+    """As `tune`, with the arguments of the search together."""
     machine = chosen_target(target)
     setting = setting_of(machine, threads, how.farm)
     workload = as_program(model, constants)
@@ -194,7 +197,7 @@ def _tune(
 def _program_to_tune(
     workload: Workload, at: SizesAt | None, setting: SessionSetting
 ) -> tuple[tuple[SizedProgram, ...], tuple[Task, ...]]:
-    """An expression with open sizes and its tasks; no program where its sizes are numbers."""
+    """The expression, or nothing if its sizes are numbers; and the tasks."""
     if not workload.sizes:
         _refuse_sizes(at)
         return (), (Task(workload),)
@@ -205,7 +208,7 @@ def _program_to_tune(
 def _network_to_tune(
     parts: Partition, at: SizesAt | None, setting: SessionSetting
 ) -> tuple[tuple[Partition | SizedNetwork], tuple[Task, ...]]:
-    """A network and its tasks, with points where it has open sizes."""
+    """A network and its tasks; a network with open sizes gets points."""
     if not parts.graph.sizes:
         _refuse_sizes(at)
         return (parts,), tasks_of(parts)
@@ -233,10 +236,11 @@ def parse_space(text: SpaceKind | str) -> SpaceKind:
 
 
 def setting_of(target: Target, threads: int | None, farm: Farm | None = None) -> SessionSetting:
-    """This machine with the threads of its kernels; the knob `threads` if None.
+    """The setting of a session: the target, the threads, and the machine that measures.
 
-    farm   whose devices run the target, instead of this machine; their threads if None
-    Raises:  MachineError if none of them does.
+    threads   if None, as many as the knob `threads` says, or as another machine of the farm has
+    farm      its device for the target measures; if None, this machine measures
+    Raises:   MachineError if no device of the farm runs the target.
     """
     if farm is not None:
         device = kind_for(farm, target)
@@ -273,9 +277,9 @@ def search_networks(
     """Measure schedules of every workload, and keep the measurements in the store.
 
     programs   the networks of the tasks, and the expressions with named sizes
-    At the end the best schedules are compared inside each of the networks, at all of its sizes, and
-    the store keeps the choices.  Then the chosen and the untuned networks are measured in turns.
-    All of this is done within the minutes of the budget.
+    At the end the best schedules are compared inside each network, at all of its points, and the
+    store keeps the choices.  Then the chosen and the untuned networks are measured in turns.  All
+    of this is done within the minutes of the budget.
     The other arguments are those of `search_tasks`.
     """
     networks = [each for each in programs if not isinstance(each, SizedProgram)]
@@ -310,16 +314,14 @@ def search_networks(
 
 
 def _workloads_of(network: Partition | SizedNetwork) -> tuple[Workload, ...]:
-    """The workloads that are measured."""
+    """The workloads of a network that are measured: those of all points, if it has points."""
     if isinstance(network, SizedNetwork):
         return tuple(each for parts in network.instances for each in parts.workloads)
     return network.workloads
 
 
 def _stopped(network: Partition | SizedNetwork, reason: str = "interrupted") -> list[NetworkResult]:
-    """The results of a network that is not compared: the user stopped the session, or it runs on
-    other machines only.
-    """
+    """The results of a network that is not compared, one for each point, with the reason."""
     if isinstance(network, SizedNetwork):
         name, points = network.name, [str(point) for point in network.points]
     else:
@@ -328,12 +330,12 @@ def _stopped(network: Partition | SizedNetwork, reason: str = "interrupted") -> 
 
 
 def _points(networks: Sequence[Partition | SizedNetwork]) -> int:
-    """At how many sizes networks are compared; one of numbers at one."""
+    """The number of points of all networks; a network without open sizes counts as one point."""
     return sum(len(n.points) if isinstance(n, SizedNetwork) else 1 for n in networks)
 
 
 def _wanted_s(network: Partition | SizedNetwork) -> float:
-    """The seconds for the comparison inside a network."""
+    """The seconds that the comparison inside a network should get."""
     count = len(_workloads_of(network))
     return _NETWORK_S * _points((network,)) + _NETWORK_PER_WORKLOAD_S * count
 
@@ -358,8 +360,9 @@ def search_tasks(
     name: str = "",
     measuring: MeasureOptions | None = None,
 ) -> TuneResult:
-    """As `search`, for workloads of several networks and programs; 10 minutes without a budget.
+    """Measure schedules of given workloads, without comparisons inside networks.
 
+    how         its budget is 10 minutes if none is given
     name        a name for people
     measuring   how candidates are measured
     """
@@ -373,7 +376,8 @@ def choose_together(
     """Compare the best schedules of all workloads inside the network, and keep the choice.
 
     limit_s   about how long it may take
-    The untuned schedules and the earlier choice stay until another choice is faster as a whole.
+    Another choice replaces the untuned schedules and the earlier choice only if the whole network
+    is faster with it.
     """
     target, threads, hardware = setting.target, setting.threads, setting.hardware
     last = load_last_choice(store, parts, target, hardware, threads)
@@ -390,7 +394,7 @@ def choose_together(
     if all(len(traces) == 1 for traces in options.values()):
         return NetworkResult(parts.graph.name, reason=_NOTHING_ELSE)
     standing = (untuned,) if chosen == untuned else (chosen, untuned)
-    with override(dump=""):  # these are candidates still
+    with override(dump=""):  # candidates are not dumped
         comparison = choose_in_network(parts, options, target, threads, limit_s, standing=standing)
     if comparison is None:
         return NetworkResult(parts.graph.name, reason="stopped")
@@ -399,7 +403,7 @@ def choose_together(
 
 
 def tasks_of(parts: Partition, network: str = "") -> tuple[Task, ...]:
-    """The workloads of a network, each weighted by how often it runs.
+    """The tasks of a network: its workloads, each weighted by how often it runs.
 
     Raises:  UnsupportedError for named sizes.
     """
@@ -411,7 +415,7 @@ def tasks_of(parts: Partition, network: str = "") -> tuple[Task, ...]:
 
 
 def as_in_network(*programs: Partition | SizedNetwork | SizedProgram) -> MeasureOptions:
-    """Measure with constants as cold as in the largest of some networks."""
+    """Options for measuring with constants as cold as in the largest of some networks."""
     networks = [each.parts if isinstance(each, SizedNetwork) else each for each in programs]
     sizes = [
         sum(array.nbytes for array in each.graph.constants.values())

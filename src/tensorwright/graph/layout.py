@@ -1,13 +1,14 @@
 """Choose the layout of every tensor of a network.
 
-Candidates are the plain layout and channels (dimension 1) in blocks of a whole, half or quarter
-vector, or all in one block where they are not whole vectors and not very many.  The search
-minimises the sum of the costs of all nodes (`layout_cost.py`). It changes tensors, and sets of
-tensors that should be alike, one after the other until no change helps: iterated conditional modes,
-from two starts. Where a price of workloads is given, it decides among several such choices
-(`layout_by_price.py`). Inputs, outputs and constants of the graph, tensors of opaque nodes and
-tensors whose channels are a named size stay plain; costs are those of typical sizes.  No node is
-added: kernels read and write any layout, and the costs include that.
+Candidates are the plain layout, and channels (dimension 1) in blocks of a whole, half or quarter
+vector.  If the channels are not whole vectors and not very many, all of them in one block are a
+candidate, too.  The search minimises the sum of the costs of all nodes (`layout_cost.py`).  It
+changes tensors, and sets of tensors that should be alike, one after the other until no change
+helps: iterated conditional modes, from two starts.  If a price of workloads is given, it decides
+among several results of such searches (`layout_by_price.py`).  Inputs, outputs and constants of the
+graph, tensors of opaque nodes and tensors whose channels are a named size stay plain.  The costs
+are for typical sizes.  No node is added: kernels read and write any layout, and the costs include
+that.
 Source:  Besag, On the Statistical Analysis of Dirty Pictures, JRSS B 48(3), 1986 (the sweeps);
          Liu et al., Optimizing CNN Model Inference on CPUs, USENIX ATC 2019 (blocked layouts).
 """
@@ -36,12 +37,12 @@ _RANKS = (3, 4, 5)
 _LEAST_BLOCK = 4
 _WIDEST_BLOCK = 512
 _MOST_SWEEPS = 20
-_LEAST_GAIN = 1e-6  # relative: ties stay as they are
+_LEAST_GAIN = 1e-6  # relative; of two equal costs the first one stays
 
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """An operand that a node reads in another layout than it writes."""
+    """An operand that a node reads in another layout than that of its output."""
 
     node: Node
     operand: str
@@ -53,9 +54,9 @@ class Conversion:
 
 
 def choose_layouts(graph: Graph, target: CpuTarget, price: Price | None = None) -> Graph:
-    """The graph with new layouts; deterministic, and the same for the same structure.
+    """The graph with new layouts; graphs of the same structure get the same layouts.
 
-    price   decides where the costs are uncertain; without it the cost alone decides
+    price   decides if the costs are uncertain; without it the costs alone decide
     """
     graph = map_nested(graph, lambda nested: choose_layouts(nested, target, price))
     best = _best_layouts(graph, target)
@@ -92,11 +93,11 @@ def _best_layouts(
 
 
 def conversions(graph: Graph) -> tuple[Conversion, ...]:
-    """The operands that are read in another order than their reader's output has.
+    """The operands whose order in memory is not that of their reader's output.
 
     Constants are left out, because they are packed when the program is compiled. Operands of a
-    convolution with blocked output are left out, because it reads them element by element in any
-    order.
+    convolution with blocked output are left out, because it reads them element by element, for
+    which any order is right.
     """
     remaining: list[Conversion] = []
     for node in graph.nodes:
@@ -118,7 +119,7 @@ def conversions(graph: Graph) -> tuple[Conversion, ...]:
 
 
 def describe_layouts(graph: Graph) -> str:
-    """One line per tensor that is not plain, then the conversions that remain."""
+    """A text: a line for each tensor that is not plain, then one for each conversion."""
     lines = [
         f"{format_name(name)}: {graph.types[name]} {layout}"
         for name, layout in graph.layouts.items()
@@ -139,7 +140,7 @@ def _candidates(
 ) -> dict[str, tuple[Layout, ...]]:
     """The layouts that each tensor may have: the widest block first, plain last.
 
-    is_whole   channels that no block divides may be one block, too
+    is_whole   whether channels that no block divides may be one block, too
     """
     if not any(_prefers_channels(node) for node in graph.nodes):
         return {}
@@ -197,7 +198,7 @@ class _Descent:
         self.costs: dict[tuple[int, ...], float] = {}
         listed = dict.fromkeys((PLAIN, *(x for each in candidates.values() for x in each)))
         self.number = {layout: number for number, layout in enumerate(listed)}
-        self.numbers: dict[str, int] = {}  # of the layout of each tensor: they hash fast
+        self.numbers: dict[str, int] = {}  # the layouts of tensors as numbers, which hash fast
         self.touching: dict[str, list[int]] = {name: [] for name in candidates}
         self.changing: list[tuple[str, ...]] = []
         for at, node in enumerate(graph.nodes):
@@ -220,7 +221,7 @@ class _Descent:
             before = step
             for number, (unit, nodes) in enumerate(zip(units, around, strict=True)):
                 if max(map(changed.__getitem__, nodes), default=0) <= tried[number]:
-                    continue  # nothing near it has changed since
+                    continue  # no node near the set has changed since
                 if self._improve(layouts, unit, nodes):
                     step += 1
                     for at in nodes:

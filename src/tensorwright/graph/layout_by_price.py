@@ -1,8 +1,9 @@
-"""Layouts where costs are uncertain: choices compared by the predicted times of their workloads.
+"""Compare several choices of layouts by the predicted times of their workloads.
 
-Each choice for a whole graph is a proposal.  Where it differs from the present layouts, tensors of
-one kernel are one question: the kernels around them are priced under both choices. A kernel here is
-a group of the grouping criteria; the partition changes groups by price later.
+Each choice for a whole graph is a proposal.  The tensors whose layouts it changes are divided into
+sets: tensors of one kernel are in one set.  For each set, the kernels that read or write it are
+priced with the present and with the proposed layouts.  A kernel here is a group of the grouping
+criteria; the partition changes groups by price later.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from tensorwright.graph.workload import Workload, build_workload
 from tensorwright.ops import sizes_of
 
 MOST_PRICES = 128
-"""The most workloads that are priced for the layouts of a graph; then the present layouts stay."""
+"""So many workloads of a graph are priced at most; after these, the present layouts stay."""
 
 Layouts = Mapping[str, Layout]
 
@@ -37,7 +38,7 @@ Layouts = Mapping[str, Layout]
 def decide_layouts(
     graph: Graph, layouts: Layouts, proposals: Sequence[Layouts], price: Price
 ) -> dict[str, Layout]:
-    """The layouts that are not plain, changed to those of proposals that are faster by a margin."""
+    """The layouts, with those of the proposals that are faster by a margin; plain ones left out."""
     current = dict(layouts)
     kernels = _Kernels(graph, layouts)
     decide = Decisions(price, MOST_PRICES, stops_early=False)
@@ -66,7 +67,7 @@ def decide_layouts(
 
 
 class _Kernels:
-    """The kernels of a graph, under any layouts; used inside one function."""
+    """The kernels of a graph and their tensors; used inside one function."""
 
     def __init__(self, graph: Graph, layouts: Layouts) -> None:
         self.graph = graph
@@ -83,7 +84,7 @@ class _Kernels:
                 self.touching.setdefault(name, []).append(at)
 
     def questions(self, current: Layouts, proposal: Layouts) -> tuple[tuple[str, ...], ...]:
-        """Sets of tensors that differ: those of one group are in one set."""
+        """The tensors whose layouts differ, in sets; tensors of one group are in one set."""
         different = [name for name in self.touching if self._differs(name, current, proposal)]
         return merged_sets(different, self.names)
 
@@ -93,7 +94,7 @@ class _Kernels:
         return first != second
 
     def around(self, names: Sequence[str], layouts: Layouts) -> Iterator[Workload]:
-        """The kernels that read or write some tensors."""
+        """The workloads of the kernels that read or write some tensors."""
         graph = replace(self.graph, layouts=MappingProxyType(dict(layouts)))
         for at in sorted({at for name in names for at in self.touching[name]}):
             nodes = self.groups[at]

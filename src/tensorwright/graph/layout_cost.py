@@ -1,14 +1,13 @@
-"""The cost of a node under the layouts of its tensors: a small model, of which only the order
-counts.
+"""Estimate the cost of a node under the layouts of its tensors; only the order of costs matters.
 
 Unit: cycles of one core (`machine.NOMINAL`).
 
-    convolution   multiply-adds / (vectors a cycle * lanes) / efficiency, every tensor moved once
-    the rest      every tensor moved once; a read in another order than the output's counts more
+    convolution   multiply-adds / (vectors per cycle * lanes) / efficiency, each tensor moved once
+    other nodes   each tensor moved once; a read in another order than the output's costs more
 
-A convolution is efficient if its output is blocked by whole vectors, because lanes are then output
-channels and its input is broadcast, in any layout.  Plain output means lanes along the last
-dimension: strided inputs, short rows and unaligned windows.
+A convolution is efficient if its output is blocked by whole vectors: its lanes are then output
+channels, and its input is broadcast in any layout.  If its output is plain, its lanes lie along the
+last dimension, which means strided inputs, short rows and unaligned windows.
 """
 
 from __future__ import annotations
@@ -32,23 +31,23 @@ _PLAIN_EFFICIENCY = 0.35
 _CROSSING_EFFICIENCY = 0.1  # a vector of output channels reads the channels of several groups
 _PLAIN_INPUT_EFFICIENCY = 0.95  # blocked output from a plain input that is not a graph input
 _GATHERED_EFFICIENCY = 0.1  # plain output and windows that step by more than one
-_GATHERED_IN_GROUPS = 0.5  # the same where the channels of a group use each vector
+_GATHERED_IN_GROUPS = 0.5  # the same, if all channels of a group use each vector
 _STRIDED_EFFICIENCY = 0.5  # plain output from a blocked input
-_OTHER_ORDER = 5  # a read that is strided, by how much more it costs
-_OTHER_ORDER_WINDOWS = 12  # the same where windows read elements again
-_FUSED = 50  # the same where reader and read share a kernel, whose loops then fit one of the two
+_OTHER_ORDER = 5  # by how much more a strided read costs
+_OTHER_ORDER_WINDOWS = 12  # the same, if windows read elements several times
+_FUSED = 50  # the same within a kernel, whose loops fit only one of the two orders
 _UNSUITED = 6  # an operator that divides and permutes dimensions, on a blocked tensor
-_UNSUITED_ANCHOR = 16  # the same where every element is read again and again
+_UNSUITED_ANCHOR = 16  # the same, if each element is read many times
 
-_DOUBT = 1.5  # the model's order is not certainty where costs are within this factor
+_DOUBT = 1.5  # costs within this factor may be in the wrong order
 
 Layouts = Mapping[str, Layout]
 
 
 class LayoutBias(Enum):
-    """The layouts of convolutions' outputs that a model prefers, by the factor of its uncertainty.
+    """The layouts of convolutions' outputs that a model prefers, by the factor `_DOUBT`.
 
-    The choice of a model with a bias is a proposal.
+    The layouts that a biased model chooses are a proposal.
     """
 
     NONE = "none"
@@ -61,7 +60,7 @@ class CostModel:
     """The model for one graph, whose extents are numbers.
 
     lanes    f32 elements of a vector
-    fused    tensors that never leave the kernel that computes them (when all is plain)
+    fused    tensors that never leave the kernel that computes them, if all layouts are plain
     """
 
     graph: Graph
@@ -114,7 +113,7 @@ def _cost(data: _Node, lanes: int) -> float:
 
 
 class _Node:
-    """A node with the types and layouts of its tensors at hand."""
+    """A node with the types and layouts of its tensors."""
 
     def __init__(self, graph: Graph, node: Node, layouts: Layouts, fused: frozenset[str]) -> None:
         self.graph = graph
@@ -149,7 +148,7 @@ class _Node:
         return len(ranks) == 1 and all(self.fits(n, block) for n in names for block in blocks)
 
     def moved(self, factor: float, fused: float = 0) -> float:
-        """Everything moved once, operands in another order `factor` times (or `fused` times)."""
+        """Cycles to move each tensor once, operands in another order `factor` or `fused` times."""
         total = sum(self.cycles(name) for name in self.node.outputs)
         for name in dict.fromkeys(self.node.inputs):
             is_fused = fused and name in self.fused and self.shape(name) == self.shape(self.output)
@@ -158,7 +157,7 @@ class _Node:
         return total
 
     def moved_plain(self, factor: float) -> float:
-        """Everything moved once, tensors in another order than row-major `factor` times."""
+        """Cycles to move each tensor once, those not in row-major order `factor` times."""
         total = 0.0
         for name in dict.fromkeys((*self.node.inputs, *self.node.outputs)):
             layout, shape = self.layout(name), self.shape(name)
@@ -171,7 +170,7 @@ class _Node:
 def lie_alike(graph: Graph, layouts: Layouts, name: str, output: str) -> bool:
     """Whether one pass through both tensors, index by index, is sequential in both.
 
-    Tensors of other ranks are broadcast: they count as alike.
+    A tensor of another rank than the output is broadcast, and counts as alike.
     """
     own, wanted = layouts.get(name, PLAIN), layouts.get(output, PLAIN)
     shapes = sizes_of(graph.types[name]), sizes_of(graph.types[output])
@@ -182,7 +181,7 @@ def lie_alike(graph: Graph, layouts: Layouts, name: str, output: str) -> bool:
 
 
 def _order_in(shape: tuple[Index, ...], layout: Layout) -> tuple[tuple[int, Index], ...] | None:
-    """The memory order of a shape; None where the block does not divide it."""
+    """The memory order of a shape; None if the block does not divide it."""
     if _fits(shape, layout):
         return memory_order(shape, layout)
     return memory_order(shape, PLAIN) if shape[layout.axis] == 1 else None
@@ -212,7 +211,7 @@ def _convolution(data: _Node, lanes: int) -> float:
         elif data.layout(x).is_plain and x in data.layouts:
             efficiency *= _PLAIN_INPUT_EFFICIENCY
     elif prod(out[2:]) == 1:
-        efficiency = 1.0  # a product with a matrix, whatever the layouts are
+        efficiency = 1.0  # it is a product with a matrix in any layout
     else:
         efficiency = _PLAIN_EFFICIENCY
         if not data.is_alike(x):
@@ -231,7 +230,7 @@ def is_channelwise(graph: Graph, node: Node) -> bool:
 
 
 def _pooling(data: _Node) -> float:
-    """Windows: one step of the output is several of the input, unless lanes are channels."""
+    """The cost of windows, which read a plain input with strides if they step by more than one."""
     cost = data.moved(_OTHER_ORDER_WINDOWS)
     if _steps_inside(data.node) and data.layout(data.output).is_plain:
         cost += (_OTHER_ORDER - 1) * data.cycles(data.node.inputs[0])
@@ -239,7 +238,7 @@ def _pooling(data: _Node) -> float:
 
 
 def _steps_inside(node: Node) -> bool:
-    """Whether neighbours along the last dimension of the output read elements further apart."""
+    """Whether the windows of neighbours along the last dimension begin more than one apart."""
     strides = node.attribute_map.get("strides", ())
     is_forward = node.operator != "conv_transpose"
     return is_forward and isinstance(strides, tuple) and bool(strides) and strides[-1] != 1

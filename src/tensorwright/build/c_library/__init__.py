@@ -1,4 +1,4 @@
-"""A compiled network as a C library that needs no Python: `library.py` writes it."""
+"""`library.py` writes a compiled network as a C library, which needs no Python."""
 
 from tensorwright.build.c_library.library import CLibrary, Example, write_c_library
 from tensorwright.build.c_library.open_sizes import bounded, example_sizes

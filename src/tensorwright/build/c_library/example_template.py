@@ -1,4 +1,4 @@
-"""The example program of a library: for shapes of numbers, and for named sizes."""
+"""Templates of a library's example program: one for fixed shapes, one for named sizes."""
 
 from __future__ import annotations
 

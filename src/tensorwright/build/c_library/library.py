@@ -2,11 +2,13 @@
 
 NAME.h  NAME.c        how to call it; the plan of the network as C
 kernels/kernel_N.c    one file for each kernel, as the back end `c` writes it
-kernels/needs.c       the features that they need; NAME_load checks that the processor has them
+kernels/needs.c       the features that kernels need; NAME_load checks that the processor has them
 NAME.weights          the constants, packed as the kernels read them
-example.c Makefile    `make && ./example` runs it and compares with example_outputs.bin
+example.c Makefile    `make && ./example` runs the network, and compares its outputs with the
+                      expected ones in example_outputs.bin
 
-Of an open network, calls say the sizes (`open_sizes.py`), and there are examples of several.
+If the network has open sizes, each call gives them (`open_sizes.py`), and there are several
+examples.
 """
 
 from __future__ import annotations
@@ -59,15 +61,15 @@ _ALIGN = 64
 _MOST_AXES = 8
 _BOOL = "unsigned char"
 _UNKNOWN_TO_COMPILERS = ("f16c", "movbe", "lzcnt")
-"""Features for which older compilers have no check; every processor with the other features of its
-level has them."""
+"""Features that older compilers cannot check.  A processor that has the other features of its level
+has these, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
     """A call that the example program makes.
 
-    sizes     values of the named sizes
+    sizes     values of the named sizes, by name
     expected  the outputs; empty if this machine cannot compute them
     """
 
@@ -81,7 +83,7 @@ class CLibrary:
     """A network to write as C.
 
     traces    workload key -> its schedule
-    examples  one, or several of an open network
+    examples  one; several if the network has open sizes
     """
 
     name: str
@@ -140,13 +142,13 @@ def write_c_library(library: CLibrary, folder: Path) -> tuple[str, ...]:
 
 
 def _prefix(network: str) -> str:
-    """The beginning of all names of the library; the example program is called `example.c`."""
+    """The beginning of all names of the library: not `example`, which names the program."""
     name = c_name(network)
     return f"{name}_network" if name == "example" else name
 
 
 def _programs(library: CLibrary) -> Iterator[tuple[str, str, LoopProgram]]:
-    """For each kernel: its key, a name for people, and its loop nest."""
+    """The key, a name for people and the loop nest of each kernel."""
     for workload in library.partition.workloads:
         program = loop_program(workload, library.traces[workload.key], library.target)
         yield workload.key, f"{workload.name}, {workload.key}", program
@@ -188,7 +190,7 @@ def _refuse(plan: Plan) -> None:
 def _values(
     library: CLibrary, name: str, plan: Plan, weights_bytes: int, offsets: tuple[int, ...]
 ) -> dict[str, object]:
-    """The texts that replace the names in the templates."""
+    """The texts that replace the names in the templates, by name."""
     tensors = [f"   inputs[{n}]   {spec}" for n, spec in enumerate(plan.inputs)]
     tensors += [f"   outputs[{n}]  {spec}" for n, spec in enumerate(plan.outputs)]
     symbols = [kernel.symbol for kernel in plan.kernels]
@@ -253,7 +255,7 @@ def _numbers(spec: TensorSpec) -> str:
 
 
 def _steps(plan: Plan, begin: int, end: int, offsets: tuple[int, ...]) -> str:
-    """The steps of a block."""
+    """The C text of the steps of a block."""
     texts: list[str] = []
     for position, inner in blocks_of(plan.steps, begin, end):
         blocks = [_steps(plan, first, last, offsets) for first, last in inner]
@@ -262,7 +264,7 @@ def _steps(plan: Plan, begin: int, end: int, offsets: tuple[int, ...]) -> str:
 
 
 def _step(plan: Plan, step: Step, offsets: tuple[int, ...], *blocks: str) -> str:
-    """The text of a step.
+    """The C text of a step.
 
     blocks   the texts of its blocks, which follow it in the plan
     """
@@ -305,7 +307,7 @@ def _step(plan: Plan, step: Step, offsets: tuple[int, ...], *blocks: str) -> str
 
 
 def _value(typed: TypedRef, kind: str, offsets: tuple[int, ...]) -> str:
-    """C code of the number at an address."""
+    """C code that reads a number from memory."""
     return f"*(const {kind} *)({_address(typed.ref, offsets)})"
 
 
@@ -347,7 +349,7 @@ def _raw(specs: tuple[TensorSpec, ...], arrays: Mapping[str, Array]) -> bytes:
 
 
 def _comment(text: str) -> str:
-    """A text without the ends of C comments."""
+    """A text that may stand in a C comment."""
     return text.replace("*/", "* /").replace("/*", "/ *")
 
 

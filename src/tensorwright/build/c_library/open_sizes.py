@@ -1,4 +1,4 @@
-"""What named sizes add to a C library: a struct of them, their bounds, formulas as C.
+"""Named sizes in a C library: a struct of them, their bounds, and formulas as C.
 
     Formula("512*(batch)")    (512LL * sizes->batch)
 
@@ -29,11 +29,11 @@ _OF_CPP = frozenset(
     protected public requires template this throw true try typeid typename using virtual wchar_t
     xor""".split()
 )
-"""Words that C++ has beyond C: its programs include the header, too."""
+"""Keywords of C++ that C lacks: they name no fields, because C++ programs include the header."""
 
 
 def bounded(sizes: tuple[PlanSize, ...]) -> tuple[PlanSize, ...]:
-    """The same sizes.  Raises: UnsupportedError for one without a greatest number."""
+    """Return the sizes.  Raises: UnsupportedError for a size without a greatest number."""
     for size in sizes:
         if size.most is None:
             raise UnsupportedError(
@@ -46,10 +46,9 @@ def bounded(sizes: tuple[PlanSize, ...]) -> tuple[PlanSize, ...]:
 
 
 def example_sizes(sizes: tuple[PlanSize, ...]) -> tuple[dict[str, int], ...]:
-    """Values of bounded sizes for examples: the least, those in the middle, larger ones.
+    """Values of bounded sizes for examples: the least, middle and typical ones, equal ones once.
 
-    Larger ones are typical: between the middle and the greatest on a logarithmic scale, so files
-    stay small.
+    Typical sizes are smaller than the greatest ones, so the files of the examples stay small.
     """
     least = {size.name: size.least for size in sizes}
     middle = {size.name: _middle(size) for size in sizes}
@@ -69,7 +68,7 @@ def _middle(size: PlanSize) -> int:
 
 @dataclass(frozen=True, slots=True)
 class SizeFields:
-    """Named sizes as fields of the struct `sizes`, in their order."""
+    """Named sizes as fields of the struct `sizes`, in order: (size, field)."""
 
     fields: tuple[tuple[str, str], ...]
 
@@ -87,7 +86,7 @@ class SizeFields:
         return cls(tuple(fields.items()))
 
     def amount(self, amount: Amount) -> str:
-        """A number, or a C expression for it."""
+        """An amount as a C expression."""
         if isinstance(amount, int):
             return str(amount)
         members = {name: f"sizes->{field}" for name, field in self.fields}
@@ -118,11 +117,11 @@ _HELPERS = {
     "least_of": "a < b ? a : b",
     "greatest_of": "a > b ? a : b",
 }
-"""Functions of formulas; their divisors are positive."""
+"""C functions that formulas call; the divisors are positive."""
 
 
 def formula_functions(text: str) -> str:
-    """The functions that a C text with formulas calls; compilers warn of unused ones."""
+    """C code of the functions that a text calls; compilers would warn of unused ones."""
     return "".join(
         f"static long long {function}(long long a, long long b) {{\n    return {result};\n}}\n\n"
         for function, result in _HELPERS.items()
@@ -211,9 +210,9 @@ _WITHOUT_SIZES = "{}_model *model, const void *const inputs[], void *const outpu
 def size_texts(
     plan: Plan, name: str, steps: str, examples: Sequence[Mapping[str, int]]
 ) -> dict[str, object]:
-    """The texts that sizes add to the templates; a plan of numbers has none.
+    """The texts that named sizes add to the templates; they are empty if the plan has none.
 
-    steps   the C text of the plan's steps, which needs functions of formulas, too
+    steps   the C text of the plan's steps, which may call functions of formulas, too
     """
     if not plan.sizes:
         names = (*_TEXTS, "size_declarations", "size_functions")
@@ -250,14 +249,14 @@ def size_texts(
 
 
 def _outside(size: PlanSize, field: str) -> str:
-    """C code of whether the number of a size is outside its bounds."""
+    """A C condition: the value of a size is outside its bounds."""
     member = f"sizes->{field}"
     steps = f" || {member} % {size.divisor} != 0" if size.divisor > 1 else ""
     return f"{member} < {size.least} || {member} > {size.most}{steps}"
 
 
 def _cases(specs: tuple[TensorSpec, ...], fields: SizeFields) -> str:
-    """The extents and bytes of open tensors, by the number of the tensor."""
+    """C code that sets the extents and bytes of tensor `n`; empty if all shapes are numbers."""
     cases = []
     for number, spec in enumerate(specs):
         extents = [

@@ -1,6 +1,7 @@
-"""The C files of a library that are the same for every network, but for its name ($name, $NAME).
+"""Templates of the C files of a library, which are the same for every network.
 
-What named sizes add to them has its own names (`open_sizes.py`), empty in libraries of numbers.
+`library.py` gives the texts for the names in them; $name and $NAME are the name of the network.
+`open_sizes.py` gives the texts about named sizes, which are empty if the network has none.
 """
 
 from __future__ import annotations

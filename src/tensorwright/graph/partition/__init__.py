@@ -1,6 +1,6 @@
-"""Cutting a graph into workloads. Read `grouping.py` first (the criteria), then `steps.py`.
+"""Cut a graph into workloads. Read `grouping.py` first (the criteria), then `steps.py`.
 
-`proposals.py` finds the open questions of the criteria, `by_price.py` decides them by predicted
+`proposals.py` finds the open questions of the criteria, and `by_price.py` decides them by predicted
 times.
 """
 

@@ -13,7 +13,7 @@ from tensorwright.graph.workload import Workload, bind_workload
 
 
 def bind_partition(parts: Partition, values: Mapping[str, int]) -> Partition:
-    """The same steps for numbers of named sizes; those that are not named stay.
+    """The same steps with numbers for some named sizes; the other named sizes stay.
 
     Raises:  what `bind_sizes` raises.
     """
@@ -41,7 +41,7 @@ def bind_partition(parts: Partition, values: Mapping[str, int]) -> Partition:
 def bound_workloads(parts: Partition, bound: Partition) -> dict[str, Workload]:
     """Each workload with numbers for its sizes, by its key.
 
-    bound   the same steps with numbers
+    bound   the same steps with numbers for the sizes
     """
     pairs = zip(parts.steps, bound.steps, strict=True)
     return {

@@ -1,11 +1,11 @@
-"""Groups of the grouping criteria, changed where another grouping is predicted to be faster.
+"""Change the groups of the grouping criteria if other groups are predicted to be faster.
 
-Each open question (`proposals.py`) is decided by itself: one kernel is compared with two kernels
-and the cost of a step.  First groups are cut, then groups are joined, in the order of the network.
-The group of the criteria stays unless the alternative is faster by a margin.  Attention becomes one
-kernel without a margin: its weights then stay in a cache, and a price ignores other uses of the
-memory.  Only open questions need prices, no workload is priced twice, and the second of two is not
-priced if the first alone is too slow.
+Each open question (`proposals.py`) is decided by itself: the time of one kernel is compared with
+the time of two.  First groups are cut, then groups are joined, in the order of the network.  The
+group of the criteria stays unless the alternative is faster by a margin.  Attention becomes one
+kernel without a margin: its weights then stay in a cache, and prices do not count what other work
+gains by that.  No workload is priced twice.  If the first of two kernels alone is too slow, the
+second is not priced.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _ONE, _TWO = "one kernel", "two kernels"
 def regroup(
     graph: Graph, groups: Sequence[Nodes], alone: frozenset[str], limits: Limits, price: Price
 ) -> tuple[Nodes, ...]:
-    """Cut and join groups by predicted time; the groups are in an order in which they can run.
+    """Cut and join groups by predicted time; the results are in an order in which they can run.
 
-    alone   the first outputs of nodes that stay by themselves
+    alone   the first outputs of nodes that are in no group with other nodes
     """
     regrouping = _Regrouping(graph, alone, limits, price)
     pieces = [piece for nodes in groups for piece in regrouping.cut(nodes)]
@@ -74,7 +74,7 @@ class _Regrouping:
         return tuple(piece for part in best for piece in self.cut(part))
 
     def join(self, groups: Sequence[Nodes], position: dict[str, int]) -> list[Nodes]:
-        """The groups in the same order; those expected to be faster as one are joined."""
+        """The groups in the same order; two that are expected to be faster as one are joined."""
         owner = {node.outputs[0]: at for at, nodes in enumerate(groups) for node in nodes}
         readers = self._readers(owner)
         current: list[Nodes | None] = list(groups)
@@ -97,7 +97,7 @@ class _Regrouping:
         return [nodes for nodes in current if nodes is not None]
 
     def _readers(self, owner: dict[str, int]) -> dict[str, set[int]]:
-        """The groups that read each tensor, other than its own."""
+        """For each tensor the groups that read it, without the group that computes it."""
         readers: dict[str, set[int]] = {}
         for node in self.graph.nodes:
             at = owner[node.outputs[0]]
@@ -120,7 +120,7 @@ class _Regrouping:
     def _compare(
         self, reason: str, first: Nodes, second: Nodes, both: Nodes, *, is_fused: bool
     ) -> Decision | None:
-        """One kernel or two, where all three have a price; the same again for the same program.
+        """Decide between one kernel and two; None if one of the three has no price.
 
         is_fused   whether one kernel is the present choice
         """

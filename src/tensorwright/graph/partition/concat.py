@@ -11,9 +11,9 @@ from tensorwright.graph.partition.views import concat_offsets, view_offsets
 def elide_concats(graph: Graph) -> tuple[ConcatInPlace, ...]:
     """The concats of a graph that are free under its layouts, in order.
 
-    A concat is free where its dimension is the outermost one in memory, its parts begin at aligned
-    bytes, and each part is computed by a kernel (or is such a concat itself, as in DenseNet), is
-    not an output of the graph, and lies in no other whole.
+    A concat is free if its dimension is the outermost one in memory, its parts begin at aligned
+    bytes, and all parts are different.  Each part must be computed by a kernel, or be such a concat
+    itself, as in DenseNet.  A part must not be an output of the graph, or a part of another concat.
     """
     producers = graph.producers()
     placed: set[str] = set(graph.outputs)

@@ -1,4 +1,4 @@
-"""The node after which a node's result is no longer needed: immediate post-dominators."""
+"""Immediate post-dominators: the node after which a node's result is no longer needed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Sequence
 def post_dominators(readers: Sequence[Sequence[int]]) -> tuple[int, ...]:
     """For each node the first later one through which every path to the end goes.
 
-    readers  for each node in topological order the nodes that read it, n (their number) being the
-             end; a node without readers leads to the end
+    readers  for each node in topological order the nodes that read it; the number of nodes stands
+             for the end, to which a node without readers leads
     """
     end = len(readers)
     dominators = [end] * (end + 1)

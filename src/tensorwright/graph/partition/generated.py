@@ -1,4 +1,4 @@
-"""Tensors made of indices alone: each reader computes them, and nothing is stored."""
+"""Tensors that are computed from indices alone: each reader computes them; none is stored."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tensorwright.graph.infer import operator_of
 
 
 def generate_for_each_reader(graph: Graph) -> Graph:
-    """Give each reader of a node that reads nothing a node of its own, which it can take.
+    """Copy each node that reads nothing for each of its readers, whose groups can then take it.
 
     Rewrite:  c = full(); f(c); g(c)    ->    c = full(); f(c); d = full(); g(d)
-    The graph itself where no such node has several readers.
+    The graph is returned as it is if no such node has several readers.
     """
     reads = Counter(name for node in graph.nodes for name in dict.fromkeys(node.inputs))
     reads.update(graph.outputs)
@@ -27,7 +27,7 @@ def generate_for_each_reader(graph: Graph) -> Graph:
     if not shared:
         return graph
     types, layouts = dict(graph.types), dict(graph.layouts)
-    taken = set(graph.outputs).intersection(shared)  # the first reader, or the caller, takes it
+    taken = set(graph.outputs).intersection(shared)  # an output keeps the original
     nodes: list[Node] = []
     for node in graph.nodes:
         renamed: dict[str, str] = {}

@@ -1,23 +1,24 @@
-"""Which nodes share a kernel, after the post-dominator rule of TVM's FuseOps.
+"""Decide which nodes share a kernel, by post-dominators, as FuseOps of TVM does.
 
-A group is a set of nodes with one result, that of its last node; nobody outside reads anything else
-of it.  Groups grow in two directions, and neither can make a cycle:
+A group is a set of nodes with one result, that of its last node; nodes outside the group read only
+this result.  Groups grow in two directions, and neither can make a cycle:
     forward   from the last node to its immediate post-dominator, with everything between
     backward  to a node that only the group reads
 
 The criteria, in the order in which they are applied:
- 1. No group has views, concats in place (they cost nothing) and opaque nodes; a reshape that
-    is a view joins only where the group goes on behind it.
+ 1. Views, concats in place and opaque nodes join no group; the first two cost nothing.  A reshape
+    that is a view joins a group only if the group continues behind it.
  2. An anchor (convolution, matrix product) takes what follows it: element-wise nodes of its
     result's shape, and rearrangements of the whole result.  The larger anchor goes first.
     A product of two activations also takes row operators over its last dimension (attention:
     product, scale, mask and softmax are one kernel); one with constants does so only by option.
  3. A row operator (a reduction, softmax, layer normalisation) takes what follows it: element-wise
-    nodes and row operators over the same rows.  So normalisations written as primitives join.
+    nodes and row operators over the same rows.  A normalisation that is written as several
+    operators becomes one group in this way.
  4. Any other reduction (pooling) takes element-wise nodes of its result's shape.
  5. Anchors and row operators take what comes before: element-wise nodes and rearrangements that
-    nobody else reads.  Pooling does so where its windows do not overlap.
- 6. The rest is chains of element-wise nodes and rearrangements: each takes what comes before.
+    no other node reads.  Pooling does so only if its windows do not overlap.
+ 6. The remaining element-wise nodes and rearrangements make chains: a node takes what comes before.
 Source:  Chen et al., TVM, OSDI 2018, section 3.1 (operator fusion).
 """
 
@@ -79,7 +80,7 @@ def group_nodes(
 ) -> tuple[tuple[Node, ...], ...]:
     """The groups, each in topological order, in an order in which they can run.
 
-    alone  nodes that must stay by themselves (concats in place); they come as groups of one, as do
+    alone  nodes that must not join a group (concats in place); they are groups of one node, as are
            views and opaque nodes
     """
     return _Grouping(graph, frozenset(node.outputs[0] for node in alone), limits).run()
@@ -149,7 +150,7 @@ class _Grouping:
         return self.graph.types[self.nodes[at].outputs[0]].shape
 
     def _work(self, at: int) -> int:
-        """Products that an anchor multiplies out, roughly: only their order matters."""
+        """Roughly the number of multiplications of an anchor; only the order of anchors matters."""
         node = self.nodes[at]
         shapes = [typical_shape(self.graph.types[name]) for name in node.inputs[:2]]
         out = typical_shape(self.graph.types[node.outputs[0]])
@@ -182,7 +183,7 @@ class _Grouping:
         return Rows(shape, frozenset({len(shape) - 1}))
 
     def _grow_forward(self, group: _Group) -> None:
-        """Take the post-dominator and all before it, again and again; views only in between."""
+        """Take the post-dominator and all nodes before it, repeatedly; a view is never the last."""
         pending: set[int] = set()
         last = group.last
         while self.next[last] < len(self.nodes) and len(self.nodes[last].outputs) == 1:
@@ -200,7 +201,7 @@ class _Grouping:
                 pending = set()
 
     def _may_follow(self, group: _Group, last: int, region: frozenset[int]) -> bool:
-        """Rules 2 to 4: whether a group whose result is that of `last` may take the region."""
+        """Criteria 2 to 4: whether a group whose result is that of `last` may take the region."""
         if any(at in self.owner or (self.alone[at] and not self.views[at]) for at in region):
             return False
         if all(self._is_pointwise(at, self._shape(last)) for at in region):
@@ -224,7 +225,7 @@ class _Grouping:
         return is_simple and rows.has_shape(self._shape(at))
 
     def _grow_backward(self, group: _Group) -> None:
-        """Rules 5 and 6: take nodes that only the group reads, until there is none."""
+        """Criteria 5 and 6: take nodes that only the group reads, until there are none."""
         is_pooling = group.kind is Kind.POOLING
         if is_pooling and self.operators[group.last].fold is not Fold.PLANES:
             return
@@ -241,7 +242,7 @@ class _Grouping:
         return list(dict.fromkeys(self.producer[x] for x in names if x in self.producer))
 
     def _may_precede(self, group: _Group, at: int) -> set[int]:
-        """The nodes to take when `at` joins; a view joins with what it is a view of."""
+        """The nodes that join with `at`, none if it may not; a view joins with its source only."""
         if at in self.owner or not set(self.readers[at]) <= group.members:
             return set()
         sources = self._sources([at])
@@ -256,7 +257,7 @@ class _Grouping:
         return {at} if is_taken else set()
 
     def _is_simple(self, group: _Group, at: int) -> bool:
-        """Whether a node may be computed again wherever the group reads it."""
+        """Whether a node may be computed again at each place of the group that reads it."""
         operator = self.operators[at]
         if operator.pattern is Pattern.ELEMENTWISE or not self.nodes[at].inputs:
             return True

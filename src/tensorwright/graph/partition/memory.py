@@ -1,4 +1,4 @@
-"""Refuse a network that cannot fit into memory, before work on it is lost."""
+"""Refuse a network that cannot fit into memory, before time is spent on it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tensorwright.graph.sizes import least_bytes
 def check_memory(parts: Partition) -> Partition:
     """Return the partition if the tensors of every step fit, with inputs, outputs and constants.
 
-    Named sizes are taken at their least.
+    Each named size counts with its least value.
     Raises:  MachineError that names the largest tensor.
     """
     graph, tensors = parts.graph, parts.tensors

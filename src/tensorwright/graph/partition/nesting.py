@@ -1,8 +1,8 @@
-"""The steps of a node that holds graphs: a branch or a loop, and behind it the steps of its graphs.
+"""The steps of a node that holds graphs: a branch or a loop, and then the steps of its graphs.
 
-The tensors of a graph get names that no other tensor has; its inputs get the names of their
-arguments. A result of a graph is computed in the memory of the node's result. It is copied there if
-it is an input or a constant, or part of another tensor.
+The tensors of a nested graph get names that no other tensor has; its inputs get the names of their
+arguments. A result of a nested graph is computed in the memory of the node's result. It is copied
+there if it is an input, a constant, or a part of another tensor.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Nesting:
         memory = {iteration, *state}
         for at, name in enumerate(results):
             is_kept = at < len(state) and name == state[at]
-            if inside.root(name) in memory and not is_kept:  # a later copy may write there
+            if inside.root(name) in memory and not is_kept:  # a later copy may overwrite it
                 kept = self._fresh(f"{name}.before", form.body.types[form.body.outputs[at]])
                 body.append(CopyCall(kept, name, node))
                 results[at] = kept
@@ -107,7 +107,7 @@ class Nesting:
         """The steps of a graph.
 
         given    the arguments for its inputs
-        wanted   where its results belong
+        wanted   the tensors in whose memory its results belong
         """
         parts = self._partition_of(graph)
         names = dict(zip(graph.inputs, given, strict=True))
@@ -148,7 +148,7 @@ class _Placed:
 
 
 def _key(array: Array, layout: Layout) -> tuple[object, ...]:
-    """Equal for constants that are the same memory."""
+    """A key that is equal for constants that are the same memory in the same layout."""
     address = array.__array_interface__["data"][0]
     return address, array.shape, array.strides, array.dtype, layout
 
@@ -173,7 +173,7 @@ def _copies(sources: Sequence[str], results: Sequence[str], node: Node) -> list[
 
 
 def renamed(step: Step, names: Mapping[str, str]) -> Step:
-    """A step with other names of its tensors."""
+    """A step with new names for its tensors; a tensor without a new name keeps its own."""
 
     def new(old: Sequence[str]) -> tuple[str, ...]:
         return tuple(names.get(name, name) for name in old)

@@ -36,8 +36,8 @@ def partition(
 
     price   decides the open questions of the criteria; without it the criteria alone decide
 
-    Equal workloads are one object. Nodes that nothing reads get steps too: remove dead code first.
-    The knob `dump` shows the result, the knob `verify` checks it.
+    Equal workloads are one object. A node that nothing reads gets a step, too: remove dead code
+    first. The knob `dump` shows the result, the knob `verify` checks it.
     """
     graph = generate_for_each_reader(graph)
     in_place = elide_concats(graph)
@@ -65,7 +65,7 @@ def _by_price(
     limits: Limits,
     price: Price,
 ) -> tuple[Nodes, ...]:
-    """The groups after the open questions are decided; the knob `dump` shows the decisions."""
+    """The groups after the decision of open questions; the knob `dump` shows the decisions."""
     alone = {node.outputs[0] for node in graph.nodes if view_offsets(graph, node) is not None}
     alone.update(node.outputs[0] for node in graph.nodes if operator_of(node).meaning is None)
     return regroup(graph, groups, frozenset(alone | in_place.keys()), limits, price)

@@ -1,7 +1,7 @@
-"""Decisions by predicted time: a proposal is taken where it is faster by a margin.
+"""Decisions by predicted time: a proposal is taken if it is faster by a margin.
 
-The time of a workload with named sizes is that for typical numbers.  Where both are nearly equally
-fast, their times for numbers half-way between the bounds count, too.
+The time of a workload with named sizes is its time for typical sizes.  If the proposal's gain is
+close to the margin, the times for sizes half-way between the bounds count, too.
 
 decide = Decisions(price)
 decide("attention", Alternative("two kernels", (a, b)), Alternative("one kernel", (ab,)))
@@ -18,15 +18,15 @@ from tensorwright.graph.sizes import halfway, representative
 from tensorwright.graph.workload import Workload, bind_workload
 
 Price: TypeAlias = Callable[[Workload], float | None]
-"""Seconds that a workload takes, untuned, as a step of a network: with its call and the wait for
-its threads.  None where no prediction is possible.
+"""Seconds that an untuned workload takes as a step of a network, with its call and the wait for its
+threads.  None if no prediction is possible.
 
 Equal workloads have equal prices in any order of questions, so that every process cuts a network in
 the same way.
 """
 
 LEAST_GAIN = 1.2  # predictions are not measurements
-_NEAR = 1.1  # a ratio this near to the limit for typical sizes is tried at other sizes, too
+_NEAR = 1.1  # within this factor of the limit, alternatives are compared at other sizes, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Decision:
     """The comparison of the present choice with a proposal.
 
     kept_seconds    of the present choice; both times are for typical sizes
-    other_seconds   of all workloads; where the first ones alone are too slow, of these
+    other_seconds   of the proposal; if its first workloads alone are too slow, of these only
     """
 
     question: str
@@ -65,8 +65,8 @@ class Decision:
 class Decisions:
     """The decisions about one graph, in order; mutable, used inside one function.
 
-    most         the number of workloads that are priced, each once; then present choices stay
-    stops_early  an alternative is priced until it is too slow
+    most         how many workloads are priced at most; after these, present choices stay
+    stops_early  whether the pricing of a proposal ends when it is too slow
     """
 
     def __init__(self, price: Price, most: float = math.inf, *, stops_early: bool = True) -> None:
@@ -79,7 +79,7 @@ class Decisions:
     def __call__(
         self, question: str, kept: Alternative, other: Alternative, least_gain: float = LEAST_GAIN
     ) -> Decision | None:
-        """Take the proposal if it is faster by the margin; None where one has no price."""
+        """Take the proposal if it is faster by the margin; None if a workload has no price."""
         kept_workloads, other_workloads = list(kept.workloads), list[Workload]()
         kept_s = self._total(kept_workloads, math.inf)
         if kept_s is None:
@@ -110,8 +110,8 @@ class Decisions:
     ) -> float | None:
         """Seconds of all workloads, or of the first ones that reach a limit together.
 
-        priced   gets those whose prices were asked for
-        at       numbers for sizes; typical ones by default
+        priced   gets the workloads whose prices were asked for
+        at       numbers for sizes; typical ones if None
         """
         total = 0.0
         for workload in workloads:
@@ -137,7 +137,7 @@ class Decisions:
         return self._seconds[asked]
 
     def describe(self, subject: str) -> str:
-        """One line for each decision, equal ones once."""
+        """One line for each decision; equal decisions have one line."""
         lines = dict.fromkeys(self.made)
         changes = sum(each.is_changed for each in lines)
         head = f"{len(lines)} doubts about {subject}, {changes} changes"

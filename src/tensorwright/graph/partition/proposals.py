@@ -1,16 +1,17 @@
 """The open questions of the grouping criteria, which a price decides: one kernel or two.
 
 A group of `grouping.py` may be cut in two behind a node:
-    result in another order   an anchor takes a rearrangement of its whole result, or what stores it
-                              in another layout: its tiles then follow an order that is not its own
-    rows behind a product     a product of activations takes softmax: whole rows, or no tiles
-    read again and again      an anchor or a row operator computes what it reads, maybe for each use
-    joined in a chain         a concatenation that is read in another order: a choice per element
-Two groups may become one where the second alone reads the first:
-    chain before a fold       windows, rows and products compute what they read
-    chain behind a fold       a result is stored in another order, or in part
+    result in another order   an anchor takes a node that stores its result in another order: its
+                              tiles must then follow that order
+    rows behind a product     a product of activations takes softmax: its tiles must then have whole
+                              rows
+    read again and again      an anchor or a row operator computes what it reads, maybe once per use
+    joined in a chain         a chain contains a concatenation: each element then chooses its part
+Two groups may become one if only the second reads the first:
+    chain before a fold       pooling, a row operator or an anchor computes the chain that it reads
+    chain behind a fold       a chain stores the result in another order, or a part of it
     rows behind a product     a product with a constant takes the normalisation behind it
-    attention                 a product folds the rows of another, each by itself: softmax(q k) v
+    attention                 a product reads the softmax of another product: softmax(q k) v
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def open_join(graph: Graph, first: Nodes, second: Nodes) -> str:
 
 
 def _is_attention(graph: Graph, first: Nodes, second: Nodes) -> bool:
-    """Whether rows of a product are folded, and then multiplied whole by another product."""
+    """Whether the rows of a product are folded, and another product then reads whole rows."""
     before, product = (
         next(node for node in nodes if operator_of(node).pattern is Pattern.ANCHOR)
         for nodes in (first, second)
@@ -115,7 +116,7 @@ class _Inside:
         )
 
     def behind(self, at: int) -> Iterator[int]:
-        """The nodes that need the result of one, in order."""
+        """The nodes that need the result of a node, in order."""
         needing = {at}
         for later in range(at + 1, len(self.nodes)):
             if needing & set(self.sources[later]):
@@ -123,7 +124,7 @@ class _Inside:
                 yield later
 
     def split_behind(self, at: int, reason: str) -> Cut | None:
-        """The group cut behind a node: the nodes that it needs, which no other node may read."""
+        """The group cut behind a node; None if the rest reads more than that node's result."""
         first = {at}
         for earlier in range(at, -1, -1):
             if earlier in first:
@@ -150,7 +151,7 @@ class _Inside:
         return memory_order(shape, before) != memory_order(shape, after)
 
     def before_views(self, at: int) -> int:
-        """The node itself or, of a view, what it is a view of."""
+        """The node itself; for a view, the node whose result it shows."""
         while view_offsets(self.graph, self.nodes[at]) is not None and self.sources[at]:
             at = self.sources[at][0]
         return at
@@ -167,7 +168,7 @@ def _cuts(inside: _Inside) -> Iterator[Cut]:
 
 
 def _places(inside: _Inside) -> Iterator[tuple[int, str]]:
-    """The nodes behind which a group may be cut, the most doubtful first."""
+    """The nodes behind which a group may be cut, and why; the most uncertain ones first."""
     operators = [operator_of(node) for node in inside.nodes]
     anchors = [at for at, each in enumerate(operators) if each.pattern is Pattern.ANCHOR]
     rows = [at for at, node in enumerate(inside.nodes) if is_row_operator(node)]
@@ -200,6 +201,6 @@ def _first_move(inside: _Inside, at: int) -> int | None:
 
 
 def _is_moved_before(inside: _Inside, at: int) -> bool:
-    """Whether a node, or one before it, reads a tensor in another order."""
+    """Whether a node, or one before it, stores what it reads in another order."""
     pairs = ((each, source) for each in range(at + 1) for source in inside.sources[each])
     return any(inside.moves(*pair) for pair in pairs)

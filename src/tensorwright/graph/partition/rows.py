@@ -1,4 +1,4 @@
-"""Row operators: what they fold, and which tensors belong to the same rows."""
+"""The rows that row operators fold, and the tensors that belong to the same rows."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _OF_ROWS = frozenset((Fold.AXES, Fold.AXIS, Fold.TRAILING))
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A box of `shape` seen as rows: each runs over the dimensions `axes` and is folded alone."""
+    """A tensor of `shape` as rows: each runs over the dimensions `axes` and is folded alone."""
 
     shape: Shape
     axes: frozenset[int]
 
     def has_shape(self, shape: Shape) -> bool:
-        """Whether a tensor has one element per element of the box, or one per row."""
+        """Whether such a tensor has one element for each element of the rows, or for each row."""
         kept = tuple(1 if at in self.axes else n for at, n in enumerate(self.shape))
         dropped = tuple(n for at, n in enumerate(self.shape) if at not in self.axes)
         return shape in (self.shape, kept, dropped)

@@ -4,9 +4,9 @@
     step      ::= KernelCall | OpaqueCall | AliasCall | ConcatInPlace
                 | CopyCall | BranchCall | LoopCall | CollectCall
 
-A kernel writes its outputs and reads its inputs; an alias and a concat in place do no work, they
-only state where tensors lie in memory.  The steps of graphs that a node holds follow the step of
-the node, under names that no other tensor has.
+A kernel reads its inputs and writes its outputs.  An alias and a concat in place do no work: they
+only say how tensors lie in memory.  The steps of the graphs that a node holds follow the step of
+the node; the names of their tensors are different from all others.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class OpaqueCall:
 
 @dataclass(frozen=True, slots=True)
 class AliasCall:
-    """The output is the memory of the input from a byte on, under another shape.
+    """The output lies in the memory of the input, from a byte on; its shape may be another one.
 
     The input may be an input or a constant of the graph; the output may be an output of the graph.
     """
@@ -57,7 +57,7 @@ class AliasCall:
 class ConcatInPlace:
     """The parts lie in the memory of the output, at byte offsets; kernels write them there.
 
-    A part may be a concat in place itself.  The step stands where the last part has been written.
+    A part may be a concat in place itself.  The step follows the steps that write its parts.
     """
 
     output: str
@@ -67,7 +67,7 @@ class ConcatInPlace:
 
 @dataclass(frozen=True, slots=True)
 class CopyCall:
-    """The output gets the elements of the input: a result of a nested graph, or its first value."""
+    """The output gets the elements of the input, such as a result of a nested graph."""
 
     output: str
     input: str
@@ -89,8 +89,8 @@ class LoopCall:
     """The next `body` steps run while the condition holds, `count` times at most.
 
     iteration   a tensor that gets the number of the iteration
-    counted     the size that is the number of iterations, or the number of rows that there is room
-                for; "" where it decides no size
+    counted     the size that the loop decides, or the number that stands for it; "" if it decides
+                no size
     """
 
     count: str
@@ -146,7 +146,7 @@ def reads_of_step(step: Step) -> tuple[str, ...]:
 
 
 def writes_of_step(step: Step) -> tuple[str, ...]:
-    """The tensors that exist after a step and did not before, in order."""
+    """The tensors that a step makes, in order."""
     match step:
         case KernelCall(outputs=outputs):
             return outputs
@@ -165,7 +165,7 @@ def writes_of_step(step: Step) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tensors:
-    """Types of tensors, arrays of those that are constant, layouts of those that are not plain."""
+    """Types of tensors, arrays of the constant ones, layouts of those that are not plain."""
 
     types: Mapping[str, TensorType] = field(default_factory=lambda: MappingProxyType({}))
     constants: Mapping[str, Array] = field(default_factory=lambda: MappingProxyType({}))
@@ -174,9 +174,9 @@ class Tensors:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Partition:
-    """A graph (with its layouts) and the steps that compute it.
+    """A graph with its layouts, and the steps that compute it.
 
-    inside   the tensors of the graphs that nodes hold, under the names that steps call them
+    inside   the tensors of the graphs that nodes hold, under the names that steps use
     """
 
     graph: Graph
@@ -208,12 +208,12 @@ class Partition:
         return sum(call.workload.key == workload.key for call in self.kernels)
 
     def describe_workloads(self, workloads: Sequence[Workload]) -> str:
-        """Some of the workloads and how often each runs."""
+        """The text of some workloads, and how often each runs."""
         pages = (f"{each}\n  runs {self.count(each)} times\n" for each in workloads)
         return "\n".join(pages)
 
     def describe(self) -> str:
-        """The steps, then the workloads."""
+        """The text of the steps, then of the workloads."""
         return f"{self}\n\n{self.describe_workloads(self.workloads)}"
 
     def __str__(self) -> str:

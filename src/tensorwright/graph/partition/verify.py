@@ -33,9 +33,9 @@ def verify_partition(parts: Partition) -> Partition:
     """Check a partition and return it.
 
     Requires: every node of the graph is in one step; every tensor is written once, before it is
-              read, and the outputs of the graph are; kernels get and give the physical types of
-              their workloads; what opaque nodes touch is plain; an alias lies inside its source,
-              and the parts of a concat in place lie side by side and fill it.
+              read; the outputs of the graph are written; kernels read and write the physical types
+              of their workloads; the tensors of opaque nodes are plain; an alias lies inside its
+              source; the parts of a concat in place lie side by side and fill it.
     Raises:   InternalError that names the step, and what `verify` raises for the graph.
     """
     graph = verify(parts.graph)
@@ -78,13 +78,13 @@ def _own_steps(parts: Partition) -> Iterator[Step]:
 
 
 def _written_often(parts: Partition) -> set[str]:
-    """The results of both branches, and the carried values of loops."""
+    """The tensors that several steps may write: results of branches, carried values of loops."""
     calls = (step for step in parts.steps if isinstance(step, BranchCall | LoopCall | CopyCall))
     return {name for step in calls for name in (*step.node.outputs, *writes_of_step(step))}
 
 
 def _check_nodes(parts: Partition) -> None:
-    """The aliases of one node, as of a `split`, count as one step."""
+    """Check that each node is in one step; all aliases of a node, as of a `split`, are one."""
     own = tuple(_own_steps(parts))
     steps = Counter(node.outputs[0] for step in own for node in _nodes(step))
     aliases = Counter(step.node.outputs[0] for step in own if isinstance(step, AliasCall))
@@ -137,7 +137,7 @@ def _check_inside(graph: Tensors, part: str, offset: int, whole: str, where: str
 
 
 def _is_stored_as(read: TensorType, stored: TensorType) -> bool:
-    """Whether a workload's type fits a tensor, with open axes joined or not."""
+    """Whether a workload's type fits that of a tensor, with joined axes or without."""
     same_dtype = read.dtype is stored.dtype
     return same_dtype and is_joined_shape(sizes_of(read), sizes_of(stored))
 

@@ -1,4 +1,4 @@
-"""Nodes that move no data: their outputs are pieces of the memory of an input."""
+"""Nodes that move no data: each output is a piece of the memory of an input."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ ALIGNMENT_BYTES = 64  # every argument of a kernel begins at a multiple of this
 
 
 def view_offsets(graph: Graph, node: Node) -> tuple[int, ...] | None:
-    """Where each output begins in the memory of the first input, in bytes; None for no view.
+    """The byte of the first input's memory at which each output begins; None if not a view.
 
-    Views are identities and reshapes of tensors that lie in row-major order, transpositions that
-    move no dimension past another, and aligned pieces along the outermost dimension.
+    Views are reshapes of tensors that lie in row-major order, copies and transpositions that keep
+    the order of the elements in memory, and aligned pieces along the outermost dimension.
     """
     match operator_of(node).movement:
         case Movement.CROP:
@@ -37,7 +37,7 @@ def moves_nothing(graph: Graph, node: Node) -> bool:
 
 
 def concat_offsets(graph: Graph, node: Node) -> tuple[int, ...] | None:
-    """Where each input lies in the output, in bytes, if every one is an aligned piece of it."""
+    """The byte of the output at which each input begins; None if one is not an aligned piece."""
     if operator_of(node).movement is not Movement.JOIN:
         return None
     whole = graph.types[node.outputs[0]]
@@ -75,8 +75,10 @@ def _contiguous_cut(node: Node, shape: tuple[Index, ...]) -> tuple[int, Index] |
 def _offsets(
     graph: Graph, whole: str, parts: tuple[str, ...], axis: int, starts: list[Index]
 ) -> tuple[int, ...] | None:
-    """Byte offsets of parts along a dimension of a tensor with nothing outside that dimension;
-    None where one depends on a named size.
+    """Byte offsets of parts along the outermost dimension of a tensor.
+
+    None if the dimension is not the outermost one in memory, or if an offset is not aligned or
+    depends on a named size.
     """
     layout = graph.layouts.get(whole, PLAIN)
     type_ = graph.types[whole]
