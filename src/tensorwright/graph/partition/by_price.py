@@ -88,7 +88,7 @@ class _Regrouping:
             if first is None or second is None:
                 continue
             both = tuple(sorted((*first, *second), key=lambda node: position[node.outputs[0]]))
-            if self._shall_join(first, second, both):
+            if self._joins_group(first, second, both):
                 current[at], current[target] = None, both
                 for names in readers.values():
                     if at in names:
@@ -106,7 +106,7 @@ class _Regrouping:
                     readers.setdefault(name, set()).add(at)
         return readers
 
-    def _shall_join(self, first: Nodes, second: Nodes, both: Nodes) -> bool:
+    def _joins_group(self, first: Nodes, second: Nodes, both: Nodes) -> bool:
         if not self._is_kernel(first) or not self._is_kernel(second):
             return False
         if len(first[-1].outputs) != 1 or not is_within(self.graph, both, self.limits):
