@@ -1,4 +1,4 @@
-"""Memory for tensors: aligned allocation; how much there is, and a refusal of what cannot fit.
+"""Memory for tensors: aligned allocation, how much there is, what cannot fit, what is kept.
 
 Kernels get addresses that are multiples of 64 bytes, one cache line and the widest vector. NumPy
 guarantees 16, so constants, outputs, arenas and copies of inputs are allocated here.

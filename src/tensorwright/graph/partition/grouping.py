@@ -257,7 +257,7 @@ class _Grouping:
         return {at} if is_taken else set()
 
     def _is_simple(self, group: _Group, at: int) -> bool:
-        """Whether a node may be computed again at each place of the group that reads it."""
+        """Whether a node may be computed again in each node of the group that reads it."""
         operator = self.operators[at]
         if operator.pattern is Pattern.ELEMENTWISE or not self.nodes[at].inputs:
             return True

@@ -55,17 +55,13 @@ def lower_group_norm(graph: Graph) -> tuple[Graph, int]:
     shift, in its own layout.
 
     Rewrite:  group_norm(x, scale, bias)    ->    reshape(instance_norm(rows, 1, 0)) * scale + bias
-              where rows = reshape(x, (n, groups, rest))
-    Requires: scale and bias are constants.
+              where rows = reshape(x, (n, groups, rest)); scale and bias have a row per channel
     """
 
     def rule(copy: Copy, node: Node) -> Sequence[str] | None:
         if node.operator != "group_norm":
             return None
-        x, *vectors = node.inputs
-        arrays = [array for name in vectors if (array := copy.constant(name)) is not None]
-        if len(arrays) < len(vectors):
-            return None
+        x, scale, bias = node.inputs
         type_, groups = copy.type_of(x), int(node.number("groups"))
         batch, *rest = sizes_of(type_)
         (output,) = node.outputs
@@ -81,11 +77,9 @@ def lower_group_norm(graph: Graph) -> tuple[Graph, int]:
         ]
         centred = emit("instance_norm", (rows, *units), "normal", epsilon=node.number("epsilon"))
         whole = emit("reshape", (centred,), "whole", shape=type_.shape)
-        column = (-1, *(1,) * (len(rest) - 1))
-        factors, shifts = (
-            copy.hold(array.reshape(column), f"{output}.{name}")
-            for array, name in zip(arrays, ("scale", "shift"), strict=True)
-        )
+        column = (rest[0], *(1,) * (len(rest) - 1))
+        factors = emit("reshape", (scale,), "scale", shape=column)
+        shifts = emit("reshape", (bias,), "shift", shape=column)
         scaled = emit("mul", (whole, factors), "scaled")
         return copy.emit("add", (scaled, shifts), node.outputs)
 

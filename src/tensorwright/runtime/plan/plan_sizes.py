@@ -1,4 +1,4 @@
-"""The named sizes of a plan, and plans with numbers in their place.
+"""The named sizes of a plan, and plans with numbers instead of them.
 
 The plan of an open network has formulas for extents, bytes, and the work of a step.  Its arena is
 laid out for a capacity, a number for each size, and serves all calls that are not larger.  The
