@@ -14,6 +14,9 @@ The module is given as it is written, in evaluation mode, 32-bit, under `inferen
 inputs as they come.  The seconds to the first result begin after PyTorch was imported and the
 module was made; what they hold is tracing or exporting, compiling and one call.  Those of the
 processor count all processes of the compiler, and hold where others use the machine, too.
+
+`--target x86-64-avx2` holds all contestants to vectors that are narrower than this machine's; name
+another folder and another file then.
 """
 
 from __future__ import annotations
@@ -40,8 +43,9 @@ import torch._inductor.config as inductor_settings
 from torch.utils import _pytree as pytree
 
 import tensorwright
-from tensorwright.base import TensorwrightError, detect_target
+from tensorwright.base import TensorwrightError, cpu_target
 from tensorwright.peers.process import PeerProcess, Timing, rotate
+from tensorwright.peers.process.instructions import holding_variables
 from tensorwright_lab.comparison.agreement import apart
 from tensorwright_lab.zoo.wild import WILD
 from tensorwright_lab.zoo.wild.example import Example, draw_inputs
@@ -101,13 +105,12 @@ def use_caches(work: Path) -> None:
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.fspath(work / "inductor")
 
 
-def compiled(contestant: str, module: torch.nn.Module, threads: int) -> Callable[..., Any]:
-    """The module as a contestant calls it."""
+def compiled(contestant: str, module: torch.nn.Module, chosen: dict[str, Any]) -> Any:
+    """The module as a contestant calls it; `chosen` are our options."""
     match contestant:
         case "pytorch":
             return module
         case "tensorwright":
-            chosen = {"threads": threads}
             return torch.compile(module, backend="tensorwright", dynamic=False, options=chosen)
         case "inductor":
             return torch.compile(module, dynamic=False)
@@ -118,13 +121,14 @@ def compiled(contestant: str, module: torch.nn.Module, threads: int) -> Callable
 
 
 def make_call(
-    _: object, threads: int, network: str, contestant: str, work: str
+    _: object, threads: int, network: str, contestant: str, work: str, target: str | None
 ) -> Callable[[], list[torch.Tensor]]:
     """A factory for the competitor of kind "function": a network as a contestant calls it."""
     use_caches(Path(work))
     torch.set_num_threads(threads)
     module, inputs = module_of(network)
-    call, tensors = compiled(contestant, module, threads), tuple(inputs.values())
+    call = compiled(contestant, module, {"threads": threads, "target": target})
+    tensors = tuple(inputs.values())
     in_inference = torch.inference_mode()
 
     def run() -> list[torch.Tensor]:
@@ -138,7 +142,9 @@ def make_call(
     return run
 
 
-def first_result(network: str, contestant: str, threads: int, work: Path) -> First:
+def first_result(
+    network: str, contestant: str, threads: int, work: Path, target: str | None
+) -> First:
     """Compile a network and call it once, in this process; the results are kept in a folder."""
     use_caches(work)
     torch.set_num_threads(threads)
@@ -148,12 +154,13 @@ def first_result(network: str, contestant: str, threads: int, work: Path) -> Fir
     executable = None
     if contestant == ONNX:
         model = exported(module, inputs)
-        executable = tensorwright.compile(model, threads=threads)
+        executable = tensorwright.compile(model, threads=threads, target=target)
         arrays = {name: each.numpy() for name, each in inputs.items()}
         results = list(executable.run(arrays).values())
     else:
         with torch.inference_mode():
-            leaves = pytree.tree_leaves(compiled(contestant, module, threads)(*inputs.values()))
+            call = compiled(contestant, module, {"threads": threads, "target": target})
+            leaves = pytree.tree_leaves(call(*inputs.values()))
         results = [each.numpy() for each in leaves if each is not None]
     time_s = time.perf_counter() - start
     if executable is not None:
@@ -178,7 +185,7 @@ def fallbacks_of(contestant: str) -> dict[str, str]:
     return noted
 
 
-def prepare(network: str, contestant: str, threads: int, work: Path) -> None:
+def prepare(network: str, contestant: str, threads: int, work: Path, target: str | None) -> None:
     """Run `first_result` in a process of its own, where its folder has none."""
     folder = work / network / contestant
     kept = folder / "first.json"
@@ -187,9 +194,12 @@ def prepare(network: str, contestant: str, threads: int, work: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     command = [sys.executable, __file__, "first", folder, network, "--only", contestant]
-    command += ["--threads", str(threads)]
+    command += ["--threads", str(threads), *(("--target", target) if target else ())]
+    held = {**os.environ, **holding_variables(cpu_target(target or "native"))}
     with (folder / "log").open("w") as log:
-        child = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=log)
+        child = subprocess.Popen(
+            list(map(str, command)), stdout=subprocess.PIPE, stderr=log, env=held
+        )
         said = b"" if child.stdout is None else child.stdout.read()
         _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
@@ -203,7 +213,12 @@ def prepare(network: str, contestant: str, threads: int, work: Path) -> None:
 
 
 def measure(
-    network: str, contestants: Sequence[str], threads: int, work: Path, rounds: int
+    network: str,
+    contestants: Sequence[str],
+    threads: int,
+    work: Path,
+    rounds: int,
+    target: str | None,
 ) -> dict[str, Entry]:
     """Compare the results of the contestants that are prepared, and time them in turns."""
     folder = work / network
@@ -214,9 +229,11 @@ def measure(
     with ExitStack() as stack:
         for name in names:
             first = First(**json.loads((folder / name / "first.json").read_text()))
-            process = stack.enter_context(PeerProcess(name, "ours" if name == ONNX else "function"))
+            kind = "ours" if name == ONNX else "function"
+            held = cpu_target(target or "native")
+            process = stack.enter_context(PeerProcess(name, kind, target=held))
             try:
-                results = started(process, network, name, threads, folder / name)
+                results = started(process, network, threads, folder / name, target)
             except TensorwrightError as error:
                 entries[name] = Entry(first, failure=str(error))
                 continue
@@ -233,16 +250,16 @@ def measure(
 
 
 def started(
-    process: PeerProcess, network: str, contestant: str, threads: int, folder: Path
+    process: PeerProcess, network: str, threads: int, folder: Path, target: str | None
 ) -> dict[str, Any]:
-    """Start a contestant from its caches: its results, by position."""
-    if contestant == ONNX:
+    """Start a contestant from its caches, which are in `folder`: its results, by position."""
+    if process.name == ONNX:
         process.load(os.fspath(folder / "model.tw"), threads)
         results = process.check(dict(np.load(folder.parent / EAGER / "inputs.npz")))
     else:
         path = f"{Path(__file__).resolve()}:{make_call.__name__}"
-        told = {"network": network, "contestant": contestant, "work": os.fspath(folder)}
-        process.load(path, threads, told)
+        told = {"network": network, "contestant": process.name, "work": os.fspath(folder)}
+        process.load(path, threads, {**told, "target": target})
         results = process.check({})
     return {str(place): each for place, each in enumerate(results.values())}
 
@@ -259,11 +276,11 @@ def rows_of(path: Path) -> dict[str, dict[str, Any]]:
     return rows
 
 
-def write(path: Path, rows: dict[str, dict[str, Any]]) -> None:
+def write(path: Path, rows: dict[str, dict[str, Any]], target: str | None) -> None:
     """Write the rows, and where they were measured."""
     head = {
         "torch": str(torch.__version__),
-        "target": detect_target().name,
+        "target": cpu_target(target or "native").name,
         "processor": platform.machine(),
         "cores": os.cpu_count(),
         "measured": time.strftime("%Y-%m-%d"),
@@ -336,6 +353,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, default=RESULTS, metavar="FILE")
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--target")
     parser.add_argument("--again", action="store_true", help="measure what the file has, too")
     options = parser.parse_args()
     run_step(options, options.only or CONTESTANTS)
@@ -343,27 +361,31 @@ def main() -> None:
 
 def run_step(options: argparse.Namespace, contestants: Sequence[str]) -> None:
     """One step, for all networks that are named."""
-    rows = rows_of(options.json)
+    rows, target = rows_of(options.json), options.target
     if options.step != "report" and options.work is None:
         raise SystemExit("name a folder for caches and results")
     match options.step:
         case "prepare":
             for network in options.networks:
                 for contestant in contestants:
-                    prepare(network, contestant, options.threads, options.work)
+                    prepare(network, contestant, options.threads, options.work, target)
         case "first":
             (network,), (contestant,) = options.networks, contestants
-            print(
-                json.dumps(asdict(first_result(network, contestant, options.threads, options.work)))
-            )
+            first = first_result(network, contestant, options.threads, options.work, target)
+            print(json.dumps(asdict(first)))
         case "measure":
             for network in options.networks:
                 if options.again or network not in rows:
                     entries = measure(
-                        network, contestants, options.threads, options.work, options.rounds
+                        network,
+                        contestants,
+                        options.threads,
+                        options.work,
+                        options.rounds,
+                        target,
                     )
                     rows[network] = {name: asdict(each) for name, each in entries.items()}
-                    write(options.json, rows)
+                    write(options.json, rows, target)
                     report({network: rows[network]})
         case "report":
             report(rows)
