@@ -22,6 +22,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import groupby
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -59,7 +61,7 @@ from tensorwright_lab.rule_generation.fingerprint.kernels import SAMPLES
 from tensorwright_lab.rule_generation.preset import Preset
 from tensorwright_lab.rule_generation.progress import Say
 
-_FORMAT = 2
+_FORMAT = 3
 _ALL = tuple(range(SAMPLES))
 
 
@@ -198,10 +200,11 @@ class Session:
         )
         at = first
         for chunk, name in zip(chunks, names, strict=True):
-            for block, blob in zip(chunk, self.folder.unit(name).blobs, strict=True):
-                count = len(block)
-                values = np.frombuffer(blob, np.uint32).reshape(count, SAMPLES, -1)
-                row = store.append(block.shape, values)
+            blobs = iter(self.folder.unit(name).blobs)
+            for shape, blocks in groupby(chunk, lambda block: block.shape):
+                own = [np.frombuffer(next(blobs), np.uint32) for _ in blocks]
+                values = np.concatenate(own).reshape(-1, SAMPLES, prod(shape))
+                row, count = store.append(shape, values), len(values)
                 table.row[at : at + count] = np.arange(row, row + count)
                 at += count
         return names
