@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tests.lab.rule_generation.tiny import TINY, enumerated, facts
 
+from tensorwright.base import UsageError
 from tensorwright.expr import FieldDomain, residues
 from tensorwright.farm import LocalFarm
 from tensorwright.rewriting.meaning import evaluate_terms
@@ -16,8 +17,10 @@ from tensorwright.rewriting.operators import operator_named
 from tensorwright.rewriting.terms import Apply, Input, Term
 from tensorwright_lab.rule_generation.candidates.term_builder import TermBuilder
 from tensorwright_lab.rule_generation.enumerate import blocks, level_units, owners
+from tensorwright_lab.rule_generation.enumerate import enumerate as enumerate_module
 from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder
 from tensorwright_lab.rule_generation.enumerate.plan import result_shape
+from tensorwright_lab.rule_generation.fingerprint.random_inputs import Evaluator
 
 
 class _Classes:
@@ -137,6 +140,24 @@ def test_the_number_of_workers_changes_nothing(tmp_path, monkeypatch):
         monkeypatch.setattr(LocalFarm, "shares_files", False)  # as machines of a farm
         sent = enumerated(tmp_path / "sent", 3, farm)
     assert facts(alone) == facts(together) == facts(sent)
+
+
+def test_a_sample_tries_less_of_the_later_levels(tmp_path, monkeypatch):
+    whole = enumerated(tmp_path / "whole", 3)
+    monkeypatch.setattr(enumerate_module, "_WHOLE", 1)
+    part = enumerated(tmp_path / "part", 3, sample=3)
+    monkeypatch.setattr(level_units, "_FEW", 0)
+    with LocalFarm(2) as farm:
+        assert facts(part) == facts(enumerated(tmp_path / "together", 3, farm, sample=3))
+    builder, evaluator = TermBuilder(part), Evaluator(TINY.shapes, 1)
+    assert len(part.equal) > 100
+    assert all(evaluator.holds(builder.rule(row)) for row in range(len(part.equal)))
+    assert part.applications[0] == whole.applications[0]
+    assert part.applications[1] == pytest.approx(whole.applications[1] / 3, rel=0.2)
+    assert part.applications[2] == pytest.approx(whole.applications[2] / 3, rel=0.3)
+    assert part.applications[2] < part.graphs < whole.graphs
+    with pytest.raises(UsageError, match="another run"):
+        enumerated(tmp_path / "part", 3)
 
 
 def test_chunks_and_owners_of_any_size_give_the_same(tmp_path, monkeypatch):

@@ -9,17 +9,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.lab.rule_generation.tiny import units_in
 
 from tensorwright.rewriting.meaning import evaluate_terms
 from tensorwright.rewriting.prove import problems_of, sample_shapes
 from tensorwright.rewriting.terms import Rank
 from tensorwright.rewriting.text import parse_rule, rule_text
 from tensorwright_lab.rule_generation.generalize.generalize import (
-    alike,
     generalize,
     generalize_alike,
 )
 from tensorwright_lab.rule_generation.generalize.random_shapes import RandomShapes, agree_at
+from tensorwright_lab.rule_generation.generalize.steps import GeneralizationSteps
 from tensorwright_lab.rule_generation.generalize.widening import ConcreteRule, widened
 
 SHAPES = {
@@ -145,16 +146,17 @@ def test_shapes_that_refute_a_rule_refute_it_under_every_condition_true_there():
     assert trial.holds(parse_rule(f"{text} and x.0 = 1 and x.1 = 1").condition)
 
 
-def test_rules_found_at_several_shapes_are_said_once():
+def test_rules_found_at_several_shapes_are_said_once(tmp_path):
     lines = (
         "relu(transpose[1, 0](?x)) == transpose[1, 0](relu(?x))",
         "relu(transpose[1, 0](?w)) == transpose[1, 0](relu(?w))",
         f"{CONV}(?i, concat[0](?k, ?l)) == concat[1]({CONV}(?i, ?k), {CONV}(?i, ?l))",
         f"{CONV}(?j, concat[0](?l, ?k)) == concat[1]({CONV}(?j, ?l), {CONV}(?j, ?k))",
     )
-    groups = alike(widened(parse_rule(line), SHAPES) for line in lines)
+    steps = GeneralizationSteps(SHAPES, 0, units_in(tmp_path / "units"))
+    groups = steps.instances([parse_rule(line) for line in lines])
     assert [len(group) for group in groups] == [2, 2]
-    assert [len(generalize_alike(group)) for group in groups] == [1, 1]
+    assert [len(steps.general([group])) for group in groups] == [1, 1]
 
 
 def test_shapes_of_which_a_rule_speaks_are_not_tried_again(monkeypatch):

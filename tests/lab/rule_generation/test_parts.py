@@ -126,7 +126,7 @@ def test_sharing_pairs_are_those_of_brute_force(tmp_path):
     wanted = {
         (a, b)
         for a, b in pairs_of(sets, sets)
-        if a != b
+        if a < b
         and sets[a] & sets[b]
         and len(sets[a] | sets[b]) == 2
         and len(sets[a]) + len(sets[b]) > 2

@@ -28,10 +28,10 @@ try: transpose[1, 0]; concat[0]; split0[0]; split1[0]; eye[3]
 )
 
 
-def enumerated(path: Path, max_operators: int, farm: Farm = CALLER) -> Enumeration:
+def enumerated(path: Path, max_operators: int, farm: Farm = CALLER, sample: int = 1) -> Enumeration:
     """The enumeration of the tiny preset, kept in a folder."""
-    folder = WorkFolder(path, run_of(TINY, max_operators, 0))
-    return enumerate_terms(TINY, max_operators, folder, farm=farm)
+    folder = WorkFolder(path, run_of(TINY, max_operators, 0, sample))
+    return enumerate_terms(TINY, max_operators, folder, farm=farm, sample=sample)
 
 
 def units_in(path: Path, farm: Farm = CALLER) -> LevelUnits:

@@ -109,6 +109,13 @@ def test_generate_writes_proved_rules_with_the_table(tmp_path: Path) -> None:
     assert " 512 workers: " in text
 
 
+def test_a_sample_is_of_late_levels_only(tmp_path: Path) -> None:
+    for wrong in (("--max-ops", 3), ("--max-ops", 4, "--plan"), ("--max-ops", 4, "--shipped")):
+        code, text = called("generate", "--sample", 9, *wrong, "-o", tmp_path / "new.rules")
+        assert code == 2
+        assert "--sample goes with --max-ops 4 or 5, without --plan or --shipped." in text
+
+
 def test_the_operators_of_rules_are_listed_as_they_are_written() -> None:
     code, text = called("operators")
     assert code == 0

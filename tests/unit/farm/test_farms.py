@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack
 from itertools import count
@@ -82,11 +83,20 @@ def test_what_nobody_waits_for_is_given_up(farm: Farm) -> None:
     assert all(isinstance(each, Done) for each in farm.run(units))
 
 
+def test_a_large_request_is_not_in_the_message_with_the_calls(dask_address: str) -> None:
+    units = [Unit("farm.echo", Payload(n, (bytes(12 << 20),))) for n in range(3)]
+    with connect(dask_address) as farm, warnings.catch_warnings():
+        warnings.simplefilter("error")  # Dask warns of large messages
+        assert farm.run(units) == [Done(unit.payload) for unit in units]
+
+
+@pytest.mark.parametrize("size_bytes", [0, 5 << 20])
 def test_a_unit_for_a_worker_that_is_started_again_is_done_there(
-    dask_address: str, tmp_path: Path
+    dask_address: str, tmp_path: Path, size_bytes: int
 ) -> None:
     command = ("worker", dask_address, "--device", "none", "--slots", "1", "--name", "other")
-    unit = Unit("farm.wait", Payload({"seconds": 3}), workers=("other",))
+    payload = Payload({"seconds": 3}, (bytes(size_bytes),))
+    unit = Unit("farm.wait", payload, workers=("other",))
     with ExitStack() as stack:
         farm = stack.enter_context(connect(dask_address))
         worker = started(command, tmp_path)

@@ -45,6 +45,13 @@ from tensorwright_lab.rule_generation.writing import (
 @click.option(
     "--plan", "is_plan", is_flag=True, help="Say what the enumeration takes; enumerate nothing."
 )
+@click.option(
+    "--sample",
+    type=click.IntRange(1),
+    default=1,
+    metavar="N",
+    help="After level 3, try only one of N first arguments of each operator.",
+)
 @seed_option
 def generate_command(
     preset: str,
@@ -55,12 +62,15 @@ def generate_command(
     shipped: bool,
     work_folder: Path | None,
     is_plan: bool,
+    sample: int,
     seed: int,
 ) -> None:
     """Enumerate operator graphs, prove which are equal, and write rules that no other implies.
 
     Example: tensorwright rules generate --preset taso --max-ops 2 -o new.rules
     """
+    if sample > 1 and (is_plan or shipped or max_ops <= 3):
+        raise click.UsageError("--sample goes with --max-ops 4 or 5, without --plan or --shipped.")
     if is_plan:
         with open_farm() as farm:
             for part, costs in plan_rules(preset, max_ops, seed, click.echo, farm=farm).items():
@@ -76,9 +86,12 @@ def generate_command(
             return
         work = work_folder or output.with_name(f"{output.name}.work")
         with _kept_on_interrupt(work):
-            generated = generate_rules(preset, max_ops, seed, click.echo, farm=farm, work=work)
+            generated = generate_rules(
+                preset, max_ops, seed, click.echo, farm=farm, work=work, sample=sample
+            )
         _print_graphs(generated)
         origin = f"{preset}, up to {max_ops} operators"
+        origin += f", a sample of one in {sample}" if sample > 1 else ""
         if is_raw:
             _write_candidates(generated, origin, output)
         else:

@@ -82,6 +82,7 @@ def generate_rules(
     *,
     farm: Farm = CALLER,
     work: Path | None = None,
+    sample: int = 1,
 ) -> Generated:
     """Candidate rules of a preset with up to so many operators on a side; not yet proved.
 
@@ -90,6 +91,7 @@ def generate_rules(
     farm    who does the units of work
     work    a folder that keeps what was found, see `remove_work`, and goes on with it; a temporary
             one if None
+    sample  see `enumerate_terms`
 
     Raises:  UsageError for an unknown preset or a folder of another run, OutputError for a full
              disk, MachineError where a worker ends.
@@ -100,8 +102,8 @@ def generate_rules(
     for preset in parts:
         say = progress if len(parts) == 1 else _prefixed(progress, preset.name)
         depth = min(max_operators, preset.deepest)
-        with _folder(work, preset, depth, seed) as folder:
-            enumeration = enumerate_terms(preset, depth, folder, seed, farm, say)
+        with _folder(work, preset, depth, seed, sample) as folder:
+            enumeration = enumerate_terms(preset, depth, folder, seed, farm, say, sample)
             tally.note("initial", len(enumeration.equal))
             units = LevelUnits(folder, farm, say, depth)
             rules += _rules_of(enumeration, GeneralizationSteps(preset.shapes, seed, units), tally)
@@ -165,9 +167,9 @@ def _prefixed(say: Say, name: str) -> Say:
 
 @contextmanager
 def _folder(
-    work: Path | None, preset: Preset, max_operators: int, seed: int
+    work: Path | None, preset: Preset, max_operators: int, seed: int, sample: int = 1
 ) -> Iterator[WorkFolder]:
-    run = run_of(preset, max_operators, seed)
+    run = run_of(preset, max_operators, seed, sample)
     if work is not None:
         yield WorkFolder(work / preset.name, run)
         return

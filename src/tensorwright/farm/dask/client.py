@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dask._expr import LLGExpr
-from dask._task_spec import Task
+from dask._task_spec import Task, TaskRef
 from distributed import Client
 
 from tensorwright.base import MachineError
-from tensorwright.farm.dask.guard import guarded
+from tensorwright.farm.dask.guard import RefusedPickle, guarded
 from tensorwright.farm.dask.running import run_unit
 from tensorwright.farm.dask.settings import dask_security
 from tensorwright.farm.dask.worker import RESOURCE, no_scheduler
@@ -38,7 +38,8 @@ _PINNED_S = 20.0
 _LEAST_PAUSE_S = 0.002
 _MOST_PAUSE_S = 0.05
 _PAUSE_PER_UNIT_S = 4e-5
-_MOST_BYTES = 4 << 20  # of requests in one message
+_MOST_BYTES = 4 << 20  # of requests in one message; a larger request is scattered
+_SCATTER_S = 2.0
 
 
 @dataclass(slots=True)
@@ -46,6 +47,7 @@ class _Sent:
     """A unit under way: how often it was lost, and its future.
 
     indices     its own, and those of equal units, which are done once
+    data        the future of a large request; Dask forgets the request without it
     addresses   of the workers that may do it.  Dask forgets their names, and a worker that is
                 started again has another address
     """
@@ -55,6 +57,7 @@ class _Sent:
     unit: Unit
     request: bytes
     future: Any = None
+    data: Any = None
     losses: int = 0
     addresses: frozenset[str] = frozenset()
 
@@ -180,7 +183,7 @@ class DaskFarm(Farm):
         with suppress(OSError, RuntimeError):
             for (device, workers), those in alike.items():
                 for part in _messages(those):
-                    tasks = {one.key: Task(one.key, run_unit, one.request) for one in part}
+                    tasks = {one.key: self._task(one) for one in part}
                     futures = self._client.get(
                         LLGExpr(tasks, _determ_token=secrets.token_hex(16)),
                         list(tasks),
@@ -194,6 +197,19 @@ class DaskFarm(Farm):
                         one.future, one.addresses = future, addresses
             return
         self._client.close(timeout=1)
+
+    def _task(self, one: _Sent) -> Task:
+        """The call of a unit.  A large request goes to a worker before it, if one is there.
+
+        Dask's scheduler reads and copies a call, but not what is scattered.  If the worker goes
+        away, the unit is lost and submitted again.
+        """
+        if len(one.request) > _MOST_BYTES:
+            name = f"{one.key}-{secrets.token_hex(8)}"
+            with suppress(OSError, RuntimeError, RefusedPickle):
+                one.data = self._client.scatter({name: one.request}, timeout=_SCATTER_S)[name]
+                return Task(one.key, run_unit, TaskRef(name))
+        return Task(one.key, run_unit, one.request)
 
     def _addresses_of(self, names: tuple[str, ...]) -> frozenset[str]:
         """The addresses of the workers of these names, when they were last looked for."""

@@ -24,6 +24,7 @@ ALLOWED = frozenset(
         ("dask._expr", "Expr._reconstruct"),
         ("dask._expr", "LLGExpr"),
         ("dask._task_spec", "Task"),
+        ("dask._task_spec", "TaskRef"),
         ("distributed.shuffle._worker_plugin", "ShuffleWorkerPlugin"),
         ("tensorwright.farm.dask.running", "run_unit"),
     }

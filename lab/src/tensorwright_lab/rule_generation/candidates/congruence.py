@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.rewriting.operators import IntShape
-from tensorwright.rewriting.terms import Input, Rule, with_subterm
+from tensorwright.rewriting.terms import Input, Rule
 from tensorwright_lab.rule_generation.candidates.term_builder import TermBuilder
 from tensorwright_lab.rule_generation.enumerate.classes import Batch, Places
 from tensorwright_lab.rule_generation.enumerate.enumerate import Enumeration
@@ -111,17 +111,17 @@ def _fresh_rules(
     enumeration: Enumeration, general: _Generalised, entries: Places
 ) -> tuple[list[Rule], Shapes]:
     """Rules with the common operator replaced by a fresh input, and the shapes of inputs."""
-    builder, table = TermBuilder(enumeration), enumeration.table
+    table, builders = enumeration.table, dict[int, TermBuilder]()
     shapes = dict(enumeration.preset.shapes)
     rules = []
     for at in entries.tolist():
         leaf, row = int(general.leaf[at]), int(general.row[at])
-        shape = table.kinds[table.kind[leaf]].shape
-        fresh = Input("_".join(map(str, ("fresh", *shape))))
-        shapes[fresh.name] = shape
-        sides = (builder.application(row), builder.term(int(enumeration.equal.of[row])))
-        left, right = (with_subterm(side, builder.term(leaf), fresh) for side in sides)
-        rules.append(Rule((left,), (right,)))
+        if leaf not in builders:
+            shape = table.kinds[table.kind[leaf]].shape
+            fresh = Input("_".join(map(str, ("fresh", *shape))))
+            shapes[fresh.name] = shape
+            builders[leaf] = TermBuilder(enumeration, {leaf: fresh})
+        rules.append(builders[leaf].equality(row))
     return rules, shapes
 
 

@@ -7,6 +7,8 @@ builder.rule(row)          application == term of its class, the larger side lef
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from tensorwright.rewriting.operators import operator_count
 from tensorwright.rewriting.terms import Apply, Input, Rule, Term
 from tensorwright_lab.rule_generation.enumerate.classes import INPUT, applied_at
@@ -14,11 +16,14 @@ from tensorwright_lab.rule_generation.enumerate.enumerate import Enumeration
 
 
 class TermBuilder:
-    """Reads an enumeration as terms over the inputs of its preset."""
+    """Reads an enumeration as terms over the inputs of its preset.
 
-    def __init__(self, enumeration: Enumeration) -> None:
+    instead   terms for some classes, in the place of their own
+    """
+
+    def __init__(self, enumeration: Enumeration, instead: Mapping[int, Term] | None = None) -> None:
         self.enumeration = enumeration
-        self._terms: dict[int, Term] = {}
+        self._terms = dict(instead or {})
 
     def term(self, number: int) -> Term:
         """The term of a class."""
@@ -40,9 +45,13 @@ class TermBuilder:
         """The application in a row of the equalities."""
         return self._apply(*applied_at(self.enumeration.equal.batch, row))
 
+    def equality(self, row: int) -> Rule:
+        """The application in a row, and the term of its class."""
+        return Rule((self.application(row),), (self.term(int(self.enumeration.equal.of[row])),))
+
     def rule(self, row: int) -> Rule:
         """The equality of a row, the larger side on the left."""
-        left, right = self.application(row), self.term(int(self.enumeration.equal.of[row]))
-        if operator_count(left) < operator_count(right):
-            left, right = right, left
-        return Rule((left,), (right,))
+        equality = self.equality(row)
+        if operator_count(*equality.left) < operator_count(*equality.right):
+            return Rule(equality.right, equality.left)
+        return equality

@@ -112,6 +112,11 @@ class WorkFolder:
             except OSError as error:
                 raise output_error(self._unit(name), error) from error
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all files."""
+        return sum(each.stat().st_size for each in self.path.iterdir())
+
     def _unit(self, name: str) -> Path:
         return self.path / f"{name}.unit"
 

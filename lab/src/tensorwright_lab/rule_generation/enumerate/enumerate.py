@@ -20,8 +20,11 @@ probability d/P at most.
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import groupby
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -59,7 +62,9 @@ from tensorwright_lab.rule_generation.fingerprint.kernels import SAMPLES
 from tensorwright_lab.rule_generation.preset import Preset
 from tensorwright_lab.rule_generation.progress import Say
 
-_FORMAT = 2
+_FORMAT = 3
+_WHOLE = 3
+"""Levels that a sample has whole."""
 _ALL = tuple(range(SAMPLES))
 
 
@@ -83,7 +88,7 @@ class Enumeration:
     applications: tuple[int, ...]
 
 
-def run_of(preset: Preset, max_operators: int, seed: int) -> dict[str, Any]:
+def run_of(preset: Preset, max_operators: int, seed: int, sample: int = 1) -> dict[str, Any]:
     """The settings that a work folder must share with a run that continues it."""
     digest = hashlib.sha256(repr(preset).encode()).hexdigest()
     return {
@@ -92,6 +97,7 @@ def run_of(preset: Preset, max_operators: int, seed: int) -> dict[str, Any]:
         "digest": digest,
         "max_operators": max_operators,
         "seed": seed,
+        "sample": sample,
     }
 
 
@@ -102,11 +108,13 @@ def enumerate_terms(
     seed: int = 0,
     farm: Farm = CALLER,
     say: Say = lambda line: None,
+    sample: int = 1,
 ) -> Enumeration:
-    """Enumerate; what is found is the same for the same preset, size and seed.
+    """Enumerate; what is found is the same for the same preset, size, seed and sample.
 
     folder  is written to, and what it holds of the same run is not done again
     farm    who does the units
+    sample  of levels after the third, only one of so many first arguments of an operator is tried
 
     Raises:  UsageError for too many operators, OutputError, MachineError.
     """
@@ -117,19 +125,29 @@ def enumerate_terms(
             reason="graphs have too many",
             remedy=f"1 to {MAX_OPERATORS}",
         )
-    return Session(preset, folder, seed, farm, say).run(max_operators)
+    return Session(preset, folder, seed, farm, say, sample).run(max_operators)
 
 
 class Session:
     """An enumeration that grows level by level; see `enumerate_terms`."""
 
-    def __init__(self, preset: Preset, folder: WorkFolder, seed: int, farm: Farm, say: Say) -> None:
+    def __init__(
+        self,
+        preset: Preset,
+        folder: WorkFolder,
+        seed: int,
+        farm: Farm,
+        say: Say,
+        sample: int = 1,
+    ) -> None:
         self.preset = preset
         self.folder = folder
         self.seed = seed
         self.farm = farm
         self.say = say
+        self.sample = sample
         self.family = families(preset)
+        self._start_s = time.perf_counter()
         kept = restore(folder)
         if kept is not None:
             say(f"going on after level {len(kept.counts)}")
@@ -155,8 +173,10 @@ class Session:
     def _say_level(self, level: int) -> None:
         equal, count = len(self.state.equal[-1]), self.state.counts[-1]
         classes = int((self.table.cost == level).sum())
+        now_s = time.perf_counter()
+        took_s, self._start_s = now_s - self._start_s, now_s
         line = f"level {level}: {count:,} applications, {equal:,} equalities, {classes:,} classes"
-        self.say(f"{line} kept")
+        self.say(f"{line} kept; {took_s:.1f} s, {self.folder.nbytes / 1e9:.2f} GB in the folder")
 
     def _units(self, level: int) -> LevelUnits:
         return LevelUnits(self.folder, self.farm, self.say, level)
@@ -165,9 +185,27 @@ class Session:
         store, shares_files = self.state.store, self.farm.shares_files
         return shard(chunk, store, self.table.row, _ALL, self.seed, shares_files=shares_files)
 
+    def _plan(self, level: int) -> Plan:
+        """What a level tries; a sample of it after the whole levels.
+
+        Where an argument is of a level of which a sample was made, the block is a sample already.
+        """
+        first = _WHOLE + 1
+        plan = Plan(self.preset, self.table, level, self.sample if level > first else 1)
+        if level < first or self.sample == 1:
+            return plan
+        cost = self.table.cost
+        thin: list[Block] = []
+        whole: list[Block] = []
+        for each in plan.blocks:
+            is_whole = each.is_table and max(cost[each.left[0]], cost[each.right[0]]) < first
+            (whole if is_whole or level == first else thin).append(each)
+        plan.blocks = (*thin, *thinned(whole, self.sample))
+        return plan
+
     def store_level(self, level: int, share: int = 1) -> None:
         """Find the classes of a level and their values; of one of `share` applications only."""
-        plan = Plan(self.preset, self.table, level)
+        plan = self._plan(level)
         chunks = chunks_of(thinned(plan.blocks, share), stored_effort)
         names = self._units(level).complete(
             "keys",
@@ -198,10 +236,11 @@ class Session:
         )
         at = first
         for chunk, name in zip(chunks, names, strict=True):
-            for block, blob in zip(chunk, self.folder.unit(name).blobs, strict=True):
-                count = len(block)
-                values = np.frombuffer(blob, np.uint32).reshape(count, SAMPLES, -1)
-                row = store.append(block.shape, values)
+            blobs = iter(self.folder.unit(name).blobs)
+            for shape, blocks in groupby(chunk, lambda block: block.shape):
+                own = [np.frombuffer(next(blobs), np.uint32) for _ in blocks]
+                values = np.concatenate(own).reshape(-1, SAMPLES, prod(shape))
+                row, count = store.append(shape, values), len(values)
                 table.row[at : at + count] = np.arange(row, row + count)
                 at += count
         return names
@@ -211,7 +250,7 @@ class Session:
         return chunks_of(tuple(_value_blocks(self.preset, self.table, first)), value_effort)
 
     def _last_level(self, level: int) -> tuple[float, float]:
-        plan = Plan(self.preset, self.table, level)
+        plan = self._plan(level)
         sizes = sizes_of(self.table, self.state.equal, level - 1)
         graphs = graphs_of_stored(sizes) + plan.graphs(smallest(self.table, sizes))
         two_outputs = plan.two_output_graphs(sizes)

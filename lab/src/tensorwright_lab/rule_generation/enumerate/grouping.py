@@ -97,12 +97,14 @@ def _group(
     old = len(table)
     keys = np.concatenate([table.key, batch.key])
     rank = np.concatenate([np.zeros(old, np.uint64), form | np.uint64(1)])
-    order = np.lexsort((rank, keys[:, 1], keys[:, 0]))
-    ordered = keys[order]
+    order = np.argsort(keys[:, 0] ^ (keys[:, 1] << np.uint64(1)))  # equal keys stand together
     starts = np.ones(len(order), np.bool_)
-    starts[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    first, second = keys[order, 0], keys[order, 1]
+    starts[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
     group = np.cumsum(starts) - 1
-    leader = order[starts]
+    least = np.minimum.reduceat(rank[order], np.flatnonzero(starts))
+    candidates = np.where(rank[order] == least[group], order, len(order))
+    leader = np.minimum.reduceat(candidates, np.flatnonzero(starts))
     is_new = leader >= old
     if is_last:
         is_new &= np.bincount(group) > 1

@@ -45,6 +45,7 @@ class LevelUnits:
         label = name or step
         names = [f"{label}-{self.level}-{number}" for number in range(len(efforts))]
         waiting = [at for at, name in enumerate(names) if not self.folder.has_unit(name)]
+        waiting.sort(key=efforts.__getitem__, reverse=True)  # the last ones should end together
         remaining = sum(efforts[at] for at in waiting)
         total = sum(efforts)
         meter = Meter(self.say, f"level {self.level}, {label}", total, total - remaining)

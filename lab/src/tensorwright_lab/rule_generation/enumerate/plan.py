@@ -40,6 +40,7 @@ class Plan:
     """The blocks of one level, in a fixed order, over classes; and how to read them.
 
     share   see `Sharing`
+    blocks  may be replaced by a part of them
     """
 
     def __init__(self, preset: Preset, table: ClassTable, level: int, share: int = 1) -> None:
@@ -234,9 +235,10 @@ class Plan:
         i, j = self._repeated.get((block.shapes[0], block.shapes[1]), (none, none))
         cost = self.table.cost
         kept = (cost[i] == cost[block.left[0]]) & (cost[j] == cost[block.right[0]])
-        kept &= self._fits(block, i) & self._fits_second(block, j)
         if block.order is Order.RISING:
             kept &= i < j
+        i, j = i[kept], j[kept]
+        kept = _is_among(i, block.left) & _is_among(j, block.right)
         return i[kept], j[kept]
 
     def two_output_graphs(self, sizes: NDArray[np.float64]) -> float:
@@ -259,6 +261,13 @@ class Plan:
             ours = (first < second) & (cost[first].astype(np.intp) + cost[second] > self.level)
             total += float(np.count_nonzero(ours))
         return float(total)
+
+
+def _is_among(classes: Places, rising: Ints) -> NDArray[np.bool_]:
+    """Which of some classes are among others, which are not none and in rising order."""
+    position = np.searchsorted(rising, classes)
+    is_among: NDArray[np.bool_] = rising[np.minimum(position, len(rising) - 1)] == classes
+    return is_among
 
 
 @cache

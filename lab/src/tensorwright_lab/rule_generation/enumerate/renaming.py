@@ -37,21 +37,20 @@ def merge(left: Sequences, right: Sequences) -> tuple[Sequences, Forms]:
 
     Shapes:  left, right (n, WIDTH) -> (n, WIDTH), (n) with four bits per place
     """
-    merged = left.copy()
-    count = (left >= 0).sum(axis=1)
+    merged = np.array(left.T, order="C")
+    count = np.count_nonzero(merged >= 0, axis=0).astype(np.int8)
     places = np.zeros(len(left), np.uint64)
-    rows = np.arange(len(left))
-    for at in range(WIDTH):
-        item = right[:, at]
-        same = merged == item[:, None]
-        is_known = same.any(axis=1)
-        is_new = ~is_known & (item >= 0) & (count < WIDTH)
-        position = np.where(is_known, same.argmax(axis=1), count)
-        merged[rows[is_new], count[is_new]] = item[is_new]
-        count = count + is_new
-        position = np.where(item >= 0, position + 1, 0)
-        places = (places << np.uint64(4)) | position.astype(np.uint64)
-    return merged, places
+    for item in np.ascontiguousarray(right.T):
+        position = np.zeros(len(left), np.int8)
+        for at, column in enumerate(merged, 1):
+            position += (column == item) * np.int8(at)
+        is_new = (position == 0) & (item >= 0)
+        position[is_new] = count[is_new] + 1
+        new = np.flatnonzero(is_new & (count < WIDTH))
+        merged[count[new], new] = item[new]
+        count[new] += 1
+        places = (places << np.uint64(4)) | np.where(item >= 0, position, 0).astype(np.uint64)
+    return merged.T, places
 
 
 def form_of(code: NDArray[Any], form_a: Forms, form_b: Forms, places: Forms) -> Forms:

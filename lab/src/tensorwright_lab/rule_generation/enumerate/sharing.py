@@ -102,9 +102,9 @@ class Sharing:
             part = slice(at, at + _BLOCK)
             size[part] = union_size(table.nodes[first[part]], table.nodes[second[part]])
         kept = (size == union) & (total > union)
-        self.first, self.second = first[kept], second[kept]
+        self.first, self.second = _both_orders(first[kept], second[kept])
         kept = (size < union) & (total == union)
-        self.repeated = first[kept], second[kept]
+        self.repeated = _both_orders(first[kept], second[kept])
 
 
 def count_shared(table: ClassTable, union: int) -> float:
@@ -115,7 +115,7 @@ def count_shared(table: ClassTable, union: int) -> float:
 
 
 def shared_pairs(table: ClassTable, union: int, share: int = 1) -> tuple[Places, Places]:
-    """Pairs of different classes with an operator in common, either order, sorted.
+    """Pairs of different classes with an operator in common, the smaller number first, sorted.
 
     Among the pairs with `union` operators together that are more one by one, none is left out:
     one of `union` operators contains the other, or both are smaller.
@@ -133,11 +133,18 @@ def shared_pairs(table: ClassTable, union: int, share: int = 1) -> tuple[Places,
     i, j = _join(node[big], owner[big], own, stored)
     small = ~big
     k, m = _join(node[small][::share], owner[small][::share], node[small], owner[small])
-    first, second = np.concatenate([i, j, k]), np.concatenate([j, i, m])
-    differ = first != second
+    first, second = np.concatenate([np.minimum(i, j), k]), np.concatenate([np.maximum(i, j), m])
+    rising = first < second
     width = len(table)
-    code = distinct(first[differ] * width + second[differ])
+    code = distinct(first[rising] * width + second[rising])
     return code // width, code % width
+
+
+def _both_orders(first: Places, second: Places) -> tuple[Places, Places]:
+    """Pairs with those of the other order, sorted."""
+    both = np.concatenate([first, second]), np.concatenate([second, first])
+    order = np.lexsort(both[::-1])
+    return both[0][order], both[1][order]
 
 
 def _join(

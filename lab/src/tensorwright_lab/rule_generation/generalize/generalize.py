@@ -13,7 +13,7 @@ holds for all shapes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tensorwright.rewriting.assumptions import assume
@@ -33,14 +33,6 @@ from tensorwright_lab.rule_generation.generalize.size_inference import rules_wit
 from tensorwright_lab.rule_generation.generalize.widening import ConcreteRule
 
 _MOST_CONDITIONED = 4
-
-
-def alike(rules: Iterable[ConcreteRule]) -> tuple[tuple[ConcreteRule, ...], ...]:
-    """Rules that differ only in the names and shapes of inputs, together, in order."""
-    groups: dict[str, list[ConcreteRule]] = {}
-    for each in rules:
-        groups.setdefault(rule_text(canonical_rule(each.rule)), []).append(each)
-    return tuple(map(tuple, groups.values()))
 
 
 def generalize_alike(rules: Sequence[ConcreteRule]) -> tuple[Rule, ...]:

@@ -16,16 +16,18 @@ from typing import Any
 
 from tensorwright.farm import Payload
 from tensorwright.rewriting.operators import IntShape
-from tensorwright.rewriting.terms import Rule
+from tensorwright.rewriting.terms import Rule, canonical_rule
 from tensorwright.rewriting.text import parse_rule, rule_text
 from tensorwright_lab.rule_generation.enumerate.level_units import LevelUnits
 from tensorwright_lab.rule_generation.fingerprint.random_inputs import Evaluator
-from tensorwright_lab.rule_generation.generalize.generalize import alike, generalize_alike
+from tensorwright_lab.rule_generation.generalize.generalize import generalize_alike
 from tensorwright_lab.rule_generation.generalize.widening import ConcreteRule, widened
 
 _EFFORTS = {"holding": 4e4, "widened": 3e4, "general": 3e5}
 """Microseconds of a unit, about."""
 Shapes = dict[str, IntShape]
+PlainRule = Sequence[Any]
+"""A `ConcreteRule` as JSON has it: its text, and the shapes of its inputs by name."""
 
 
 def holding(payload: Payload) -> Payload:
@@ -37,7 +39,8 @@ def holding(payload: Payload) -> Payload:
 def widened_rules(payload: Payload) -> Payload:
     """Rules with inputs in the place of what may be any tensor, with the shapes of the inputs."""
     shapes = _shapes(payload.data["shapes"])
-    return Payload([_plain(widened(parse_rule(text), shapes)) for text in payload.data["items"]])
+    rules = (widened(parse_rule(text), shapes) for text in payload.data["items"])
+    return Payload([[_canonical(each.rule), rule_text(each.rule), each.shapes] for each in rules])
 
 
 def general_rules(payload: Payload) -> Payload:
@@ -50,11 +53,12 @@ def _shapes(listed: Sequence[tuple[str, Sequence[int]]]) -> Shapes:
     return {name: tuple(shape) for name, shape in listed}
 
 
-def _plain(candidate: ConcreteRule) -> list[Any]:
-    return [rule_text(candidate.rule), candidate.shapes]
+def _canonical(rule: Rule) -> str:
+    """The same text for all rules that differ only in the names of inputs."""
+    return rule_text(canonical_rule(rule))
 
 
-def _concrete(plain: Sequence[Any]) -> ConcreteRule:
+def _concrete(plain: PlainRule) -> ConcreteRule:
     text, shapes = plain
     return ConcreteRule(parse_rule(text), tuple(_shapes(shapes).items()))
 
@@ -77,15 +81,17 @@ class GeneralizationSteps:
         holds = self._spread("holding", [rule_text(rule) for rule in rules], self._about)
         return tuple(rule for rule, kept in zip(rules, holds, strict=True) if kept)
 
-    def instances(self, rules: Sequence[Rule]) -> tuple[tuple[ConcreteRule, ...], ...]:
-        """Rules as general as they hold, those together that are alike."""
+    def instances(self, rules: Sequence[Rule]) -> list[list[PlainRule]]:
+        """Rules as general as they hold, those together that differ only in names and shapes."""
         texts = [rule_text(rule) for rule in rules]
-        return alike(map(_concrete, self._spread("widened", texts, self._about)))
+        groups: dict[str, list[PlainRule]] = {}
+        for canonical, *plain in self._spread("widened", texts, self._about):
+            groups.setdefault(canonical, []).append(plain)
+        return list(groups.values())
 
-    def general(self, groups: Sequence[Sequence[ConcreteRule]]) -> tuple[Rule, ...]:
+    def general(self, groups: Sequence[Sequence[PlainRule]]) -> tuple[Rule, ...]:
         """Rules for all shapes."""
-        plain = [[_plain(candidate) for candidate in group] for group in groups]
-        return tuple(map(parse_rule, self._spread("general", plain, {}, 4)))
+        return tuple(map(parse_rule, self._spread("general", groups, {}, 4)))
 
     @property
     def _about(self) -> dict[str, Any]:
