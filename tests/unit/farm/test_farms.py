@@ -156,3 +156,19 @@ def test_keys_are_made_once_and_for_the_owner_only(tmp_path: Path) -> None:
         make_keys(tmp_path / "keys")
     with pytest.raises(UsageError, match="does not encrypt"):
         connect("tcp://127.0.0.1:8786", security)
+
+
+@pytest.mark.parametrize("name", ["ca.pem", "farm.pem", "farm.key", "shared.key"])
+@pytest.mark.parametrize("share", [0, 0.5])
+def test_damaged_keys_are_refused(tmp_path: Path, name: str, share: float) -> None:
+    """Without the check, a worker would try them for ever, and the client look for a scheduler."""
+    folder = tmp_path / "keys"
+    make_keys(folder)
+    content = (folder / name).read_bytes()
+    (folder / name).write_bytes(content[: int(len(content) * share)])
+    with pytest.raises(UsageError, match=r"damaged|bytes, not 32") as caught:
+        connect("tls://127.0.0.1:8786", FarmSecurity(folder))
+    assert str(folder) in caught.value.where
+    assert caught.value.remedy == (
+        "make keys with `tensorwright farm keys FOLDER`, and copy the folder"
+    )

@@ -40,7 +40,8 @@ def apply_settings() -> None:
 def dask_security(address: str, security: FarmSecurity) -> Security | None:
     """The security of a connection to an address, or of a scheduler that listens there.
 
-    Raises:  UsageError for a wrong scheme, and without keys for any address but loopback.
+    Raises:  UsageError for a wrong scheme, for damaged keys, and without keys for any address but
+             loopback.
     """
     parts = urlsplit(address)
     if parts.scheme not in ("tcp", "tls") or parts.hostname is None:
@@ -74,7 +75,13 @@ def dask_security(address: str, security: FarmSecurity) -> Security | None:
             reason="keys are given, but tcp:// does not encrypt",
             remedy=f"tls://{parts.netloc}",
         )
-    return Security(require_encryption=True, **security.files())
+    made = Security(require_encryption=True, **security.files())
+    try:
+        made.get_connection_args("client")
+    except (OSError, ValueError) as error:
+        reason = f"its keys are damaged, or belong to several farms ({error})"
+        raise security.fault(f"folder {security.folder}", reason) from error
+    return made
 
 
 def is_loopback(host: str) -> bool:
