@@ -147,6 +147,18 @@ def test_an_address_without_protection_is_refused(address: str, text: str) -> No
         connect(address)
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["yes helloworld", "echo hello", r"printf 's\002\0\0\0\0\0\0\0xx'", "/no/such/program"],
+)
+def test_a_command_that_is_not_a_worker_is_refused(command: str) -> None:
+    """A shell at the other end of ssh may print a text before the worker starts."""
+    with pytest.raises(MachineError) as caught:
+        connect(f"stdio:{command}")
+    assert caught.value.where.startswith("worker ")
+    assert caught.value.remedy == "run that command in a shell: it must wait, and print no text"
+
+
 def test_keys_are_made_once_and_for_the_owner_only(tmp_path: Path) -> None:
     files = make_keys(tmp_path / "keys")
     assert all(path.stat().st_mode & 0o077 == 0 for path in files)
