@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -157,6 +158,19 @@ def test_a_command_that_is_not_a_worker_is_refused(command: str) -> None:
         connect(f"stdio:{command}")
     assert caught.value.where.startswith("worker ")
     assert caught.value.remedy == "run that command in a shell: it must wait, and print no text"
+
+
+def test_a_port_of_another_program_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as that of the scheduler's page: a web server waits for a question, and Dask as well."""
+    monkeypatch.setattr("tensorwright.farm.dask.client._CONNECT_S", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(MachineError) as caught:
+            connect(address)
+    assert str(caught.value) == (
+        f"address {address}: no scheduler answers there (timed out)\n  try: start one with "
+        "`tensorwright farm scheduler`, with the same folder of keys"
+    )
 
 
 def test_keys_are_made_once_and_for_the_owner_only(tmp_path: Path) -> None:
