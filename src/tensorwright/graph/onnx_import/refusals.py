@@ -60,7 +60,9 @@ _OTHER_TYPES = {
 
 
 NO_OPERATOR = "we have no operator for it"
-OTHERWISE = "write it with operators or arguments that docs/onnx.md or docs/pytorch.md lists"
+OTHERWISE = (
+    "write it with other operators or arguments; docs/onnx.md and docs/pytorch.md say what is read"
+)
 INVALID = "export the model again; onnx.checker.check_model says whether the exporter is at fault"
 
 

@@ -138,7 +138,8 @@ def test_an_operator_that_we_do_not_have_is_refused_with_a_remedy() -> None:
         load_model(archive(changed, weights()))
     assert str(caught.value) == (
         "operator aten.i0.default: node relu_ (aten.i0.default): we have no operator for it"
-        "\n  try: write it with operators or arguments that docs/onnx.md or docs/pytorch.md lists"
+        "\n  try: write it with other operators or arguments; docs/onnx.md and docs/pytorch.md say"
+        " what is read"
     )
 
 

@@ -115,12 +115,14 @@ def test_unknown_operators_and_domains() -> None:
     node = helper.make_node("Frobnicate", ["x"], ["y"], name="f1")
     assert message_of(UnsupportedError, model_of([node], {"x": (1,)}, ["y"])) == (
         "operator Frobnicate: node f1 (Frobnicate): there is no such operator in ONNX"
-        "\n  try: write it with operators or arguments that docs/onnx.md or docs/pytorch.md lists"
+        "\n  try: write it with other operators or arguments; docs/onnx.md and docs/pytorch.md say"
+        " what is read"
     )
     node = helper.make_node("Det", ["x"], ["y"], name="d")
     assert message_of(UnsupportedError, model_of([node], {"x": (2, 2)}, ["y"])) == (
         "operator Det: node d (Det): we have no operator for it, and the standard no function"
-        "\n  try: write it with operators or arguments that docs/onnx.md or docs/pytorch.md lists"
+        "\n  try: write it with other operators or arguments; docs/onnx.md and docs/pytorch.md say"
+        " what is read"
     )
     node = helper.make_node("FusedConv", ["x"], ["y"], domain="org.example")
     assert message_of(UnsupportedError, model_of([node], {"x": (1,)}, ["y"])) == (
