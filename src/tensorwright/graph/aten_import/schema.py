@@ -294,7 +294,8 @@ def _argument(given: object) -> Argument:
     if kind in _PLAIN_KINDS:
         if not isinstance(told, _PLAIN_KINDS[kind]):  # type: ignore[arg-type]
             fail(f"{kind} is {str(told)[:60]!r}")
-        return _number(told) if kind == "as_float" else told
+        # Python's JSON writes Infinity as a number
+        return float(told) if kind == "as_float" else told
     if kind in _PLAIN_LISTS:
         items = _of(told, list, kind)
         if not all(isinstance(each, _PLAIN_LISTS[kind]) for each in items):  # type: ignore[arg-type]
@@ -310,10 +311,6 @@ def _argument(given: object) -> Argument:
         return _body(_field(told, "graph", dict))
     reason = f"an argument of a node is of the kind {kind}, which tensorwright does not read"
     raise unsupported(PROGRAM, kind, reason)
-
-
-def _number(value: object) -> float:
-    return float(value)  # type: ignore[arg-type]  # Python's JSON writes Infinity as a number
 
 
 def _named(given: object) -> Argument:
