@@ -97,7 +97,8 @@ def test_what_is_wrong_is_named(old: str, new: str, message: str) -> None:
     text = str(graph).replace(old, new, 1)
     with pytest.raises(ModelError) as caught:
         parse(text, graph.constants)
-    assert str(caught.value) == message
+    assert f"{caught.value.where}: {caught.value.reason}" == message
+    assert caught.value.remedy
 
 
 def test_constants_must_be_given() -> None:

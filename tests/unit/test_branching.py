@@ -40,6 +40,7 @@ from tensorwright.drivers.c_library import export_c
 from tensorwright.graph import bind_partition, bind_sizes, interpret, representative, simplify
 from tensorwright.graph.onnx_export import to_onnx
 from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.graph.onnx_import.refusals import INVALID
 from tensorwright.pipeline import chosen_target, finish, prepare
 from tensorwright.records import opened
 from tensorwright_lab.graph_text import parse
@@ -207,7 +208,7 @@ def test_a_condition_that_is_no_single_bool() -> None:
         whole = graph("wrong", [node("If", "c", "y", **sides)], inputs, ("y", FLOAT, (4, 8)))
         given = model(whole, {"a": weights(1, 8, 8)})
         wanted = f"node y (If): its condition is {text}, and must be a single bool"
-        assert refusal(given, ModelError) == wanted
+        assert refusal(given, ModelError) == f"{wanted}\n  try: {INVALID}"
 
 
 def test_branches_whose_results_differ_in_type() -> None:

@@ -14,10 +14,12 @@ from io import StringIO
 from pathlib import Path
 from runpy import run_path
 
+import click
 import pytest
 
 from tensorwright.base import ERROR_KINDS
 from tensorwright.cli.explain import PAGE
+from tensorwright.cli.group import program
 from tensorwright.schedule import parse_trace
 
 ROOT = Path(__file__).parents[2]
@@ -33,6 +35,9 @@ ROOMS = [
 EVERYTHING = [str(path) for room in ROOMS for path in (room, *room.glob("**/*"))]
 PATH = re.compile(r"`([\w./]+(?:\.py|/))`")
 LINK = re.compile(r"\[[^\]]*\]\((?!https?:)([^)#\s]+)")
+COMMAND = re.compile(
+    r"^(?: {4}|\$ )(?:[A-Z_]+=\S+ )*tensorwright (.*)|`tensorwright ([^`]+)`", re.MULTILINE
+)
 
 
 def page_name(page: Path) -> str:
@@ -94,6 +99,21 @@ def test_files_that_are_named_exist(page: Path) -> None:
     named = [name.rstrip("/") for name in PATH.findall(page.read_text()) if "NAME" not in name]
     missing = [name for name in named if not any(each.endswith(f"/{name}") for each in EVERYTHING)]
     assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_commands_exist_with_these_options(page: Path) -> None:
+    unknown = []
+    for block, inline in COMMAND.findall(page.read_text()):
+        words = re.split(r" (?:#|&& )|  ", block or inline)[0].split()
+        command: click.Command | None = program
+        while isinstance(command, click.Group) and words and words[0][:1].islower():
+            command = command.get_command(click.Context(command), words.pop(0))
+        options = {name for each in command.params for name in each.opts} if command else set()
+        given = {re.split("[=.]", word)[0].rstrip(",;)") for word in words if word[:1] == "-"}
+        if command is None or given - options - {"--help", "--version"}:
+            unknown.append(block or inline)
+    assert unknown == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)

@@ -62,14 +62,14 @@ def test_constants_are_packed_into_the_function(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("constants", "reason"),
     [
-        ({}, "constant w: its value is not given"),
+        ({}, r"constant w: its value is not given\n  try: give constants={'w': ARRAY}"),
         (
             {"w": np.zeros((2, 2), np.float32)},
             r"constant w: float32 \(2, 2\) is given, f32\(48, 48\) is declared",
         ),
         (
             {"w": np.zeros((N, N), np.float32), "v": np.zeros(1)},
-            "constant v: the program was made without this constant",
+            "constant v: the program was made without this constant\n  try: leave it out",
         ),
     ],
 )
@@ -82,5 +82,5 @@ def test_constants_that_do_not_fit(constants: dict[str, np.ndarray], reason: str
 def test_models_have_constants_of_their_own(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="a model has its own constants"):
         tensorwright.compile(tmp_path / "model.onnx", constants={})
-    with pytest.raises(UsageError, match="v is not one of its placeholders"):
+    with pytest.raises(UsageError, match="v is not one of its placeholders\n  try: its place"):
         tensorwright.program(layer(), constants=("v",))

@@ -26,6 +26,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+REPORT = "report it, with the model or program"
+"""The remedy for a fault of ours."""
+
 
 class TensorwrightError(Exception):
     """Base of all our errors.
@@ -194,9 +197,12 @@ class ExpressionError(UserError, TypeError):
 
 
 class InternalError(TensorwrightError):
-    """A fault of tensorwright itself."""
+    """A fault of tensorwright itself; a remedy may go round it."""
 
     exit_code = 70
+
+    def __init__(self, *, stage: str, where: str, reason: str, remedy: str = REPORT) -> None:
+        super().__init__(stage=stage, where=where, reason=reason, remedy=remedy)
 
 
 ERROR_KINDS: tuple[type[TensorwrightError], ...] = (
@@ -215,7 +221,7 @@ ERROR_KINDS: tuple[type[TensorwrightError], ...] = (
 
 
 @contextmanager
-def naming_faults(stage: str, part: str, remedy: str = "") -> Iterator[None]:
+def naming_faults(stage: str, part: str, remedy: str = REPORT) -> Iterator[None]:
     """Turn an unforeseen exception inside the block into an InternalError with its kind and line.
 
     The block is a part without which its caller can go on. Errors of this module, MemoryError and

@@ -12,10 +12,15 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from tensorwright.base import UsageError, make_folder, write_atomically
-from tensorwright.farm.security import AUTHORITY, CERTIFICATE, PRIVATE_KEY, SHARED_KEY
+from tensorwright.farm.security import (
+    AUTHORITY,
+    CERTIFICATE,
+    PRIVATE_KEY,
+    SHARED_BYTES,
+    SHARED_KEY,
+)
 
 _DAYS = 3650
-_SHARED_BYTES = 32
 
 
 def make_keys(folder: Path) -> tuple[Path, ...]:
@@ -43,7 +48,7 @@ def make_keys(folder: Path) -> tuple[Path, ...]:
         serialization.PrivateFormat.PKCS8,
         serialization.NoEncryption(),
     )
-    contents = (_pem(authority), _pem(own), private, secrets.token_bytes(_SHARED_BYTES))
+    contents = (_pem(authority), _pem(own), private, secrets.token_bytes(SHARED_BYTES))
     make_folder(folder).chmod(0o700)
     for file, content in zip(names, contents, strict=True):
         write_atomically(folder / file, content)

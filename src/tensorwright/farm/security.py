@@ -11,6 +11,7 @@ AUTHORITY = "ca.pem"
 CERTIFICATE = "farm.pem"
 PRIVATE_KEY = "farm.key"
 SHARED_KEY = "shared.key"
+SHARED_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +29,15 @@ class FarmSecurity:
     def key(self) -> bytes:
         """The shared key; b"" without a folder.
 
-        Raises:  UsageError if it cannot be read.
+        Raises:  UsageError if it cannot be read or has another length.
         """
-        return b"" if self.folder is None else self._read(SHARED_KEY)
+        if self.folder is None:
+            return b""
+        key = self._read(SHARED_KEY)
+        if len(key) != SHARED_BYTES:
+            reason = f"it has {len(key)} bytes, not {SHARED_BYTES}"
+            raise self.fault(f"file {self.folder / SHARED_KEY}", reason)
+        return key
 
     def files(self) -> dict[str, str]:
         """The files of TLS, by the names of the arguments of `distributed.Security`.
@@ -53,12 +60,12 @@ class FarmSecurity:
         try:
             return path.read_bytes()
         except OSError as error:
-            raise UsageError(
-                stage="farm",
-                where=f"file {path}",
-                reason=f"it cannot be read: {error.strerror}",
-                remedy="make keys with `tensorwright farm keys FOLDER`, and copy the folder",
-            ) from error
+            raise self.fault(f"file {path}", f"it cannot be read: {error.strerror}") from error
+
+    def fault(self, where: str, reason: str) -> UsageError:
+        """The error that keys cannot be used."""
+        remedy = "make keys with `tensorwright farm keys FOLDER`, and copy the folder"
+        return UsageError(stage="farm", where=where, reason=reason, remedy=remedy)
 
 
 NO_SECURITY = FarmSecurity()

@@ -31,6 +31,7 @@ from tensorwright.farm.unit import FarmOutcome, Lost, Unit
 from tensorwright.processes import never
 
 _LENGTH = struct.Struct("<Q")
+_MOST_BYTES = 1 << 40  # of a message: the first eight letters of a text are a larger number
 _TICK_S = 0.2
 _START_S = 60.0
 _STATE_EVERY_S = 1.0
@@ -215,7 +216,10 @@ class StdioFarm(Farm):
             if not kind:
                 peer.is_gone = True
             elif kind == _STATE:
-                peer.version, peer.state = _read_state(message)
+                try:
+                    peer.version, peer.state = _read_state(message)
+                except (LookupError, TypeError, ValueError, struct.error):
+                    peer.is_gone = True
             else:
                 key, answer = _without_key(message)
                 if key in peer.has:
@@ -339,12 +343,14 @@ def _write(sink: IO[bytes], kind: bytes, message: bytes) -> None:
 
 
 def _messages(source: IO[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """The messages of a stream until it ends."""
+    """The messages of a stream until it ends, or holds something else."""
     while True:
         head = source.read(1 + _LENGTH.size)
         if len(head) < 1 + _LENGTH.size:
             return
         (size,) = _LENGTH.unpack(head[1:])
+        if size > _MOST_BYTES:
+            return
         message = source.read(size)
         if len(message) < size:
             return

@@ -75,11 +75,10 @@ class GraphBuilder:
         extents = tuple(_checked_extent(name, extent) for extent in shape)
         for size in named_sizes_of(*(each for each in extents if isinstance(each, IndexExpr))):
             if self._sizes.setdefault(size.name, size) is not size:
-                raise ModelError(
-                    stage="graph",
-                    where=f"input {name}",
-                    reason=f"another input has a size {size.name} with other bounds",
-                    remedy="use one named size for both, or give them two names",
+                raise _fault(
+                    f"input {name}",
+                    f"another input has a size {size.name} with other bounds",
+                    "use one named size for both, or give them two names",
                 )
         self._define(name, TensorType(dtype, extents))
         self._inputs.append(name)
@@ -241,8 +240,10 @@ class GraphBuilder:
         """
         missing = [name for name in outputs if name not in self._types]
         if missing:
-            raise ModelError(
-                stage="graph", where=f"output {missing[0]}", reason="nothing defines it"
+            raise _fault(
+                f"output {missing[0]}",
+                "nothing defines it",
+                "give names that input, constant, add or apply returned",
             )
         return Graph(
             self.name,
@@ -257,11 +258,10 @@ class GraphBuilder:
     def _define(self, name: str, type_: TensorType) -> None:
         if not name or name in self._types:
             reason = "it is defined a second time" if name else "a tensor has an empty name"
-            raise ModelError(stage="graph", where=f"tensor {name}", reason=reason)
+            remedy = f"give it a name of its own; fresh({name or 'x'!r}) makes one"
+            raise _fault(f"tensor {name}", reason, remedy)
         if any(isinstance(extent, int) and extent < 0 for extent in type_.shape):
-            raise ModelError(
-                stage="graph", where=f"tensor {name}", reason=f"negative extent: {type_}"
-            )
+            raise _fault(f"tensor {name}", f"negative extent: {type_}", "an extent is 0 or more")
         self._types[name] = type_
 
 
@@ -270,18 +270,20 @@ def _checked_extent(name: str, extent: object) -> int | OpenSize:
     if isinstance(extent, IndexExpr):
         if is_nonnegative(extent, {}):
             return extent
-        raise ModelError(
-            stage="graph",
-            where=f"input {name}",
-            reason=f"its extent {extent} may be negative",
-            remedy='give the size a least number: named_size("n", least=...)',
+        raise _fault(
+            f"input {name}",
+            f"its extent {extent} may be negative",
+            'give the size a least number: named_size("n", least=...)',
         )
     try:
         return operator.index(cast(SupportsIndex, extent))
     except TypeError:
-        raise ModelError(
-            stage="graph",
-            where=f"input {name}",
-            reason=f"{extent!r} is not an extent",
-            remedy='give an integer, or a size by name: named_size("n")',
+        raise _fault(
+            f"input {name}",
+            f"{extent!r} is not an extent",
+            'give an integer, or a size by name: named_size("n")',
         ) from None
+
+
+def _fault(where: str, reason: str, remedy: str) -> ModelError:
+    return ModelError(stage="graph", where=where, reason=reason, remedy=remedy)

@@ -87,7 +87,8 @@ class Node:
 
     def _wrong(self, name: str, wanted: str) -> ModelError:
         reason = f"attribute {name} is not {wanted}"
-        return ModelError(stage="graph", where=self.label, reason=reason)
+        remedy = f"docs/operators.md says what attributes {self.operator} has"
+        return ModelError(stage="graph", where=self.label, reason=reason, remedy=remedy)
 
     @property
     def label(self) -> str:

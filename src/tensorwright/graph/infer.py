@@ -42,7 +42,8 @@ def typed_node(
     missing = [each for each in inputs if each not in types]
     if missing:
         reason = f"reads {', '.join(missing)}, which nothing before it defines"
-        raise ModelError(stage="graph", where=node.label, reason=reason)
+        remedy = "declare an input or a constant of that name, or add its node before this one"
+        raise ModelError(stage="graph", where=node.label, reason=reason, remedy=remedy)
     arguments = tuple(types[each] for each in inputs)
     try:
         if name in NESTING:

@@ -78,17 +78,13 @@ def _stacked(rows: Sequence[Array], row: TensorType) -> Array:
     return np.stack(rows) if rows else np.zeros((0, *row.extents), row.dtype.numpy)
 
 
-def _describe(types: Mapping[str, TensorType]) -> str:
-    return ", ".join(f"{name}: {type_}" for name, type_ in types.items())
-
-
 def check_inputs(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
     """The inputs as arrays of the declared types, in calling order.
 
     Raises:  InputError for a name, shape or dtype that the graph does not declare.
     """
     expected = graph.input_types
-    remedy = f"give {_describe(expected)}"
+    remedy = "give " + ", ".join(f"{name}: {type_}" for name, type_ in expected.items())
     for name in inputs:
         if name not in expected:
             raise InputError(

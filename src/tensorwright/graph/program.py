@@ -53,12 +53,14 @@ def check_constants(workload: Workload, constants: Constants | None) -> dict[str
         array = np.ascontiguousarray(given[name]) if name in given else None
         if name not in workload.constants:
             reason = "the program was made without this constant"
+            remedy = "leave it out, or name it in the constants of `program`"
         elif array is None:
-            reason = "its value is not given"
+            reason, remedy = "its value is not given", f"give constants={{{name!r}: ARRAY}}"
         elif array.shape != types[name].shape or array.dtype != types[name].dtype.numpy:
             reason = f"{array.dtype} {array.shape} is given, {types[name]} is declared"
+            remedy = f"give an array of {types[name].dtype.numpy} {types[name].shape}"
         else:
             arrays[name] = array
             continue
-        raise UsageError(stage="compile", where=f"constant {name}", reason=reason)
+        raise UsageError(stage="compile", where=f"constant {name}", reason=reason, remedy=remedy)
     return arrays

@@ -12,7 +12,8 @@ from tensorwright.ops import TensorType, sizes_of
 
 
 def _fail(where: str, reason: str) -> ModelError:
-    return ModelError(stage="verify", where=where, reason=reason)
+    remedy = "build the graph with GraphBuilder; if that made it, report it with the graph"
+    return ModelError(stage="verify", where=where, reason=reason, remedy=remedy)
 
 
 def _check_types_known(graph: Graph, defined: dict[str, None]) -> None:

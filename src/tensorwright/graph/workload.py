@@ -224,7 +224,8 @@ def program_workload(
     strange = sorted(constants - {tensor.name for tensor in inputs})
     if strange:
         reason = f"{strange[0]} is not one of its placeholders"
-        raise UsageError(stage="workload", where=where, reason=reason)
+        remedy = "its placeholders are " + (", ".join(each.name for each in inputs) or "none")
+        raise UsageError(stage="workload", where=where, reason=reason, remedy=remedy)
     key = _key(tuple(outputs), inputs, constants)
     return Workload(name or outputs[-1].name, inputs, constants, tuple(outputs), key)
 

@@ -107,7 +107,10 @@ def infer_types(
     except UnsupportedError as error:
         raise error.of(name).at(position, "operators") from None
     except ModelError as error:
-        raise error.at(position, "operators") from None
+        remedy = error.remedy or f"docs/operators.md says what {name} takes"
+        raise ModelError(
+            stage="operators", where=position, reason=error.reason, remedy=remedy
+        ) from None
 
 
 def _require_kinds(op: Operator, attributes: Attributes) -> None:

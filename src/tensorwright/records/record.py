@@ -118,7 +118,7 @@ class Record:
             object.__setattr__(self, "tool_version", record_tool())
         fault = _find_fault(self)
         if fault:
-            raise record_error(f"record of {self.workload!r}", fault)
+            raise record_error(f"record of {self.workload!r}", fault, "correct this field")
 
     @property
     def median_s(self) -> float:
@@ -165,11 +165,11 @@ def from_fields(fields: dict[str, object], where: str) -> Record:
     missing, unknown = sorted(expected - fields.keys()), sorted(fields.keys() - expected)
     if missing or unknown:
         words = [f"lacks {name!r}" for name in missing] + [f"unknown {name!r}" for name in unknown]
-        raise record_error(where, "not a record: " + ", ".join(words), "correct or remove the line")
+        raise record_error(where, "not a record: " + ", ".join(words))
     try:
         return build_record(fields)
     except RecordError as error:
-        raise record_error(where, error.reason, "correct or remove the line") from None
+        raise record_error(where, error.reason) from None
 
 
 def build_record(fields: dict[str, Any]) -> Record:
@@ -255,9 +255,9 @@ def parse_object(line: str, where: str) -> dict[str, object]:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise record_error(where, f"not JSON: {error}", "correct or remove the line") from None
+        raise record_error(where, f"not JSON: {error}") from None
     if not isinstance(value, dict):
-        raise record_error(where, "not a JSON object", "correct or remove the line")
+        raise record_error(where, "not a JSON object")
     return value
 
 
@@ -267,7 +267,10 @@ def with_times(record: Record, times_s: tuple[float, ...]) -> Record:
     return replace(fresh, tool_version=record_tool())
 
 
-def record_error(where: str, reason: str, remedy: str = "") -> RecordError:
+_CORRECT = "correct or remove the line"
+
+
+def record_error(where: str, reason: str, remedy: str = _CORRECT) -> RecordError:
     """An error of a record or its store, with its position."""
     return RecordError(stage="records", where=where, reason=reason, remedy=remedy)
 

@@ -37,7 +37,7 @@ class SavedSession:
                 object.__setattr__(self, field, moment)
         fault = _find_fault(self)
         if fault:
-            raise record_error(f"session {self.id!r}", fault)
+            raise record_error(f"session {self.id!r}", fault, "correct this field")
 
 
 def session_id(arguments: str) -> str:

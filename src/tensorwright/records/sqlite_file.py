@@ -12,6 +12,7 @@ from tensorwright.records.record import SCHEMA, TOOL_VERSION, record_error
 from tensorwright.records.sqlite_rows import CREATE
 
 APPLICATION_ID = 0x74776772  # "twgr": identifies the file, even for the program `file`
+FAULTS = (sqlite3.Error, UnicodeDecodeError)  # Python decodes what SQLite says of a damaged file
 _MAGIC = b"SQLite format 3\x00"
 _MOVE = "move the file away, or name another one"
 _SALVAGE = (
@@ -54,12 +55,12 @@ def open_database(path: str, busy_s: float) -> sqlite3.Connection:
     except BaseException as error:
         if database is not None:
             database.close()
-        if isinstance(error, sqlite3.Error):
+        if isinstance(error, FAULTS):
             raise explain(path, error) from error
         raise
 
 
-def explain(path: str, error: sqlite3.Error) -> RecordError | OutputError:
+def explain(path: str, error: sqlite3.Error | UnicodeDecodeError) -> RecordError | OutputError:
     """The error as a message for the user, with its remedy."""
     name = getattr(error, "sqlite_errorname", None) or ""
     where = f"file {path}"
@@ -79,7 +80,7 @@ def explain(path: str, error: sqlite3.Error) -> RecordError | OutputError:
         )
     if name.startswith(_LOCKED):
         reason, remedy = "another process has locked it", "wait for that process, or end it"
-    elif name.startswith(_CORRUPT):
+    elif name.startswith(_CORRUPT) or isinstance(error, UnicodeDecodeError):
         reason, remedy = f"the record store is corrupt ({error})", _SALVAGE
     else:
         reason, remedy = f"the record store fails: {error}", _MOVE

@@ -19,7 +19,7 @@ from tensorwright.records.exchange import WorkloadText
 from tensorwright.records.ranking import Selection
 from tensorwright.records.record import Record, record_error
 from tensorwright.records.session import SavedSession
-from tensorwright.records.sqlite_file import explain, open_database
+from tensorwright.records.sqlite_file import FAULTS, explain, open_database
 from tensorwright.records.sqlite_rows import COLUMNS, from_row, to_row
 from tensorwright.records.store import RecordStore
 
@@ -129,10 +129,10 @@ class SqliteStore(RecordStore):
         with self._lock:
             if self._database is None:
                 where = f"file {self.path}"
-                raise record_error(where, "the store has been closed")
+                raise record_error(where, "the store has been closed", "open it again")
             try:
                 yield self._database
-            except sqlite3.Error as error:
+            except FAULTS as error:
                 raise explain(self.path, error) from error
 
     @contextmanager

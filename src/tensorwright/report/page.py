@@ -13,6 +13,7 @@ import json
 import os
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -93,7 +94,8 @@ def read_report(path: str | os.PathLike[str]) -> Values:
         reports = values.get("reports")
         values = reports[-1] if isinstance(reports, list) and reports else None
     if isinstance(values, dict) and "network_us" in values and "steps" in values:
-        return profile_document(values)
+        with suppress(LookupError, TypeError, ValueError):  # it is damaged
+            return profile_document(values)
     return check_document(values, where)
 
 

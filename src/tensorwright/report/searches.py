@@ -21,7 +21,8 @@ _MOST_TRIALS = 1000  # of a workload; of more, the best ones and an even choice 
 class SearchedWorkload:
     """A workload of a session.
 
-    weight     how often it runs         workload   None if only its key is known
+    weight     how often a run calls it; of a network with open sizes, times the weight of its point
+    workload   None if only its key is known
     default    the text of its schedule without a search; "" if that is unknown
     compared   the default and the best schedule in turns
     """

@@ -38,7 +38,7 @@ def searched_of(
 def searched_of_workloads(
     workloads: Iterable[tuple[Workload, float]], setting: SessionSetting, *, is_cold: bool
 ) -> tuple[SearchedWorkload, ...]:
-    """The searched workloads, each with the number of its calls."""
+    """The searched workloads, each with its weight."""
     return tuple(
         SearchedWorkload(
             each.key, each.name, weight, each, _default(each, setting, is_cold=is_cold)

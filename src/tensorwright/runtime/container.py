@@ -146,7 +146,9 @@ def parse_container(memory: Array, where: str, check_constants: bool = True) -> 
         constants = tuple(parts[f"constant/{i}"] for i in range(len(plan.constants)))
         end = max((section.offset + section.size for section in sections), default=0)
         verify_plan(plan)
-    except (LookupError, TypeError, ValueError, InternalError) as error:
+    except InternalError as error:
+        raise _damaged(where, f"the header is inconsistent ({error.reason})") from error
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise _damaged(where, f"the header is inconsistent ({error})") from error
     if len(memory) != start + end:
         cut = len(memory) < start + end

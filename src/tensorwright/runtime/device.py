@@ -22,6 +22,7 @@ from typing import Protocol, TypeAlias
 from tensorwright.base import (
     Array,
     ByKind,
+    InternalError,
     Launch,
     MachineError,
     Target,
@@ -58,6 +59,13 @@ class Memory:
     def part(self, offset_bytes: int, size_bytes: int) -> Memory:
         """A part of it."""
         return Memory(self.address + offset_bytes, size_bytes, self.owner)
+
+    def check_room(self, size_bytes: int) -> None:
+        """Check that a copy of some bytes fits.  Raises: InternalError if it does not."""
+        if size_bytes > self.size_bytes:
+            where = f"memory of {self.size_bytes} bytes"
+            reason = f"a copy of {size_bytes} bytes exceeds it"
+            raise InternalError(stage="runtime", where=where, reason=reason)
 
     def overlaps(self, other: Memory) -> bool:
         """Whether both have a byte in common."""

@@ -136,12 +136,7 @@ def host_bytes(memory: Memory) -> NDArray[np.uint8]:
 
 def _part(memory: Memory, count: int) -> NDArray[np.uint8]:
     """The first bytes of a piece of memory, for a copy."""
-    if count > memory.size_bytes:
-        raise InternalError(
-            stage="runtime",
-            where=f"memory of {memory.size_bytes} bytes",
-            reason=f"a copy of {count} bytes exceeds it",
-        )
+    memory.check_room(count)
     return host_bytes(memory)[:count]
 
 

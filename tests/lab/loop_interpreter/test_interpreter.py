@@ -133,7 +133,8 @@ def test_an_index_outside_is_shown_in_its_program() -> None:
         "test with i = 4: index 0 of y is 4, outside 0..4\n"
         "test(out y: f32 (4)):\n"
         "  for i in 0..5:\n"
-        "    y[i] = 0.0    <- here"
+        "    y[i] = 0.0    <- here\n"
+        "  try: report it, with the model or program"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import time
 import warnings
 from collections.abc import Iterator
@@ -157,6 +158,31 @@ def test_an_address_without_protection_is_refused(address: str, text: str) -> No
         connect(address)
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["yes helloworld", "echo hello", r"printf 's\002\0\0\0\0\0\0\0xx'", "/no/such/program"],
+)
+def test_a_command_that_is_not_a_worker_is_refused(command: str) -> None:
+    """A shell at the other end of ssh may print a text before the worker starts."""
+    with pytest.raises(MachineError) as caught:
+        connect(f"stdio:{command}")
+    assert caught.value.where.startswith("worker ")
+    assert caught.value.remedy == "run that command in a shell: it must wait, and print no text"
+
+
+def test_a_port_of_another_program_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as that of the scheduler's page: a web server waits for a question, and Dask as well."""
+    monkeypatch.setattr("tensorwright.farm.dask.client._CONNECT_S", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(MachineError) as caught:
+            connect(address)
+    assert str(caught.value) == (
+        f"address {address}: no scheduler answers there (timed out)\n  try: start one with "
+        "`tensorwright farm scheduler`, with the same folder of keys"
+    )
+
+
 def test_keys_are_made_once_and_for_the_owner_only(tmp_path: Path) -> None:
     files = make_keys(tmp_path / "keys")
     assert all(path.stat().st_mode & 0o077 == 0 for path in files)
@@ -166,3 +192,19 @@ def test_keys_are_made_once_and_for_the_owner_only(tmp_path: Path) -> None:
         make_keys(tmp_path / "keys")
     with pytest.raises(UsageError, match="does not encrypt"):
         connect("tcp://127.0.0.1:8786", security)
+
+
+@pytest.mark.parametrize("name", ["ca.pem", "farm.pem", "farm.key", "shared.key"])
+@pytest.mark.parametrize("share", [0, 0.5])
+def test_damaged_keys_are_refused(tmp_path: Path, name: str, share: float) -> None:
+    """Without the check, a worker would try them for ever, and the client look for a scheduler."""
+    folder = tmp_path / "keys"
+    make_keys(folder)
+    content = (folder / name).read_bytes()
+    (folder / name).write_bytes(content[: int(len(content) * share)])
+    with pytest.raises(UsageError, match=r"damaged|bytes, not 32") as caught:
+        connect("tls://127.0.0.1:8786", FarmSecurity(folder))
+    assert str(folder) in caught.value.where
+    assert caught.value.remedy == (
+        "make keys with `tensorwright farm keys FOLDER`, and copy the folder"
+    )

@@ -49,11 +49,15 @@ def test_a_node_is_named_in_what_does_not_fit() -> None:
     x, y = b.input("x", (2, 3)), b.input("y", (4, 5))
     with pytest.raises(ModelError) as caught:
         b.add("add", x, y, output="total")
-    assert str(caught.value) == "node total (add): shapes (2, 3) and (4, 5) do not broadcast"
+    assert str(caught.value) == (
+        "node total (add): shapes (2, 3) and (4, 5) do not broadcast"
+        "\n  try: docs/operators.md says what add takes"
+    )
     with pytest.raises(ModelError) as caught:
         b.add("relu", "nobody")
     assert str(caught.value) == (
         "node relu_0 (relu): reads nobody, which nothing before it defines"
+        "\n  try: declare an input or a constant of that name, or add its node before this one"
     )
     with pytest.raises(UnsupportedError) as unsupported:
         b.add("rely", x)
@@ -64,10 +68,20 @@ def test_a_node_is_named_in_what_does_not_fit() -> None:
 def test_an_input_has_one_definition() -> None:
     b = GraphBuilder()
     b.input("x", (1,))
-    with pytest.raises(ModelError, match="tensor x: it is defined a second time"):
+    with pytest.raises(ModelError) as caught:
         b.input("x", (1,))
-    with pytest.raises(ModelError, match="output y: nothing defines it"):
+    assert str(caught.value) == (
+        "tensor x: it is defined a second time"
+        "\n  try: give it a name of its own; fresh('x') makes one"
+    )
+    with pytest.raises(ModelError) as caught:
         b.finish(["y"])
+    assert str(caught.value) == (
+        "output y: nothing defines it"
+        "\n  try: give names that input, constant, add or apply returned"
+    )
+    with pytest.raises(ModelError, match=r"negative extent: .*\n  try: an extent is 0 or more"):
+        b.input("z", (-1,))
 
 
 def test_neighbours() -> None:

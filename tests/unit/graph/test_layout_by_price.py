@@ -1,4 +1,4 @@
-"""Layouts where the cost is in doubt, by made-up prices."""
+"""Layouts where the cost leaves a question open, by made-up prices."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_the_cost_stands_where_there_is_no_price(network: Callable[[], Graph]) -
         assert dict(found) == dict(expected)
 
 
-def test_a_residual_network_is_in_no_doubt() -> None:
+def test_a_residual_network_has_no_open_question() -> None:
     prices = liking_plain()
     choose_layouts(simplify(load_onnx(load_light("resnet50"))), AVX512, prices)
     assert not prices.asked
@@ -105,7 +105,7 @@ def test_decisions_are_shown() -> None:
         choose_layouts(odd()[0], AVX512, liking_blocks())
     (text,) = (each.text for each in dumps if each.name == "decisions")
     first, *lines = text.splitlines()
-    assert first == f"{len(lines)} doubts about layouts, 1 changes"
+    assert first == f"{len(lines)} open questions about layouts, 1 changes"
     assert any(line.endswith(f": {WHOLE}") for line in lines), text
 
 

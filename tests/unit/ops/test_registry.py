@@ -95,7 +95,10 @@ def test_defaults_are_filled_in() -> None:
 def test_the_place_is_named() -> None:
     with pytest.raises(ModelError) as caught:
         infer_types("add", (f32(2), f32(3)), {}, where="node sum_7")
-    assert str(caught.value) == "node sum_7 (add): shapes (2,) and (3,) do not broadcast"
+    assert str(caught.value) == (
+        "node sum_7 (add): shapes (2,) and (3,) do not broadcast"
+        "\n  try: docs/operators.md says what add takes"
+    )
 
 
 REFUSALS: list[tuple[str, tuple[TensorType, ...], dict[str, Any], str]] = [
@@ -402,7 +405,8 @@ def test_refusals(
 ) -> None:
     with pytest.raises(ModelError) as caught:
         infer_types(name, types, attributes)
-    assert str(caught.value) == f"operator {name}: {message}"
+    remedy = "" if "\n  try: " in message else f"\n  try: docs/operators.md says what {name} takes"
+    assert str(caught.value) == f"operator {name}: {message}{remedy}"
 
 
 WORK: list[tuple[Callable[[], Any], int]] = [

@@ -111,6 +111,17 @@ def test_a_truncated_database_is_refused(tmp_path: Path, kept: int) -> None:
     assert "recover" in caught.value.remedy
 
 
+def test_damage_that_sqlite_cannot_describe(tmp_path: Path) -> None:
+    """SQLite quotes the bytes of the damaged table, and Python cannot decode its message."""
+    path = tmp_path / "records.sqlite"
+    SqliteStore(path).close()
+    content = path.read_bytes()
+    assert content.count(b"CREATE TABLE meta") == 1
+    path.write_bytes(content.replace(b"CREATE TABLE meta", b"CREATE TABLE \xff\xfe\xff("))
+    with pytest.raises(RecordError, match="corrupt"):
+        SqliteStore(path)
+
+
 def read_everything(store: SqliteStore) -> None:
     list(store.query())
     store.top(9, workload="w", target="cpu", hardware="box", threads=1)

@@ -117,7 +117,7 @@ def test_a_changed_operator_leads_to_its_rule_and_its_proof(page: Browser) -> No
 def test_tables_copy_as_csv(page: Browser) -> None:
     page.run("document.querySelector('#workloads .copy').click()")
     head, first, *_ = page.run("copyText.last").split("\r\n")
-    assert head.startswith("workload,runs,trials,default_us,best_us")
+    assert head.startswith("workload,weight,trials,default_us,best_us")
     assert first.startswith(f"conv2d_relu {EVIL},")
     assert ",2,12,400,333.3,100,350,1.333," in first
     page.run("copyText.last = toCsv([{title: 'a', value: (row) => row}], ['=1+1', 'x,\"y\"'])")

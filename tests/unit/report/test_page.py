@@ -6,6 +6,7 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.unit.report.documents import EVIL, document
@@ -85,5 +86,13 @@ def test_nothing_is_said_to_be_left_where_the_peak_was_measured_too_low(tmp_path
 def test_other_files_are_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "other.html"
     path.write_text(text)
+    with pytest.raises(UsageError, match="not a report of this version"):
+        read_report(path)
+
+
+@pytest.mark.parametrize("profile", [{}, {"network": "n"}, {"network": "n", "roofline_share": "x"}])
+def test_a_damaged_profile_is_refused(tmp_path: Path, profile: dict[str, Any]) -> None:
+    path = tmp_path / "profile.json"
+    path.write_text(json.dumps({"network_us": "1.0", "steps": [], **profile}))
     with pytest.raises(UsageError, match="not a report of this version"):
         read_report(path)

@@ -202,6 +202,7 @@ def test_a_header_that_lies_is_refused(saved: Path) -> None:
         (b'"arena_bytes": 1536', b'"arena_bytes": 0   '),
         (b'"constant/0"', b'"constant/1"'),
         (b'"KernelStep"', b'"Nonsense"'),
+        (b'"kernel": 0', b'"kernel": {}'),
         (b'"sections"', b'"selection"'),
     ]:
         header = data[52 : 52 + size].replace(old, new)

@@ -37,7 +37,8 @@ class FunctionPeer(Peer):
     def load(self, path: str, threads: int, options: Mapping[str, Any]) -> PeerInfo:
         """Import the factory and call it without inputs, unless it needs some."""
         source, _, name = path.rpartition(":")
-        module = _import_file(Path(source)) if source.endswith(".py") else _import(source)
+        is_file = source.endswith(".py")
+        module = _import_file(Path(source)) if is_file else importlib.import_module(source)
         self._factory = getattr(module, name)
         self._threads, self._options = threads, dict(options)
         version, width = getattr(module, "__version__", ""), getattr(module, "VECTOR_BYTES", 0)
@@ -55,10 +56,6 @@ class FunctionPeer(Peer):
             return {str(name): np.asarray(value) for name, value in outputs.items()}
         several = outputs if isinstance(outputs, tuple | list) else (outputs,)
         return {str(number): np.asarray(value) for number, value in enumerate(several)}
-
-
-def _import(name: str) -> ModuleType:
-    return importlib.import_module(name)
 
 
 def _import_file(path: Path) -> ModuleType:

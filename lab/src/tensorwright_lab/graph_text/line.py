@@ -26,6 +26,11 @@ _WORDS: dict[str, AttributeValue] = {
 _DTYPES = {dtype.value: dtype for dtype in DType}
 
 
+def parse_error(where: str, reason: str, remedy: str = "correct the text") -> ModelError:
+    """The error for a text that is not a graph."""
+    return ModelError(stage="parse", where=where, reason=reason, remedy=remedy)
+
+
 class Line:
     """The tokens of one line, consumed from the left; mutable, used inside one function.
 
@@ -43,7 +48,7 @@ class Line:
         """The error for the next token, where something else is expected."""
         present = f"found {self.peek()!r}" if self.peek() else "found the end of the line"
         where = f"line {self.number}: {self.text.strip()}"
-        return ModelError(stage="parse", where=where, reason=f"expected {expected}, {present}")
+        return parse_error(where, f"expected {expected}, {present}")
 
     def peek(self, ahead: int = 0) -> str:
         """A token that is not taken yet; "" beyond the end."""

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from tensorwright.base import ExpressionError, ModelError
+from tensorwright.base import ExpressionError
 from tensorwright.expr import Index, parse_named_size
 from tensorwright.graph.builder import frozen_array
 from tensorwright.graph.graph import Graph, Layout, Node
 from tensorwright.graph.printing import digest
 from tensorwright.graph.verify import verify
 from tensorwright.ops import Array, TensorType
-from tensorwright_lab.graph_text.line import Line
+from tensorwright_lab.graph_text.line import Line, parse_error
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,8 @@ class _Reader:
         elif line.skip("size"):
             self.read_size(line)
         elif line.skip("graph"):
-            raise ModelError(
-                stage="parse",
-                where=f"graph {line.name()}",
-                reason="a node holds it, and graphs of nodes are not read from text",
-                remedy="keep the model as an ONNX file",
-            )
+            reason = "a node holds it, and graphs of nodes are not read from text"
+            raise parse_error(f"graph {line.name()}", reason, "keep the model as an ONNX file")
         elif line.skip("input"):
             name = line.name()
             line.expect(":")
@@ -120,7 +116,7 @@ def _read(text: str) -> tuple[_Reader, str]:
         else:
             reader.read(line)
     if reader.name is None:
-        raise ModelError(stage="parse", where="graph text", reason="it is empty")
+        raise parse_error("graph text", "it is empty")
     return reader, reader.name
 
 
@@ -142,12 +138,12 @@ def parse(text: str, constants: Mapping[str, Array] | None = None) -> Graph:
     for constant in reader.constants:
         where = f"constant {constant.name}"
         if constant.name not in given:
-            raise ModelError(stage="parse", where=where, reason="its array is not given")
+            raise parse_error(where, "its array is not given", "give the constants of the graph")
         held[constant.name] = frozen_array(given[constant.name])
         actual = digest(held[constant.name])
         if actual != constant.digest:
             reason = f"the array given is {actual}, the text says {constant.digest}"
-            raise ModelError(stage="parse", where=where, reason=reason)
+            raise parse_error(where, reason, "give the constants of this graph")
     graph = Graph(
         name,
         tuple(reader.inputs),

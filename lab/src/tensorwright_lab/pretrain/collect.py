@@ -110,7 +110,7 @@ def command(
                     workloads = _with_algorithms(workloads, conditions.target)
                 records = collector.collect(number, workloads, conditions)
             _note(counts, records)
-            _save(folder, number + 1)
+            write_atomically(folder / _PROGRESS, json.dumps({"next_seed": number + 1}))
             if time.monotonic() - told > _EVERY_S:
                 told = time.monotonic()
                 click.echo(f"{_text(counts)}, {duration(ends - told)} left", err=True)
@@ -174,7 +174,3 @@ def _next_seed(folder: Path, seed: int | None) -> int:
             remedy="remove it and give --seed: what is on record is not measured again",
         )
     return next_seed
-
-
-def _save(folder: Path, next_seed: int) -> None:
-    write_atomically(folder / _PROGRESS, json.dumps({"next_seed": next_seed}))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorwright.base import UsageError
+from tensorwright.base import unknown_name
 from tensorwright.expr import Index, Reduce, compute, placeholder, reduce_axis, sum_over
 from tensorwright.graph import GraphBuilder, build_workload, program_workload
 from tensorwright.ops import operator
@@ -29,9 +29,8 @@ def operator_program(case: OperatorCase) -> OperatorProgram:
     Raises:  UsageError for a family that is not known.
     """
     if case.family not in FAMILIES:
-        raise UsageError(
-            stage="zoo", where=f"case {case.name}", reason=f"there is no family {case.family}"
-        )
+        reason = f"there is no family {case.family}"
+        raise unknown_name("zoo", f"case {case.name}", reason, case.family, FAMILIES)
     return FAMILIES[case.family](case)
 
 

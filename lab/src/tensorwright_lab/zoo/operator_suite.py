@@ -97,14 +97,10 @@ def _read_cases() -> tuple[OperatorCase, ...]:
         for case in family["cases"]:
             batch = case["shape"][0]
             numbers[batch] = numbers.get(batch, 0) + 1
-            fields = _fields(family["fields"], case["shape"])
+            fields = tuple(zip(family["fields"], case["shape"], strict=True))
             cases.append(
                 OperatorCase(
                     family["family"], numbers[batch], fields, case["gflop"], family["is_subgraph"]
                 )
             )
     return tuple(cases)
-
-
-def _fields(names: Sequence[str], numbers: Sequence[int]) -> tuple[tuple[str, int], ...]:
-    return tuple(zip(names, numbers, strict=True))

@@ -70,7 +70,6 @@ def compile_source(source: Source, target: CpuTarget, level: int = 3) -> bytes:
                 stage="codegen",
                 where=f"kernel {source.signature.symbol}",
                 reason=f"the C compiler refuses it\n{done.stderr[:4000]}",
-                remedy="report it, with the model or program",
             )
         return code.read_bytes()
 

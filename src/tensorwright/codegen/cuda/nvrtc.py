@@ -192,5 +192,4 @@ def _check_status(library: Any, status: int, name: str, log: str = "") -> None:
         stage="codegen",
         where=f"kernel {name}",
         reason=f"NVRTC refuses it: {error}\n{log[:4000]}",
-        remedy="report it, with the model or program",
     )

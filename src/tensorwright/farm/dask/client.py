@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import json
 import secrets
+import socket
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 from dask._expr import LLGExpr
 from dask._task_spec import Task, TaskRef
@@ -150,6 +152,7 @@ class DaskFarm(Farm):
 
     def _connect(self, limit_s: float) -> Client:
         try:
+            _check_speaks(self._address, limit_s)
             return Client(
                 self._address, security=self._security, timeout=limit_s, set_as_default=False
             )
@@ -328,6 +331,23 @@ def _messages(units: Sequence[_Sent]) -> Iterator[list[_Sent]]:
         size += len(one.request)
     if part:
         yield part
+
+
+def _check_speaks(address: str, limit_s: float) -> None:
+    """Check that what listens at an address speaks first, as a scheduler does: Dask waits for that
+    without a limit.  Where nothing listens yet, Dask tries for a while.
+
+    Raises:  TimeoutError for a program of another kind.
+    """
+    parts = urlsplit(address)
+    if parts.scheme == "tls" or parts.port is None:
+        return
+    try:
+        probe = socket.create_connection((parts.hostname, parts.port), limit_s)
+    except OSError:
+        return
+    with probe:
+        probe.recv(1)
 
 
 def _pause_s(count: int) -> float:

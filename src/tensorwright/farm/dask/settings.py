@@ -40,41 +40,41 @@ def apply_settings() -> None:
 def dask_security(address: str, security: FarmSecurity) -> Security | None:
     """The security of a connection to an address, or of a scheduler that listens there.
 
-    Raises:  UsageError for a wrong scheme, and without keys for any address but loopback.
+    Raises:  UsageError for a wrong scheme, for damaged keys, and without keys for any address but
+             loopback.
     """
+
+    def refused(reason: str, remedy: str) -> UsageError:
+        return UsageError(stage="farm", where=f"address {address}", reason=reason, remedy=remedy)
+
     parts = urlsplit(address)
     if parts.scheme not in ("tcp", "tls") or parts.hostname is None:
-        raise UsageError(
-            stage="farm",
-            where=f"address {address}",
-            reason="it is not of the form tcp://HOST:PORT or tls://HOST:PORT",
-            remedy="copy it from the first line that `tensorwright farm scheduler` prints",
+        raise refused(
+            "it is not of the form tcp://HOST:PORT or tls://HOST:PORT",
+            "copy it from the first line that `tensorwright farm scheduler` prints",
         )
     if security.folder is None:
         if parts.scheme == "tls":
-            raise UsageError(
-                stage="farm",
-                where=f"address {address}",
-                reason="TLS needs keys, and none are given",
-                remedy="give the folder of `tensorwright farm keys` with --keys",
+            raise refused(
+                "TLS needs keys, and none are given",
+                "give the folder of `tensorwright farm keys` with --keys",
             )
         if not (security.is_insecure or is_loopback(parts.hostname)):
-            raise UsageError(
-                stage="farm",
-                where=f"address {address}",
-                reason="without keys, anyone in that network could run programs on the farm",
-                remedy="make keys with `tensorwright farm keys FOLDER` and give --keys FOLDER; "
+            raise refused(
+                "without keys, anyone in that network could run programs on the farm",
+                "make keys with `tensorwright farm keys FOLDER` and give --keys FOLDER; "
                 "--insecure goes on without keys",
             )
         return None
     if parts.scheme != "tls":
-        raise UsageError(
-            stage="farm",
-            where=f"address {address}",
-            reason="keys are given, but tcp:// does not encrypt",
-            remedy=f"tls://{parts.netloc}",
-        )
-    return Security(require_encryption=True, **security.files())
+        raise refused("keys are given, but tcp:// does not encrypt", f"tls://{parts.netloc}")
+    made = Security(require_encryption=True, **security.files())
+    try:
+        made.get_connection_args("client")
+    except (OSError, ValueError) as error:
+        reason = f"its keys are damaged, or belong to several farms ({error})"
+        raise security.fault(f"folder {security.folder}", reason) from error
+    return made
 
 
 def is_loopback(host: str) -> bool:

@@ -5,7 +5,7 @@ file, and `importer.py` makes a Graph of it.
 """
 
 from tensorwright.graph.aten_import.archive import is_archive, read_pt2
-from tensorwright.graph.aten_import.importer import label_of, load_exported
+from tensorwright.graph.aten_import.importer import load_exported
 from tensorwright.graph.aten_import.record import (
     DTYPES,
     Argument,
@@ -16,6 +16,7 @@ from tensorwright.graph.aten_import.record import (
     Node,
     Ref,
     TensorMeta,
+    only_in_pytorch,
 )
 
 __all__ = [
@@ -29,7 +30,7 @@ __all__ = [
     "Ref",
     "TensorMeta",
     "is_archive",
-    "label_of",
     "load_exported",
+    "only_in_pytorch",
     "read_pt2",
 ]

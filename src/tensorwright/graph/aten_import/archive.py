@@ -27,8 +27,9 @@ from typing import IO, Any
 import numpy as np
 
 from tensorwright.base import Array, ModelError, UnsupportedError
-from tensorwright.graph.aten_import.record import DTYPES, ExportedGraph
+from tensorwright.graph.aten_import.record import EXPORT_AGAIN, PROGRAM, ExportedGraph, dtype_of
 from tensorwright.graph.aten_import.schema import StoredTensor, fail, read_program, stored_tensor
+from tensorwright.graph.onnx_import.refusals import model_error, unsupported
 
 _OLD_PROGRAM = "serialized_exported_program.json"  # PyTorch 2.8 and older write it
 _MOST_JSON_BYTES = 1 << 30
@@ -69,7 +70,7 @@ def read_pt2(source: str | os.PathLike[str] | bytes) -> ExportedGraph:
     Raises:  ModelError for a damaged file, and for one without an exported program;
              UnsupportedError for another schema, a package of compiled code, and pickled weights.
     """
-    label = "exported program" if isinstance(source, bytes) else f"file {os.fspath(source)}"
+    label = PROGRAM if isinstance(source, bytes) else f"file {os.fspath(source)}"
     opened: IO[bytes] | Path = io.BytesIO(source) if isinstance(source, bytes) else Path(source)
     with _naming(label), zipfile.ZipFile(opened) as archive:
         return replace(_read(_Archive(archive)), label=label)
@@ -81,16 +82,10 @@ def _naming(label: str) -> Iterator[None]:
     try:
         yield
     except (ModelError, UnsupportedError) as error:
-        raise error.at(
-            f"{label}, {error.where}" if error.where != "exported program" else label
-        ) from None
+        raise error.at(f"{label}, {error.where}" if error.where != PROGRAM else label) from None
     except _ARCHIVE_FAULTS as error:
-        raise ModelError(
-            stage="import",
-            where=label,
-            reason=f"it is damaged: {type(error).__name__}: {str(error)[:200]}",
-            remedy="export it again with torch.export.save",
-        ) from error
+        reason = f"it is damaged: {type(error).__name__}: {str(error)[:200]}"
+        raise model_error(label, reason, EXPORT_AGAIN) from error
 
 
 class _Archive:
@@ -132,12 +127,9 @@ class _Archive:
 def _read(archive: _Archive) -> ExportedGraph:
     name = _model_name(archive)
     if "byteorder" in archive and archive.read("byteorder", 64).strip() not in (b"little", b""):
-        raise UnsupportedError(
-            stage="import",
-            where="byteorder",
-            reason="its numbers are big-endian; tensorwright reads little-endian ones",
-            operator="byteorder",
-        )
+        reason = "its numbers are big-endian; tensorwright reads little-endian ones"
+        remedy = "save it on a little-endian machine, such as x86-64 or AArch64"
+        raise unsupported("byteorder", "byteorder", reason, remedy)
     program = read_program(archive.json(f"models/{name}.json"))
     weights = _Weights(archive, name)
     inputs = tuple(
@@ -174,16 +166,13 @@ def _model_name(archive: _Archive) -> str:
         reason = f"{writer} wrote it, with pickled weights"
         remedy = "save it again with PyTorch 2.9 or newer, or give the ExportedProgram itself"
     else:
-        raise ModelError(
-            stage="import",
-            where="exported program",
-            reason="it is a zip archive without an exported program, as torch.save writes",
-            remedy="export a network of PyTorch:\n"
+        raise model_error(
+            PROGRAM,
+            "it is a zip archive without an exported program, as torch.save writes",
+            "export a network of PyTorch:\n"
             '  torch.export.save(torch.export.export(module.eval(), (example,)), "model.pt2")',
         )
-    raise UnsupportedError(
-        stage="import", where="exported program", reason=reason, remedy=remedy, operator="archive"
-    )
+    raise unsupported(PROGRAM, "archive", reason, remedy)
 
 
 def _writer(program: object) -> str:
@@ -222,15 +211,7 @@ class _Weights:
         return self._arrays[stored]
 
     def _read(self, stored: StoredTensor, owner: str) -> Array:
-        element = stored.meta.dtype.name
-        dtype = DTYPES.get(element)
-        if dtype is None:
-            raise UnsupportedError(
-                stage="import",
-                where=f"weight {owner}",
-                reason=f"elements of type {element} are not supported",
-                operator="tensor",
-            )
+        dtype = dtype_of(stored.meta.dtype, f"weight {owner}")
         if stored.path not in self._storages:
             whole = self._archive.size_bytes(stored.path)
             self._storages[stored.path] = self._archive.read(stored.path, whole)

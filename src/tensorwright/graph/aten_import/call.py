@@ -19,6 +19,7 @@ from tensorwright.graph.onnx_import.call import Call as OnnxCall
 from tensorwright.graph.onnx_import.call import OnnxAttribute, Operand
 from tensorwright.graph.onnx_import.converters import CONVERTERS
 from tensorwright.graph.onnx_import.counterparts import COUNTERPARTS as ONNX_COUNTERPARTS
+from tensorwright.graph.onnx_import.refusals import NO_OPERATOR, OTHERWISE, unsupported
 from tensorwright.graph.onnx_import.size_array import SizeArray, known_array
 from tensorwright.graph.onnx_import.size_terms import term_of
 from tensorwright.ops import AttributeValue, TensorType, axis_in, number_of, sizes_of
@@ -240,12 +241,10 @@ class Call:
             raise self.unsupported(f"{operator} does not take such arguments")
         return tuple(call.as_tensor(each) for each in results)
 
-    def unsupported(self, reason: str, remedy: str = "") -> UnsupportedError:
+    def unsupported(self, reason: str = NO_OPERATOR, remedy: str = OTHERWISE) -> UnsupportedError:
         """The error that a converter raises if it cannot convert the node."""
-        name = f"aten.{self.operator}.{self.overload}"
-        return UnsupportedError(
-            stage="import", where=self.label, reason=reason, remedy=remedy, operator=name
-        )
+        operator = f"aten.{self.operator}.{self.overload}"
+        return unsupported(self.label, operator, reason, remedy)
 
 
 def _as_operand(sizes: Sequence[Index]) -> Operand:

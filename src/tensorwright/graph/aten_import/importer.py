@@ -8,19 +8,19 @@ that write into their operand become operators that return a new tensor: see `in
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 
 import numpy as np
 from onnx import ValueInfoProto, helper
 
-from tensorwright.base import DType, ModelError, UnsupportedError
+from tensorwright.base import DType, UnsupportedError
 from tensorwright.expr import Index, IndexExpr, parse_size
 from tensorwright.graph.aten_import.call import Call, Converter, Results, Tensor, Value
 from tensorwright.graph.aten_import.converters import CONVERTERS
 from tensorwright.graph.aten_import.in_place import VIEWS, View, Views, written_through
 from tensorwright.graph.aten_import.record import (
-    DTYPES,
+    EXPORT_AGAIN,
     Argument,
     Body,
     ElementType,
@@ -28,13 +28,14 @@ from tensorwright.graph.aten_import.record import (
     Input,
     Node,
     Ref,
+    dtype_of,
 )
 from tensorwright.graph.aten_import.size_arithmetic import computed, is_arithmetic
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import Graph
 from tensorwright.graph.onnx_import.importer import with_needed_bounds
 from tensorwright.graph.onnx_import.open_dimensions import Sizes, within
-from tensorwright.graph.onnx_import.refusals import checked
+from tensorwright.graph.onnx_import.refusals import NO_OPERATOR, converting, unsupported
 from tensorwright.graph.onnx_import.shapes import InputShapes, input_types, open_names
 from tensorwright.graph.onnx_import.size_terms import Term, index_of, term_of
 from tensorwright.graph.onnx_import.tensors import DTYPES as ONNX_DTYPES
@@ -46,7 +47,6 @@ _WRAPPERS = ("wrap_with_set_grad_enabled", "wrap_with_autocast")
 _CHECKS = ("_assert_scalar", "_assert_async", "sym_constrain_range", "sym_constrain_range_for_size")
 _ONNX_TYPE = {dtype: number for number, dtype in ONNX_DTYPES.items()}
 _EVAL = "call eval() on the module before it is exported"
-_OTHERWISE = "write it with other operators; docs/pytorch.md lists those that are supported"
 
 
 def load_exported(
@@ -61,13 +61,9 @@ def load_exported(
              UsageError of `load_onnx`.
     """
     if record.changed:
-        raise UnsupportedError(
-            stage="import",
-            where=record.label,
-            reason=f"a call changes {', '.join(record.changed)}, but a graph is a function of its "
-            "inputs",
-            remedy=_EVAL,
-        )
+        changed = ", ".join(record.changed)
+        reason = f"a call changes {changed}, but a graph is a function of its inputs"
+        raise unsupported(record.label, "", reason, _EVAL)
     names = _size_names(record)
     infos = [_info(each, names) for each in record.inputs if each.is_given]
     own = {
@@ -103,25 +99,13 @@ def _size_names(record: ExportedGraph) -> dict[str, str]:
 def _info(given: Input, names: Mapping[str, str]) -> ValueInfoProto:
     """The type of an input in ONNX's form, with our names for symbols."""
     assert given.meta is not None
-    dtype = _dtype(given.meta.dtype, f"input {given.name}")
+    dtype = dtype_of(given.meta.dtype, f"input {given.name}")
     dims = [_renamed(each, names) if isinstance(each, str) else each for each in given.meta.sizes]
     return helper.make_tensor_value_info(given.name, _ONNX_TYPE[dtype], dims)
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:
     return re.sub(r"[A-Za-z_]\w*", lambda match: names.get(match[0], match[0]), text)
-
-
-def _dtype(element: ElementType, where: str) -> DType:
-    dtype = DTYPES.get(element.name)
-    if dtype is None:
-        raise UnsupportedError(
-            stage="import",
-            where=where,
-            reason=f"elements of type {element.name} are not supported",
-            operator="tensor",
-        )
-    return dtype
 
 
 class _Import:
@@ -192,7 +176,7 @@ class _Import:
                     continue
                 if position >= len(results):
                     raise self.refused(
-                        label_of(node), f"it returns {len(results)} values, not {len(node.outputs)}"
+                        node.label, f"it returns {len(results)} values, not {len(node.outputs)}"
                     )
                 self.values[name] = results[position]
 
@@ -200,7 +184,7 @@ class _Import:
         """The values that the node's outputs stand for."""
         if is_arithmetic(node.target):
             terms = tuple(self.term(value, node) for _, value in node.arguments)
-            with _named(node), checked(label_of(node)):
+            with _converting(node):
                 return (_as_value(computed(node.target, terms)),)
         operator, overload = _split(node)
         if operator in _WRAPPERS:
@@ -219,13 +203,13 @@ class _Import:
     def converted(self, node: Node, call: Call, operator: str) -> Results:
         converter: Converter | None = CONVERTERS.get(operator)
         if converter is None:
-            raise call.unsupported("we have no operator for it", _OTHERWISE)
-        with _named(node), checked(call.label):
+            raise call.unsupported()
+        with _converting(node):
             return converter(call)
 
     def call(self, node: Node, operator: str, overload: str) -> Call:
         arguments = {name: self.value(given, node) for name, given in node.arguments}
-        return Call(operator, overload, label_of(node), arguments, self.builder)
+        return Call(operator, overload, node.label, arguments, self.builder)
 
     def value(self, argument: Argument, node: Node) -> Value:
         """The value that an argument stands for."""
@@ -233,21 +217,21 @@ class _Import:
             case Ref(name):
                 if name not in self.values:
                     raise self.refused(
-                        label_of(node), f"it reads {name}, which no earlier node defines"
+                        node.label, f"it reads {name}, which no earlier node defines"
                     )
                 value = self.values[name]
                 if value is None and name not in self.constant:
                     raise self.refused(
-                        label_of(node), f"it reads {name}, which tensorwright does not compute"
+                        node.label, f"it reads {name}, which tensorwright does not compute"
                     )
                 return value
             case ElementType():
-                return _dtype(argument, label_of(node))
+                return dtype_of(argument, node.label)
             case tuple():
                 return tuple(self.value(each, node) for each in argument)
             case Body():
                 raise self.refused(
-                    label_of(node), "tensorwright has no operator for a graph inside a graph"
+                    node.label, "tensorwright has no operator for a graph inside a graph"
                 )
             case _:
                 return argument
@@ -258,7 +242,7 @@ class _Import:
             return term_of(value)
         if isinstance(value, bool | int | float):
             return value
-        raise self.refused(label_of(node), "it computes with a number that only a call determines")
+        raise self.refused(node.label, "it computes with a number that only a call determines")
 
     def inlined(self, node: Node) -> Results:
         """The results of a graph that a node calls; the other arguments do not change values."""
@@ -266,7 +250,7 @@ class _Import:
         bodies = [at for at, each in enumerate(arguments) if isinstance(each, Body)]
         body = arguments[bodies[0]] if bodies else None
         if not isinstance(body, Body):
-            raise self.refused(label_of(node), "it must hold a graph, and does not")
+            raise self.refused(node.label, "it must hold a graph, and does not")
         operands = [self.value(each, node) for each in arguments[bodies[0] + 1 :]]
         if len(operands) == 1 and isinstance(operands[0], tuple):
             operands = list(operands[0])
@@ -367,9 +351,9 @@ class _Import:
             return call.full((), value, dtype)
         raise self.refused(f"output {name}", "it is neither a tensor nor a number")
 
-    def refused(self, where: str, reason: str) -> ModelError | UnsupportedError:
+    def refused(self, where: str, reason: str) -> UnsupportedError:
         """The error for a record that cannot be imported."""
-        return UnsupportedError(stage="import", where=where, reason=reason)
+        return unsupported(where, "", reason)
 
 
 def _free(wish: str, taken: set[str]) -> str:
@@ -383,11 +367,6 @@ def _as_value(term: Term) -> Value:
     return term if isinstance(term, bool | float) else index_of(term)
 
 
-def label_of(node: Node) -> str:
-    """The name of a node in messages."""
-    return f"node {node.name} ({node.target.removeprefix('torch.ops.')})"
-
-
 def _split(node: Node) -> tuple[str, str]:
     """The operator and the overload of a target.
 
@@ -399,25 +378,14 @@ def _split(node: Node) -> tuple[str, str]:
     name = node.target.rpartition(".")[2]
     if name in _WRAPPERS:
         return name, ""
-    raise UnsupportedError(
-        stage="import",
-        where=f"node {node.name}",
-        reason="it is not an operator of ATen, and tensorwright has no operator for it",
-        remedy=_OTHERWISE,
-        operator=node.target.removeprefix("torch.ops."),
-    )
+    reason = f"it is not an operator of ATen, and {NO_OPERATOR}"
+    raise unsupported(f"node {node.name}", node.target.removeprefix("torch.ops."), reason)
 
 
-@contextmanager
-def _named(node: Node) -> Iterator[None]:
-    """Add the node of the record to the errors that are raised inside the block."""
-    try:
-        yield
-    except ModelError as error:
-        raise error.at(label_of(node), "import") from error.__cause__
-    except UnsupportedError as error:
-        name = node.target.removeprefix("torch.ops.")
-        raise error.at(label_of(node), "import").of(name) from None
+def _converting(node: Node) -> AbstractContextManager[None]:
+    """Refuse what fails inside the block in the name of the node."""
+    operator = node.target.removeprefix("torch.ops.")
+    return converting(node.label, operator, EXPORT_AGAIN)
 
 
 def _last_reads(record: ExportedGraph) -> dict[str, int]:

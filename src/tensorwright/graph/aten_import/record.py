@@ -15,7 +15,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tensorwright.base import Array, DType
+from tensorwright.base import Array, DType, UnsupportedError
+from tensorwright.graph.onnx_import.refusals import unsupported
+
+EXPORT_AGAIN = "export it again with torch.export.save"
+"""The remedy for a record that contradicts itself."""
+
+PROGRAM = "exported program"
+"""The position of a fault that is of no single part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +90,11 @@ class Node:
     arguments: tuple[tuple[str, Argument], ...]
     outputs: tuple[str, ...]
 
+    @property
+    def label(self) -> str:
+        """The name in messages."""
+        return f"node {self.name} ({self.target.removeprefix('torch.ops.')})"
+
 
 @dataclass(frozen=True, slots=True)
 class Body:
@@ -112,7 +124,7 @@ class ExportedGraph:
     outputs: tuple[Argument, ...]
     ranges: Mapping[str, tuple[int, int | None]]
     changed: tuple[str, ...] = ()
-    label: str = "exported program"
+    label: str = PROGRAM
 
 
 DTYPES: Mapping[str, DType] = {
@@ -131,3 +143,20 @@ DTYPES: Mapping[str, DType] = {
     "uint64": DType.U64,
 }
 """The element types of PyTorch that tensorwright has."""
+
+
+def dtype_of(element: ElementType, where: str) -> DType:
+    """The type of the elements at a position.
+
+    Raises:  UnsupportedError for one that we do not have.
+    """
+    if element.name not in DTYPES:
+        reason = f"elements of type {element.name} are not supported"
+        raise unsupported(where, "tensor", reason, "convert it before the export: tensor.float()")
+    return DTYPES[element.name]
+
+
+def only_in_pytorch(where: str, kind: str) -> UnsupportedError:
+    """The error for an input that is neither a tensor nor a number."""
+    reason = f"it is a {kind}, which only PyTorch can read"
+    return unsupported(where, kind, reason, "export a module that is called with tensors alone")

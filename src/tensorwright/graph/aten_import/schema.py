@@ -7,12 +7,15 @@ refused, because its meaning is unknown.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from tensorwright.base import ModelError, UnsupportedError
 from tensorwright.graph.aten_import.record import (
+    EXPORT_AGAIN,
+    PROGRAM,
     Argument,
     Body,
     ElementType,
@@ -21,7 +24,9 @@ from tensorwright.graph.aten_import.record import (
     Node,
     Ref,
     TensorMeta,
+    only_in_pytorch,
 )
+from tensorwright.graph.onnx_import.refusals import model_error, unsupported
 
 MAJOR = 8
 _ELEMENT_TYPES = {
@@ -88,12 +93,16 @@ def fail(what: str) -> NoReturn:
 
     Raises:  ModelError.
     """
-    raise ModelError(
-        stage="import",
-        where="exported program",
-        reason=what,
-        remedy="export it again with torch.export.save",
-    )
+    raise model_error(PROGRAM, what, EXPORT_AGAIN)
+
+
+@contextmanager
+def _naming(part: str) -> Iterator[None]:
+    """Name a part of the program in the errors that are raised inside the block."""
+    try:
+        yield
+    except (ModelError, UnsupportedError) as error:
+        raise (error.at(part) if error.where == PROGRAM else error) from None
 
 
 def _of(given: object, kind: type, what: str) -> Any:
@@ -125,13 +134,9 @@ def check_version(program: object) -> None:
     version = _field(program, "schema_version", dict)
     major = _field(version, "major", int)
     if major != MAJOR:
-        raise UnsupportedError(
-            stage="import",
-            where="exported program",
-            reason=f"its schema has the major version {major}; tensorwright reads {MAJOR}",
-            remedy="give the ExportedProgram itself to tensorwright.compile",
-            operator="schema",
-        )
+        reason = f"its schema has the major version {major}; tensorwright reads {MAJOR}"
+        remedy = "give the ExportedProgram itself to tensorwright.compile"
+        raise unsupported(PROGRAM, "schema", reason, remedy)
 
 
 def read_program(program: object) -> Program:
@@ -184,17 +189,13 @@ def _inputs(
             "tensor_constant": "tensor_constant_name",
         }
         if kind not in owners:
-            raise UnsupportedError(
-                stage="import",
-                where="exported program",
-                reason=f"one of its inputs is a {kind}, which only PyTorch can read",
-                operator=kind,
-            )
+            raise only_in_pytorch("one of the inputs", kind)
         name, owner = (
             _field(_field(told, "arg", dict), "name", str),
             _field(told, owners[kind], str),
         )
-        inputs.append(Input(name, tensor_meta(metas.get(name)), owner=owner))
+        with _naming(f"input {name}"):
+            inputs.append(Input(name, tensor_meta(metas.get(name)), owner=owner))
         held[name] = owner
     return tuple(inputs), held
 
@@ -203,7 +204,8 @@ def _user_input(given: object, metas: Mapping[str, Any], symbols: Mapping[str, A
     kind, told = _union(given, "input")
     if kind == "as_tensor":
         name = _field(told, "name", str)
-        return Input(name, tensor_meta(metas.get(name)))
+        with _naming(f"input {name}"):
+            return Input(name, tensor_meta(metas.get(name)))
     if kind == "as_sym_int":
         _, name = _union(told, "input")
         extent = _extent(symbols.get(str(name)))
@@ -234,12 +236,14 @@ def _outputs(specs: Sequence[object]) -> tuple[tuple[Argument, ...], tuple[str, 
 def _node(given: object) -> Node:
     target = _field(given, "target", str)
     outputs = [name for each in _field(given, "outputs", list) for name in _names(each)]
-    arguments = [
-        (_field(each, "name", str), _argument(_field(each, "arg", dict)))
-        for each in _field(given, "inputs", list)
-    ]
-    name = _of(given, dict, "node").get("name") or (outputs[0] if outputs else target)
-    return Node(str(name), target, tuple(arguments), tuple(outputs))
+    name = str(_of(given, dict, "node").get("name") or (outputs[0] if outputs else target))
+    node = Node(name, target, (), tuple(outputs))
+    with _naming(node.label):
+        arguments = [
+            (_field(each, "name", str), _argument(_field(each, "arg", dict)))
+            for each in _field(given, "inputs", list)
+        ]
+    return replace(node, arguments=tuple(arguments))
 
 
 def _names(given: object) -> tuple[str, ...]:
@@ -290,7 +294,8 @@ def _argument(given: object) -> Argument:
     if kind in _PLAIN_KINDS:
         if not isinstance(told, _PLAIN_KINDS[kind]):  # type: ignore[arg-type]
             fail(f"{kind} is {str(told)[:60]!r}")
-        return _number(told) if kind == "as_float" else told
+        # Python's JSON writes Infinity as a number
+        return float(told) if kind == "as_float" else told
     if kind in _PLAIN_LISTS:
         items = _of(told, list, kind)
         if not all(isinstance(each, _PLAIN_LISTS[kind]) for each in items):  # type: ignore[arg-type]
@@ -304,16 +309,8 @@ def _argument(given: object) -> Argument:
         return element_type(told)
     if kind == "as_graph":
         return _body(_field(told, "graph", dict))
-    raise UnsupportedError(
-        stage="import",
-        where="exported program",
-        reason=f"an argument of a node is of the kind {kind}, which tensorwright does not read",
-        operator=kind,
-    )
-
-
-def _number(value: object) -> float:
-    return float(value)  # type: ignore[arg-type]  # Python's JSON writes Infinity as a number
+    reason = f"an argument of a node is of the kind {kind}, which tensorwright does not read"
+    raise unsupported(PROGRAM, kind, reason)
 
 
 def _named(given: object) -> Argument:
@@ -359,12 +356,8 @@ def tensor_meta(given: object) -> TensorMeta:
     """
     layout = _field(given, "layout", int)
     if layout != _STRIDED:
-        raise UnsupportedError(
-            stage="import",
-            where="exported program",
-            reason="one of its tensors is sparse",
-            operator="tensor",
-        )
+        remedy = "make it dense before the export: tensor.to_dense()"
+        raise unsupported(PROGRAM, "tensor", "one of its tensors is sparse", remedy)
     sizes = tuple(_extent(each) for each in _field(given, "sizes", list))
     return TensorMeta(element_type(_field(given, "dtype", int)), sizes)
 
@@ -376,13 +369,9 @@ def stored_tensor(given: object) -> StoredTensor:
     """
     path = _field(given, "path_name", str)
     if _field(given, "use_pickle", bool):
-        raise UnsupportedError(
-            stage="import",
-            where=f"weight {path}",
-            reason="it is pickled, and reading a pickle can run any code",
-            remedy="export plain tensors; PyTorch pickles quantised tensors and other subclasses",
-            operator="pickle",
-        )
+        reason = "it is pickled, and reading a pickle can run any code"
+        remedy = "export plain tensors; PyTorch pickles quantised tensors and other subclasses"
+        raise unsupported(f"weight {path}", "pickle", reason, remedy)
     meta = _field(given, "tensor_meta", dict)
     strides = tuple(_number_of(each) for each in _field(meta, "strides", list))
     offset = _number_of(_field(meta, "storage_offset", dict))

@@ -45,7 +45,10 @@ def compare_graphs(before: Graph, after: Graph, most: int = MOST_SHOWN) -> tuple
         twin = numbers.get(_key(node, alike))
         if twin is None:
             added.add(number)
-            names = [name if _has(before, after, name) else ("new", name) for name in node.outputs]
+            names = [
+                name if before.types.get(name) == after.types[name] else ("new", name)
+                for name in node.outputs
+            ]
             alike.update(zip(node.outputs, names, strict=True))
         else:
             kept.add(twin)
@@ -62,10 +65,6 @@ def _constants(graph: Graph) -> dict[str, Hashable]:
 def _key(node: Node, alike: dict[str, Hashable]) -> Hashable:
     inputs = tuple(alike.get(name, name) for name in node.inputs)
     return node.operator, node.attributes, inputs, len(node.outputs)
-
-
-def _has(before: Graph, after: Graph, name: str) -> bool:
-    return before.types.get(name) == after.types[name]
 
 
 def _excerpt(graph: Graph, changed: Iterable[int], most: int) -> Excerpt:

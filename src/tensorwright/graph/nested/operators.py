@@ -139,7 +139,8 @@ def _require(what: str, given: Sequence[TensorType], wanted: Sequence[TensorType
 
 
 def _fault(reason: str) -> ModelError:
-    return ModelError(stage="graph", where="", reason=reason)
+    remedy = "give its graphs inputs and results of the types that the node has"
+    return ModelError(stage="graph", where="", reason=reason, remedy=remedy)
 
 
 def _not_alone(*_: object) -> tuple[TensorType, ...]:

@@ -160,9 +160,18 @@ class ExportCall:
 
     def unsupported(self, reason: str) -> UnsupportedError:
         """The error of a rule for a node that ONNX cannot express."""
-        return UnsupportedError(
-            stage="export", where=self.node.label, reason=reason, operator=self.node.operator
-        )
+        return not_in_onnx(self.node, reason)
+
+
+def not_in_onnx(node: Node, reason: str) -> UnsupportedError:
+    """The error for a node that ONNX cannot express."""
+    return UnsupportedError(
+        stage="export",
+        where=node.label,
+        reason=reason,
+        remedy="compile the graph itself; tensorwright.compile takes a Graph",
+        operator=node.operator,
+    )
 
 
 ExportRule: TypeAlias = Callable[[ExportCall], object]

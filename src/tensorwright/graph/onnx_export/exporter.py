@@ -9,13 +9,14 @@ from pathlib import Path
 import onnx
 from onnx import GraphProto, ModelProto, helper, numpy_helper
 
-from tensorwright.base import InternalError, UnsupportedError, output_error
+from tensorwright.base import InternalError, output_error
 from tensorwright.graph.graph import Graph
 from tensorwright.graph.onnx_export.call import (
     ONNX_DTYPES,
     ExportCall,
     ExportRule,
     Writing,
+    not_in_onnx,
     value_info,
 )
 from tensorwright.graph.onnx_export.elementwise import ELEMENTWISE
@@ -64,12 +65,7 @@ def _write_nodes(graph: Graph, writing: Writing) -> None:
             continue
         rule = RULES.get(node.operator)
         if rule is None:
-            raise UnsupportedError(
-                stage="export",
-                where=node.label,
-                reason="ONNX has no such operator",
-                operator=node.operator,
-            )
+            raise not_in_onnx(node, "ONNX has no such operator")
         rule(ExportCall(node, graph.types, writing))
 
 

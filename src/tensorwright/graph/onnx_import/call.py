@@ -15,11 +15,17 @@ from typing import TypeAlias
 import numpy as np
 from onnx import GraphProto, SparseTensorProto, TensorProto
 
-from tensorwright.base import DType, ModelError, UndecidedError, UnsupportedError
+from tensorwright.base import DType, UndecidedError, UnsupportedError
 from tensorwright.expr import Index, IndexExpr, minimum, named_sizes_of, terms_of
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.interpret import interpret
 from tensorwright.graph.onnx_import.counted_sizes import CountedSizes, greatest_value
+from tensorwright.graph.onnx_import.refusals import (
+    NO_OPERATOR,
+    OTHERWISE,
+    model_error,
+    unsupported,
+)
 from tensorwright.graph.onnx_import.size_array import SizeArray, add_size_array
 from tensorwright.ops import (
     AT_POSITIONS,
@@ -371,7 +377,7 @@ class Call:
         if fault:
             source = self._name_of(operands[POSITIONS_INPUT])
             reason = f"in its input {source}, {fault}" if source else fault
-            raise ModelError(stage="import", where=self.label, reason=reason)
+            raise model_error(self.label, reason)
 
     def _need_positions_inside(self, operands: tuple[str, ...], axis: int) -> None:
         """Bound a size that counts positions in a table: 64 rows make a sequence at most 64 long.
@@ -423,11 +429,9 @@ class Call:
         """Whether somebody may read that output."""
         return position < len(self.wanted) and self.wanted[position]
 
-    def unsupported(self, reason: str, remedy: str = "") -> UnsupportedError:
+    def unsupported(self, reason: str = NO_OPERATOR, remedy: str = OTHERWISE) -> UnsupportedError:
         """The error of a converter for a node that it cannot convert."""
-        return UnsupportedError(
-            stage="import", where=self.label, reason=reason, remedy=remedy, operator=self.operator
-        )
+        return unsupported(self.label, self.operator, reason, remedy)
 
 
 Results: TypeAlias = tuple[Operand, ...]

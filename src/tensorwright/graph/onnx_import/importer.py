@@ -20,9 +20,7 @@ from tensorwright.base import (
     DType,
     InputError,
     MachineError,
-    ModelError,
     UndecidedError,
-    UnsupportedError,
     UsageError,
 )
 from tensorwright.graph.builder import GraphBuilder
@@ -64,11 +62,14 @@ from tensorwright.graph.onnx_import.reading import (
     read_model,
 )
 from tensorwright.graph.onnx_import.refusals import (
+    NO_OPERATOR,
     REFUSED,
     checked,
+    converting,
     model_error,
     naming_sizes,
     node_label,
+    unsupported,
 )
 from tensorwright.graph.onnx_import.shapes import (
     InputShapes,
@@ -82,7 +83,6 @@ from tensorwright.graph.rename import rename_tensors
 from tensorwright.ops import TensorType
 
 _DEEPEST = 32
-_OTHERWISE = "write it with other operators, or give the model a function for it; see docs/onnx.md"
 
 
 def load_onnx(
@@ -256,6 +256,7 @@ class _Import:
                     stage="import",
                     where=f"input value {name}",
                     reason=f"it must be {wanted}, not {DType.from_numpy(array.dtype)}",
+                    remedy=f"give an array of {wanted.numpy}: array.astype('{wanted.numpy}')",
                 )
             self.values[name] = array
 
@@ -287,7 +288,7 @@ class _Import:
             call = self.call(node, label, opset)
             results = self.convert_known(call, COM_MICROSOFT)
             if results is None:
-                raise call.unsupported("we have no operator for it", _OTHERWISE)
+                raise call.unsupported()
             return _complete(call, results)
         _check_supported(node, label)
         call = self.call(node, label, opset)
@@ -305,8 +306,8 @@ class _Import:
         if not has_standard_function(node.op_type, opset):
             reason = "there is no such operator in ONNX"
             if is_standard(node.op_type):
-                reason = "we have no operator for it, and the standard no function"
-            raise call.unsupported(reason, _OTHERWISE)
+                reason = f"{NO_OPERATOR}, and the standard no function"
+            raise call.unsupported(reason)
         types = {name: call.type_of(self.values[name]) for name in node.input if name}
         try:
             nodes, version = expand_standard(node, types, opset, self.prefix(node))
@@ -320,22 +321,14 @@ class _Import:
 
         Raises:  what does not fit, in the name of the ONNX node.
         """
-        try:
-            with checked(call.label):
-                at_import = AT_IMPORT.get(call.operator)
-                if at_import is not None:
-                    return at_import(call)
-                converter = table.get(call.operator)
-                if converter is None:
-                    return None
-                return fold(call, converter) or converter(call)
-        except ModelError as error:
-            raise error.at(call.label, "import") from error.__cause__
-        except UnsupportedError as error:
-            refusal = call.unsupported(error.reason, error.remedy)
-            if isinstance(error, UndecidedError):
-                refusal = UndecidedError(**dict(refusal.fields), needs=error.needs)
-            raise refusal from None
+        with converting(call.label, call.operator):
+            at_import = AT_IMPORT.get(call.operator)
+            if at_import is not None:
+                return at_import(call)
+            converter = table.get(call.operator)
+            if converter is None:
+                return None
+            return fold(call, converter) or converter(call)
 
     def call(self, node: NodeProto, label: str, opset: int) -> Call:
         missing = [name for name in node.input if name and name not in self.values]
@@ -481,9 +474,7 @@ def _check_supported(node: NodeProto, label: str) -> None:
         remedy = "cut that part out of the model, and compute it outside"
     else:
         return
-    raise UnsupportedError(
-        stage="import", where=label, reason=reason, remedy=remedy, operator=node.op_type
-    )
+    raise unsupported(label, node.op_type, reason, remedy)
 
 
 def _is_of_onnxruntime(node: NodeProto) -> bool:

@@ -59,9 +59,25 @@ _OTHER_TYPES = {
 """Class of what is given -> what to do with it."""
 
 
-def model_error(where: str, reason: str, remedy: str = "") -> ModelError:
+NO_OPERATOR = "we have no operator for it"
+OTHERWISE = (
+    "write it with other operators or arguments; docs/onnx.md and docs/pytorch.md say what is read"
+)
+INVALID = "export the model again; onnx.checker.check_model says whether the exporter is at fault"
+
+
+def model_error(where: str, reason: str, remedy: str = INVALID) -> ModelError:
     """The error of import for an invalid model."""
     return ModelError(stage="import", where=where, reason=reason, remedy=remedy)
+
+
+def unsupported(
+    where: str, operator: str, reason: str = NO_OPERATOR, remedy: str = OTHERWISE
+) -> UnsupportedError:
+    """The error of import for what we cannot express."""
+    return UnsupportedError(
+        stage="import", where=where, reason=reason, remedy=remedy, operator=operator
+    )
 
 
 def wrong_type(source: object) -> UsageError:
@@ -110,13 +126,29 @@ def node_label(node: NodeProto) -> str:
 
 
 @contextmanager
-def checked(label: str) -> Iterator[None]:
+def checked(label: str, remedy: str = INVALID) -> Iterator[None]:
     """Refuse a node whose converter fails on its operands or attributes."""
     try:
         yield
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         reason = f"its inputs or attributes do not fit: {error}"
-        raise model_error(label, reason) from error
+        raise model_error(label, reason, remedy) from error
+
+
+@contextmanager
+def converting(label: str, operator: str, invalid: str = INVALID) -> Iterator[None]:
+    """Refuse, in the name of a node of the model, what its converter refuses or fails on.
+
+    invalid   the remedy for an invalid node
+    """
+    try:
+        with checked(label, invalid):
+            yield
+    except ModelError as error:
+        raise model_error(label, error.reason, invalid) from error.__cause__
+    except UnsupportedError as error:
+        fields = dict(error.fields) | {"stage": "import", "where": label, "operator": operator}
+        raise type(error)(**fields | {"remedy": error.remedy or OTHERWISE}) from None
 
 
 @contextmanager

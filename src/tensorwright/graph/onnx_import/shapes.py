@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from onnx import ValueInfoProto
 
-from tensorwright.base import ExpressionError, InputError, UnsupportedError
+from tensorwright.base import ExpressionError, InputError
 from tensorwright.expr import (
     Index,
     IndexExpr,
@@ -24,11 +24,15 @@ from tensorwright.graph.onnx_import.open_dimensions import (
     Sizes,
     name_dimensions,
 )
-from tensorwright.graph.onnx_import.refusals import model_error
+from tensorwright.graph.onnx_import.refusals import model_error, unsupported
 from tensorwright.graph.onnx_import.tensors import DTYPES, dtype_of
 from tensorwright.ops import TensorType
 
 InputShapes = Mapping[str, Sequence[int] | int]
+_SHAPES = (
+    'give extents by the name of an input or of a dimension: {"x": (1, 3, 224, 224)}, {"N": 1}'
+)
+_ONE_NUMBER = "give one number for the dimension, wherever it occurs"
 
 
 def _dims(info: ValueInfoProto) -> list[int | str] | None:
@@ -47,7 +51,7 @@ def _dims(info: ValueInfoProto) -> list[int | str] | None:
     return extents
 
 
-def _fail(where: str, reason: str, remedy: str = "") -> InputError:
+def _fail(where: str, reason: str, remedy: str = _SHAPES) -> InputError:
     return InputError(stage="import", where=where, reason=reason, remedy=remedy)
 
 
@@ -108,7 +112,7 @@ def _resolve(
         for name, size, asked in zip(own, shape, extents, strict=False):
             if isinstance(name, IndexExpr) and isinstance(size, int) and size != asked:
                 reason = f"dimension {name} is {asked} here and {size} elsewhere"
-                raise _fail(f"input shape {info.name}", reason)
+                raise _fail(f"input shape {info.name}", reason, _ONE_NUMBER)
         return extents
     if dims is None:
         where = f"input {info.name}"
@@ -174,9 +178,8 @@ def check_is_tensor(info: ValueInfoProto, reader: str) -> None:
     kind = info.type.WhichOneof("value") or "nothing"
     if kind != "tensor_type":
         reason = f"its type is {kind.removesuffix('_type')}, and only tensors are supported"
-        raise UnsupportedError(
-            stage="import", where=f"input {info.name}", reason=reason, operator=reader
-        )
+        remedy = "export the model with a tensor for each element of it"
+        raise unsupported(f"input {info.name}", reader, reason, remedy)
 
 
 def input_types(
@@ -232,9 +235,11 @@ def _check_bounds(name: str, number: int, bounded: Index | None) -> None:
     Raises:  InputError.
     """
     if isinstance(bounded, int) and bounded != number:
-        raise _fail(f"input shape {name}", f"{name} is {number} here, and {bounded} in sizes")
+        reason = f"{name} is {number} here, and {bounded} in sizes"
+        raise _fail(f"input shape {name}", reason, _ONE_NUMBER)
     for size in named_sizes_of(*(() if bounded is None else (bounded,))):
         try:
             size.checked(number)
         except ExpressionError as error:
-            raise _fail(f"input shape {name}", f"it is {number}, and {error.reason}") from None
+            reason = f"it is {number}, and {error.reason}"
+            raise _fail(f"input shape {name}", reason, "give a number within its bounds") from None

@@ -99,7 +99,8 @@ def evaluate_terms(
     """
     values: dict[str, NDArray[Any]] = {
         **{
-            name: _inject(array, graph.types[name].dtype) for name, array in graph.constants.items()
+            name: _DOMAIN.inject(array, graph.types[name].dtype)
+            for name, array in graph.constants.items()
         },
         **{name: array.terms for name, array in inputs.items()},
     }
@@ -119,7 +120,3 @@ def evaluate_terms(
         type_ = graph.types[name]
         folded[name] = known_array(tuple(values[name].ravel()), type_.extents, type_.dtype)
     return folded
-
-
-def _inject(array: Array, dtype: DType) -> NDArray[Any]:
-    return _DOMAIN.inject(array, dtype)

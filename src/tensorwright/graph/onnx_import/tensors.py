@@ -11,9 +11,9 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 import numpy as np
 from onnx import SparseTensorProto, TensorProto, numpy_helper
 
-from tensorwright.base import DType, UnsupportedError
+from tensorwright.base import DType
 from tensorwright.graph.onnx_import.reading import NO_WEIGHTS, Weights
-from tensorwright.graph.onnx_import.refusals import model_error
+from tensorwright.graph.onnx_import.refusals import model_error, unsupported
 from tensorwright.ops import Array
 
 DTYPES: dict[int, DType] = {
@@ -46,13 +46,9 @@ def dtype_of(data_type: int, where: str, operator: str = "tensor") -> DType:
     """
     dtype = DTYPES.get(data_type)
     if dtype is None:
-        raise UnsupportedError(
-            stage="import",
-            where=where,
-            reason=f"elements of type {onnx_type_name(data_type)} are not supported",
-            remedy=f"use one of {', '.join(map(str, DTYPES.values()))}",
-            operator=operator,
-        )
+        reason = f"elements of type {onnx_type_name(data_type)} are not supported"
+        remedy = f"use one of {', '.join(map(str, DTYPES.values()))}"
+        raise unsupported(where, operator, reason, remedy)
     return dtype
 
 

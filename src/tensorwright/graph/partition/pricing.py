@@ -140,5 +140,5 @@ class Decisions:
         """One line for each decision; equal decisions have one line."""
         lines = dict.fromkeys(self.made)
         changes = sum(each.is_changed for each in lines)
-        head = f"{len(lines)} doubts about {subject}, {changes} changes"
+        head = f"{len(lines)} open questions about {subject}, {changes} changes"
         return "\n".join((head, *(f"  {each}" for each in lines)))

@@ -117,4 +117,5 @@ def _check_positions(copy: Copy, node: Node) -> None:
     fault = position_fault(node.operator, x, positions, node.attribute_map)
     if fault:
         reason = f"in {node.inputs[POSITIONS_INPUT]}, {fault}"
-        raise ModelError(stage="graph", where=node.label, reason=reason)
+        remedy = "correct the positions in the model: they count from 0, or from -1 backwards"
+        raise ModelError(stage="graph", where=node.label, reason=reason, remedy=remedy)

@@ -6,7 +6,6 @@ from tensorwright.base import DType
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.nested import map_nested
-from tensorwright.ops import AttributeValue
 
 _HALVES = (DType.F16, DType.BF16)
 _KEEPS_BITS = "bitcast"
@@ -41,7 +40,7 @@ def compute_float16_as_float32(graph: Graph) -> Graph:
         if node.graphs:
             _keep_nested(builder, graph, node, names)
             continue
-        attributes = {key: _wide(value) for key, value in node.attributes}
+        attributes = {k: DType.F32 if v in _HALVES else v for k, v in node.attributes}
         made = builder.apply(node.operator, inputs, wishes, **attributes)
         names.update(zip(node.outputs, made, strict=True))
     for name in asked:
@@ -66,8 +65,3 @@ def _keep_nested(builder: GraphBuilder, graph: Graph, node: Node, names: dict[st
     for name, given, is_half in zip(node.outputs, made, halves, strict=True):
         wide = builder.add("cast", given, output=names[name], to=DType.F32) if is_half else given
         names[name] = wide
-
-
-def _wide(value: AttributeValue) -> AttributeValue:
-    """An attribute: an element type that is a half becomes f32."""
-    return DType.F32 if value in _HALVES else value

@@ -24,7 +24,6 @@ from tensorwright.graph.aten_import import (
     ExportedGraph,
     Input,
     TensorMeta,
-    label_of,
     load_exported,
 )
 from tensorwright.integrations.pytorch.division import (
@@ -248,7 +247,7 @@ class _Division:
         refusal = self.refusal(record)
         if refusal is None:
             return False
-        by_label = {label_of(node): node.name for node in record.nodes}
+        by_label = {node.label: node.name for node in record.nodes}
         name = by_label.get(refusal.where)
         chosen = [node for node in part.nodes if node.name == name] or part.nodes
         self.refused.update(dict.fromkeys(chosen, refusal))

@@ -7,8 +7,7 @@ from typing import Any
 import torch
 from torch.export.graph_signature import InputKind, OutputKind
 
-from tensorwright.base import UnsupportedError
-from tensorwright.graph.aten_import import ExportedGraph, Input
+from tensorwright.graph.aten_import import ExportedGraph, Input, only_in_pytorch
 from tensorwright.integrations.pytorch.fx_record import (
     FxNames,
     array_of,
@@ -62,13 +61,7 @@ def _input(spec: Any, placeholders: dict[str, Any], values: dict[str, Any]) -> I
         tensor = values[spec.target]
         return Input(name, meta_of(tensor), array_of(tensor, spec.target), spec.target)
     if spec.kind is not InputKind.USER_INPUT:
-        kind = spec.kind.name.lower().replace("_", " ")
-        raise UnsupportedError(
-            stage="import",
-            where=f"input {name}",
-            reason=f"it is a {kind}, which only PyTorch can read",
-            operator=kind,
-        )
+        raise only_in_pytorch(f"input {name}", spec.kind.name.lower().replace("_", " "))
     if isinstance(value, torch.Tensor):
         return Input(name, meta_of(value))
     if isinstance(value, torch.SymInt):

@@ -164,9 +164,7 @@ def _refusal(ir_text: str, message: str) -> InternalError:
         ]
         reason = "\n".join([reason, *shown])
     where = "LLVM IR" if blamed is None else f"LLVM IR line {blamed + 1}"
-    return InternalError(
-        stage="codegen", where=where, reason=reason, remedy="report it, with the model or program"
-    )
+    return InternalError(stage="codegen", where=where, reason=reason)
 
 
 def _blamed_line(lines: list[str], message: str) -> int | None:

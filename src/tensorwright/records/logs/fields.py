@@ -55,9 +55,9 @@ class LineReader:
     def __init__(self, where: str) -> None:
         self.where = where
 
-    def fault(self, reason: str, remedy: str = "") -> RecordError:
-        """The error that the line has this fault."""
-        return record_error(self.where, reason, remedy)
+    def fault(self, reason: str, *remedy: str) -> RecordError:
+        """The error that the line has this fault; the remedy may be left out."""
+        return record_error(self.where, reason, *remedy)
 
     def items(self, value: object, count: int | None, what: str) -> list[object]:
         """A list, of `count` items if that is given."""

@@ -2,7 +2,7 @@
 
 const WORKLOAD_COLUMNS = [
   {title: "workload", value: (row) => row.name, text: (row) => [row.name, " ", el("span", {class: "soft mono"}, row.key.slice(0, 6))], isName: true},
-  {title: "runs", value: (row) => row.weight, text: (row) => digits(row.weight), isNumber: true},
+  {title: "weight", value: (row) => row.weight, text: (row) => digits(row.weight), isNumber: true},
   {title: "trials", value: (row) => row.trial_count ?? row.trials.length, isNumber: true},
   {title: "default_us", value: (row) => row.default_us, text: (row) => time(row.default_us), isNumber: true},
   {title: "best_us", value: (row) => row.best_us, text: (row) => time(row.best_us), isNumber: true},
@@ -50,7 +50,7 @@ function workloadsSection(report) {
   searches.show();
   return section("workloads", "The search of each workload",
     report.live ? "The best time of each workload so far. Times on record come from different moments."
-      : "A workload is a part of the network that is one kernel. Its speed-up comes from turns of the untuned and the tuned program; ~ marks one that is not larger than the differences between turns. Times come from records; elsewhere is the workload alone in ONNX Runtime, the fastest call.",
+      : "A workload is a part of the network that is one kernel. Its weight is how often a run calls it; of a network with open sizes, times the weight of its point, so that each point counts the same. Its speed-up comes from turns of the untuned and the tuned program; ~ marks one that is not larger than the differences between turns. Times come from records; elsewhere is the workload alone in ONNX Runtime, the fastest call.",
     controls, list, detail);
 }
 

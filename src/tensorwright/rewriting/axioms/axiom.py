@@ -229,4 +229,5 @@ def instances(axioms: Iterable[Axiom]) -> dict[str, tuple[Axiom, ...]]:
 
 
 def _fault(origin: str, line: str, reason: str) -> UsageError:
-    return UsageError(stage="rules", where=f"{origin}: {line}", reason=reason)
+    remedy = "correct the line; rewriting/axioms/axiom.py says how an axiom is written"
+    return UsageError(stage="rules", where=f"{origin}: {line}", reason=reason, remedy=remedy)

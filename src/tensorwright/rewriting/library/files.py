@@ -49,10 +49,12 @@ def rule_lines(path: Path) -> list[str]:
     """The lines of a file of rules.  Raises: UsageError where it cannot be read."""
     try:
         return path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise UsageError(stage="rules", where=str(path), reason=str(error.strerror)) from error
-    except UnicodeDecodeError as error:
-        raise UsageError(stage="rules", where=str(path), reason="it is not text") from error
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not text"
+        remedy = "give a text file of rules; docs/rules.md shows one"
+        raise UsageError(
+            stage="rules", where=f"file {path}", reason=reason, remedy=remedy
+        ) from error
 
 
 def read_library(lines: Iterable[str]) -> tuple[LibraryRule, ...]:

@@ -93,7 +93,12 @@ def has_parameter_variables(rule: Rule) -> bool:
 
 
 def _fault(rule: Rule, reason: str) -> UsageError:
-    return UsageError(stage="rules", where=f"rule {rule_text(rule)}", reason=reason)
+    return UsageError(
+        stage="rules",
+        where=f"rule {rule_text(rule)}",
+        reason=reason,
+        remedy="docs/rules.md says what a variable of parameters may stand for",
+    )
 
 
 def _kind(parameter: Parameter) -> str:

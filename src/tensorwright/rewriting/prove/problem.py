@@ -81,6 +81,7 @@ def problems_of(rule: Rule) -> tuple[Problem, ...]:
             stage="rules",
             where=f"condition on {', '.join(sorted(foreign))}",
             reason="neither side of the rule has this input",
+            remedy="write the condition on inputs of the rule, ?x1, ?x2, ...",
         )
     return tuple(_problems(rule))
 

@@ -12,7 +12,6 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import byref, c_float, c_size_t, c_uint64, c_void_p
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -28,7 +27,7 @@ from tensorwright.base import (
 )
 from tensorwright.runtime.buffers import byte_view
 from tensorwright.runtime.cards.cuda_cards import Card, card_here, find_card
-from tensorwright.runtime.cards.launches import check_copy, grid_of
+from tensorwright.runtime.cards.launches import LoadedFunctions, grid_of
 from tensorwright.runtime.device import Device, DlpackDevice, Function, Memory, Missing
 from tensorwright.runtime.native.cuda_driver import (
     CAPTURE_RELAXED,
@@ -53,17 +52,6 @@ class _Allocation:
 
     def __init__(self, address: int) -> None:
         self.address = address
-
-
-@dataclass(frozen=True, slots=True, weakref_slot=True)
-class _Code:
-    """The functions of a module, by the driver's addresses; owns the module."""
-
-    functions: dict[str, int]
-
-    def address(self, symbol: str) -> int:
-        """The driver's address of a function."""
-        return self.functions[symbol]
 
 
 class _Graph:
@@ -219,7 +207,7 @@ class CudaDevice:
 
     def copy_in(self, array: Array, memory: Memory) -> None:
         """One transfer, which is done on return."""
-        check_copy(array.nbytes, memory)
+        memory.check_room(array.nbytes)
         if array.nbytes:
             opened, source = self._opened, byte_view(array)
             with opened.naming_faults("a copy to the device"):
@@ -229,7 +217,7 @@ class CudaDevice:
 
     def copy_out(self, memory: Memory, array: Array) -> None:
         """One transfer after all earlier launches, which is done on return."""
-        check_copy(array.nbytes, memory)
+        memory.check_room(array.nbytes)
         if array.nbytes:
             opened, destination = self._opened, byte_view(array)
             with opened.naming_faults("a copy from the device"):
@@ -239,7 +227,7 @@ class CudaDevice:
 
     def copy(self, source: Memory, destination: Memory) -> None:
         """A copy on the device, in the stream."""
-        check_copy(source.size_bytes, destination)
+        destination.check_room(source.size_bytes)
         if source.size_bytes:
             opened = self._opened
             with opened.naming_faults("a copy on the device"):
@@ -281,7 +269,7 @@ class CudaDevice:
                     f"nvidia-cuda-nvrtc-cu12 that is not newer than CUDA {version}",
                 ) from error
             find = functools.partial(opened.driver.number, "cuModuleGetFunction", c_void_p, module)
-            result = _Code({symbol: find(symbol.encode()) for symbol in symbols})
+            result = LoadedFunctions({symbol: find(symbol.encode()) for symbol in symbols})
         weakref.finalize(result, opened.release, "cuModuleUnload", module)
         return result
 

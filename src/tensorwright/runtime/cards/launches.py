@@ -1,19 +1,21 @@
-"""Checks that drivers do not make: that a copy fits, and that a launch is a grid."""
+"""What the drivers of cards share: loaded functions, and the check that a launch is a grid."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tensorwright.base import Grid, InternalError, Launch
-from tensorwright.runtime.device import Memory
 
 
-def check_copy(size_bytes: int, memory: Memory) -> None:
-    """Check that the memory has room.  Raises: InternalError if it has not."""
-    if size_bytes > memory.size_bytes:
-        raise InternalError(
-            stage="runtime",
-            where=f"memory of {memory.size_bytes} bytes",
-            reason=f"a copy of {size_bytes} bytes exceeds it",
-        )
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class LoadedFunctions:
+    """The functions of loaded code, by addresses or by numbers that stand for them."""
+
+    addresses: dict[str, int]
+
+    def address(self, symbol: str) -> int:
+        """The address of a function."""
+        return self.addresses[symbol]
 
 
 def grid_of(launch: Launch) -> Grid:

@@ -14,7 +14,6 @@ import weakref
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,7 @@ from tensorwright.base import (
     knobs,
 )
 from tensorwright.runtime.buffers import byte_view
-from tensorwright.runtime.cards.launches import check_copy, grid_of
+from tensorwright.runtime.cards.launches import LoadedFunctions, grid_of
 from tensorwright.runtime.cards.opencl_devices import device_here, find_device, opencl_driver
 from tensorwright.runtime.device import Device, DlpackDevice, Function, Memory, Missing
 from tensorwright.runtime.native.loaded_code import LoadedCode
@@ -47,17 +46,6 @@ class _Buffer:
 
     def __init__(self, handle: Any) -> None:
         self.handle = handle
-
-
-@dataclass(frozen=True, slots=True, weakref_slot=True)
-class _Code:
-    """The functions of a program, by numbers that stand for their addresses; owns the program."""
-
-    numbers: dict[str, int]
-
-    def address(self, symbol: str) -> int:
-        """The number of a function."""
-        return self.numbers[symbol]
 
 
 class _Opened:
@@ -87,11 +75,11 @@ class _Opened:
         weakref.finalize(buffer, self._remove, address, size_bytes)
         return address
 
-    def code_of(self, kernels: Mapping[str, Any]) -> _Code:
+    def code_of(self, kernels: Mapping[str, Any]) -> LoadedFunctions:
         """Kernels by name as code, each with a unique number."""
-        code = _Code({symbol: next(self._numbers) for symbol in kernels})
-        self.kernels |= {code.numbers[symbol]: kernel for symbol, kernel in kernels.items()}
-        weakref.finalize(code, self._forget, tuple(code.numbers.values()))
+        code = LoadedFunctions({symbol: next(self._numbers) for symbol in kernels})
+        self.kernels |= {code.addresses[symbol]: kernel for symbol, kernel in kernels.items()}
+        weakref.finalize(code, self._forget, tuple(code.addresses.values()))
         return code
 
     def _forget(self, numbers: tuple[int, ...]) -> None:
@@ -161,7 +149,7 @@ class OpenClDevice:
 
     def copy_in(self, array: Array, memory: Memory) -> None:
         """One transfer, which is done on return."""
-        check_copy(array.nbytes, memory)
+        memory.check_room(array.nbytes)
         opened = self._opened
         buffer, offset = opened.buffer_at(memory.address)
         if array.nbytes:
@@ -171,7 +159,7 @@ class OpenClDevice:
 
     def copy_out(self, memory: Memory, array: Array) -> None:
         """One transfer after all earlier launches, which is done on return."""
-        check_copy(array.nbytes, memory)
+        memory.check_room(array.nbytes)
         opened = self._opened
         buffer, offset = opened.buffer_at(memory.address)
         if array.nbytes:
@@ -219,7 +207,6 @@ class OpenClDevice:
                 stage="runtime",
                 where=f"kernel {symbols[0]}",
                 reason=f"the driver of {opened.device.name} refuses it\n{str(error)[:4000]}",
-                remedy="report it, with the model or program",
             ) from error
         kernels = {symbol: opened.driver.Kernel(program, symbol) for symbol in symbols}
         return opened.code_of(kernels)

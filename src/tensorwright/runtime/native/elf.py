@@ -105,7 +105,7 @@ def _read(data: bytes) -> ObjectFile:
         Relocation(row[7], *fields)
         for row in rows
         if row[1] == _RELOCATIONS and row[7] in loaded
-        for fields in _relocations(_content(data, row))
+        for fields in _RELOCATION.iter_unpack(_content(data, row))
     )
     return ObjectFile(machine, sections, symbols, relocations)
 
@@ -129,7 +129,3 @@ def _symbols(table: bytes, names: bytes) -> Iterator[Symbol]:
     for name, _, _, section, value, _ in _SYMBOL.iter_unpack(table):
         text = names[name : names.index(b"\0", name)].decode()
         yield Symbol(text, section, value)
-
-
-def _relocations(table: bytes) -> Iterator[tuple[int, int, int, int]]:
-    yield from _RELOCATION.iter_unpack(table)

@@ -178,6 +178,8 @@ def uses_of_step(plan: Plan, step: Step) -> Iterator[Use]:
             yield source.ref, source.type.size_bytes, False
             yield _scalar(iteration, DType.I64), 8, False
             yield destination.ref, destination.type.size_bytes, True
+        case _:
+            raise ValueError(f"{step!r} is not a step")
 
 
 def _scalar(typed: TypedRef, dtype: DType) -> BufferRef:

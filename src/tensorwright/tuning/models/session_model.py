@@ -45,7 +45,11 @@ def make_model(
     policy = RefitPolicy(half_life=half_life, fading=fading)
     if features is STATEMENT and isinstance(target, CpuTarget):
         prior = prior or RooflineModel(machine_of(target, threads))
-    before = saved if saved is None or isinstance(saved, SavedModel) else _read(saved)
+    before: SavedModel | None = None
+    if isinstance(saved, SavedModel):
+        before = saved
+    elif saved is not None and Path(saved).exists():
+        before = load_model(saved)
     if before is not None:
         if before.feature_set != features.name:
             raise _other_features(before, features)
@@ -53,10 +57,6 @@ def make_model(
         prior = BlendedModel(before, prior) if prior is not None and is_alike else before
     chosen = settings or BoostedSettings(seed=seed)
     return LearnedModel(chosen, prior, policy, on_notice, features)
-
-
-def _read(path: str | os.PathLike[str]) -> SavedModel | None:
-    return load_model(path) if Path(path).exists() else None
 
 
 def _other_features(before: SavedModel, features: FeatureSet) -> RecordError:

@@ -39,7 +39,8 @@ def sample(
     open_rows = np.arange(count)
     for _ in range(_SAMPLE_ROUNDS):
         sketch = drawn[open_rows]
-        genes[open_rows] = _uniform(tables.counts[sketch], random)
+        counts = tables.counts[sketch]
+        genes[open_rows] = (random.random(counts.shape) * counts).astype(np.int64)
         is_valid = tables.valid(Population(sketch, genes[open_rows]))
         open_rows = open_rows[~is_valid]
         if not len(open_rows):
@@ -184,10 +185,6 @@ def neighbourhood(tables: SpaceTables, sketch: int, genes: NDArray[np.int64]) ->
     moved = Population(others, tables.carried(here, others))
     both = Population.joined([own, moved])
     return both.take(tables.valid(both))
-
-
-def _uniform(counts: NDArray[np.int64], random: Generator) -> NDArray[np.int64]:
-    return (random.random(counts.shape) * counts).astype(np.int64)
 
 
 def everything(tables: SpaceTables, most: int) -> Population:

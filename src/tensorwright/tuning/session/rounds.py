@@ -247,7 +247,7 @@ class Session:
     def _tried_each(
         self, pairs: Sequence[Pair], results: Sequence[BuildResult]
     ) -> Iterator[tuple[int, Record]]:
-        """The records of built candidates with their places, as they come; ends early if the
+        """The records of built candidates with their positions, as they come; ends early if the
         session has to stop.
         """
         failed: list[tuple[int, Record]] = []

@@ -86,13 +86,13 @@ class Limit:
 
     what      the limited resource of a device, for a person: "over" it; "" for a limit by rule,
               the registers of a tile
-    is_wish   the device runs what exceeds it, but badly
+    is_soft   the device runs what exceeds it, but badly
     """
 
     index: Index
     most: int
     what: str = ""
-    is_wish: bool = False
+    is_soft: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:

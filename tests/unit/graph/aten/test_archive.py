@@ -92,8 +92,9 @@ def test_parameters_of_one_storage_share_it() -> None:
 def test_what_is_not_supported_is_named(change: Callable[[Json, Json], Any], reason: str) -> None:
     changed, held = program(), weights()
     change(changed, held)
-    with pytest.raises(UnsupportedError, match=reason):
+    with pytest.raises(UnsupportedError, match=reason) as caught:
         load_model(archive(changed, held))
+    assert caught.value.remedy
 
 
 @pytest.mark.parametrize(
@@ -112,8 +113,34 @@ def test_what_contradicts_itself_is_refused(
 ) -> None:
     changed, held = program(), weights()
     change(changed, held)
-    with pytest.raises(ModelError, match=reason):
+    with pytest.raises(ModelError, match=reason) as caught:
         load_model(archive(changed, held))
+    assert caught.value.remedy == "export it again with torch.export.save"
+
+
+def test_a_part_that_is_not_read_is_named() -> None:
+    changed, kept = program(), weights()
+    nodes(changed)[2]["inputs"][0].update(arg={"as_complex": {}})
+    with pytest.raises(UnsupportedError) as caught:
+        load_model(archive(changed, kept))
+    assert caught.value.where == "exported program, node relu_ (aten.relu_.default)"
+    values(changed)["x"].update(layout=1)
+    with pytest.raises(UnsupportedError, match="sparse") as caught:
+        load_model(archive(changed, kept))
+    assert caught.value.where == "exported program, input x"
+    assert caught.value.remedy == "make it dense before the export: tensor.to_dense()"
+
+
+def test_an_operator_that_we_do_not_have_is_refused_with_a_remedy() -> None:
+    changed = program()
+    nodes(changed)[2].update(target="torch.ops.aten.i0.default")
+    with pytest.raises(UnsupportedError) as caught:
+        load_model(archive(changed, weights()))
+    assert str(caught.value) == (
+        "operator aten.i0.default: node relu_ (aten.i0.default): we have no operator for it"
+        "\n  try: write it with other operators or arguments; docs/onnx.md and docs/pytorch.md say"
+        " what is read"
+    )
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import tensorwright
 from tensorwright.base import DType, ModelError
 from tensorwright.graph import GraphBuilder, interpret, simplify
 from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.graph.onnx_import.refusals import INVALID
 
 node = helper.make_node
 REMEDY = "\n  try: give each tensor of the model a name of its own"
@@ -166,7 +167,7 @@ def test_a_known_position_outside_is_refused(case: str) -> None:
     where = "" if operator == "Compress" else "in its input i, "
     assert refusal(model) == (
         f"node n ({operator}): {where}{index} is outside of dimension {dimension} of (3, 4, 5),"
-        f" whose extent is {extent}"
+        f" whose extent is {extent}\n  try: {INVALID}"
     )
 
 
@@ -207,6 +208,7 @@ def test_a_position_that_folding_finds_outside() -> None:
         assert str(caught.value) == (
             f"node y (gather): in {positions}, index 4 is outside of dimension 0 of (3, 4),"
             " whose extent is 3"
+            "\n  try: correct the positions in the model: they count from 0, or from -1 backwards"
         )
 
 

@@ -59,7 +59,10 @@ def test_what_onnx_does_not_have() -> None:
     x = b.input("x", (2,))
     with pytest.raises(UnsupportedError) as caught:
         to_onnx(b.finish([b.add("atan2", x, x)]))
-    assert str(caught.value) == "operator atan2: node atan2_0 (atan2): ONNX has no such operator"
+    assert str(caught.value) == (
+        "operator atan2: node atan2_0 (atan2): ONNX has no such operator"
+        "\n  try: compile the graph itself; tensorwright.compile takes a Graph"
+    )
 
 
 def weighted() -> Graph:

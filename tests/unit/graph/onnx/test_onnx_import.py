@@ -13,6 +13,7 @@ from tests.unit.graph.onnx.onnx_models import Shape, by_onnxruntime, model_of, r
 from tensorwright.base import InputError, UnsupportedError
 from tensorwright.graph import Graph, interpret, verify
 from tensorwright.graph.onnx_import import load_onnx, value_inputs
+from tensorwright.graph.onnx_import.refusals import OTHERWISE
 from tensorwright.ops import Array
 
 
@@ -303,7 +304,7 @@ def test_outputs_that_we_do_not_have() -> None:
     with pytest.raises(UnsupportedError) as caught:
         load_onnx(model)
     assert str(caught.value) == (
-        "operator Relu: node y (Relu): we do not compute its output number 2"
+        f"operator Relu: node y (Relu): we do not compute its output number 2\n  try: {OTHERWISE}"
     )
 
 

@@ -21,6 +21,7 @@ from tensorwright.base import (
     UserError,
 )
 from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.graph.onnx_import.refusals import INVALID
 
 REMEDY = "\n  try: export or download the model again"
 
@@ -114,14 +115,14 @@ def test_unknown_operators_and_domains() -> None:
     node = helper.make_node("Frobnicate", ["x"], ["y"], name="f1")
     assert message_of(UnsupportedError, model_of([node], {"x": (1,)}, ["y"])) == (
         "operator Frobnicate: node f1 (Frobnicate): there is no such operator in ONNX"
-        "\n  try: write it with other operators, or give the model a function for it;"
-        " see docs/onnx.md"
+        "\n  try: write it with other operators or arguments; docs/onnx.md and docs/pytorch.md say"
+        " what is read"
     )
     node = helper.make_node("Det", ["x"], ["y"], name="d")
     assert message_of(UnsupportedError, model_of([node], {"x": (2, 2)}, ["y"])) == (
         "operator Det: node d (Det): we have no operator for it, and the standard no function"
-        "\n  try: write it with other operators, or give the model a function for it;"
-        " see docs/onnx.md"
+        "\n  try: write it with other operators or arguments; docs/onnx.md and docs/pytorch.md say"
+        " what is read"
     )
     node = helper.make_node("FusedConv", ["x"], ["y"], domain="org.example")
     assert message_of(UnsupportedError, model_of([node], {"x": (1,)}, ["y"])) == (
@@ -181,13 +182,15 @@ def test_open_shapes_are_given() -> None:
     )
     assert message_of(InputError, model, {"x": (5, 3), "z": (6, 3)}) == (
         "input shape z: dimension batch is 6 here and 5 elsewhere"
+        "\n  try: give one number for the dimension, wherever it occurs"
     )
     assert message_of(InputError, model, {"w": (5, 3)}) == (
         "input shape w: the model has no such input"
         "\n  try: the inputs are x, z, the open dimensions batch"
     )
     assert message_of(InputError, model, {"x": (-1, 3)}) == (
-        "input shape x: (-1, 3) has a negative extent"
+        "input shape x: (-1, 3) has a negative extent\n  try: give extents by the name of an input"
+        ' or of a dimension: {"x": (1, 3, 224, 224)}, {"N": 1}'
     )
 
 
@@ -206,6 +209,7 @@ def test_a_word_for_unknown_is_no_identity(name: str) -> None:
 def test_another_name_is_an_identity(name: str) -> None:
     assert message_of(InputError, relu(shape=(name, 3, name)), {"x": (4, 3, 9)}) == (
         f"input shape x: dimension {name} is 9 here and 4 elsewhere"
+        "\n  try: give one number for the dimension, wherever it occurs"
     )
 
 
@@ -240,11 +244,11 @@ def test_a_zero_sized_dimension_is_an_extent_like_any_other() -> None:
 def test_what_the_graph_does_not_define() -> None:
     node = helper.make_node("Relu", ["z"], ["y"], name="r")
     assert message_of(ModelError, model_of([node], {"x": (1,)}, ["y"])) == (
-        "node r (Relu): reads z, which nothing before it defines"
+        f"node r (Relu): reads z, which nothing before it defines\n  try: {INVALID}"
     )
     node = helper.make_node("Relu", ["x"], ["z"])
     assert message_of(ModelError, model_of([node], {"x": (1,)}, ["y"])) == (
-        "output y: nothing defines y"
+        f"output y: nothing defines y\n  try: {INVALID}"
     )
 
 

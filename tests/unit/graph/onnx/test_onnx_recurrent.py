@@ -12,6 +12,7 @@ from tests.unit.graph.onnx.onnx_models import by_onnxruntime, model_of, random_i
 from tensorwright.base import ModelError, UnsupportedError
 from tensorwright.graph import interpret, verify
 from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.graph.onnx_import.refusals import OTHERWISE
 from tensorwright.ops import Array
 
 STEPS, BATCH, WIDTH, HIDDEN = 4, 2, 3, 5
@@ -78,7 +79,7 @@ def test_variants() -> None:
 def test_what_is_not_supported(attributes: dict[str, Any], reason: str) -> None:
     with pytest.raises(UnsupportedError) as caught:
         load_onnx(recurrent("RNN", **attributes))
-    assert str(caught.value) == f"operator RNN: node y (RNN): {reason}"
+    assert str(caught.value) == f"operator RNN: node y (RNN): {reason}\n  try: {OTHERWISE}"
 
 
 def info(name: str, dtype: int = TensorProto.FLOAT) -> Any:

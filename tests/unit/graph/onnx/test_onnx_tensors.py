@@ -13,6 +13,7 @@ from tests.unit.graph.onnx.onnx_models import model_of
 
 from tensorwright.base import DType, ModelError, UnsupportedError
 from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.graph.onnx_import.refusals import INVALID
 
 VALUES = (0, 1, 2, 3, 5, 7)
 TYPES = [
@@ -80,6 +81,7 @@ def test_sparse_tensors_become_dense(coordinates: bool) -> None:
         load_onnx(model)
     assert str(caught.value) == (
         "sparse initializer w: its indices do not fit its shape (3, 3) and 2 values"
+        f"\n  try: {INVALID}"
     )
 
 
@@ -133,7 +135,7 @@ def test_external_data_stays_in_the_folder(tmp_path: Path, location: str, reason
     (inside / "folder").symlink_to(tmp_path)
     with pytest.raises(ModelError) as caught:
         load_onnx(external(inside, location))
-    assert str(caught.value) == f"initializer w: {reason}"
+    assert str(caught.value) == f"initializer w: {reason}\n  try: {INVALID}"
 
 
 def test_external_data_that_does_not_fit(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def test_the_other_is_taken_by_a_margin_only() -> None:
         assert decision is not None
         assert decision.chosen == chosen
     assert str(decide.made[0]) == ("q: as it is 120000000.0 us, otherwise 101000000.0 us: as it is")
-    assert decide.describe("sizes").splitlines()[0] == "3 doubts about sizes, 1 changes"
+    assert decide.describe("sizes").splitlines()[0] == "3 open questions about sizes, 1 changes"
 
 
 def test_what_has_no_price_is_not_decided() -> None:

@@ -173,7 +173,9 @@ def turned() -> Graph:
         (turned, ["layer_norm_transpose"], ["layer_norm", "transpose"]),
     ],
 )
-def test_doubts_are_settled_by_price(network: Network, fused: list[str], parted: list[str]) -> None:
+def test_prices_decide_open_questions(
+    network: Network, fused: list[str], parted: list[str]
+) -> None:
     graph = network()
     assert names(partition(graph, price=fusing())) == fused
     assert names(partition(graph, price=parting())) == parted
@@ -221,7 +223,7 @@ def test_decisions_are_shown() -> None:
     with collect_dumps(("partition",)) as dumps:
         partition(patches(), price=parting())
     (text,) = (each.text for each in dumps if each.name == "decisions")
-    assert text.splitlines()[0] == "1 doubts about fusion, 1 changes"
+    assert text.splitlines()[0] == "1 open questions about fusion, 1 changes"
     assert "result in another order: conv2d | transpose" in text
     assert text.endswith("two kernels")
 
@@ -244,7 +246,7 @@ def test_compiled_code_follows(
             np.testing.assert_allclose(array, expected[name], rtol=2e-4, atol=2e-5)
 
 
-def test_layouts_are_doubted_like_transpositions() -> None:
+def test_layouts_are_open_questions_like_transpositions() -> None:
     """A blocked convolution whose sum is stored plain: a reader of its own may turn it."""
     m = Maker("stored")
     x = m.conv(m.image(), 16)

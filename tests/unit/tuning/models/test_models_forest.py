@@ -78,6 +78,8 @@ def test_no_trees_and_no_rows() -> None:
         ({"right": [-1]}, "do not form a tree"),
         ({"leaves": [1.0]}, "do not match"),
         ({"leaves": [1.0, float("inf")]}, "not finite"),
+        ({"leaves": [float("nan"), 1.0]}, "not finite"),
+        ({"leaves": [1.0, 10**400]}, "not finite"),
         ({"features": [-1]}, "negative"),
         ({"features": ["0"]}, "not a number"),
         ({"thresholds": None}, "not a number"),

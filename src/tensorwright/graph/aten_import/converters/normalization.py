@@ -13,16 +13,12 @@ def _ones(call: Call, shape: tuple[Index, ...], like: str) -> str:
     return call.full(shape, 1.0, call.dtype_of(like))
 
 
-def _zeros(call: Call, shape: tuple[Index, ...], like: str) -> str:
-    return call.full(shape, 0.0, call.dtype_of(like))
-
-
 def _vectors(call: Call, x: str, names: tuple[str, str], count: tuple[Index, ...]) -> list[str]:
     """Scale and bias in the element type of the data; by default ones and zeros."""
     scale, bias = (call.optional(name) for name in names)
     made = (
         scale[0] if scale else _ones(call, count, x),
-        bias[0] if bias else _zeros(call, count, x),
+        bias[0] if bias else call.full(count, 0.0, call.dtype_of(x)),
     )
     return [call.cast(each, call.dtype_of(x)) for each in made]
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from onnx import GraphProto
 
-from tensorwright.base import DType, ModelError
+from tensorwright.base import DType
 from tensorwright.expr import Index
 from tensorwright.graph.onnx_import.call import MOST_ITERATIONS, Call, Operand, Results
 from tensorwright.graph.onnx_import.control_flow.bodies import (
@@ -18,6 +18,7 @@ from tensorwright.graph.onnx_import.control_flow.bodies import (
     kept_loop,
 )
 from tensorwright.graph.onnx_import.control_flow.scans import kept_scan
+from tensorwright.graph.onnx_import.refusals import model_error
 from tensorwright.graph.onnx_import.shapes import declared_type
 from tensorwright.graph.onnx_import.size_array import SizeArray
 from tensorwright.ops import Array
@@ -45,11 +46,7 @@ def _require_single(call: Call, operand: Operand, what: str) -> None:
     is_known = not isinstance(operand, str) or call.builder.constant_value(operand) is not None
     is_bool = type_.dtype is DType.BOOL or is_known
     if not is_bool or any(extent != 1 for extent in type_.shape):
-        raise ModelError(
-            stage="import",
-            where=call.label,
-            reason=f"its {what} is {type_}, and must be a single bool",
-        )
+        raise model_error(call.label, f"its {what} is {type_}, and must be a single bool")
 
 
 def _without_rows(

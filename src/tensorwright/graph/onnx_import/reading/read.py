@@ -13,12 +13,13 @@ import onnx
 from google.protobuf.message import DecodeError, Message  # type: ignore[import-untyped]
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
-from tensorwright.base import HEAD_BYTES, ModelError, UnsupportedError, kind_of_bytes
+from tensorwright.base import HEAD_BYTES, ModelError, kind_of_bytes
 from tensorwright.graph.onnx_import.reading.aside import NO_WEIGHTS, Buffer, Weights, set_aside
 from tensorwright.graph.onnx_import.refusals import (
     missing_file,
     model_error,
     node_label,
+    unsupported,
     wrong_type,
 )
 
@@ -168,22 +169,14 @@ def opset_of(model: ModelProto, where: str) -> int:
     versions = [o.version for o in model.opset_import if o.domain in DEFAULT_DOMAINS]
     version = versions[0] if versions else (NEWEST_OPSET if model.opset_import else 1)
     if version < OLDEST_OPSET:
-        raise UnsupportedError(
-            stage="import",
-            where=where,
-            reason=f"operator set {version} is older than {OLDEST_OPSET}",
-            remedy="convert it with onnx.version_converter.convert_version",
-            operator="opset",
-        )
+        reason = f"operator set {version} is older than {OLDEST_OPSET}"
+        remedy = "convert it with onnx.version_converter.convert_version"
+        raise unsupported(where, "opset", reason, remedy)
     if version > NEWEST_OPSET:
-        raise UnsupportedError(
-            stage="import",
-            where=where,
-            reason=f"operator set {version} is newer than {NEWEST_OPSET}, "
-            "the newest that the onnx package here knows",
-            remedy="update the onnx package, or export the model with an older operator set",
-            operator="opset",
-        )
+        newest = f"{NEWEST_OPSET}, the newest that the onnx package here knows"
+        reason = f"operator set {version} is newer than {newest}"
+        remedy = "update the onnx package, or export the model with an older operator set"
+        raise unsupported(where, "opset", reason, remedy)
     return version
 
 

@@ -30,15 +30,16 @@ def read_certificate(path: Path) -> Certificate:
     """Read a file.  Raises: UsageError where it cannot be read, or is not a certificate."""
     try:
         text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise _no_file(path, str(error.strerror)) from error
-    except UnicodeDecodeError as error:
-        raise _no_file(path, "it is not text") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise _fault(
+            f"file {path}", getattr(error, "strerror", None) or "it is not text"
+        ) from error
     return parse_certificate(text, f"file {path}")
 
 
-def _no_file(path: Path, reason: str) -> UsageError:
-    return UsageError(stage="rewrite", where=f"file {path}", reason=reason)
+def _fault(where: str, reason: str) -> UsageError:
+    remedy = "give a certificate; `tensorwright rewrite` writes one beside each model"
+    return UsageError(stage="rewrite", where=where, reason=reason, remedy=remedy)
 
 
 def parse_certificate(text: str, where: str) -> Certificate:
@@ -66,12 +67,7 @@ def parse_certificate(text: str, where: str) -> Certificate:
             sizes,
         )
     except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError) as error:
-        raise UsageError(
-            stage="rewrite",
-            where=where,
-            reason=f"it is not a certificate: {error}",
-            remedy="`tensorwright rewrite` writes one beside each model",
-        ) from None
+        raise _fault(where, f"it is not a certificate: {error}") from None
 
 
 def _params(values: Any, sizes: Mapping[str, Index]) -> tuple[CertifiedParam, ...]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-
-import numpy as np
 
 from tensorwright.base import RecordError
 
 MOST_LEAVES = 1 << 15  # so that 16 bits can number the nodes, leaves included
+_GREATEST = sys.float_info.max
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,8 @@ class Tree:
             raise fault("its nodes do not form a tree")
         if any(child >= 0 and child <= n for n, child in self._children()):
             raise fault("a node comes before its parent")
-        if not np.isfinite([*self.thresholds, *self.leaves]).all():
+        numbers = (*self.thresholds, *self.leaves)
+        if not all(-_GREATEST <= number <= _GREATEST for number in numbers):
             raise fault("a number is not finite")
 
     def _children(self) -> Iterator[tuple[int, int]]:

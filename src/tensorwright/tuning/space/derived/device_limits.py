@@ -37,7 +37,7 @@ _BLOCKS = 2**31 - 1
 def device_limits(state: ScheduleState, target: GpuTarget) -> Iterator[Limit]:
     """What a device demands of a program with open decisions.
 
-    Limits for what it runs badly are wishes: the choice by rule may break them.
+    Limits for what it runs badly are soft: the choice by rule may break them.
     """
     for nest in launches_of(lower(state, is_outline=True)).nests:
         yield from _of_threads(nest, target)
@@ -48,15 +48,15 @@ def device_limits(state: ScheduleState, target: GpuTarget) -> Iterator[Limit]:
         yield from _of_vectors(state, stage)
 
 
-def keep_to_device(builder: SketchBuilder, target: GpuTarget, *, has_wishes: bool = True) -> bool:
+def keep_to_device(builder: SketchBuilder, target: GpuTarget, *, keeps_soft: bool = True) -> bool:
     """Add the limits of the device to those of a sketch; False if it refuses the choice by rule.
 
-    has_wishes   what it would run badly is a limit, too, unless the choice by rule breaks it
+    keeps_soft   soft limits hold, too, unless the choice by rule breaks them
     """
     defaults, is_kept = builder.sketch("").defaults, True
     for limit in device_limits(builder.state, target):
         holds = bool(limit.holds(defaults))
-        if limit.is_wish and not (has_wishes and holds):
+        if limit.is_soft and not (keeps_soft and holds):
             continue
         is_kept &= holds
         builder.limits += [limit] if limit.names else []
@@ -69,7 +69,7 @@ def _of_threads(nest: LaunchNest, target: GpuTarget) -> Iterator[Limit]:
     yield Limit(threads, target.threads_per_block, THREADS_OF_BLOCK)
     yield Limit(nest.extent(ForKind.THREAD_Z), _LAYERS, "layers of threads")
     idle = _IDLE * mod(-threads, target.warp) - threads
-    yield Limit(idle, 0, "idle lanes", is_wish=True)
+    yield Limit(idle, 0, "idle lanes", is_soft=True)
     own = [part.buffer for part in walk(nest.body) if isinstance(part, Allocate)]
     kept: Index = sum(
         room_of(each) * max(1, each.dtype.size_bytes // 4)
@@ -77,10 +77,10 @@ def _of_threads(nest: LaunchNest, target: GpuTarget) -> Iterator[Limit]:
         if each.scope is Scope.LOCAL
     )
     registers = kept + _OTHER_REGISTERS
-    yield Limit(registers, _THREAD_REGISTERS, "registers of a thread", is_wish=True)
+    yield Limit(registers, _THREAD_REGISTERS, "registers of a thread", is_soft=True)
     warps = ceil_div(threads, target.warp)
     of_block = registers * warps * target.warp
-    yield Limit(of_block, target.registers, "registers of a block", is_wish=True)
+    yield Limit(of_block, target.registers, "registers of a block", is_soft=True)
 
 
 def _of_blocks(nest: LaunchNest) -> Iterator[Limit]:
@@ -108,7 +108,7 @@ def _of_vectors(state: ScheduleState, stage: Stage) -> Iterator[Limit]:
         if not along or stage.layout.kind is not LayoutKind.PLAIN:
             ends[mod(own[last], lanes)] = None
         for end in ends:
-            yield Limit(end, 0, "vectors across rows", is_wish=True)
+            yield Limit(end, 0, "vectors across rows", is_soft=True)
 
 
 def _ends_of_rows(load: Load, own: Mapping[Var, Index], innermost: Index, lanes: Index) -> Index:

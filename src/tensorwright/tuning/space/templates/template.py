@@ -59,7 +59,7 @@ class Template:
             try:
                 is_wanted = self.schedule(builder, cfg) is not False
                 if is_wanted and isinstance(target, GpuTarget):
-                    is_wanted = keep_to_device(builder, target, has_wishes=False)
+                    is_wanted = keep_to_device(builder, target, keeps_soft=False)
             except ScheduleError as illegal:
                 error, is_wanted = error or illegal, False
             if is_wanted:

@@ -60,7 +60,8 @@ def orders_of(
             orders = (tuple(order) for order in candidates)
     for order in orders:
         if sorted(order) != sorted(loops):
-            raise fault(name, f"{', '.join(order)} is not an order of {', '.join(loops)}")
+            reason = f"{', '.join(order)} is not an order of {', '.join(loops)}"
+            raise fault(name, reason, "name each of these loops once")
         yield order
 
 
