@@ -55,6 +55,7 @@ from tensorwright.graph import (
     choose_layouts,
     compute_float16_as_float32,
     least_sizes,
+    likely_workloads,
     partition,
     run_target_passes,
     simplify,
@@ -168,7 +169,7 @@ def cut(graph: Graph, target: Target, threads: int | None = None) -> Partition:
         if isinstance(target, CpuTarget):
             lowered = choose_layouts(lowered, target, price)
             if price is not None:
-                suppose(lambda: partition(lowered).workloads, target, usable_threads(threads))
+                suppose(lambda: likely_workloads(lowered), target, usable_threads(threads))
         return check_memory(partition(lowered, price=price))
 
 

@@ -154,11 +154,18 @@ class ScheduleError(UserError):
         reason: str,
         remedy: str = "",
         step: str,
-        program: str = "",
+        program: str | Callable[[], str] = "",
     ) -> None:
         super().__init__(stage=stage, where=where, reason=reason, remedy=remedy)
         self.step = step
-        self.program = program
+        self._program = program
+
+    @property
+    def program(self) -> str:
+        """The text; a function gives it only when it is asked for: most refusals are not shown."""
+        if not isinstance(self._program, str):
+            self._program = self._program()
+        return self._program
 
     def message(self) -> str:
         """The directive first, then the program with the place marked, then why and what to try."""

@@ -59,30 +59,38 @@ def choose_layouts(graph: Graph, target: CpuTarget, price: Price | None = None) 
     price   decides if the costs are uncertain; without it the costs alone decide
     """
     graph = map_nested(graph, lambda nested: choose_layouts(nested, target, price))
-    best = _best_layouts(graph, target)
-    if price is not None:
-        proposals = [
-            _best_layouts(graph, target, LayoutBias.NONE, is_whole=True),
-            _best_layouts(graph, target, LayoutBias.PARTS, is_whole=True),
-            _best_layouts(graph, target, LayoutBias.PLAIN),
-        ]
-        best = decide_layouts(graph, best, proposals, price)
+    best = _layouts_by_price(graph, target, price)
     placed = replace(graph, layouts=MappingProxyType(best))
     dump("graph", "layouts", placed.__str__)
     dump("layouts", "", lambda: describe_layouts(placed))
     return verify(placed) if knobs.VERIFY.get() else placed
 
 
+def _layouts_by_price(graph: Graph, target: CpuTarget, price: Price | None) -> dict[str, Layout]:
+    """The layouts of least cost; with prices, those of a biased model where they are faster."""
+    if not any(_prefers_channels(node) for node in graph.nodes):
+        return {}
+    model = CostModel.of(with_typical_sizes(graph), target.lanes(DType.F32))
+    best = _best_layouts(graph, model)
+    if price is None:
+        return best
+    proposals = [
+        _best_layouts(graph, model, LayoutBias.NONE, is_whole=True),
+        _best_layouts(graph, model, LayoutBias.PARTS, is_whole=True),
+        _best_layouts(graph, model, LayoutBias.PLAIN),
+    ]
+    return decide_layouts(graph, best, proposals, price)
+
+
 def _best_layouts(
-    graph: Graph, target: CpuTarget, bias: LayoutBias = LayoutBias.NONE, *, is_whole: bool = False
+    graph: Graph, model: CostModel, bias: LayoutBias = LayoutBias.NONE, *, is_whole: bool = False
 ) -> dict[str, Layout]:
     """The layouts of least cost; see `_candidates` for `is_whole`."""
-    candidates = _candidates(graph, target, is_whole=is_whole)
+    candidates = _candidates(graph, model.lanes, is_whole=is_whole)
     if not candidates:
         return {}
     units = _units(graph, candidates)
-    model = CostModel.of(with_typical_sizes(graph), target.lanes(DType.F32), bias)
-    descent = _Descent(graph, candidates, model)
+    descent = _Descent(graph, candidates, model, bias)
     best: dict[str, Layout] = {}
     least = float("inf")
     for start in (0, -1):
@@ -135,20 +143,15 @@ def _prefers_channels(node: Node) -> bool:
     return operator_of(node).layout is LayoutPreference.CHANNELS
 
 
-def _candidates(
-    graph: Graph, target: CpuTarget, *, is_whole: bool
-) -> dict[str, tuple[Layout, ...]]:
+def _candidates(graph: Graph, lanes: int, *, is_whole: bool) -> dict[str, tuple[Layout, ...]]:
     """The layouts that each tensor may have: the widest block first, plain last.
 
     is_whole   whether channels that no block divides may be one block, too
     """
-    if not any(_prefers_channels(node) for node in graph.nodes):
-        return {}
     fixed = {*graph.inputs, *graph.outputs, *graph.constants}
     for node in graph.nodes:
         if operator_of(node).meaning is None:
             fixed.update((*node.inputs, *node.outputs))
-    lanes = target.lanes(DType.F32)
     widths = [lanes // part for part in (1, 2, 4) if lanes // part >= _LEAST_BLOCK]
     candidates: dict[str, tuple[Layout, ...]] = {}
     for node in graph.nodes:
@@ -190,11 +193,16 @@ class _Descent:
     """Sweeps over sets of tensors; mutable, used inside one function."""
 
     def __init__(
-        self, graph: Graph, candidates: dict[str, tuple[Layout, ...]], model: CostModel
+        self,
+        graph: Graph,
+        candidates: dict[str, tuple[Layout, ...]],
+        model: CostModel,
+        bias: LayoutBias,
     ) -> None:
         self.nodes = graph.nodes
         self.candidates = candidates
         self.model = model
+        self.bias = bias
         self.costs: dict[tuple[int, ...], float] = {}
         listed = dict.fromkeys((PLAIN, *(x for each in candidates.values() for x in each)))
         self.number = {layout: number for number, layout in enumerate(listed)}
@@ -259,5 +267,5 @@ class _Descent:
         key = (at, *map(self.numbers.__getitem__, self.changing[at]))
         cost = self.costs.get(key)
         if cost is None:
-            cost = self.costs[key] = self.model.cost(self.nodes[at], layouts)
+            cost = self.costs[key] = self.model.cost(self.nodes[at], layouts, self.bias)
         return cost

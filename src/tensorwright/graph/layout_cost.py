@@ -13,10 +13,11 @@ last dimension, which means strided inputs, short rows and unaligned windows.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from math import prod
 from types import MappingProxyType
+from typing import Any
 
 from tensorwright.expr import Index
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
@@ -57,7 +58,7 @@ class LayoutBias(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CostModel:
-    """The model for one graph, whose extents are numbers.
+    """The model for one graph, whose extents are numbers; it remembers costs.
 
     lanes    f32 elements of a vector
     fused    tensors that never leave the kernel that computes them, if all layouts are plain
@@ -66,27 +67,32 @@ class CostModel:
     graph: Graph
     lanes: int
     fused: frozenset[str]
-    bias: LayoutBias = LayoutBias.NONE
+    _costs: dict[tuple[Any, ...], float] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def of(cls, graph: Graph, lanes: int, bias: LayoutBias = LayoutBias.NONE) -> CostModel:
+    def of(cls, graph: Graph, lanes: int) -> CostModel:
         """The model for a graph and a vector length."""
         plain = replace(graph, layouts=MappingProxyType({}))
         alone = (concat.node for concat in elide_concats(plain))
         groups = group_nodes(plain, alone, Limits())
         inner = (name for nodes in groups for node in nodes[:-1] for name in node.outputs)
-        return cls(graph, lanes, frozenset(inner), bias)
+        return cls(graph, lanes, frozenset(inner))
 
-    def cost(self, node: Node, layouts: Layouts) -> float:
+    def cost(self, node: Node, layouts: Layouts, bias: LayoutBias = LayoutBias.NONE) -> float:
         """The cost of one node in cycles; tensors that are not in `layouts` are plain."""
-        cost = _cost(_Node(self.graph, node, layouts, self.fused), self.lanes)
-        return cost / _DOUBT if self._is_favoured(node, layouts) else cost
+        key = (node.outputs[0], *map(layouts.get, (*node.inputs, *node.outputs)))
+        cost = self._costs.get(key)
+        if cost is None:
+            cost = self._costs[key] = _cost(
+                _Node(self.graph, node, layouts, self.fused), self.lanes
+            )
+        return cost / _DOUBT if self._is_favoured(node, layouts, bias) else cost
 
-    def _is_favoured(self, node: Node, layouts: Layouts) -> bool:
-        if self.bias is LayoutBias.NONE or not operator_of(node).is_convolution:
+    def _is_favoured(self, node: Node, layouts: Layouts, bias: LayoutBias) -> bool:
+        if bias is LayoutBias.NONE or not operator_of(node).is_convolution:
             return False
         block = layouts.get(node.outputs[0], PLAIN).block
-        if self.bias is LayoutBias.PLAIN:
+        if bias is LayoutBias.PLAIN:
             return block == 1
         return block > 1 and block % self.lanes != 0
 

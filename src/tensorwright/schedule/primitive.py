@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
 
@@ -82,9 +83,8 @@ def refuse(
     """The error for an illegal step, with the loops shown and the loop (stage, loop) marked."""
     stage, loop = mark or ("", "")
     where = f"loop {loop} of {stage}" if loop else f"stage {stage}" if stage else "refused"
-    return ScheduleError(
-        where=where, step=str(step), reason=reason, remedy=remedy, program=render(state, mark)
-    )
+    program = partial(render, state, mark)
+    return ScheduleError(where=where, step=str(step), reason=reason, remedy=remedy, program=program)
 
 
 def need_stage(step: object, state: ScheduleState, name: str) -> Stage:

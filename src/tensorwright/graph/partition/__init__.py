@@ -8,7 +8,7 @@ from tensorwright.graph.partition.binding import bind_partition, bound_workloads
 from tensorwright.graph.partition.concat import elide_concats
 from tensorwright.graph.partition.grouping import Limits, group_nodes
 from tensorwright.graph.partition.memory import check_memory
-from tensorwright.graph.partition.partition import partition
+from tensorwright.graph.partition.partition import likely_workloads, partition
 from tensorwright.graph.partition.pricing import Alternative, Decisions, Price
 from tensorwright.graph.partition.steps import (
     AliasCall,
@@ -48,6 +48,7 @@ __all__ = [
     "check_memory",
     "elide_concats",
     "group_nodes",
+    "likely_workloads",
     "moves_nothing",
     "partition",
     "verify_partition",

@@ -58,6 +58,18 @@ def partition(
     return verify_partition(parts) if knobs.VERIFY.get() else parts
 
 
+def likely_workloads(graph: Graph) -> tuple[Workload, ...]:
+    """The workloads that `partition` probably prices or returns, in the order in which it does."""
+    asked: list[Workload] = []
+
+    def price(workload: Workload) -> float:
+        asked.append(workload)
+        return 0.0  # equal prices change no group
+
+    parts = partition(graph, price=price)
+    return tuple({each.key: each for each in (*asked, *parts.workloads)}.values())
+
+
 def _by_price(
     graph: Graph,
     groups: tuple[Nodes, ...],

@@ -3,7 +3,8 @@
 Nothing is sent back: both processes put choices and kernels into caches, from which the other one
 takes them.  So the result is the same with or without the process, and it may end at any moment.
 LLVM's binding holds one lock for all compiling of a process.
-`compiling.py` starts the process early, so that it gets ready while the network is read.
+`compiling.py` starts the process early, so that it gets ready while the network is read. While the
+network is cut, it chooses for the workloads that are compared; then it builds those that are left.
 """
 
 from __future__ import annotations
@@ -28,18 +29,13 @@ from tensorwright.tuning.selection.predictor import open_predictor
 from tensorwright.tuning.selection.scheduling import choose_untuned
 
 _LEAST_WORKLOADS = 12  # a process starts in the time that three or four of them take
-_LEAST_FOR_SPARE = 3  # if it has started already
 _LIMIT_S = 3600.0
 
 
 @contextlib.contextmanager
 def working_ahead(workloads: Sequence[Workload], target: Target, threads: int) -> Iterator[None]:
     """Let another process work inside the block, if there is enough to do and a core for it."""
-    todo = _unknown(workloads, target, threads)
-    if len(todo) < _LEAST_FOR_SPARE:
-        yield
-        return
-    end = _start(todo, target, threads)
+    end = _start(workloads, target, threads) if _may_help(target) else _nothing
     try:
         yield
     finally:
@@ -47,11 +43,10 @@ def working_ahead(workloads: Sequence[Workload], target: Target, threads: int) -
 
 
 def suppose(workloads: Callable[[], Iterable[Workload]], target: Target, threads: int) -> None:
-    """Let a started process begin with workloads that a network probably has."""
+    """Let a started process choose for workloads that a network probably has."""
     processes = importlib.import_module("tensorwright.processes")
     if processes.has_spare() and isinstance(target, CpuTarget):
-        todo = [each for each in workloads() if not each.sizes]
-        job = processes.Job(work_backwards, _arguments(todo, target, threads))
+        job = processes.Job(choose_backwards, _arguments(workloads(), target, threads))
         processes.occupy_spare(job, _LIMIT_S)
 
 
@@ -62,24 +57,37 @@ def get_ready(target: CpuTarget, threads: int, values: Mapping[str, Any]) -> Non
         backend_of(target)
 
 
-def _start(todo: Sequence[Workload], target: Target, threads: int) -> Callable[[], None]:
+def _start(workloads: Sequence[Workload], target: Target, threads: int) -> Callable[[], None]:
     """Start a process; the result ends it.  For small networks it does not load the modules."""
     processes = importlib.import_module("tensorwright.processes")
     child = processes.take_spare()
-    if child is None and len(todo) < _LEAST_WORKLOADS:
-        return _nothing
-    child = child or processes.Child()
-    child.send(processes.Job(work_backwards, _arguments(todo, target, threads)), _LIMIT_S)
+    if child is None:
+        if len(_unknown(workloads, target, threads)) < _LEAST_WORKLOADS:
+            return _nothing
+        child = processes.Child()
+    child.send(processes.Job(work_backwards, _arguments(workloads, target, threads)), _LIMIT_S)
     end: Callable[[], None] = child.kill
     return end
 
 
-def _arguments(todo: Sequence[Workload], target: Target, threads: int) -> tuple[Any, ...]:
+def _arguments(workloads: Iterable[Workload], target: Target, threads: int) -> tuple[Any, ...]:
+    todo = [each for each in workloads if not each.sizes]
     return todo, target, threads, {knob.name: knob.get() for knob in KNOBS}
 
 
 def _nothing() -> None:
     """Ends nothing, if no process was started."""
+
+
+def choose_backwards(
+    workloads: Sequence[Workload], target: CpuTarget, threads: int, values: Mapping[str, Any]
+) -> None:
+    """Choose for untuned workloads, the last one first; `values` are those of knobs."""
+    with override(**values):
+        predictor = open_predictor(target, threads, is_cold=True)
+        assert predictor is not None, "the caller has prices"
+        for workload in reversed(workloads):
+            predictor.price(workload)
 
 
 def work_backwards(
@@ -92,11 +100,16 @@ def work_backwards(
             build_cached(workload, chosen.schedule, target)
 
 
+def _may_help(target: Target) -> bool:
+    """Whether caches, through which the results come, and a core are there."""
+    is_seen = is_dumped(*knobs.DUMP_STAGES)
+    can_help = isinstance(target, CpuTarget) and knobs.KERNEL_CACHE.get() and not is_seen
+    return can_help and available_cores() > 1
+
+
 def _unknown(workloads: Sequence[Workload], target: Target, threads: int) -> list[Workload]:
-    """The workloads without a chosen schedule; none if caches or cores are missing."""
-    if not (isinstance(target, CpuTarget) and knobs.KERNEL_CACHE.get() and available_cores() > 1):
-        return []
+    """The workloads without a chosen schedule; none if all have the schedule by rule."""
     predictor = open_predictor(target, threads, is_cold=True)
-    if predictor is None or is_dumped(*knobs.DUMP_STAGES):
+    if predictor is None:
         return []
     return [each for each in workloads if not (each.sizes or predictor.has_chosen(each))]

@@ -24,6 +24,7 @@ from tensorwright.graph import (
     Partition,
     choose_layouts,
     interpret,
+    likely_workloads,
     partition,
     rename_tensors,
     simplify,
@@ -49,6 +50,16 @@ def parting() -> Prices:
 
 def names(parts: Partition) -> list[str]:
     return [call.workload.name for call in parts.kernels]
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_likely_workloads_are_those_of_the_criteria_and_of_open_questions(network: Network) -> None:
+    graph = choose_layouts(network(), AVX512)
+    free = Prices(lambda workload: 0.0)
+    assert partition(graph, price=free).workloads == partition(graph).workloads
+    likely = [each.key for each in likely_workloads(graph)]
+    assert len(likely) == len(set(likely))
+    assert set(likely) == {*free.asked, *(each.key for each in partition(graph).workloads)}
 
 
 @pytest.mark.parametrize("network", NETWORKS)

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tensorwright import processes
 from tensorwright.base import KNOBS, detect_target, knobs, override
 from tensorwright.build import find_kernel
 from tensorwright.graph import Graph, GraphBuilder
@@ -35,7 +36,6 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     (tmp_path / "machine").symlink_to(knobs.HOME.get() / "machine")
     monkeypatch.setenv("TENSORWRIGHT_HOME", str(tmp_path))
     monkeypatch.setattr(ahead, "_LEAST_WORKLOADS", 2)
-    monkeypatch.setattr(ahead, "_LEAST_FOR_SPARE", 2)
     monkeypatch.setattr(ahead, "available_cores", lambda: 2)
     return tmp_path
 
@@ -67,7 +67,7 @@ def test_nothing_is_started_where_nothing_is_gained(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = detect_target()
-    monkeypatch.setattr(ahead, "_start", lambda *_: pytest.fail("it was started"))
+    monkeypatch.setattr(processes, "Child", lambda: pytest.fail("it was started"))
     workloads = cut(network(), target, 1).workloads
     with working_ahead(workloads[:1], target, 1):
         pass

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import lru_cache
 
 from tensorwright.base import CpuTarget
 from tensorwright.expr import Axis, Load, loads_of
@@ -126,6 +127,7 @@ def filled_lanes(roles: AxisRoles, width: int) -> int:
     return min(roles.lanes.length, vector_within(roles.lanes_block, width))
 
 
+@lru_cache(maxsize=64)
 def find_roles(anchor: Anchor, width: int) -> AxisRoles | None:
     """The roles of the axes of the stored stage in a tile of the anchor; None without lanes.
 

@@ -15,6 +15,7 @@ into a tile halves the speed, unless it lies along axes of which a tile has one 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from math import prod
 
 from tensorwright.base import CpuTarget
@@ -266,23 +267,12 @@ def _tile_sketch(
     copies_borders  the image is copied with a border, even if only whole taps lie beside it: a tile
                     then reads adjacent memory
     """
-    builder = SketchBuilder(state)
-    feeding = _feeding(state, anchor)
-    inline_elementwise(builder, keep=feeding)
-    stored = ensure_epilogue(builder, anchor)
-    width = lanes_for(target, builder.state.stage(anchor))
-    if stored != anchor and is_scattered(Anchor(builder.state, anchor, stored), width):
-        builder.do(CacheWrite(anchor))
-        stored = anchor
-    if stored == anchor:
-        anchor = CacheWrite(anchor).cached
-    if order is Order.INLINED:
-        _inline_padding(builder, anchor, stored, width, feeding)
-    inline_transposed(builder, anchor, stored, width)
-    transpose_operands(builder, anchor, stored, width)
-    roles = find_roles(Anchor(builder.state, anchor, stored), width)
-    if roles is None:
+    product = _product(state, target, anchor, is_inlined=order is Order.INLINED)
+    if product is None:
         return None
+    common, anchor, stored, width, roles = product
+    builder = SketchBuilder(state)
+    builder.join(common)
     packed_panel = ""
     if order is Order.PACKED_PANELS:
         packed_panel = pack_operand(builder, anchor, stored, roles.lanes, roles.row, target)
@@ -306,6 +296,33 @@ def _tile_sketch(
     )
     name = f"{order.value}, border copied" if copies_borders else order.value
     return builder.sketch(f"{name}, no rows beside" if skips_rows else name)
+
+
+@lru_cache(maxsize=4)
+def _product(
+    state: ScheduleState, target: CpuTarget, anchor: str, *, is_inlined: bool
+) -> tuple[SketchBuilder, str, str, int, AxisRoles] | None:
+    """What all orders share: the steps before any tile, the reduction, its stored stage, the width
+    of vectors, the roles of axes.  None if there are no lanes.
+
+    is_inlined   whether padding is read in place
+    """
+    builder = SketchBuilder(state)
+    feeding = _feeding(state, anchor)
+    inline_elementwise(builder, keep=feeding)
+    stored = ensure_epilogue(builder, anchor)
+    width = lanes_for(target, builder.state.stage(anchor))
+    if stored != anchor and is_scattered(Anchor(builder.state, anchor, stored), width):
+        builder.do(CacheWrite(anchor))
+        stored = anchor
+    if stored == anchor:
+        anchor = CacheWrite(anchor).cached
+    if is_inlined:
+        _inline_padding(builder, anchor, stored, width, feeding)
+    inline_transposed(builder, anchor, stored, width)
+    transpose_operands(builder, anchor, stored, width)
+    roles = find_roles(Anchor(builder.state, anchor, stored), width)
+    return None if roles is None else (builder, anchor, stored, width, roles)
 
 
 def _skipped_taps(
