@@ -181,6 +181,13 @@ class Stage:
                 return kind
         return ForKind.SERIAL
 
+    @property
+    def replaced_loops(self) -> tuple[str, ...]:
+        """The loops for which an intrinsic stands."""
+        if self.intrinsic is None:
+            return ()
+        return self.loops[self.loops.index(self.intrinsic[0]) :]
+
     def with_mark(self, loop: str, kind: ForKind) -> Stage:
         """The stage with one more mark."""
         kept = tuple(pair for pair in self.marks if pair[0] != loop)

@@ -412,6 +412,16 @@ CASES: dict[str, Case] = {
         Tensorize("y", "i_i", "mmla_u8i8_i32"),
     ),
     "tensorize_another_expression": (sums_of_bytes(), (), Tensorize("y", "j", "dot4_u8i8_i32")),
+    "tensorize_a_marked_loop": (
+        bytes_product(),
+        (*TENSORIZED[:-1], Unroll("y", "r_i")),
+        TENSORIZED[-1],
+    ),
+    "mark_what_an_intrinsic_replaces": (
+        bytes_product(),
+        TENSORIZED,
+        Bind("y", "j_i", ForKind.THREAD_X),
+    ),
     "tensorize_under_a_guard": (
         sums_of_bytes(15),
         (Split("y", "j", (16,)),),

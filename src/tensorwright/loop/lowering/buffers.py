@@ -207,14 +207,12 @@ def _tiles(state: ScheduleState, stage: Stage) -> tuple[tuple[int, int], ...]:
     """The dimensions and lengths of the blocks that an intrinsic of several axes writes."""
     if stage.intrinsic is None:
         return ()
-    loop, name = stage.intrinsic
-    meaning = find_meaning(name)
+    meaning = find_meaning(stage.intrinsic[1])
     if meaning is None or len(meaning.axes) == 1:
         return ()
     nest = analyse(state).nests[stage.name]
-    inner = stage.loops[stage.loops.index(loop) :]
     tiles = []
-    for axis, each in zip(meaning.axes, inner, strict=False):
+    for axis, each in zip(meaning.axes, stage.replaced_loops, strict=False):
         along = nest.variables[each]
         values = [nest.axis_values[own.var] for own in stage.tensor.axes]
         (at,) = (n for n, value in enumerate(values) if along in free_vars(value))

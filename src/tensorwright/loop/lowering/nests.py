@@ -225,9 +225,9 @@ class _Nests:
     def _call(self, stage: Stage, meaning: Stmt) -> Stmt:
         """The nest as a call of an intrinsic on the windows where its operands begin."""
         assert stage.intrinsic is not None, "the caller has seen an intrinsic"
-        loop, intrinsic = stage.intrinsic
+        _, intrinsic = stage.intrinsic
         variables = self.buffers.analysis.nests[stage.name].variables
-        inside = stage.loops[stage.loops.index(loop) :]
+        inside = stage.replaced_loops
         first: dict[Var, Index] = {variables[x]: 0 for x in inside if x in variables}
         instruction = find_meaning(intrinsic)
         assert instruction is not None, "check() has seen a meaning"

@@ -12,6 +12,7 @@ from tensorwright.schedule.primitive import (
     applied,
     need_legal_nesting,
     need_loop_of,
+    need_plain_loops,
     need_unpipelined,
     refuse,
 )
@@ -26,6 +27,8 @@ def _check(step: Primitive, state: ScheduleState, name: str, loop: str, kind: Fo
     if stage.kind(loop) is not ForKind.SERIAL:
         raise refuse(step, state, f"loop {loop} is already marked", "", (name, loop))
     need_unpipelined(step, state, stage, loop)
+    if loop in stage.replaced_loops:
+        need_plain_loops(step, state, stage, loop)
     need_legal_nesting(step, state, applied(step, state))
     # Theorem: the iterations of a spatial loop write different elements (or the same value twice,
     # where a tile was shifted), so they may run at once; those of a reduction loop update the same

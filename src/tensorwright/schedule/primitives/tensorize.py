@@ -20,6 +20,7 @@ from tensorwright.expr import (
     terms_of,
 )
 from tensorwright.schedule.analysis import Nest, analyse
+from tensorwright.schedule.execution import ForKind
 from tensorwright.schedule.intrinsics import INTRINSICS, find_meaning, stride_along
 from tensorwright.schedule.primitive import Primitive, need_loop_of, refuse
 from tensorwright.schedule.state import At, ScheduleState, Stage
@@ -31,11 +32,11 @@ class Tensorize(Primitive):
 
     Rewrite:  for q in 0..16: for m in 0..4: C[q] += i32(A[m]) * i32(B[q, m])
               ->   dot4_u8i8_i32(&C[0], &A[0], &B[0, 0])
-    Requires: the loops from `loop` inwards are those of the intrinsic's meaning, with its extents;
-              the stage folds as the meaning does, its expression is that of the meaning, and its
-              operands have the same strides along the loops (constants packed by an earlier
-              pack_constant do); a result of several axes is computed inside another stage, where
-              its tiles are laid out one after another, and for all sizes as a whole.
+    Requires: the loops from `loop` inwards are those of the intrinsic's meaning, with its extents,
+              and are not marked; the stage folds as the meaning does, its expression is that of
+              the meaning, and its operands have the same strides along the loops (constants packed
+              by an earlier pack_constant do); a result of several axes is computed inside another
+              stage, where its tiles are laid out one after another, and for all sizes as a whole.
     Source:   TVM's tensorize (Chen et al., OSDI 2018, section 4.3).
     """
 
@@ -53,6 +54,10 @@ class Tensorize(Primitive):
             raise refuse(self, state, f"there is no intrinsic {self.intrinsic}", f"one of {names}")
         nest = analyse(state).nests[self.stage]
         inner = stage.loops[stage.loops.index(self.loop) :]
+        marked = next((each for each in inner if stage.kind(each) is not ForKind.SERIAL), None)
+        if marked is not None:
+            reason = f"loop {marked} is already marked, and the intrinsic replaces it"
+            raise refuse(self, state, reason, "tensorize without that mark", (self.stage, marked))
         wanted = (*meaning.axes, *meaning.reduce_axes)
         extents = tuple(nest.extents[loop] for loop in inner)
         if extents != tuple(axis.extent for axis in wanted):
