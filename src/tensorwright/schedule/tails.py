@@ -26,7 +26,7 @@ def need_whole_tiles(step: object, before: ScheduleState, after: ScheduleState) 
     stage's tile needs, which other steps change.
     """
     for stage in after.stages:
-        _need_shifted_tiles(step, before, after, stage)
+        _need_no_tiles_beyond(step, before, after, stage)
         _need_box_tiles(step, before, after, stage)
         if isinstance(stage.placement, AtRoot):
             continue
@@ -70,20 +70,28 @@ def _need_full_tiles_for_readers(
                 raise refuse(step, before, reason, "split by what divides, or before it is placed")
 
 
-def _need_shifted_tiles(
+def _need_no_tiles_beyond(
     step: object, before: ScheduleState, after: ScheduleState, stage: Stage
 ) -> None:
-    """Refuse a loop that goes beyond the last shifted tile where readers come after each tile.
+    """Refuse a loop that goes beyond its last tile where readers come after each tile.
 
-    Theorem: a shifted tile begins inside the axis, even one behind the last, so its readers cannot
-    tell that nothing has been computed.
+    Theorem: a reader is guarded by the end of its tensor alone.  Only behind the last tile of an
+    axis is that end; a tile behind those of an inner part of the axis lies in the next part, and a
+    shifted tile begins inside the axis.  So readers cannot tell that nothing has been computed.
     """
     places = [reader.placement for reader in after.stages if isinstance(reader.placement, After)]
     loops = [placement.loop for placement in places if placement.stage == stage.name]
+    ends_with_axis = {axis.name for axis in stage.tensor.axes}
     for relation in stage.relations if loops else ():
-        if not isinstance(relation, SplitRelation) or relation.tail is not Tail.GUARD:
+        if isinstance(relation, FuseRelation):
+            ends_with_axis.add(relation.child)
             continue
-        if relation.parent not in stage.overlapping_loops:
+        is_last = relation.parent in ends_with_axis
+        if is_last:
+            ends_with_axis.add(relation.children[0])
+        if relation.tail is not Tail.GUARD:
+            continue
+        if is_last and relation.parent not in stage.overlapping_loops:
             continue
         extent = analyse(after).nests[stage.name].extents[relation.parent]
         if decisions_of(extent, relation.tile) or is_zero(extent % relation.tile):
@@ -97,28 +105,35 @@ def _need_shifted_tiles(
 def _need_box_tiles(
     step: object, before: ScheduleState, after: ScheduleState, stage: Stage
 ) -> None:
-    """Refuse readers after tiles of a fused loop that are not boxes of the fused axes.
+    """Refuse readers after tiles that are not boxes.
 
-    Theorem: a reader computes the box around a tile.  Of (5, 7) elements in rows, tiles of 7 are
-    boxes; tiles of 2 are not, since some go on in the next row, and what is read beside them has
-    not been computed.
+    Theorem: a reader computes the box around a tile, and what is read beside the tile has not been
+    computed.  The tile of an axis that was split is a range if the loops inside are the innermost
+    parts of the axis; other parts are elements at a distance.  Of (5, 7) elements in rows that were
+    fused, tiles of 7 are boxes; tiles of 2 are not, since some go on in the next row.
     """
     places = [reader.placement for reader in after.stages if isinstance(reader.placement, After)]
     loops = [placement.loop for placement in places if placement.stage == stage.name]
-    fusions = [each for each in stage.relations if isinstance(each, FuseRelation)] if loops else []
-    for relation in fusions:
-        leaves = _leaves(stage, relation.child)
-        extents = analyse(after).nests[stage.name].extents
+    fused = {each.child: each for each in stage.relations if isinstance(each, FuseRelation)}
+    for name in (*(axis.name for axis in stage.tensor.axes), *fused) if loops else ():
+        leaves = _leaves(stage, name)
         for loop in loops:
             around = stage.loops[: stage.loops.index(loop) + 1]
             outer = tuple(leaf for leaf in leaves if leaf in around)
             inner = leaves[len(outer) :]
             if not outer or not inner:
                 continue
+            if outer != leaves[: len(outer)]:
+                late = next(leaf for leaf in leaves if leaf not in around)
+                reason = f"tiles of {name} are not ranges: {late} is inside {outer[-1]}"
+                remedy = f"keep the order {', '.join(leaves)}"
+                raise refuse(step, before, reason, remedy, (stage.name, loop))
+            if name not in fused:
+                continue
+            extents = analyse(after).nests[stage.name].extents
             tile = prod((extents[leaf] for leaf in inner), start=1)
-            rows = [extents[parent] for parent in relation.parents]
-            if outer != leaves[: len(outer)] or not _is_box(tile, rows):
-                reason = f"tiles of {tile} iterations of {relation.child} are not boxes"
+            if not _is_box(tile, [extents[parent] for parent in fused[name].parents]):
+                reason = f"tiles of {tile} iterations of {name} are not boxes"
                 remedy = "fuse the outer parts of its axes only"
                 raise refuse(step, before, reason, remedy, (stage.name, loop))
 

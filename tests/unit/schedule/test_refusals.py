@@ -437,6 +437,16 @@ CASES: dict[str, Case] = {
         (ComputeAt("p", "b", "i"), Split("p", "j", (9,), Tail.EXACT)),
         Reorder("b", ("j", "i")),
     ),
+    "reorder_what_a_reader_follows": (
+        chain(),
+        (ReverseComputeAt("q", "p", "i"), Split("p", "i", (2,))),
+        Reorder("p", ("i_i", "i_o")),
+    ),
+    "split_an_inner_part_by_more": (
+        chain(),
+        (Split("p", "i", (2, 2)), ReverseComputeAt("q", "p", "i_1")),
+        Split("p", "i_1", (5,)),
+    ),
     "prefetch_what_is_not_read": (chain(), (), Prefetch("z", "p", "i")),
     "prefetch_next_of_what_is_not_packed": (chain(), (), PrefetchNext("z", "x", "i")),
     "skip_zeros_of_no_sum": (conv(), (), SkipZeros("pad", "pad", "h")),
