@@ -158,11 +158,13 @@ def make_root(root: Path) -> None:
 def _wheels(folder: Path) -> None:
     """Build the wheels of this checkout: they are the same for every processor."""
     with tempfile.TemporaryDirectory() as copy:
-        ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "build")
-        for name in ("src", "lab"):
+        ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+        for name in ("src", "lab/src"):
             shutil.copytree(CHECKOUT / name, Path(copy) / name, ignore=ignored)
         for name in ("pyproject.toml", "README.md", "LICENSE"):
             shutil.copy(CHECKOUT / name, copy)
+        for name in ("pyproject.toml", "README.md"):
+            shutil.copy(CHECKOUT / "lab" / name, Path(copy) / "lab")
         pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps")
         _do(*pip, "--wheel-dir", str(folder), copy, f"{copy}/lab")
 
