@@ -54,8 +54,7 @@ def _need_full_tiles_for_readers(
     alone. At the root that is where the tiles end; inside another stage they end where its tile
     does, and beyond it nothing has been computed.
     """
-    places = [reader.placement for reader in after.stages if isinstance(reader.placement, After)]
-    around = [placement.loop for placement in places if placement.stage == stage.name]
+    around = _followed_loops(after, stage)
     for relation in stage.relations if around else ():
         if not isinstance(relation, SplitRelation) or relation.parent in stage.reduce_loops:
             continue
@@ -79,8 +78,7 @@ def _need_no_tiles_beyond(
     axis is that end; a tile behind those of an inner part of the axis lies in the next part, and a
     shifted tile begins inside the axis.  So readers cannot tell that nothing has been computed.
     """
-    places = [reader.placement for reader in after.stages if isinstance(reader.placement, After)]
-    loops = [placement.loop for placement in places if placement.stage == stage.name]
+    loops = _followed_loops(after, stage)
     ends_with_axis = {axis.name for axis in stage.tensor.axes}
     for relation in stage.relations if loops else ():
         if isinstance(relation, FuseRelation):
@@ -112,8 +110,7 @@ def _need_box_tiles(
     parts of the axis; other parts are elements at a distance.  Of (5, 7) elements in rows that were
     fused, tiles of 7 are boxes; tiles of 2 are not, since some go on in the next row.
     """
-    places = [reader.placement for reader in after.stages if isinstance(reader.placement, After)]
-    loops = [placement.loop for placement in places if placement.stage == stage.name]
+    loops = _followed_loops(after, stage)
     fused = {each.child: each for each in stage.relations if isinstance(each, FuseRelation)}
     for name in (*(axis.name for axis in stage.tensor.axes), *fused) if loops else ():
         leaves = _leaves(stage, name)
@@ -136,6 +133,12 @@ def _need_box_tiles(
                 reason = f"tiles of {tile} iterations of {name} are not boxes"
                 remedy = "fuse the outer parts of its axes only"
                 raise refuse(step, before, reason, remedy, (stage.name, loop))
+
+
+def _followed_loops(state: ScheduleState, stage: Stage) -> list[str]:
+    """The loops of a stage after whose tiles readers are computed."""
+    placements = [each.placement for each in state.stages if isinstance(each.placement, After)]
+    return [placement.loop for placement in placements if placement.stage == stage.name]
 
 
 def _leaves(stage: Stage, loop: str) -> tuple[str, ...]:

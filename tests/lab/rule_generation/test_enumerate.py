@@ -144,7 +144,7 @@ def test_the_number_of_workers_changes_nothing(tmp_path, monkeypatch):
 
 def test_a_sample_tries_less_of_the_later_levels(tmp_path, monkeypatch):
     whole = enumerated(tmp_path / "whole", 3)
-    monkeypatch.setattr(enumerate_module, "_WHOLE", 1)
+    monkeypatch.setattr(enumerate_module, "WHOLE_LEVELS", 1)
     part = enumerated(tmp_path / "part", 3, sample=3)
     monkeypatch.setattr(level_units, "_FEW", 0)
     with LocalFarm(2) as farm:

@@ -88,7 +88,9 @@ def _faults_of_large_arrays() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc is told")
+@pytest.mark.skipif(
+    platform.libc_ver()[0] != "glibc", reason="only the allocator of glibc can keep memory"
+)
 def test_a_process_can_keep_the_memory_that_it_frees() -> None:
     child = Child()
     outcome = child.do(Job(_faults_of_large_arrays), 60)

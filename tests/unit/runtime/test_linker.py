@@ -123,7 +123,7 @@ def test_a_program_for_aarch64_runs_in_a_simulator(tmp_path: Path) -> None:
     assert done.returncode == RESULT
 
 
-@pytest.mark.skipif(detect_target().arch != "x86-64", reason="for another processor")
+@pytest.mark.skipif(detect_target().arch != "x86-64", reason="the program is for x86-64")
 def test_a_program_for_x86_64_runs() -> None:
     native = detect_target()
     text = PROGRAM.replace("declare i64 @twice(i64)\ndeclare i64 @thrice(i64)\n", FUNCTIONS)

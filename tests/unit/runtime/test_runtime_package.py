@@ -61,7 +61,8 @@ def test_its_folder_alone_says_what_it_needs(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(
-    bool(cpu_target("x86-64-sse2").missing_on(detect_target())), reason="for another processor"
+    bool(cpu_target("x86-64-sse2").missing_on(detect_target())),
+    reason="its files hold code for x86-64",
 )
 def test_an_empty_environment_runs_executables(tmp_path: Path) -> None:
     source = tmp_path / "repository"  # building leaves files beside what it builds

@@ -32,7 +32,8 @@ def test_an_earlier_file_runs() -> None:
 
 
 @pytest.mark.skipif(
-    bool(cpu_target("x86-64-sse2").missing_on(detect_target())), reason="for another processor"
+    bool(cpu_target("x86-64-sse2").missing_on(detect_target())),
+    reason="the files hold code for x86-64",
 )
 @pytest.mark.parametrize("version", range(2, FORMAT_VERSION + 1))
 def test_a_file_runs(version: int) -> None:

@@ -7,6 +7,7 @@ select_rules(rules)               those that are proved and not implied by other
 build_library()                   the rules that ship with tensorwright (`build.py`)
 """
 
+from tensorwright_lab.rule_generation.enumerate.enumerate import WHOLE_LEVELS
 from tensorwright_lab.rule_generation.forecast import LevelCost
 from tensorwright_lab.rule_generation.generate import (
     Generated,
@@ -19,6 +20,7 @@ from tensorwright_lab.rule_generation.presets import PRESET_NAMES, presets_of
 
 __all__ = [
     "PRESET_NAMES",
+    "WHOLE_LEVELS",
     "Generated",
     "LevelCost",
     "Stage",

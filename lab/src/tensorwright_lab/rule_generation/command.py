@@ -15,6 +15,7 @@ from tensorwright.cli.arguments.output import check_writable
 from tensorwright.rewriting import rule_text
 from tensorwright_lab.rule_generation import (
     PRESET_NAMES,
+    WHOLE_LEVELS,
     Generated,
     generate_rules,
     plan_rules,
@@ -50,7 +51,7 @@ from tensorwright_lab.rule_generation.writing import (
     type=click.IntRange(1),
     default=1,
     metavar="N",
-    help="After level 3, try only one of N first arguments of each operator.",
+    help=f"After level {WHOLE_LEVELS}, try only one of N first arguments of each operator.",
 )
 @seed_option
 def generate_command(
@@ -69,7 +70,7 @@ def generate_command(
 
     Example: tensorwright rules generate --preset taso --max-ops 2 -o new.rules
     """
-    if sample > 1 and (is_plan or shipped or max_ops <= 3):
+    if sample > 1 and (is_plan or shipped or max_ops <= WHOLE_LEVELS):
         raise click.UsageError("--sample goes with --max-ops 4 or 5, without --plan or --shipped.")
     if is_plan:
         with open_farm() as farm:

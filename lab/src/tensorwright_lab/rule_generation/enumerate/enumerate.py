@@ -63,7 +63,7 @@ from tensorwright_lab.rule_generation.preset import Preset
 from tensorwright_lab.rule_generation.progress import Say
 
 _FORMAT = 3
-_WHOLE = 3
+WHOLE_LEVELS = 3
 """Levels that a sample has whole."""
 _ALL = tuple(range(SAMPLES))
 
@@ -190,7 +190,7 @@ class Session:
 
         Where an argument is of a level of which a sample was made, the block is a sample already.
         """
-        first = _WHOLE + 1
+        first = WHOLE_LEVELS + 1
         plan = Plan(self.preset, self.table, level, self.sample if level > first else 1)
         if level < first or self.sample == 1:
             return plan
