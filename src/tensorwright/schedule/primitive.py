@@ -15,6 +15,7 @@ from typing import Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
 
 from tensorwright.base import ScheduleError
+from tensorwright.expr import Load, Var
 from tensorwright.schedule.analysis import note_step
 from tensorwright.schedule.execution import BLOCKS, THREADS, ForKind, may_not_be_inside
 from tensorwright.schedule.render import render
@@ -174,6 +175,18 @@ def need_all_elements(step: object, state: ScheduleState, stage: Stage) -> None:
     if stage.inside is not True:
         reason = f"{stage.name} has axes that were split with a rest"
         raise refuse(step, state, reason, "split_axis after this step")
+
+
+def need_same_lengths(step: object, state: ScheduleState, reader: Stage, load: Load) -> None:
+    """Refuse a reader that is longer or shorter than what it reads along the axes of its indices.
+
+    Theorem: the loops of what is read stand for those of the reader where both are as long.
+    """
+    own = {axis.var: axis.extent for axis in reader.tensor.axes}
+    for index, extent in zip(load.indices, load.source.shape, strict=True):
+        if isinstance(index, Var) and own.get(index, extent) != extent:
+            reason = f"{reader.name} is not as long as {load.source.name} along {index}"
+            raise refuse(step, state, reason, "", (reader.name, ""))
 
 
 def need_unpipelined(step: object, state: ScheduleState, stage: Stage, *loops: str) -> None:

@@ -98,6 +98,13 @@ def longer() -> Expression:
     return Expression((compute("z", (6,), lambda i: select(i < 4, p[i], 0.0)),))
 
 
+def shorter() -> Expression:
+    """z is the beginning of p."""
+    x = placeholder("x", (6,))
+    p = compute("p", (6,), lambda i: x[i] + 1.0)
+    return Expression((compute("z", (4,), lambda i: p[i] * 2.0),))
+
+
 def packed_twice() -> Expression:
     """z[i] = w[i] * (w[i] * x[i])."""
     x, w = placeholder("x", (4,)), placeholder("w", (4,))
@@ -306,6 +313,8 @@ CASES: dict[str, Case] = {
         (CacheRead("x", "d"),),
         ReverseComputeInline("d"),
     ),
+    "reverse_inline_what_is_longer": (longer(), (), ReverseComputeInline("z")),
+    "reverse_inline_what_is_shorter": (shorter(), (), ReverseComputeInline("z")),
     "reverse_inline_shifted_reads": (blur(), (), ReverseComputeInline("b")),
     "split_what_a_reader_runs_past": (
         softmax(),

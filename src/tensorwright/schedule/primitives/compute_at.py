@@ -14,6 +14,7 @@ from tensorwright.schedule.primitive import (
     is_within,
     need_legal_nesting,
     need_loop_of,
+    need_same_lengths,
     need_stage,
     refuse,
 )
@@ -129,7 +130,7 @@ class ReverseComputeAt(Primitive):
         if len({load.indices for load in loads}) > 1:
             reason = f"{self.stage} reads {self.host} in several places"
             raise refuse(self, state, reason, "", (self.stage, ""))
-        own = {axis.var: axis.extent for axis in stage.tensor.axes}
+        own = {axis.var for axis in stage.tensor.axes}
         for load in loads:
             axes = [index for index in load.indices if isinstance(index, Var) and index in own]
             if len(axes) != len(load.indices) or len(set(axes)) != len(axes):
@@ -140,14 +141,7 @@ class ReverseComputeAt(Primitive):
                     "",
                     (self.stage, ""),
                 )
-            longer = [
-                str(index)
-                for index, extent in zip(load.indices, load.source.shape, strict=True)
-                if isinstance(index, Var) and own[index] != extent
-            ]
-            if longer:
-                reason = f"{self.stage} is not as long as {self.host} along {longer[0]}"
-                raise refuse(self, state, reason, "", (self.stage, ""))
+            need_same_lengths(self, state, stage, load)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the reader placed; an operand that nothing else reads becomes local."""

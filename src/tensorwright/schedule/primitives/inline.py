@@ -21,7 +21,9 @@ from tensorwright.expr import (
 from tensorwright.schedule.primitive import (
     Primitive,
     applied,
+    need_all_elements,
     need_plain_loops,
+    need_same_lengths,
     need_stage,
     need_unscheduled,
     refuse,
@@ -109,7 +111,8 @@ class ReverseComputeInline(Primitive):
 
     Rewrite:  P[i] = e(i);  C[i] = f(P[i])   ->   C[i] = f(e(i)), with the loops of P
     Requires: the reader is the only one, reads the operand at its own position and not as an index,
-              and neither folds; the operand is not an output; the reader is not scheduled.
+              is as long as the operand along each axis, and neither folds; all elements of both are
+              computed; the operand is not an output; the reader is not scheduled.
     """
 
     stage: str
@@ -129,10 +132,18 @@ class ReverseComputeInline(Primitive):
             raise refuse(self, state, "a reduction cannot be inlined", "use reverse_compute_at")
         if operand.name in state.outputs or len(state.readers(operand.name)) != 1:
             raise refuse(self, state, f"{operand.name} is needed elsewhere too")
+        # Theorem: the loops of the operand run through its own box, and through what exists of it.
+        # Where the reader's box is that box and its element [i] reads the operand's element [i]
+        # only, these loops compute all elements of the reader and nothing else.
+        need_all_elements(self, state, operand)
+        need_all_elements(self, state, stage)
         own = tuple(axis.var for axis in stage.tensor.axes)
-        for load in loads_of(stage.tensor.body):
-            if load.source.name == operand.name and load.indices != own:
+        loads = [each for each in loads_of(stage.tensor.body) if each.source.name == operand.name]
+        for load in loads:
+            if load.indices != own:
                 raise refuse(self, state, f"{self.stage} reads {load}, not its own position")
+        for load in loads:
+            need_same_lengths(self, state, stage, load)
         if _is_index(stage.tensor, operand.name):
             raise refuse(self, state, f"{self.stage} uses {operand.name} as an index")
         need_whole_tiles(self, state, applied(self, state))
@@ -155,7 +166,12 @@ class ReverseComputeInline(Primitive):
             return operand.tensor.body if load.source.name == name else load
 
         body = map_loads(substitute_value(stage.tensor.body, renamed), on_load)
-        merged = replace(operand, tensor=Compute(self.stage, operand.tensor.axes, body))
+        merged = replace(
+            operand,
+            tensor=Compute(self.stage, operand.tensor.axes, body),
+            scope=stage.scope,
+            layout=stage.layout,
+        )
         stages = tuple(
             merged if s.name == name else _not_asking(_rehost(s, name, self.stage), name)
             for s in state.stages
