@@ -25,6 +25,7 @@ import numpy as np
 import onnx
 
 from tensorwright.base import available_cores
+from tensorwright.build.c_library import prefix_of
 from tensorwright.cli.arguments.models import read_graph, read_proto, short_name
 from tensorwright.cli.printing.tables import print_table
 from tensorwright.drivers.c_library import export_c
@@ -33,7 +34,7 @@ from tensorwright.peers.process import PeerProcess, Timing, max_rel_error, rotat
 from tensorwright.pipeline import chosen_target, finish, prepare
 from tensorwright.records import MemoryStore
 
-NAME = "network"
+NAME = prefix_of("network")
 _Arrays = Mapping[str, np.ndarray]
 
 
@@ -95,7 +96,7 @@ def main() -> None:
         executable = finish(parts, target, asked.threads, store)
         executable.save(folder / "model.tw")
         onnx.save(read_proto(asked.model), folder / "model.onnx")
-        export_c(parts, target, asked.threads, store, folder / "c", NAME, inputs)
+        export_c(parts, target, asked.threads, store, folder / "c", "network")
         described = [[s.name, s.dtype.numpy.str, list(s.shape)] for s in executable.outputs]
         weights = str(folder / "c" / f"{NAME}.weights")
 

@@ -153,7 +153,7 @@ def test_a_c_library_for_another_processor_is_written(without_avx512: str, tmp_p
         parts = prepare(network(), AVX512)
         files = export_c(parts, AVX512, 1, store, tmp_path, "small")
     assert "example_outputs.bin" not in files, "nothing was run"
-    code = (tmp_path / "small.c").read_text()
+    code = (tmp_path / "tw_small.c").read_text()
     for feature in ("avx2", "fma", "avx512f", "avx512vl"):
         assert f'!__builtin_cpu_supports("{feature}")' in code
-    assert "SMALL_OTHER_PROCESSOR = 5" in (tmp_path / "small.h").read_text()
+    assert "TW_SMALL_OTHER_PROCESSOR = 5" in (tmp_path / "tw_small.h").read_text()

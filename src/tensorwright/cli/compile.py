@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import shlex
 from collections import Counter
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import cpu_target, number_in
+from tensorwright.base import UsageError, cpu_target, number_in
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
 from tensorwright.cli.arguments.kinds import ProgramKind, kind_of
 from tensorwright.cli.arguments.models import short_name
@@ -39,12 +40,19 @@ _EXPORTING = "tensorwright.drivers.c_library"
     help="What to write: an executable, or a folder with a C library that needs no Python; with "
     "so, a shared library is built in it.",
 )
+@click.option(
+    "--name",
+    metavar="NAME",
+    help="The name of the C library, of ASCII letters and digits: its files and functions begin "
+    "with tw_NAME.  [default: the model's]",
+)
 @constants_option
 @compile_options
 def command(
     program: str,
     output: str,
     emit: str,
+    name: str | None,
     constants: Path | None,
     how: Compilation,
 ) -> None:
@@ -54,8 +62,9 @@ def command(
              tensorwright compile model.onnx --emit c -o library && make -C library
     """
     if emit != "executable":
-        _write_library(program, output, how, is_shared=emit == "so")
+        _write_library(program, output, how, name, is_shared=emit == "so")
         return
+    refuse_given(("name",), because="only a C library has a name (--emit c)")
     check_executable(output, program, constants, how.records)
     chosen: list[Scheduled] = []
     executable = compile_any(program, how, constants, on_kernel=lambda it, *_: chosen.append(it))
@@ -87,23 +96,34 @@ def _report(output: str, chosen: Sequence[Scheduled], executable: Executable) ->
         click.echo("  on the host: " + ", ".join(executable.host_operators))
 
 
-def _write_library(model: str, output: str, how: Compilation, *, is_shared: bool) -> None:
+def _write_library(
+    model: str, output: str, how: Compilation, given: str | None, *, is_shared: bool
+) -> None:
     """Write the C library of a model, and build the shared library if `is_shared`.
 
-    Raises:  UsageError for a tensor expression; MachineError if the library cannot be built.
+    given    its name; None takes the model's
+    Raises:  UsageError for a tensor expression, and for a name without a letter or digit of ASCII;
+             MachineError if the library cannot be built.
     """
+    exporting = importlib.import_module(_EXPORTING)
+    if given is not None and not re.search(r"[a-z0-9]", given, re.ASCII | re.IGNORECASE):
+        raise UsageError(
+            stage="cli",
+            where=f"option --name {given!r}",
+            reason="it has no letter and no digit of ASCII",
+            remedy=f"--name {exporting.prefix_of(short_name(model)).removeprefix('tw_')}",
+        )
     if kind_of(model) is ProgramKind.EXPRESSION:
         refuse_given(("emit",), because=f"{model} is {ProgramKind.EXPRESSION}, not a model")
     refuse_constants(model)
     with opened(how.records) as store:
         parts = prepare(model, how, store)
-        name = short_name(model)
-        exporting = importlib.import_module(_EXPORTING)
+        name = short_name(model) if given is None else given
         files = exporting.export_c(
             parts, cpu_target(how.target), how.threads, store, Path(output), name, how.seed
         )
     if is_shared:
-        library = exporting.build_shared(Path(output))
+        library = exporting.build_shared(Path(output), name)
         size_kb = library.stat().st_size / 1e3
         header = library.with_name(f"{library.stem.removeprefix('lib')}.h")
         click.echo(f"{library}: {size_kb:,.0f} kB; {header} says how to use it")

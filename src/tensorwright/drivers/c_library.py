@@ -17,6 +17,7 @@ from tensorwright.build.c_library import (
     Example,
     bounded,
     example_sizes,
+    prefix_of,
     write_c_library,
 )
 from tensorwright.graph import Partition, bind_sizes, random_inputs, require_uncounted
@@ -39,7 +40,7 @@ def export_c(
 
     The schedules are those of `pipeline.finish`.
 
-    name      the beginning of the names of files and functions
+    name      names files and functions, which begin with `tw_` and its ASCII letters and digits
     seed      the seed of the example program's inputs
     Raises:   UnsupportedError for a named size without a greatest number, or one that a loop
               decides.
@@ -56,13 +57,12 @@ def export_c(
     return write_c_library(library, folder)
 
 
-def build_shared(folder: Path) -> Path:
-    """Build the shared library of a written C library; the knob `c_compiler` names the compiler.
+def build_shared(folder: Path, name: str) -> Path:
+    """Build the shared library of what `export_c` wrote; the knob `c_compiler` names the compiler.
 
     Raises:  MachineError if make or the compiler is missing, or fails.
     """
-    (header,) = folder.glob("*.h")
-    compiler, library = knobs.C_COMPILER.get(), f"lib{header.stem}.so"
+    compiler, library = knobs.C_COMPILER.get(), f"lib{prefix_of(name)}.so"
     lacking = [each for each in ("make", compiler) if shutil.which(each.split()[0]) is None]
     if lacking:
         remedy = "install make and a C compiler, or name one: knob c_compiler"

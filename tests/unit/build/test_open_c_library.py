@@ -117,42 +117,43 @@ def test_it_computes_the_same_at_all_sizes(
 
 
 PROGRAM = """
-#include "open.h"
+#include "tw_open.h"
 #include <stdio.h>
 #include <stdlib.h>
 
-static void run(open_model *model, long long n, long long s, size_t missing_bytes) {
-    const open_sizes sizes = {n, s};
-    const void *inputs[OPEN_INPUTS];
-    void *outputs[OPEN_OUTPUTS];
-    size_t output_bytes[OPEN_OUTPUTS];
-    for (int i = 0; i < OPEN_INPUTS; i++) inputs[i] = calloc(1, open_inputs[i].size_bytes);
-    for (int i = 0; i < OPEN_OUTPUTS; i++) {
-        outputs[i] = calloc(1, open_outputs[i].size_bytes);
-        output_bytes[i] = open_output_bytes(i, &sizes) - (i == 1 ? missing_bytes : 0);
+static void run(tw_open_model *model, long long n, long long s, size_t missing_bytes) {
+    const tw_open_sizes sizes = {n, s};
+    const void *inputs[TW_OPEN_INPUTS];
+    void *outputs[TW_OPEN_OUTPUTS];
+    size_t output_bytes[TW_OPEN_OUTPUTS];
+    for (int i = 0; i < TW_OPEN_INPUTS; i++) inputs[i] = calloc(1, tw_open_inputs[i].size_bytes);
+    for (int i = 0; i < TW_OPEN_OUTPUTS; i++) {
+        outputs[i] = calloc(1, tw_open_outputs[i].size_bytes);
+        output_bytes[i] = tw_open_output_bytes(i, &sizes) - (i == 1 ? missing_bytes : 0);
     }
-    puts(open_message(open_run(model, &sizes, inputs, outputs, output_bytes, 1)));
-    open_tensor tensor;
-    int code = open_output_at(0, &sizes, &tensor);
-    if (code) printf("no output: %s\\n", open_message(code));
+    puts(tw_open_message(tw_open_run(model, &sizes, inputs, outputs, output_bytes, 1)));
+    tw_open_tensor tensor;
+    int code = tw_open_output_at(0, &sizes, &tensor);
+    if (code) printf("no output: %s\\n", tw_open_message(code));
     else
         printf("%lld %lld %lld %zu\\n", tensor.shape[0], tensor.shape[1], tensor.shape[2],
                tensor.size_bytes);
 }
 
 int main(void) {
-    open_model *model;
-    if (open_load(&model, "open.weights")) return 1;
-    printf("%lld %lld %lld %zu\\n", open_outputs[0].shape[0], open_outputs[0].shape[1],
-           open_outputs[0].shape[2], open_outputs[0].size_bytes);
+    tw_open_model *model;
+    if (tw_open_load(&model, "tw_open.weights")) return 1;
+    printf("%lld %lld %lld %zu\\n", tw_open_outputs[0].shape[0], tw_open_outputs[0].shape[1],
+           tw_open_outputs[0].shape[2], tw_open_outputs[0].size_bytes);
     run(model, 16, 512, 0);
     run(model, 2, 7, 0);
     run(model, 2, 7, 1);
     run(model, 0, 7, 0);
     run(model, 2, 513, 0);
-    printf("%zu %zu\\n", open_input_bytes(9, &(open_sizes){1, 1}), open_input_bytes(0, NULL));
-    puts(open_message(open_run(model, NULL, NULL, NULL, NULL, 1)));
-    open_free(model);
+    printf("%zu %zu\\n", tw_open_input_bytes(9, &(tw_open_sizes){1, 1}),
+           tw_open_input_bytes(0, NULL));
+    puts(tw_open_message(tw_open_run(model, NULL, NULL, NULL, NULL, 1)));
+    tw_open_free(model);
     return 0;
 }
 """
@@ -177,7 +178,7 @@ an argument is missing, or threads is below 1
 def test_a_program_gets_codes_for_bad_sizes_and_small_outputs(built: Built) -> None:
     folder = built(open_networks.encoder, "gcc")
     (folder / "program.c").write_text(PROGRAM)
-    link = ["gcc", "-I.", "-Wall", "-Werror", "-o", "program", "program.c", "libopen.a"]
+    link = ["gcc", "-Wall", "-Werror", "-o", "program", "program.c", "libtw_open.a"]
     command = [*link, "-fopenmp", "-lm"]
     done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -187,20 +188,20 @@ def test_a_program_gets_codes_for_bad_sizes_and_small_outputs(built: Built) -> N
 
 def test_the_header_says_the_bounds_of_sizes(tmp_path: Path) -> None:
     export(scaled(), tmp_path, "open")
-    header = (tmp_path / "open.h").read_text()
+    header = (tmp_path / "tw_open.h").read_text()
     assert (
         "typedef struct {\n"
         "    long long t_class; /* class in 1..20 */\n"
         "    long long t_int; /* int in 2..12 by 2 */\n"
-        "} open_sizes;\n"
+        "} tw_open_sizes;\n"
     ) in header
-    assert "open_sizes sizes = {.t_class = 4, .t_int = 4};" in header
-    assert "OPEN_BAD_SIZE = 6," in header
+    assert "tw_open_sizes sizes = {.t_class = 4, .t_int = 4};" in header
+    assert "TW_OPEN_BAD_SIZE = 6," in header
     assert {path.name for path in tmp_path.glob("*.bin")} == {
         f"example_{what}_{n}.bin" for what in ("inputs", "outputs") for n in range(3)
     }
     if shutil.which("c++"):
-        (tmp_path / "program.cpp").write_text('#include "open.h"\n')
+        (tmp_path / "program.cpp").write_text('#include "tw_open.h"\n')
         command = ["c++", "-Wall", "-Werror", "-fsyntax-only", str(tmp_path / "program.cpp")]
         done = subprocess.run(command, check=False, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr

@@ -129,7 +129,7 @@ def test_a_c_library_of_a_size_without_bounds(
     refused(result, 4, "size N: it has no greatest number", "--sizes N=4..MOST")
     assert not folder.exists()
     assert invoke(*arguments, "--sizes", "M=1..8,N=4..9").exit_code == 0
-    assert "long long N; /* N in 4..9 */" in (folder / "Relu.h").read_text()
+    assert "long long N; /* N in 4..9 */" in (folder / "tw_Relu.h").read_text()
 
 
 def test_a_zero_sized_dimension(invoke: Invoke, out: Path, make_onnx: MakeOnnx) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import importlib
 import json
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -45,6 +46,24 @@ def test_compile_writes_a_c_library(invoke: Invoke, model: Path, tmp_path: Path)
     assert f"make -C {tmp_path / 'lib'}" in result.stdout
     assert (tmp_path / "lib" / "Makefile").is_file()
     assert len(list((tmp_path / "lib" / "kernels").glob("kernel_*.c"))) == 2
+
+
+def test_a_c_library_has_the_name_that_is_given(
+    invoke: Invoke, model: Path, tmp_path: Path
+) -> None:
+    japanese = model.with_name("日本.onnx")
+    shutil.copy(model, japanese)
+    emit = ("compile", japanese, "--emit", "c", "-o")
+    assert invoke(*emit, tmp_path / "own").exit_code == 0
+    assert (tmp_path / "own" / "tw_network.h").is_file()
+    assert invoke(*emit, tmp_path / "given", "--name", "nihon").exit_code == 0
+    assert "tw_nihon_load" in (tmp_path / "given" / "tw_nihon.h").read_text()
+    result = invoke(*emit, tmp_path / "other", "--name", "日本")
+    assert result.exit_code == 2
+    assert "it has no letter and no digit of ASCII\n  try: --name network" in result.stderr
+    result = invoke("compile", model, "-o", tmp_path / "m.tw", "--name", "nihon")
+    assert result.exit_code == 2
+    assert "only a C library has a name" in result.stderr
 
 
 def test_run_computes_what_the_reference_does(

@@ -1,6 +1,7 @@
 """Write a network as a C library: header, sources, weights, Makefile and an example.
 
-NAME.h  NAME.c        how to call it; the plan of the network as C
+NAME.h  NAME.c        how to call it; the plan of the network as C. NAME is `tw_` and the letters of
+                      the network's name: no word of C, and no header or function of the system
 kernels/kernel_N.c    one file for each kernel, as the back end `c` writes it
 kernels/needs.c       the features that kernels need; NAME_load checks that the processor has them
 NAME.weights          the constants, packed as the kernels read them
@@ -13,6 +14,7 @@ examples.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -25,12 +27,12 @@ from tensorwright.build.assemble import plan_network
 from tensorwright.build.backend import load_backend
 from tensorwright.build.c_library.example_template import EXAMPLE, OPEN_EXAMPLE
 from tensorwright.build.c_library.open_sizes import SizeFields, bounded, size_texts
-from tensorwright.build.c_library.templates import HEADER, LIBRARY, MAKEFILE, NEEDS
+from tensorwright.build.c_library.templates import CPUID, HEADER, LIBRARY, MAKEFILE, NEEDS
 from tensorwright.build.kernel import emit_source
 from tensorwright.build.loop_program import loop_program
 from tensorwright.build.opaque_kernels import opaque_programs
 from tensorwright.codegen import Signature
-from tensorwright.codegen.c import FLAGS, c_name, machine_flags
+from tensorwright.codegen.c import FLAGS, machine_flags
 from tensorwright.graph import Partition
 from tensorwright.loop import LoopProgram, run_target_passes
 from tensorwright.ops import Array
@@ -60,9 +62,14 @@ _HEAD_BYTES = 64
 _ALIGN = 64
 _MOST_AXES = 8
 _BOOL = "unsigned char"
-_UNKNOWN_TO_COMPILERS = ("f16c", "movbe", "lzcnt")
-"""Features that older compilers cannot check.  A processor that has the other features of its level
-has these, too."""
+_OF_CPUID = {
+    "f16c": "1, 0, 2, 29",
+    "movbe": "1, 0, 2, 22",
+    "lzcnt": "0x80000001, 0, 2, 5",
+    "avxvnni": "7, 1, 0, 4",
+    "avx512fp16": "7, 0, 3, 23",
+}
+"""Features that some compilers cannot check by name -> leaf, part, register and bit of CPUID."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +112,7 @@ def write_c_library(library: CLibrary, folder: Path) -> tuple[str, ...]:
     Raises:  UnsupportedError for an operator without a kernel, and for a size without a greatest
              number; the back end's errors; OutputError.
     """
-    name = _prefix(library.name)
+    name = prefix_of(library.name)
     files: dict[str, bytes] = {}
     signatures: dict[str, Signature] = {}
     for number, (key, heading, program) in enumerate(_programs(library)):
@@ -141,10 +148,10 @@ def write_c_library(library: CLibrary, folder: Path) -> tuple[str, ...]:
     return tuple(files)
 
 
-def _prefix(network: str) -> str:
-    """The beginning of all names of the library: not `example`, which names the program."""
-    name = c_name(network)
-    return f"{name}_network" if name == "example" else name
+def prefix_of(network: str) -> str:
+    """The beginning of all names of a library: a model `math` has the header `tw_math.h`."""
+    letters = re.sub(r"[\W_]+", "_", network, flags=re.ASCII).strip("_")
+    return f"tw_{letters or 'network'}"
 
 
 def _programs(library: CLibrary) -> Iterator[tuple[str, str, LoopProgram]]:
@@ -199,7 +206,7 @@ def _values(
     asked = [
         (feature, 1 << bit)
         for bit, feature in enumerate(library.target.features)
-        if library.target.arch == "x86-64" and feature not in _UNKNOWN_TO_COMPILERS
+        if library.target.arch == "x86-64"
     ]
     return {
         **size_texts(plan, name, steps, [example.sizes for example in library.examples]),
@@ -220,9 +227,10 @@ def _values(
         "declarations": "".join(f"void {each}(void **, void *, int);\n" for each in symbols),
         "steps": steps,
         "checks": "".join(
-            f'    if ({name}_needs & {bit}u && !__builtin_cpu_supports("{feature}")) return 1;\n'
+            f"    if ({name}_needs & {bit}u && !{_asked(feature)}) return 1;\n"
             for feature, bit in asked
         ),
+        "cpuid": CPUID if any(feature in _OF_CPUID for feature, _ in asked) else "",
         "bits": "".join(
             f"#ifdef {_macro(feature)}\n    | {bit}u\n#endif\n" for feature, bit in asked
         ),
@@ -230,6 +238,12 @@ def _values(
         "threads": plan.threads,
         "is_checked": int(library.is_checked),
     }
+
+
+def _asked(feature: str) -> str:
+    """A C condition: the processor has a feature."""
+    bit = _OF_CPUID.get(feature)
+    return f"has({bit})" if bit else f'__builtin_cpu_supports("{feature}")'
 
 
 def _macro(feature: str) -> str:

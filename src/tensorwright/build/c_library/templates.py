@@ -21,7 +21,7 @@ $example_sizes       int error = ${name}_load(&model, "$name.weights");
    To build the library in this folder, and to link a program.c that includes this header:
 
        make lib$name.a
-       cc -I. -o program program.c lib$name.a -fopenmp -lm
+       cc -o program program.c lib$name.a -fopenmp -lm
 
    `make lib$name.so` builds a shared library, for programs in any language.
 
@@ -116,7 +116,7 @@ $declarations
 /* This file runs on every processor of its kind, and checks the features before a kernel runs. */
 extern const unsigned ${name}_needs;
 
-static int is_missing(void) {
+${cpuid}static int is_missing(void) {
 #if defined(__x86_64__)
     __builtin_cpu_init();
 $checks#endif
@@ -205,6 +205,19 @@ $steps    return ${NAME}_OK;
 }
 """)
 
+CPUID = """\
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+static int has(unsigned leaf, unsigned part, int number, int bit) {
+    unsigned registers[4];
+    return __get_cpuid_count(leaf, part, registers, registers + 1, registers + 2, registers + 3)
+        && registers[number] >> bit & 1;
+}
+#endif
+
+"""
+
 NEEDS = Template("""/* The features that the kernels need, as bits: this file has no code. */
 extern const unsigned ${name}_needs;
 const unsigned ${name}_needs = 0
@@ -238,7 +251,7 @@ kernels/%.o: kernels/%.c
 	$$(CC) $$(FLAGS) $$(ARCH) -c -o $$@ $$<
 
 %.o: %.c $name.h
-	$$(CC) $$(FLAGS) -I. -c -o $$@ $$<
+	$$(CC) $$(FLAGS) -c -o $$@ $$<
 
 clean:
 	rm -f example example.o lib$name.a lib$name.so $$(OBJECTS)
