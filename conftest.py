@@ -1,4 +1,4 @@
-"""What all tests share, examples in docstrings included: what is left out, and turns of workers."""
+"""What all tests share, examples in docstrings too: seeds, what is left out, turns of workers."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ("tests.draws",)
 _OPTIONAL = {
     "tvm": [
         f"lab/src/tensorwright_lab/competitors/metaschedule/{n}.py"

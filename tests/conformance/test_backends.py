@@ -311,7 +311,7 @@ def test_numbers_from_indices_prefetches_and_intrinsics(backend: Backend[CpuTarg
 
 
 @given(source=loop_programs())
-@settings(max_examples=8, deadline=None, derandomize=True, phases=(Phase.generate,))
+@settings(max_examples=8, phases=(Phase.generate,))
 def test_random_nests(source: LoopProgram) -> None:
     arrays = arrays_for(source)
     expected = interpret(source, arrays)

@@ -98,7 +98,7 @@ TABLES = st.builds(
     EXTENTS,
     st.booleans(),
 )
-CHECKED = settings(max_examples=250, deadline=None, derandomize=True)
+CHECKED = settings(max_examples=250)
 
 
 def points(bounds):
@@ -254,7 +254,7 @@ def _refuted(goal, bounds) -> bool:
     return solver.check() == z3.sat
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(LINEAR)
 def test_z3_finds_no_counterexample(expression: Index):
     simple = simplify(expression, NUMBERS)
@@ -311,7 +311,7 @@ def _over(tree, leaves, smaller, larger, number):
     return (smaller if operation == "min" else larger)(left, right)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(SIZE_TREES)
 def test_z3_finds_no_counterexample_to_arithmetic_of_sizes(tree):
     def smaller(a, b):

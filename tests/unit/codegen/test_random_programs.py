@@ -87,7 +87,7 @@ class _Widened:
 
 @each_target
 @given(source=loop_programs())
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25)
 def test_random_nests(target: CpuTarget, source: LoopProgram) -> None:
     arrays = arrays_for(source)
     same(run(source, arrays, target), interpret(source, arrays))
@@ -95,7 +95,7 @@ def test_random_nests(target: CpuTarget, source: LoopProgram) -> None:
 
 @each_target
 @given(source=loop_programs(), extent=st.sampled_from((2, 5, 8, 16, 19)), is_first=st.booleans())
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 def test_random_nests_in_lanes(
     target: CpuTarget, source: LoopProgram, extent: int, is_first: bool
 ) -> None:
@@ -105,7 +105,7 @@ def test_random_nests_in_lanes(
 
 
 @given(source=loop_programs(), threads=st.integers(1, 3))
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=15)
 def test_random_nests_in_threads(source: LoopProgram, threads: int) -> None:
     wide = _Widened(5, is_first=True).program(source, PARALLEL)
     arrays = arrays_for(wide)
@@ -113,7 +113,7 @@ def test_random_nests_in_threads(source: LoopProgram, threads: int) -> None:
 
 
 @given(source=loop_programs())
-@settings(max_examples=5, deadline=None, derandomize=True)
+@settings(max_examples=5)
 def test_the_text_is_the_same_each_time_and_compiles(source: LoopProgram) -> None:
     wide = _Widened(19, is_first=False).program(source, VECTOR)
     text = emit(wide, NATIVE).text

@@ -48,7 +48,7 @@ def test_a_limit_inside_a_block_stays() -> None:
     assert simplify_condition(condition, BOUNDS) == condition
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(max_examples=200)
 @given(
     relation=st.sampled_from([Relation.LT, Relation.LE, Relation.EQ]),
     coefficients=st.tuples(*[st.sampled_from([-16, -4, -2, -1, 0, 1, 2, 3, 4, 16])] * 3),

@@ -95,13 +95,13 @@ def check(output: Compute) -> None:
     np.testing.assert_allclose(cramped, plain, rtol=tolerance, atol=40 * tolerance)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(contractions())
 def test_products_of_any_axes(output: Compute) -> None:
     check(output)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(volume_convolutions())
 def test_convolutions(output: Compute) -> None:
     assert find_product_sum(refine_axes(output)) is not None

@@ -34,7 +34,7 @@ n = named_size("n", greatest=512, divisor=8)
 m = named_size("m", least=3, greatest=20)
 k = named_size("k")
 NAMES = {"n": n, "m": m, "k": k}
-CHECKED = settings(max_examples=200, deadline=None, derandomize=True)
+CHECKED = settings(max_examples=200)
 OPERATIONS = ("+", "-", "*", "//", "%", "min", "max")
 TREES = st.recursive(
     st.sampled_from(["n", "m", "k"]) | st.integers(-6, 20),

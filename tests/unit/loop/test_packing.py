@@ -75,7 +75,7 @@ def packings(draw: st.DrawFn) -> Packing:
     return Packing(axes, tuple(indices), all_of(*inside, extra), source)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150)
 @given(packings())
 def test_random_packings(packing: Packing) -> None:
     check(packing)

@@ -37,7 +37,7 @@ def test_reshape(before: tuple[int, ...], after: tuple[int, ...]) -> None:
     check("reshape", x.reshape(after), x, shape=after)
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(max_examples=60)
 @given(st.permutations([2, 2, 3, 1, 5]), st.permutations([4, 3, 5, 1]), st.booleans())
 def test_every_reshape(before: list[int], after: list[int], turned: bool) -> None:
     x = floats(*(after if turned else before))

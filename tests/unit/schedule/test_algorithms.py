@@ -68,10 +68,14 @@ def error(tensor: Compute, algorithm: Algorithm) -> float:
     ids=lambda each: "x".join(map(str, each.shape)),
 )
 def test_it_means_the_same(tensor: Compute, algorithm: Algorithm) -> None:
+    check_meaning(tensor, algorithm)
+
+
+def check_meaning(tensor: Compute, algorithm: Algorithm) -> None:
     if algorithm.name == "implicit_gemm" and find_matrix_product(tensor) is None:
         assert algorithm.rewrite(tensor) is None  # one pixel, or one filter
-        return
-    assert error(tensor, algorithm) < 1e-10
+    else:
+        assert error(tensor, algorithm) < 1e-10
 
 
 @EXACT
@@ -88,7 +92,7 @@ def test_volumes_sum_the_first_taps_like_channels(
     assert (found.rows.tap.name, found.columns.tap.name) == ("kh", "kw")
 
 
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.tuples(st.integers(3, 12), st.integers(3, 12)),
     st.integers(1, 4),
@@ -105,7 +109,7 @@ def test_any_shape(
     batch: int,
     algorithm: Algorithm,
 ) -> None:
-    assert error(plain(size, channels, filters, pad, DType.F64, batch), algorithm) < 1e-10
+    check_meaning(plain(size, channels, filters, pad, DType.F64, batch), algorithm)
 
 
 @pytest.mark.parametrize(

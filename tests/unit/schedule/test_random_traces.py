@@ -69,7 +69,7 @@ from tensorwright.schedule import (
 from tensorwright_lab.loop_interpreter import bind_decisions, interpret
 
 # No shrinking: it takes minutes, and the traces are short as they are.
-_SETTINGS = {"deadline": None, "derandomize": True, "phases": (Phase.generate,)}
+_SETTINGS = {"phases": (Phase.generate,)}
 
 
 class _Drawer:

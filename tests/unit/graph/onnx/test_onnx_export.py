@@ -22,7 +22,7 @@ NOT_IN_ONNX = {"atan2", *(each.name for each in OPERATORS if each.decides)}
 
 
 @given(graphs())
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 def test_random_graphs_come_back(graph: Graph) -> None:
     assert_same_values(graph, load_onnx(to_onnx(graph)))
 

@@ -58,7 +58,7 @@ def becomes(graph: Graph, *expected: str) -> Graph:
 
 
 @given(graphs())
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 def test_values_and_signatures_stay(graph: Graph) -> None:
     simple = verify(simplify(graph))
     assert_same_values(graph, simple)
@@ -68,7 +68,7 @@ def test_values_and_signatures_stay(graph: Graph) -> None:
 
 @pytest.mark.parametrize("each", PASSES, ids=lambda each: each.__name__)
 @given(graphs())
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=15)
 def test_each_pass_alone(each: Callable[[Graph], tuple[Graph, int]], graph: Graph) -> None:
     changed, count = each(graph)
     assert_same_values(graph, verify(changed))

@@ -40,7 +40,7 @@ def walk(tree: Tree, row: np.ndarray) -> float:
     return tree.leaves[~node]
 
 
-@settings(deadline=None, derandomize=True, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(0, 10_000), st.integers(1, 32), st.integers(1, 7))
 def test_a_forest_gives_what_walking_its_trees_gives(seed: int, leaves: int, features: int) -> None:
     source = np.random.default_rng(seed)

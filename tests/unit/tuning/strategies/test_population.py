@@ -27,7 +27,7 @@ from tensorwright.tuning.space import Choice, Limit, Sketch, Space, factorisatio
 
 ATLAS = make_space_tables(SPACE)
 seeds = st.integers(0, 2**32 - 1)
-examples = settings(deadline=None, derandomize=True, max_examples=25)
+examples = settings(max_examples=25)
 
 
 def check(population: Population) -> None:

@@ -190,7 +190,7 @@ def test_arm_multiplies_rows_by_columns(network: Callable[[], Graph]) -> None:
         check_schedule(case, format_trace(first.bound(decisions)), TARGET)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(
     rows=integers(2, 21),
     terms=integers(1, 9),

@@ -1,0 +1,78 @@
+"""Seeds of tests that draw: one a commit, and a command that repeats a failure."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.draws import WITHOUT_COMMITS, commit_seed, first_seed
+
+ROOT = Path(__file__).parents[2]
+AS_SOMEBODY = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
+FAILING = """
+import random
+import pytest
+from hypothesis import given, strategies as st
+from tests.draws import first_seed
+
+@given(st.integers(0, 1 << 60))
+def test_hypothesis(number):
+    assert number < 1 << 40, number
+
+@pytest.mark.drawn
+def test_other():
+    number = random.Random(first_seed()).random()
+    assert number > 1
+
+def test_plain():
+    assert False
+"""
+
+
+def test_each_commit_has_a_seed_that_changed_files_keep(tmp_path: Path) -> None:
+    if not shutil.which("git"):
+        pytest.skip("no git")
+
+    def git(*words: str) -> None:
+        command = ("git", "-C", str(tmp_path), *AS_SOMEBODY, *words)
+        subprocess.run(command, check=True, capture_output=True)
+
+    assert commit_seed(tmp_path) == WITHOUT_COMMITS
+    git("init")
+    seeds = []
+    for message in ("one", "two"):
+        (tmp_path / "file").write_text(message)
+        git("add", "file")
+        git("commit", "-m", message)
+        seeds.append(commit_seed(tmp_path))
+        (tmp_path / "file").write_text("changed")
+        assert commit_seed(tmp_path) == seeds[-1]
+    assert len({WITHOUT_COMMITS, *seeds}) == 3
+
+
+def test_a_failure_says_what_repeats_it(tmp_path: Path) -> None:
+    (tmp_path / "test_failing.py").write_text(FAILING)
+
+    def run(*words: str) -> str:
+        command = [sys.executable, "-m", "pytest", "-p", "tests.draws", "-p", "no:cacheprovider"]
+        options = ["-c", "/dev/null", f"--rootdir={tmp_path}", "-o", f"pythonpath={ROOT}"]
+        options += ["-o", "markers=drawn"]
+        ran = subprocess.run(
+            [*command, *options, *words], check=False, cwd=tmp_path, capture_output=True, text=True
+        )
+        return ran.stdout
+
+    whole = run()
+    commands = re.findall(r"python -m pytest (--hypothesis-seed=(\d+) .*)", whole)
+    assert [words.rpartition("::")[2] for words, _ in commands] == ["test_hypothesis", "test_other"]
+    assert {int(seed) << 16 for _, seed in commands} == {first_seed()}
+    for words, _ in commands:
+        again = run(*shlex.split(words))
+        errors = re.findall(r"^E .*", again, re.MULTILINE)
+        assert errors
+        assert all(line in whole for line in errors)
