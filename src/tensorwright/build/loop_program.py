@@ -2,8 +2,10 @@
 
 A schedule may have several traces, each for ranges of the named sizes.  The program of each trace
 is made for its ranges only, and the programs are joined under conditions on the sizes.  If a range
-is a single value, that size is a number in the program.  Programs may read different packings of a
-constant; the joined program has a parameter for each packing.
+is a single value, that size is a number in the program.  A trace that was tuned for this number may
+be legal for no other; one that was tuned elsewhere may be illegal here, and is made to hold for all
+sizes first, as where it was chosen.  Programs may read different packings of a constant; the joined
+program has a parameter for each packing.
 
 Source:  Zheng et al.: DietCode, MLSys 2022 (programs for ranges of a shape, chosen at run time).
 """
@@ -14,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tensorwright.base import CpuTarget, Target, dump
+from tensorwright.base import CpuTarget, ScheduleError, Target, dump
 from tensorwright.expr import (
     Compute,
     Condition,
@@ -70,7 +72,8 @@ def loop_program(
 
     If a workload with named sizes has a single trace, `open_trace` makes it hold for all sizes on a
     processor; on other targets it holds for all sizes as it is.
-    Raises:  ScheduleError for an illegal trace, and for one that does not hold for its range.
+    Raises:  ScheduleError for an illegal trace, and for one that holds neither for its range nor
+             for all sizes.
     """
     dump("schedule", "", lambda: _schedule_text(workload, schedule))
     if isinstance(schedule, OpenSchedule):
@@ -157,7 +160,13 @@ def _program_in(
     if not narrow:
         return _single_program(workload, variant.trace, target, name)
     narrowed = _Narrowed(bind_tensors(workload.outputs, narrow), workload.constants)
-    program = _single_program(narrowed, variant.trace, target, name)
+    try:
+        program = _single_program(narrowed, variant.trace, target, name)
+    except ScheduleError:
+        if not isinstance(target, CpuTarget):
+            raise
+        opened = open_trace(state_of(workload), variant.trace, target.vector_bytes)
+        program = _single_program(narrowed, opened.trace, target, name)
     wide: dict[Any, Index] = {
         atom: size for size, atom in narrow.items() if isinstance(atom, NamedSize)
     }

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from tests.unit.test_open_executables import dense, scores
 
 from tensorwright.base import ScheduleError, cpu_target
-from tensorwright.build import build_cached, loop_program
+from tensorwright.build import assemble_workload, build_cached, build_kernel, loop_program
 from tensorwright.codegen.analysis.partial_tiles import ends_at_guard
-from tensorwright.graph import Workload, bind_workload
+from tensorwright.expr import compute, named_size, placeholder, reduce_axis, sum_over
+from tensorwright.graph import Workload, bind_workload, program_workload, reference
 from tensorwright.loop import For, If, LoopProgram, walk
 from tensorwright.schedule import (
     ForKind,
@@ -18,6 +20,7 @@ from tensorwright.schedule import (
     Split,
     Tail,
     Trace,
+    Unroll,
     state_of,
 )
 from tensorwright.tuning.space import default_trace
@@ -113,9 +116,53 @@ def test_schedules_for_other_ranges_are_other_kernels() -> None:
     assert one.parameters == other.parameters
 
 
-def test_a_trace_that_does_not_hold_for_its_range_is_refused() -> None:
-    workload = dense()
-    wrong = (Split("z", "i", (7,), tail=Tail.EXACT),)
+def check_at(workload: Workload, schedule: OpenSchedule, **sizes: int) -> None:
+    """Compare with the meaning of an open workload at one value of each size."""
+    kernel = build_kernel(workload, schedule, NATIVE)
+    bound = bind_workload(workload, sizes)
+    random = np.random.default_rng(0)
+    arrays = tuple(
+        random.standard_normal(type_.extents).astype(np.float32) for type_ in bound.input_types
+    )
+    named = dict(zip((tensor.name for tensor in bound.inputs), arrays, strict=True))
+    constants = {name: named.pop(name) for name in sorted(workload.constants)}
+    results = assemble_workload(workload, kernel, NATIVE, 1, constants).run(named)
+    for tensor, wanted in zip(bound.outputs, reference(bound, arrays), strict=True):
+        np.testing.assert_allclose(results[tensor.name], wanted, rtol=1e-4, atol=1e-5)
+
+
+WHOLE_ROWS: Trace = (Split("z", "i", (8,), tail=Tail.EXACT), Unroll("z", "i_i"))
+"""Tuned for a multiple of 8 rows."""
+
+
+@pytest.mark.parametrize(("least", "most"), [(1, 1), (12, 12), (3, 6)])
+def test_a_trace_tuned_for_one_size_runs_in_the_range_of_another(least: int, most: int) -> None:
+    ranges = (SizeRange("n", least, most),)
+    schedule = OpenSchedule((SizedTrace(ranges, WHOLE_ROWS), SizedTrace((), ())))
+    for n in (least, most, most + 1):
+        check_at(dense(), schedule, n=n)
+
+
+def test_a_trace_tuned_for_two_sizes_runs_where_only_one_is_a_number() -> None:
+    m, n = named_size("m", greatest=16), named_size("n", greatest=16)
+    a, b, k = placeholder("a", (m, 8)), placeholder("b", (8, n)), reduce_axis("k", 8)
+    z = compute("z", (m, n), lambda i, j: sum_over(a[i, k] * b[k, j], k))
+    schedule = OpenSchedule((SizedTrace((SizeRange("m", 3, 3),), WHOLE_ROWS), SizedTrace((), ())))
+    check_at(program_workload([z]), schedule, m=3, n=7)
+
+
+def test_each_trace_that_holds_for_all_sizes_has_a_program_in_each_range() -> None:
+    workload = scores()
+    names = [size.name for size in workload.sizes]
+    for trace in random_traces(workload, NATIVE, 6, 3):
+        for least, most in ((1, 1), (7, 7), (2, 4)):
+            ranges = tuple(SizeRange(name, least, most) for name in names)
+            schedule = OpenSchedule((SizedTrace(ranges, trace), SizedTrace((), ())))
+            assert loop_program(workload, schedule, NATIVE)
+
+
+def test_a_trace_that_does_not_hold_for_all_sizes_is_refused_in_a_range() -> None:
+    wrong = (Split("z", "j", (7,), tail=Tail.EXACT),)
     schedule = OpenSchedule((SizedTrace((SizeRange("n", 4, 4),), wrong), SizedTrace((), ())))
     with pytest.raises(ScheduleError, match="split"):
-        loop_program(workload, schedule, NATIVE)
+        loop_program(dense(), schedule, NATIVE)
