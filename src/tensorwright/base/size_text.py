@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -22,6 +22,10 @@ from tensorwright.base.tensors import OpenSize
 T = TypeVar("T")
 _TOKEN = re.compile(r"\s*(?:(\d+)|(min|max)\b|([A-Za-z_]\w*(?:\.\w+)?)|(//|[-+*/%(),]))")
 _TYPICAL = 128  # of a size without a greatest number
+_BATCH = re.compile(r"batch|(^|_)bsz?($|_)", re.IGNORECASE)
+_LENGTH = re.compile(
+    r"seq|len|time|token|frame|step|past|(^|_)(row|point|node|edge|box)(s|es)?($|_)", re.IGNORECASE
+)
 _DIVISIONS = ("//", "/", "%")
 
 
@@ -221,6 +225,47 @@ def typical_number(least: int, most: int | None, divisor: int) -> int:
     if most is not None:
         number = math.isqrt(math.isqrt(max(1, least) * most) * most)
     return max(least, number - number % divisor)
+
+
+def usual_numbers(
+    bounds: Mapping[str, tuple[int, int | None, int]], shapes: Iterable[Sequence[object]]
+) -> dict[str, int]:
+    """The numbers with which an open program is run and measured when nobody names others.
+
+    A size that counts samples is 1, or the least that it may be; others have typical numbers.
+
+    bounds   least, most and divisor of each size          shapes   of the inputs
+    """
+    batches = batch_sizes(shapes, bounds)
+    numbers: dict[str, int] = {}
+    for name, (least, most, divisor) in bounds.items():
+        first = max(least, divisor)
+        numbers[name] = first if name in batches else typical_number(least, most, divisor)
+    return numbers
+
+
+def sizes_text(values: Mapping[str, int]) -> str:
+    """Numbers of sizes as the option --at takes them: batch=1,sequence=128."""
+    return ",".join(f"{name}={number}" for name, number in values.items())
+
+
+def batch_sizes(shapes: Iterable[Sequence[object]], names: Iterable[str]) -> frozenset[str]:
+    """The sizes that count samples.
+
+    The name of such a size says batch; or it is the first extent of inputs with several axes, no
+    other extent has it, and its name does not say length.
+    """
+    first, others = set[str](), set[str]()
+    for shape in shapes:
+        extents = [set(re.findall(r"[A-Za-z_]\w*", str(extent))) for extent in shape]
+        if len(shape) > 1 and str(shape[0]).isidentifier():
+            first.add(str(shape[0]))
+        others.update(*extents[1:])
+    return frozenset(
+        name
+        for name in names
+        if _BATCH.search(name) or (name in first - others and not _LENGTH.search(name))
+    )
 
 
 def number_in(amount: Amount) -> int:

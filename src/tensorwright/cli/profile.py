@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import write_atomically
+from tensorwright.base import sizes_text, write_atomically
 from tensorwright.cli.arguments.compilation import Compilation, compile_options, open_program
 from tensorwright.cli.arguments.machine import warn_if_unfit
 from tensorwright.cli.arguments.options import at_option, constants_option
@@ -143,8 +143,9 @@ def summary_lines(report: Profile) -> list[str]:
 
 
 def _whole_line(report: Profile) -> str:
+    at = f" at {sizes_text(dict(report.at))}" if report.at else ""
     return (
-        f"{report.name}, target {report.target}, {_count(report.threads, 'thread')}: "
+        f"{report.name}{at}, target {report.target}, {_count(report.threads, 'thread')}: "
         f"{_us(report.network_s)} us a run, median of {report.runs}; "
         f"{report.roofline_share:.0%} of the roofline"
     )

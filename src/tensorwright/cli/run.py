@@ -11,8 +11,14 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import Array, UsageError
-from tensorwright.cli.arguments.arrays import check_arrays_path, describe, read_inputs, write_arrays
+from tensorwright.base import Array, UsageError, sizes_text
+from tensorwright.cli.arguments.arrays import (
+    RANDOM,
+    check_arrays_path,
+    describe,
+    read_inputs,
+    write_arrays,
+)
 from tensorwright.cli.arguments.compilation import Compilation, compile_options, open_program
 from tensorwright.cli.arguments.kinds import ProgramKind, kind_of
 from tensorwright.cli.arguments.options import at_option, constants_option, refuse_given
@@ -79,8 +85,11 @@ def command(
     executable = open_program(program, how, constants, draws=False)
     if output is not None:
         check_arrays_path(output, [spec.name for spec in executable.outputs])
-    specs = executable.at(**at).inputs if executable.sizes or at else executable.inputs
+    chosen = executable.chosen_sizes(**at)
+    specs = executable.at(**chosen).inputs if chosen else executable.inputs
     inputs = read_inputs(given, specs, how.seed, executable.inputs)
+    if any(text.endswith(RANDOM) for text in given) and chosen.keys() - at.keys():
+        click.echo(f"sizes of random inputs: {sizes_text(chosen)}; --at names others", err=True)
     results = executable.run(inputs)
     for name, array in results.items():
         click.echo(f"{name}: {describe(array)}")

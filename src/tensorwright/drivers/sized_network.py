@@ -78,7 +78,9 @@ def sized_network(parts: Partition, at: SizesAt | None, name: str = "") -> Sized
 
     Raises:  UsageError as `points_of`.
     """
-    points = points_of(parts.graph.sizes, at, counted_sizes(parts.graph))
+    points = points_of(
+        parts.graph.sizes, at, counted_sizes(parts.graph), parts.graph.input_types.values()
+    )
     instances = tuple(bind_partition(parts, point.values) for point in points)
     return SizedNetwork(name or parts.graph.name, parts, points, instances)
 
@@ -113,7 +115,7 @@ def _task(
 
 def sized_program(workload: Workload, at: SizesAt | None) -> SizedProgram:
     """As `sized_network`, for a tensor expression."""
-    return SizedProgram(workload, points_of(workload.sizes, at))
+    return SizedProgram(workload, points_of(workload.sizes, at, inputs=workload.inputs))
 
 
 def tasks_of_sized_program(

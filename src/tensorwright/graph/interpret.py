@@ -16,9 +16,10 @@ from tensorwright.graph.sizes import (
     counted_size_of,
     counted_sizes,
     decided_number,
+    representative,
     require_numbers,
     sizes_of_shapes,
-    with_typical_sizes,
+    usual_sizes,
 )
 from tensorwright.ops import Array, TensorType
 
@@ -169,10 +170,11 @@ def interpret(
 def random_inputs(graph: Graph, seed: int = 0) -> dict[str, Array]:
     """Normal numbers for floating inputs, False and True for booleans, integers from 0 on.
 
-    Named sizes are typical ones.
+    Named sizes are the usual ones: 1 for a batch.
     Integers that are positions in a table are below its number of rows, others below 2.
     """
-    graph = with_typical_sizes(graph)
+    values = representative(graph.sizes) | usual_sizes(graph.sizes, graph.input_types.values())
+    graph = bind_sizes(graph, values) if values else graph
     generator = np.random.default_rng(seed)
     arrays: dict[str, Array] = {}
     for name, type_ in graph.input_types.items():

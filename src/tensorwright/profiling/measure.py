@@ -65,7 +65,8 @@ def profile(
 
     program   an executable, the path of a saved one, or any input of `compile`; target, threads,
               records, input_shapes and sizes are for `compile`
-    at        values of named sizes; sizes that are left out get typical values
+    at        values of named sizes; a size that is left out is 1 if it counts samples, else a
+              number between its bounds
     inputs    arrays by name; inputs that are not given are random, drawn from `seed`
     repeats   the number of runs; if None, as many as take 3 seconds
 
@@ -84,15 +85,15 @@ def profile(
             remedy="give 1 or more, or None for as many as take 3 seconds",
         )
     executable = _executable(program, target, threads, records, input_shapes, sizes)
-    if executable.sizes or at:
-        executable = executable.at(**(at or {}))
+    chosen = executable.chosen_sizes(**(at or {}))
+    executable = executable.at(**chosen) if chosen else executable
     arrays = _arrays(executable, inputs or {}, knobs.SEED.get() if seed is None else seed)
     with hold_turn():
         watch = LoadWatch()
         samples = _measure(executable, arrays, repeats)
         others = watch.load()
         if not isinstance(executable.target, CpuTarget):
-            return _of_device(executable, samples)
+            return replace(_of_device(executable, samples), at=tuple(chosen.items()))
         kept = kept_ceilings(executable.target, executable.threads)
         costs = measure_call_costs(executable.threads)
         for _ in range(_MOST_TRIES):
@@ -100,7 +101,8 @@ def profile(
             report = make_profile(executable, samples, ceilings, alone, costs)
             if not report.above_roofline:
                 break
-    return replace(report, state=MachineState(others, now, kept))
+    state = MachineState(others, now, kept)
+    return replace(report, at=tuple(chosen.items()), state=state)
 
 
 def _of_device(executable: Executable, samples: Samples) -> Profile:

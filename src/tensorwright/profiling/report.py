@@ -92,6 +92,7 @@ class Profile:
     views        tensors that need no work
     ceilings     of this machine: for each, the higher of the kept and the present value
     costs        of a clock, a call, and threads
+    at           the sizes for which an open network ran: (name, number)
     state        of the machine meanwhile; None if nothing was measured
     """
 
@@ -105,6 +106,7 @@ class Profile:
     views: tuple[View, ...]
     ceilings: Ceilings
     costs: CallCosts
+    at: tuple[tuple[str, int], ...] = ()
     state: MachineState | None = None
 
     @property

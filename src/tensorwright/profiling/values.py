@@ -37,6 +37,7 @@ def summary_values(profile: Profile) -> dict[str, Any]:
     """The values of the whole network, and of the machine."""
     return {
         "network": profile.name,
+        "at": dict(profile.at),
         "target": profile.target,
         "threads": profile.threads,
         "runs": profile.runs,

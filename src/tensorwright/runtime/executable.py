@@ -332,12 +332,22 @@ class Executable:
             hosts=self._hosts,
         )
 
-    def at(self, **values: int) -> Executable:
-        """The executable for given values of its named sizes; the other sizes get typical values.
+    def chosen_sizes(self, **values: int) -> dict[str, int]:
+        """The numbers of its named sizes if some are given.
+
+        A size that is not given is 1 if its name or its position says batch, else a number between
+        its bounds.
 
         Raises:  UsageError for a name that is not a size, and a value outside of its bounds.
         """
-        chosen = chosen_values(self.plan, values)
+        return chosen_values(self.plan, values)
+
+    def at(self, **values: int) -> Executable:
+        """The executable for given values of its named sizes; others are as in `chosen_sizes`.
+
+        Raises:  as `chosen_sizes`.
+        """
+        chosen = self.chosen_sizes(**values)
         roomy = with_room(self.plan, with_rooms(self.plan, chosen))
         return self.with_plan(roomy.at(chosen))
 

@@ -62,6 +62,15 @@ def test_a_run_has_one_size(invoke: Invoke, model: Path) -> None:
     assert "n has several numbers, and a run has one size" in done.output
 
 
+def test_a_run_says_the_sizes_that_it_takes(invoke: Invoke, model: Path) -> None:
+    done = invoke("run", model, "--sizes", "n=1..16", "--input", "random")
+    assert "sizes of random inputs: n=1; --at names others" in done.output
+    assert "float32(1, " in done.output
+    named = invoke("run", model, "--sizes", "n=1..16", "--input", "random", "--at", "n=3")
+    assert "sizes of random inputs" not in named.output
+    assert "float32(3, " in named.output
+
+
 def test_an_optimized_model_has_a_line_for_each_size(
     invoke: Invoke, model: Path, tmp_path: Path
 ) -> None:

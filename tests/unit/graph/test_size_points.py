@@ -34,10 +34,11 @@ def test_several_mappings_are_added_up() -> None:
     ]
 
 
-def test_sizes_that_are_not_named_are_typical() -> None:
-    assert texts({"length": 64}) == ["batch=8,length=64"]
+def test_sizes_that_are_not_named_are_usual() -> None:
+    assert texts({"length": 64}) == ["batch=1,length=64"]
+    assert texts({"batch": 2}) == ["batch=2,length=176"]
     assert texts({"length": (8, 64)}) == ["length=8", "length=64"]
-    assert [each.values["batch"] for each in points_of(SIZES, {"length": (8, 64)})] == [8, 8]
+    assert [each.values["batch"] for each in points_of(SIZES, {"length": (8, 64)})] == [1, 1]
 
 
 def test_a_point_that_is_named_twice_counts_twice() -> None:
@@ -53,7 +54,11 @@ def test_bounds_suggest_points() -> None:
         "rows=106",
         "rows=512",
     ]
-    assert texts(None) == ["batch=1,length=8", "batch=4,length=64", "batch=8,length=176"]
+    assert texts(None) == [f"batch=1,length={number}" for number in (8, 64, 176, 512)]
+    (batch,) = named_sizes_of(named_size("batch", greatest=16))
+    assert [str(each) for each in points_of((batch,), None)] == [
+        f"batch={number}" for number in (1, 4, 8, 16)
+    ]
     (endless,) = named_sizes_of(named_size("n"))
     assert [str(each) for each in points_of((endless,), None)] == ["n=1", "n=11", "n=128"]
 

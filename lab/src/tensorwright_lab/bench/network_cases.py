@@ -57,6 +57,6 @@ def _points(graph: Graph, at: SizesAt | None) -> tuple[SizePoint, ...]:
     if not graph.sizes:
         return (NUMBERS,)
     decided = counted_sizes(graph)
-    points = points_of(graph.sizes, at, decided)
+    points = points_of(graph.sizes, at, decided, graph.input_types.values())
     given = (tuple(pair for pair in point.numbers if pair[0] not in decided) for point in points)
     return tuple(map(SizePoint, dict.fromkeys(given)))

@@ -223,7 +223,8 @@ def at_option(function: Command) -> Command:
         "--at",
         callback=read_values,
         metavar='"batch=1"',
-        help="Values of open sizes, for random inputs; by default typical ones.",
+        help="Values of open sizes, for random inputs; by default 1 for a batch, and a number "
+        "between the bounds for others.",
     )(function)
 
 

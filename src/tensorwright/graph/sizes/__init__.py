@@ -19,6 +19,7 @@ from tensorwright.graph.sizes.numbers import (
     require_uncounted,
     sizes_of_shapes,
     typical_shape,
+    usual_sizes,
     with_typical_sizes,
 )
 from tensorwright.graph.sizes.points import SizePoint, SizesAt, between, halfway, points_of
@@ -45,5 +46,6 @@ __all__ = [
     "sizes_of_shapes",
     "sizes_used",
     "typical_shape",
+    "usual_sizes",
     "with_typical_sizes",
 ]

@@ -16,8 +16,17 @@ from tensorwright.base import (
     UnsupportedError,
     UsageError,
     typical_number,
+    usual_numbers,
 )
-from tensorwright.expr import Index, IndexExpr, NamedSize, named_sizes_of, solved_size, with_sizes
+from tensorwright.expr import (
+    Index,
+    IndexExpr,
+    NamedSize,
+    Placeholder,
+    named_sizes_of,
+    solved_size,
+    with_sizes,
+)
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.nested import LOOP
 from tensorwright.graph.sizes.counted import counted_sizes
@@ -90,8 +99,20 @@ def _of_graph(graph: Graph, values: Mapping[str, int]) -> dict[str, int]:
 
 def representative(sizes: Iterable[NamedSize]) -> dict[str, int]:
     """A typical number for each size."""
+    return {name: typical_number(*bounds) for name, bounds in _bounds(sizes).items()}
+
+
+def usual_sizes(
+    sizes: Iterable[NamedSize], inputs: Iterable[TensorType | Placeholder]
+) -> dict[str, int]:
+    """The numbers for runs and measurements when nobody names others, as `usual_numbers`."""
+    return usual_numbers(_bounds(sizes), [each.shape for each in inputs])
+
+
+def _bounds(sizes: Iterable[NamedSize]) -> dict[str, tuple[int, int | None, int]]:
+    """The least and the greatest number of each size, and its divisor."""
     return {
-        size.name: typical_number(
+        size.name: (
             size.least * size.divisor,
             None if size.most is None else size.most * size.divisor,
             size.divisor,

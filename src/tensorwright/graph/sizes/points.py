@@ -11,9 +11,16 @@ from itertools import pairwise, product
 from math import isqrt
 from typing import TypeAlias
 
-from tensorwright.base import UsageError, did_you_mean, typical_number
-from tensorwright.expr import NamedSize
-from tensorwright.graph.sizes.numbers import representative
+from tensorwright.base import (
+    TensorType,
+    UsageError,
+    batch_sizes,
+    did_you_mean,
+    sizes_text,
+    typical_number,
+)
+from tensorwright.expr import NamedSize, Placeholder
+from tensorwright.graph.sizes.numbers import representative, usual_sizes
 
 Values: TypeAlias = Mapping[str, int | Sequence[int]]
 SizesAt: TypeAlias = Values | Sequence[Values]
@@ -25,7 +32,8 @@ class SizePoint:
     """A number for each named size.
 
     numbers   sorted pairs (name, number)      count   how often the point was named
-    shown     the sizes in its text: those that differ between points; all where none is named here
+    shown     the sizes in its text: those that differ between points that a caller names; all
+              where none is named here
     """
 
     numbers: tuple[tuple[str, int], ...]
@@ -39,33 +47,38 @@ class SizePoint:
 
     def __str__(self) -> str:
         names = self.shown or tuple(self.values)
-        return ",".join(f"{name}={number}" for name, number in self.numbers if name in names)
+        return sizes_text({name: number for name, number in self.numbers if name in names})
 
 
 def points_of(
-    sizes: Sequence[NamedSize], at: SizesAt | None, counted: Iterable[str] = ()
+    sizes: Sequence[NamedSize],
+    at: SizesAt | None,
+    counted: Iterable[str] = (),
+    inputs: Iterable[TensorType | Placeholder] = (),
 ) -> tuple[SizePoint, ...]:
     """The points that a caller names, each once; for None, a few points within the bounds.
 
-    A size that is not named has a typical number, and so have those of `counted`, which loops
-    decide.
+    A size that is not named has the usual number, by the shapes of the inputs; those of
+    `counted`, which loops decide, have typical ones.
     Raises:  UsageError for a name that no size has, for a number that a size may not be, and where
              there are no sizes at all.
     """
     decided = frozenset(counted)
     given = [size for size in sizes if size.name not in decided]
-    typical = representative(sizes)
+    inputs = tuple(inputs)
+    usual = representative(sizes) | usual_sizes(given, inputs)
     if at is None:
-        named = _suggested(given)
+        batches = batch_sizes([each.shape for each in inputs], [size.name for size in given])
+        named = _suggested([size for size in given if size.name not in batches] or given)
     else:
         listed = (at,) if isinstance(at, Mapping) else tuple(at)
         named = [point for values in listed for point in _combined(given, values)]
     points: dict[tuple[tuple[str, int], ...], SizePoint] = {}
     for each in named:
-        point = SizePoint(tuple(sorted({**typical, **each}.items())))
+        point = SizePoint(tuple(sorted({**usual, **each}.items())))
         before = points.get(point.numbers)
         points[point.numbers] = point if before is None else replace(before, count=before.count + 1)
-    shown = _differing(list(points))
+    shown = tuple(size.name for size in given) if at is None else _differing(list(points))
     return tuple(replace(point, shown=shown) for point in points.values())
 
 

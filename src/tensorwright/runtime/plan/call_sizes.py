@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tensorwright.base import Array, Formula, InputError, UsageError, amount_at, did_you_mean
+from tensorwright.base import (
+    Array,
+    Formula,
+    InputError,
+    UsageError,
+    amount_at,
+    did_you_mean,
+    usual_numbers,
+)
 from tensorwright.runtime.buffers import Maker
 from tensorwright.runtime.plan.plan import Plan, TensorSpec
 from tensorwright.runtime.plan.plan_sizes import PlanSize
@@ -45,7 +53,7 @@ def call_sizes(plan: Plan, amounts: Sequence[Formula], inputs: Sequence[Array]) 
 
 
 def chosen_values(plan: Plan, given: Mapping[str, int]) -> dict[str, int]:
-    """Values of the named sizes of inputs: the given ones, and typical ones for the others.
+    """Values of the named sizes of inputs: the given ones, and the usual ones of the others.
 
     Raises:  UsageError for a name that is not a size, and for a value outside its bounds.
     """
@@ -68,7 +76,8 @@ def chosen_values(plan: Plan, given: Mapping[str, int]) -> dict[str, int]:
                 reason=f"it is {size}",
                 remedy="give another value, or compile with other bounds",
             )
-    return {size.name: given.get(size.name, size.typical) for size in sizes}
+    bounds = {size.name: (size.least, size.most, size.divisor) for size in sizes}
+    return usual_numbers(bounds, [spec.shape for spec in plan.inputs]) | dict(given)
 
 
 def values_of(plan: Plan, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
