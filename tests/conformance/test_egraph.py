@@ -321,3 +321,20 @@ def test_proofs_of_known_rules_replay(rule: Rule) -> None:
             data = search.graph.data
             assert data(left) == data(right)
             assert set(input_names(search.graph.term(left))) <= {n for n, _ in problem.shapes}
+
+
+def test_terms_of_different_types_are_not_united() -> None:
+    """A rule whose sides do not fit is not applied; ?y is square, so there both sides fit."""
+    turn = rewrite("transpose[1, 0](?x) == ?x")
+    rule = parse_rule("matmul(?x, ?y) == matmul(?y, ?x) if rank(x) = 2 and rank(y) = 2")
+    search = ProofSearch(problems_of(rule)[0], Limits())
+    assert search.goal((parse_term("matmul(?x, ?y)"),), (parse_term("?x"),)) is None
+    turned = search.graph.add(parse_term("transpose[1, 0](?x)"))
+    square = search.graph.add(parse_term("transpose[1, 0](matmul(?x, transpose[1, 0](?x)))"))
+    assert turned is not None
+    assert square is not None
+    assert isinstance(search.runner.run([turn]), Saturated)
+    assert not search.graph.are_equal(turned, search.graph.add(Input("x")))
+    assert search.graph.are_equal(
+        square, search.graph.add(parse_term("matmul(?x, transpose[1, 0](?x))"))
+    )

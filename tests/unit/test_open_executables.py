@@ -271,6 +271,23 @@ class TestWhatDoesNotFit:
         with pytest.raises(InputError, match="makes the size n 17; it is at least 1 and at most"):
             executable.run({"x": np.zeros((17, 16), np.float32)})
 
+    def test_a_size_that_is_no_multiple_of_its_divisor(self) -> None:
+        """Each way to call; kernels without guards would read behind the end."""
+        n = named_size("n", least=8, greatest=80, divisor=4)
+        x = placeholder("x", (n,))
+        executable = compile_model([compute("y", (n // 4,), lambda i: x[4 * i] + x[4 * i + 3])])
+        for number in (9, 10, 11, 79):
+            given = {"x": np.zeros(number, np.float32)}
+            text = f"makes the size n {number}; it is at least 8 and at most 80, a multiple of 4"
+            for call in (executable.run, executable.bind, executable.run_async, executable.profile):
+                with pytest.raises(InputError, match=text):
+                    call(given).result()
+            with pytest.raises(UsageError, match=r"it is n in 8\.\.80 by 4"):
+                executable.at(n=number)
+        for number in (8, 12, 80):
+            assert executable(np.ones(number, np.float32)).shape == (number // 4,)
+            assert executable.at(n=number).inputs[0].shape == (number,)
+
     def test_sizes_that_must_be_equal(self) -> None:
         n = named_size("n", greatest=8)
         a, b = placeholder("a", (n,)), placeholder("b", (n,))

@@ -108,6 +108,8 @@ def test_a_binding_reads_and_writes_a_programs_memory(library: Any, model: Model
     np.testing.assert_array_equal(z.numpy(), -X)
     np.testing.assert_array_equal(y, np.maximum(X, 0))
     binding.clear_binding_outputs()
+    assert binding.get_outputs() == []
+    assert binding.copy_outputs_to_cpu() == []
     with pytest.raises(RuntimeError, match="output"):
         session.run_with_iobinding(binding)
     with pytest.raises(RuntimeError, match="q"):
@@ -303,6 +305,13 @@ def test_what_a_binding_refuses(model: ModelProto) -> None:
     binding.bind_output("y", "cpu", 0, np.float32, small.shape, small.ctypes.data)
     with pytest.raises(RuntimeError, match="output y: it is float32"):
         session.run_with_iobinding(binding)
+    binding.bind_output("z")  # without memory: the results of the call are copied into y
+    wrong = np.full(X.shape, 7, np.int32)
+    for array in (wrong, small):
+        binding.bind_output("y", "cpu", 0, array.dtype, array.shape, array.ctypes.data)
+        with pytest.raises(RuntimeError, match="output y: it is float32"):
+            session.run_with_iobinding(binding)
+    np.testing.assert_array_equal(wrong, 7)
     value = onnxruntime_compat.OrtValue.ortvalue_from_numpy(X)
     with pytest.raises(states.InvalidArgument, match="make a new value"):
         value.update_inplace(X[0])

@@ -113,6 +113,16 @@ def test_attention_with_shared_heads_and_softcap() -> None:
     check("attention", weights @ T(np.repeat(v, 2, 1)), q, k, v, softcap=2.0)
 
 
+def test_scores_are_capped_before_the_mask_is_added() -> None:
+    """So a mask of -100 hides a position, whatever the cap is.  Source: ONNX, Attention-24."""
+    q, k, v = floats(2, 4, 5, 8), floats(2, 4, 6, 8), floats(2, 4, 6, 3)
+    mask = np.where(floats(5, 6) > 0, 0, -100).astype(np.float32)
+    mask[:, 0] = 0
+    capped = 2 * np.tanh(q @ k.swapaxes(2, 3) / np.sqrt(8) / 2)
+    weights = torch.softmax(T((capped + mask).astype(np.float32)), -1)
+    check("attention", weights @ T(v), q, k, v, mask, softcap=2.0)
+
+
 def test_rows_of_intermediates_stand_in_stages_of_their_own() -> None:
     x = floats(4, 8)
     _, (result,) = meaning("softmax", type_of(x))

@@ -8,6 +8,8 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -166,6 +168,24 @@ def test_a_locked_text_says_so(tmp_path: Path) -> None:
     with path.open("w") as file, hold_lock(file.fileno()), pytest.raises(RecordError) as caught:
         JsonLinesStore(path, busy_s=0.05)
     assert caught.value.reason == "another process has locked it"
+
+
+def test_a_write_waits_for_the_write_of_another_process(tmp_path: Path) -> None:
+    database, text = tmp_path / "records.sqlite", tmp_path / "records.jsonl"
+    with SqliteStore(database) as store, JsonLinesStore(text) as lines, text.open("a") as file:
+        other = sqlite3.connect(database, isolation_level=None, check_same_thread=False)
+        other.execute("BEGIN EXCLUSIVE")
+        held = ExitStack()
+        held.enter_context(hold_lock(file.fileno()))
+        timers = [threading.Timer(0.2, other.execute, ["COMMIT"]), threading.Timer(0.2, held.close)]
+        for timer in timers:
+            timer.start()
+        for each in (store, lines):
+            each.append([make_record(1)])
+            assert [record.round for record in each.query()] == [1]
+        for timer in timers:
+            timer.join()
+        other.close()
 
 
 @pytest.mark.parametrize("kind", STORES)

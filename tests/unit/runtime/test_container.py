@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -210,6 +211,25 @@ def test_a_header_that_lies_is_refused(saved: Path) -> None:
         prefix = data[:12] + len(header).to_bytes(8, "little") + hashlib.sha256(header).digest()
         saved.write_bytes((prefix + header).ljust(4096, b"\0") + data[4096:])
         assert "it is damaged" in refusal(saved)
+
+
+def test_a_constant_begins_on_a_cache_line_of_the_file(saved: Path) -> None:
+    """Kernels read it there.  In this file it stands 4 bytes later, and all digests fit."""
+    data = saved.read_bytes()
+    size = int.from_bytes(data[12:20], "little")
+    header = json.loads(data[52 : 52 + size])
+    (row,) = [each for each in header["sections"] if each[0] == "constant/0"]
+    assert row[1] % 64 == 0
+    start = 4096 + row[1]
+    row[1] += 4
+    text = json.dumps(header).encode()
+    prefix = data[:12] + len(text).to_bytes(8, "little") + hashlib.sha256(text).digest()
+    head = (prefix + text).ljust(4096, b"\0")
+    assert len(head) == 4096
+    saved.write_bytes(head + data[4096:start] + bytes(4) + data[start:])
+    reason = "it is damaged: section constant/0 has the wrong size or position"
+    assert refusal(saved) == reason
+    assert refusal(saved, check_constants=False) == reason
 
 
 def test_an_unwritable_place(tmp_path: Path) -> None:

@@ -302,6 +302,9 @@ def test_a_bound_call_reads_aligned_arrays_in_place_and_writes_given_ones() -> N
     np.testing.assert_allclose(place, chain_result(inputs), rtol=1e-6)
     with pytest.raises(InputError, match="not dense, row-major and on a multiple of 64 bytes"):
         executable(CHAIN).bind(inputs, {"z": misaligned()})
+    for wrong in (empty((COUNT,), DType.I32), empty((COUNT,), DType.F64), empty((1,), DType.F32)):
+        with pytest.raises(InputError, match=r"it must be f32\(96\), not"):
+            executable(CHAIN).bind(inputs, {"z": wrong})
 
 
 def test_a_bound_call_costs_little() -> None:

@@ -11,7 +11,7 @@ import pytest
 from tensorwright.base import InternalError, MachineError, cpu_target, detect_target
 from tensorwright.machine_code.compilation import compile_module
 from tensorwright.runtime import load_code, load_object
-from tensorwright.runtime.native.elf import read_object
+from tensorwright.runtime.native.elf import ObjectFile, Relocation, Section, Symbol, read_object
 from tensorwright.runtime.native.linker import PAGE_BYTES, LinkError, lay_out, write_image
 
 BASE = 0x400000
@@ -159,3 +159,52 @@ def test_a_shared_object_that_does_not_load_is_refused() -> None:
     with pytest.raises(MachineError, match="a compiled kernel: it does not load") as refused:
         load_code(b"\x7fELF" + bytes(12) + b"\x03\x00", ("twice",))
     assert "TMPDIR" in refused.value.remedy
+
+
+def linked(machine: int, kind: int, word: bytes, target: int, at: int = 0) -> bytes:
+    """An instruction at BASE + `at` that refers to an address, linked."""
+    data = bytes(at) + word
+    section = Section(1, len(data), 16, False, data)
+    symbol = Symbol("there", 0xFFF1, target)
+    content = ObjectFile(machine, (section,), (symbol,), (Relocation(1, at, kind, 0, 0),))
+    image = lay_out(content)
+    memory = bytearray(image.size_bytes)
+    write_image(image, memoryview(memory), BASE, {})
+    return bytes(memory[at : at + len(word)])
+
+
+@pytest.mark.parametrize(
+    ("at", "target", "instruction"),
+    [
+        (0, BASE + 0xFFC, 0x90000000),  # adrp x0, its own page
+        (0xFFC, BASE + 0x1000, 0xB0000000),  # the next page, 4 bytes on
+        (0xFFC, BASE + 0x3000, 0xF0000000),
+        (0, BASE + 0x4000, 0x90000020),
+        (0, BASE - 1, 0xF0FFFFE0),  # the page before
+        (0xFFC, BASE + (1 << 32) - 1, 0xF07FFFE0),  # as far as it goes
+        (0, BASE - (1 << 32) & (1 << 64) - 1, 0x90800000),
+    ],
+)
+def test_adrp_counts_pages(at: int, target: int, instruction: int) -> None:
+    """From the page of the code.  Source: Arm Architecture Reference Manual, ADRP."""
+    adrp = struct.pack("<I", 0x90000000)
+    if target >= 1 << 63:
+        target -= 1 << 64
+    assert linked(183, 275, adrp, target, at) == struct.pack("<I", instruction)
+
+
+def test_a_page_farther_than_4_gib_is_refused() -> None:
+    for target in (BASE + (1 << 32), BASE - (1 << 32) - 1):
+        with pytest.raises(LinkError, match=r"a target is -?\d+ pages away"):
+            linked(183, 275, bytes(4), target)
+
+
+@pytest.mark.parametrize(("machine", "kind"), [(62, 2), (62, 4), (183, 261)])
+def test_a_distance_has_32_bits_and_a_sign(machine: int, kind: int) -> None:
+    """System V ABI, AMD64 supplement, 4.4: the linker refuses a field that overflows."""
+    for distance in (-(1 << 31), -1, 0, (1 << 31) - 1):
+        word = linked(machine, kind, bytes(4), BASE + distance)
+        assert struct.unpack("<i", word) == (distance,)
+    for distance in (-(1 << 31) - 1, 1 << 31, 1 << 32):
+        with pytest.raises(LinkError, match=f"a target is {distance} bytes away"):
+            linked(machine, kind, bytes(4), BASE + distance)

@@ -28,15 +28,19 @@ from tensorwright.machine_code.compilation import compile_module
 from tensorwright.ops import TensorType
 from tensorwright.runtime import (
     ArenaRef,
+    CollectStep,
     ConstantRef,
     CopyStep,
+    CopyTensor,
     Executable,
     HostStep,
     InputRef,
     Inside,
     KernelStep,
+    LoopStep,
     Network,
     OutputRef,
+    TensorSpec,
     kernel_spec,
     make_plan,
 )
@@ -112,6 +116,56 @@ def test_a_concatenation_that_is_an_output_needs_no_arena() -> None:
     inputs = chain_inputs()
     expected = 2 * np.stack([inputs["x"], inputs["y"]])
     np.testing.assert_array_equal(executable(plan).run(inputs)["z"], expected)
+
+
+SCALARS = (TensorSpec("n", DType.I64, ()), TensorSpec("go", DType.BOOL, ()))
+
+
+def looped(*calls: Any, **changes: Any) -> Network:
+    """A network with a loop of `n` iterations."""
+    types = (*((f"t{i}", TENSOR) for i in range(4)), ("turn", TensorType(DType.I64, ())))
+    fields: dict[str, Any] = {"inputs": (*CHAIN.inputs, *SCALARS), "types": types, **changes}
+    return network(*calls, **fields)
+
+
+def run_loop(drawn: Network, count: int) -> dict[str, Any]:
+    scalars = {"n": np.array(count), "go": np.array(True)}
+    return executable(make_plan(drawn)).run({**chain_inputs(), **scalars})
+
+
+def test_each_iteration_reads_what_was_made_before_the_loop() -> None:
+    """The body's last tensor must not take the memory of what its first step reads again."""
+    drawn = looped(
+        double("x", "t0"),
+        CopyTensor("x", "z"),
+        LoopStep("n", "go", "turn", 3),
+        double("t0", "t1"),
+        double("t1", "t2"),
+        add("t2", "y", "z"),
+    )
+    inputs = chain_inputs()
+    for count in (1, 3):
+        result = run_loop(drawn, count)["z"]
+        np.testing.assert_allclose(result, 8 * inputs["x"] + inputs["y"], rtol=1e-6)
+
+
+def test_rows_that_a_loop_collects_are_kept_until_they_are_read() -> None:
+    """The next iteration must not write over the rows of earlier ones."""
+    rows = TensorType(DType.F32, (4, 96))
+    drawn = looped(
+        CopyTensor("x", "t3"),
+        LoopStep("n", "go", "turn", 4),
+        double("t3", "t0"),
+        double("t0", "t1"),
+        CollectStep("t1", "turn", "rows"),
+        CopyTensor("t1", "t3"),
+        CopyTensor("rows", "z"),
+        outputs=(),
+        types=(*looped().types, ("rows", rows)),
+    )
+    result = run_loop(replace(drawn, outputs=(tensor("z", (4, 96)),)), 4)["z"]
+    expected = [4.0**turn * chain_inputs()["x"] for turn in range(1, 5)]
+    np.testing.assert_allclose(result, np.stack(expected), rtol=1e-6)
 
 
 def test_a_reshape_costs_nothing() -> None:

@@ -56,6 +56,8 @@ VECTORS = {
 CASES: dict[str, ModelProto] = {
     "softmax of old flattens": one("Softmax", {"x": (2, 3, 4)}, 11, axis=1),
     "softmax of old, default axis": one("Softmax", {"x": (2, 5)}, 9),
+    "softmax of old, default axis flattens": one("Softmax", {"x": (2, 3, 4)}, 11),
+    "softmax of old, axis from the end": one("Softmax", {"x": (2, 3, 4)}, 11, axis=-2),
     "softmax": one("Softmax", {"x": (2, 3, 4)}, 13, axis=1),
     "log softmax of old": one("LogSoftmax", {"x": (2, 3, 4)}, 12, axis=1),
     "batch norm 7": one("BatchNormalization", IMAGE, 7, VECTORS, epsilon=0.1),

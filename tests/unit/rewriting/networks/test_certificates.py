@@ -10,6 +10,7 @@ import pytest
 from tests.unit.rewriting.networks.random_networks import random_matrices
 
 from tensorwright.base import UsageError
+from tensorwright.drivers.graph_record import proved_beside
 from tensorwright.drivers.rewrite import check_certificate
 from tensorwright.graph import Graph, GraphBuilder, simplify
 from tensorwright.graph.onnx_export import to_onnx
@@ -32,6 +33,8 @@ from tensorwright.rewriting.networks import (
     without_spare_steps,
     write_network,
 )
+from tensorwright.rewriting.networks.certificates import CertifiedStep, CertifiedTerm
+from tensorwright.rewriting.terms import Apply
 
 PROVED = {each.rule.name: each.rule for each in load_library()}
 RULES = network_rules(PROVED.values())
@@ -138,3 +141,71 @@ def test_outputs_have_to_be_those_of_the_network() -> None:
     for outputs in ((), certificate.outputs[::-1], (*certificate.outputs[:-1], 9999)):
         with pytest.raises(UsageError, match="output"):
             replay(replace(certificate, outputs=outputs), read_network(graph), is_proved)
+
+
+def forged(rule: str, shape: tuple[int, ...]) -> tuple[Graph, Certificate]:
+    """The network y = OPERATOR(x), and a certificate that says y = x by one step.
+
+    rule   its left side is OPERATOR(x), and its right side x
+    """
+    term = parse_rule(rule).left[0]
+    assert isinstance(term, Apply)
+    b = GraphBuilder("forged")
+    given = {"perm": (1, 0)} if term.operator == "transpose" else {}
+    graph = simplify(b.finish((b.add(term.operator, b.input("x", shape), output="y", **given),)))
+    numbers = tuple(each for each in term.params if isinstance(each, int))
+    terms = (CertifiedTerm("?", ("x",), ()), CertifiedTerm(term.operator, numbers, (0,)))
+    step = CertifiedStep("forged", {"x": 0}, {})
+    certificate = Certificate(terms, (step,), {"forged": f"forged: {rule}"}, (0,))
+    return graph, certificate
+
+
+@pytest.mark.parametrize("rank", [1, 2, 4, 5, 6, 8])
+def test_a_false_rule_is_refused_at_any_number_of_dimensions(rank: int) -> None:
+    """A rule that is applied at many dimensions follows from one at few, which has to be proved."""
+    graph, certificate = forged("relu(?x) == ?x", (2,) * rank)
+    with pytest.raises(UsageError, match="it is not proved"):
+        replay(certificate, read_network(graph), proved_beside(PROVED.values()))
+
+
+def test_a_true_rule_is_applied_at_many_dimensions() -> None:
+    b = GraphBuilder("twice")
+    x = b.input("x", (2,) * 6)
+    graph = simplify(b.finish((b.add("relu", b.add("sigmoid", x), output="y"),)))
+    rule = "idle: relu(sigmoid(?x)) == relu(relu(sigmoid(?x)))"
+    names = (("?", ("x",), ()), ("sigmoid", (), (0,)), ("relu", (), (1,)), ("relu", (), (2,)))
+    terms = tuple(CertifiedTerm(*each) for each in names)
+    certificate = Certificate(terms, (CertifiedStep("idle", {"x": 0}, {}),), {"idle": rule}, (3,))
+    with pytest.raises(UsageError, match="the steps do not show that it is the same"):
+        replay(replace(certificate, steps=()), read_network(graph), lambda rule: True)
+    replayed = replay(certificate, read_network(graph), proved_beside(PROVED.values()))
+    assert [node.operator for node in replayed.nodes] == ["sigmoid", "relu"]
+
+
+def test_both_sides_of_a_step_have_one_type() -> None:
+    rule = "transpose[1, 0](?x) == ?x"
+    graph, certificate = forged(rule, (2, 3))
+    with pytest.raises(UsageError, match="its sides are tensors of different types"):
+        replay(certificate, read_network(graph), lambda rule: True)
+    graph, certificate = forged(rule, (3, 3))
+    (node,) = replay(certificate, read_network(graph), lambda rule: True).nodes
+    assert node.operator == "identity"
+
+
+@pytest.mark.parametrize("value", [(1, 1), (), ("_b",)], ids=["two", "none", "variable"])
+def test_a_variable_has_one_value_for_which_its_rule_is_proved(
+    value: tuple[int | str, ...],
+) -> None:
+    """Not a list, which would be the values of its neighbours, too, and no variable of rules."""
+    b = GraphBuilder("parts")
+    x = b.input("x", (4, 6))
+    graph = simplify(b.finish((b.add("slice", x, axes=(1,), starts=(1,), ends=(3,)),)))
+    terms = (CertifiedTerm("?", ("x",), ()), CertifiedTerm("slice", (1, 1, 3), (0,)))
+    rule = "idle: relu(slice[_axis, _a, _b](?x)) == slice[_axis, _a, _b](relu(?x))"
+    step = CertifiedStep("idle", {"x": 0}, {"_axis": (1,), "_a": (1,), "_b": (3,)})
+    certificate = Certificate(terms, (step,), {"idle": rule}, (1,))
+    assert len(replay(certificate, read_network(graph), lambda rule: True).nodes) == 1
+    for name in step.params:
+        other = replace(step, params={**step.params, name: value})
+        with pytest.raises(UsageError, match=rf"{name} cannot be \[.*\]"):
+            replay(replace(certificate, steps=(other,)), read_network(graph), lambda rule: True)

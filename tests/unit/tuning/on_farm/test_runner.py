@@ -108,6 +108,17 @@ def test_of_two_devices_that_disagree_neither_is_believed() -> None:
         measured(FakeFarm(a=honest, liar=halving))
 
 
+def test_a_device_that_becomes_unreliable_in_a_round_is_set_aside() -> None:
+    """It was honest about its fastest program and lies about its last one alone."""
+
+    def tiring(true_s: float) -> Measurement:
+        return halving(true_s) if true_s > 0.0065 else honest(true_s)
+
+    farm = FakeFarm(a=honest, tired=tiring, c=honest)
+    assert measured(farm) == TRUE
+    assert list(farm.aside) == ["tired"]
+
+
 def test_devices_that_agree_share_the_round() -> None:
     farm = FakeFarm(a=honest, b=honest)
     assert measured(farm) == TRUE
