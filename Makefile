@@ -15,7 +15,7 @@ MAKEFLAGS += --no-print-directory
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-target test-device test-arm arm-root devices check fmt golden bench docs runtime system clean
+.PHONY: help demo test test-target test-device test-arm arm-root devices check fmt mutants golden bench docs runtime system clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ check: $(READY)  ## lint, formatting, types, order of the folders, words
 fmt: $(READY)  ## format the code and mend what lint can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+mutants: $(READY)  ## make wrong changes in a copy and see that tests catch them; ONLY=pattern, SAMPLE=n SEED=s
+	$(BIN)/python tests/mutants/run.py $(if $(ONLY),--only '$(ONLY)') $(if $(SAMPLE),--sample $(SAMPLE) --seed $(or $(SEED),0))
 
 golden: $(READY)  ## rewrite the golden files; review the diff
 	$(BIN)/python -m pytest -q tests --golden-update
