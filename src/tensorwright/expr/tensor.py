@@ -8,8 +8,8 @@ Grammar
 Semantics.  A `Compute` is a function on the box of its axes: no order among elements, no effects.
 A reduction folds its body over the box of its own axes, starting from the combiner's identity; the
 order is free for every combiner but floats differ in the last bits with it, and ARGMAX and ARGMIN
-give the smallest index among equals.  An empty box gives the identity.  Tensors compare by
-identity: a `Compute` is a node of a graph (a DAG), not a value.
+give the smallest index among equals, and the first NaN if there is one.  An empty box gives the
+identity.  Tensors compare by identity: a `Compute` is a node of a graph (a DAG), not a value.
 
 Example
     >>> from tensorwright.expr import compute, placeholder, reduce_axis, sum_over
@@ -329,11 +329,11 @@ def decompose_arg_reduction(tensor: Compute) -> tuple[Compute, Compute, Compute]
 
     Rewrite:  t[i] = argmax over k of x
           ->  t_best[i] = max over k of x
-              t_place[i] = min over k of select(x == t_best[i], k, extent of k - 1)
+              t_place[i] = min over k of select(x == t_best[i] or x is NaN, k, extent of k - 1)
               t[i] = t_place[i] as i64
     Positions are compared as i32, of which a vector holds as many as of f32.
-    A position is found for every input without NaN; among NaNs the last position (extent - 1) is
-    returned.
+    Theorem: t_best is NaN if and only if some x is; then x == t_best holds nowhere and the first
+    NaN is chosen, else no x is NaN and the first of the greatest is.
     """
     reduction = tensor.reduction
     if reduction is None or not reduction.combiner.is_arg:
@@ -342,6 +342,8 @@ def decompose_arg_reduction(tensor: Compute) -> tuple[Compute, Compute, Compute]
     (axis,) = reduction.axes
     best = Compute(f"{tensor.name}_best", tensor.axes, tensor.body, Reduction(value_fold, (axis,)))
     is_best = apply(Fn.EQ, tensor.body, Load(best, tuple(a.var for a in tensor.axes)))
+    if tensor.body.dtype.is_float:
+        is_best = apply(Fn.OR, is_best, apply(Fn.ISNAN, tensor.body))
     position = FromIndex(axis.var, DType.I32)
     last = FromIndex(axis.extent - 1, DType.I32)
     chosen = select(is_best, position, last)

@@ -135,7 +135,7 @@ def test_the_operators_of_graphs_are_listed_with_their_attributes() -> None:
     assert result.exit_code == 0
     lines = result.output.splitlines()
     assert "softmax(x, axis=-1)" in lines
-    assert "argmax(x, axis=0, keepdims=True, select_last_index=False)" in lines
+    assert "argmax(x, axis=0, keepdims=True, select_last_index=False, skip_nan=False)" in lines
     assert "bitcast(x, to)" in lines
     assert [line for line in lines if line.startswith("conv(x, w, bias?, ")]
     heads = [line for line in lines if not line.startswith(" ")]

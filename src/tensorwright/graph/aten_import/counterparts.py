@@ -65,7 +65,6 @@ def _attribute(
 _ROWS_OWN = (
     ("abs", "abs"),
     ("neg", "neg"),
-    ("sign", "sign"),
     ("relu", "relu"),
     ("isnan", "isnan"),
     ("isinf", "isinf"),
@@ -123,7 +122,6 @@ COUNTERPARTS = (
     Counterpart("leaky_relu", "leaky_relu", attributes=(("alpha", "negative_slope", 0.01),)),
     Counterpart("gelu", "gelu", attributes=(("approximate", "approximate", "none"),)),
     Counterpart("celu", "celu", attributes=(("alpha", "alpha", 1.0),)),
-    Counterpart("hardshrink", "shrink", attributes=(("lambd", "lambd", 0.5),)),
     Counterpart("mm", "matmul", operands=("self", "mat2")),
     Counterpart("bmm", "matmul", operands=("self", "mat2")),
     Counterpart("mv", "matmul", operands=("self", "vec")),

@@ -23,6 +23,7 @@ class Counterpart:
     attributes  ONNX's name and default of each; a type where the node must give it
     opset       the operator set that export needs at least
     number      our integer attribute that is ONNX's second input, and its default; "" for none
+    fixed       our attributes that ONNX's operator has not, with the values that it implies
     """
 
     theirs: str
@@ -30,6 +31,7 @@ class Counterpart:
     attributes: tuple[tuple[str, AttributeDefault], ...] = ()
     opset: int = 0
     number: tuple[str, AttributeDefault] = ("", 0)
+    fixed: tuple[tuple[str, AttributeValue], ...] = ()
 
     def named_attributes(self) -> Iterator[tuple[str, str, AttributeDefault]]:
         """Our name, ONNX's name and the default of each attribute."""
@@ -38,7 +40,7 @@ class Counterpart:
     def convert(self, call: Call, **more: AttributeValue) -> Results:
         """The converter of the operator; `more` are attributes that it does not read."""
         given = {ours: call.value(theirs, each) for ours, theirs, each in self.named_attributes()}
-        return (call.add(self.ours, *call.tensors(), **more, **given),)
+        return (call.add(self.ours, *call.tensors(), **dict(self.fixed), **more, **given),)
 
     def convert_with_number(self, call: Call) -> Results:
         """As `convert`, of an operator whose second input is a number: an attribute to us."""
@@ -116,8 +118,8 @@ COUNTERPARTS = (
     Counterpart("Shrink", "shrink", (("bias", 0.0), ("lambd", 0.5))),
     Counterpart("Gelu", "gelu", (("approximate", "none"),), opset=20),
     Counterpart("IsInf", "isinf", (("detect_negative", True), ("detect_positive", True))),
-    Counterpart("ArgMax", "argmax", _SEARCH),
-    Counterpart("ArgMin", "argmin", _SEARCH),
+    Counterpart("ArgMax", "argmax", _SEARCH, fixed=(("skip_nan", True),)),
+    Counterpart("ArgMin", "argmin", _SEARCH, fixed=(("skip_nan", True),)),
     Counterpart("Concat", "concat", (("axis", int),)),
     Counterpart("DepthToSpace", "depth_to_space", (("blocksize", int), ("mode", "DCR"))),
     Counterpart("Einsum", "einsum", (("equation", str),)),

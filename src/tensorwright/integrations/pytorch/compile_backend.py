@@ -45,12 +45,14 @@ from tensorwright.integrations.pytorch.fx_record import (
 )
 from tensorwright.integrations.pytorch.options import LOG, Options, usage
 from tensorwright.integrations.pytorch.parts import Part, ShapedPart, can_hold
+from tensorwright.integrations.pytorch.tensors import overlap
 from tensorwright.integrations.pytorch.tracing import (
     UntraceableError,
     aten_graph,
     functional_graph,
     is_size,
     placeholders,
+    storages,
     writes,
 )
 
@@ -235,12 +237,30 @@ class _Division:
         if not parts:
             return self.source.forward
         levels = levels_of(self.graph, in_torch, self.symbols)
+        in_turn = frozenset().union(*map(storages, writing))
+        written = [at for at, each in enumerate(self.placeholders) if storages(each) & in_turn]
         examples = dict(zip(self.placeholders, self.examples, strict=True))
         compiled = [
             self.compiled(record, [examples.get(each) for each in part.inputs])
             for part, record in zip(parts, records, strict=True)
         ]
-        return joined(self.module, levels, parts, compiled).forward
+        call = joined(self.module, levels, parts, compiled).forward
+        return self.apart(call, written) if written else call
+
+    def apart(self, call: Called, written: Sequence[int]) -> Called:
+        """A call whose inputs must not share memory with those that it writes into.
+
+        The trace knows each input as a tensor of its own: only PyTorch sees a write through another
+        one.
+        """
+
+        def checked(*arguments: Any) -> Any:
+            if any(overlap(arguments[at], arguments[:at] + arguments[at + 1 :]) for at in written):
+                reasons = {"inputs that share memory": "the graph writes into one of them"}
+                return _left_to_torch(self.source, reasons, self.options)(*arguments)
+            return call(*arguments)
+
+        return checked
 
     def note(self, part: PartNodes, record: ExportedGraph) -> bool:
         """Whether a node of a part has to be left to PyTorch; it is noted."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -29,3 +30,18 @@ def as_tensor(array: Array) -> torch.Tensor:
     if array.dtype == _BF16:
         return torch.from_numpy(array.view("int16")).view(torch.bfloat16)
     return torch.from_numpy(array)
+
+
+def overlap(tensor: torch.Tensor, others: Iterable[Any]) -> bool:
+    """Whether the bytes between a tensor's first and last element meet those of another one."""
+    start, end = _span(tensor)
+    spans = (_span(each) for each in others if isinstance(each, torch.Tensor))
+    return any(start < theirs_end and theirs < end for theirs, theirs_end in spans)
+
+
+def _span(tensor: torch.Tensor) -> tuple[int, int]:
+    start = tensor.data_ptr()
+    if not tensor.numel():
+        return start, start
+    last = sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
+    return start, start + (last + 1) * tensor.itemsize

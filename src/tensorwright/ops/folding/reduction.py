@@ -5,11 +5,12 @@
 | reduce_sum reduce_mean reduce_prod reduce_max reduce_min | x | axes=() (all), keepdims=True |
 | reduce_l1 reduce_l2 reduce_sum_square reduce_log_sum reduce_log_sum_exp | x | same |
 | reduce_any reduce_all | x (bool) | same |
-| argmax argmin | x | axis=0, keepdims=True, select_last_index=False |
+| argmax argmin | x | axis=0, keepdims=True, select_last_index=False, skip_nan=False |
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -22,6 +23,7 @@ from tensorwright.expr import (
     Index,
     Load,
     Reduce,
+    Relation,
     Tensor,
     Value,
     all_over,
@@ -29,8 +31,10 @@ from tensorwright.expr import (
     apply,
     argmax_over,
     argmin_over,
+    compare,
     compute,
     constant,
+    is_nan,
     max_over,
     min_over,
     prod_over,
@@ -207,7 +211,7 @@ def _extreme(fold: FoldFunction, on_bool: FoldFunction) -> Meaning:
     return build
 
 
-def _arg(name: str, doc: str, fold: Callable[[Value, Axis], Reduce]) -> Operator:
+def _arg(name: str, doc: str, fold: Callable[[Value, Axis], Reduce], worst: float) -> Operator:
     def infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
         (given,) = types
         require_dtype("x", given, NUMBERS)
@@ -221,19 +225,25 @@ def _arg(name: str, doc: str, fold: Callable[[Value, Axis], Reduce]) -> Operator
         (tensor,) = tensors
         axis = axis_in(int_of(attributes, "axis"), len(tensor.shape))
         keepdims = bool_of(attributes, "keepdims")
-        if not bool_of(attributes, "select_last_index"):
-            return (fold_axes(name, tensor, (axis,), fold, keepdims=keepdims),)
+        is_mirrored = bool_of(attributes, "select_last_index")
+        skips_nan = bool_of(attributes, "skip_nan") and tensor.dtype.is_float
         last = tensor.shape[axis] - 1
 
-        def mirrored(value: Value, indices: tuple[Index, ...]) -> Value:
-            flipped = tuple(last - i if at == axis else i for at, i in enumerate(indices))
-            return Load(tensor, flipped)
+        def element(_: Value, indices: tuple[Index, ...]) -> Value:
+            if is_mirrored:
+                indices = tuple(last - i if at == axis else i for at, i in enumerate(indices))
+            value: Value = Load(tensor, indices)
+            if not skips_nan:
+                return value
+            number = select(is_nan(value), constant(worst, value.dtype), value)
+            return select(compare(Relation.EQ, indices[axis], 0), value, number)
 
-        from_end = fold_axes(f"{name}_mirrored", tensor, (axis,), fold, mirrored, keepdims=keepdims)
+        label = f"{name}_mirrored" if is_mirrored else name
+        chosen = fold_axes(label, tensor, (axis,), fold, element, keepdims=keepdims)
+        if not is_mirrored:
+            return (chosen,)
         return (
-            pointwise(
-                name, (from_end,), from_end.shape, lambda v: number_or_value(last, v.dtype) - v
-            ),
+            pointwise(name, (chosen,), chosen.shape, lambda v: number_or_value(last, v.dtype) - v),
         )
 
     return tensor_operator(
@@ -244,6 +254,7 @@ def _arg(name: str, doc: str, fold: Callable[[Value, Axis], Reduce]) -> Operator
             Attribute("axis", 0, "the dimension to search; negative counts from the last"),
             KEEPDIMS,
             Attribute("select_last_index", default=False, doc="the last among equals"),
+            Attribute("skip_nan", default=False, doc="NaN counts only as the first element"),
         ),
         infer,
         meaning,
@@ -270,6 +281,6 @@ REDUCTION_OPERATORS = (
     _reduction("reduce_sum_square", "sum of x * x", _simple(sum_over, _square)),
     _reduction("reduce_log_sum", "log of the sum", _LOG_SUM, FLOATS),
     _reduction("reduce_log_sum_exp", "log of the sum of exp(x)", _log_sum_exp, FLOATS),
-    _arg("argmax", "position (i64) of the greatest along an axis", argmax_over),
-    _arg("argmin", "position (i64) of the least along an axis", argmin_over),
+    _arg("argmax", "position (i64) of the greatest along an axis", argmax_over, -math.inf),
+    _arg("argmin", "position (i64) of the least along an axis", argmin_over, math.inf),
 )

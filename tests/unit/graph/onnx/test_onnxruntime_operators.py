@@ -10,6 +10,7 @@ import pytest
 from onnx import ModelProto, helper, numpy_helper
 from tests.unit.graph.onnx.onnx_models import by_onnxruntime
 
+import tensorwright
 from tensorwright.base import UnsupportedError
 from tensorwright.graph import interpret, simplify, verify
 from tensorwright.graph.onnx_import import load_onnx
@@ -309,3 +310,19 @@ def test_what_is_refused(
     model, _ = model_of(operator, inputs, **attributes)
     with pytest.raises(UnsupportedError, match=reason):
         load_onnx(model)
+
+
+@pytest.mark.parametrize("last", [0, 1])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("operator", ["ArgMax", "ArgMin"])
+def test_positions_among_nan_are_those_that_onnxruntime_gives(
+    operator: str, axis: int, last: int
+) -> None:
+    """NaN counts only as the first element; to PyTorch it is the extremum."""
+    nan, inf = np.nan, np.inf
+    rows = [[1, nan, 3, -inf], [nan, 2, nan, 1], [0, 1, 2, 2], [nan] * 4, [inf, nan, inf, 1]]
+    more = {"axis": axis, "select_last_index": last}
+    model, inputs = model_of(operator, [np.asarray(rows, np.float32)], domain="", **more)
+    check(model, inputs, apart=0)
+    (positions,) = tensorwright.compile(model).run(inputs).values()
+    np.testing.assert_array_equal(positions, by_onnxruntime(model, inputs)[0])

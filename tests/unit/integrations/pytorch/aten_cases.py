@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,12 @@ def f(*shape: int) -> torch.Tensor:
 
 def i(high: int, *shape: int) -> torch.Tensor:
     return torch.randint(0, high, shape, generator=_GENERATOR)
+
+
+def edges(columns: int = 1) -> torch.Tensor:
+    """NaN, infinities, zeros, ties and large numbers; all pairs of them with two columns."""
+    some = torch.tensor([math.nan, -math.inf, math.inf, 0.0, 1.0, 1.0, -2.5, 0.5, 1e30])
+    return torch.cartesian_prod(*[some] * columns)
 
 
 def written(x: torch.Tensor) -> Any:
@@ -247,6 +254,69 @@ CASES: tuple[Case, ...] = (
             x.argsort(-1),
         ),
         (f(2, 3, 4),),
+    ),
+    (
+        "searches among nan",
+        lambda x: (
+            x.max(0),
+            x.min(1),
+            x.argmax(1),
+            x.argmin(0, keepdim=True),
+            x.flip(0).argmax(),
+            x[1:3].argmin(),
+            x.aminmax(dim=1),
+            x.aminmax(),
+            x.sort(stable=True, dim=1),
+            x.topk(2, 0),
+        ),
+        (edges().view(3, 3),),
+    ),
+    (
+        "functions of nan and infinities",
+        lambda x: (
+            x.sign(),
+            x.nan_to_num(),
+            x.nan_to_num(1.0, 2.0, 3.0),
+            x.round(),
+            x.clamp(-1, 2),
+            x.relu(),
+            functional.relu6(x),
+            functional.hardtanh(x),
+            functional.hardshrink(x),
+            functional.threshold(x, 0.5, 9.0),
+            functional.leaky_relu(x),
+            functional.elu(x),
+            functional.hardsigmoid(x),
+            functional.silu(x),
+            functional.softplus(x),
+            x.masked_fill(x > 0, -math.inf).softmax(0),
+            x[3:8].masked_fill(x[3:8] > 0, -math.inf).softmax(0),
+            functional.max_pool1d(x[None], 2),
+            x.isfinite(),
+        ),
+        (edges(),),
+    ),
+    (
+        "functions of two of them",
+        lambda x: (
+            x[:, 0] // x[:, 1],
+            x[:, 0] % x[:, 1],
+            torch.div(x[:, 0], x[:, 1], rounding_mode="trunc"),
+            torch.lerp(x[:, 0], x[:, 1], 0.7),
+            torch.lerp(x[:, 0], x[:, 1], x[:, 1]),
+            torch.maximum(x[:, 0], x[:, 1]),
+            torch.minimum(x[:, 0], x[:, 1]),
+            x[:, 0] <= x[:, 1],
+            x[:, 0] != x[:, 1],
+            torch.where(x[:, 0] > x[:, 1], *x.unbind(1)),
+            x[:, 0].clamp(min=x[:, 1]),
+        ),
+        (edges(2),),
+    ),
+    (
+        "floors",
+        lambda x: (x // 0.1, x // -0.3, torch.div(x, 0.7, rounding_mode="floor")),
+        (i(9, 30) / 10,),
     ),
     (
         "spreads",

@@ -146,6 +146,61 @@ def test_inputs_are_written_into() -> None:
     assert alike(x, doubled(want[0])[0])
 
 
+SHARING: dict[str, Any] = {
+    "shifted": lambda base: (base[:3], base[1:]),
+    "the same twice": lambda base: (base[:3],) * 2,
+    "two views of the same": lambda base: (base[:3], base[:3]),
+    "transposed": lambda base: (base[:3], base[:3].t()),
+    "one row for all": lambda base: (base[:3], base[1:2].expand(3, 3)),
+    "other halves": lambda base: (base[::2], base[1::2]),
+    "nothing": lambda base: (base[:2], base[2:]),
+}
+
+
+@pytest.mark.parametrize("sharing", SHARING)
+def test_a_write_is_seen_through_inputs_that_share_memory(
+    sharing: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def first(x: Any, y: Any) -> Any:
+        x.mul_(2)
+        return x + y
+
+    def row(x: Any, y: Any) -> Any:
+        x[0].add_(1)
+        return y * 3, x.sum()
+
+    def both(x: Any, y: Any) -> Any:
+        z = y.t()
+        x.relu_()
+        return z + 1, x
+
+    def inputs(is_shared: bool) -> Any:
+        views = SHARING[sharing](torch.arange(12.0).view(4, 3) - 5)
+        return views if is_shared else [each.clone() for each in views]
+
+    for function in (first, row, both):
+        call = compiled(function)
+        for is_shared in (False, True, False, True):
+            wanted, given = inputs(is_shared), inputs(is_shared)
+            assert alike(call(*given), function(*wanted))
+            assert alike(given, wanted)
+    told = [each.message for each in caplog.records if "share memory" in each.message]
+    assert len(told) == (sharing not in ("nothing", "the same twice"))
+
+
+def test_positions_of_extremes_among_nan_and_ties() -> None:
+    nan, inf = float("nan"), float("inf")
+    rows = [[1, nan, 3, -inf], [nan, 2, nan, 1], [2, 1, 2, 1], [nan] * 4, [-inf, nan, inf, inf]]
+    x = torch.tensor(rows)
+
+    def searches(x: Any) -> Any:
+        along = [(x.argmax(at), x.argmin(at), *x.max(at), *x.min(at)) for at in (0, 1)]
+        return *along[0], *along[1], x.argmax(), x.argmin(), *x.aminmax(dim=1), *x.cummax(1)
+
+    for each in (x, x.T.contiguous(), x[2:3], x.double(), x.repeat(1, 33)):
+        assert alike(compiled(searches)(each), searches(each))
+
+
 def test_scalars_and_graphs_without_tensors() -> None:
     def scaled(x: Any, k: Any) -> Any:
         return x * k + 1, (x > 0) == k

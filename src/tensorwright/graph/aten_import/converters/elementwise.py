@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import sys
+
 from tensorwright.base import DType
 from tensorwright.expr import floor_div
 from tensorwright.graph.aten_import.call import Call, Converter, Results, Table, Tensor, tensors
@@ -12,6 +15,13 @@ from tensorwright.graph.aten_import.promotion import (
     promoted,
     scaled,
 )
+
+_GREATEST_FINITE = {
+    DType.F16: 65504.0,
+    DType.BF16: 2.0**128 - 2.0**120,
+    DType.F32: 2.0**128 - 2.0**104,
+    DType.F64: sys.float_info.max,
+}
 
 
 def _sum(operator: str) -> Converter:
@@ -38,10 +48,29 @@ def _div(call: Call) -> Results:
 
 def _rounded_quotient(call: Call, left: str, right: str, rounding: str) -> str:
     if call.dtype_of(left).is_float:
+        if rounding == "floor":
+            return _floored_quotient(call, left, right)
         return call.add(rounding, call.add("div", left, right))
     if rounding == "floor":
         left = call.add("sub", left, call.add("floormod", left, right))
     return call.add("div", left, right)
+
+
+def _floored_quotient(call: Call, x: str, y: str) -> str:
+    """How often y goes into x: 1 // 0.1 is 9, though the quotient rounds to 10.
+
+    Source:  `div_floor_floating` of ATen (native/BinaryOps.h), which has it from Python.
+    """
+    zero, one, half = (call.full((), each, call.dtype_of(x)) for each in (0.0, 1.0, 0.5))
+    rest = call.add("fmod", x, y)
+    whole = call.add("div", call.add("sub", x, rest), y)
+    signs = (call.add("less", each, zero) for each in (y, rest))
+    is_below = call.add("and", call.add("not_equal", rest, zero), call.add("xor", *signs))
+    whole = call.add("where", is_below, call.add("sub", whole, one), whole)
+    floor = call.add("floor", whole)
+    is_above = call.add("greater", call.add("sub", whole, floor), half)
+    floor = call.add("where", is_above, call.add("add", floor, one), floor)
+    return call.add("where", call.add("equal", y, zero), call.add("div", x, y), floor)
 
 
 def _floor_divide(call: Call) -> Results:
@@ -72,8 +101,14 @@ def _addcmul(operator: str) -> Converter:
 
 
 def _lerp(call: Call) -> Results:
+    """From the nearer end, so that an infinite one stays what it is."""
     start, end, weight = promoted(call, "self", "end", "weight")
-    return tensors(call.add("add", start, call.add("mul", weight, call.add("sub", end, start))))
+    half, one = (call.full((), each, call.dtype_of(start)) for each in (0.5, 1.0))
+    distance = call.add("sub", end, start)
+    near = call.add("add", start, call.add("mul", weight, distance))
+    far = call.add("sub", end, call.add("mul", distance, call.add("sub", one, weight)))
+    is_near = call.add("less", call.add("abs", weight), half)
+    return tensors(call.add("where", is_near, near, far))
 
 
 def _clamp(call: Call) -> Results:
@@ -117,8 +152,25 @@ def _softplus(call: Call) -> Results:
 def _threshold(call: Call) -> Results:
     x, limit = call.tensor("self"), call.get("threshold")
     dtype = call.dtype_of(x)
-    above = call.add("greater", x, as_type(call, limit, dtype))
-    return tensors(call.add("where", above, x, as_type(call, call.get("value"), dtype)))
+    is_low = call.add("less_or_equal", x, as_type(call, limit, dtype))
+    return tensors(call.add("where", is_low, as_type(call, call.get("value"), dtype), x))
+
+
+def _hard_shrink(call: Call) -> Results:
+    x, limit = promoted(call, "self", "lambd") if call.has("lambd") else (call.tensor("self"), "")
+    limit = limit or call.full((), 0.5, call.dtype_of(x))
+    is_small = call.add("less_or_equal", call.add("abs", x), limit)
+    return tensors(call.add("where", is_small, call.full((), 0, call.dtype_of(x)), x))
+
+
+def _sign(call: Call) -> Results:
+    """-1, 0 or 1; 0 for NaN."""
+    x = call.tensor("self")
+    sign = call.add("sign", x)
+    if not call.dtype_of(x).is_float:
+        return tensors(sign)
+    zero = call.full((), 0.0, call.dtype_of(x))
+    return tensors(call.add("where", call.add("isnan", x), zero, sign))
 
 
 def _log_sigmoid(call: Call) -> Results:
@@ -203,13 +255,15 @@ def _nan_to_num(call: Call) -> Results:
     dtype = call.dtype_of(x)
     if not dtype.is_float:
         return tensors(x)
-    zero = call.full((), call.real("nan", 0.0), dtype)
-    whole = call.add("where", call.add("isnan", x), zero, x)
-    low, high = float(dtype.lowest), -float(dtype.lowest)
-    limits = {"min": call.real("neginf", low), "max": call.real("posinf", high)}
-    if (limits["min"], limits["max"]) != (low, high):
-        raise call.unsupported("it replaces infinities by other values than the greatest numbers")
-    return tensors(call.add("clip", whole, **limits))
+    greatest = _GREATEST_FINITE[dtype]
+    x = call.add("where", call.add("isnan", x), call.full((), call.real("nan", 0.0), dtype), x)
+    for name, infinite, finite in (
+        ("posinf", math.inf, greatest),
+        ("neginf", -math.inf, -greatest),
+    ):
+        is_it = call.add("equal", x, call.full((), infinite, dtype))
+        x = call.add("where", is_it, call.full((), call.real(name, finite), dtype), x)
+    return tensors(x)
 
 
 def _same(call: Call) -> Results:
@@ -271,6 +325,8 @@ ELEMENTWISE: Table = (
     ("elu", _elu),
     ("softplus", _softplus),
     ("threshold", _threshold),
+    ("hardshrink", _hard_shrink),
+    ("sign", _sign),
     ("log_sigmoid", _log_sigmoid),
     ("prelu", _prelu),
     ("_prelu_kernel", _prelu),

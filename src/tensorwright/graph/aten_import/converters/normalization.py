@@ -146,6 +146,11 @@ def _greatest(reduction: str, search: str, both: str) -> Converter:
     return convert
 
 
+def _least_and_greatest(call: Call) -> Results:
+    x = call.tensor("self")
+    return tensors(*(_reduced(call, each, x) for each in ("reduce_min", "reduce_max")))
+
+
 def _search(operator: str) -> Converter:
     def convert(call: Call) -> Results:
         x = call.tensor("self")
@@ -231,6 +236,7 @@ NORMALIZATION: Table = (
     ("all", _reduce_bools("reduce_all")),
     ("max", _greatest("reduce_max", "argmax", "max")),
     ("min", _greatest("reduce_min", "argmin", "min")),
+    ("aminmax", _least_and_greatest),
     ("argmax", _search("argmax")),
     ("argmin", _search("argmin")),
     ("var", _variance),
