@@ -1,4 +1,5 @@
-# Every target makes the environment it needs: .venv, from pyproject.toml, with python3 >= 3.11.
+# Every target makes the environment it needs, with python3 >= 3.11: .venv, from pyproject.toml; `docs` and `runtime` need
+# less, and make their own ones in build/env.
 # PyTorch is among the test requirements; its small CPU build is taken where pip is pointed to it:
 #   PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu make test
 
@@ -6,6 +7,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS := -n 2 --dist loadfile
 READY := .venv/.ready
+DOCS := build/env/docs
+PACKAGING := build/env/packaging
 LAYERS := interpreter shim pocl oclgrind nvrtc sass
 # The tests of a layer are marked; they are in these folders.
 LAYERED := tests/conformance/test_grids.py tests/conformance/test_card_kernels.py \
@@ -69,12 +72,11 @@ bench: $(READY)  ## measure the code generator against the machine's peak, netwo
 	$(BIN)/tensorwright bench models --suite light --suite wild --untuned --check
 	$(BIN)/tensorwright bench random --count 200 --check
 
-docs: $(READY)  ## build the site: pages, reference, search, all of it as Markdown too (build/docs/html)
-	$(BIN)/python -m pip install --quiet -e '.[docs]'
-	$(BIN)/python docs/site/build.py build/docs
+docs: $(DOCS)/.ready  ## build the site: pages, reference, search, all of it as Markdown too (build/docs/html)
+	$(DOCS)/bin/python docs/site/build.py build/docs
 
-runtime: $(READY)  ## build the package that runs executables alone into dist, and print its size
-	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist ./runtime
+runtime: $(PACKAGING)/.ready  ## build the package that runs executables alone into dist, and print its size
+	$(PACKAGING)/bin/python -m pip wheel --quiet --no-deps --wheel-dir dist ./runtime
 	@du -h dist/tensorwright_runtime-*.whl
 
 system:  ## install libgomp, the one system library needed, where it is missing
@@ -83,11 +85,26 @@ system:  ## install libgomp, the one system library needed, where it is missing
 clean:  ## remove the environment and everything generated
 	rm -rf .venv build dist runtime/build .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
+# $(call venv,FOLDER): an empty environment there, if there is none
+define venv
+@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+  || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 ..."; exit 1; }
+@test -x $(1)/bin/python || $(PYTHON) -m venv $(1) \
+  || { rm -rf $(1); echo "could not create $(1) (on Debian: apt-get install python3-venv)"; exit 1; }
+endef
+
 $(READY): pyproject.toml lab/pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-	  || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 ..."; exit 1; }
+	$(call venv,.venv)
 	@$(MAKE) system
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv \
-	  || { rm -rf .venv; echo "could not create .venv (on Debian: apt-get install python3-venv)"; exit 1; }
 	$(BIN)/python -m pip install --quiet -e '.[test,demo]' -e lab
+	@touch $@
+
+$(DOCS)/.ready: pyproject.toml
+	$(call venv,$(DOCS))
+	@$(MAKE) system
+	$(DOCS)/bin/python -m pip install --quiet -e '.[docs]'
+	@touch $@
+
+$(PACKAGING)/.ready:
+	$(call venv,$(PACKAGING))
 	@touch $@
