@@ -262,6 +262,20 @@ def need_legal_nesting(step: object, before: ScheduleState, after: ScheduleState
         for stage in after.stages:
             _need_outermost_blocks(step, before, after, stage)
             _need_threads_of_their_own(step, before, after, stage)
+        _need_no_parallel_loops(step, before, after)
+
+
+def _need_no_parallel_loops(step: object, before: ScheduleState, after: ScheduleState) -> None:
+    """Refuse parallel loops in a program that has loops over blocks or threads.
+
+    Theorem: such a program is launches of a card, and each thread runs all that is in a launch but
+    for these loops.  So a parallel loop beside one of them would be inside it.
+    """
+    for stage in after.stages:
+        for loop, kind in stage.marks:
+            if kind is ForKind.PARALLEL:
+                reason = f"no thread of a card would start the parallel loop {loop} of {stage.name}"
+                raise refuse(step, before, reason, "bind it instead", (stage.name, loop))
 
 
 def _need_outermost_blocks(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tests.targets import AVX512
 
-from tensorwright.base import DType
+from tensorwright.base import DType, GpuTarget, Target, parse_target
 from tensorwright.expr import (
     Compute,
     Decision,
@@ -29,11 +30,31 @@ from tensorwright.expr import (
     sum_over,
     topological_order,
 )
-from tensorwright.loop import LoopProgram, lower, run_passes, verify
-from tensorwright.schedule import ScheduleState, Trace, format_trace, parse_trace, replay, state_of
-from tensorwright_lab.loop_interpreter import interpret
+from tensorwright.loop import (
+    For,
+    LoopProgram,
+    lower,
+    run_passes,
+    run_target_passes,
+    verify,
+    walk,
+)
+from tensorwright.schedule import (
+    BLOCKS,
+    THREADS,
+    ScheduleState,
+    Trace,
+    format_trace,
+    parse_trace,
+    replay,
+    state_of,
+)
+from tensorwright_lab.loop_interpreter import bind_decisions, interpret
 
 Arrays = Mapping[str, NDArray[Any]]
+NAMED_CARD = parse_target("cuda:sm_90")
+assert isinstance(NAMED_CARD, GpuTarget)
+LARGE_CARD = replace(NAMED_CARD, threads_per_block=1 << 20)  # groups as large as they are drawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +96,12 @@ def check_program(
     program: LoopProgram,
     decisions: Mapping[Decision, int] | None = None,
 ) -> None:
-    """The program, as it is and after the passes, gives what the expression means."""
+    """The program, as it is and after all passes, gives what the expression means."""
     verify(program, allow_decisions=bool(decisions))
     arrays = expression.arrays()
     expected = expression.answers(arrays)
-    for each in (program, run_passes(program)):
+    bound = bind_decisions(program, decisions) if decisions else program
+    for each in (program, finished(bound)):
         found = interpret(each, arrays, decisions)
         assert found.keys() == expected.keys()
         for name, answer in expected.items():
@@ -87,6 +109,18 @@ def check_program(
                 np.testing.assert_array_equal(found[name], answer, err_msg=str(each))
             else:
                 np.testing.assert_allclose(found[name], answer, rtol=2e-6, err_msg=str(each))
+
+
+def is_for_card(program: LoopProgram) -> bool:
+    """Whether some loops are over the blocks or the threads of a card."""
+    loops = (part for part in walk(program.body) if isinstance(part, For))
+    return any(loop.kind in BLOCKS | THREADS for loop in loops)
+
+
+def finished(program: LoopProgram) -> LoopProgram:
+    """The program after all passes, those of its target as well."""
+    target: Target = LARGE_CARD if is_for_card(program) else AVX512
+    return run_target_passes(run_passes(program), target)
 
 
 def check(expression: Expression, trace: Trace) -> LoopProgram:

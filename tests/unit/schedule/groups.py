@@ -28,6 +28,7 @@ from tensorwright.schedule import (
     LaunchBounds,
     Layout,
     LayoutKind,
+    Parallel,
     Pipeline,
     Prefetch,
     Primitive,
@@ -206,6 +207,16 @@ TRACES: dict[str, tuple[Expression, Trace]] = {
 Case = tuple[Expression, Trace, Primitive]
 
 REFUSALS: dict[str, Case] = {
+    "parallel_beside_threads": (
+        blur(),
+        (
+            CacheRead("x", "p"),
+            ComputeAt("p", "b", "i"),
+            ComputeAt("x_p_cache", "p", "i"),
+            Parallel("x_p_cache", "d0"),
+        ),
+        Bind("b", "j", ForKind.THREAD_X),
+    ),
     "bind_a_block_inside_a_loop": (matmul(), (), Bind("c", "j", ForKind.BLOCK_X)),
     "reorder_a_loop_around_blocks": (
         matmul(),

@@ -115,6 +115,7 @@ CASES: dict[str, tuple[Expression, Trace]] = {
     ),
     "reorder": (matmul(), (Reorder("c", ("k", "i", "j")),)),
     "unroll": (matmul(), (Unroll("c", "k"), Unroll("c", "i"))),
+    "vectorize_around_a_loop_of_the_fold": (conv(4), (Vectorize("y", "kh"),)),
     "vectorize": (matmul(), (Reorder("c", ("i", "k", "j")), Vectorize("c", "j"))),
     "parallel": (two_outputs(), (Parallel("s", "i"), Parallel("d", "i"), Vectorize("d", "j"))),
     "bind": (

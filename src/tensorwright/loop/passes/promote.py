@@ -58,18 +58,22 @@ class _Chain:
 
 def promote_accumulators(program: LoopProgram, target: Target) -> LoopProgram:
     """Rewrite every nest that adds to elements which do not move with its outermost loop."""
-    body = _promote_in(program.body, target, Namer(program))
+    body = _promote_in(program.body, target, Namer(program), frozenset())
     return program if body is program.body else replace(program, body=body)
 
 
-def _promote_in(statement: Stmt, target: Target, namer: Namer) -> Stmt:
+def _promote_in(statement: Stmt, target: Target, namer: Namer, lanes: frozenset[Var]) -> Stmt:
+    """The statement with its nests rewritten; `lanes` are the variables of vectors around it."""
     if isinstance(statement, For):
         chain = _chain_of(statement)
-        if chain is not None:
+        # lanes that add to one element fold what they add first: they have no element of their own
+        if chain is not None and lanes <= free_vars(*chain.store.indices):
             promoted = _promoted(chain, target, namer)
             if promoted is not None:
                 return promoted
-    return map_children(lambda part: _promote_in(part, target, namer), statement)
+        if statement.kind is ForKind.VECTOR:
+            lanes |= {statement.var}
+    return map_children(lambda part: _promote_in(part, target, namer, lanes), statement)
 
 
 def _chain_of(statement: Stmt) -> _Chain | None:

@@ -90,6 +90,9 @@ NETWORKS: dict[str, Callable[[], Graph]] = {
     "conv_depthwise": one(
         "conv", (1, 32, 9, 11), weights=((32, 1, 3, 3),), pads=(1,) * 4, groups=32
     ),
+    "conv_of_one_position": one(
+        "conv", (1, 32, 1, 1), weights=((32, 1, 5, 5),), pads=(2,) * 4, groups=32, then="relu"
+    ),
     "conv_grouped": one("conv", (1, 16, 7, 7), weights=((32, 8, 3, 3),), groups=2),
     "max_pool": one("max_pool", (1, 16, 11, 11), kernel=(3, 3), strides=(2, 2), pads=(1,) * 4),
     "average_pool": one("average_pool", (2, 5, 9, 9), kernel=(2, 2), strides=(2, 2)),

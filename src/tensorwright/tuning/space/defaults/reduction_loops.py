@@ -51,7 +51,7 @@ def split_reduction(
 ) -> tuple[list[str], list[str]]:
     """The loops of the reduction: (loops, unrolled loops), outermost first.
 
-    taps       axes of which terms are skipped: their loops are around the others
+    taps       axes of which terms are skipped: their loops are around the others, if there are any
     sums       of a tile, by rule
     is_window  neighbours share most of what they read, and the padding beside it is inlined
     """
@@ -60,8 +60,11 @@ def split_reduction(
         return [], [axis.name for axis in axes]
     if is_window:
         return _split_taps(builder, stage, [axis for axis in axes if axis.extent != 1], choose)
-    main = _innermost(stage.tensor, [axis for axis in axes if axis.name not in taps])
-    others = [a.name for a in axes if a is not main and a.name not in taps]
+    inside = [axis for axis in axes if axis.name not in taps]
+    if not inside:
+        return taps, []
+    main = _innermost(stage.tensor, inside)
+    others = [axis.name for axis in inside if axis is not main]
     extent = main.length
     block = period_along(loads_of(stage.tensor.body), main)
     usual = max(divisors(block or extent, _usual_terms(stage.tensor, main, sums)))
