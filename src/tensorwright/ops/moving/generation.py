@@ -116,7 +116,7 @@ def _trilu(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute
 
     def body(*at: Index) -> Value:
         inside = at[-1] >= at[-2] + k if upper else at[-1] <= at[-2] + k
-        return select(inside, Load(x, at), 0)
+        return select(inside, Load(x, at), constant(0, x.dtype))
 
     return (compute("trilu", x.shape, body, axis_names(len(x.shape))),)
 
