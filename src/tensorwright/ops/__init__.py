@@ -9,7 +9,7 @@ contraction/   sums of products          host.py    what no expression says
 """
 
 from tensorwright.base import Array, Attributes, AttributeValue, TensorType
-from tensorwright.ops.attributes import int_of, text_of
+from tensorwright.ops.attributes import INTS, NARROW, int_of, text_of
 from tensorwright.ops.host import opaque_operator
 from tensorwright.ops.moving.joining import slices_taken
 from tensorwright.ops.named_sizes import (
@@ -43,6 +43,8 @@ from tensorwright.ops.work import moved_bytes, open_moved_bytes, open_work, work
 __all__ = [
     "AT_POSITIONS",
     "BY_DIMENSION",
+    "INTS",
+    "NARROW",
     "OPERATORS",
     "POSITIONS_INPUT",
     "Array",

@@ -8,7 +8,7 @@ sizes alone. Shape arithmetic stays in arrays and leaves no node behind.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -432,6 +432,27 @@ class Call:
     def unsupported(self, reason: str = NO_OPERATOR, remedy: str = OTHERWISE) -> UnsupportedError:
         """The error of a converter for a node that it cannot convert."""
         return unsupported(self.label, self.operator, reason, remedy)
+
+
+def in_single_precision(
+    convert: Callable[[Call], Results | None], dtypes: frozenset[DType]
+) -> Callable[[Call], Results | None]:
+    """A converter that gets data of these types as f32, and whose results have their type again."""
+
+    def widened(call: Call) -> Results | None:
+        dtype = call.type_at(0).dtype
+        if dtype not in dtypes:
+            return convert(call)
+        operands = tuple(
+            each
+            if each is None or call.type_of(each).dtype is not dtype
+            else call.add("cast", each, to=DType.F32)
+            for each in call.operands
+        )
+        results = convert(replace(call, operands=operands))
+        return results and tuple(call.add("cast", each, to=dtype) for each in results)
+
+    return widened
 
 
 Results: TypeAlias = tuple[Operand, ...]

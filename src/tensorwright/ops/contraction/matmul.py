@@ -9,6 +9,9 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import add
+
 from tensorwright.base import Attributes, DType, TensorType
 from tensorwright.expr import (
     Compute,
@@ -19,6 +22,7 @@ from tensorwright.expr import (
     Value,
     cast,
     compute,
+    constant,
     reduce_axis,
     sum_over,
 )
@@ -92,6 +96,17 @@ def _batched(
     return Load(tensor, (*chosen, *inner))
 
 
+def _times(value: Value, factor: float) -> Value:
+    """A product; that of an integer and a fraction loses its fraction."""
+    if factor == 1:
+        return value
+    if value.dtype.is_float:
+        return value * factor
+    if factor == int(factor):
+        return value * constant(factor, value.dtype)
+    return cast(cast(value, DType.F64) * factor, value.dtype)
+
+
 def _infer_matmul(types: tuple[TensorType, ...], _: Attributes) -> tuple[TensorType, ...]:
     a, b = types
     require_dtype("a", a, NUMBERS)
@@ -139,10 +154,8 @@ def _gemm(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute,
         return (product,)
 
     def finish(*values: Value) -> Value:
-        total = values[0] if alpha == 1 else values[0] * alpha
-        if not adds:
-            return total
-        return total + (values[1] if beta == 1 else values[1] * beta)
+        factors = (alpha, beta) if adds else (alpha,)
+        return reduce(add, map(_times, values, factors))
 
     operands = (product, tensors[2]) if adds else (product,)
     return (pointwise("gemm", operands, (rows, columns), finish),)

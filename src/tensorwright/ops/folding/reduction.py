@@ -31,6 +31,7 @@ from tensorwright.expr import (
     apply,
     argmax_over,
     argmin_over,
+    cast,
     compare,
     compute,
     constant,
@@ -164,7 +165,7 @@ def mean_of(name: str, total: Compute, count: Index) -> Compute:
     def rule(value: Value) -> Value:
         if value.dtype.is_float:
             return divided(value, count)
-        return value / number_or_value(count, value.dtype)
+        return apply(Fn.DIV, value, number_or_value(count, value.dtype))
 
     return pointwise(name, (total,), total.shape, rule)
 
@@ -176,6 +177,12 @@ def _mean(name: str, tensor: Tensor, axes: tuple[int, ...], keepdims: bool) -> C
 
 def _square(value: Value) -> Value:
     return value * value
+
+
+def _root(value: Value) -> Value:
+    """The square root; that of an integer loses its fraction."""
+    wide = value.dtype if value.dtype.is_float else DType.F64
+    return cast(apply(Fn.SQRT, cast(value, wide)), value.dtype)
 
 
 def _log_sum_exp(name: str, tensor: Tensor, axes: tuple[int, ...], keepdims: bool) -> Compute:
@@ -265,7 +272,7 @@ def _arg(name: str, doc: str, fold: Callable[[Value, Axis], Reduce], worst: floa
 
 _MAX = _extreme(max_over, any_over)
 _MIN = _extreme(min_over, all_over)
-_L2 = _after(_simple(sum_over, _square), "sum", partial(apply, Fn.SQRT))
+_L2 = _after(_simple(sum_over, _square), "sum", _root)
 _LOG_SUM = _after(_simple(sum_over), "sum", partial(apply, Fn.LOG))
 
 REDUCTION_OPERATORS = (
@@ -277,7 +284,7 @@ REDUCTION_OPERATORS = (
     _reduction("reduce_any", "whether one holds", _simple(any_over), BOOLS),
     _reduction("reduce_all", "whether all hold", _simple(all_over), BOOLS),
     _reduction("reduce_l1", "sum of |x|", _simple(sum_over, partial(apply, Fn.ABS))),
-    _reduction("reduce_l2", "square root of the sum of x * x", _L2, FLOATS),
+    _reduction("reduce_l2", "square root of the sum of x * x", _L2),
     _reduction("reduce_sum_square", "sum of x * x", _simple(sum_over, _square)),
     _reduction("reduce_log_sum", "log of the sum", _LOG_SUM, FLOATS),
     _reduction("reduce_log_sum_exp", "log of the sum of exp(x)", _log_sum_exp, FLOATS),

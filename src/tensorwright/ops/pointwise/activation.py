@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import math
 
-from tensorwright.base import Attributes
-from tensorwright.expr import Fn, Value, apply, constant, select
-from tensorwright.ops.attributes import FLOATS, NUMBERS, SIGNED, float_of, text_of
+from tensorwright.base import Attributes, DType
+from tensorwright.expr import Fn, Value, apply, cast, constant, select
+from tensorwright.ops.attributes import FLOATS, NUMBERS, float_of, text_of
 from tensorwright.ops.operator import Attribute, Operator
 from tensorwright.ops.pointwise.elementwise import elementwise
 
@@ -97,9 +97,19 @@ def _gelu(attributes: Attributes, x: Value) -> Value:
 
 
 def _shrink(attributes: Attributes, x: Value) -> Value:
-    lambd = constant(float_of(attributes, "lambd"), x.dtype)
-    bias = constant(float_of(attributes, "bias"), x.dtype)
-    return select(x < -lambd, x + bias, select(x > lambd, x - bias, 0))
+    lambd, bias = float_of(attributes, "lambd"), float_of(attributes, "bias")
+    value = x if x.dtype.is_float else cast(x, DType.F64)
+    above = select(value > lambd, _moved(x, -bias), constant(0, x.dtype))
+    return select(value < -lambd, _moved(x, bias), above)
+
+
+def _moved(x: Value, number: float) -> Value:
+    """x + number; the sum of an integer and a fraction loses its fraction."""
+    if x.dtype.is_float:
+        return x + number
+    if number == int(number) and x.dtype.lowest <= number <= x.dtype.highest:
+        return x + int(number)
+    return cast(cast(x, DType.F64) + number, x.dtype)
 
 
 ACTIVATION_OPERATORS: tuple[Operator, ...] = (
@@ -111,7 +121,7 @@ ACTIVATION_OPERATORS: tuple[Operator, ...] = (
         FLOATS,
         attributes=(Attribute("alpha", 0.01, "slope below 0"),),
     ),
-    elementwise("prelu", "x, but slope * x below 0", _prelu, SIGNED, inputs=("x", "slope")),
+    elementwise("prelu", "x, but slope * x below 0", _prelu, NUMBERS, inputs=("x", "slope")),
     elementwise(
         "elu",
         "x, but alpha * (exp(x) - 1) below 0",
@@ -176,7 +186,7 @@ ACTIVATION_OPERATORS: tuple[Operator, ...] = (
         "shrink",
         "x + bias below -lambd, x - bias above lambd, else 0",
         _shrink,
-        SIGNED,
+        NUMBERS,
         attributes=(
             Attribute("bias", 0.0, "is moved towards 0"),
             Attribute("lambd", 0.5, "the threshold"),

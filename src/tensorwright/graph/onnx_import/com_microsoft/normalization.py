@@ -6,8 +6,8 @@ import numpy as np
 
 from tensorwright.base import DType
 from tensorwright.graph.onnx_import.call import Call, Operand, Results, Table
+from tensorwright.graph.onnx_import.converters.normalization import normalized
 
-_WIDE = (DType.F32, DType.F64)
 _SKIP_EPSILON = 1e-12
 
 
@@ -20,11 +20,7 @@ def _normalized(
     """
     operator = "layer_norm" if len(vectors) == 2 else "rms_norm"
     given = [call.tensor(each) for each in vectors if call.has(each)]
-    source = call.type_of(x).dtype
-    if source not in _WIDE:
-        x, *given = (call.add("cast", each, to=DType.F32) for each in (x, *given))
-    y = call.add(operator, x, *given, axis=axis, epsilon=epsilon)
-    return y if source in _WIDE else call.add("cast", y, to=source)
+    return normalized(call, operator, x, given, axis=axis, epsilon=epsilon)
 
 
 def _without_statistics(call: Call) -> None:

@@ -52,6 +52,8 @@ def _attention(call: Call) -> Results | None:
     k = _heads(call, 1, "kv_num_heads")
     v = _heads(call, 2, "kv_num_heads")
     mask: tuple[Operand, ...] = (call.operand(_MASK),) if call.has(_MASK) else ()
+    if mask and call.type_at(_MASK).dtype is not call.type_at(0).dtype:
+        mask = (call.add("cast", mask[0], to=call.type_at(0).dtype),)
     if mask and call.sizes(_MASK)[-1] != sizes_of(call.type_of(k))[2]:
         return None
     y = call.add(

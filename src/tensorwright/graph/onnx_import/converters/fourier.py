@@ -14,9 +14,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.base import DType
-from tensorwright.graph.onnx_import.call import Call, Results, Table
+from tensorwright.graph.onnx_import.call import Call, Results, Table, in_single_precision
 from tensorwright.graph.onnx_import.tensors import dtype_of
+from tensorwright.ops import NARROW
 
 _MOST_AT_ONCE = 256  # elements of a row that one matrix transforms
 
@@ -104,14 +104,7 @@ def _parts_of(call: Call, x: str, count: int, length: int) -> Parts:
     return tuple(call.add("reshape", part, shape=(count, length)) for part in taken)
 
 
-def _require_floats(call: Call) -> None:
-    dtype = call.type_at(0).dtype
-    if dtype not in (DType.F32, DType.F64):
-        raise call.unsupported(f"it transforms {dtype}, not f32 or f64")
-
-
 def _dft(call: Call) -> Results:
-    _require_floats(call)
     shape = call.shape(0)
     if call.opset < 20:
         axis = call.integer("axis", 1)
@@ -153,7 +146,6 @@ def _halves(call: Call, parts: Parts, length: int) -> Parts:
 
 
 def _stft(call: Call) -> Results:
-    _require_floats(call)
     shape = call.shape(0)
     signal = call.tensor(0)
     if len(shape) == 2:
@@ -199,4 +191,8 @@ def _mel_weights(call: Call) -> Results:
     return (weights.astype(dtype.numpy),)
 
 
-FOURIER: Table = (("DFT", _dft), ("STFT", _stft), ("MelWeightMatrix", _mel_weights))
+FOURIER: Table = (
+    ("DFT", in_single_precision(_dft, NARROW)),
+    ("STFT", in_single_precision(_stft, NARROW)),
+    ("MelWeightMatrix", _mel_weights),
+)

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import partial
 
 from tensorwright.base import DType
-from tensorwright.graph.onnx_import.call import Call, Converter, Operand, Results, Table
+from tensorwright.graph.onnx_import.call import (
+    Call,
+    Converter,
+    Operand,
+    Results,
+    Table,
+    in_single_precision,
+)
 from tensorwright.graph.onnx_import.counterparts import TRAILING_NORMS, Counterpart
+from tensorwright.ops import NARROW, AttributeValue
 
 _WIDE = (DType.F32, DType.F64)
 
@@ -57,14 +66,43 @@ def _instance_norm(call: Call) -> Results:
     return (call.add("instance_norm", x, scale, bias, epsilon=call.real("epsilon", 1e-5)),)
 
 
+def normalized(
+    call: Call, operator: str, x: str, vectors: Sequence[str], **attributes: AttributeValue
+) -> str:
+    """Rows normalised in f32 at least; the result has the type of the first vector, the scale."""
+    dtypes = [call.type_of(each).dtype for each in (x, *vectors)]
+    wide = DType.F64 if DType.F64 in dtypes else DType.F32
+    operands = [
+        each if dtype is wide else call.add("cast", each, to=wide)
+        for each, dtype in zip((x, *vectors), dtypes, strict=True)
+    ]
+    y = call.add(operator, *operands, **attributes)
+    return y if dtypes[1] is wide else call.add("cast", y, to=dtypes[1])
+
+
 def _trailing_norm(counterpart: Counterpart, call: Call) -> Results | None:
     """Half precision is computed in f32, and statistics are outputs: the standard's function does
     both. Before operator set 21 scale and bias of groups were per group: it repeats them.
     """
     is_old = call.operator == "GroupNormalization" and call.opset < counterpart.opset
+    if call.operator == "RMSNormalization" and call.type_at(1).dtype is not call.type_at(0).dtype:
+        axis, epsilon = call.integer("axis", -1), call.real("epsilon", 1e-5)
+        x, scale = call.tensors()
+        return (normalized(call, "rms_norm", x, (scale,), axis=axis, epsilon=epsilon),)
     if is_old or any(call.wanted[1:]) or call.type_at(0).dtype not in _WIDE:
         return None
     return counterpart.convert(call)
+
+
+def _mean_variance(call: Call) -> Results:
+    """As the standard's function, whose constants are of f32, for floats of any type."""
+    axes = call.integers("axes", (0, 2, 3))
+    x, dtype = call.tensor(0), call.type_at(0).dtype
+    distance = call.add("sub", x, call.add("reduce_mean", x, axes=axes, keepdims=True))
+    square = call.add("mul", distance, distance)
+    deviation = call.add("sqrt", call.add("reduce_mean", square, axes=axes, keepdims=True))
+    least = call.add("add", deviation, call.as_array(1e-9, dtype))
+    return (call.add("div", distance, least),)
 
 
 def _softmax(operator: str) -> Converter:
@@ -91,6 +129,7 @@ NORMALIZATION: Table = (
     ("BatchNormalization", _batch_norm),
     ("InstanceNormalization", _instance_norm),
     *((each.theirs, partial(_trailing_norm, each)) for each in TRAILING_NORMS),
+    ("MeanVarianceNormalization", in_single_precision(_mean_variance, NARROW)),
     ("Softmax", _softmax("softmax")),
     ("LogSoftmax", _softmax("log_softmax")),
     ("Hardmax", _softmax("hardmax")),

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tensorwright.base import DType
 from tensorwright.expr import Index
-from tensorwright.graph.onnx_import.call import Call, Operand, Results, Table
-from tensorwright.ops import number_of
+from tensorwright.graph.onnx_import.call import Call, Operand, Results, Table, in_single_precision
+from tensorwright.ops import NARROW, number_of
 
 _LENGTHS, _STATE, _CELL, _PEEPHOLES = 4, 5, 6, 7
 _ACTIVATIONS = {
@@ -200,8 +199,6 @@ def _run(call: Call, x: str, direction: int, *, reverse: bool) -> tuple[list[str
 def _recurrent(call: Call) -> Results:
     if call.flag("input_forget", default=False):
         raise call.unsupported("coupled input and forget gates are not supported")
-    if call.type_at(0).dtype not in (DType.F32, DType.F64):
-        raise call.unsupported(f"elements of type {call.type_at(0).dtype} are not supported")
     batch_first = call.flag("layout", default=False)
     x = call.tensor(0)
     if batch_first:
@@ -220,4 +217,4 @@ def _recurrent(call: Call) -> Results:
     return (y, *last)
 
 
-RECURRENT: Table = tuple((operator, _recurrent) for operator in _STEPS)
+RECURRENT: Table = tuple((operator, in_single_precision(_recurrent, NARROW)) for operator in _STEPS)

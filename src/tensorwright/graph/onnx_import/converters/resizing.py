@@ -10,10 +10,10 @@ import numpy as np
 
 from tensorwright.base import DType
 from tensorwright.expr import Index, floor_div
-from tensorwright.graph.onnx_import.call import Call, Operand, Results, Table
+from tensorwright.graph.onnx_import.call import Call, Operand, Results, Table, in_single_precision
 from tensorwright.graph.onnx_import.computed_sizes import sizes_from
 from tensorwright.graph.onnx_import.converters.windows import window_of
-from tensorwright.ops import axis_in, number_of
+from tensorwright.ops import INTS, axis_in, number_of
 
 _LARGEST_DENOMINATOR = 4096
 Value = TypeVar("Value")
@@ -75,9 +75,14 @@ def _all_axes(call: Call, values: tuple[Value, ...], fill: tuple[Value, ...]) ->
     return tuple(full)
 
 
-def _resize(call: Call) -> Results:
-    if call.opset < 11:
-        return _old(call)
+def _resize(call: Call) -> Results | None:
+    """What is between integers is computed in f32 and loses its fraction."""
+    convert = _old if call.opset < 11 else _resized
+    is_nearest = call.text("mode", "nearest") == "nearest"
+    return (convert if is_nearest else in_single_precision(convert, INTS))(call)
+
+
+def _resized(call: Call) -> Results:
     coordinates = call.text("coordinate_transformation_mode", "half_pixel")
     if coordinates not in _COORDINATES:
         raise call.unsupported(f"its coordinate_transformation_mode {coordinates} is not supported")
@@ -117,13 +122,13 @@ def _refuse_antialias(call: Call, scales: tuple[float, ...]) -> None:
 
 
 def _grid_sample(call: Call) -> Results:
-    """A grid may have another type than the image, whose type is computed in, f32 at least."""
+    """A grid may have another type than the image: both are read as f32, or f64 as the image is."""
     mode = call.text("mode", "bilinear").removeprefix("bi")  # bilinear before operator set 20
     image, grid = call.tensor(0), call.tensor(1)
     given = call.type_at(0).dtype
     is_mixed = call.type_at(1).dtype is not given
     if is_mixed:
-        wide = given if given.size_bytes >= DType.F32.size_bytes else DType.F32
+        wide = DType.F64 if given is DType.F64 else DType.F32
         image, grid = (call.add("cast", each, to=wide) for each in (image, grid))
     sampled = call.add(
         "grid_sample",
