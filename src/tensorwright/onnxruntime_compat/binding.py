@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorwright.base import Array
+from tensorwright.base import Array, did_you_mean
 from tensorwright.onnxruntime_compat.errors import BindingError, calling
 from tensorwright.onnxruntime_compat.values import OrtValue, array_at, array_of, check_device
 from tensorwright.runtime import Executable
@@ -136,7 +136,7 @@ class IOBinding:
                 stage="session",
                 where=f"name {name}",
                 reason="the model has nothing of this name here",
-                remedy="name some of " + ", ".join(names),
+                remedy=did_you_mean(name, names, "name some of " + ", ".join(names)),
             )
 
 

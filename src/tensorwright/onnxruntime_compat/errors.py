@@ -1,6 +1,7 @@
 """The errors of a session: kinds of this package under the names of ONNX Runtime.
 
-    Fail               a call that its RunOptions stopped; also the kinds that are never raised here
+    Fail               a call that its RunOptions stopped, and any other UserError; also the kinds
+                       that are never raised here
       EPFail, EngineError, ModelLoaded, NoModel
     InvalidArgument    an InputError and UsageError
       MissingInput     a ValueError, too: what ONNX Runtime raises where an input is not given
@@ -11,7 +12,7 @@
     NotImplemented     an UnsupportedError
     RuntimeException   a MachineError: no memory, or instructions that are not there
 
-So a program may catch both its own names and those of tensorwright.
+So a program may catch both its own names and those of tensorwright. An InternalError stays one.
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ from tensorwright.base import (
     InputError,
     MachineError,
     ModelError,
-    TensorwrightError,
     UnsupportedError,
     UsageError,
     UserError,
@@ -34,7 +34,7 @@ from tensorwright.base import (
 
 
 class Fail(UserError):
-    """A call that its RunOptions stopped."""
+    """A call that its RunOptions stopped, or an error that no other name here is for."""
 
 
 class EPFail(Fail):
@@ -85,6 +85,17 @@ class RuntimeException(MachineError):
     """Something that this machine does not have."""
 
 
+NAMES_HERE: tuple[tuple[type[UserError], type[UserError]], ...] = (
+    (ModelError, InvalidGraph),
+    (UnsupportedError, NotImplemented),
+    (UsageError, InvalidArgument),
+    (InputError, InvalidArgument),
+    (MachineError, RuntimeException),
+    (UserError, Fail),
+)
+"""The first that an error is of says under which name it is raised here."""
+
+
 @contextmanager
 def loading(model: Any) -> Iterator[None]:
     """Raise the errors of compiling or loading a model under their names here."""
@@ -95,12 +106,11 @@ def loading(model: Any) -> Iterator[None]:
             raise _as(NoSuchFile, error) from error
         is_of_file = error.where in ("model bytes", "the bytes") or error.where.startswith("file ")
         raise _as(InvalidProtobuf if is_of_file else InvalidGraph, error) from error
-    except UnsupportedError as error:
-        raise _as(NotImplemented, error) from error
-    except UsageError as error:
-        raise _as(InvalidArgument, error) from error
-    except MachineError as error:
-        raise _as(RuntimeException, error) from error
+    except UserError as error:
+        if isinstance(error, tuple(theirs for _, theirs in NAMES_HERE)):
+            raise
+        kind = next(theirs for ours, theirs in NAMES_HERE if isinstance(error, ours))
+        raise _as(kind, error) from error
 
 
 @contextmanager
@@ -109,12 +119,11 @@ def calling(kind: type[InvalidArgument] = InvalidArgument) -> Iterator[None]:
 
     kind   of those about its inputs and outputs
     """
-    try:
-        yield
-    except InputError as error:
-        raise error if isinstance(error, InvalidArgument) else _as(kind, error) from error
-    except MachineError as error:
-        raise _as(RuntimeException, error) from error
+    with loading(None):
+        try:
+            yield
+        except InputError as error:
+            raise error if isinstance(error, InvalidArgument) else _as(kind, error) from error
 
 
 def refusal(where: str, reason: str, remedy: str) -> InvalidArgument:
@@ -122,6 +131,7 @@ def refusal(where: str, reason: str, remedy: str) -> InvalidArgument:
     return InvalidArgument(stage="session", where=where, reason=reason, remedy=remedy)
 
 
-def _as(kind: type[Any], error: TensorwrightError) -> TensorwrightError:
-    renamed: TensorwrightError = kind(**dict(error.fields))
-    return renamed
+def _as(kind: type[UserError], error: UserError) -> UserError:
+    """The error under another name, which has all its fields or fewer."""
+    kept = {name: value for name, value in error.fields if name in kind.field_names}
+    return kind(**kept)

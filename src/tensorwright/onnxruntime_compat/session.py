@@ -7,7 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tensorwright.base import EXECUTABLE, HEAD_BYTES, kind_of_bytes, kind_of_file
+from tensorwright.base import (
+    EXECUTABLE,
+    HEAD_BYTES,
+    did_you_mean,
+    kind_of_bytes,
+    kind_of_file,
+)
 from tensorwright.compiling import compile, read_handle
 from tensorwright.onnxruntime_compat.binding import IOBinding
 from tensorwright.onnxruntime_compat.errors import (
@@ -18,7 +24,8 @@ from tensorwright.onnxruntime_compat.errors import (
 )
 from tensorwright.onnxruntime_compat.options import RunOptions, SessionOptions
 from tensorwright.onnxruntime_compat.values import NodeArg, OrtValue, array_of
-from tensorwright.runtime import Executable, load
+from tensorwright.runtime import Executable, check_names, load
+from tensorwright.version import __version__
 
 if TYPE_CHECKING:
     from tensorwright.base import Array
@@ -190,19 +197,15 @@ class InferenceSession:
             raise refusal(
                 f"output {unknown[0]}",
                 "the model has no such output",
-                "name some of " + ", ".join(self._names),
+                did_you_mean(unknown[0], self._names, "name some of " + ", ".join(self._names)),
             )
         return wanted
 
     def _feed(self, input_feed: Mapping[str, Any]) -> dict[str, Any]:
-        missing = [spec for spec in self.executable.inputs if spec.name not in input_feed]
-        if missing:
-            raise MissingInput(
-                stage="session",
-                where=f"input {missing[0].name}",
-                reason="it is not given",
-                remedy=f"give {missing[0].name}: {missing[0].type}",
-            )
+        specs = self.executable.inputs
+        if any(spec.name not in input_feed for spec in specs):
+            with calling(MissingInput):
+                check_names("input", specs, input_feed)
         return {name: array_of(value) for name, value in input_feed.items()}
 
 
@@ -226,6 +229,11 @@ def get_all_providers() -> list[str]:
     return [PROVIDER]
 
 
+def get_version_string() -> str:
+    """The version of this package."""
+    return __version__
+
+
 def get_device() -> str:
     """Where sessions run."""
     return "CPU"
@@ -237,6 +245,22 @@ def set_default_logger_severity(_: int) -> None:
 
 def set_default_logger_verbosity(_: int) -> None:
     """Change nothing, as above."""
+
+
+def set_default_logger_callback(*_: Any) -> None:
+    """Change nothing, as above."""
+
+
+def disable_telemetry_events() -> None:
+    """Change nothing: nothing is sent anywhere."""
+
+
+def enable_telemetry_events() -> None:
+    """Change nothing: nothing is sent anywhere."""
+
+
+def preload_dlls(**_: Any) -> None:
+    """Change nothing: sessions run on the processor alone."""
 
 
 def set_seed(_: int) -> None:

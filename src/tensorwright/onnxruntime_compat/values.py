@@ -14,20 +14,21 @@ from tensorwright.onnxruntime_compat.errors import refusal
 from tensorwright.runtime import TensorSpec, empty
 
 _TYPES = {
-    DType.F16: "float16",
-    DType.BF16: "bfloat16",
-    DType.F32: "float",
-    DType.F64: "double",
-    DType.I8: "int8",
-    DType.I16: "int16",
-    DType.I32: "int32",
-    DType.I64: "int64",
-    DType.U8: "uint8",
-    DType.U16: "uint16",
-    DType.U32: "uint32",
-    DType.U64: "uint64",
-    DType.BOOL: "bool",
+    DType.F16: ("float16", 10),
+    DType.BF16: ("bfloat16", 16),
+    DType.F32: ("float", 1),
+    DType.F64: ("double", 11),
+    DType.I8: ("int8", 3),
+    DType.I16: ("int16", 5),
+    DType.I32: ("int32", 6),
+    DType.I64: ("int64", 7),
+    DType.U8: ("uint8", 2),
+    DType.U16: ("uint16", 4),
+    DType.U32: ("uint32", 12),
+    DType.U64: ("uint64", 13),
+    DType.BOOL: ("bool", 9),
 }
+"""The name of each type, and its number in ONNX's TensorProto."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,26 @@ class OrtValue:
         """The array itself, not a copy."""
         check_device(device_type, device_id)
         return cls(np.asarray(numpy_obj))
+
+    @classmethod
+    def ortvalue_from_numpy_with_onnx_type(cls, data: Array, onnx_element_type: int) -> OrtValue:
+        """The array read as another type of the same size, by its number in ONNX: bf16, for one.
+
+        Raises:  InvalidArgument for a type that tensors cannot have, or of another size.
+        """
+        chosen = [dtype for dtype, (_, number) in _TYPES.items() if number == onnx_element_type]
+        if not chosen or chosen[0].size_bytes != data.dtype.itemsize:
+            raise refusal(
+                "argument onnx_element_type",
+                f"elements of {data.dtype} cannot be read as type {onnx_element_type} of ONNX",
+                "give the number of a type that has the same size",
+            )
+        return cls(data.view(chosen[0].numpy))
+
+    @classmethod
+    def from_dlpack(cls, data: Any, /) -> OrtValue:
+        """The memory of another library's tensor, not a copy."""
+        return cls(np.from_dlpack(data))
 
     @classmethod
     def ortvalue_from_shape_and_type(
@@ -96,6 +117,10 @@ class OrtValue:
     def data_type(self) -> str:
         """Its type: "tensor(float)"."""
         return _type_of(DType.from_numpy(self._array.dtype))
+
+    def element_type(self) -> int:
+        """The number of its type in ONNX's TensorProto."""
+        return _TYPES[DType.from_numpy(self._array.dtype)][1]
 
     def data_ptr(self) -> int:
         """Its address."""
@@ -157,4 +182,4 @@ def check_device(device_type: str, device_id: int = 0) -> None:
 
 
 def _type_of(dtype: DType) -> str:
-    return f"tensor({_TYPES[dtype]})"
+    return f"tensor({_TYPES[dtype][0]})"

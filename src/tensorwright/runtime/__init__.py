@@ -34,7 +34,7 @@ from tensorwright.runtime.device import (
 from tensorwright.runtime.dlpack import DeviceArray
 from tensorwright.runtime.executable import Executable, StepTime
 from tensorwright.runtime.host import HOST, HostDevice
-from tensorwright.runtime.inputs import random_array
+from tensorwright.runtime.inputs import check_names, random_array
 from tensorwright.runtime.loader import load
 from tensorwright.runtime.native.jit import (
     LoadedFunction,
@@ -137,6 +137,7 @@ __all__ = [
     "blocks_of",
     "bytes_of_type",
     "check_device",
+    "check_names",
     "choose_teams",
     "default_cache",
     "default_executable_cache",

@@ -1,6 +1,7 @@
 """A program for ONNX Runtime runs with another import, and gives the same."""
 
 import gc
+import pickle
 import threading
 import time
 from pathlib import Path
@@ -13,7 +14,16 @@ from onnx import ModelProto, TensorProto, helper
 
 import tensorwright
 from tensorwright import onnxruntime_compat
+from tensorwright.base import (
+    ERROR_KINDS,
+    InternalError,
+    ScheduleError,
+    TensorwrightError,
+    UndecidedError,
+    UserError,
+)
 from tensorwright.onnxruntime_compat.capi import onnxruntime_pybind11_state as states
+from tensorwright.onnxruntime_compat.errors import NAMES_HERE, calling, loading
 
 X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
 BOTH = pytest.mark.parametrize("library", [onnxruntime, onnxruntime_compat], ids=["ort", "ours"])
@@ -39,6 +49,8 @@ def session_of(library: Any, model: ModelProto) -> Any:
 def program(library: Any, model: str | bytes) -> list[Any]:
     """What a program for ONNX Runtime does, written once."""
     library.set_default_logger_severity(3)
+    library.disable_telemetry_events()
+    assert library.get_version_string() == library.__version__
     options = library.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
@@ -125,6 +137,7 @@ def test_values_are_arrays(library: Any, model: ModelProto) -> None:
         "tensor(float)",
         array.ctypes.data,
     )
+    assert value.element_type() == TensorProto.FLOAT
     assert value.is_tensor()
     assert value.has_value()
     assert not value.is_tensor_sequence()
@@ -136,6 +149,20 @@ def test_values_are_arrays(library: Any, model: ModelProto) -> None:
     (y, _), (z,) = session.run(None, {"x": value}), session.run_with_ort_values(["z"], {"x": value})
     np.testing.assert_array_equal(y, np.maximum(X + 1, 0))
     np.testing.assert_array_equal(z.numpy(), -X - 1)
+
+
+@BOTH
+def test_values_of_other_libraries_and_types(library: Any) -> None:
+    array = X.copy()
+    shared = library.OrtValue.from_dlpack(array)
+    array[0, 0] = 7
+    assert shared.numpy()[0, 0] == 7
+    bits = np.array([0x3F80, 0xC000], np.uint16)  # 1 and -2
+    value = library.OrtValue.ortvalue_from_numpy_with_onnx_type(bits, TensorProto.BFLOAT16)
+    assert (value.data_type(), value.element_type()) == ("tensor(bfloat16)", TensorProto.BFLOAT16)
+    for dtype in (np.bool_, np.int8, np.uint64, np.float16, np.float64):
+        made = library.OrtValue.ortvalue_from_numpy(np.zeros(2, dtype))
+        assert made.element_type() == helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
 
 
 @BOTH
@@ -248,8 +275,12 @@ def test_errors_are_those_of_the_package_too(model: ModelProto, tmp_path: Path) 
         session.run(["w"], {"x": X})
     with pytest.raises(tensorwright.InputError, match="input q: there is no such input"):
         session.run(None, {"x": X, "q": X})
-    with pytest.raises(tensorwright.InputError, match="input x: it is not given"):
-        session.run(None, {"q": X})
+    with pytest.raises(tensorwright.InputError, match="input x: it is not given") as missing:
+        session.run(None, {})
+    with pytest.raises(tensorwright.InputError, match=r"input xs: (.|\s)*did you mean x") as wrong:
+        session.run(None, {"xs": X})
+    assert isinstance(missing.value, ValueError)
+    assert isinstance(wrong.value, ValueError)
     with pytest.raises(tensorwright.UsageError, match="runs on the processor alone"):
         onnxruntime_compat.InferenceSession(b"", providers=["CUDAExecutionProvider"])
     with pytest.raises(tensorwright.ModelError, match="there is no such file"):
@@ -262,6 +293,48 @@ def test_errors_are_those_of_the_package_too(model: ModelProto, tmp_path: Path) 
     with pytest.raises(tensorwright.ModelError, match="nothing before it defines") as invalid:
         session_of(onnxruntime_compat, loose)
     assert isinstance(invalid.value, states.InvalidGraph)
+
+
+EVERY_FIELD = {"operator": "Reshape", "step": "split(i)", "program": "for i: ...", "needs": "n=..4"}
+
+
+@pytest.mark.parametrize("door", [calling, lambda: loading(b"")], ids=["call", "load"])
+@pytest.mark.parametrize("kind", [*ERROR_KINDS, UndecidedError, UserError])
+def test_each_kind_of_error_comes_out_under_a_name_of_onnx_runtime(
+    kind: type[TensorwrightError], door: Any
+) -> None:
+    more = {name: text for name, text in EVERY_FIELD.items() if name in kind.field_names}
+    error = kind(stage="import", where="node n", reason="it is wrong", remedy="mend it", **more)
+    with pytest.raises(TensorwrightError) as caught, door():
+        raise error
+    if kind is InternalError:
+        assert caught.value is error
+        return
+    told = caught.value
+    named = next(theirs for ours, theirs in NAMES_HERE if issubclass(kind, ours))
+    assert isinstance(told, named)
+    assert hasattr(states, named.__name__)
+    if named is not states.Fail:
+        assert isinstance(told, next(each for each in ERROR_KINDS if issubclass(kind, each)))
+    if kind is not ScheduleError:  # which says its step, too
+        assert str(told) == str(error)
+    assert "it is wrong" in str(told)
+    assert pickle.loads(pickle.dumps(told)) == told
+
+
+def test_a_size_that_decides_is_told_as_not_implemented() -> None:
+    """Where maxima were in an image of an open height."""
+    node = helper.make_node("MaxUnpool", ["x", "positions"], ["y"], kernel_shape=[2, 2])
+    infos = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 1, "height", 2])]
+    infos.append(helper.make_tensor_value_info("y", TensorProto.FLOAT, None))
+    positions = helper.make_tensor("positions", TensorProto.INT64, [1, 1, 2, 2], [0, 1, 2, 3])
+    graph = helper.make_graph([node], "open", infos[:1], infos[1:], [positions])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    with pytest.raises(UndecidedError) as by_compile:
+        tensorwright.compile(proto)
+    with pytest.raises(states.NotImplemented) as by_session:
+        session_of(onnxruntime_compat, proto)
+    assert str(by_session.value) == str(by_compile.value)
 
 
 @pytest.mark.parametrize(
