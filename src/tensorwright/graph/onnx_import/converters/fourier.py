@@ -97,7 +97,9 @@ def _with_conjugates(call: Call, parts: Parts, length: int) -> Parts:
 
 def _parts_of(call: Call, x: str, count: int, length: int) -> Parts:
     """The parts of rows (..., length, 1 or 2)."""
-    components = call.type_of(x).extents[-1]
+    dtype, components = call.type_of(x).dtype, call.type_of(x).extents[-1]
+    if not dtype.is_float:
+        raise call.unsupported(f"it transforms {dtype}, not floats")
     if components not in (1, 2):
         raise call.unsupported(f"its input has {components} components, not 1 or 2")
     taken = (call.take(x, number, -1) for number in range(components))
