@@ -245,6 +245,15 @@ HALVES_IN_FLOATS = Knob(
     lambda: True,
     _boolean,
 )
+DENORMALS = Knob(
+    "denormals",
+    "what kernels on processors do with denormal numbers, those nearest to 0: flush (they count as "
+    "0, because some processors take 100 times as long for them) or keep; read when a program is "
+    "loaded",
+    "a way to treat them",
+    lambda: "flush",
+    _choice(("flush", "keep")),
+)
 C_COMPILER = Knob(
     "c_compiler",
     "the C compiler that builds kernels written in C",
@@ -291,6 +300,7 @@ KNOBS: tuple[Knob[Any], ...] = (
     TIME_MODEL,
     WINOGRAD,
     HALVES_IN_FLOATS,
+    DENORMALS,
     C_COMPILER,
     FAST_MATH,
     OPENCL_DEVICE,

@@ -44,7 +44,7 @@ from tensorwright.runtime.native.jit import (
     load_object,
 )
 from tensorwright.runtime.native.loaded_code import LoadedCode, load_code
-from tensorwright.runtime.native.pool import usable_threads
+from tensorwright.runtime.native.pool import float_bits, usable_threads
 from tensorwright.runtime.native.pool.pending_run import PendingRun
 from tensorwright.runtime.plan.arena import Lifetime, plan_memory
 from tensorwright.runtime.plan.plan import (
@@ -145,6 +145,7 @@ __all__ = [
     "device_of",
     "empty",
     "estimate_seconds",
+    "float_bits",
     "host_ref",
     "is_executable",
     "is_kernel_ready",

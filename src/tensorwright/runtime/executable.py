@@ -48,7 +48,7 @@ from tensorwright.runtime.inputs import (
     take_outputs,
 )
 from tensorwright.runtime.native.driver import load_program
-from tensorwright.runtime.native.pool import usable_threads
+from tensorwright.runtime.native.pool import float_bits, usable_threads
 from tensorwright.runtime.native.pool.pending_run import NEVER, PendingRun, Stop, start_run
 from tensorwright.runtime.plan.call_sizes import CallSizes, call_sizes, chosen_values, with_rooms
 from tensorwright.runtime.plan.capacity import with_room
@@ -117,6 +117,7 @@ class Executable:
     ) -> None:
         plan = contents.plan
         self._threads = usable_threads(threads)
+        self._floats = float_bits(plan.target.arch)
         self._contents = contents
         self._loaded = None if missing_device(plan.target) else self._load()
         self._hosts = {name: _host(name, hosts) for name in plan.host_operators}
@@ -524,7 +525,7 @@ class Executable:
         try:
             if isinstance(loaded, LoadedOnDevice):
                 return DeviceFrame(loaded, self._hosts)
-            return Frame(loaded, self._hosts, self._threads)
+            return Frame(loaded, self._hosts, self._threads, self._floats)
         except MemoryError as error:
             raise self._no_room(loaded) from error
 

@@ -101,7 +101,9 @@ class Frame:
         loaded: Loaded,
         hosts: Mapping[str, HostFunction],
         threads: int,
+        floats: int,
     ) -> None:
+        """Reserve the memory of a call; `floats` are bits of the float state that it sets."""
         self.loaded = loaded
         self.device = loaded.device
         self._program = program = loaded.program
@@ -144,6 +146,7 @@ class Frame:
             arena_count=arenas.count,
             in_arena=address_of(program.in_arena),
             in_arena_count=len(program.in_arena),
+            floats=floats,
         )
         self._stop = NEVER
         self.run: Callable[[], object] = self._run_segments

@@ -16,6 +16,7 @@ from tensorwright.base import (
     Launch,
     Target,
     Threads,
+    detect_target,
     missing_here,
     physical_memory_bytes,
 )
@@ -23,6 +24,7 @@ from tensorwright.runtime.buffers import address_of, byte_view, empty_bytes, ker
 from tensorwright.runtime.device import Device, DlpackDevice, Function, Memory, Missing
 from tensorwright.runtime.native.call_loop import call_loop
 from tensorwright.runtime.native.loaded_code import LoadedCode, load_code
+from tensorwright.runtime.native.pool import float_bits
 
 _FREE_PAGES = "SC_AVPHYS_PAGES"
 _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32)
@@ -120,8 +122,9 @@ class HostDevice:
         _check_launch(launch)
         repeat, (rows, width) = call_loop().run, table.shape
         arguments = (function, table.ctypes.data, table.itemsize * width, rows, first)
+        bits = float_bits(detect_target().arch)
         start = time.perf_counter()
-        repeat(*arguments, workspace.address, threads, count)
+        repeat(*arguments, workspace.address, threads, count, bits)
         return time.perf_counter() - start
 
 

@@ -12,6 +12,26 @@ static inline float sigmoid_f32(float a) {
     return 1 / (1 + expf(-a));
 }
 
+#ifdef _OPENMP
+/* The float state of a thread: rounding; whether denormal numbers count as 0. */
+#if defined(__x86_64__)
+static inline uint64_t float_state(void) { return __builtin_ia32_stmxcsr(); }
+static inline void set_float_state(uint64_t state) { __builtin_ia32_ldmxcsr((unsigned)state); }
+#elif defined(__aarch64__)
+static inline uint64_t float_state(void) {
+    uint64_t state;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(state));
+    return state;
+}
+static inline void set_float_state(uint64_t state) {
+    __asm__ volatile("msr fpcr, %0" : : "r"(state));
+}
+#else
+static inline uint64_t float_state(void) { return 0; }
+static inline void set_float_state(uint64_t state) { (void)state; }
+#endif
+#endif
+
 
 #ifdef _OPENMP
 static inline int64_t t_threads_slice_bytes(void) { return 0; }
@@ -32,11 +52,15 @@ static void t_threads_main(const float *restrict x, float *restrict mul, char *w
     (void)threads;
 #ifdef _OPENMP
     if (threads > 1) {
+        const uint64_t floats = float_state();
 #pragma omp parallel num_threads(threads < 500 ? threads : 500)
         {
             const int64_t id = omp_get_thread_num();
             const int64_t team = omp_get_num_threads();
+            const uint64_t own = float_state();
+            set_float_state(floats);
             t_threads_parallel_0(mul, x, workspace, slice + id * t_threads_slice_bytes(), 500 * id / team, 500 * (id + 1) / team);
+            set_float_state(own);
         }
     }
     else

@@ -32,7 +32,7 @@ from tensorwright.build.kernel import emit_source
 from tensorwright.build.loop_program import loop_program
 from tensorwright.build.opaque_kernels import opaque_programs
 from tensorwright.codegen import Signature
-from tensorwright.codegen.c import FLAGS, machine_flags
+from tensorwright.codegen.c import FLAGS, FLOAT_STATE, machine_flags
 from tensorwright.graph import Partition
 from tensorwright.loop import LoopProgram, run_target_passes
 from tensorwright.ops import Array
@@ -54,6 +54,7 @@ from tensorwright.runtime import (
     TypedRef,
     blocks_of,
     bytes_of_type,
+    float_bits,
     host_ref,
 )
 from tensorwright.schedule import Schedule
@@ -62,6 +63,8 @@ _HEAD_BYTES = 64
 _ALIGN = 64
 _MOST_AXES = 8
 _BOOL = "unsigned char"
+_FLOAT_NOTE = """
+   Denormal numbers, those nearest to 0, count as 0; the float state of the thread is restored."""
 _OF_CPUID = {
     "f16c": "1, 0, 2, 29",
     "movbe": "1, 0, 2, 22",
@@ -202,6 +205,7 @@ def _values(
     tensors += [f"   outputs[{n}]  {spec}" for n, spec in enumerate(plan.outputs)]
     symbols = [kernel.symbol for kernel in plan.kernels]
     steps = _steps(plan, 0, len(plan.steps), offsets)
+    sizes = size_texts(plan, name, steps, [example.sizes for example in library.examples])
     room = plan.at_capacity
     asked = [
         (feature, 1 << bit)
@@ -209,7 +213,7 @@ def _values(
         if library.target.arch == "x86-64"
     ]
     return {
-        **size_texts(plan, name, steps, [example.sizes for example in library.examples]),
+        **sizes,
         "title": _comment(library.name),
         "name": name,
         "NAME": name.upper(),
@@ -230,6 +234,8 @@ def _values(
             f"    if ({name}_needs & {bit}u && !{_asked(feature)}) return 1;\n"
             for feature, bit in asked
         ),
+        "float_state": FLOAT_STATE + _flushed(),
+        "notes": f"{_FLOAT_NOTE if float_bits(library.target.arch) else ''}{sizes['run_notes']}",
         "cpuid": CPUID if any(feature in _OF_CPUID for feature, _ in asked) else "",
         "bits": "".join(
             f"#ifdef {_macro(feature)}\n    | {bit}u\n#endif\n" for feature, bit in asked
@@ -238,6 +244,16 @@ def _values(
         "threads": plan.threads,
         "is_checked": int(library.is_checked),
     }
+
+
+def _flushed() -> str:
+    """C code: the bits that a call sets in the float state, on the processor that compiles it."""
+    x86, arm = (float_bits(arch) for arch in ("x86-64", "aarch64"))
+    return (
+        f"#if defined(__x86_64__)\nenum {{ FLUSHED = {x86} }};\n"
+        f"#elif defined(__aarch64__)\nenum {{ FLUSHED = {arm} }};\n"
+        "#else\nenum { FLUSHED = 0 };\n#endif\n"
+    )
 
 
 def _asked(feature: str) -> str:

@@ -73,7 +73,7 @@ int ${name}_load(${name}_model **model, const char *weights_path);
 
 /* Run once. inputs and outputs point to ${NAME}_INPUTS and ${NAME}_OUTPUTS arrays in the order
    above, each aligned as its elements need; no output may be an input. threads has an effect if the
-   library was built with OpenMP. Concurrent calls need a separate model each.$run_notes */
+   library was built with OpenMP. Concurrent calls need a separate model each.$notes */
 int ${name}_run($run_parameters);
 
 /* Free everything; NULL is allowed. */
@@ -116,6 +116,7 @@ $declarations
 /* This file runs on every processor of its kind, and checks the features before a kernel runs. */
 extern const unsigned ${name}_needs;
 
+${float_state}
 ${cpuid}static int is_missing(void) {
 #if defined(__x86_64__)
     __builtin_cpu_init();
@@ -201,7 +202,10 @@ $size_checks    if (!grow_workspace(model, threads)) return ${NAME}_OUT_OF_MEMOR
     char *const weights = model->weights, *const arena = model->arena;
     (void)weights;
     (void)arena;
-$steps    return ${NAME}_OK;
+    const uint64_t floats = float_state();
+    set_float_state(floats | FLUSHED);
+$steps    set_float_state(floats);
+    return ${NAME}_OK;
 }
 """)
 

@@ -5,10 +5,10 @@ dialect.py has. From text to a shared object: compiler.py.
 """
 
 from tensorwright.codegen.c.compiler import FLAGS, machine_flags, refusal
-from tensorwright.codegen.c.dialect import C
+from tensorwright.codegen.c.dialect import FLOAT_STATE, C
 from tensorwright.codegen.c.kernel import emit
 
 c_name = C.identifier
 """A C identifier near a name."""
 
-__all__ = ["FLAGS", "c_name", "emit", "machine_flags", "refusal"]
+__all__ = ["FLAGS", "FLOAT_STATE", "c_name", "emit", "machine_flags", "refusal"]

@@ -34,16 +34,34 @@ _HEAD = """#include <math.h>
 #endif
 
 """
+FLOAT_STATE = """/* The float state of a thread: rounding; whether denormal numbers count as 0. */
+#if defined(__x86_64__)
+static inline uint64_t float_state(void) { return __builtin_ia32_stmxcsr(); }
+static inline void set_float_state(uint64_t state) { __builtin_ia32_ldmxcsr((unsigned)state); }
+#elif defined(__aarch64__)
+static inline uint64_t float_state(void) {
+    uint64_t state;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(state));
+    return state;
+}
+static inline void set_float_state(uint64_t state) {
+    __asm__ volatile("msr fpcr, %0" : : "r"(state));
+}
+#else
+static inline uint64_t float_state(void) { return 0; }
+static inline void set_float_state(uint64_t state) { (void)state; }
+#endif
+"""
 _CONVERSIONS = {
     "from_f16": """static inline float from_f16(uint16_t half) {
     uint32_t sign = (uint32_t)(half & 0x8000) << 16, rest = half & 0x7fff, bits;
     float number;
     if (rest >= 0x7c00) {
         bits = 0x7f800000 | (rest & 0x3ff) << 13;
-    } else {
-        bits = rest << 13;
-        memcpy(&number, &bits, 4);
-        number *= 0x1p112f;
+    } else if (rest >= 0x400) {
+        bits = (rest << 13) + (112u << 23);
+    } else { /* subnormal: as f32 it is a normal number */
+        number = (float)(int32_t)rest * 0x1p-24f;
         memcpy(&bits, &number, 4);
     }
     bits |= sign;

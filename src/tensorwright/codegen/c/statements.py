@@ -14,7 +14,7 @@ from tensorwright.codegen.analysis import (
     element_count,
     tile_width,
 )
-from tensorwright.codegen.c.dialect import C
+from tensorwright.codegen.c.dialect import FLOAT_STATE, C
 from tensorwright.codegen.c_family import (
     Helpers,
     Names,
@@ -34,6 +34,8 @@ from tensorwright.loop import (
     buffers_used,
 )
 from tensorwright.schedule import ForKind
+
+_FLOAT_STATE = f"#ifdef _OPENMP\n{FLOAT_STATE}#endif\n"  # for the threads of parallel loops
 
 
 @dataclass(slots=True)
@@ -165,14 +167,19 @@ class ThreadStatements(Statements):
         add = self.out.lines.append
         add("#ifdef _OPENMP")
         with self.out.block("if (threads > 1)"):
+            self.helpers.named("float_state", {"float_state": _FLOAT_STATE})
+            self.out.add("const uint64_t floats = float_state();")
             add(f"#pragma omp parallel num_threads(threads < {count} ? threads : {count})")
             with self.out.block(""):
                 self.out.add("const int64_t id = omp_get_thread_num();")
                 self.out.add("const int64_t team = omp_get_num_threads();")
+                self.out.add("const uint64_t own = float_state();")
+                self.out.add("set_float_state(floats);")
                 self.out.add(
                     f"{name}({passed}workspace, slice + id * {kernel.slice_bytes}, "
                     f"{count} * id / team, {count} * (id + 1) / team);"
                 )
+                self.out.add("set_float_state(own);")
         self.out.add("else")
         add("#endif")
         self.out.add(f"{name}({passed}workspace, slice, 0, {count});")

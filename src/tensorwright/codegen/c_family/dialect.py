@@ -197,7 +197,8 @@ LANGUAGE_NAMES = frozenset(
     """auto break case char const continue default do double else enum extern float for goto
     if inline int long register restrict return short signed sizeof static struct switch typedef
     union unsigned void volatile while asm typeof unix linux i386 main memcpy isnan NAN INFINITY
-    workspace slice args threads first stop id team""".split()
+    workspace slice args threads first stop id team floats own float_state
+    set_float_state""".split()
 )
 """The names that C has in all its dialects, or that the text around a kernel has."""
 INTEGER_BITS = (8, 16, 32, 64)

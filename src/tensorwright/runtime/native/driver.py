@@ -15,6 +15,7 @@ clock_gettime, whose seconds and nanoseconds are 64 bits each):
     threads, begin, end, moving_count                             it does the runs begin..end
     stop        a word; while it is not 0, steps that have not begun are skipped
     clock, ticks                                                  if given, ticks[i]: step i began
+    floats      bits of the float state (`pool/serving.py`) that are set while the steps run
 
 The call passes the gate of the pool, and then takes an arena: the first row of the frame's `arenas`
 (`../arenas.py`) that no other call has taken. A run with a team leases its threads once
@@ -33,11 +34,23 @@ from functools import lru_cache
 
 import numpy as np
 
-from tensorwright.base import ON_THREADS, Amount, Array, Formula, InternalError
+from tensorwright.base import (
+    ON_THREADS,
+    Amount,
+    Array,
+    Formula,
+    InternalError,
+    detect_target,
+)
 from tensorwright.machine_code import Kind, Module, NativeArray, NativeFunction, Number
 from tensorwright.runtime.native.jit import load_ir
 from tensorwright.runtime.native.loaded_code import LoadedCode
-from tensorwright.runtime.native.pool import ADMIT_SYMBOL, TEAM_SYMBOL
+from tensorwright.runtime.native.pool import (
+    ADMIT_SYMBOL,
+    TEAM_SYMBOL,
+    float_state,
+    set_float_state,
+)
 from tensorwright.runtime.native.segments import Segment, cut_into_segments
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
@@ -56,7 +69,7 @@ from tensorwright.runtime.plan.plan import (
 
 _SLOTS = (
     "runs steps arguments moving bases workspace threads begin end moving_count clock ticks "
-    "stop arenas arena_count in_arena in_arena_count arena".split()
+    "stop arenas arena_count in_arena in_arena_count arena floats".split()
 )
 _COLUMNS = 3  # of runs, of steps and of moving
 _ARENA_COLUMNS = 2  # of in_arena
@@ -87,10 +100,10 @@ class _Frame:
         return self.pointer(name).array(Kind.I64)
 
 
-def driver_module() -> Module:
+def driver_module(arch: str) -> Module:
     """`tensorwright_run`, which does the runs of a frame, and the kernels that copy."""
     module = Module()
-    runs = _write_runs(module)
+    runs = _write_runs(module, arch)
     function = NativeFunction(module, _RUN, (Kind.POINTER,))
     function.do(ADMIT_SYMBOL, function.address_of(runs), *function.parameters)
     function.finish()
@@ -99,8 +112,10 @@ def driver_module() -> Module:
     return module
 
 
-def _write_runs(module: Module) -> NativeFunction:
-    """A function that does the runs of a frame that has passed the gate."""
+def _write_runs(module: Module, arch: str) -> NativeFunction:
+    """A function that does the runs of a frame that has passed the gate. The thread has its float
+    state again at the end, as the caller expects.
+    """
     steps, take_arena = _write_steps(module), _write_take_arena(module)
     function = NativeFunction(module, "do_runs", (Kind.POINTER,), is_internal=True)
     (address,) = function.parameters
@@ -113,6 +128,8 @@ def _write_runs(module: Module) -> NativeFunction:
     row = function.variable(Kind.POINTER, function.number(0, Kind.POINTER))
     with function.when(frame.number("arenas").differs(0)):
         row.set(function.call(Kind.POINTER, take_arena, address))
+    floats = float_state(function, arch)
+    set_float_state(function, arch, floats | frame.number("floats"))
     with function.loop(frame.number("end"), frame.number("begin")) as number:
         run = runs.part(number * _COLUMNS)
         context[1] = run.pointer
@@ -121,6 +138,7 @@ def _write_runs(module: Module) -> NativeFunction:
             function.do(TEAM_SYMBOL, main, context.pointer, threads)
         with alone():
             function.do(steps, context.pointer)
+    set_float_state(function, arch, floats)
     with function.when(row.now.differs(0)):
         row.now.array(Kind.I64).release(TAKEN, function.number(0))
     function.finish()
@@ -247,7 +265,7 @@ _LOCK = threading.Lock()
 
 @lru_cache(maxsize=1)
 def _driver() -> Driver:
-    code = load_ir(driver_module().text(), (_RUN, _COPY, _COLLECT))
+    code = load_ir(driver_module(detect_target().arch).text(), (_RUN, _COPY, _COLLECT))
     run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.address(_RUN))
     clock = ctypes.cast(ctypes.CDLL(None).clock_gettime, ctypes.c_void_p).value or 0
     return Driver(code, run, code.address(_COPY), code.address(_COLLECT), clock)

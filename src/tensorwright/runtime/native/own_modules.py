@@ -10,7 +10,7 @@ from tensorwright.runtime.native.pool import pool_ir
 def own_modules(arch: str) -> tuple[str, ...]:
     """The LLVM IR of each module for an architecture."""
     return (
-        driver_module().text(),
+        driver_module(arch).text(),
         pool_ir(arch),
-        call_loop_function().module.text(),
+        call_loop_function(arch).module.text(),
     )

@@ -14,8 +14,9 @@ from tensorwright.runtime.native.pool.layout import (
     pool_memory,
     worker_base,
 )
+from tensorwright.runtime.native.pool.serving import float_state, set_float_state
 from tensorwright.runtime.native.pool.team import STAND_INS, TEAM_SYMBOL
-from tensorwright.runtime.native.pool.threads import usable_threads
+from tensorwright.runtime.native.pool.threads import float_bits, usable_threads
 
 __all__ = [
     "ADMIT_SYMBOL",
@@ -26,8 +27,11 @@ __all__ = [
     "TEAM_SYMBOL",
     "Pool",
     "Worker",
+    "float_bits",
+    "float_state",
     "pool_ir",
     "pool_memory",
+    "set_float_state",
     "usable_threads",
     "worker_base",
 ]

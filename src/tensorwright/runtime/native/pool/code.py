@@ -25,6 +25,6 @@ def pool_ir(arch: str) -> str:
     module = Module()
     clock = Clock(module)
     workers = write_workers(module, write_serve(module, clock, arch))
-    write_gate(module, clock, workers)
+    write_gate(module, clock, workers, arch)
     write_teams(module, clock, workers, arch)
     return module.text()

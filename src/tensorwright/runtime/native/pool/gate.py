@@ -13,8 +13,9 @@ milliseconds beside an idle core.)
 
 If no thread of the pool is free, the waiting call is let in: its caller's thread wakes up and runs
 it. If a call is counted but not yet in the queue, a pass is left for it, and it does not wait. So
-each waiting call is run or let in when another call is done. A call at the gate is in native code,
-where it holds no lock that another one needs.
+each waiting call is run or let in when another call is done. A call that another thread runs has
+the float state of its caller. A call at the gate is in native code, where it holds no lock that
+another one needs.
 """
 
 from __future__ import annotations
@@ -23,23 +24,24 @@ from tensorwright.machine_code import Kind, Module, NativeArray, NativeFunction,
 from tensorwright.runtime.native.pool.clock import Clock
 from tensorwright.runtime.native.pool.layout import Pool, Worker, lock, pool_of, worker_of
 from tensorwright.runtime.native.pool.lease import Workers
+from tensorwright.runtime.native.pool.serving import float_state, set_float_state
 
 ADMIT_SYMBOL = "tensorwright_admit"
 
 CROWD_NS = 5_000_000
 """How long calls expect other calls after they last met one."""
 
-_BODY, _CONTEXT, _NEXT, _STATE, _CONDITION = range(5)
+_BODY, _CONTEXT, _NEXT, _STATE, _FLOATS, _CONDITION = range(6)
 _ENTRY_WORDS = 16
 """The words of an entry of the queue, which lies on the stack of the thread that waits."""
 
 _WAITS, _IS_LET_IN, _IS_DONE = range(3)
 
 
-def write_gate(module: Module, clock: Clock, workers: Workers) -> None:
+def write_gate(module: Module, clock: Clock, workers: Workers, arch: str) -> None:
     """The function above."""
-    wait, pass_on = _write_wait(module), _write_pass_on(module)
-    hand_over = _write_hand_over(module, workers, _write_run_waiting(module, pass_on))
+    wait, pass_on = _write_wait(module, arch), _write_pass_on(module)
+    hand_over = _write_hand_over(module, workers, _write_run_waiting(module, pass_on, arch))
     function = NativeFunction(module, ADMIT_SYMBOL, (Kind.POINTER, Kind.POINTER))
     body, context = function.parameters
     pool, is_done = pool_of(function), function.variable(Kind.TRUTH, 0)
@@ -67,7 +69,7 @@ def _is_awaited(pool: NativeArray) -> Number:
     return pool.count(Pool.ACTIVE, -1) > pool.acquire(Pool.CORES)
 
 
-def _write_wait(module: Module) -> NativeFunction:
+def _write_wait(module: Module, arch: str) -> NativeFunction:
     """wait(body, context): take a pass, or wait in the queue; whether a thread ran the call."""
     kinds = (Kind.POINTER, Kind.POINTER)
     function = NativeFunction(module, "wait_at_gate", kinds, Kind.TRUTH, is_internal=True)
@@ -75,7 +77,7 @@ def _write_wait(module: Module) -> NativeFunction:
     entry = function.array(Kind.I64, _ENTRY_WORDS)
     pointers = entry.pointer.array(Kind.POINTER)
     pointers[_BODY], pointers[_CONTEXT] = function.parameters
-    entry[_NEXT], entry[_STATE] = 0, _WAITS
+    entry[_NEXT], entry[_STATE], entry[_FLOATS] = 0, _WAITS, float_state(function, arch)
     condition = entry.address(_CONDITION)
     null = function.number(0, Kind.POINTER)
     function.call(Kind.I32, "pthread_cond_init", condition, null)
@@ -122,12 +124,13 @@ def _write_pass_on(module: Module) -> NativeFunction:
     return function
 
 
-def _write_run_waiting(module: Module, pass_on: NativeFunction) -> NativeFunction:
+def _write_run_waiting(module: Module, pass_on: NativeFunction, arch: str) -> NativeFunction:
     """run_waiting(entry): on a thread of the pool, run a call, then others while calls wait."""
     function = NativeFunction(module, "run_waiting", (Kind.POINTER,), is_internal=True)
     pool, entry = pool_of(function), function.variable(Kind.POINTER, function.parameters[0])
     with function.repeat(lambda: entry.now.differs(0)):
         pointers = entry.now.array(Kind.POINTER)
+        set_float_state(function, arch, entry.now.array(Kind.I64)[_FLOATS])
         function.do(pointers[_BODY], pointers[_CONTEXT])
         wanted = _is_awaited(pool).cast("zext", Kind.I64)
         entry.set(function.call(Kind.POINTER, pass_on, entry.now, wanted))
@@ -155,6 +158,7 @@ def _write_hand_over(
             pointers[Worker.BODY] = function.address_of(run_waiting)
             pointers[Worker.DATA] = entry
             worker[Worker.COUNT], worker[Worker.NUMBER] = 1, 0
+            worker[Worker.FLOATS] = entry.array(Kind.I64)[_FLOATS]
             worker.release(Worker.STATE, function.number(Worker.OFFERED))
     with function.when(is_taken.now.equals(0)):
         mutex = lock(function, pool, Pool.MUTEX)

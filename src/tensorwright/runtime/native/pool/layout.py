@@ -7,7 +7,8 @@ Each group of words is on cache lines of its own; the comments say who writes th
               active                             each call: those that run or wait at the gate
               crowd, crowd_until                 each call that meets another one
               first, last, passes                under the gate's mutex
-    Worker    state, body, data, count, number   the call that has the lease, and the thread itself
+    Worker    state, body, data, count,          the call that has the lease, and the thread itself
+              number, floats
               owner                              who takes or returns the lease
               rest, rest_until, paid, missed,    the call that has the lease
               missed_last
@@ -62,6 +63,7 @@ class Worker:
     """The positions of a worker's words, and its states; a team's slot begins in the same way."""
 
     STATE, BODY, DATA, COUNT, NUMBER = range(5)
+    FLOATS = 6  # behind the words that a team's slot has, too
     OWNER, REST, REST_UNTIL, PAID, MISSED, MISSED_LAST, CLOCK = (_LINE + n for n in range(7))
     MUTEX, CONDITION = 2 * _LINE, 3 * _LINE
     SIZE = 4 * _LINE

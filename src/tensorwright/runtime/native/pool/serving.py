@@ -2,6 +2,9 @@
 
 It waits in three ways. For some 50 us it polls. Then it yields its core between polls. It falls
 asleep when no call has leased it for 3 ms; at once if it rests, or if all cores have calls.
+
+A piece runs with the float state of the call that offers it: how floats are rounded, and whether
+denormal numbers count as 0. It is the register MXCSR of x86-64, and FPCR of AArch64.
 """
 
 from __future__ import annotations
@@ -20,6 +23,9 @@ from tensorwright.runtime.native.pool.layout import (
 SPINS = 1000
 _AWAKE_NS = 3_000_000
 _YIELD = 1  # the number of AArch64's hint
+FLUSHING = {"x86-64": 1 << 15 | 1 << 6, "aarch64": 1 << 24}
+"""The bits of the float state with which denormal f32 and f64 count as 0: FTZ and DAZ of x86-64, FZ
+of AArch64. Numbers of 16 bits keep theirs."""
 
 
 def pause(function: NativeFunction, arch: str) -> None:
@@ -31,6 +37,25 @@ def pause(function: NativeFunction, arch: str) -> None:
         function.do("llvm.aarch64.hint", function.number(_YIELD, Kind.I32))
     else:
         function.do("llvm.x86.sse2.pause")
+
+
+def float_state(function: NativeFunction, arch: str) -> Number:
+    """The float state of the thread."""
+    if arch == "aarch64":
+        return function.call(Kind.I64, "llvm.aarch64.get.fpcr")
+    cell = function.variable(Kind.I32, 0)
+    function.do("llvm.x86.sse.stmxcsr", cell.cell.pointer)
+    return cell.now.cast("zext", Kind.I64)
+
+
+def set_float_state(function: NativeFunction, arch: str, state: Number) -> None:
+    """Give the thread another float state; nothing is written where it has that state."""
+    with function.when(float_state(function, arch).differs(state)):
+        if arch == "aarch64":
+            function.do("llvm.aarch64.set.fpcr", state)
+        else:
+            cell = function.variable(Kind.I32, state.cast("trunc", Kind.I32))
+            function.do("llvm.x86.sse.ldmxcsr", cell.cell.pointer)
 
 
 def write_serve(module: Module, clock: Clock, arch: str) -> NativeFunction:
@@ -62,7 +87,7 @@ def write_serve(module: Module, clock: Clock, arch: str) -> NativeFunction:
     with function.repeat(lambda: pool.acquire(Pool.STOP).equals(0)):
         is_offered = worker.acquire(Worker.STATE).equals(Worker.OFFERED)
         with function.when(is_offered) as otherwise:
-            _take(function, worker)
+            _take(function, worker, arch)
             looks.set(0)
         with otherwise():
             looks.set(looks.now + 1)
@@ -80,10 +105,11 @@ def write_serve(module: Module, clock: Clock, arch: str) -> NativeFunction:
     return function
 
 
-def _take(function: NativeFunction, worker: NativeArray) -> None:
+def _take(function: NativeFunction, worker: NativeArray, arch: str) -> None:
     """Do the offered piece, unless the call has just taken it back."""
     with function.when(worker.exchange(Worker.STATE, Worker.OFFERED, Worker.BUSY)):
         pointers, runs_calls = worker.pointer.array(Kind.POINTER), worker[Worker.COUNT].equals(1)
+        set_float_state(function, arch, worker[Worker.FLOATS])
         function.do(pointers[Worker.BODY], pointers[Worker.DATA])
         worker.release(Worker.STATE, function.number(Worker.IDLE))
         with function.when(runs_calls):

@@ -38,7 +38,7 @@ from tensorwright.runtime.native.pool.lease import (
     write_lease,
     write_pay,
 )
-from tensorwright.runtime.native.pool.serving import SPINS, pause
+from tensorwright.runtime.native.pool.serving import SPINS, float_state, pause
 
 TEAM_SYMBOL = "tensorwright_team"
 STAND_INS = {
@@ -117,7 +117,7 @@ def _write_main(module: Module, share_out: NativeFunction) -> NativeFunction:
 
 def _write_share_out(module: Module, clock: Clock, arch: str) -> NativeFunction:
     """Do a loop with the workers of the team around; alone inside of another loop."""
-    offer = _write_offer(module)
+    offer = _write_offer(module, arch)
     finish = _write_finish(module, clock, arch)
     kinds = (Kind.POINTER, Kind.POINTER, Kind.I32)
     function = NativeFunction(module, "share_out", kinds, is_internal=True)
@@ -156,17 +156,17 @@ def _shrink(function: NativeFunction, team: NativeArray) -> None:
             _release_from(function, team, share)
 
 
-def _write_offer(module: Module) -> NativeFunction:
+def _write_offer(module: Module, arch: str) -> NativeFunction:
     """Offer each worker a piece."""
     kinds = (Kind.POINTER, Kind.POINTER, Kind.POINTER)
     function = NativeFunction(module, "offer", kinds, is_internal=True)
     team, body, data = function.parameters
-    count = team.array(Kind.I64)[Worker.COUNT]
+    count, floats = team.array(Kind.I64)[Worker.COUNT], float_state(function, arch)
     with function.loop(count, first=1) as number:
         worker = workers_of(team)[number]
         pointers, words = worker.array(Kind.POINTER), worker.array(Kind.I64)
         pointers[Worker.BODY], pointers[Worker.DATA] = body, data
-        words[Worker.COUNT], words[Worker.NUMBER] = count, number
+        words[Worker.COUNT], words[Worker.NUMBER], words[Worker.FLOATS] = count, number, floats
         words.release(Worker.STATE, function.number(Worker.OFFERED))
     function.finish()
     return function

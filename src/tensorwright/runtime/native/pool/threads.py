@@ -1,4 +1,4 @@
-"""The pool's threads when a process forks or ends.
+"""The pool's threads when a process forks or ends, and what the knobs say about them.
 
 Native code starts the threads when a call first needs them (`lease.py`). A child of a fork has no
 threads: its pool is empty, and its first call starts new ones.
@@ -13,6 +13,7 @@ import time
 
 from tensorwright.base import knobs
 from tensorwright.runtime.native.pool.layout import Pool, Worker, pool_memory, worker_base
+from tensorwright.runtime.native.pool.serving import FLUSHING
 
 _LONGEST_S = 1.0
 _LOOK_S = 1e-4
@@ -24,6 +25,11 @@ def usable_threads(asked: int | None = None) -> int:
     Raises:  UsageError for fewer than one.
     """
     return knobs.THREADS.get() if asked is None else knobs.THREADS.read(asked)
+
+
+def float_bits(arch: str) -> int:
+    """The bits of the float state that calls set on an architecture, by the knob `denormals`."""
+    return FLUSHING.get(arch, 0) if knobs.DENORMALS.get() == "flush" else 0
 
 
 def _stop() -> None:
