@@ -18,7 +18,7 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -33,6 +33,8 @@ from tensorwright.graph.onnx_import.refusals import model_error, unsupported
 
 _OLD_PROGRAM = "serialized_exported_program.json"  # PyTorch 2.8 and older write it
 _MOST_JSON_BYTES = 1 << 30
+_MOST_UNPACKED = 64  # bytes of text for each byte that holds it packed; PyTorch does not pack
+_LEAST_JSON_BYTES = 1 << 20  # a text so short is read however well it is packed
 _MOST_REPEATED = 1 << 28  # elements of a tensor that has more than its storage, by strides of 0
 _ARCHIVE_FAULTS = (
     zipfile.BadZipFile,
@@ -104,24 +106,39 @@ class _Archive:
     def __contains__(self, name: object) -> bool:
         return name in self._members
 
-    def read(self, name: str, most_bytes: int) -> bytes:
-        """The bytes of a member; zipfile checks the checksum."""
+    def info(self, name: str) -> zipfile.ZipInfo:
+        """The entry of a member."""
         info = self._members.get(name)
         if info is None:
             fail(f"it has no {name}")
+        return info
+
+    def read(self, name: str, most_bytes: int) -> bytes:
+        """The bytes of a member; zipfile checks the checksum."""
+        info = self.info(name)
         if info.file_size > most_bytes:
             fail(f"{name} has {info.file_size} bytes, but {most_bytes} is the most")
         return self._archive.read(info)
 
-    def size_bytes(self, name: str) -> int:
-        info = self._members.get(name)
-        if info is None:
-            fail(f"it has no {name}")
-        return info.file_size
+    def read_start(self, name: str, count: int) -> bytes:
+        """The first bytes of a member that may have more: of a storage that tensors use in part.
+
+        The others are read for the checksum only, and only if the file holds them as they are: what
+        a packed member has beyond its purpose can be any number of bytes.
+        """
+        info = self.info(name)
+        if info.file_size <= count or info.compress_type != zipfile.ZIP_STORED:
+            return self.read(name, count)
+        with self._archive.open(info) as member:
+            start = member.read(count)
+            while member.read(1 << 20):
+                pass
+        return start
 
     def json(self, name: str) -> Any:
         """A member that is JSON."""
-        return json.loads(self.read(name, _MOST_JSON_BYTES))
+        unpacked = max(_MOST_UNPACKED * self.info(name).compress_size, _LEAST_JSON_BYTES)
+        return json.loads(self.read(name, min(unpacked, _MOST_JSON_BYTES)))
 
 
 def _read(archive: _Archive) -> ExportedGraph:
@@ -131,7 +148,7 @@ def _read(archive: _Archive) -> ExportedGraph:
         remedy = "save it on a little-endian machine, such as x86-64 or AArch64"
         raise unsupported("byteorder", "byteorder", reason, remedy)
     program = read_program(archive.json(f"models/{name}.json"))
-    weights = _Weights(archive, name)
+    weights = _Weights(archive, name, program.held.values())
     inputs = tuple(
         replace(each, constant=weights.array(program.held[each.name]))
         if each.name in program.held
@@ -187,51 +204,69 @@ def _writer(program: object) -> str:
 class _Weights:
     """The parameters, buffers and constants of a model; one array for each storage."""
 
-    def __init__(self, archive: _Archive, model: str) -> None:
+    def __init__(self, archive: _Archive, model: str, owners: Iterable[str]) -> None:
         self._archive = archive
-        self._storages: dict[str, bytes] = {}
+        self._storages: dict[str, Array] = {}
         self._arrays: dict[StoredTensor, Array] = {}
-        self._stored: dict[str, tuple[str, object]] = {}
+        entries: dict[str, tuple[str, object]] = {}
         for folder in ("weights", "constants"):
             config = f"data/{folder}/{model}_{folder}_config.json"
-            entries: Mapping[str, object] = {}
-            if config in archive:
-                entries = archive.json(config)["config"]
-            self._stored.update({name: (folder, each) for name, each in entries.items()})
+            held: Mapping[str, object] = archive.json(config)["config"] if config in archive else {}
+            entries.update({name: (folder, each) for name, each in held.items()})
+        self._stored = {name: _stored(name, entries) for name in dict.fromkeys(owners)}
+        self._needed: dict[str, int] = {}
+        for owner, stored in self._stored.items():
+            needed = _bytes_of(stored, owner)
+            self._needed[stored.path] = max(needed, self._needed.get(stored.path, 0))
 
     def array(self, owner: str) -> Array:
         """The values of a parameter, buffer or constant."""
-        if owner not in self._stored:
-            fail(f"the values of {owner} are missing")
-        folder, entry = self._stored[owner]
-        stored = stored_tensor(entry)
-        stored = replace(stored, path=f"data/{folder}/{stored.path}")
+        stored = self._stored[owner]
         if stored not in self._arrays:
             self._arrays[stored] = self._read(stored, owner)
         return self._arrays[stored]
 
     def _read(self, stored: StoredTensor, owner: str) -> Array:
-        dtype = dtype_of(stored.meta.dtype, f"weight {owner}")
+        """One array for each storage, of the bytes that tensors use: see `_bytes_of`."""
+        dtype = dtype_of(stored.meta.dtype, f"weight {owner}").numpy
+        sizes = _sizes(stored, owner)
+        if math.prod(sizes) == 0:
+            return np.zeros(sizes, dtype)
         if stored.path not in self._storages:
-            whole = self._archive.size_bytes(stored.path)
-            self._storages[stored.path] = self._archive.read(stored.path, whole)
-        storage = np.frombuffer(self._storages[stored.path], np.uint8)
-        sizes = tuple(n for n in stored.meta.sizes if isinstance(n, int))
-        if len(sizes) != len(stored.meta.sizes) or len(sizes) != len(stored.strides):
-            fail(f"the shape of {owner} has no numbers")
-        last = sum((n - 1) * stride for n, stride in zip(sizes, stored.strides, strict=True))
-        is_empty = math.prod(sizes) == 0
-        size = dtype.numpy.itemsize
-        if is_empty:
-            return np.zeros(sizes, dtype.numpy)
+            start = self._archive.read_start(stored.path, self._needed[stored.path])
+            self._storages[stored.path] = np.frombuffer(start, np.uint8)
+        storage = self._storages[stored.path]
         if math.prod(sizes) > max(storage.size, _MOST_REPEATED):
             fail(f"{owner} has more elements than its storage")
-        if (stored.offset + last + 1) * size > storage.size:
+        if _bytes_of(stored, owner) > storage.size:
             fail(f"{owner} reaches beyond the {storage.size} bytes of its storage")
-        elements = storage[: storage.size // size * size].view(dtype.numpy)
+        elements = storage[: storage.size // dtype.itemsize * dtype.itemsize].view(dtype)
+        strides = tuple(stride * dtype.itemsize for stride in stored.strides)
         return np.lib.stride_tricks.as_strided(
-            elements[stored.offset :],
-            sizes,
-            tuple(stride * size for stride in stored.strides),
-            writeable=False,
+            elements[stored.offset :], sizes, strides, writeable=False
         )
+
+
+def _stored(owner: str, entries: Mapping[str, tuple[str, object]]) -> StoredTensor:
+    if owner not in entries:
+        fail(f"the values of {owner} are missing")
+    folder, entry = entries[owner]
+    stored = stored_tensor(entry)
+    return replace(stored, path=f"data/{folder}/{stored.path}")
+
+
+def _sizes(stored: StoredTensor, owner: str) -> tuple[int, ...]:
+    sizes = tuple(n for n in stored.meta.sizes if isinstance(n, int))
+    if len(sizes) != len(stored.meta.sizes) or len(sizes) != len(stored.strides):
+        fail(f"the shape of {owner} has no numbers")
+    return sizes
+
+
+def _bytes_of(stored: StoredTensor, owner: str) -> int:
+    """How much of a storage a tensor uses: the bytes up to its last element."""
+    sizes = _sizes(stored, owner)
+    if math.prod(sizes) == 0:
+        return 0
+    last = sum((n - 1) * stride for n, stride in zip(sizes, stored.strides, strict=True))
+    size = dtype_of(stored.meta.dtype, f"weight {owner}").numpy.itemsize
+    return (stored.offset + last + 1) * size

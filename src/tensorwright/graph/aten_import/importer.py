@@ -42,6 +42,7 @@ from tensorwright.graph.onnx_import.tensors import DTYPES as ONNX_DTYPES
 from tensorwright.graph.rename import rename_tensors
 from tensorwright.ops import TensorType
 
+_NAME = r"[A-Za-z_]\w*"
 _ATEN = re.compile(r"torch\.ops\.aten\.(\w+)\.(\w+)")
 _WRAPPERS = ("wrap_with_set_grad_enabled", "wrap_with_autocast")
 _CHECKS = ("_assert_scalar", "_assert_async", "sym_constrain_range", "sym_constrain_range_for_size")
@@ -67,8 +68,8 @@ def load_exported(
     names = _size_names(record)
     infos = [_info(each, names) for each in record.inputs if each.is_given]
     own = {
-        names[symbol]: _bounds(*limits)
-        for symbol, limits in record.ranges.items()
+        names[symbol]: _bounds(_least(symbol, record.ranges), greatest)
+        for symbol, (_, greatest) in record.ranges.items()
         if symbol in names
     }
     bounds = within(
@@ -86,13 +87,40 @@ def _bounds(least: int, greatest: int | None) -> str:
     return f"{least}.." if greatest is None else f"{least}..{max(greatest, least)}"
 
 
+def _least(symbol: str, ranges: Mapping[str, tuple[int, int | None]]) -> int:
+    """The least value of a symbol.
+
+    PyTorch gives 2 for one that no input has by itself, as its traces take 0 and 1 for constants;
+    the ranges of expressions (`2*s0` in 2..20) are those that were asked for.
+    """
+    least = ranges[symbol][0]
+    if least != 2:
+        return least
+    parts = [text for text in ranges if re.findall(_NAME, text) == [symbol] != [text]]
+    at_one = [parse_size(text, {symbol: 1}.get) for text in parts]
+    is_told = bool(parts) and all(
+        isinstance(value, int) and ranges[text][0] <= value
+        for text, value in zip(parts, at_one, strict=True)
+    )
+    return 1 if is_told else least
+
+
 def _size_names(record: ExportedGraph) -> dict[str, str]:
-    """The name of each symbol, by the first input and axis that has it."""
+    """The name of each symbol, by the first input and axis that has it; its own if none has."""
     names: dict[str, str] = {}
-    for each in record.inputs:
-        for axis, extent in enumerate(each.meta.sizes if each.meta and each.is_given else ()):
-            if isinstance(extent, str) and extent.isidentifier():
-                names.setdefault(extent, f"{each.name}_{axis}")
+    inputs = [each for each in record.inputs if each.meta and each.is_given]
+    extents = [
+        (extent, f"{each.name}_{axis}")
+        for each in inputs
+        for axis, extent in enumerate(each.meta.sizes if each.meta else ())
+        if isinstance(extent, str)
+    ]
+    for extent, name in extents:
+        if extent.isidentifier():
+            names.setdefault(extent, name)
+    for extent, _ in extents:
+        for symbol in re.findall(_NAME, extent):
+            names.setdefault(symbol, symbol)
     return names
 
 
@@ -105,7 +133,7 @@ def _info(given: Input, names: Mapping[str, str]) -> ValueInfoProto:
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:
-    return re.sub(r"[A-Za-z_]\w*", lambda match: names.get(match[0], match[0]), text)
+    return re.sub(_NAME, lambda match: names.get(match[0], match[0]), text)
 
 
 class _Import:

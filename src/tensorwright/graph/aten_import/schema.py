@@ -6,6 +6,7 @@ refused, because its meaning is unknown.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -179,9 +180,8 @@ def _inputs(
             inputs.append(_user_input(_field(told, "arg", dict), metas, symbols))
             continue
         if kind == "constant_input":
-            _, constant = _union(_field(told, "value", dict), "constant")
-            name = _field(told, "name", str)
-            inputs.append(Input(name, constant=None if constant == {} else constant))
+            name, value = _field(told, "name", str), _field(told, "value", dict)
+            inputs.append(Input(name, constant=_constant(*_union(value, "constant"))))
             continue
         owners = {
             "parameter": "parameter_name",
@@ -210,9 +210,12 @@ def _user_input(given: object, metas: Mapping[str, Any], symbols: Mapping[str, A
         _, name = _union(told, "input")
         extent = _extent(symbols.get(str(name)))
         return Input(str(name), symbol=extent if isinstance(extent, str) else "")
-    if kind in ("as_int", "as_float", "as_bool", "as_string"):
-        return Input("", constant=told)
-    return Input("")
+    return Input("", constant=_constant(kind, told))
+
+
+def _constant(kind: str, told: object) -> bool | int | float | str | None:
+    """The value of an input that is a constant; None for other kinds."""
+    return _plain(told, kind) if kind in _PLAIN_KINDS else None
 
 
 def _outputs(specs: Sequence[object]) -> tuple[tuple[Argument, ...], tuple[str, ...]]:
@@ -270,18 +273,9 @@ def _optional(given: object) -> tuple[str]:
     return (_field(told, "name", str) if kind == "as_tensor" else "",)
 
 
-_PLAIN_KINDS = {
-    "as_int": int,
-    "as_float": (int, float),
-    "as_string": str,
-    "as_bool": bool,
-}
-_PLAIN_LISTS = {
-    "as_ints": int,
-    "as_floats": (int, float),
-    "as_strings": str,
-    "as_bools": bool,
-}
+_PLAIN_KINDS = {"as_int": int, "as_float": float, "as_string": str, "as_bool": bool}
+_PLAIN_LISTS = {f"{kind}s": type_ for kind, type_ in _PLAIN_KINDS.items()}
+_NOT_FINITE = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}
 _NAMED_LISTS = ("as_tensors", "as_sym_ints", "as_sym_bools", "as_sym_floats", "as_optional_tensors")
 _IGNORED = ("as_memory_format", "as_layout", "as_device", "as_none")
 
@@ -292,15 +286,9 @@ def _argument(given: object) -> Argument:
     if kind in _IGNORED:
         return None
     if kind in _PLAIN_KINDS:
-        if not isinstance(told, _PLAIN_KINDS[kind]):  # type: ignore[arg-type]
-            fail(f"{kind} is {str(told)[:60]!r}")
-        # Python's JSON writes Infinity as a number
-        return float(told) if kind == "as_float" else told
+        return _plain(told, kind)
     if kind in _PLAIN_LISTS:
-        items = _of(told, list, kind)
-        if not all(isinstance(each, _PLAIN_LISTS[kind]) for each in items):  # type: ignore[arg-type]
-            fail(f"{kind} is {str(told)[:60]!r}")
-        return tuple(items)
+        return tuple(_plain(each, kind.removesuffix("s")) for each in _of(told, list, kind))
     if kind in _NAMED_LISTS:
         return tuple(_named(each) for each in _of(told, list, kind))
     if kind in ("as_tensor", "as_sym_int", "as_sym_bool", "as_sym_float", "as_optional_tensor"):
@@ -311,6 +299,18 @@ def _argument(given: object) -> Argument:
         return _body(_field(told, "graph", dict))
     reason = f"an argument of a node is of the kind {kind}, which tensorwright does not read"
     raise unsupported(PROGRAM, kind, reason)
+
+
+def _plain(told: object, kind: str) -> bool | int | float | str:
+    """A value of a kind; what JSON has no number for, PyTorch 2.13 writes as a text."""
+    if kind == "as_float" and isinstance(told, str) and told in _NOT_FINITE:
+        return _NOT_FINITE[told]
+    if kind == "as_float" and isinstance(told, int) and not isinstance(told, bool):
+        return float(told)
+    if not isinstance(told, _PLAIN_KINDS[kind]):
+        fail(f"{kind} is {str(told)[:60]!r}")
+    value: bool | int | float | str = told  # type: ignore[assignment]
+    return value
 
 
 def _named(given: object) -> Argument:
@@ -326,8 +326,7 @@ def _named(given: object) -> Argument:
         case "as_none":
             return None
         case "as_int" | "as_float" | "as_bool":
-            if isinstance(told, int | float):
-                return told
+            return _plain(told, kind)
     fail(f"an element of a list is {kind}")
 
 

@@ -112,6 +112,10 @@ def values_of(plan: Plan, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
             values[name] = value
             told_by.setdefault(name, dimension)
     missing = [name for name in sizes if name not in values]
+    for spec, axis, extent, number in waiting:
+        if isinstance(extent, Formula) and set(extent.names) - values.keys() == {*missing[:1]}:
+            reason = f"dimension {axis} is {number}, and no {missing[0]} makes {extent} that"
+            raise _refusal(f"input {spec.name}", reason, "give another size")
     if missing:
         reason = f"no dimension of an input gives the size {missing[0]}"
         remedy = f"fix it before the call: executable.at({missing[0]}=NUMBER)"

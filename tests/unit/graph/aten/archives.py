@@ -116,8 +116,13 @@ def weights() -> Json:
     }
 
 
-def archive(program: Json, weights: Json, more: Mapping[str, bytes] | None = None) -> bytes:
-    """The bytes of a file."""
+def archive(
+    program: Json,
+    weights: Json,
+    more: Mapping[str, bytes] | None = None,
+    packed: frozenset[str] = frozenset(),
+) -> bytes:
+    """The bytes of a file; `packed` are the members that are compressed."""
     members = {
         "models/model.json": json.dumps(program).encode(),
         "data/weights/model_weights_config.json": json.dumps(weights).encode(),
@@ -128,5 +133,6 @@ def archive(program: Json, weights: Json, more: Mapping[str, bytes] | None = Non
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w") as file:
         for name, data in members.items():
-            file.writestr(f"net/{name}", data)
+            method = zipfile.ZIP_DEFLATED if name in packed else zipfile.ZIP_STORED
+            file.writestr(f"net/{name}", data, method)
     return held.getvalue()

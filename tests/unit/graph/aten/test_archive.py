@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,7 @@ from tests.unit.graph.aten.archives import (
 import tensorwright
 from tensorwright.base import InputError, ModelError, TensorwrightError, UnsupportedError
 from tensorwright.graph import interpret
-from tensorwright.graph.aten_import import read_pt2
+from tensorwright.graph.aten_import import Ref, read_pt2
 from tensorwright.graph.model_import import load_model
 
 
@@ -129,6 +131,83 @@ def test_a_part_that_is_not_read_is_named() -> None:
         load_model(archive(changed, kept))
     assert caught.value.where == "exported program, input x"
     assert caught.value.remedy == "make it dense before the export: tensor.to_dense()"
+
+
+def test_numbers_that_are_not_finite_are_texts() -> None:
+    """JSON has no number for them; files of before PyTorch 2.13 write them as Python does."""
+    changed = program()
+    change = node(
+        "torch.ops.aten.masked_fill.Scalar",
+        [tensor("filled")],
+        self=tensor("y"),
+        mask=tensor("y"),
+        value={"as_float": "-Infinity"},
+        several={"as_floats": ["NaN", "Infinity", 1, float("-inf")]},
+        symbols={"as_sym_floats": [{"as_float": "Infinity"}, {"as_name": "n"}]},
+    )
+    nodes(changed).insert(2, change)
+    constant = {"name": "c", "value": {"as_float": "NaN"}}
+    inputs = changed["graph_module"]["signature"]["input_specs"]
+    inputs.append({"constant_input": constant})
+    inputs.append({"user_input": {"arg": {"as_float": "Infinity"}}})
+    read = read_pt2(archive(changed, weights()))
+    given = dict(read.nodes[2].arguments)
+    assert given["value"] == -np.inf
+    assert str(given["several"]) == "(nan, inf, 1.0, -inf)"
+    assert given["symbols"] == (np.inf, Ref("n"))
+    assert [str(each.constant) for each in read.inputs[-2:]] == ["nan", "inf"]
+    for wrong in ("infinity", "1.0", True, None, [1.0]):
+        change["inputs"][2]["arg"]["as_float"] = wrong
+        with pytest.raises(ModelError, match=r"as_float is|has 0 values"):
+            read_pt2(archive(changed, weights()))
+
+
+def test_a_packed_member_has_no_more_than_its_tensors_use() -> None:
+    """2 MB on disk, 4.5 GB in memory: what shapes and types do not promise is not unpacked."""
+    name = "data/weights/weight_0"
+    enough = {name: WEIGHT.tobytes()}
+    (w, *_) = read_pt2(archive(program(), weights(), enough, packed=frozenset(enough))).inputs
+    np.testing.assert_array_equal(w.constant, WEIGHT)
+    more = {name: WEIGHT.tobytes() + bytes(1 << 24)}
+    (w, b, _) = read_pt2(archive(program(), weights(), more)).inputs  # a part of a storage
+    np.testing.assert_array_equal(w.constant, WEIGHT)
+    assert isinstance(b.constant, np.ndarray)
+    assert b.constant.base is not None
+    tracemalloc.start()
+    packed = archive(program(), weights(), more, packed=frozenset(more))
+    tracemalloc.reset_peak()
+    with pytest.raises(ModelError, match="weight_0 has 16777264 bytes, but 48 is the most"):
+        read_pt2(packed)
+    text = json.dumps(program()) + " " * (1 << 24)
+    bomb = {"models/model.json": text.encode()}
+    packed = archive(program(), weights(), bomb, packed=frozenset(bomb))
+    with pytest.raises(ModelError, match=r"model\.json has .* bytes, but"):
+        read_pt2(packed)
+    assert tracemalloc.get_traced_memory()[1] < 1 << 27
+    tracemalloc.stop()
+    read_pt2(archive(program(), weights(), bomb))
+
+
+def test_a_size_of_which_only_a_multiple_is_seen_keeps_its_bounds() -> None:
+    changed = program()
+    symbol = "Mul(Integer(2), Symbol('s77', positive=True, integer=True))"
+    values(changed)["x"] = meta(symbol, 4)
+    changed["range_constraints"] = {
+        "2*s77": {"min_val": 2, "max_val": 20},
+        "s77": {"min_val": 2, "max_val": 10},
+    }
+    executable = tensorwright.compile(archive(changed, weights()))
+    assert [str(size) for size in executable.sizes] == ["s77 in 1..10"]
+    for batch in (2, 20):
+        x = np.linspace(-1, 1, 4 * batch, dtype=np.float32).reshape(batch, 4)
+        np.testing.assert_allclose(executable(x), wanted(x), rtol=1e-5, atol=1e-5)
+    with pytest.raises(InputError, match="makes the size s77 11"):
+        executable(np.zeros((22, 4), np.float32))
+    with pytest.raises(InputError, match=r"dimension 0 is 7, and no s77 makes 2\*s77 that"):
+        executable(np.zeros((7, 4), np.float32))
+    changed["range_constraints"]["2*s77"]["min_val"] = 4
+    graph = load_model(archive(changed, weights()))
+    assert "size s77: 2 <= s77 <= 10" in str(graph)
 
 
 def test_an_operator_that_we_do_not_have_is_refused_with_a_remedy() -> None:

@@ -110,6 +110,26 @@ def _record(traced: Any) -> ExportedGraph:
     return ExportedGraph("traced", tuple(inputs), nodes, results, {})
 
 
+def test_files_have_infinities_and_sizes_that_are_derived(tmp_path: Path) -> None:
+    class Masked(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            mask = torch.triu(torch.ones(4, 4, dtype=torch.bool), 1)
+            y = torch.softmax(x.masked_fill(mask, float("-inf")), -1)
+            return y.reshape(-1, 2, 16).sum(1)
+
+    half = torch.export.Dim("half", min=1, max=10)
+    x = torch.randn(6, 4, 4)
+    program = torch.export.export(Masked(), (x,), dynamic_shapes=({0: 2 * half},))
+    torch.export.save(program, tmp_path / "masked.pt2")
+    for given in (program, tmp_path / "masked.pt2"):
+        executable = tensorwright.compile(given)
+        (size,) = executable.sizes
+        assert (size.least, size.most) == (1, 10)
+        for batch in (2, 20):
+            x = torch.randn(batch, 4, 4)
+            assert alike(torch.from_numpy(executable(x.numpy())), Masked()(x))
+
+
 def test_a_normalisation_behind_a_linear_layer_goes_into_its_weights() -> None:
     module = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.BatchNorm1d(6)).eval()
     torch.nn.init.uniform_(module[1].running_var, 0.5, 2)
