@@ -88,10 +88,25 @@ def compile(
 ) -> Executable:
     """Compile a model or a tensor expression, or return its kept executable.
 
-    model     an ONNX file or a .pt2 file of PyTorch: its path, its bytes or an open handle; a
-              ModelProto, an ExportedProgram, a Graph, tensor expressions, a result of `program`
-    The other arguments and the errors are those of `pipeline.compile`.  With `on_kernel` the
-    pipeline always runs, because `on_kernel` must see every kernel.
+    model         an ONNX file or a .pt2 file of PyTorch: its path, its bytes or an open handle; a
+                  ModelProto, an ExportedProgram, a Graph, tensor expressions, a result of `program`
+    target        "native", "x86-64-avx2", ...; the knob `target` if None
+    threads       how many threads the kernels use; the knob `threads` if None
+    records       the store in which measured schedules are looked up; the default store if None
+    input_shapes  shapes, as numbers, of inputs whose shapes the model leaves open
+    sizes         bounds or numbers of sizes that the model leaves open, by name: "1..64",
+                  "8..512 by 8", (1, 64), 64
+    trace         the schedule of a tensor expression, parsed or as text; if None, it is chosen as
+                  for a workload of a model
+    constants     values of inputs of a tensor expression that stay the same from call to call
+    on_kernel     called with (schedule, number, count) before each kernel is built; no kept
+                  executable is returned then
+
+    The executable of a model with open sizes takes arrays of any size within their bounds.
+    A workload without a record gets the schedule that the time model expects to be the fastest, or
+    the heuristic schedule (knob `default_schedule`).  If `optimize` has kept a faster graph
+    for the network in the same records, that graph is compiled.
+    Raises:  ModelError, UnsupportedError, ScheduleError, MachineError, UsageError.
     """
     options = {
         "target": target,

@@ -107,25 +107,9 @@ def compile(
     constants: Constants | None = None,
     on_kernel: OnKernel | None = None,
 ) -> Executable:
-    """Compile a model or a tensor expression.
+    """Compile a model or a tensor expression, whether or not its executable is kept.
 
-    model         an ONNX file or a .pt2 file of PyTorch, the bytes of either, a ModelProto, an
-                  ExportedProgram, a Graph, tensor expressions, or the result of `program`
-    target        "native", "x86-64-avx2", ...; the knob `target` if None
-    threads       how many threads the kernels use; the knob `threads` if None
-    records       the store in which measured schedules are looked up; the default store if None
-    input_shapes  shapes, as numbers, of inputs whose shapes the model leaves open
-    sizes         bounds or numbers of sizes that the model leaves open, by name: "1..64",
-                  "8..512 by 8", (1, 64), 64
-    trace         the schedule of a tensor expression, parsed or as text; if None, `choose` gives it
-    constants     values of inputs of a tensor expression that stay the same from call to call
-    on_kernel     called with (schedule, number, count) before each kernel is built
-
-    The executable of a model with open sizes takes arrays of any size within their bounds.
-    A workload without a record gets the schedule that the time model expects to be the fastest, or
-    the heuristic schedule (knob `default_schedule`).  If `optimize` has kept a faster graph
-    for the network in the same records, that graph is compiled.
-    Raises:  ModelError, UnsupportedError, ScheduleError, MachineError, UsageError.
+    The arguments and errors are those of `tensorwright.compile`; models are not open handles.
     """
     machine = chosen_target(target)
     workload = as_program(model, constants)

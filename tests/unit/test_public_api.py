@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
+import inspect
+import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable, Iterator
+from enum import Enum
 from pathlib import Path
 from types import UnionType
 
@@ -36,6 +41,36 @@ def test_public_names_resolve(name: str) -> None:
     value = getattr(tensorwright, name)
     assert callable(value) or isinstance(value, UnionType)
     assert getattr(tensorwright, name) is value
+
+
+def described() -> Iterator[tuple[str, Callable[..., object], str]]:
+    """Each public function and method, and the text in which its parameters must be named."""
+    for name in LAZY:
+        value = getattr(tensorwright, name)
+        if inspect.isfunction(value):
+            yield name, value, inspect.getdoc(value) or ""
+        elif inspect.isclass(value) and not issubclass(value, BaseException | Enum):
+            yield name, value.__init__, f"{value.__doc__} {value.__init__.__doc__}"
+            for inner in vars(value):
+                method = getattr(value, inner)
+                if not inner.startswith("_") and inspect.isroutine(method):
+                    yield f"{name}.{inner}", method, inspect.getdoc(method) or ""
+
+
+@pytest.mark.parametrize(("name", "function", "text"), list(described()))
+def test_help_names_each_parameter(name: str, function: Callable[..., object], text: str) -> None:
+    parameters = [each for each in inspect.signature(function).parameters if each != "self"]
+    assert [each for each in parameters if not re.search(rf"\b{each}\b", text)] == [], name
+
+
+def test_a_star_import_gives_the_words_of_expressions() -> None:
+    names: dict[str, object] = {}
+    exec("from tensorwright.expr import *", names)
+    words = {"placeholder", "compute", "reduce_axis", "sum_over", "select", "cast", "exp", "all_of"}
+    assert words <= names.keys()
+    assert len(names) < 80
+    assert not {"Poly", "canonical_text", "evaluate_index", "rebuild"} & names.keys()
+    assert not set(dir(builtins)) & (names.keys() - {"__builtins__"})
 
 
 def test_public_names_are_listed() -> None:

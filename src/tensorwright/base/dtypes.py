@@ -93,7 +93,7 @@ class DType(Enum):
 
     @classmethod
     def from_numpy(cls, dtype: np.typing.DTypeLike) -> DType:
-        """Name a NumPy type; byte order is not part of the name.
+        """The element type of a NumPy dtype; byte order is not part of it.
 
         Raises:  UsageError for a type that tensors cannot have (complex, object, text, ...).
         """

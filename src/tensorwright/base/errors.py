@@ -28,6 +28,7 @@ from typing import Any, ClassVar, Self
 
 REPORT = "report it, with the model or program"
 """The remedy for a fault of ours."""
+_MOST_LONGER = 3  # names that begin with a given one which are shown
 
 
 class TensorwrightError(Exception):
@@ -259,6 +260,9 @@ def unknown_name(
 
 
 def did_you_mean(name: str, names: Iterable[str], otherwise: str = "", most: int = 1) -> str:
-    """The remedy for an unknown name: the names nearest to it, else `otherwise`."""
-    near = get_close_matches(name, tuple(names), n=most)
+    """The remedy for an unknown name: the nearest names, or some that it begins, or `otherwise`."""
+    listed = tuple(dict.fromkeys(names))
+    near = get_close_matches(name, listed, n=most)
+    if not near and name:
+        near = [each for each in listed if each.startswith(name)][:_MOST_LONGER]
     return f"did you mean {' or '.join(near)}?" if near else otherwise

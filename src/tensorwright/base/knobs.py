@@ -331,7 +331,8 @@ def misspelt_variables() -> dict[str, str]:
 def override(**values: object) -> Iterator[None]:
     """Set knobs inside the block: `with override(threads=1): ...`.
 
-    A value may be of the knob's type or a text as in the environment variable.
+    values   by the names of knobs: of the knob's type, or a text as in the environment variable
+
     Raises:  UsageError for an unknown knob or a bad value, before anything changes.
     """
     scoped = dict(_overrides.get() or {})

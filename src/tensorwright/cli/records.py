@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import RecordError, Target, UsageError
+from tensorwright.base import RecordError, Target, UsageError, did_you_mean
 from tensorwright.cli.arguments.options import any_target_option, records_option, refuse_given
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.foreign_logs import COLUMNS, export_log, import_log, workloads_of
@@ -338,7 +338,11 @@ def _meant(store: RecordStore, wanted: str | None, path: Path | None) -> frozens
             stage="records",
             where=f"workload {wanted}",
             reason=f"{_path(path)} has no record of it",
-            remedy="list the records:\n  tensorwright records list",
+            remedy=did_you_mean(
+                wanted,
+                [_name(store, key) for key in keys],
+                "list the records:\n  tensorwright records list",
+            ),
         )
     return chosen
 

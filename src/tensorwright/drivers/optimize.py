@@ -85,15 +85,18 @@ def optimize(
 ) -> Executable:
     """Tune a model on this machine, and compile it with the best graph and the best schedules.
 
+    model             as of `compile`, but no tensor expression
     minutes, trials   the budget; the search ends when one of them is spent; 10 minutes if both are
                       None
+    target, threads   as of `compile`
     records           the store of the measurements; the default store if None
+    input_shapes, sizes   as of `compile`
+    seed              of every random choice; the knob `seed` if None
     callbacks         get the progress; `tuning.session.choose_callbacks` makes the usual ones
     rewrite           whether to look for a faster graph first, by proved rules
     space             the schedules to try: "sketches", "templates" or "both"
     options           strategy, patience and the like
     workers, security   as of `tune`
-    The other arguments are those of `compile`.
     Raises:  as `compile`, and RecordError for a store that cannot be used.
     """
     machine = chosen_target(target)

@@ -116,14 +116,19 @@ def tune(
                 `{"batch": 1, "sequence": (1, 32, 128)}`, or a list of such mappings; if None, a few
                 values that the bounds suggest
     minutes, trials   the budget; if both are None, 10 minutes or 20 rounds without a gain
+    target, threads   as of `compile`
+    records     the store of the measurements; the default store if None
+    seed        of every random choice; the knob `seed` if None
     space       the schedules to try: "sketches", "templates" or "both"
+    callbacks   get the progress; `tuning.session.choose_callbacks` makes the usual ones
     options     strategy, patience and the like
     measuring   how candidates are measured
     learning    features and cost model, by name
     workers     a farm, or the address of its scheduler; it builds and measures candidates instead
                 of this machine
     security    the keys of the farm
-    The other arguments are those of `optimize`, which also looks for a faster graph.
+
+    `optimize` also looks for a faster graph.
     Raises:  UsageError for an argument that is neither a model nor an expression, and for sizes
              that the model does not have; the errors of `optimize`.
     """

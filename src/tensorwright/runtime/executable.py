@@ -104,7 +104,11 @@ class Executable:
 
     @classmethod
     def of(cls, contents: Contents, threads: int | None = None) -> Executable:
-        """The executable of a file that was read and verified; errors as above."""
+        """The executable of the contents of a file, which were read and verified.
+
+        threads   how many the kernels use; the knob `threads` if None
+        Raises:  as the constructor.
+        """
         executable = cls.__new__(cls)
         executable._link(contents, threads, None)
         return executable
@@ -196,6 +200,8 @@ class Executable:
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
         """Compute all outputs.
 
+        inputs   an array for each name of an input
+
         If an input is an array of DLPack in the memory of the device that runs the code, results
         are there, too. Each is a DeviceArray, which other libraries take by `from_dlpack`.
         Raises:  InputError for a wrong name, shape or element type; MachineError if there is
@@ -219,8 +225,8 @@ class Executable:
     def run_async(self, inputs: Mapping[str, Any]) -> PendingRun:
         """As `run` with arrays on the host, in the background: returns a Future.
 
-        It can be cancelled and awaited. Inputs are checked at once; they must not change until it
-        is done.
+        It can be cancelled and awaited. The inputs are checked at once; they must not change until
+        it is done.
         Raises:  InputError for a wrong name, shape or element type; other errors come with the
                  results.
         """
@@ -234,6 +240,8 @@ class Executable:
 
     def run_into(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
         """As `run`, but write into the caller's arrays.
+
+        inputs, outputs   an array for each name of an input, and of an output
 
         If values decide a size of an output (the number of iterations of a loop, or of results of
         an operator), its array must have room for the greatest size; the result is at its start.
@@ -262,6 +270,9 @@ class Executable:
     def bind(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None = None) -> Bound:
         """Prepare a call: check all arrays and compute all addresses once.
 
+        inputs    an array for each name of an input
+        outputs   an array for each name of an output; new arrays if None
+
         Kernels read and write arrays of DLPack in the memory of the device in place. Writes of
         other libraries must be complete before a run; a run is complete when it returns.
         Raises:  InputError as `run_into`, and for an output into which kernels cannot write
@@ -287,6 +298,8 @@ class Executable:
     def profile(self, inputs: Mapping[str, Any], repeat: int = 10) -> tuple[StepTime, ...]:
         """Time each step while the network runs; the clock is read in native code.
 
+        inputs   an array for each name of an input
+        repeat   the number of runs, of which medians are taken
         Raises:  InputError as `run`.
         """
         given = check_inputs(self._ports, inputs)
@@ -314,6 +327,7 @@ class Executable:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a single file that `load` reads; the whole file or nothing.
 
+        path     of the file, which is replaced if it exists
         Raises:  OutputError for a full disk, a missing folder or permission and the like.
         """
         write_container(path, self._contents)
@@ -334,7 +348,7 @@ class Executable:
         )
 
     def chosen_sizes(self, **values: int) -> dict[str, int]:
-        """The numbers of its named sizes if some are given.
+        """The numbers of its named sizes if some values are given.
 
         A size that is not given is 1 if its name or its position says batch, else a number between
         its bounds.

@@ -8,7 +8,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, get_type_hints
 
-from tensorwright.base import UsageError
+from tensorwright.base import UsageError, did_you_mean
 from tensorwright.expr import Decision
 
 _STEP = re.compile(r"\s*(\w+)\((.*)\)\s*$")
@@ -44,8 +44,10 @@ def parse_step(text: str, kinds: dict[str, type]) -> Any:
     match = _STEP.match(text)
     kind = kinds.get(match[1]) if match else None
     if match is None or kind is None:
-        names = ", ".join(sorted(kinds))
-        raise _bad(text, "this is not a schedule step", f"name(arguments) with a name of {names}")
+        names = sorted(kinds)
+        listed = f"name(arguments) with a name of {', '.join(names)}"
+        remedy = did_you_mean(match[1], names, listed) if match else listed
+        raise _bad(text, "this is not a schedule step", remedy)
     arguments = _split_arguments(match[2], text)
     hints = _hints(kind)
     listed = fields(kind)

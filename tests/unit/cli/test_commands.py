@@ -169,6 +169,8 @@ def test_optimize_tunes_and_records_say_so(invoke: Invoke, model: Path, tmp_path
     best = invoke("records", "best", "softmax", "--records", store).stdout
     assert best.startswith("workload softmax ")
     assert invoke("records", "best", "conv", "--records", store).exit_code == 2
+    near = invoke("records", "best", "soft", "--records", store)
+    assert "did you mean softmax?" in near.output
 
     lines = tmp_path / "r.jsonl"
     exported = invoke("records", "export", lines, "--records", store).stdout

@@ -363,6 +363,17 @@ def test_text_that_is_no_step_is_refused(text: str, reason: str) -> None:
     assert caught.value.reason == reason
 
 
+def test_a_step_with_a_wrong_name_gets_the_nearest() -> None:
+    for text, remedy in (
+        ("spilt(c, i)", "did you mean split?"),
+        ("vectorise(c, i)", "did you mean vectorize?"),
+        ("decompose(c, k)", "did you mean decompose_reduction?"),
+    ):
+        with pytest.raises(UsageError) as caught:
+            parse_trace(text)
+        assert caught.value.remedy == remedy
+
+
 def test_decisions_of_a_trace_are_bound_by_name() -> None:
     trace = (
         Split("c", "i", (Decision("t"), Decision("u"))),
