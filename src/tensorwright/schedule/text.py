@@ -45,8 +45,8 @@ def parse_step(text: str, kinds: dict[str, type]) -> Any:
     kind = kinds.get(match[1]) if match else None
     if match is None or kind is None:
         names = sorted(kinds)
-        listed = f"name(arguments) with a name of {', '.join(names)}"
-        remedy = did_you_mean(match[1], names, listed) if match else listed
+        shape = f"name(arguments) with a name of {', '.join(names)}"
+        remedy = did_you_mean(match[1], names, shape) if match else shape
         raise _bad(text, "this is not a schedule step", remedy)
     arguments = _split_arguments(match[2], text)
     hints = _hints(kind)
