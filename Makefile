@@ -18,7 +18,7 @@ MAKEFLAGS += --no-print-directory
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-target test-device test-arm arm-root devices check fmt mutants golden bench docs runtime system clean
+.PHONY: help demo test test-target test-device test-arm arm-root devices check fmt drill mutants golden bench docs runtime system clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ fmt: $(READY)  ## format the code and mend what lint can mend
 
 mutants: $(READY)  ## make wrong changes in a copy and see that tests catch them; ONLY=pattern, SAMPLE=n SEED=s
 	$(BIN)/python tests/mutants/run.py $(if $(ONLY),--only '$(ONLY)') $(if $(SAMPLE),--sample $(SAMPLE) --seed $(or $(SEED),0))
+
+drill: $(READY)  ## run all drills, and all tests that draw, with new seeds, for MINUTES=30; one table
+	$(BIN)/python benchmarks/correctness/drill.py --minutes $(or $(MINUTES),30)
 
 golden: $(READY)  ## rewrite the golden files; review the diff
 	$(BIN)/python -m pytest -q tests --golden-update

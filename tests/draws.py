@@ -7,6 +7,7 @@ begin with `first_seed()`.
 
 from __future__ import annotations
 
+import random
 import shlex
 import subprocess
 from collections.abc import Iterator
@@ -32,6 +33,11 @@ settings.load_profile("tests")
 def first_seed() -> int:
     """The first of 65,536 seeds that no run with another seed uses."""
     return _SEED["run"] << 16
+
+
+def random_source(*names: object) -> random.Random:
+    """A source of what a test of some name draws, another one in each run."""
+    return random.Random(f"{first_seed()} {names}")
 
 
 def commit_seed(folder: Path) -> int:
@@ -67,5 +73,5 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     if report.failed and item.get_closest_marker("drawn") is not None:
         seed = item.config.option.hypothesis_seed
         command = f"python -m pytest --hypothesis-seed={seed} {shlex.quote(item.nodeid)}"
-        report.sections.append(("repeat these draws", command))
+        report.sections.append(("draws", f"repeat: {command}"))
     return report

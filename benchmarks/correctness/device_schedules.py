@@ -210,6 +210,9 @@ def main() -> int:
     }
     print(json.dumps(figures, indent=1))
     print(*outcome.faults, sep="\n\n")
+    if outcome.faults:
+        print(f"repeat: python {' '.join(sys.argv)}")
+    print(f"\n{len(cases)} cases, {len(outcome.faults)} faults")
     if asked.json:
         asked.json.write_text(json.dumps(figures, indent=1) + "\n")
     return 1 if outcome.faults else 0

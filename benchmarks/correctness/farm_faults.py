@@ -1,7 +1,7 @@
 """Kill scheduler, workers and client of a farm at any moment; let devices hang and lie.
 
     python benchmarks/correctness/farm_faults.py [--kills 50] [--devices 20] [--json FILE]
-        [--only KIND ...] [--minutes 60]
+        [--only KIND ...] [--minutes 60] [--seed 0]
 
 Sessions of a few rounds run on simulated devices (`simulated_farm.py`).  A drill ends one of the
 processes with SIGKILL, starts it again, and goes on until it was ended so often; a killed client is
@@ -256,6 +256,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--devices", type=int, default=20)
     parser.add_argument("--minutes", type=float, default=60.0, help="of each kind of fault")
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="*", choices=(*KILLED, *FAULTS))
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
@@ -264,7 +265,7 @@ def main() -> int:
     for kind in asked.only or (*KILLED, *FAULTS):
         name = f"{kind} killed" if kind in KILLED else f"device {kind}"
         row = rows.setdefault(name, Row(name))
-        source, started = random.Random(f"{kind} {row.faults}"), time.monotonic()
+        source, started = random.Random(f"{kind} {asked.seed} {row.faults}"), time.monotonic()
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             farm = Processes(Path(folder), free_port())
             try:
@@ -285,7 +286,11 @@ def main() -> int:
                     asked.json.write_text(json.dumps(facts, indent=1) + "\n")
     print()
     print_table(list(rows.values()))
-    return 0 if all(row.is_clean for row in rows.values()) else 1
+    faults = sum(not row.is_clean for row in rows.values())
+    if faults:
+        print(f"repeat: python {' '.join(sys.argv)}")
+    print(f"\n{sum(row.sessions for row in rows.values())} cases, {faults} faults")
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 """Compile damaged models: each must end well or with an error of ours, in bounded time and memory.
 
-    python benchmarks/correctness/malformed_models.py [MODEL ...] [--seeds 1000] [--first 0]
+    python benchmarks/correctness/malformed_models.py [MODEL ...] [--seed 0] [--count 1000]
          [--workers 2]
 
 Each seed takes one of the models and damages it in one to three places: attributes, element types,
 shapes, nodes, or bytes of the file. Without arguments the models are those that the onnx package
 carries, and small ones of every kind of operator. Prints how many ended how, and the faults: any
 other exception, an InternalError, a crash, a compilation that takes too long or too much memory.
-`--seeds 1 --first SEED` repeats one. Exit code 1 if there are faults.
+Exit code 1 if there are faults.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ import tensorwright
 from tensorwright.base import InternalError, TensorwrightError
 from tensorwright.processes import Done, Job, Outcome, Raised, WorkerPool
 from tensorwright.records import MemoryStore
+from tensorwright_lab.judging.drills import add_options, finish
 
 LIMIT_S = 300.0  # a large network takes a minute where others work, too
 LIMIT_BYTES = 4 << 30
@@ -336,22 +337,18 @@ def main() -> int:
     """Print the table and the faults; 1 if there are faults."""
     options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     options.add_argument("models", nargs="*", type=Path)
-    options.add_argument("--seeds", type=int, default=1000)
-    options.add_argument("--first", type=int, default=0)
+    add_options(options, 1000)
     options.add_argument("--workers", type=int, default=2)
     given = options.parse_args()
     paths = given.models or sorted(LIGHT.glob("light_*.onnx"))
     models = [path.read_bytes() for path in paths]
     if not given.models:
         models += [*small_models().values()] * 3
-    ends = list(drill(models, range(given.first, given.first + given.seeds), given.workers))
+    seeds = range(given.seed, given.seed + given.count)
+    ends = list(drill(models, seeds, given.workers))
     for kind, count in Counter(end.kind for end in ends).most_common():
         print(f"{count:6}  {kind}")
-    faults = [end for end in ends if end.fault]
-    for end in faults:
-        print(f"\nseed {end.seed}: {end.fault}")
-    print(f"\n{len(faults)} faults in {len(ends)} models")
-    return 1 if faults else 0
+    return finish(len(ends), {end.seed: end.fault for end in ends if end.fault})
 
 
 if __name__ == "__main__":

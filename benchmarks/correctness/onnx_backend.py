@@ -1,7 +1,7 @@
 """Run the node cases of the onnx package's own backend tests, and count them by what really ran.
 
     python benchmarks/correctness/onnx_backend.py [--by-operator] [--unsupported] [--json FILE]
-         [--match TEXT] [--one-each] [--target NAME]
+         [--match TEXT] [--one-each] [--count N --seed N] [--target NAME]
 
 compiled     passed: machine code did all of the work
 host         passed: some work was done by NumPy, in a call or while compiling (values of inputs
@@ -22,6 +22,7 @@ import argparse
 import json
 import multiprocessing
 import os
+import random
 import re
 import sys
 import tempfile
@@ -211,6 +212,8 @@ def run_all(options: argparse.Namespace) -> Iterator[Row]:
 def chosen_cases(operators: dict[str, str], options: argparse.Namespace) -> list[str]:
     """The cases to run, in the order from the last one."""
     names = [name for name in sorted(operators, reverse=True) if options.match in name]
+    if options.count:
+        return random.Random(options.seed).sample(names, min(options.count, len(names)))
     if not options.one_each:
         return names
     firsts = {operators[name]: name for name in names if "_expanded" not in name}
@@ -257,6 +260,8 @@ def main() -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every case into a file")
     parser.add_argument("--match", default="", metavar="TEXT", help="only cases named so")
     parser.add_argument("--one-each", action="store_true", help="one case of each operator")
+    parser.add_argument("--count", type=int, default=0, help="so many cases, drawn from all")
+    parser.add_argument("--seed", type=int, default=0, help="of what is drawn (default 0)")
     parser.add_argument("--target", default=knobs.TARGET.get(), help="for which code is made")
     parser.add_argument("--processes", type=int, default=2, help="how many at once (default 2)")
     parser.add_argument("--threads", type=int, default=2, help="of each kernel (default 2)")
@@ -267,7 +272,8 @@ def main() -> int:
         rows = sorted(run_all(options), key=_by_name)
     for row in rows:
         if row.outcome == "failed":
-            print(f"FAILED {row.case} ({row.operator}): {row.reason}\n")
+            print(f"FAILED {row.case} ({row.operator}): {row.reason}")
+            print(f"repeat: python {sys.argv[0]} --match {row.case}\n")
     if options.by_operator:
         print_operators(rows)
     if options.unsupported:
@@ -285,6 +291,9 @@ def main() -> int:
             "cases": [asdict(row) for row in rows],
         }
         options.json.write_text(json.dumps(record, indent=1) + "\n")
+    print(f"\n{len(rows)} cases, {counts['failed']} faults")
+    if options.count:
+        return 1 if counts["failed"] else 0
     passed = counts["compiled"] + counts["host"]
     enough = 2 * passed >= len(rows) and 5 * counts["compiled"] >= 4 * passed
     return 0 if enough and not counts["failed"] else 1

@@ -1,6 +1,6 @@
 """Compile networks with open sizes once, and compare them at many sizes.
 
-    python benchmarks/correctness/open_sizes.py [--graphs 300] [--first 0] [--only rewriting]
+    python benchmarks/correctness/open_sizes.py [--seed 0] [--count 300] [--only rewriting]
 
 Random plausible networks have one or two extents of their inputs made open: a batch, a length, a
 side of images, with bounds and divisors.  Each is compiled once, called at the ends of the bounds
@@ -9,7 +9,7 @@ schedules drawn at random from its space, and compared with its meaning by the m
 interpreter of loops.  Each graph goes through the searches for a faster one, with costs that are
 drawn; what they hand on is compared with it at those sizes, and its certificate is replayed.
 `--only rewriting` or `--only programs` leaves out the other half.  Prints a table and the faults.
-`--graphs 1 --first SEED` repeats one.  Exit code 1 if there are faults.
+Exit code 1 if there are faults.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from collections import Counter
 from tensorwright.base import detect_target
 from tensorwright.graph import Graph
 from tensorwright.pipeline import prepare
+from tensorwright_lab.judging.drills import add_options, finish
 from tensorwright_lab.judging.open_sizes import (
     check_network,
     check_rewriting,
@@ -38,28 +39,30 @@ _MOST_ELEMENTS = 1_000_000
 _SCHEDULES = 3
 _COUNTED = (
     *("graphs", "schedules", "not opened", "rewritten", "changed", "ONNX files"),
-    *("no open form", "faults"),
+    *("no open form",),
 )
 
 
 def main() -> int:
     """Check so many graphs."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--graphs", type=int, default=300)
-    parser.add_argument("--first", type=int, default=0)
+    add_options(parser, 300)
     parser.add_argument("--only", choices=("programs", "rewriting"))
     given = parser.parse_args()
     counts: Counter[str] = Counter()
     rules: Counter[str] = Counter()
-    seed = given.first
-    while counts["graphs"] < given.graphs:
-        _check(seed, given.only, counts, rules)
-        print(f"seed {seed}: {counts['graphs']} of {given.graphs} graphs", file=sys.stderr)
+    faults: dict[int, str] = {}
+    seed = given.seed
+    while counts["graphs"] < given.count:
+        fault = _check(seed, given.only, counts, rules)
+        if fault:
+            faults[seed] = fault
+        print(f"seed {seed}: {counts['graphs']} of {given.count} graphs", file=sys.stderr)
         seed += 1
     for name in _COUNTED:
         print(f"{name:14} {counts[name]:6}")
     print("most used:", ", ".join(f"{name} {count}" for name, count in rules.most_common(8)))
-    return int(counts["faults"] > 0)
+    return finish(counts["graphs"], faults)
 
 
 def graph_of(seed: int) -> tuple[Graph, dict[str, int]]:
@@ -76,12 +79,13 @@ def graph_of(seed: int) -> tuple[Graph, dict[str, int]]:
     return with_open_extents(drawn, random.Random(text))
 
 
-def _check(seed: int, only: str | None, counts: Counter[str], rules: Counter[str]) -> None:
+def _check(seed: int, only: str | None, counts: Counter[str], rules: Counter[str]) -> str:
+    """Check the graph of a seed, where it has an open form; the fault, or ""."""
     try:
         graph, values = graph_of(seed)
     except CannotOpenError:
         counts["no open form"] += 1
-        return
+        return ""
     counts["graphs"] += 1
     try:
         if only != "rewriting":
@@ -93,9 +97,8 @@ def _check(seed: int, only: str | None, counts: Counter[str], rules: Counter[str
             counts["changed"] += bool(rewritten.rules)
             rules.update(rewritten.rules)
     except Exception:  # noqa: BLE001 - whatever it is, it is a fault
-        counts["faults"] += 1
-        print(f"fault in {graph.name} (--graphs 1 --first {seed}):", file=sys.stderr)
-        traceback.print_exc()
+        return f"{graph.name}: {traceback.format_exc()}"
+    return ""
 
 
 def _check_schedules(graph: Graph, chance: random.Random, seed: int) -> Counter[str]:

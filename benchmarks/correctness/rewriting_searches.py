@@ -1,14 +1,14 @@
 """Search for faster graphs in small networks: whatever a search hands on must compute the same.
 
-    python benchmarks/correctness/rewriting_searches.py [--graphs 300] [--first 0]
+    python benchmarks/correctness/rewriting_searches.py [--seed 0] [--count 300]
 
 Of four networks two are pieces of the suite `wild`, as PyTorch exports it (it must be installed);
 one cuts images into windows, rolls them and joins them again, with sums over reshapes of other
 ranks; one is of random operators on tensors of no to seven dimensions.  Each goes through equality
 saturation, through backtracking, and through one after the other, within small limits.  What they
 hand on is compared with the network, both in f64, and its certificate is replayed.  Prints a table
-and the faults: another value, a certificate that does not hold, any exception.  `--graphs 1 --first
-SEED` repeats one.  Exit code 1 if there are faults.
+and the faults: another value, a certificate that does not hold, any exception.
+Exit code 1 if there are faults.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import numpy as np
 
 from tensorwright.graph import Graph, GraphBuilder, Node, simplify
 from tensorwright.graph.onnx_import import load_onnx
+from tensorwright_lab.judging.drills import add_options, finish
 from tensorwright_lab.judging.searched_graphs import SEARCHES, cases_of, check_searched
 from tensorwright_lab.zoo.wild import load_wild
 
@@ -326,10 +327,9 @@ def table_of(ends: Iterable[End]) -> list[str]:
 def main() -> int:
     """Print the table and the faults; 1 if there are faults."""
     options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    options.add_argument("--graphs", type=int, default=300)
-    options.add_argument("--first", type=int, default=0)
+    add_options(options, 300)
     given = options.parse_args()
-    seeds = sorted(range(given.first, given.first + given.graphs), key=source_of)
+    seeds = sorted(range(given.seed, given.seed + given.count), key=source_of)
     ends: list[End] = []
     for seed in seeds:
         ends.append(attempt(seed))
@@ -337,10 +337,7 @@ def main() -> int:
     print("\n".join(table_of(ends)))
     used = Counter(rule for end in ends for rule in end.rules)
     print("most used:", ", ".join(f"{name} {count}" for name, count in used.most_common(8)))
-    for end in ends:
-        if end.fault:
-            print(f"\nseed {end.seed} ({end.source}): {end.fault}")
-    return 1 if any(end.fault for end in ends) else 0
+    return finish(len(ends), {end.seed: f"{end.source}: {end.fault}" for end in ends if end.fault})
 
 
 if __name__ == "__main__":

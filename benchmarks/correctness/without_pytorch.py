@@ -2,7 +2,8 @@
 
     python benchmarks/correctness/without_pytorch.py export FOLDER [NETWORK ...]
     python benchmarks/correctness/without_pytorch.py check FOLDER [NETWORK ...] [--json FILE]
-    python benchmarks/correctness/without_pytorch.py damage FOLDER [NETWORK ...] [--seeds 200]
+    python benchmarks/correctness/without_pytorch.py damage FOLDER [NETWORK ...] [--seed 0]
+        [--count 200]
 
 `export` needs PyTorch and tensorwright-lab: it writes each network of the suite `wild` as
 NETWORK.pt2, and beside it the inputs and the results of eager PyTorch.  The others need neither.
@@ -102,27 +103,30 @@ def names_of(folder: Path) -> list[str]:
     return sorted(path.stem for path in folder.glob("*.pt2"))
 
 
-def damage(folder: Path, networks: list[str], seeds: int) -> bool:
+def damage(folder: Path, networks: list[str], seeds: range) -> bool:
     """Read damaged files: whether each ends in a graph or in an error of ours."""
     names = networks or names_of(folder)
     data = {name: (folder / f"{name}.pt2").read_bytes() for name in names}
     outcomes: Counter[str] = Counter()
-    faults = []
-    for seed in range(seeds):
+    faults: dict[int, str] = {}
+    for seed in seeds:
         draw = random.Random(seed)
         name = names[seed % len(names)]
         try:
             load_model(damaged(data[name], draw))
             outcomes["read"] += 1
         except InternalError as error:
-            faults.append(f"seed {seed}, {name}: {error}")
+            faults[seed] = str(error)
         except TensorwrightError as error:
             outcomes[type(error).__name__] += 1
         except Exception as error:  # noqa: BLE001  # what may not happen is what is looked for
-            faults.append(f"seed {seed}, {name}: {type(error).__name__}: {error}")
-    print(f"{seeds} damaged files: {dict(outcomes)}, faults: {len(faults)}")
-    for fault in faults:
-        print(fault)
+            faults[seed] = f"{type(error).__name__}: {error}"
+    print(f"damaged files: {dict(outcomes)}")
+    for seed, fault in faults.items():
+        print(f"\nseed {seed}, {names[seed % len(names)]}: {fault}")
+        words = f"{sys.argv[0]} damage {folder} {' '.join(names)}"
+        print(f"repeat: python {words} --seed {seed} --count 1")
+    print(f"\n{len(seeds)} cases, {len(faults)} faults")
     return not faults
 
 
@@ -179,15 +183,17 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("networks", nargs="*", metavar="NETWORK")
     parser.add_argument("--json", type=Path, metavar="FILE")
-    parser.add_argument("--seeds", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--count", type=int, default=200)
     options = parser.parse_args()
+    seeds = range(options.seed, options.seed + options.count)
     match options.step:
         case "export":
             is_good = export(options.folder, options.networks)
         case "check":
             is_good = check(options.folder, options.networks, options.json)
         case _:
-            is_good = damage(options.folder, options.networks, options.seeds)
+            is_good = damage(options.folder, options.networks, seeds)
     sys.exit(0 if is_good else 1)
 
 

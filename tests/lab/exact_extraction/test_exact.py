@@ -57,6 +57,7 @@ def in_a_row(count: int) -> ExtractionProblem:
 
 @pytest.mark.parametrize("steps", range(4))
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.drawn
 def test_what_is_left_out_is_not_needed(seed: int, steps: int) -> None:
     problem = problem_of(seed)
     best = best_of_all(problem)
@@ -84,6 +85,7 @@ def test_what_is_concatenated_to_be_split_again_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("seed", range(300))
+@pytest.mark.drawn
 def test_without_what_is_simulated_the_best_is_left(seed: int) -> None:
     problem = joined(seed) if seed % 2 else problem_of(seed)
     best = best_of_all(problem)
@@ -114,6 +116,7 @@ def test_what_is_there_for_one_node_alone_counts_with_it() -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.drawn
 def test_parts_cost_together_what_the_whole_costs(seed: int) -> None:
     problem = problem_of(seed)
     best = best_of_all(problem)
@@ -133,6 +136,7 @@ def test_a_row_of_blocks_falls_apart_and_those_that_are_alike_are_solved_once() 
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.drawn
 def test_no_selection_violates_a_cut(seed: int) -> None:
     problem = problem_of(seed)
     source = random.Random(seed)
@@ -157,6 +161,7 @@ def test_a_loop_that_costs_nothing_is_cut_off() -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.drawn
 def test_the_bound_of_the_relaxation_and_of_its_nodes_is_true(seed: int) -> None:
     problem = problem_of(seed)
     best = best_of_all(problem)
@@ -210,6 +215,7 @@ def in_any_order(count: int) -> ExtractionProblem:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.drawn
 def test_no_selection_takes_two_nodes_of_a_group(seed: int) -> None:
     problem = problem_of(seed)
     groups = exclusive_users(problem)

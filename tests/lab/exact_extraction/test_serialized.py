@@ -14,6 +14,7 @@ from tensorwright_lab.exact_extraction import read_egraph, write_egraph
 
 
 @pytest.mark.parametrize("seed", range(10))
+@pytest.mark.drawn
 def test_what_is_written_is_read_again(seed: int, tmp_path: Path) -> None:
     problem = random_problem(seed)
     used = [*range(len(problem.members))]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
 import pytest
+from tests.draws import random_source
 from tests.unit.tuning.features.programs import (
     BLOCKS_INSIDE,
     GRAPHS,
@@ -28,8 +27,9 @@ LOOP_SETS = (
 
 
 @pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.drawn
 def test_loops_of_columns_are_what_is_lowered(name: str) -> None:
-    drawn = random.Random(5)
+    drawn = random_source(5)
     workload = workload_of(name)
     state = state_of(workload)
     space = space_of(state, TARGET)

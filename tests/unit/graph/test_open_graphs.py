@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from tests.draws import first_seed
 from tests.targets import AVX512
 from tests.unit.graph import open_networks
 from tests.unit.graph.onnx.torch_networks import NETWORKS as EXPORTED
@@ -81,9 +82,10 @@ def test_networks_compute_what_the_interpreter_does(network: Callable[[], Graph]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.drawn
 def test_random_networks_compute_what_the_interpreter_does(family: str) -> None:
     tried = 0
-    for seed in range(10 * _SEEDS):
+    for seed in range(first_seed(), first_seed() + 10 * _SEEDS):
         chance = random.Random(f"{family} {seed}")
         drawn = FAMILIES[family](Drawer(f"{family}_{seed}", f"{family} {seed}", work=1e5))
         if work_of(drawn) > _MOST_ELEMENTS:

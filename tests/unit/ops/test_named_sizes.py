@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
+from tests.draws import random_source
 
 from tensorwright.base import DType, ModelError, TensorType, UnsupportedError
 from tensorwright.expr import Index, IndexExpr, named_size, with_sizes
@@ -115,11 +114,12 @@ def types_of(inputs: list[object]) -> tuple[TensorType, ...]:
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.drawn
 def test_a_rule_agrees_with_that_of_the_numbers(name: str) -> None:
     operator, inputs, attributes = CASES[name]
     types = types_of(inputs)
     symbolic, _ = infer_types(operator, types, attributes)
-    chance = random.Random(name)
+    chance = random_source(name)
     for _ in range(20):
         values = {each: chance.choice(numbers) for each, numbers in VALUES.items()}
         plain = tuple(typed(at(sizes_of(each), values), each.dtype) for each in types)

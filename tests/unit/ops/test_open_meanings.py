@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
+from tests.draws import random_source
 from tests.unit.ops.test_named_sizes import CASES as SHAPES
 from tests.unit.ops.test_named_sizes import at, k, m, n, one, positions, typed, types_of
 
@@ -185,6 +185,7 @@ def test_every_operator_with_a_meaning_has_a_case() -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.drawn
 def test_a_meaning_agrees_with_that_of_the_numbers(name: str) -> None:
     kind, inputs, given = CASES[name]
     meaning = operator(kind).meaning
@@ -196,7 +197,7 @@ def test_a_meaning_agrees_with_that_of_the_numbers(name: str) -> None:
     results = meaning(tuple(tensors), complete)
     extents: list[Index] = [extent for tensor in (*tensors, *results) for extent in tensor.shape]
     sizes = named_sizes_of(*extents, *listed(given))
-    chance = random.Random(name)
+    chance = random_source(name)
     room = 60 if all(len(tensor.shape) <= 2 for tensor in (*tensors, *results)) else 4
     for trial in range(5):
         values = {}

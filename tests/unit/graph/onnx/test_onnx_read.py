@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import random
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
+from tests.draws import random_source
 from tests.unit.graph.onnx.onnx_models import model_of
 from tests.unit.graph.onnx.test_onnx_import import CASES
 
@@ -54,8 +54,9 @@ def test_files_that_are_no_models(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.drawn
 def test_random_bytes() -> None:
-    generator = random.Random(0)
+    generator = random_source(0)
     for _ in range(200):
         data = generator.randbytes(generator.randrange(1, 200))
         with pytest.raises((ModelError, UnsupportedError)):
@@ -72,9 +73,10 @@ def test_a_model_cut_off_anywhere() -> None:
     assert whole == str(load_onnx(relu()))
 
 
+@pytest.mark.drawn
 def test_damaged_models_are_refused_or_read() -> None:
     """Bytes changed, flipped or lost: no other error than one for the user comes out."""
-    generator = random.Random(0)
+    generator = random_source(0)
     models = [model.SerializeToString() for model in CASES.values()]
     for _ in range(400):
         data = bytearray(generator.choice(models))

@@ -7,6 +7,8 @@ import math
 import random
 from collections.abc import Iterator
 
+from tests.draws import first_seed
+
 from tensorwright.rewriting.extraction import ExtractionProblem, Selection
 
 
@@ -14,7 +16,7 @@ def random_problem(
     seed: int, classes: int = 7, most_nodes: int = 3, costs: tuple[int, int] = (0, 5)
 ) -> ExtractionProblem:
     """Some nodes of each class over any classes; loops are frequent, and one class is a leaf."""
-    source = random.Random(seed)
+    source = random.Random(first_seed() + seed)
     nodes: list[tuple[int, float, tuple[int, ...]]] = [(classes - 1, 1.0, ())]
     for name in range(classes - 1):
         for _ in range(source.randint(1, most_nodes)):
@@ -28,7 +30,7 @@ def joined(seed: int) -> ExtractionProblem:
 
     Loops are frequent: some tensors are also had from what is joined.
     """
-    source = random.Random(seed)
+    source = random.Random(first_seed() + seed)
     tensors = range(1, 3)
     nodes: list[tuple[int, float, tuple[int, ...]]] = [(0, 0.0, (5, source.choice((3, 6))))]
     for tensor in tensors:

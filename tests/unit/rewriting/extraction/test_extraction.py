@@ -41,6 +41,7 @@ def test_costs_below_zero_are_refused() -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.drawn
 def test_trees_are_the_cheapest(seed: int) -> None:
     problem = random_problem(seed)
     expected = dict.fromkeys(range(len(problem.members)), math.inf)
@@ -53,6 +54,7 @@ def test_trees_are_the_cheapest(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.drawn
 def test_integer_programs_find_the_cheapest_selection(seed: int) -> None:
     problem = random_problem(seed)
     best = best_of_all(problem)
@@ -72,6 +74,7 @@ def test_integer_programs_find_the_cheapest_selection(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.drawn
 def test_what_is_free_need_not_be_chosen(seed: int) -> None:
     problem = random_problem(seed, costs=(0, 2))
     best = best_of_all(problem)
@@ -110,6 +113,7 @@ def test_results_added_to_themselves_cost_no_more_than_once() -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.drawn
 def test_steps_can_be_taken_back(seed: int) -> None:
     problem = random_problem(seed, classes=9)
     usual, _ = cheapest_trees(problem)
@@ -146,6 +150,7 @@ def test_where_the_steps_are_used_up_it_is_said() -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.drawn
 def test_other_selections_are_cheap_and_unlike_each_other(seed: int) -> None:
     problem = random_problem(seed)
     best = best_of_all(problem)

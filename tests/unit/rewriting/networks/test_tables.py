@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.draws import first_seed
 from tests.unit.rewriting.networks.random_networks import random_images, random_matrices
 
 from tensorwright.graph import Graph, simplify
@@ -47,8 +48,9 @@ def is_open(data: TensorData) -> bool:
 
 @pytest.mark.parametrize("draw", [random_matrices, random_images], ids=["matrices", "images"])
 @pytest.mark.parametrize("seed", range(6))
+@pytest.mark.drawn
 def test_joins_find_what_is_found_node_by_node(draw: type[Graph], seed: int) -> None:
-    network = read_network(simplify(draw(seed)))  # type: ignore[call-arg, arg-type]
+    network = read_network(simplify(draw(first_seed() + seed)))  # type: ignore[call-arg, arg-type]
     saturate_network(network, RULES, SaturationLimits(merges=1, rounds=2, nodes=800))
     matcher = Matcher(network.terms)
     tables = Tables(network.terms, matcher, is_open)
@@ -62,9 +64,10 @@ def test_joins_find_what_is_found_node_by_node(draw: type[Graph], seed: int) -> 
 
 
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.drawn
 def test_what_came_since_is_found(seed: int) -> None:
     """All that a round adds, and not much more."""
-    network = read_network(simplify(random_matrices(seed)))
+    network = read_network(simplify(random_matrices(first_seed() + seed)))
     saturate_network(network, RULES, SaturationLimits(merges=0, rounds=1))
     matcher = Matcher(network.terms)
     before = {pattern: one_by_one(network, matcher, pattern) for pattern in PATTERNS}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import random
 from itertools import combinations_with_replacement
+
+import pytest
+from tests.draws import random_source
 
 from tensorwright.base import DType
 from tensorwright.expr import Fn
@@ -124,9 +126,10 @@ def test_what_divides_each_other_is_equal() -> None:
     assert known.entails(Equal(a, 1))
 
 
+@pytest.mark.drawn
 def test_what_is_skipped_for_its_number_is_not_known_to_be_positive() -> None:
     """Against the rule without the short cut, over random sizes and bounds."""
-    chance = random.Random(5)
+    chance = random_source(5)
     atoms = [parse_size(text) for text in ("x.0", "x.1", "y.0", "x.0*y.0", "(x.1 - 2) // 2")]
 
     def any_size() -> Size:

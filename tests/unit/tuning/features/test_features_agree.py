@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.draws import random_source
 from tests.unit.tuning.features.programs import (
     BLOCKS_INSIDE,
     GRAPHS,
@@ -23,8 +24,9 @@ Features = NDArray[np.float32]
 
 
 @pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.drawn
 def test_columns_are_what_is_lowered(name: str) -> None:
-    drawn = random.Random(3)
+    drawn = random_source(3)
     compared = 0
     workload = workload_of(name)
     state = state_of(workload)

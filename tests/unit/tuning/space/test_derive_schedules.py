@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.draws import random_source
 from tests.targets import native_target
 from tests.unit.tuning.compiled import Case, check_schedule, workloads
 from tests.unit.tuning.helpers import padded_convolution
@@ -100,8 +101,9 @@ def sketches_of(case: Case) -> tuple[Sketch, ...]:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.drawn
 def test_samples_are_right(name: str) -> None:
-    source = random.Random(name)
+    source = random_source(name)
     for case in cases(name):
         sketches = sketches_of(case)
         for sketch in source.sample(sketches, min(3, len(sketches))):

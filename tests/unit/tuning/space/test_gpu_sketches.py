@@ -9,6 +9,7 @@ from math import prod
 
 import numpy as np
 import pytest
+from tests.draws import random_source
 from tests.grids import MACHINES, OPENCL_GENERIC, SM_80, run_all_on_cpu
 from tests.unit.schedule.expressions import Expression, conv, matmul
 from tests.unit.tuning.space.row_programs import (
@@ -65,7 +66,7 @@ def sketches(expression: Expression, target: GpuTarget = SM_80) -> tuple[Sketch,
 
 def drawn(expression: Expression, target: GpuTarget, seed: str) -> Iterator[LoopProgram]:
     """The schedule by rule, and one drawn of each sketch."""
-    drawing = random.Random(seed)
+    drawing = random_source(seed)
     traces = [sketch.bound(sketch.sample(drawing)) for sketch in sketches(expression, target)]
     for trace in (default_trace(expression.state, target), *traces):
         assert parse_trace(format_trace(trace)) == trace
@@ -77,6 +78,7 @@ def compare(expression: Expression, results: dict[str, np.ndarray]) -> None:
         np.testing.assert_allclose(results[name], answer, 2e-5, 2e-6)
 
 
+@pytest.mark.drawn
 def test_draws_compute_what_the_programs_mean() -> None:
     """By the text of CUDA, all compiled together."""
     (_, by_cuda) = MACHINES

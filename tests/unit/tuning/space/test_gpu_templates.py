@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.draws import random_source
 from tests.grids import (
     OPENCL_GENERIC,
     SM_80,
@@ -123,7 +123,7 @@ def drawn_programs() -> list[tuple[Expression, LoopProgram]]:
     """Of every template the schedule by rule, and one drawn from a structure drawn."""
     programs: list[tuple[Expression, LoopProgram]] = []
     for name, (make, wanted) in PROGRAMS.items():
-        expression, drawing = make(), random.Random(name)
+        expression, drawing = make(), random_source(name)
         found = families(expression)
         assert found.keys() == wanted
         for sketches in found.values():
@@ -134,6 +134,7 @@ def drawn_programs() -> list[tuple[Expression, LoopProgram]]:
     return programs
 
 
+@pytest.mark.drawn
 def test_draws_are_right_and_within_the_device() -> None:
     drawn = drawn_programs()
     for launch in (launch for _, program in drawn for launch in launches_of(program).nests):
@@ -152,8 +153,9 @@ def test_draws_are_right_and_within_the_device() -> None:
 
 
 @pytest.mark.parametrize("name", ["depthwise", "batch", "small_batch"])
+@pytest.mark.drawn
 def test_draws_are_free_of_races(name: str) -> None:
-    expression, drawing = PROGRAMS[name][0](), random.Random(name)
+    expression, drawing = PROGRAMS[name][0](), random_source(name)
     (sketches, *_) = reversed(families(expression).values())
     check(expression, sketches[-1].bound(sketches[-1].sample(drawing)))
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import random
 import re
 from collections.abc import Callable, Iterator
 from itertools import islice
 
 import numpy as np
 import pytest
+from tests.draws import random_source
 from tests.targets import AVX2, AVX512, native_target
 from tests.unit.tuning.compiled import Case, check_schedule, workloads
 
@@ -135,9 +135,10 @@ def needs(target_name: str) -> CpuTarget:
 
 @pytest.mark.parametrize("target_name", TARGETS)
 @pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.drawn
 def test_schedules_are_right(name: str, target_name: str) -> None:
     target = needs(target_name)
-    source = random.Random(name)
+    source = random_source(name)
     blocked = target_name == "avx512" or "blocked" in name
     found = cases(name, target_name, blocked)
     assert found
@@ -151,9 +152,10 @@ def test_schedules_are_right(name: str, target_name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["matmul_odd", "conv2d_blocked", "conv_depthwise", "attention"])
+@pytest.mark.drawn
 def test_more_samples_are_right(name: str) -> None:
     target = needs("avx2")
-    source = random.Random(name)
+    source = random_source(name)
     for case in cases(name, "avx2", True):
         for sketch in space(case, target).sketches:
             trace = format_trace(sketch.bound(sketch.sample(source)))
@@ -176,9 +178,10 @@ def test_decisions_are_data(name: str) -> None:
                 assert list(choice.values) == sorted(set(choice.values))
 
 
+@pytest.mark.drawn
 def test_tiles_stay_within_the_registers() -> None:
     (case,) = cases("conv2d_blocked", "avx2", True)[:1]
-    source = random.Random(0)
+    source = random_source(0)
     state = state_of(case[0])
     for sketch in heuristic_sketches(state, AVX2):
         (limit,) = sketch.limits

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
+from tests.draws import random_source
 from tests.targets import native_target
 from tests.unit.schedule.convolutions import channels_last
 from tests.unit.tuning.compiled import Case, check_schedule
@@ -36,9 +35,10 @@ def cases_of(name: str) -> tuple[Case, ...]:
 
 
 @pytest.mark.parametrize("name", [*NAMES, WINOGRAD])
+@pytest.mark.drawn
 def test_samples_are_right(name: str) -> None:
     """Of every template the schedule by rule, and one drawn from a structure drawn."""
-    source = random.Random(name)
+    source = random_source(name)
     for case in cases_of(name):
         families: dict[str, list[Sketch]] = {}
         for sketch in template_sketches(state_of(case[0]), TARGET):

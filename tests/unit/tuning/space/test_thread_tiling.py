@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 from math import prod
 
 import numpy as np
 import pytest
+from tests.draws import random_source
 from tests.grids import (
     OPENCL_GENERIC,
     SM_80,
@@ -125,8 +125,9 @@ def tiled(expression: Expression, target: GpuTarget = OPENCL_GENERIC) -> Sketch:
 
 
 @pytest.mark.parametrize("name", TILED | WINDOWS)
+@pytest.mark.drawn
 def test_draws_compute_what_the_program_means(name: str) -> None:
-    expression, drawing = (TILED | WINDOWS)[name], random.Random(name)
+    expression, drawing = (TILED | WINDOWS)[name], random_source(name)
     first, *others = tiled_sketches(expression.state, SM_80)
     check(expression, first.bound(first.defaults))
     for sketch in drawing.sample(others, min(2, len(others))):
@@ -139,10 +140,11 @@ def test_what_follows_a_product_is_done_in_its_tiles() -> None:
     assert launch.shared, "both operands are fetched into shared memory"
 
 
+@pytest.mark.drawn
 def test_draws_run_as_cuda() -> None:
     if missing_compiler():
         pytest.skip(missing_compiler())
-    drawing, programs, given, expected = random.Random(0), [], [], []
+    drawing, programs, given, expected = random_source(0), [], [], []
     for expression in (*TILED.values(), *WINDOWS.values(), winograd()):
         sketches = [*tiled_sketches(expression.state, SM_80)]
         sketches += batched_winograd_sketches(expression.state, SM_80)
@@ -200,12 +202,13 @@ def test_pixels_are_one_axis_of_whole_tiles() -> None:
 
 
 @pytest.mark.parametrize("name", ["product_with_rests", "convolution", "pointwise_convolution"])
+@pytest.mark.drawn
 def test_draws_run_on_a_device(name: str) -> None:
     opencl_device()
     expression, sketch = TILED[name], tiled(TILED[name])
     arrays = expression.arrays()
     expected = expression.answers(arrays)
-    for decisions in (sketch.defaults, sketch.sample(random.Random(name))):
+    for decisions in (sketch.defaults, sketch.sample(random_source(name))):
         program = lower(replay(expression.state, sketch.bound(decisions)))
         results = run_on_opencl(program, arrays)
         for output, answer in expected.items():
@@ -213,8 +216,9 @@ def test_draws_run_on_a_device(name: str) -> None:
 
 
 @pytest.mark.parametrize("target", [OPENCL_GENERIC, SM_80], ids=str)
+@pytest.mark.drawn
 def test_no_draw_is_beyond_the_device(target: GpuTarget) -> None:
-    expression, drawing = conv(28, 1, 64, 128), random.Random(0)
+    expression, drawing = conv(28, 1, 64, 128), random_source(0)
     sketch = tiled(expression, target)
     for decisions in (sketch.defaults, *(sketch.sample(drawing) for _ in range(8))):
         program = lower(replay(expression.state, sketch.bound(decisions)))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 
 import pytest
+from tests.draws import random_source
 from tests.targets import AVX2, AVX512, native_target
 from tests.unit.tuning.compiled import check_schedule, weights, workloads
 
@@ -77,8 +77,9 @@ GRAPHS = (patches, regrouped, channels_last, plain_rows, one_waveform)
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
 @pytest.mark.parametrize("make", GRAPHS)
+@pytest.mark.drawn
 def test_values(make: Callable[[], Graph], target: CpuTarget) -> None:
-    source = random.Random(3)
+    source = random_source(3)
     for case in workloads(make(), target):
         for sketch in heuristic_sketches(state_of(case[0]), target)[:2]:
             for decisions in (sketch.defaults, sketch.sample(source)):

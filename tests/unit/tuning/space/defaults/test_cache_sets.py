@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 
 import pytest
+from tests.draws import random_source
 from tests.targets import AVX2, AVX512, native_target
 from tests.unit.tuning.compiled import check_schedule, weights, workloads
 
@@ -66,9 +66,10 @@ def test_tiles_keep_their_rows_in_the_first_cache() -> None:
 
 
 @pytest.mark.parametrize("target", [native_target(), AVX2], ids=lambda target: target.name)
+@pytest.mark.drawn
 def test_values(target: CpuTarget) -> None:
     (case,) = workloads(product(37, 1024, 48), target)
-    source = random.Random(1)
+    source = random_source(1)
     for sketch in heuristic_sketches(state_of(case[0]), target):
         for decisions in (sketch.defaults, sketch.sample(source)):
             check_schedule(case, format_trace(sketch.bound(decisions)), target)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
 import pytest
+from tests.draws import random_source
 from tests.targets import AVX2, AVX512, native_target
 from tests.unit.tuning.compiled import check_schedule, weights
 
@@ -34,10 +33,11 @@ def interleaved() -> Compute:
 
 
 @pytest.mark.parametrize("target", [native_target(), AVX2], ids=lambda target: target.name)
+@pytest.mark.drawn
 def test_values(target: CpuTarget) -> None:
     workload = program(interleaved(), constants=("w",))
     arrays = tuple(weights(*map(int, map(str, each.shape))) for each in workload.inputs)
-    source = random.Random(2)
+    source = random_source(2)
     for sketch in heuristic_sketches(state_of(workload), target):
         for decisions in (sketch.defaults, sketch.sample(source)):
             check_schedule((workload, arrays), format_trace(sketch.bound(decisions)), target)

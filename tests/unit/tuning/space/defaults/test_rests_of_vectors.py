@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 
 import pytest
+from tests.draws import random_source
 from tests.targets import AVX2, AVX512, native_target
 from tests.unit.tuning.compiled import check_schedule, weights, workloads
 
@@ -69,8 +69,9 @@ def test_sums_and_vectors_of_a_tile_fit_the_registers(lanes: int) -> None:
 
 @pytest.mark.parametrize("target", [native_target(), AVX2], ids=lambda target: target.name)
 @pytest.mark.parametrize("graph", [product(28), image(28), product(44)])
+@pytest.mark.drawn
 def test_values(graph: Graph, target: CpuTarget) -> None:
-    source = random.Random(4)
+    source = random_source(4)
     (case,) = workloads(graph, target)[:1]
     for sketch in space_of(state_of(case[0]), target).sketches:
         for decisions in (sketch.defaults, sketch.sample(source)):

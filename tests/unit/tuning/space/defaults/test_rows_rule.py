@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
 import pytest
+from tests.draws import random_source
 from tests.targets import AVX2, AVX512, native_target
 from tests.unit.tuning.compiled import Case, check_schedule, weights, workloads
 from tests.unit.tuning.helpers import workload_of
@@ -117,9 +116,10 @@ def test_sums_of_scores_are_whole_vectors(keys: int, target: CpuTarget) -> None:
 @pytest.mark.target
 @pytest.mark.parametrize("target", [native_target(), AVX2], ids=lambda target: target.name)
 @pytest.mark.parametrize(("rows", "keys"), [(37, 40), (48, 40), (5, 40), (37, 77), (6, 49)])
+@pytest.mark.drawn
 def test_values_of_scores(rows: int, keys: int, target: CpuTarget) -> None:
     (case,) = workloads(scores(rows, keys), target)
-    source = random.Random(rows)
+    source = random_source(rows)
     for sketch in heuristic_sketches(state_of(case[0]), target):
         for decisions in (sketch.defaults, *(sketch.sample(source) for _ in range(3))):
             check_schedule(case, format_trace(sketch.bound(decisions)), target)

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.draws import random_source
 from tests.targets import AVX2, AVX512, NEON, native_target
 from tests.unit.tuning.compiled import Case, check_network, check_schedule, weights, workloads
 from tests.unit.tuning.helpers import workload_of
@@ -150,6 +151,7 @@ def test_few_channels_leave_the_lanes_to_the_rows(batch: int) -> None:
 
 
 @pytest.mark.parametrize("is_constant", [True, False])
+@pytest.mark.drawn
 def test_joined_phases_skip_the_zeros_of_the_kernel(is_constant: bool) -> None:
     target = AVX512
     (case,) = workloads(joined(is_constant=is_constant), TARGET)
@@ -194,7 +196,7 @@ def case_of(program: OperatorProgram) -> Case:
 
 def check_sketches(case: Case, samples: int = 1) -> None:
     """The default of every sketch of the rule, and some others, compute what is meant."""
-    source = random.Random(5)
+    source = random_source("tile rule")
     for sketch in heuristic_sketches(state_of(case[0]), TARGET):
         for decisions in (sketch.defaults, *(sketch.sample(source) for _ in range(samples))):
             check_schedule(case, format_trace(sketch.bound(decisions)), TARGET)
@@ -211,6 +213,7 @@ def channels_last_groups(channels: int, outputs: int, groups: int) -> OperatorPr
     ("channels", "outputs", "groups"),
     [(16, 32, 4), (64, 64, 4), (16, 96, 2), (36, 72, 3), (32, 32, 8), (10, 15, 5), (22, 22, 2)],
 )
+@pytest.mark.drawn
 def test_groups_of_last_channels(channels: int, outputs: int, groups: int) -> None:
     check_sketches(case_of(channels_last_groups(channels, outputs, groups)))
 
@@ -291,6 +294,7 @@ def windows(size: int, channels: int, kernel: int, stride: int = 1, dilation: in
     ids=["plain", "stride", "dilation", "small"],
 )
 @pytest.mark.parametrize("blocked", [True, False])
+@pytest.mark.drawn
 def test_padding_is_inlined_into_windows(graph: Graph, blocked: bool) -> None:
     for case in workloads(graph, TARGET, blocked=blocked):
         if "depthwise" in case[0].name:
@@ -390,6 +394,7 @@ WINDOWS = {
 
 @pytest.mark.parametrize("graph", WINDOWS.values(), ids=WINDOWS.keys())
 @pytest.mark.parametrize("blocked", [True, False])
+@pytest.mark.drawn
 def test_windows_of_any_dimension(graph: Graph, blocked: bool) -> None:
     check_sketches(depthwise_case(graph, blocked=blocked), samples=1)
 
@@ -456,6 +461,7 @@ def skipped(case: Case, target: CpuTarget) -> dict[str, set[str]]:
     }
 
 
+@pytest.mark.drawn
 def test_rows_of_taps_beside_a_small_image_are_skipped() -> None:
     case = padded("DIL", "DIL.1", 1, 7, 9, 32, 32, 3, 1, 1, 1)
     check_sketches(case, samples=1)
@@ -526,18 +532,21 @@ def test_taps_beside_an_image_are_skipped_for_whole_tiles(
     assert "no rows beside" not in " ".join(found)
 
 
+@pytest.mark.drawn
 def test_values_with_taps_skipped_for_whole_tiles() -> None:
     for side, stride, dilation in ((12, 1, 6), (13, 1, 5), (7, 2, 1)):
         case = padded("DIL", "DIL.1", 1, side, side, 16, 24, 3, stride, dilation, dilation)
         check_sketches(case, samples=2)
 
 
+@pytest.mark.drawn
 def test_slices_of_taps_beside_a_volume_are_skipped() -> None:
     case = padded("C3D", "C3D.1", 1, 4, 40, 40, 3, 16, 3, 2, 1)
     check_sketches(case, samples=1)
     assert all("kd" in axes for axes in skipped(case, AVX512).values())
 
 
+@pytest.mark.drawn
 def test_copies_in_another_order_are_made_of_squares() -> None:
     b = GraphBuilder("turned")
     x = b.input("x", (3, 37, 50))
@@ -548,6 +557,7 @@ def test_copies_in_another_order_are_made_of_squares() -> None:
     assert stage.loops[-2:] == tuple(f"{axis.name}_i" for axis in stage.tensor.axes[1:])
 
 
+@pytest.mark.drawn
 def test_bands_of_a_product_compute_the_same() -> None:
     for case in workloads(entry(104, 3, 5), TARGET):
         check_sketches(case, samples=1)
@@ -572,6 +582,7 @@ def biased() -> Graph:
 
 
 @pytest.mark.parametrize("target", [AVX2, AVX512])
+@pytest.mark.drawn
 def test_a_bias_for_each_element_lies_as_the_result(target: CpuTarget) -> None:
     check_network(biased())
     (case, _) = workloads(biased(), TARGET, blocked=False)
@@ -590,6 +601,7 @@ def test_columns_that_leave_the_cache_are_used_by_more_rows() -> None:
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 1, 0)])
+@pytest.mark.drawn
 def test_constants_that_are_indices_are_not_packed(order: tuple[int, ...]) -> None:
     """Lowering reads indices where they lie."""
     b = GraphBuilder("picked")
@@ -720,6 +732,7 @@ def awkward_groups(per_group: int) -> Graph:
 
 @pytest.mark.parametrize("target", [AVX2, AVX512])
 @pytest.mark.parametrize("per_group", [31, 37])
+@pytest.mark.drawn
 def test_rows_that_do_not_divide_a_group_are_shifted_inside_it(
     per_group: int, target: CpuTarget
 ) -> None:

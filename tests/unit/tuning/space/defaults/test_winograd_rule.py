@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.draws import random_source
 from tests.targets import AVX2, AVX512, native_target
 from tests.unit.graph.small_networks import Maker
 from tests.unit.schedule.convolutions import blocked, channels_last, plain, volume
@@ -75,11 +75,12 @@ EXPRESSIONS = {
 
 
 @pytest.mark.parametrize("name", EXPRESSIONS)
+@pytest.mark.drawn
 def test_schedules_are_right(name: str) -> None:
     case = case_of(EXPRESSIONS[name])
     found = sketches(case)
     assert set(found) == NAMES
-    source = random.Random(name)
+    source = random_source(name)
     for sketch in found.values():
         check_schedule(case, format_trace(sketch.bound(sketch.defaults)), TARGET)
     sketch = source.choice(list(found.values()))
