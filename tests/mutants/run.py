@@ -187,8 +187,10 @@ def main() -> int:
             outcome = make_change(change, folder)
             outcomes.append(outcome)
             verdict = "caught" if outcome.caught_by else "SURVIVED"
-            print(f"{verdict:<8} {outcome.seconds:>5.0f} s  {change.file}: {change.name}")
-            print(f"{'':<17}{outcome.caught_by.removeprefix('tests/')}", flush=True)
+            told = f"{verdict:<8} {outcome.seconds:>5.0f} s  {change.file}: {change.name}"
+            print(told, flush=True)
+            if outcome.caught_by:
+                print(f"{'':<17}by {outcome.caught_by.removeprefix('tests/')}", flush=True)
         names = sorted({each.caught_by for each in outcomes} - {"", HUNG})
         doubtful = run_tests(folder, names, stop_at_first=False) if names else ()
     return 1 if print_table(outcomes, doubtful) else 0

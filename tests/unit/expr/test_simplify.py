@@ -167,6 +167,18 @@ def test_exact_bounds_of_a_tail():
     assert not is_nonnegative(12 - (o * f + i), TAIL)
 
 
+@pytest.mark.parametrize("divisor", [3, 64, 1000, 4099])
+def test_a_quotient_is_bounded_from_both_sides_and_not_more(divisor: int) -> None:
+    """a - b + 1 <= b*(a//b) <= a; bounds closer by one fail only where a % b is 0 or b - 1."""
+    for most in (5_000, 10_000_003):
+        bounds = {i: Range(0, most)}
+        whole = divisor * floor_div(i, divisor)
+        assert is_nonnegative(whole - i + divisor - 1, bounds)
+        assert not is_nonnegative(whole - i + divisor - 2, bounds)
+        assert is_nonnegative(i - whole, bounds)
+        assert not is_nonnegative(i - whole - 1, bounds)
+
+
 @pytest.mark.parametrize(
     ("expression", "point"),
     [

@@ -19,6 +19,9 @@ CASES: list[tuple[tuple[int, ...], dict[str, Any]]] = [
     ((1, 3, 8, 9), {"kernel": (3, 2), "strides": (2, 1), "pads": (1, 1, 1, 1)}),
     ((1, 2, 7, 7), {"kernel": (3, 3), "strides": (2, 2), "ceil_mode": True}),
     ((1, 2, 8, 8), {"kernel": (3, 3), "strides": (2, 2), "ceil_mode": True, "pads": (1,) * 4}),
+    # The last window would begin right behind the input, and on its last element.
+    ((1, 2, 4), {"kernel": (2,), "strides": (5,), "ceil_mode": True, "pads": (1, 1)}),
+    ((1, 2, 5), {"kernel": (2,), "strides": (5,), "ceil_mode": True, "pads": (1, 1)}),
     ((1, 2, 6, 6), {"kernel": (1, 1), "strides": (2, 2)}),
     ((1, 2, 6, 7, 5), {"kernel": (2, 3, 2), "strides": (2, 2, 1)}),
 ]

@@ -75,6 +75,11 @@ def test_a_worker_that_hangs_is_killed(pool: WorkerPool) -> None:
     assert time.monotonic() - start < 5
 
 
+def test_a_job_may_allow_less_time_than_its_pool(pool: WorkerPool) -> None:
+    jobs = [Job(time.sleep, (60,), limit_s=0.3), Job(time.sleep, (60,), limit_s=90.0)]
+    assert pool.run(jobs, 0.5) == [TimedOut(0.3), TimedOut(0.5)]
+
+
 def test_stopping_abandons_what_is_under_way(pool: WorkerPool) -> None:
     start = time.monotonic()
     jobs = [Job(time.sleep, (60,)) for _ in range(3)]

@@ -92,6 +92,16 @@ def test_a_strangers_folder_is_not_used(
     assert sorted(path.name for path in cache.folder.iterdir()) == ["a.kernel"]
 
 
+def test_a_file_of_a_stranger_in_the_own_folder_is_not_taken(
+    cache: KernelCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Code in it would run with this user's rights."""
+    cache.put("a", b"code")
+    assert cache.get("a") == b"code"
+    monkeypatch.setattr(os, "getuid", lambda: 12345678)  # the folder has been looked at
+    assert cache.get("a") is None
+
+
 def test_an_unusable_place_costs_one_warning(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("in the way")
