@@ -360,7 +360,7 @@ INTEGRAL = (
     "cast({w}, {T})",
 )
 OUR_NAMES: dict[str, Any] = {
-    **{name: getattr(expr, name) for name in expr.__all__},
+    **vars(expr),
     "np": np,
     "DType": DType,
     "math": math,

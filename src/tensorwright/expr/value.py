@@ -302,7 +302,9 @@ def cast(operand: Value | Index | Condition | float, dtype: DType) -> Value:
         return Cast(operand, dtype)
     if isinstance(operand, Logic):
         return select(operand, constant(1, dtype), constant(0, dtype))
-    index: Any = getattr(operand, "var", operand)  # an axis stands for its variable
+    index = getattr(operand, "var", None)  # an axis stands for its variable
+    if not isinstance(index, IndexExpr):  # a number of NumPy has a function of that name
+        index = operand
     if isinstance(index, IndexExpr):
         require_dtype(dtype)
         return FromIndex(index, dtype)

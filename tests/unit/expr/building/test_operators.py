@@ -176,6 +176,10 @@ EQUALITIES = {
         lambda i, j: cast(i * 6 + j, DType.F32),
         lambda x: np.arange(36, dtype=x.dtype).reshape(6, 6),
     ),
+    "a number of NumPy": (
+        lambda i, j: X[i, j] + cast(np.int64(3), DType.F32),
+        lambda x: x + 3,
+    ),
     "negated": (
         lambda i, j: select(negate(i == j), X[i, j], 0.0),
         lambda x: np.where(EYE, 0, x),
