@@ -11,21 +11,24 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from tensorwright.farm.security import in_brackets
+
 COMMAND = (sys.executable, "-m", "tensorwright")
 
 
 @contextmanager
-def farm_here(home: Path, *workers: Sequence[str]) -> Iterator[str]:
+def farm_here(home: Path, *workers: Sequence[str], host: str = "127.0.0.1") -> Iterator[str]:
     """The address of a scheduler with workers that get these arguments, while the block lasts."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.bind((host, 0))
         port = probe.getsockname()[1]
-    address = f"tcp://127.0.0.1:{port}"
+    address = f"tcp://{in_brackets(host)}:{port}"
     scheduler = ("farm", "scheduler", address, "--page", "127.0.0.1:0")
     with ExitStack() as stack:
         for arguments in (scheduler, *(("worker", address, *each) for each in workers)):
             stack.callback(_end, started(arguments, home))
-        _wait_for(port)
+        _wait_for(family, host, port)
         yield address
 
 
@@ -44,10 +47,10 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _wait_for(port: int) -> None:
+def _wait_for(family: int, host: str, port: int) -> None:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
+        with socket.socket(family) as probe:
+            if probe.connect_ex((host, port)) == 0:
                 return
         time.sleep(0.1)

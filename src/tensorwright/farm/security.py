@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ipaddress
+import socket
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,3 +71,23 @@ class FarmSecurity:
 
 
 NO_SECURITY = FarmSecurity()
+
+
+def loopback_of(host: str) -> str:
+    """The address of a host that only this machine can reach; "" if others can, or none is known.
+
+    All who listen ask this function, and listen at the address and not at the name. IPv6 stands in
+    brackets, as Dask wants it.
+    """
+    try:
+        answers = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return ""
+    addresses = [str(answer[4][0]) for answer in answers]
+    is_here = all(ipaddress.ip_address(each).is_loopback for each in addresses)
+    return in_brackets(min(addresses, key=lambda each: ":" in each)) if is_here else ""
+
+
+def in_brackets(host: str) -> str:
+    """A host as it stands before a port."""
+    return f"[{host}]" if ":" in host else host

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import sys
 import time
 import warnings
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from tests.farms import COMMAND, farm_here, started
 
 from tensorwright.base import MachineError, UsageError
 from tensorwright.farm import Farm, FarmSecurity, Payload, StdioFarm, Unit, connect, make_keys
+from tensorwright.farm.security import loopback_of
 from tensorwright.processes import Done, Raised
 
 WORKER = (*COMMAND, "worker")
@@ -156,6 +158,48 @@ def _killing(farm: StdioFarm, units: list[Unit]) -> Iterator[Unit]:
 def test_an_address_without_protection_is_refused(address: str, text: str) -> None:
     with pytest.raises(UsageError, match=text):
         connect(address)
+
+
+def can_listen(host: str) -> bool:
+    try:
+        with socket.create_server((host, 0), family=socket.AF_INET6):
+            return True
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows sockets of other processes")
+@pytest.mark.parametrize("host", ["127.0.0.2", "localhost", "::1"])
+def test_a_farm_without_keys_listens_on_loopback_only(host: str, tmp_path: Path) -> None:
+    """The sockets that the scheduler and its worker have opened say it, and no setting of Dask."""
+    psutil = pytest.importorskip("psutil")
+    if host == "::1" and not can_listen(host):
+        pytest.skip("this machine has no IPv6")
+    before = {child.pid for child in psutil.Process().children(recursive=True)}
+    worker = ("--device", "none", "--slots", "1", "--name", "one")
+    with farm_here(tmp_path, worker, host=host) as address, connect(address) as farm:
+        end = time.monotonic() + 60
+        while not farm.workers() and time.monotonic() < end:
+            time.sleep(0.2)
+        started_here = {child.pid for child in psutil.Process().children(recursive=True)} - before
+        heard = {
+            (each.pid, each.laddr.ip)
+            for each in psutil.net_connections("inet")
+            if each.status == psutil.CONN_LISTEN and each.pid in started_here
+        }
+    assert len({pid for pid, _ in heard}) == 2, "the scheduler and the worker"
+    assert {ip for _, ip in heard} <= {loopback_of(host).strip("[]"), "127.0.0.1"}
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [
+        *(("127.0.0.2", "127.0.0.2"), ("127.255.255.254", "127.255.255.254"), ("::1", "[::1]")),
+        *(("0.0.0.0", ""), ("192.0.2.1", ""), ("::", ""), ("", ""), ("no.such.host.invalid", "")),
+    ],
+)
+def test_one_function_says_what_is_loopback(host: str, address: str) -> None:
+    assert loopback_of(host) == address
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from distributed import Scheduler
 from tensorwright.base import MachineError
 from tensorwright.farm.dask.guard import guarded, refuse_handlers
 from tensorwright.farm.dask.settings import apply_settings, dask_security
-from tensorwright.farm.security import NO_SECURITY, FarmSecurity
+from tensorwright.farm.security import NO_SECURITY, FarmSecurity, in_brackets, loopback_of
 
 SILENT_S = 60.0
 """Workers report every second, also while they measure, because their children measure."""
@@ -54,12 +54,16 @@ async def _schedule(
 ) -> None:
     dask.config.set({"distributed.scheduler.worker-ttl": silent_s})
     parts = urlsplit(address)
+    protection = dask_security(address, security)
+    name = parts.hostname or ""
+    host = loopback_of(name) or in_brackets(name)
+    page_host = page.rpartition(":")[0] or "127.0.0.1"  # Dask would take all for no host
     try:
         scheduler = await Scheduler(
-            host=f"{parts.scheme}://{parts.hostname}",
+            host=f"{parts.scheme}://{host}",
             port=parts.port or 0,
-            security=dask_security(address, security),
-            dashboard_address=page,
+            security=protection,
+            dashboard_address=f"{page_host}:{page.rpartition(':')[2]}",
         )
     except OSError as error:
         raise MachineError(
@@ -70,6 +74,5 @@ async def _schedule(
         ) from error
     refuse_handlers(scheduler)
     tell(f"scheduler at {scheduler.address}")
-    host = page.rpartition(":")[0] or "127.0.0.1"
-    tell(f"page at http://{host}:{scheduler.http_server.port}/info/main/workers.html")
+    tell(f"page at http://{page_host}:{scheduler.http_server.port}/info/main/workers.html")
     await scheduler.finished()

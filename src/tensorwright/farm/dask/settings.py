@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 from urllib.parse import urlsplit
 
@@ -10,7 +9,7 @@ import dask
 from distributed import Security
 
 from tensorwright.base import UsageError
-from tensorwright.farm.security import FarmSecurity
+from tensorwright.farm.security import FarmSecurity, loopback_of
 
 SETTINGS = {
     "distributed.scheduler.work-stealing": False,  # with resources it moved units to wrong workers
@@ -59,7 +58,7 @@ def dask_security(address: str, security: FarmSecurity) -> Security | None:
                 "TLS needs keys, and none are given",
                 "give the folder of `tensorwright farm keys` with --keys",
             )
-        if not (security.is_insecure or is_loopback(parts.hostname)):
+        if not (security.is_insecure or loopback_of(parts.hostname)):
             raise refused(
                 "without keys, anyone in that network could run programs on the farm",
                 "make keys with `tensorwright farm keys FOLDER` and give --keys FOLDER; "
@@ -75,13 +74,3 @@ def dask_security(address: str, security: FarmSecurity) -> Security | None:
         reason = f"its keys are damaged, or belong to several farms ({error})"
         raise security.fault(f"folder {security.folder}", reason) from error
     return made
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host can be reached from this machine only."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

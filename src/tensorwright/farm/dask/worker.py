@@ -20,7 +20,7 @@ from tensorwright.farm.dask.settings import apply_settings, dask_security
 from tensorwright.farm.device_state import name_worker, now
 from tensorwright.farm.farm import Device
 from tensorwright.farm.messages import farm_version
-from tensorwright.farm.security import NO_SECURITY, FarmSecurity
+from tensorwright.farm.security import NO_SECURITY, FarmSecurity, loopback_of
 from tensorwright.farm.serving import Server
 
 RESOURCE = "device-"
@@ -65,7 +65,7 @@ async def _work(
     waits: bool,
     server: Server,
 ) -> None:
-    host = "127.0.0.1" if (urlsplit(address).hostname or "") in ("localhost", "127.0.0.1") else None
+    host = loopback_of(urlsplit(address).hostname or "") or None
     resources = {f"{RESOURCE}{device.kind}": 1} if device is not None else {}
     name = name or f"{platform.node()}-{os.getpid()}"
     name_worker(name)
