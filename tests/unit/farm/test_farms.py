@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
 import sys
 import time
 import warnings
@@ -18,7 +19,16 @@ import pytest
 from tests.farms import COMMAND, farm_here, started
 
 from tensorwright.base import MachineError, UsageError
-from tensorwright.farm import Farm, FarmSecurity, Payload, StdioFarm, Unit, connect, make_keys
+from tensorwright.farm import (
+    Farm,
+    FarmSecurity,
+    Payload,
+    StdioFarm,
+    Unit,
+    connect,
+    dask_part,
+    make_keys,
+)
 from tensorwright.farm.security import loopback_of
 from tensorwright.processes import Done, Raised
 
@@ -189,6 +199,36 @@ def test_a_farm_without_keys_listens_on_loopback_only(host: str, tmp_path: Path)
         }
     assert len({pid for pid, _ in heard}) == 2, "the scheduler and the worker"
     assert {ip for _, ip in heard} <= {loopback_of(host).strip("[]"), "127.0.0.1"}
+
+
+def test_a_scheduler_that_goes_away_ends_with_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Dask would log a traceback for each of its tasks, in the scheduler and in the client."""
+    dask = pytest.importorskip("dask")
+    client = dask_part("client")
+    monkeypatch.setattr("tensorwright.farm.dask.client._CONNECT_S", 1.0)
+    command = (*COMMAND, "farm", "scheduler", "tcp://127.0.0.1:0", "--page", "127.0.0.1:0")
+    with ExitStack() as stack:
+        scheduler = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        stack.callback(scheduler.kill)
+        address = scheduler.stdout.readline().decode().split()[-1] if scheduler.stdout else ""
+        worker = started(("worker", address, "--device", "none", "--slots", "1"), tmp_path)
+        stack.callback(worker.wait)
+        stack.callback(worker.kill)
+        stack.enter_context(dask.config.set({"distributed.comm.timeouts.connect": "1s"}))
+        farm = stack.enter_context(client.DaskFarm(address, waits_s=0))
+        while not farm.workers():
+            time.sleep(0.2)
+        units = [Unit("farm.wait", Payload({"seconds": 1, "n": n})) for n in range(9)]
+        answers = farm.results(units)
+        assert next(answers)[1] == Done(units[0].payload)
+        scheduler.send_signal(signal.SIGINT)
+        told = pytest.warns(UserWarning, match="the scheduler at .* went away; waiting 0 s")
+        with told, pytest.raises(MachineError, match="no scheduler answers there"):
+            list(answers)
+        assert scheduler.communicate()[1] == b"Interrupted.\n"
+    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import json
 import secrets
 import socket
 import time
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
@@ -264,6 +265,8 @@ class DaskFarm(Farm):
         if self._client.status in ("running", "connecting"):
             return
         deadline = time.monotonic() + self._waits_s
+        waits = f"waiting {self._waits_s:.0f} s for it to come back"
+        warnings.warn(f"the scheduler at {self._address} went away; {waits}", stacklevel=2)
         self._client.close(timeout=1)
         while True:
             try:

@@ -8,6 +8,7 @@ scheduler can run units, which are named functions with plain arguments, and not
 from __future__ import annotations
 
 import io
+import logging
 import pickle
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -67,12 +68,22 @@ def read_pickle(data: bytes, *, buffers: Iterable[Any] = ()) -> Any:
 
 _OPEN: list[None] = []
 """One entry for each open block of `guarded`: several farms may be open in a process."""
+_LOGGERS = tuple(map(logging.getLogger, ("distributed", "distributed.client")))
+_LEVELS: dict[logging.Logger, int] = {}
+"""The levels of Dask's loggers outside of all blocks."""
 
 
 @contextmanager
 def guarded() -> Iterator[None]:
-    """Let Dask read only pickles of a farm, in this process, inside the block."""
+    """Let Dask read only pickles of a farm, in this process, inside the block.
+
+    It logs nothing there, either: it logs a traceback for each task that ends with its scheduler.
+    That a scheduler went away is told by those who miss it.
+    """
     if not _OPEN:
+        _LEVELS.update((each, each.level) for each in _LOGGERS)
+        for each in _LOGGERS:
+            each.setLevel(logging.CRITICAL)
         _install(read_pickle, SimpleNamespace(loads=read_pickle, dumps=pickle.dumps))
     _OPEN.append(None)
     try:
@@ -81,6 +92,8 @@ def guarded() -> Iterator[None]:
         _OPEN.pop()
         if not _OPEN:
             _install(_DASKS_OWN, pickle)
+            for each, level in _LEVELS.items():
+                each.setLevel(level)
 
 
 _DASKS_OWN = protocol.pickle.loads

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from urllib.parse import urlsplit
 
 import dask
@@ -33,7 +32,6 @@ SETTINGS = {
 def apply_settings() -> None:
     """Apply the settings to this process, which must be a process of tensorwright alone."""
     dask.config.set(SETTINGS)
-    logging.getLogger("distributed").setLevel(logging.ERROR)
 
 
 def dask_security(address: str, security: FarmSecurity) -> Security | None:
