@@ -103,7 +103,7 @@ def command(
     check_writable(report, program, constants, how.records, output)
     workers.check(how.target)
 
-    def say_stopped() -> None:
+    def say_stopped(_: TuneResult) -> None:
         click.echo(f"stopped; writing {output} from the best so far ...", err=True)
 
     with opened_page(program, is_live=live) as page:
@@ -154,12 +154,12 @@ def _optimize_model(
     wanted: SearchArguments,
     rewrite: bool,
     workers: Workers,
-    on_interrupt: Callable[[], None],
+    on_interrupt: Callable[[TuneResult], None],
 ) -> _Optimized:
     """Search for a graph and for schedules, within one budget."""
     refuse_constants(model)
     source = read_network(model, how)
-    with opened(how.records, create=True) as store, workers.opened() as farm:
+    with opened(how.records, create=True, spare=True) as store, workers.opened() as farm:
         workers.warn_if_unfit(how.target, usable_threads(how.threads))
         best = search_jointly(
             source,
@@ -184,18 +184,18 @@ def _optimize_expression(
     constants: Path | None,
     wanted: SearchArguments,
     workers: Workers,
-    on_interrupt: Callable[[], None],
+    on_interrupt: Callable[[TuneResult], None],
 ) -> _Optimized:
     """Search for a schedule of a tensor expression, which has no graph."""
     refuse_given(("rewrite",), because=f"{text} is {ProgramKind.EXPRESSION}, and has no graph")
     workload = read_expression(text)
     values = read_constants(workload, text, constants)
-    with opened(how.records, create=True) as store, workers.opened() as farm:
+    with opened(how.records, create=True, spare=True) as store, workers.opened() as farm:
         workers.warn_if_unfit(how.target, usable_threads(how.threads))
         tasks, setting = [Task(workload, network=text)], setting_of(how.target, how.threads, farm)
         result = search_tasks(tasks, setting, store, replace(wanted, farm=farm), name=text)
         if result.is_interrupted:
-            on_interrupt()
+            on_interrupt(result)
         executable = compile_program(workload, how.target, how.threads, store, values)
     return _Optimized(executable, result, expression_subject(text, executable, result))
 

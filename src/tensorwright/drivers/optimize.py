@@ -97,11 +97,12 @@ def optimize(
     space             the schedules to try: "sketches", "templates" or "both"
     options           strategy, patience and the like
     workers, security   as of `tune`
-    Raises:  as `compile`, and RecordError for a store that cannot be used.
+    Raises:  as `compile`, and RecordError for a store that cannot be used. Ctrl-C keeps what was
+             measured, prints how to continue, and ends in KeyboardInterrupt.
     """
     machine = chosen_target(target)
     source = import_graph(model, input_shapes, sizes)
-    with opened_farm(workers, security) as farm, opened(records, create=True) as store:
+    with opened_farm(workers, security) as farm, opened(records, create=True, spare=True) as store:
         how = SearchArguments(
             Budget(minutes, trials),
             seed,
@@ -121,7 +122,7 @@ def search_jointly(
     how: SearchArguments,
     *,
     rewrite: bool = True,
-    on_interrupt: Callable[[], object] = lambda: None,
+    on_interrupt: Callable[[TuneResult], object] = TuneResult.raise_if_interrupted,
 ) -> Optimized:
     """As `optimize`, for a simplified network.
 
@@ -135,7 +136,7 @@ def search_jointly(
     parts = cut(graph, target, threads)
     result = search(parts, setting_of(target, threads, how.farm), store, how)
     if result.is_interrupted:
-        on_interrupt()
+        on_interrupt(result)
     executable = finish(parts, target, threads, store)
     if graph is not source and not result.is_interrupted and not missing_device(target):
         untouched = cut(source, target, threads)

@@ -130,7 +130,7 @@ def tune(
 
     `optimize` also looks for a faster graph.
     Raises:  UsageError for an argument that is neither a model nor an expression, and for sizes
-             that the model does not have; the errors of `optimize`.
+             that the model does not have; the errors and the KeyboardInterrupt of `optimize`.
     """
     with opened_farm(workers, security) as farm:
         how = _arguments(minutes, trials, seed, space, callbacks, options, learning, farm)
@@ -179,7 +179,9 @@ def _tune(
         programs, tasks = _program_to_tune(workload, at, setting)
         with opened(records, create=True) as store:
             name = workload.name
-            search_networks(tasks, programs, setting, store, how, name=name, measuring=measuring)
+            search_networks(
+                tasks, programs, setting, store, how, name=name, measuring=measuring
+            ).raise_if_interrupted()
             return compile_program(workload, machine, threads, store, constants)
     is_model = isinstance(model, str | os.PathLike | bytes | ModelProto | Graph | ExportedGraph)
     if not is_model and not is_exported_program(model):
@@ -195,7 +197,9 @@ def _tune(
     with opened(records, create=True) as store:
         cold = measuring or as_in_network(parts)
         name = parts.graph.name
-        search_networks(tasks, networks, setting, store, how, name=name, measuring=cold)
+        search_networks(
+            tasks, networks, setting, store, how, name=name, measuring=cold
+        ).raise_if_interrupted()
         return finish(parts, machine, threads, store)
 
 

@@ -34,31 +34,36 @@ def is_store(path: str | os.PathLike[str]) -> bool:
         return file.read(len(_SQLITE)) == _SQLITE
 
 
-def open_store(path: str | os.PathLike[str] | None = None, create: bool = True) -> RecordStore:
+def open_store(
+    path: str | os.PathLike[str] | None = None, create: bool = True, *, spare: bool = False
+) -> RecordStore:
     """Open a store: JSON lines for a name that ends in .jsonl or .ndjson, otherwise SQLite.
 
     path    None for `default_path()`
     create  False: a missing file is not created; a reader then gets an empty store in memory
+    spare   whether the default store goes on in memory, with a warning, when its disk is full
     Raises:  RecordError and OutputError, as the stores do.
     """
     named = Path(path) if path is not None else default_path()
-    if not create and not named.exists():
+    if not create and not (named.exists() and named.stat().st_size):  # a full disk leaves no byte
         return MemoryStore()
     if path is None and not named.exists():
         make_home()
     if named.suffix.lower() in LINES_SUFFIXES:
         return JsonLinesStore(named)
-    return SqliteStore(named)
+    return SqliteStore(named, spare=spare and path is None)
 
 
 @contextlib.contextmanager
-def opened(records: Records | None, *, create: bool = False) -> Iterator[RecordStore]:
+def opened(
+    records: Records | None, *, create: bool = False, spare: bool = False
+) -> Iterator[RecordStore]:
     """An open store, or the store at a path, open inside the block; the default store if None.
 
-    create   whether a missing file is created
+    create   whether a missing file is created        spare   as of `open_store`
     """
     if records is None or isinstance(records, (str, os.PathLike)):
-        with open_store(records, create=create) as store:
+        with open_store(records, create=create, spare=spare) as store:
             yield store
     else:
         yield records

@@ -60,6 +60,16 @@ def open_database(path: str, busy_s: float) -> sqlite3.Connection:
         raise
 
 
+def copy_to_memory(database: sqlite3.Connection | None, path: str) -> sqlite3.Connection:
+    """A database in memory with what another one holds, which is closed; None holds nothing."""
+    memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    if database is not None:
+        database.backup(memory)
+        database.close()
+    _create_or_check(memory, path)
+    return memory
+
+
 def explain(path: str, error: sqlite3.Error | UnicodeDecodeError) -> RecordError | OutputError:
     """The error as a message for the user, with its remedy."""
     name = getattr(error, "sqlite_errorname", None) or ""

@@ -10,19 +10,22 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import astuple
-from typing import Any
+from typing import Any, TypeVar
 
+from tensorwright.base import OutputError
 from tensorwright.records.exchange import WorkloadText
 from tensorwright.records.ranking import Selection
 from tensorwright.records.record import Record, record_error
 from tensorwright.records.session import SavedSession
-from tensorwright.records.sqlite_file import FAULTS, explain, open_database
+from tensorwright.records.sqlite_file import FAULTS, copy_to_memory, explain, open_database
 from tensorwright.records.sqlite_rows import COLUMNS, from_row, to_row
 from tensorwright.records.store import RecordStore
 
+_Result = TypeVar("_Result")
 _PAGE = 512
 _NAMES = ", ".join(COLUMNS)
 _INSERT = f"INSERT OR IGNORE INTO record ({_NAMES}) VALUES ({', '.join('?' * len(COLUMNS))})"
@@ -38,25 +41,36 @@ class SqliteStore(RecordStore):
     """See `RecordStore`.
 
     busy_s  seconds to wait for another process's transaction before the error "locked"
+    spare   whether it goes on in memory, with a warning, when the file cannot be written
     Raises:  RecordError for a corrupt, foreign or locked file and for one of a newer tensorwright;
              OutputError if the file cannot be created, or on writing if it is read-only.
     """
 
-    def __init__(self, path: str | os.PathLike[str], busy_s: float = 30.0) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], busy_s: float = 30.0, *, spare: bool = False
+    ) -> None:
         self.path = os.fspath(path)
         self._lock = threading.RLock()
-        self._database: sqlite3.Connection | None = open_database(self.path, busy_s)
+        self._spare = spare
+        self._database: sqlite3.Connection | None = None
+        try:
+            self._database = open_database(self.path, busy_s)
+        except OutputError as error:
+            self._go_on_in_memory(error)
 
     def append(self, records: Iterable[Record], texts: Iterable[WorkloadText] = ()) -> int:
         """Add records, and texts of workloads; return how many records were new."""
         rows = [to_row(record) for record in records]
         given = [tuple(text) for text in texts]
-        with self._transaction() as database:
+
+        def add(database: sqlite3.Connection) -> int:
             before = database.total_changes
             database.executemany(_INSERT, rows)
             added = database.total_changes - before
             database.executemany("INSERT OR IGNORE INTO workload VALUES (?, ?)", given)
-        return added
+            return added
+
+        return self._write(add)
 
     def select(self, selection: Selection) -> Iterator[Record]:
         """The records of a selection, read in pages; no lock is held between two pages."""
@@ -100,16 +114,19 @@ class SqliteStore(RecordStore):
     def remove(self, records: Iterable[Record]) -> int:
         """Remove records; return how many of them the store had."""
         digests = [(record.digest,) for record in records]
-        with self._transaction() as database:
+
+        def delete(database: sqlite3.Connection) -> int:
             before = database.total_changes
             database.executemany("DELETE FROM record WHERE digest = ?", digests)
             return database.total_changes - before
 
+        return self._write(delete)
+
     def save_session(self, session: SavedSession) -> None:
         """Add a tuning session, or replace the one of the same id."""
-        with self._transaction() as database:
-            places = ", ".join("?" * len(SavedSession.__slots__))
-            database.execute(f"INSERT OR REPLACE INTO session VALUES ({places})", astuple(session))
+        places = ", ".join("?" * len(SavedSession.__slots__))
+        statement = f"INSERT OR REPLACE INTO session VALUES ({places})"
+        self._write(lambda database: database.execute(statement, astuple(session)))
 
     def sessions(self) -> tuple[SavedSession, ...]:
         """All tuning sessions, the last updated first."""
@@ -135,18 +152,36 @@ class SqliteStore(RecordStore):
             except FAULTS as error:
                 raise explain(self.path, error) from error
 
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """One write transaction: committed if the block succeeds, otherwise rolled back."""
-        with self._open() as database:
-            database.execute("BEGIN IMMEDIATE")
-            try:
-                yield database
-                database.execute("COMMIT")
-            except BaseException:
-                if database.in_transaction:
-                    database.execute("ROLLBACK")
-                raise
+    def _write(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result:
+        """One write transaction: committed if the work succeeds, otherwise rolled back."""
+        try:
+            with self._open() as database:
+                database.execute("BEGIN IMMEDIATE")
+                try:
+                    result = work(database)
+                    database.execute("COMMIT")
+                except BaseException:
+                    if database.in_transaction:
+                        database.execute("ROLLBACK")
+                    raise
+                return result
+        except OutputError as error:
+            self._go_on_in_memory(error)
+            return self._write(work)
+
+    def _go_on_in_memory(self, error: OutputError) -> None:
+        """Replace the file by a copy of it in memory.  Raises: the error, unless this is wanted."""
+        if not self._spare:
+            raise error
+        with self._lock:
+            self._spare = False
+            self._database = copy_to_memory(self._database, self.path)
+        warnings.warn(
+            f"{error.where}: {error.reason}. The search goes on, and what it measures is lost at "
+            "its end, except the best schedules in the program that it writes",
+            RuntimeWarning,
+            stacklevel=4,
+        )
 
     def _ask(self, question: str, values: tuple[object, ...] = ()) -> list[Any]:
         with self._open() as database:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import resource
 import sqlite3
 import subprocess
@@ -16,7 +17,7 @@ from click.testing import Result
 from tests.conftest import SHARED
 
 import tensorwright
-from tensorwright.base import MachineError, parse_target
+from tensorwright.base import MachineError, output_error, parse_target
 from tensorwright.runtime import missing_device
 
 Invoke = Callable[..., Result]
@@ -393,3 +394,19 @@ def test_a_full_disk_after_tuning(
     assert f"then\n    tensorwright compile {wide_model} -o FILE\n" in done.stderr
     again = invoke("compile", wide_model, "-o", out, "--threads", 1)
     assert "1 workloads, 0 of them untuned" in again.stdout
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_full_home_does_not_end_a_search_whose_output_lies_elsewhere(
+    invoke: Invoke, model: Path, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: str, busy_s: float) -> None:
+        raise output_error(path, OSError(errno.ENOSPC, "no space"))
+
+    monkeypatch.setattr("tensorwright.records.sqlite_store.open_database", full)
+    search = ("optimize", model, "-o", out, "--trials", 2, "--threads", 1)
+    result = invoke(*search)
+    assert result.exit_code == 0, result.output
+    assert "the disk is full. The search goes on" in " ".join(result.stderr.split())
+    assert tensorwright.load(out).inputs[0].shape == (4, 8)
+    refused(invoke(*search, "--records", tmp_path / "own.sqlite"), 8, "the disk is full")

@@ -7,6 +7,7 @@ import shlex
 import signal
 import sqlite3
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,44 @@ def test_optimize_stops_and_goes_on(
     assert f"{out}: {TRIALS} trials in " in done.stdout
     with open_store(store) as records:
         assert kept <= set(records.query())
+
+
+SCRIPT = """
+import sys, tensorwright
+from tensorwright.tuning.session import choose_callbacks
+model, trials = sys.argv[1:]
+how = {"trials": int(trials), "threads": 1, "callbacks": choose_callbacks(False)}
+tensorwright.CALL(model, **how)
+print("it went on")
+"""
+
+
+@pytest.mark.parametrize("call", ["optimize", "tune"])
+def test_a_call_from_python_is_interrupted_after_it_has_kept_what_it_measured(
+    child: Callable[..., dict[str, Any]], convolution: Path, home: Path, call: str
+) -> None:
+    start = child()
+    script = SCRIPT.replace("CALL", call)
+    start["args"] = [sys.executable, "-c", script, str(convolution), str(TRIALS)]
+    errors = ""
+    with subprocess.Popen(
+        **start, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    ) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            errors += line
+            if line.startswith("round 1 "):
+                os.killpg(process.pid, signal.SIGINT)
+                break
+        output, rest = process.communicate()
+        errors += rest
+    assert process.returncode == -signal.SIGINT, errors  # a shell says 130
+    assert errors.splitlines()[-1] == "KeyboardInterrupt"
+    assert "all of them kept" in errors
+    assert "the same call continues" in errors
+    assert output == ""
+    with open_store(home / "records.sqlite") as records:
+        assert 0 < records.count() < TRIALS
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def make_record(number: int, trace: str = "") -> Record:
     return Record("w", "cpu", "box", 1, trace or f"t{number}", (0.5,), Status.OK, round=number)
 
 
-def start_child(code: str, *arguments: object) -> subprocess.Popen[str]:
+def start_child(code: str, *arguments: object, stderr: int | None = None) -> subprocess.Popen[str]:
     prelude = """
         import resource, sys
         from tensorwright.base import OutputError
@@ -48,7 +48,9 @@ def start_child(code: str, *arguments: object) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", source, *map(str, arguments)]
     paths = os.pathsep.join(path for path in sys.path if path)
     environment = os.environ | {"PYTHONPATH": paths}
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=stderr, text=True, env=environment
+    )
 
 
 # A file that is not ours is refused and left as it was.
@@ -330,6 +332,32 @@ def test_a_full_disk_is_an_output_error_and_loses_nothing(
     assert (count, after) == ("1", "2")
     with kind(tmp_path / "records") as store:
         assert [record.round for record in store.query()] == [0, 1]
+
+
+def test_a_spare_store_goes_on_in_memory_when_the_disk_is_full(tmp_path: Path) -> None:
+    code = """
+        import warnings
+        warnings.simplefilter("always")
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        with SqliteStore(path, spare=True) as store:
+            store.append([make_record(0)])
+            resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, limits[1]))
+            print(store.append(make_record(n, "x" * 10_000 + str(n)) for n in range(1, 60)))
+            print(store.count())
+        with SqliteStore(path + ".new", spare=True) as store:
+            print(store.count())
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+        with SqliteStore(path + ".other", spare=True) as store:
+            print(store.append([make_record(0)]), store.count())
+    """
+    child = start_child(code, "SqliteStore", tmp_path / "records", stderr=subprocess.PIPE)
+    with child:
+        said, told = child.communicate()
+    assert said.splitlines() == ["59", "60", "0", "1 1"], told
+    assert told.count("RuntimeWarning: file ") == 2
+    assert "The search goes on" in told
+    with SqliteStore(tmp_path / "records") as store:
+        assert [record.round for record in store.query()] == [0]
 
 
 def test_the_default_path_lies_in_the_home_knob(tmp_path: Path) -> None:

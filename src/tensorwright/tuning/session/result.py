@@ -7,6 +7,7 @@ both equally.  Times on record may be minutes or days apart, and their quotient 
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -224,12 +225,17 @@ class TuneResult:
     @property
     def resume_text(self) -> str:
         """How the user can continue; "" if the session is finished."""
-        if not self.is_interrupted:
-            return ""
-        return (
-            f"stopped after {self.trials} trials, all of them kept (session {self.session});\n"
-            "the same command continues"
-        )
+        return f"{self._kept};\nthe same command continues" if self.is_interrupted else ""
+
+    def raise_if_interrupted(self) -> None:
+        """End a call from Python as Ctrl-C ends others, after it has printed how to continue."""
+        if self.is_interrupted:
+            print(f"{self._kept};\nthe same call continues", file=sys.stderr)
+            raise KeyboardInterrupt
+
+    @property
+    def _kept(self) -> str:
+        return f"stopped after {self.trials} trials, all of them kept (session {self.session})"
 
 
 def _together(comparisons: Sequence[Comparison]) -> Comparison:
