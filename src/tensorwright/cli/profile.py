@@ -16,7 +16,14 @@ from tensorwright.cli.arguments.options import at_option, constants_option
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.printing.tables import print_table
 from tensorwright.cli.printing.wrapping import echo_prose
-from tensorwright.profiling import Profile, StepKind, StepProfile, chrome_trace, profile_values
+from tensorwright.profiling import (
+    FEWER,
+    Profile,
+    StepKind,
+    StepProfile,
+    chrome_trace,
+    profile_values,
+)
 from tensorwright.profiling import profile as profile_executable
 
 _COLUMNS = (
@@ -26,7 +33,6 @@ _COLUMNS = (
 _LONGEST_LABEL = 44
 _MOST_VIEWS = 6
 _DOUBTED = "?"
-_FEWER = "takes fewer operations than the counted ones of the plain sum"
 _NEARER = ",\n  or their data lies in a nearer cache than is assumed"
 _UNSTEADY = "the machine was too unsteady to split the time of a run: its parts do not add up to it"
 _ORDERS = ("time", "run")
@@ -84,9 +90,10 @@ def command(
     each byte of a step once. roofline is the time that this machine needs for them at its measured
     peak and bandwidths, as a share of the measured time. It counts the operations of a
     convolution's plain sum; Winograd's algorithm and skipped zeros take fewer, and may take less
-    time. The highest measured peak and bandwidths are kept from run to run. A share above 115%
-    without a reason is marked "?". A message says if other processes use the machine. If the parts
-    of a run do not add up to it, no shares are shown.
+    time. The highest measured peak and bandwidths are kept from run to run. A step that is faster
+    than this estimate has >100%, and a "?" if it is so by more than 15% without a reason. A message
+    says if other processes use the machine. If the parts of a run do not add up to it, no shares
+    are shown.
 
     Example: tensorwright profile light:resnet50 --top 15 --trace resnet50.json
     """
@@ -176,11 +183,9 @@ def _machine_line(report: Profile) -> str:
 
 def _above_lines(report: Profile) -> list[str]:
     """Why steps are above the roofline: they do fewer operations, or the roofline is too low."""
-    fewer = Counter(
-        step.saves_by for step in report.steps if step.saves_by and step.roofline_share > 1
-    )
+    fewer = Counter(step.saves_by for step in report.steps if step.saves_by and step.why_above)
     lines = [
-        f"above 100%: {_count(count, 'step')}; {cause} {_FEWER}" for cause, count in fewer.items()
+        f"above 100%: {_count(count, 'step')}; {cause} {FEWER}" for cause, count in fewer.items()
     ]
     above = report.above_roofline
     if above:
@@ -214,7 +219,7 @@ def _cells(row: StepProfile, adds_up: bool) -> tuple[str, ...]:
 
 def _sum_cells(name: str, rows: Sequence[StepProfile], adds_up: bool) -> tuple[str, ...]:
     time_s = sum(row.time_s for row in rows)
-    least_s = sum(row.bounds.roofline_s for row in rows)
+    least_s = sum(row.least_s for row in rows)
     rates = [
         f"{sum(amounts) / time_s / 1e9:.1f}" if time_s > 0 else "-"
         for amounts in ((row.flops for row in rows), (row.bytes_moved for row in rows))
@@ -227,7 +232,8 @@ def _sum_cells(name: str, rows: Sequence[StepProfile], adds_up: bool) -> tuple[s
 def _roofline(row: StepProfile) -> str:
     if row.kind is StepKind.HOST:
         return "-"
-    return f"{row.roofline_share:.0%}{_DOUBTED if row.is_above_roofline else ''}"
+    above = ">" if row.why_above else ""
+    return f"{above}{row.roofline_share:.0%}{_DOUBTED if row.is_above_roofline else ''}"
 
 
 def _schedule(row: StepProfile) -> str:

@@ -3,12 +3,13 @@
 from tensorwright.profiling.chrome_trace import chrome_trace
 from tensorwright.profiling.devices import DeviceSpeed, measure_speed
 from tensorwright.profiling.measure import Samples, make_profile, profile
-from tensorwright.profiling.report import Profile, StepKind, StepProfile
+from tensorwright.profiling.report import FEWER, Profile, StepKind, StepProfile
 from tensorwright.profiling.reuse import Operand, operands_of
 from tensorwright.profiling.roofline import Bottleneck, Bounds, bottleneck_of, bounds_of
 from tensorwright.profiling.values import profile_values
 
 __all__ = [
+    "FEWER",
     "Bottleneck",
     "Bounds",
     "DeviceSpeed",

@@ -12,6 +12,8 @@ from tensorwright.profiling.roofline import Bottleneck, Bounds
 from tensorwright.runtime.measuring import CallCosts
 
 _NOISE_SHARE = 0.05  # of a run, by which medians of steps may differ from the median of the run
+FEWER = "takes fewer operations than the counted ones of the plain sum"
+_TOO_LOW = "the machine's rates were measured too low, or its operands lay in a nearer cache"
 _SURELY_ABOVE = 1.15  # times the roofline, because peak and bandwidths have errors, too
 
 
@@ -62,7 +64,7 @@ class StepProfile:
         Then peak or bandwidths were measured too low, or operands lay in a nearer cache.
         """
         is_counted = self.kind is not StepKind.HOST and not self.saves_by
-        return is_counted and self.roofline_share > _SURELY_ABOVE
+        return is_counted and self.estimate_share > _SURELY_ABOVE
 
     @property
     def flops_per_s(self) -> float:
@@ -75,9 +77,26 @@ class StepProfile:
         return self.bytes_moved / self.time_s if self.time_s > 0 else 0.0
 
     @property
+    def estimate_share(self) -> float:
+        """The estimate of its least time over its time; above 1 the estimate is too large."""
+        return self.bounds.roofline_s / self.time_s if self.time_s > 0 else 0.0
+
+    @property
+    def least_s(self) -> float:
+        """The least time by the roofline: the estimate, or its own time if that is less."""
+        return min(self.bounds.roofline_s, self.time_s)
+
+    @property
     def roofline_share(self) -> float:
         """The least time by the roofline over the time; 1 is as fast as the machine can."""
-        return self.bounds.roofline_s / self.time_s if self.time_s > 0 else 0.0
+        return min(1.0, self.estimate_share)
+
+    @property
+    def why_above(self) -> str:
+        """Why it is faster than the estimate of its least time; "" if it is not."""
+        if self.kind is StepKind.HOST or self.estimate_share <= 1:
+            return ""
+        return f"{self.saves_by} {FEWER}" if self.saves_by else _TOO_LOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +172,8 @@ class Profile:
     @property
     def roofline_share(self) -> float:
         """The least times of all steps by the roofline over the time of the network."""
-        least_s = sum(step.bounds.roofline_s for step in self.steps)
-        return least_s / self.network_s if self.network_s > 0 else 0.0
+        least_s = sum(step.least_s for step in self.steps)
+        return min(1.0, least_s / self.network_s) if self.network_s > 0 else 0.0
 
     def share_by_bottleneck(self) -> tuple[tuple[Bottleneck, float], ...]:
         """The share of the network's time of the steps under each bottleneck, the largest first."""

@@ -23,6 +23,7 @@ def step_values(step: StepProfile) -> dict[str, Any]:
         "gflops_per_s": step.flops_per_s / 1e9,
         "gbytes_per_s": step.bytes_per_s / 1e9,
         "roofline_share": step.roofline_share,
+        "above_roofline": step.why_above,
         "arithmetic_us": step.bounds.arithmetic_s * 1e6,
         "memory_us": step.bounds.memory_s * 1e6,
         "cache_us": step.bounds.cache_s * 1e6,

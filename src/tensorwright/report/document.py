@@ -2,7 +2,8 @@
 
     format      "tensorwright report 1"       name, command, written (UTC)
     answer      the network's time, other runtimes, untuned, the roofline and the distance to it
-    profile     as `profile --json`           parts, graphs, rivals, whole   as they were measured
+    profile     as `profile --json`           parts, graphs, rivals, whole   as they were measured;
+                                              rivals holds the untuned program, too
     workloads   the search of each            missing   the parts that are missing, and why
 
 Times are in microseconds (`_us`), ratios plain numbers; a value without a measurement is absent or
@@ -14,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tensorwright.base import UsageError, now_utc
+from tensorwright.base import UsageError, now_utc, sizes_text
 from tensorwright.records import RecordStore
 from tensorwright.report.conditions import machine_values
 from tensorwright.report.nests import nest_values
@@ -23,6 +24,7 @@ from tensorwright.report.searches import SearchedWorkload, search_values
 from tensorwright.tuning.session import SessionSetting
 
 FORMAT = "tensorwright report 1"
+_NOT_SEARCHED = "no schedule but the untuned ones was measured: tensorwright optimize --minutes 10"
 _MOST_NESTS = 16
 _OF_MEASURED = (
     *("name", "command", "machine", "noise", "profile", "whole"),
@@ -71,33 +73,54 @@ def profile_document(profile: Mapping[str, Any]) -> Values:
 
 
 def answer_values(values: Mapping[str, Any]) -> Values:
-    """The figures that a reader sees first."""
+    """The figures that a reader sees first.
+
+    All times come from one set of measurements: the turns of this program, the untuned one and
+    other runtimes; without these, the turns of a search; without these, the runs of the profile.
+    """
     answer: Values = {}
-    profile, rivals = values.get("profile"), values.get("rivals") or {}
+    profile, turns = values.get("profile"), values.get("rivals") or {}
+    untuned = turns.get("untuned") if "ours" in turns else values.get("whole")
     if profile:
         time_us = profile["network_us"]
         least_us = profile["roofline_share"] * time_us
+        if "ours" in turns:
+            time_us = turns["ours"]["time_us"]
+        elif untuned:
+            time_us = untuned["tuned_us"]
+        else:
+            answer["runs"] = profile.get("runs", 0)
         answer |= {"time_us": short(time_us), "roofline_us": short(least_us)}
         if least_us <= time_us:  # if not, the peak of the machine was measured too low
             answer["left_us"] = short(time_us - least_us)
-    timed = [each for each in rivals.get("rivals", ()) if each.get("ratio")]
+        if profile.get("at"):
+            answer["at"] = sizes_text(profile["at"])
+    timed = [each for each in turns.get("rivals", ()) if each.get("ratio")]
     if timed:
         answer["rival"] = min(timed, key=lambda each: float(each["ratio"]))
-    if "whole" in values:
-        answer["untuned"] = values["whole"]
+    is_searched = any(each.get("is_searched", True) for each in values.get("workloads", ()))
+    if untuned and (is_searched or not untuned["is_same"]):
+        answer["untuned"] = untuned
+    elif untuned:
+        answer["unsearched"] = _NOT_SEARCHED
     return answer
 
 
 def _add_rooflines(workloads: Sequence[Values], profile: Mapping[str, Any] | None) -> None:
-    """Give each workload that has steps in the profile the least time of a call."""
+    """Give each workload that has steps in the profile the least time of a call.
+
+    A measured time is never below it: then the estimate was too large.
+    """
     steps: dict[str, list[float]] = {}
     for step in profile["steps"] if profile else ():
-        moving_us = step["memory_us"] + step["cache_us"]
-        steps.setdefault(step["workload"], []).append(max(step["arithmetic_us"], moving_us))
+        steps.setdefault(step["workload"], []).append(
+            min(1.0, step["roofline_share"]) * step["time_us"]
+        )
     for each in workloads:
         own = steps.get(each["key"])
         if own:
-            each["roofline_us"] = short(sum(own) / len(own))
+            estimate_us = sum(own) / len(own)
+            each["roofline_us"] = short(min(estimate_us, each["best_us"] or estimate_us))
 
 
 def _add_nests(

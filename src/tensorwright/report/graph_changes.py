@@ -17,7 +17,7 @@ from tensorwright.base import Array, Target, TensorwrightError
 from tensorwright.graph import Graph, Node, simplify
 from tensorwright.pipeline import cut, finish
 from tensorwright.records import MemoryStore
-from tensorwright.report.numbers import Values, micro, timing
+from tensorwright.report.numbers import LATE, Values, micro, timing
 from tensorwright.rewriting import parse_rule
 from tensorwright.rewriting.networks import (
     Certificate,
@@ -33,7 +33,6 @@ _MOST_RULES = 12  # that are measured separately
 _MOST_PLACES = 6  # applications of a rule for which the page has the values of its variables
 _TURNS = 30
 _TURNS_S = 6.0
-_LATE = "the seconds for the report were spent"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,7 +141,7 @@ def add_proofs(rules: Sequence[Values], certificate: Certificate, deadline: floa
         proofs = []
         for name in values["name"].split(", "):
             if time.monotonic() > deadline:
-                proofs.append(_LATE)
+                proofs.append(LATE)
                 continue
             try:
                 proofs.append(str(prove(parse_rule(certificate.rules[name]), confirm=False)))
@@ -166,7 +165,7 @@ def add_gains(
     executables = []
     for graph in changes.graphs:
         if time.monotonic() > deadline:
-            return _LATE
+            return LATE
         executables.append(finish(cut(graph, target, threads), target, threads, MemoryStore()))
     samples = samples_in_turns(executables, inputs, _TURNS, _TURNS_S) or []
     for values, before, after in zip(rules, samples, samples[1:], strict=False):

@@ -13,14 +13,14 @@ from typing import Any
 
 from tensorwright.base import Array, TensorwrightError
 from tensorwright.graph import Graph, random_inputs
-from tensorwright.pipeline import cut
+from tensorwright.pipeline import cut, finish
 from tensorwright.profiling import profile, profile_values
-from tensorwright.records import RecordStore, SavedSession, load_rewriting, session_id
+from tensorwright.records import MemoryStore, RecordStore, SavedSession, load_rewriting, session_id
 from tensorwright.report.conditions import machine_values, noise_values
 from tensorwright.report.graph_changes import GraphChanges, add_gains, add_proofs, graph_values
-from tensorwright.report.numbers import Values
+from tensorwright.report.numbers import LATE, Values, comparison_values
 from tensorwright.report.rivals import WriteModel, alone_values, rival_values
-from tensorwright.report.searches import SearchedWorkload, comparison_values
+from tensorwright.report.searches import SearchedWorkload
 from tensorwright.report.variants import variant_values, variants_of
 from tensorwright.rewriting.networks import Certificate, parse_certificate
 from tensorwright.runtime import Executable
@@ -106,31 +106,44 @@ def _measure_network(
         except TensorwrightError as error:
             missing[name] = error.reason
 
-    write_model = subject.write_model
-    if write_model is None:
-        missing["rivals"] = "this program cannot be written for other runtimes"
+    target, threads = setting.target, setting.threads
+    part(
+        "rivals",
+        "other runtimes and the untuned program",
+        lambda: rival_values(
+            subject.executable,
+            _untuned(subject.executable, source, setting),
+            inputs,
+            subject.write_model,
+        ),
+    )
+    variants = variants_of(source, graph, subject.executable, target, threads)
+    part("parts", "each part of the compiler", lambda: variant_values(variants, inputs, deadline))
+    if subject.write_model is None:
+        missing["rivals"] = "a program with open sizes is not compared with other runtimes"
     else:
-        part(
-            "rivals",
-            "other runtimes",
-            lambda: rival_values(subject.executable, inputs, write_model),
-        )
         keys = _costliest(values["profile"])
-        parts = cut(graph, setting.target, setting.threads)
+        calls = cut(graph, target, threads)
         part(
             "alone",
             "workloads in another runtime",
-            lambda: alone_values(parts, keys, setting.threads, deadline),
+            lambda: alone_values(calls, keys, threads, deadline),
         )
+        if not values.get("alone", {"times_us": True})["times_us"]:
+            missing["alone"] = LATE
     certificate = _certificate(source, graph, setting, store)
     part(
         "graphs",
         "each rule",
         lambda: _graphs(source, certificate, inputs, setting, deadline, missing),
     )
-    target, threads = setting.target, setting.threads
-    variants = variants_of(source, graph, subject.executable, target, threads)
-    part("parts", "each part of the compiler", lambda: variant_values(variants, inputs, deadline))
+
+
+def _untuned(tuned: Executable, source: Graph, setting: SessionSetting) -> Executable | None:
+    """The network as it was, without records; None if that gives the same code."""
+    parts = cut(source, setting.target, setting.threads)
+    made = finish(parts, setting.target, setting.threads, MemoryStore())
+    return None if made.objects == tuned.objects else made
 
 
 def _costliest(profile: Mapping[str, Any]) -> list[str]:

@@ -8,8 +8,11 @@ from statistics import median
 from typing import Any
 
 from tensorwright.runtime.measuring import faster_half
+from tensorwright.tuning.session import Comparison
 
 _DIGITS = 5
+LATE = "the seconds for the report were spent"
+"""Why a measurement of a report is missing."""
 
 Values = dict[str, Any]
 """An object of JSON: text, numbers, lists and objects."""
@@ -31,3 +34,16 @@ def timing(samples_s: Sequence[float]) -> Values:
     """The typical time of some turns, and the range of the faster half, as microseconds."""
     half = faster_half(samples_s)
     return {"time_us": micro(median(half)), "least_us": micro(half[0]), "most_us": micro(half[-1])}
+
+
+def comparison_values(compared: Comparison) -> Values:
+    """The times of the untuned and the tuned schedule in turns."""
+    return {
+        "untuned_us": micro(compared.untuned_s),
+        "tuned_us": micro(compared.tuned_s),
+        "speed_up": short(compared.speed_up),
+        "least": short(compared.least),
+        "most": short(compared.most),
+        "is_same": compared.is_same,
+        "is_sure": compared.is_sure,
+    }

@@ -22,7 +22,7 @@ from tensorwright.peers.process import (
     rotate,
 )
 from tensorwright.processes import hold_turn
-from tensorwright.report.numbers import Values, micro, short, timing
+from tensorwright.report.numbers import Values, comparison_values, micro, short, timing
 from tensorwright.runtime import Executable
 from tensorwright.runtime.measuring import faster_half
 from tensorwright.tuning.session import Comparison
@@ -63,21 +63,29 @@ class _Here:
 
 
 def rival_values(
-    executable: Executable, inputs: Mapping[str, Array], write_model: WriteModel
+    executable: Executable,
+    untuned: Executable | None,
+    inputs: Mapping[str, Array],
+    write_model: WriteModel | None,
 ) -> Values:
-    """Our time, and the time of each installed runtime or the reason why it has none."""
+    """Our time and that of the untuned program, and the time of each installed runtime or the
+    reason why it has none; all run in turns.
+
+    untuned       None if it is the same program
+    write_model   None if other runtimes cannot have the model
+    """
     outputs = executable.run(inputs)
     rivals: list[Values] = []
     with ExitStack() as owned:
         folder = owned.enter_context(tempfile.TemporaryDirectory(prefix="tensorwright-report-"))
         path = Path(folder) / "model.onnx"
         ready: list[PeerProcess] = []
-        for name in NAMES:
+        for name in NAMES if write_model is not None else ():
             try:
                 find_kind(name)
             except TensorwrightError:
                 continue
-            if not path.exists():
+            if write_model is not None and not path.exists():
                 write_model(path)
             values: Values = {"name": NAMES[name]}
             rivals.append(values)
@@ -93,14 +101,22 @@ def rival_values(
                 ready.append(process)
             else:
                 values["reason"] = f"its answer differs by {error:.2g} of the largest number"
-        results = rotate([_Here(executable, inputs), *ready], _ROUNDS, limit_s=_LIMIT_S)
-    ours, *others = results
+        here = [_Here(each, inputs) for each in (executable, untuned) if each is not None]
+        ours, *others = rotate([*here, *ready], _ROUNDS, limit_s=_LIMIT_S)
     if not isinstance(ours, Timing):
         return {"rivals": rivals}
+    made: Values = {"ours": timing(ours.samples_s), "rivals": rivals}
+    if untuned is None:
+        made["untuned"] = comparison_values(Comparison.of_same(faster_half(ours.samples_s)))
+    else:
+        before, *others = others
+        if isinstance(before, Timing):
+            compared = Comparison.of(faster_half(before.samples_s), faster_half(ours.samples_s))
+            made["untuned"] = comparison_values(compared)
     timed = [values for values in rivals if "reason" not in values]
     for values, result in zip(timed, others, strict=True):
         values |= _against(ours.samples_s, result)
-    return {"ours": timing(ours.samples_s), "rivals": rivals}
+    return made
 
 
 def alone_values(parts: Partition, keys: Sequence[str], threads: int, deadline: float) -> Values:

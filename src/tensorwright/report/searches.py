@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tensorwright.records import Record, RecordStore, Status
-from tensorwright.report.numbers import Values, micro, short
+from tensorwright.report.numbers import Values, comparison_values, micro, short
 from tensorwright.schedule import Workload
 from tensorwright.tuning.learning import load_predictions, trace_digest
 from tensorwright.tuning.session import Comparison, SessionSetting
@@ -59,12 +59,13 @@ def _search(searched: SearchedWorkload, setting: SessionSetting, store: RecordSt
         "best_schedule": best.trace if best is not None else "",
         "default_schedule": searched.default,
         "failed": sum(not record.status.is_timed for record in records),
+        "is_searched": any(record.trace != searched.default for record in records),
         "trials": [],
     }
     if searched.compared is not None:
         values["compared"] = comparison_values(searched.compared)
     every: list[tuple[bool, Values]] = []
-    before_s = math.inf
+    before_s, timed = math.inf, set[str]()
     for record, passed_s, best_s in zip(
         records, _seconds(records), _best_so_far(records), strict=True
     ):
@@ -79,6 +80,10 @@ def _search(searched: SearchedWorkload, setting: SessionSetting, store: RecordSt
             trial["round"] = prediction.round
         if record.trace == searched.default:
             trial["is_default"] = True
+        if record.trace in timed:
+            trial["is_again"] = True
+        if record.status is Status.OK:
+            timed.add(record.trace)
         every.append((best_s != before_s, trial))
         before_s = best_s
     values["trials"] = _some(every)
@@ -87,19 +92,17 @@ def _search(searched: SearchedWorkload, setting: SessionSetting, store: RecordSt
 
 
 def _best_so_far(records: Sequence[Record]) -> list[float]:
-    """The best time after each record.
+    """The least time until each record, of the first measurement of each schedule.
 
-    The last measurement of a schedule counts, as in `RecordStore.top`, so that a lucky one does not
-    stay.
+    It never rises.  At the end the fastest schedules are measured again, and `best_us` of the
+    workload is the least of the last measurements: it may be above this curve.
     """
-    valid: dict[str, float] = {}
     best: list[float] = []
-    now_s = math.inf
+    now_s, timed = math.inf, set[str]()
     for record in records:
-        was_s = valid.pop(record.trace, math.inf)
-        time_s = record.median_s if record.status is Status.OK else math.inf
-        valid[record.trace] = time_s
-        now_s = min(valid.values()) if was_s == now_s else min(now_s, time_s)
+        if record.status is Status.OK and record.trace not in timed:
+            timed.add(record.trace)
+            now_s = min(now_s, record.median_s)
         best.append(now_s)
     return best
 
@@ -123,16 +126,3 @@ def _seconds(records: Sequence[Record]) -> list[float]:
         passed_s += step_s if step_s < _PAUSE_S else 0.0
         seconds.append(passed_s)
     return seconds
-
-
-def comparison_values(compared: Comparison) -> Values:
-    """The times of the untuned and the tuned schedule in turns."""
-    return {
-        "untuned_us": micro(compared.untuned_s),
-        "tuned_us": micro(compared.tuned_s),
-        "speed_up": short(compared.speed_up),
-        "least": short(compared.least),
-        "most": short(compared.most),
-        "is_same": compared.is_same,
-        "is_sure": compared.is_sure,
-    }

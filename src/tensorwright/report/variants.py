@@ -16,14 +16,13 @@ from tensorwright.base import Array, CpuTarget, Target, TensorwrightError, overr
 from tensorwright.graph import Graph, Limits, Partition, partition, run_target_passes
 from tensorwright.pipeline import cut, finish, open_price
 from tensorwright.records import MemoryStore
-from tensorwright.report.numbers import Values, timing
+from tensorwright.report.numbers import LATE, Values, timing
 from tensorwright.runtime import Executable
 from tensorwright.runtime.measuring import samples_in_turns
 
 _ALONE = Limits(nodes=1)
 _TURNS = 30
 _TURNS_S = 6.0
-_LATE = "the seconds for the report were spent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,7 @@ def variant_values(
     for variant in reversed(variants):
         try:
             if time.monotonic() > deadline:
-                raise TimeoutError(_LATE)
+                raise TimeoutError(LATE)
             with override(dump=""):
                 built[variant.part] = variant.make()
         except (TensorwrightError, TimeoutError) as error:

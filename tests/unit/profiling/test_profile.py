@@ -14,7 +14,7 @@ from tests.unit.runtime.networks import CHAIN, COUNT, HOSTED, SIZE, executable
 
 import tensorwright
 from tensorwright.base import InputError, ModelError, UsageError
-from tensorwright.cli.profile import _cells, summary_lines
+from tensorwright.cli.profile import _cells, _roofline, summary_lines
 from tensorwright.expr import compute, placeholder
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.machine import Ceilings, Level
@@ -135,7 +135,7 @@ def test_another_step_above_the_roofline_says_that_the_roofline_is_too_low(
     assert "Winograd" not in text
     assert "? above 115%: 1 step; peak and bandwidths were measured too low" in text
     assert "  tensorwright doctor" in text.splitlines()
-    assert _cells(above.steps[0], True)[6] == "800%?"
+    assert _cells(above.steps[0], True)[6] == ">100%?"
     assert not _cells(report.steps[0], True)[6].endswith("?")
 
 
@@ -203,8 +203,20 @@ def test_rates_and_shares_of_the_roofline(report: Profile) -> None:
     assert first.roofline_share == pytest.approx(max(COUNT / 1e9, 2 * SIZE / 10e9) / 2e-6)
     assert (host.flops, host.bytes_moved, host.bottleneck) == (0, 2 * SIZE, Bottleneck.HOST)
     assert (copy.bytes_moved, copy.bottleneck) == (2 * SIZE, Bottleneck.CODE)
-    least_s = sum(step.bounds.roofline_s for step in report.steps)
+    least_s = sum(min(step.bounds.roofline_s, step.time_s) for step in report.steps)
     assert report.roofline_share == pytest.approx(least_s / 25e-6)
+
+
+def test_no_share_of_the_roofline_is_above_one(report: Profile) -> None:
+    for saves_by, why in (("Winograd's algorithm", "fewer operations"), ("", "nearer cache")):
+        above = faster(report, 1.72, saves_by=saves_by)
+        values = profile_values(above)
+        first, *others = values["steps"]
+        assert first["roofline_share"] == 1.0
+        assert why in first["above_roofline"]
+        assert all(each["above_roofline"] == "" for each in others)
+        assert 0 < values["roofline_share"] <= 1
+        assert ">100%" in _roofline(above.steps[0])
 
 
 def test_shares_by_bottleneck_add_up(report: Profile) -> None:

@@ -150,6 +150,25 @@ def test_it_says_that_a_peak_was_measured_too_low(browser: Browser, tmp_path: Pa
     assert "the peak was measured too low, by it a run would take 1.20 ms at least" in tiles
 
 
+def test_no_share_is_above_the_roofline_and_a_last_measurement_is_apart(
+    browser: Browser, tmp_path: Path
+) -> None:
+    report = document()
+    report["profile"]["steps"][0] |= {"arithmetic_us": 1032.0, "above_roofline": "it computes less"}
+    report["workloads"][0] |= {"is_searched": False}
+    write_report(tmp_path / "above.html", [report])
+    browser.open((tmp_path / "above.html").as_uri())
+    text = browser.run("document.body.textContent")
+    shares = [
+        float(share) for share in re.findall(r"([\d.]+) %\??(?: of)?(?: the)? roofline", text)
+    ]
+    assert shares
+    assert max(shares) <= 100
+    assert "1.03 ms: it computes less" in text
+    assert "not searched" in text
+    assert browser.run("document.querySelectorAll('path.again').length") == 1
+
+
 def test_two_reports_are_compared(browser: Browser, tmp_path: Path) -> None:
     newer = document()
     newer["answer"]["time_us"] = 800.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tensorwright.base import CpuTarget
 from tensorwright.pipeline import chosen_target
 from tensorwright.records import MemoryStore, Record, Status
@@ -46,9 +48,93 @@ def test_the_best_time_is_that_of_valid_measurements() -> None:
     values = searched(store)
     trials = values["trials"]
     assert isinstance(trials, list)
-    assert [each["best_us"] for each in trials] == [90, 10, 10, 60]
+    assert [each["best_us"] for each in trials] == [90, 10, 10, 10]
+    assert [each.get("is_again", False) for each in trials] == [False, False, False, True]
     assert [each["at_s"] for each in trials] == [0, 1, 3, 4]
     assert (values["best_us"], values["default_us"]) == (60, 90)
+
+
+def test_the_curve_of_the_best_never_rises() -> None:
+    store = MemoryStore()
+    times = (90, 40, 70, 40, 95, 60, 41, 52)
+    store.append(record("abac"[n % 4] + "d" * (n // 4), times[n], n) for n in range(8))
+    trials = searched(store)["trials"]
+    assert isinstance(trials, list)
+    curve = [each["best_us"] for each in trials]
+    assert curve == sorted(curve, reverse=True)
+    firsts = [each["time_us"] for each in trials if not each.get("is_again")]
+    assert curve[-1] == min(firsts)
+
+
+def test_untuned_schedules_alone_are_no_search() -> None:
+    store = MemoryStore()
+    store.append([record("a", 90, 0), record("a", 80, 1)])
+    assert searched(store)["is_searched"] is False
+    store.append([record("b", 95, 2)])
+    assert searched(store)["is_searched"] is True
+
+
+def measured(**more: Any) -> dict[str, Any]:
+    """Measurements of three moments, which disagree."""
+    step = {"workload": KEY, "time_us": 100.0, "roofline_share": 1.7}
+    profile = {"network_us": 400.0, "roofline_share": 0.25, "runs": 9, "steps": [step]}
+    untuned = {"untuned_us": 1300.0, "tuned_us": 500.0, "speed_up": 2.6, "is_same": False}
+    rival = {"name": "ONNX Runtime", "time_us": 750.0, "ratio": 1.5}
+    ours = {"time_us": 500.0, "least_us": 490.0, "most_us": 510.0}
+    return {
+        "name": "net",
+        "command": "",
+        "profile": profile,
+        "whole": {"untuned_us": 5860.0, "tuned_us": 1129.0, "speed_up": 5.19, "is_same": False},
+        "rivals": {"ours": ours, "untuned": untuned, "rivals": [rival]},
+        **more,
+    }
+
+
+def report(**more: Any) -> dict[str, Any]:
+    store = MemoryStore()
+    store.append([record("a", 90, 0), record("b", 80, 1)])
+    return report_values(setting(), store, [SearchedWorkload(KEY, "c", 1.0)], measured(**more))
+
+
+def test_the_first_figures_come_from_one_set_of_turns() -> None:
+    answer = report()["answer"]
+    assert answer["time_us"] == 500.0
+    assert answer["time_us"] * answer["rival"]["ratio"] == answer["rival"]["time_us"]
+    assert answer["time_us"] * answer["untuned"]["speed_up"] == answer["untuned"]["untuned_us"]
+    assert answer["time_us"] == answer["roofline_us"] + answer["left_us"]
+    assert "runs" not in answer
+
+
+def test_without_these_turns_the_figures_are_those_of_the_search_or_of_the_profile() -> None:
+    of_search = report(rivals={})["answer"]
+    assert (of_search["time_us"], of_search["untuned"]["tuned_us"]) == (1129.0, 1129.0)
+    values = measured(rivals={})
+    del values["whole"]
+    alone = report_values(setting(), MemoryStore(), [], values)["answer"]
+    assert (alone["time_us"], alone["runs"]) == (400.0, 9)
+
+
+def test_no_least_time_is_above_a_measured_one() -> None:
+    (workload,) = report()["workloads"]
+    assert workload["roofline_us"] == workload["best_us"] == 80.0
+
+
+def test_the_same_program_is_said_to_be_unsearched_where_nothing_was_tried() -> None:
+    turns = measured()["rivals"]
+    turns["untuned"] |= {"is_same": True, "speed_up": 1.0, "untuned_us": 500.0}
+    assert report(rivals=turns)["answer"]["untuned"]["is_same"]
+    store = MemoryStore()
+    store.append([record("a", 90, 0)])
+    only_default = [SearchedWorkload(KEY, "c", 1.0, default="a")]
+    answer = report_values(setting(), store, only_default, measured(rivals=turns))["answer"]
+    assert "untuned" not in answer
+    assert "optimize --minutes" in answer["unsearched"]
+
+
+def test_the_sizes_of_an_open_network_are_said() -> None:
+    profile = measured()["profile"] | {"at": {"batch": 1, "sequence": 128}}
+    assert report(profile=profile)["answer"]["at"] == "batch=1,sequence=128"
 
 
 def test_pauses_are_no_seconds_of_searching() -> None:

@@ -40,7 +40,8 @@ function picture(label, ...shapes) {
   return el("div", {class: "chart"}, draw("svg", {viewBox: `0 0 ${CHART.width} ${CHART.height}`, role: "img", "aria-label": label}, shapes));
 }
 
-/** The best time after each trial or second, with default, roofline and another runtime as lines. */
+/** The best time after each trial or second, with default, roofline and another runtime as lines; a diamond is the best
+  * schedule measured again at the end. */
 function bestChart(search, isBySeconds) {
   const timed = search.trials.filter((trial) => isNumber(trial.time_us));
   if (!timed.length) return el("p", {class: "soft"}, "No trial has a time.");
@@ -62,14 +63,17 @@ function bestChart(search, isBySeconds) {
     now = trial.best_us;
   }
   if (path) path += `H${x(xMost).toFixed(1)}`;
-  const captions = spread([["best", "best", now], ...marks].filter(([, , value]) => value !== null && value >= least && value <= most)
+  const again = isNumber(search.best_us) && now !== null && search.best_us !== now ? search.best_us : null;
+  const captions = spread([["best", "best", now], ["again", "at the end", again], ...marks].filter(([, , value]) => value !== null && value >= least && value <= most)
     .map(([kind, text, value]) => ({kind, text: `${shortened(text, 12)} ${time(value)}`, y: y(value)})), 14, top, height - bottom);
   return picture(`Best time of ${search.name}`,
     axes(linearTicks(xMost, isBySeconds ? 0.1 : 1), logTicks(least, most), x, y, (value) => String(value), time, isBySeconds ? "seconds of searching" : "trials", "time"),
-    shown.map((trial) => draw("circle", {class: "trial", cx: x(of(trial)).toFixed(1), cy: y(trial.time_us).toFixed(1), r: 2.5},
-      draw("title", {}, `trial ${trial.number}: ${time(trial.time_us)}${trial.status === "censored" ? ", stopped early" : ""}`))),
+    shown.map((trial) => draw("circle", {class: trial.is_again ? "trial again" : "trial", cx: x(of(trial)).toFixed(1), cy: y(trial.time_us).toFixed(1), r: 2.5},
+      draw("title", {}, `trial ${trial.number}${trial.is_again ? ", measured again" : ""}: ${time(trial.time_us)}${trial.status === "censored" ? ", stopped early" : ""}`))),
     marks.filter(([, , value]) => value >= least).map(([kind, , value]) => draw("line", {class: `mark ${kind}`, x1: left, x2: width - right, y1: y(value), y2: y(value)})),
     path && draw("path", {class: "best", d: path}),
+    again !== null && again >= least && again <= most && draw("path", {class: "again", d: `M${x(xMost) - 5} ${y(again)}l5 -5l5 5l-5 5z`},
+      draw("title", {}, `the fastest schedules were measured again at the end: ${time(again)}`)),
     captions.map((each) => draw("text", {class: `caption ${each.kind}`, x: width - right + 6, y: each.y + 4}, each.text)));
 }
 

@@ -12,13 +12,15 @@ function against(ratio, {is_sure, least, most}, name) {
 
 /** The answer in one sentence. */
 function headline(report) {
-  const {rival, left_us, roofline_us, untuned} = report.answer;
+  const {rival, left_us, roofline_us, untuned, unsearched} = report.answer;
   const words = [];
   if (rival) {
     words.push(against(rival.ratio, rival, rival.name));
   } else if (untuned) {
     if (untuned.is_same) words.push("Nothing was faster than the untuned program");
     else words.push(against(untuned.speed_up, untuned, "untuned"));
+  } else if (unsearched) {
+    words.push("Untuned");
   }
   if (isNumber(roofline_us)) words.push(isNumber(left_us) ? `${time(left_us)} left on the table` : "what is left on the table is not known");
   if (report.live) words.push(report.live.phase === "done" ? "the search has ended" : `now: ${report.live.phase}`);
@@ -37,7 +39,7 @@ function overview(report) {
     tile("Sum of the best so far", time(live.best_us), `untuned ${time(live.default_us)}; measured at different moments`);
   }
   if (isNumber(answer.time_us)) {
-    tile("One run", time(answer.time_us), report.profile ? `median of ${count(report.profile.runs, "run")}` : "");
+    tile("One run", time(answer.time_us), answer.runs ? `median of ${count(answer.runs, "run")}` : "in turns with what follows");
   }
   for (const rival of (report.rivals && report.rivals.rivals) || []) {
     if (isNumber(rival.ratio)) {
@@ -51,6 +53,7 @@ function overview(report) {
     tile("Against untuned", times(answer.untuned.speed_up),
       answer.untuned.is_same ? "the untuned program stays" : `${range(answer.untuned.least, answer.untuned.most)}, in turns`);
   }
+  if (answer.unsearched) tile("Against untuned", "not searched", answer.unsearched);
   if (isNumber(answer.roofline_us)) {
     tile("Left on the table", time(answer.left_us), isNumber(answer.left_us)
       ? `this machine needs at least ${time(answer.roofline_us)} for these operations and bytes`
@@ -58,7 +61,7 @@ function overview(report) {
   }
   const warning = report.noise && report.noise.warning;
   return el("section", {id: "answer", "aria-label": "The answer"},
-    el("p", {class: "soft", style: {margin: 0}}, `${report.name}, ${report.machine ? `${report.machine.processor}, ${count(report.machine.threads, "thread")}` : ""}`),
+    el("p", {class: "soft", style: {margin: 0}}, `${report.name}${answer.at ? ` at ${answer.at}` : ""}, ${report.machine ? `${report.machine.processor}, ${count(report.machine.threads, "thread")}` : ""}`),
     el("h1", {id: "headline"}, headline(report)),
     el("div", {class: "tiles"}, tiles),
     warning && el("div", {class: "warning"}, `Doubt these times: ${warning.replaceAll("\n  ", "\n")}`));

@@ -13,7 +13,7 @@ function partsSection(report) {
   if (!parts) return null;
   const missing = report.parts.missing || [];
   const left = `Not measured: ${missing.map((each) => `${each.part} (${each.reason})`).join(", ")}.`;
-  if (parts.length < 2) return missing.length ? section("parts", "From untuned to tuned", left) : null;
+  if (parts.length < 2) return missing.length ? section("parts", "From untuned to tuned", `${left} A report of its own has more time: tensorwright report MODEL -o FILE.html`) : null;
   const most = Math.max(...parts.map((part) => part.most_us));
   const at = (us) => `${100 * us / most}%`;
   const rows = [];

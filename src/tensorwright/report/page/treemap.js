@@ -44,14 +44,19 @@ function squarify(areas, width, height) {
   return boxes;
 }
 
-function leastTime(step) {
+function estimate(step) {
   return Math.max(step.arithmetic_us, step.memory_us + step.cache_us);
+}
+
+/** The least time of a step: the estimate, or its own time if that is less. */
+function leastTime(step) {
+  return Math.min(estimate(step), step.time_us);
 }
 
 /** The share of the roofline as text: a question mark behind what nothing explains. */
 function roofText(row) {
-  const share = row.least_us / row.time_us;
-  return `${percent(share)}${share > 1.15 && !row.saves_by ? "?" : ""}`;
+  const share = estimate(row) / row.time_us;
+  return `${share > 1 ? "over " : ""}${percent(row.least_us / row.time_us)}${share > 1.15 && !row.saves_by ? "?" : ""}`;
 }
 
 /** Steps, or the steps of each workload together. */
@@ -66,6 +71,7 @@ function grouped(steps, isByWorkload) {
       group.time_us += step.time_us;
       group.share += step.share;
       group.least_us += leastTime(step);
+      for (const part of ["arithmetic_us", "memory_us", "cache_us"]) group[part] += step[part];
       group.flops += step.flops;
       group.bytes_moved += step.bytes_moved;
       group.count += 1;
@@ -106,9 +112,9 @@ function layers(report) {
   };
   const describe = (row) => detail.replaceChildren(...layerDetail(row, report));
   show();
-  const isDoubted = profile.steps.some((step) => step.kind !== "host" && !step.saves_by && leastTime(step) > 1.15 * step.time_us);
+  const isDoubted = profile.steps.some((step) => step.kind !== "host" && !step.saves_by && estimate(step) > 1.15 * step.time_us);
   return section("layers", "Where the time goes",
-    "Each area is the time of a step in the running network, each colour its share of what this machine could do at most (the roofline). Large and red is where to look.",
+    `Each area is the time of a step in the running network, whose runs took ${time(profile.network_us)} while its steps were timed; each colour its share of what this machine could do at most (the roofline). Large and red is where to look.`,
     controls, view, detail, isDoubted && el("p", {class: "soft", style: {marginTop: "10px"}},
       "? above 115 %: peak and bandwidths were measured too low, on a busy machine or at a lower clock, or the data lay in a nearer cache than is assumed."));
 }
@@ -154,7 +160,7 @@ function layerDetail(row, report) {
   return [
     el("b", {}, row.count > 1 ? `${row.count} × ${row.label}` : `Step ${row.number}: ${row.label}`),
     el("span", {class: "soft"}, ` ${row.count > 1 ? row.workload : row.outputs.join(", ")}`),
-    el("dl", {}, entry("time", `${time(row.time_us)} (${percent(row.share)})`), entry("at least", time(row.least_us)),
+    el("dl", {}, entry("time", `${time(row.time_us)} (${percent(row.share)})`), entry("at least", time(row.least_us)), row.above_roofline ? entry("the estimate was", `${time(estimate(row))}: ${row.above_roofline}`) : "",
       entry("limited by", row.bottleneck), entry("schedule", row.tuned === null ? "-" : row.tuned ? "measured" : "predicted")),
     el("div", {class: "no-print"}, factor, text, result),
     row.workload && report.workloads.some((each) => each.key === row.workload)

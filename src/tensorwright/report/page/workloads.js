@@ -8,14 +8,15 @@ const WORKLOAD_COLUMNS = [
   {title: "best_us", value: (row) => row.best_us, text: (row) => time(row.best_us), isNumber: true},
   {title: "roofline_us", value: (row) => row.roofline_us, text: (row) => time(row.roofline_us), isNumber: true},
   {title: "elsewhere_us", value: (row) => row.rival_us, text: (row) => time(row.rival_us), isNumber: true},
-  {title: "speed_up", value: (row) => row.compared ? row.compared.speed_up : null, text: (row) => speedUp(row.compared), isNumber: true},
+  {title: "speed_up", value: (row) => row.compared ? row.compared.speed_up : null, text: (row) => speedUp(row.compared, row.is_searched), isNumber: true},
   {title: "range", value: (row) => row.compared ? range(row.compared.least, row.compared.most) : "", text: (row) => row.compared && !row.compared.is_same ? range(row.compared.least, row.compared.most) : "", isNumber: true},
 ];
 const TRIAL_COLUMNS = ["number", "at_s", "status", "time_us", "predicted_us", "round"].map((name) => ({title: name, value: (row) => row[name]}));
 const FEW = 12;
 const searches = {};
 
-function speedUp(compared) {
+function speedUp(compared, isSearched) {
+  if (isSearched === false) return "not searched";
   if (!compared) return "-";
   if (compared.is_same) return "same";
   return `${compared.is_sure ? "" : "~"}${times(compared.speed_up)}`;
