@@ -34,6 +34,7 @@ from tensorwright.expr import (
     exact_div,
     floor_div,
     free_vars,
+    has_element,
     interval,
     is_nonnegative,
     loads_of,
@@ -435,7 +436,8 @@ class _Analyser:
             for v in free_vars(index)
             if not (free_vars(self.real[v]) if v in self.real else {v}) <= fixed
         }
-        return interval(index, moving)
+        # an element of another tensor is known when the program runs, in its buffer
+        return None if has_element(index) else interval(index, moving)
 
     def _union(self, stage: Stage, boxes: list[list[Range | None]]) -> Region:
         low: list[Index] = []

@@ -1,21 +1,28 @@
-"""The promises of split tails, checked again where a step changes what a stage computes."""
+"""What tiles promise to those who read them, checked again where a step changes a tile."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import prod
 
-from tensorwright.expr import Index, decisions_of, is_nonnegative
+from tensorwright.expr import Index, Load, Var, decisions_of, is_nonnegative, loads_of
 from tensorwright.schedule.analysis import analyse
+from tensorwright.schedule.execution import ForKind
 from tensorwright.schedule.primitive import refuse
+from tensorwright.schedule.sharing import allocation_loop
 from tensorwright.schedule.state import (
     After,
+    At,
     AtRoot,
     FuseRelation,
     ScheduleState,
     SplitRelation,
     Stage,
     Tail,
+    reads_of,
 )
+
+_ORDERED = (ForKind.SERIAL, ForKind.UNROLLED)
 
 
 def need_whole_tiles(step: object, before: ScheduleState, after: ScheduleState) -> None:
@@ -43,6 +50,10 @@ def need_whole_tiles(step: object, before: ScheduleState, after: ScheduleState) 
                 reason = f"{stage.name} is split by {total}, and no whole tile would be left"
                 raise refuse(step, before, reason, "split with tail guard, or after this step")
         _need_full_tiles_for_readers(step, before, after, stage)
+    for stage in after.stages:
+        _need_no_empty_tiles(step, before, after, stage)
+        _need_finished_operands(step, before, after, stage)
+        _need_no_overlap_of_readers(step, before, after, stage)
 
 
 def _need_full_tiles_for_readers(
@@ -67,6 +78,150 @@ def _need_full_tiles_for_readers(
             if not set(relation.children).isdisjoint(enclosing):
                 reason = f"{stage.name} is split by {total}, and a reader would run past its tile"
                 raise refuse(step, before, reason, "split by what divides, or before it is placed")
+
+
+def _need_no_overlap_of_readers(
+    step: object, before: ScheduleState, after: ScheduleState, stage: Stage
+) -> None:
+    """Refuse overlapping tiles around a reader that folds, or reads what all of them store.
+
+    Theorem: two of them store the same number in one element.  A reader after the one would fold
+    again what a reader after the other one reads; and it would read an element while the other one
+    stores it, unless each tile has a buffer of its own.
+    """
+    overlapping: list[tuple[Stage, str]] = []
+    own = _path(after, stage)
+    for inner, host in pairwise(own):
+        if not isinstance(inner.placement, After):
+            return
+        around = host.loops[: host.loops.index(inner.placement.loop) + 1]
+        overlapping += [(host, loop) for loop in around if loop in host.overlapping_loops]
+    is_whole = any(
+        each.name in reads_of(stage.tensor) and allocation_loop(after, each) is None
+        for each in own[1:]
+    )
+    for host, loop in overlapping:
+        if stage.tensor.reduction is not None:
+            reason = f"{stage.name} folds, and the tiles of {loop} overlap"
+        elif is_whole and host.kind(loop) not in _ORDERED:
+            reason = f"tiles of {loop} overlap, and {stage.name} follows each"
+        else:
+            continue
+        raise refuse(step, before, reason, "split with tail guard", (host.name, loop))
+
+
+def _need_finished_operands(
+    step: object, before: ScheduleState, after: ScheduleState, stage: Stage
+) -> None:
+    """Refuse a stage computed after a tile, or in such a stage, that reads what is not finished.
+
+    Theorem: a nest is finished before the next stage at the root begins.  In the stage's own nest,
+    parts of tensors are: what is computed in the stage or for it, and of a stage whose tile is
+    finished the elements of that tile.  The stage reads these if its index along each axis that the
+    tile cuts is its own axis that the tile cuts there.
+    """
+    own = _path(after, stage)
+    placed = next((each for each in own if isinstance(each.placement, After)), None)
+    if placed is None or not isinstance(placed.placement, After):
+        return
+    host, here = placed.placement.stage, (placed.placement.stage, placed.placement.loop)
+    order = [each.name for each in after.stages]
+    for load in loads_of(stage.tensor.body):
+        if not after.has_stage(load.source.name):
+            continue
+        other = after.stage(load.source.name)
+        path = _path(after, other)
+        if path[-1] is not own[-1]:
+            if order.index(path[-1].name) > order.index(own[-1].name):
+                raise refuse(step, before, f"{other.name} is computed after {host}", "", here)
+        elif isinstance(other.placement, At) or placed in path:
+            continue
+        elif placed is not stage or not _is_finished(after, own, path, load):
+            reason = f"{stage.name} reads {other.name} where it is not finished"
+            raise refuse(step, before, reason, "compute it outside of that nest", here)
+
+
+def _path(state: ScheduleState, stage: Stage) -> list[Stage]:
+    """A stage, the one in whose loops it is computed, and so on to the root."""
+    path = [stage]
+    while not isinstance(path[-1].placement, AtRoot):
+        path.append(state.stage(path[-1].placement.stage))
+    return path
+
+
+def _is_finished(state: ScheduleState, own: list[Stage], path: list[Stage], load: Load) -> bool:
+    """Whether a stage after a tile may read an element of a stage of the same nest.
+
+    own, path   from the reader, and from what is read, to the root
+    """
+    if path[0] not in own:
+        common = next(each for each in own if each in path)
+        mine, theirs = own[own.index(common) - 1], path[path.index(common) - 1]
+        order = [each.name for each in state.stages]
+        moments = [
+            (-common.loops.index(each.placement.loop), order.index(each.name))
+            for each in (theirs, mine)
+            if isinstance(each.placement, After)
+        ]
+        if len(moments) < 2 or moments[0] > moments[1]:
+            return False
+    stage, other = own[0], path[0]
+    cut = _cut_axes(state, stage)
+    wanted = _cut_axes(state, other)
+    return all(
+        axis.extent == 1
+        or axis.var not in wanted
+        or (isinstance(index, Var) and cut.get(index) == wanted[axis.var])
+        for axis, index in zip(other.tensor.axes, load.indices, strict=True)
+    )
+
+
+def _cut_axes(state: ScheduleState, stage: Stage) -> dict[Var, Var]:
+    """The axes of a stage of which a tile has a part, and the axis of the root that each is."""
+    if not isinstance(stage.placement, After):
+        return {axis.var: axis.var for axis in stage.tensor.axes}
+    host = state.stage(stage.placement.stage)
+    of_host = _cut_axes(state, host)
+    load = next(each for each in loads_of(stage.tensor.body) if each.source.name == host.name)
+    pairs = zip(load.indices, host.tensor.axes, strict=True)
+    return {i: of_host[a.var] for i, a in pairs if isinstance(i, Var) and a.var in of_host}
+
+
+def _need_no_empty_tiles(
+    step: object, before: ScheduleState, after: ScheduleState, stage: Stage
+) -> None:
+    """Refuse tiles, as long as an axis or longer, that begin beyond its end, before readers.
+
+    Theorem: tiles as long as the axis start at its beginning, so readers of the second, in which
+    nothing is computed, would read all of it.  The outermost loop of a split has no such tiles.
+    """
+    followed = _followed_loops(after, stage)
+    if not followed:
+        return
+    around = _parts_of_loops(stage, stage.loops[: max(map(stage.loops.index, followed)) + 1])
+    extents = analyse(after).nests[stage.name].extents
+    for relation in stage.relations:
+        if not isinstance(relation, SplitRelation):
+            continue
+        tile, whole = 1, extents[relation.parent]
+        for child, factor in zip(relation.children[:0:-1], relation.factors[::-1], strict=True):
+            if decisions_of(whole) or not isinstance(factor, int):
+                break
+            if child in around and factor != 1 and not is_nonnegative(whole - tile - 1):
+                reason = f"tiles of {child} lie beyond the end of the axis"
+                raise refuse(step, before, reason, "split by less", (stage.name, child))
+            tile *= factor
+
+
+def _parts_of_loops(stage: Stage, leaves: tuple[str, ...]) -> set[str]:
+    """Some leaf loops, and all loops of which they are parts."""
+    loops = set(leaves)
+    for relation in reversed(stage.relations):
+        if isinstance(relation, FuseRelation):
+            loops.update(relation.parents if relation.child in loops else ())
+        elif not loops.isdisjoint(relation.children):
+            loops.add(relation.parent)
+    return loops
 
 
 def _need_no_tiles_beyond(

@@ -13,6 +13,7 @@ from tests.unit.schedule.expressions import (
     softmax,
     total,
 )
+from tests.unit.schedule.small_expressions import SMALL
 
 from tensorwright.expr import compute, placeholder
 from tensorwright.schedule import (
@@ -107,6 +108,15 @@ TRACES: dict[str, tuple[Expression, Trace]] = {
             SetScope("p", Scope.SHARED),
             Bind("p", "i", ForKind.THREAD_X),
         ),
+    ),
+    "pipeline_beside_a_local_tensor": (
+        SMALL["rank_one"],
+        parse_trace("""
+            compute_at(s, z, i)
+            compute_at(t, z, i)
+            bind(t, i0, thread.x)
+            pipeline(z, i)
+        """),
     ),
     "shared_without_asking": (
         softmax(),
@@ -207,6 +217,11 @@ TRACES: dict[str, tuple[Expression, Trace]] = {
 Case = tuple[Expression, Trace, Primitive]
 
 REFUSALS: dict[str, Case] = {
+    "order_blocks_with_empty_tiles": (
+        matmul(1, 5, 3, with_relu=True),
+        (ReverseComputeAt("relu", "c", "j"),),
+        BlockOrder("c", "i", "j", 3),
+    ),
     "parallel_beside_threads": (
         blur(),
         (

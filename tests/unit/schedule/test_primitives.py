@@ -24,6 +24,7 @@ from tests.unit.schedule.expressions import (
     two_outputs,
     weighted,
 )
+from tests.unit.schedule.small_expressions import SMALL
 
 from tensorwright.base import UsageError
 from tensorwright.expr import Decision
@@ -51,6 +52,7 @@ from tensorwright.schedule import (
     Skipped,
     SkipZeros,
     Split,
+    SplitAxis,
     Tail,
     Tensorize,
     Trace,
@@ -146,6 +148,22 @@ CASES: dict[str, tuple[Expression, Trace]] = {
             Reorder("c", ("i_o", "j", "i_i", "k")),
             ReverseComputeAt("relu", "c", "j"),
         ),
+    ),
+    "reverse_compute_at_twice_where_the_last_tile_is_cut": (
+        chain(5),
+        (
+            Split("p", "i", (2,)),
+            ReverseComputeAt("q", "p", "i_o"),
+            ReverseComputeAt("z", "q", "i"),
+        ),
+    ),
+    "reverse_compute_at_twice_what_reads_its_own_position": (
+        SMALL["output_that_is_read"],
+        (ReverseComputeAt("q", "p", "i0"), ReverseComputeAt("z", "q", "i")),
+    ),
+    "compute_at_positions_that_are_data": (
+        SMALL["chosen_rows"],
+        (SplitAxis("p", "i0", (2,)), ComputeAt("p", "rows", "i")),
     ),
     "reverse_compute_at_with_an_output": (two_outputs(), (ReverseComputeAt("d", "s", "i"),)),
     "compute_inline": (chain(), (ComputeInline("p"), ComputeInline("q"))),

@@ -25,6 +25,7 @@ from tests.unit.schedule.expressions import (
     two_outputs,
     weighted,
 )
+from tests.unit.schedule.small_expressions import SMALL
 
 from tensorwright.base import DType, ScheduleError
 from tensorwright.expr import (
@@ -103,6 +104,14 @@ def shorter() -> Expression:
     x = placeholder("x", (6,))
     p = compute("p", (6,), lambda i: x[i] + 1.0)
     return Expression((compute("z", (4,), lambda i: p[i] * 2.0),))
+
+
+def mirrored() -> Expression:
+    """z reads p from its end, beside what is made of its beginning."""
+    x = placeholder("x", (4,))
+    p = compute("p", (4,), lambda i: x[i] + 1.0)
+    q = compute("q", (4,), lambda i: p[i] * 2.0)
+    return Expression((compute("z", (4,), lambda i: q[i] + p[3 - i]),))
 
 
 def packed_twice() -> Expression:
@@ -295,6 +304,21 @@ CASES: dict[str, Case] = {
         ReverseComputeAt("y", "p", "i_o"),
     ),
     "reverse_compute_at_before_an_operand": (three(), (), ReverseComputeAt("z", "p", "i")),
+    "reverse_compute_at_in_a_nest_before_an_operand": (
+        SMALL["diamond"],
+        (ReverseComputeAt("r", "p", "i0"),),
+        ReverseComputeAt("z", "r", "i"),
+    ),
+    "reverse_compute_at_before_an_operand_is_finished": (
+        mirrored(),
+        (ReverseComputeAt("q", "p", "i"),),
+        ReverseComputeAt("z", "q", "i"),
+    ),
+    "parallel_tiles_that_overlap_before_readers": (
+        SMALL["output_that_is_read"],
+        (ReverseComputeAt("q", "p", "i0"), Split("p", "i0", (2,), Tail.SHIFT)),
+        Parallel("p", "i0_o"),
+    ),
     "inline_what_is_scheduled": (chain(), (Unroll("p", "i"),), ComputeInline("p")),
     "inline_what_holds_a_stage": (
         blur(),

@@ -134,7 +134,11 @@ class Guards:
         )
 
     def _reads_what_is_computed(self, stage: Stage) -> bool:
-        """Whether every element that the stage reads of a tile, overhanging or not, is computed."""
+        """Whether every element that the stage reads of a tile, overhanging or not, is computed.
+
+        The guards of a stage that is placed `At` a loop keep it in its box.  Those of another one
+        keep it in its tensor, and leave out what lies beyond the end.
+        """
         bounds = self.analysis.bounds
         values = self.analysis.nests[stage.name].axis_values
         state = self.buffers.state
@@ -145,7 +149,9 @@ class Guards:
             is_part = self.buffers[source.name].allocated_at is not None
             if not is_part and source.inside is True:
                 continue
-            if self._exists(source) is True or self._may_overhang(source):
+            guards = self.analysis.nests[source.name].guards
+            is_whole = isinstance(source.placement, At) or guards is True
+            if is_whole and (self._exists(source) is True or self._may_overhang(source)):
                 continue
             if source.inside is not True:
                 return False

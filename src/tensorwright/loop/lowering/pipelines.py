@@ -95,12 +95,22 @@ def _is_repeated(wanted: PipelinedLoop) -> Index:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """The loop of a pipeline, the rings of its buffers, what fills them and what uses them."""
+    """The loop of a pipeline, the rings of its buffers, what fills them and what uses them.
+
+    local   the buffers that each iteration has for itself
+    """
 
     loop: For
     ring: Mapping[Buffer, Buffer]
     fills: tuple[Stmt, ...]
     uses: tuple[Stmt, ...]
+    local: tuple[Buffer, ...]
+
+    def with_body(self, body: Stmt) -> For:
+        """The loop with another body, which has the local buffers."""
+        for buffer in reversed(self.local):
+            body = Allocate(buffer, body)
+        return replace(self.loop, body=body)
 
 
 _Form: TypeAlias = Callable[[_Parts, PipelinedLoop], Stmt]
@@ -127,10 +137,15 @@ def _stores_to(statement: Stmt, buffers: frozenset[Buffer]) -> bool:
 
 
 def _pipeline(loop: For, wanted: PipelinedLoop, ring: Mapping[Buffer, Buffer], form: _Form) -> Stmt:
-    parts = loop.body.statements if isinstance(loop.body, Block) else (loop.body,)
+    local: list[Buffer] = []
+    body = loop.body
+    while isinstance(body, Allocate):
+        local.append(body.buffer)
+        body = body.body
+    parts = body.statements if isinstance(body, Block) else (body,)
     fills = tuple(part for part in parts if _stores_to(part, wanted.buffers))
     uses = tuple(part for part in parts if part not in fills)
-    return form(_Parts(loop, ring, fills, uses), wanted)
+    return form(_Parts(loop, ring, fills, uses, tuple(local)), wanted)
 
 
 def _outlined(parts: _Parts, wanted: PipelinedLoop) -> Stmt:
@@ -140,7 +155,7 @@ def _outlined(parts: _Parts, wanted: PipelinedLoop) -> Stmt:
         for fill in reversed(parts.fills):
             own, _ = _share_of(fill)
             body = Allocate(replace(own, shape=(_is_repeated(wanted), *own.shape)), body)
-    return replace(parts.loop, body=body)
+    return parts.with_body(body)
 
 
 def _written_out(parts: _Parts, wanted: PipelinedLoop) -> Stmt:
@@ -167,7 +182,7 @@ def _through_registers(parts: _Parts, wanted: PipelinedLoop) -> Stmt:
     for own, _ in reversed(shares):
         body = Allocate(own, body)
     first = [_in_slot(substitute_statement(fill, {var: 0}), ring, 0) for fill in fills]
-    return block(*first, replace(loop, body=body))
+    return block(*first, parts.with_body(body))
 
 
 def _by_copies(parts: _Parts, wanted: PipelinedLoop) -> Stmt:
@@ -184,7 +199,7 @@ def _by_copies(parts: _Parts, wanted: PipelinedLoop) -> Stmt:
         started(var + (stages - 1)),
         *(_in_slot(use, ring, mod(var, stages)) for use in parts.uses),
     )
-    return block(*(started(d) for d in range(stages - 1)), replace(loop, body=body))
+    return block(*(started(d) for d in range(stages - 1)), parts.with_body(body))
 
 
 _Share = tuple[Buffer, tuple[Var, ...]]

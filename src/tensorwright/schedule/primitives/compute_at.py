@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tensorwright.expr import Load, Var, decisions_of, is_nonnegative, loads_of
-from tensorwright.schedule.analysis import analyse
+from tensorwright.expr import Load, Var, loads_of
 from tensorwright.schedule.execution import Scope
 from tensorwright.schedule.primitive import (
     Primitive,
@@ -18,7 +17,7 @@ from tensorwright.schedule.primitive import (
     need_stage,
     refuse,
 )
-from tensorwright.schedule.state import After, At, AtRoot, ScheduleState, SplitRelation, Stage
+from tensorwright.schedule.state import After, At, AtRoot, ScheduleState, Stage
 from tensorwright.schedule.tails import need_whole_tiles
 
 
@@ -76,7 +75,8 @@ class ReverseComputeAt(Primitive):
     Requires: the reader is at the root; the loop is not inside the reader; every axis that it
               indexes the operand with is one of its own, unchanged, the same in all reads; no
               reduction of the operand is around the loop; tiles do not overlap where the reader
-              folds; the other operands of the reader are whole by then.
+              folds, nor lie beyond the end of an axis; what else the reader and the stages in its
+              loops read is finished by then.
     Source:   TVM TensorIR (Feng et al., ASPLOS 2023).
     """
 
@@ -106,21 +106,6 @@ class ReverseComputeAt(Primitive):
         if host.init_at and host.loops.index(host.init_at) < len(around):
             reason = f"the tile starts at {host.init_at}, outside of it"
             raise refuse(self, state, reason, "choose a loop around the start", here)
-        overlapping = [loop for loop in around if loop in host.overlapping_loops]
-        if overlapping and stage.tensor.reduction is not None:
-            reason = f"{self.stage} folds, and the tiles of {overlapping[0]} overlap"
-            raise refuse(self, state, reason, "split with tail guard", here)
-        empty = _loop_with_empty_tiles(state, host, around)
-        if empty:
-            # Theorem: tiles as long as the axis start at its beginning, so readers of the second,
-            # in which nothing is computed, would read all of it.
-            reason = f"tiles of {empty} lie beyond the end of the axis"
-            raise refuse(self, state, reason, "split by less", here)
-        order = [s.name for s in state.stages]
-        for load in loads_of(stage.tensor.body):
-            other = load.source.name
-            if state.has_stage(other) and order.index(other) > order.index(self.host):
-                raise refuse(self, state, f"{other} is computed after {self.host}", "", here)
         need_whole_tiles(self, state, applied(self, state))
 
     def _check_indices(self, state: ScheduleState, stage: Stage, loads: list[Load]) -> None:
@@ -152,23 +137,3 @@ class ReverseComputeAt(Primitive):
         if readers == {self.stage} and self.host not in state.outputs:
             changed = changed.with_stage(replace(host, scope=Scope.LOCAL))
         return changed
-
-
-def _loop_with_empty_tiles(state: ScheduleState, host: Stage, around: tuple[str, ...]) -> str:
-    """A loop of some whose tiles, as long as an axis or longer, begin beyond its end; "" if none.
-
-    The outermost loop of a split has no such tiles.
-    """
-    extents = analyse(state).nests[host.name].extents
-    for relation in host.relations:
-        if not isinstance(relation, SplitRelation):
-            continue
-        tile = 1
-        for child, factor in zip(relation.children[::-1], relation.factors[::-1], strict=False):
-            whole, is_repeated = extents.get(relation.parent), factor != 1
-            if whole is None or decisions_of(whole) or not isinstance(factor, int):
-                break
-            if child in around and is_repeated and not is_nonnegative(whole - tile - 1):
-                return child
-            tile *= factor
-    return ""

@@ -29,7 +29,9 @@ def _check(step: Primitive, state: ScheduleState, name: str, loop: str, kind: Fo
     need_unpipelined(step, state, stage, loop)
     if loop in stage.replaced_loops:
         need_plain_loops(step, state, stage, loop)
-    need_legal_nesting(step, state, applied(step, state))
+    changed = applied(step, state)
+    need_legal_nesting(step, state, changed)
+    need_whole_tiles(step, state, changed)  # shared parts are of all threads
     # Theorem: the iterations of a spatial loop write different elements (or the same value twice,
     # where a tile was shifted), so they may run at once; those of a reduction loop update the same
     # element: lanes may if their results are folded first, by one of `_FOLDS` over floats.
@@ -130,7 +132,6 @@ class Bind(Primitive):
         for loop, kind in state.stage(self.stage).marks:
             if kind is self.index:
                 raise refuse(self, state, f"{kind.value} is bound already", "", (self.stage, loop))
-        need_whole_tiles(self, state, applied(self, state))  # shared parts are of all threads
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the loop marked."""
