@@ -10,6 +10,9 @@ Source: the idea that an instruction's body is its meaning is Exo's (Ikarashi et
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import chain
+
 from tensorwright.base import (
     BYTE_GROUPS,
     BYTE_PRODUCTS,
@@ -25,17 +28,26 @@ from tensorwright.expr import (
     Compute,
     Index,
     Load,
+    Value,
     Var,
     cast,
+    children,
     compute,
+    condition_sides,
+    conjuncts,
     free_vars,
     loads_of,
     named_size,
+    named_sizes_of,
     placeholder,
     reduce_axis,
+    simplify,
+    substitute,
     sum_over,
     terms_of,
 )
+from tensorwright.schedule.analysis import Nest, analyse
+from tensorwright.schedule.state import At, ScheduleState, Stage
 
 
 def _dot4(product: ByteProduct) -> Compute:
@@ -104,3 +116,101 @@ def windows_apart(meaning: Compute) -> tuple[tuple[Axis, ...], ...]:
             for load in loads_of(meaning.body)
         ),
     )
+
+
+def difference_of_loops(meaning: Compute, state: ScheduleState, stage: Stage, loop: str) -> str:
+    """Why the loops of a stage from one inwards are not those of a meaning; "" where they are."""
+    nest = analyse(state).nests[stage.name]
+    inner = stage.loops[stage.loops.index(loop) :]
+    wanted = (*meaning.axes, *meaning.reduce_axes)
+    extents = tuple(nest.extents[each] for each in inner)
+    if extents != tuple(axis.extent for axis in wanted):
+        shape = " x ".join(str(axis.extent) for axis in wanted)
+        return f"the loops run {' x '.join(map(str, extents))} times, the intrinsic {shape}"
+    reducing = [each in stage.reduce_loops for each in inner]
+    if reducing != [axis in meaning.reduce_axes for axis in wanted]:
+        return "other loops carry the reduction than in the intrinsic"
+    return ""
+
+
+def difference_of_operands(meaning: Compute, state: ScheduleState, stage: Stage, loop: str) -> str:
+    """Why a stage whose loops are those of a meaning is another fold; "" where it is the same."""
+    nest = analyse(state).nests[stage.name]
+    inner = stage.loops[stage.loops.index(loop) :]
+    axes = (axis.var for axis in (*meaning.axes, *meaning.reduce_axes))
+    loops = dict(zip(axes, (nest.variables[each] for each in inner), strict=True))
+    return _Match(state, stage, nest, loops).difference(meaning)
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    """A comparison of a stage with a meaning; `loops` maps the meaning's axes to loop variables."""
+
+    state: ScheduleState
+    stage: Stage
+    nest: Nest
+    loops: dict[Var, Var]
+
+    def difference(self, meaning: Compute) -> str:
+        """As `difference_of_operands`."""
+        tensor = self.stage.tensor
+        if tensor.reduction is None or meaning.reduction is None:
+            return f"{tensor.name} folds nothing"
+        if tensor.reduction.combiner is not meaning.reduction.combiner:
+            return f"{tensor.name} folds with {tensor.reduction.combiner.value}"
+        result = Load(tensor, tuple(axis.var for axis in tensor.axes))
+        wanted = Load(meaning, tuple(axis.var for axis in meaning.axes))
+        stored = self._load(result, wanted) if len(meaning.axes) == 1 else self._tile(meaning)
+        return stored or self._value(tensor.body, meaning.body)
+
+    def _tile(self, meaning: Compute) -> str:
+        """Why the stage's own buffer does not consist of results of the meaning; "" if it does."""
+        tensor = self.stage.tensor
+        if not isinstance(self.stage.placement, At):
+            return f"{tensor.name} is not computed inside another stage"
+        inside = {self.loops[axis.var] for axis in meaning.axes}
+        for condition in conjuncts(self.nest.overhang):
+            sides = (*condition_sides(condition),)
+            if named_sizes_of(*sides) and inside & free_vars(*sides):
+                return f"a part of a tile is computed where {condition}"
+        bounds = analyse(self.state).bounds
+        local = [
+            dict(terms_of(simplify(self.nest.axis_values[axis.var] - low, bounds)))
+            for axis, low in zip(tensor.axes, self.nest.region.low, strict=True)
+        ]
+        for axis in meaning.axes:
+            loop = self.loops[axis.var]
+            along = [terms for terms in local if loop in free_vars(*chain(*terms))]
+            if len(along) != 1 or along[0].pop((loop,), 0) != 1:
+                return f"{loop} is not the innermost loop along one axis of {tensor.name}"
+            if any(step % axis.length for step in along[0].values()):
+                return f"tiles along {loop} do not begin at multiples of {axis.length}"
+        return ""
+
+    def _value(self, mine: Value, theirs: Value) -> str:
+        if isinstance(mine, Load) and isinstance(theirs, Load):
+            return self._load(mine, theirs)
+        same_kind = type(mine) is type(theirs) and mine.dtype is theirs.dtype
+        same_function = getattr(mine, "fn", None) is getattr(theirs, "fn", None)
+        if not same_kind or not same_function or not children(mine):
+            return f"{mine} is not {theirs}"
+        pairs = zip(children(mine), children(theirs), strict=True)
+        return next((text for a, b in pairs if (text := self._value(a, b))), "")
+
+    def _load(self, mine: Load, theirs: Load) -> str:
+        if mine.dtype is not theirs.dtype:
+            return f"{mine.source.name} is {mine.dtype}, the intrinsic wants {theirs.dtype}"
+        if (mine.source.name, self.stage.name) in self.state.packed:
+            return ""
+        values = self.nest.axis_values
+        bounds = analyse(self.state).bounds
+        indices = tuple(simplify(substitute(i, values), bounds) for i in mine.indices)
+        for axis, loop in self.loops.items():
+            stride, wanted = (
+                stride_along(mine, indices, loop),
+                stride_along(theirs, theirs.indices, axis),
+            )
+            is_free = stride is not None and not isinstance(wanted, int)
+            if stride != wanted and not is_free:
+                return f"{mine.source.name} has stride {stride} along {loop}, not {wanted}"
+        return ""

@@ -8,6 +8,11 @@ from math import prod
 from tensorwright.expr import Index, Load, Var, decisions_of, is_nonnegative, loads_of
 from tensorwright.schedule.analysis import analyse
 from tensorwright.schedule.execution import ForKind
+from tensorwright.schedule.intrinsics import (
+    difference_of_loops,
+    difference_of_operands,
+    find_meaning,
+)
 from tensorwright.schedule.primitive import refuse
 from tensorwright.schedule.sharing import allocation_loop
 from tensorwright.schedule.state import (
@@ -54,6 +59,27 @@ def need_whole_tiles(step: object, before: ScheduleState, after: ScheduleState) 
         _need_no_empty_tiles(step, before, after, stage)
         _need_finished_operands(step, before, after, stage)
         _need_no_overlap_of_readers(step, before, after, stage)
+        _need_meaning_of_intrinsic(step, before, after, stage)
+
+
+def _need_meaning_of_intrinsic(
+    step: object, before: ScheduleState, after: ScheduleState, stage: Stage
+) -> None:
+    """Refuse a step after which the loops that an intrinsic stands for are not its own any more.
+
+    Theorem: it was compared with the part of the tensor that the stage computed then, and it stores
+    all of its results.
+    """
+    if stage.intrinsic is None:
+        return
+    loop, name = stage.intrinsic
+    meaning = find_meaning(name)
+    assert meaning is not None, "tensorize has seen a meaning"
+    difference = difference_of_loops(meaning, after, stage, loop)
+    difference = difference or difference_of_operands(meaning, after, stage, loop)
+    if difference:
+        reason = f"{stage.name} is computed by {name}, and {difference}"
+        raise refuse(step, before, reason, "keep its loops as long as they are", (stage.name, loop))
 
 
 def _need_full_tiles_for_readers(

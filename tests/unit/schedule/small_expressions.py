@@ -1,4 +1,4 @@
-"""Sixty expressions of a few elements each: what the enumeration of schedules goes through.
+"""Eighty expressions of a few elements each: what the enumeration of schedules goes through.
 
 They read at offsets, with strides and in other orders, have readers that are longer or shorter than
 what they read, conditions, several outputs, folds of folds, all kinds of types, and axes of one
@@ -169,6 +169,12 @@ def booleans() -> Expression:
     both = compute("both", (3, 4), lambda i, j: logical_and(x[i, j] > 0.0, x[i, j] < 3.0))
     some = compute("some", (3,), lambda i: any_over(both[i, k], k))
     return Expression((compute("z", (3, 4), lambda i, j: select(some[i], x[i, j], 0.0)), some))
+
+
+def bytes_product_that_is_read() -> Expression:
+    """As much as an instruction computes, and a reader of it."""
+    (y,) = bytes_product(2, 16, 4).outputs
+    return Expression((compute("z", y.shape, lambda i, j: y[i, j] * 2),), frozenset({"w"}))
 
 
 def short_floats() -> Expression:
@@ -355,6 +361,7 @@ SMALL: dict[str, Expression] = {
     "arg_max": arg_max(2, 5),
     "two_outputs": two_outputs(3),
     "bytes_product": bytes_product(2, 16, 8),
+    "bytes_product_that_is_read": bytes_product_that_is_read(),
     "weighted": weighted(2, 3, 4),
     "longer": moved(4, 6, lambda p, i: select(i < 4, p[i], 7.0)),
     "longer_in_front": moved(4, 6, lambda p, i: select(i >= 2, p[i - 2], 7.0)),

@@ -161,6 +161,14 @@ CASES: dict[str, tuple[Expression, Trace]] = {
         SMALL["output_that_is_read"],
         (ReverseComputeAt("q", "p", "i0"), ReverseComputeAt("z", "q", "i")),
     ),
+    "compute_at_as_much_as_an_intrinsic_computes": (
+        SMALL["bytes_product_that_is_read"],
+        (
+            PackConstant("w", "y"),
+            Tensorize("y", "j", "dot4_u8i8_i32"),
+            ComputeAt("y", "z", "i"),
+        ),
+    ),
     "compute_at_positions_that_are_data": (
         SMALL["chosen_rows"],
         (SplitAxis("p", "i0", (2,)), ComputeAt("p", "rows", "i")),

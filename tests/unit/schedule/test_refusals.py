@@ -191,6 +191,7 @@ TILES: Trace = (
 )
 
 Case = tuple[Expression, Trace, Primitive]
+WHOLE_DOT: Trace = (PackConstant("w", "y"), Tensorize("y", "j", "dot4_u8i8_i32"))
 CASES: dict[str, Case] = {
     "no_stage": (matmul(), (), Unroll("d", "i")),
     "an_input": (matmul(), (), Unroll("a", "i")),
@@ -449,6 +450,26 @@ CASES: dict[str, Case] = {
         bytes_product(),
         (*TENSORIZED[:-1], Unroll("y", "r_i")),
         TENSORIZED[-1],
+    ),
+    "compute_at_what_an_intrinsic_replaces": (
+        bytes_product(),
+        (CacheRead("data", "y"), *TENSORIZED),
+        ComputeAt("data_y_cache", "y", "r_i"),
+    ),
+    "reverse_compute_at_what_an_intrinsic_replaces": (
+        SMALL["bytes_product_that_is_read"],
+        WHOLE_DOT,
+        ReverseComputeAt("z", "y", "j"),
+    ),
+    "compute_at_less_than_an_intrinsic_computes": (
+        SMALL["bytes_product_that_is_read"],
+        (*WHOLE_DOT, Split("z", "j", (4,))),
+        ComputeAt("y", "z", "j_o"),
+    ),
+    "reorder_around_less_than_an_intrinsic_computes": (
+        SMALL["bytes_product_that_is_read"],
+        (*WHOLE_DOT, ComputeAt("y", "z", "i")),
+        Reorder("z", ("j", "i")),
     ),
     "mark_what_an_intrinsic_replaces": (
         bytes_product(),

@@ -13,6 +13,7 @@ from tensorwright.schedule.primitive import (
     is_within,
     need_legal_nesting,
     need_loop_of,
+    need_plain_loops,
     need_same_lengths,
     need_stage,
     refuse,
@@ -40,8 +41,10 @@ class ComputeAt(Primitive):
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where the stage may not move there."""
         stage = need_stage(self, state, self.stage)
-        need_loop_of(self, state, self.host, self.loop)
+        host = need_loop_of(self, state, self.host, self.loop)
         here = (self.host, self.loop)
+        if self.loop in host.replaced_loops:
+            need_plain_loops(self, state, host, self.loop)
         if is_within(state, self.host, self.stage):
             raise refuse(self, state, "a stage cannot be computed inside itself")
         if self.stage in state.outputs:
@@ -89,6 +92,8 @@ class ReverseComputeAt(Primitive):
         stage = need_stage(self, state, self.stage)
         host = need_loop_of(self, state, self.host, self.loop)
         here = (self.host, self.loop)
+        if self.loop in host.replaced_loops:
+            need_plain_loops(self, state, host, self.loop)
         if is_within(state, self.host, self.stage):
             raise refuse(self, state, "a stage cannot be computed inside itself")
         if not isinstance(stage.placement, AtRoot):
