@@ -121,6 +121,27 @@ def test_every_block_is_closed(page: Path) -> None:
     assert len(re.findall(r"^```", page.read_text(), re.MULTILINE)) % 2 == 0
 
 
+LESSONS = sorted((ROOT / "docs" / "tutorial").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", LESSONS, ids=lambda page: page.stem)
+def test_a_lesson_begins_with_what_it_needs(page: Path) -> None:
+    text = page.read_text()
+    needs = text.split("\n\n")[1]
+    assert needs.startswith("*Needs* `pip install ")
+    for imported, install in (
+        ("tensorwright_lab", "./lab"),
+        ("tensorwright.zoo", "./lab"),
+        ("rewriting.prove", "'.[prove]'"),
+    ):
+        assert f"from {imported}" not in text or install in needs
+
+
+def test_lessons_in_one_folder_share_no_records() -> None:
+    names = [set(re.findall(r"[\w]+\.sqlite", page.read_text())) for page in LESSONS]
+    assert sum(map(len, names)) == len(set().union(*names))
+
+
 def test_the_readme_says_early_how_to_try_it() -> None:
     opening = (ROOT / "README.md").read_text()[:3_200]
     assert "make demo" in opening

@@ -296,13 +296,13 @@ def _ended(saturation: Saturation) -> str:
 def _z3_module() -> ModuleType:
     try:
         return importlib.import_module("tensorwright.rewriting.prove.smt")
-    except ModuleNotFoundError as error:
+    except ModuleNotFoundError:
         raise MachineError(
             stage="rules",
             where="Z3",
-            reason=f"proofs need the package z3-solver: {error}",
-            remedy="pip install 'tensorwright[prove]'",
-        ) from error
+            reason="proofs need the package z3-solver, which is not installed",
+            remedy="pip install '.[prove]', in the folder of tensorwright's sources",
+        ) from None
 
 
 def decided(payload: Payload) -> Payload:
