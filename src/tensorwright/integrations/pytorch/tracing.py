@@ -6,7 +6,8 @@ before PyTorch takes them apart.  It runs on fake tensors: 0.1 s for each hundre
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -32,7 +33,56 @@ def aten_graph(module: fx.GraphModule) -> fx.GraphModule:
     `meta["val"]`; operators may write into their operands.
     """
     fakes = [node.meta["example_value"] for node in placeholders(module.graph)]
-    return _traced(fx.Interpreter(module).run, fakes, pre_dispatch=True)
+    return _traced(fx.Interpreter(_without_transforms(module)).run, fakes, pre_dispatch=True)
+
+
+def _without_transforms(module: fx.GraphModule) -> fx.GraphModule:
+    """A graph in which vmap and the other transforms of torch.func are carried out.
+
+    Their nodes open and close a level, and the tensors between them are wrappers, of which a trace
+    of large operators would keep the shapes of one element. What lies between becomes a graph of
+    its own, traced after PyTorch took the wrappers away.
+    """
+    graph, values, depth = fx.Graph(), dict[fx.Node, fx.Node](), 0
+    inner: list[fx.Node] = []
+    for node in module.graph.nodes:
+        name = getattr(node.target, "__name__", "")
+        depth += name.endswith("_increment_nesting")
+        if not depth:
+            values[node] = graph.node_copy(node, values.__getitem__)
+            continue
+        inner.append(node)
+        depth -= name.endswith("_decrement_nesting")
+        if not depth:
+            values.update(_carried_out(module, inner, graph, values))
+            inner = []
+    return fx.GraphModule(module, graph)
+
+
+def _carried_out(
+    module: fx.GraphModule,
+    nodes: Sequence[fx.Node],
+    graph: fx.Graph,
+    values: Mapping[fx.Node, fx.Node],
+) -> dict[fx.Node, fx.Node]:
+    """What nodes of a module compute, appended to a graph as one call of a traced graph."""
+    own = set(nodes)
+    inputs = list(dict.fromkeys(e for node in nodes for e in node.all_input_nodes if e not in own))
+    outputs = [node for node in nodes if any(user not in own for user in node.users)]
+    part = fx.Graph()
+    inside = {each: part.placeholder(each.name) for each in inputs}
+    for node in nodes:
+        inside[node] = part.node_copy(node, inside.__getitem__)
+    part.output(tuple(inside[each] for each in outputs))
+    fakes = [each.meta["example_value"] for each in inputs]
+    traced = _traced(fx.Interpreter(fx.GraphModule(module, part)).run, fakes, pre_dispatch=False)
+    name = f"transformed_by_{nodes[0].name}"
+    module.add_module(name, traced)
+    results = graph.call_module(name, tuple(values[each] for each in inputs))
+    return {
+        each: graph.call_function(operator.getitem, (results, at))
+        for at, each in enumerate(outputs)
+    }
 
 
 def functional_graph(module: fx.GraphModule) -> fx.GraphModule:
@@ -53,6 +103,10 @@ def _traced(run: Callable[..., Any], fakes: list[Any], *, pre_dispatch: bool) ->
             traced: fx.GraphModule = make_fx(flat, pre_dispatch=pre_dispatch)(*fakes)
         except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
             raise UntraceableError(f"{type(error).__name__}: {str(error)[:300]}") from error
+    for node in traced.graph.find_nodes(op="get_attr"):
+        held = getattr(traced, node.target)
+        if isinstance(held, FakeTensor) and held.constant is None:
+            raise UntraceableError(f"it reads {node.target}, which has no values")
     return traced
 
 

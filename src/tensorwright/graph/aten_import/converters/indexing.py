@@ -191,6 +191,18 @@ def _slice_scatter(call: Call) -> Results:
     return tensors(replaced(call, x, source, axis, start, end))
 
 
+def _diff(call: Call) -> Results:
+    """x[1:] - x[:-1] along a dimension, `n` times."""
+    given = [call.tensor(name) for name in ("prepend", "self", "append") if call.has(name)]
+    axis = call.axis(call.rank(call.tensor("self")), default=-1)
+    x = given[0] if len(given) == 1 else call.add("concat", *given, axis=axis)
+    minus = "xor" if call.dtype_of(x) is DType.BOOL else "sub"
+    for _ in range(call.integer("n", 1)):
+        last = call.sizes(x)[axis] - 1
+        x = call.add(minus, piece(call, x, axis, 1, _END), piece(call, x, axis, 0, last))
+    return tensors(x)
+
+
 def _select_scatter(call: Call) -> Results:
     x, source = call.tensor("self"), call.tensor("src")
     axis, index = call.axis(call.rank(x)), call.index("index")
@@ -345,6 +357,7 @@ INDEXING: Table = (
     ("_unsafe_index_put", _index_put),
     ("slice_scatter", _slice_scatter),
     ("select_scatter", _select_scatter),
+    ("diff", _diff),
     ("topk", _top_k),
     ("sort", _sort),
     ("argsort", _arg_sort),

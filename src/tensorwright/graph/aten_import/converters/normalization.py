@@ -198,6 +198,16 @@ def _norm(call: Call) -> Results:
     return tensors(_reduced(call, f"reduce_l{int(p)}", x))
 
 
+def _weight_norm(call: Call) -> Results:
+    """A weight whose norms, over all dimensions but one, are those given; and its own norms."""
+    weight, wanted = call.tensor("v"), call.tensor("g")
+    rank, kept = call.rank(weight), call.integer("dim", 0)
+    axes = tuple(axis for axis in range(rank) if kept == -1 or axis != kept)
+    norm = call.add("reduce_l2", weight, axes=axes, keepdims=kept != -1) if axes else weight
+    norm = norm if axes else call.add("abs", weight)
+    return tensors(call.add("mul", weight, call.add("div", wanted, norm)), norm)
+
+
 def _running(operator: str) -> Converter:
     def convert(call: Call) -> Results:
         x = call.cast(call.tensor("self"), call.dtype())
@@ -245,6 +255,8 @@ NORMALIZATION: Table = (
     ("std_mean", _deviation),
     ("norm", _norm),
     ("linalg_vector_norm", _norm),
+    ("_weight_norm", _weight_norm),
+    ("_weight_norm_interface", _weight_norm),
     ("cumsum", _running("cumsum")),
     ("cumprod", _running("cumprod")),
 )
