@@ -15,7 +15,7 @@ import numpy as np
 from onnx import ValueInfoProto, helper
 
 from tensorwright.base import DType, UnsupportedError
-from tensorwright.expr import Index, IndexExpr, parse_size
+from tensorwright.expr import Index, IndexExpr, named_sizes_of, parse_size
 from tensorwright.graph.aten_import.call import Call, Converter, Results, Tensor, Value
 from tensorwright.graph.aten_import.converters import CONVERTERS
 from tensorwright.graph.aten_import.in_place import VIEWS, View, Views, written_through
@@ -163,16 +163,17 @@ class _Import:
                 self.constant.add(given.name)
 
     def symbols(self, types: Mapping[str, TensorType]) -> dict[str, Index]:
-        """The extent that each symbol of the record stands for."""
-        return {
-            self.names[extent]: size
+        """The size that each name stands for: of a plain extent, or of one in an expression."""
+        pairs = [
+            (extent, size)
             for each in self.record.inputs
             if each.meta is not None and each.name in types
             for extent, size in zip(each.meta.sizes, types[each.name].shape, strict=True)
-            if isinstance(extent, str)
-            and extent in self.names
-            and isinstance(size, int | IndexExpr)
-        }
+            if isinstance(extent, str) and isinstance(size, int | IndexExpr)
+        ]
+        inside = {size.name: size for _, extent in pairs for size in named_sizes_of(extent)}
+        plain = {self.names[text]: size for text, size in pairs if text in self.names}
+        return {**inside, **plain}
 
     def input(
         self, given: Input, types: Mapping[str, TensorType], symbols: Mapping[str, Index]
@@ -249,9 +250,9 @@ class _Import:
                     )
                 value = self.values[name]
                 if value is None and name not in self.constant:
-                    raise self.refused(
-                        node.label, f"it reads {name}, which tensorwright does not compute"
-                    )
+                    verb = "returns" if name in node.outputs else "reads"
+                    reason = f"it {verb} {name}, which tensorwright does not compute"
+                    raise self.refused(node.label, reason)
                 return value
             case ElementType():
                 return dtype_of(argument, node.label)
@@ -357,9 +358,9 @@ class _Import:
         results = []
         for position, output in enumerate(self.record.outputs):
             wish = output.name if isinstance(output, Ref) else f"output_{position}"
-            value = (
-                self.value(output, Node("output", "output", (), ())) if output is not None else None
-            )
+            if output is None:
+                continue
+            value = self.value(output, self.maker_of(output))
             if value is None:
                 continue
             tensor = self.as_output(value, wish)
@@ -368,6 +369,12 @@ class _Import:
             names[tensor] = _free(wish, {*names.values(), *inputs})
             results.append(tensor)
         return rename_tensors(self.builder.finish(results), names)
+
+    def maker_of(self, output: Argument) -> Node:
+        """The node that makes an output, which is at fault where the output has no value."""
+        name = output.name if isinstance(output, Ref) else ""
+        makers = (node for node in self.record.nodes if name in node.outputs)
+        return next(makers, Node("output", "output", (), ()))
 
     def as_output(self, value: Value, name: str) -> str:
         if isinstance(value, Tensor):
@@ -407,7 +414,7 @@ def _split(node: Node) -> tuple[str, str]:
     if name in _WRAPPERS:
         return name, ""
     reason = f"it is not an operator of ATen, and {NO_OPERATOR}"
-    raise unsupported(f"node {node.name}", node.target.removeprefix("torch.ops."), reason)
+    raise unsupported(node.label, node.target.removeprefix("torch.ops."), reason)
 
 
 def _converting(node: Node) -> AbstractContextManager[None]:

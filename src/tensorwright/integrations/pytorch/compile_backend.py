@@ -10,12 +10,16 @@ compiled, and PyTorch runs the others, named with the reason by the logger "tens
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 import torch
 from torch import fx
+from torch._dynamo.backends.common import aot_autograd
+from torch._functorch.aot_autograd import make_boxed_func
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from tensorwright.base import ModelError, UnsupportedError
@@ -75,15 +79,19 @@ def tensorwright_backend(
     mode      "max-autotune" searches for five minutes
     options   the fields of `Options`
 
-    Raises:  UsageError for unknown options, and where gradients are asked for; UnsupportedError
-             for what PyTorch would have to run, where the option `strict` or fullgraph is set.
+    Raises:  UsageError for unknown options, and for gradients with the option `strict`;
+             UnsupportedError for what PyTorch would have to run, with `strict` or fullgraph.
     """
     chosen = Options.read(mode, options)
-    _refuse_gradients(example_inputs)
     reasons = _foreign(example_inputs)
+    has_gradients = _asks_for_gradients(example_inputs)
+    if _is_full_graph() and not has_gradients:
+        chosen = replace(chosen, strict=True)
     if reasons:
         return _left_to_torch(module, reasons, chosen)
     try:
+        if has_gradients:
+            return _with_gradients(module, example_inputs, chosen)
         traced = aten_graph(module)
         return _Division(module, traced, tuple(example_inputs), chosen).run()
     except UntraceableError as error:
@@ -104,19 +112,37 @@ def fallbacks() -> dict[str, str]:
     return dict(_FALLBACKS)
 
 
-def _refuse_gradients(examples: Sequence[Any]) -> None:
-    """Refuse a graph whose results would have gradients.
-
-    Raises:  UsageError.
-    """
-    if torch.is_grad_enabled() and any(
+def _asks_for_gradients(examples: Sequence[Any]) -> bool:
+    """Whether results of a graph would have gradients."""
+    return torch.is_grad_enabled() and any(
         isinstance(each, torch.Tensor) and each.requires_grad for each in examples
-    ):
-        raise usage(
-            'backend "tensorwright"',
-            "gradients are asked for, and it computes results alone",
-            "call the compiled module under torch.no_grad() or torch.inference_mode()",
-        )
+    )
+
+
+def _with_gradients(module: fx.GraphModule, examples: Sequence[Any], options: Options) -> Called:
+    """A graph whose forward program is compiled; PyTorch's own kernels run the backward program.
+
+    AOTAutograd splits the two. The forward program returns what the backward one reads, too, and
+    parameters are inputs of it: each step of a training changes them.
+
+    Raises:  UsageError with the option `strict`.
+    """
+    reason = "PyTorch's own kernels compute gradients"
+    if options.strict:
+        remedy = "call the compiled module under torch.no_grad() or torch.inference_mode()"
+        raise usage("option 'strict'", reason, remedy)
+    if "gradients" not in _FALLBACKS:
+        LOG.warning("%s; without them, call the module under torch.no_grad()", reason)
+    _FALLBACKS["gradients"] = reason
+
+    def forward(graph: fx.GraphModule, _: Sequence[Any]) -> Called:
+        given = tuple(node.meta["val"] for node in placeholders(graph.graph))
+        return make_boxed_func(_Division(graph, graph, given, options, logging.INFO).run())
+
+    def backward(graph: fx.GraphModule, _: Sequence[Any]) -> Called:
+        return make_boxed_func(graph.forward)
+
+    return aot_autograd(fw_compiler=forward, bw_compiler=backward)(module, examples)
 
 
 def _foreign(examples: Sequence[Any]) -> dict[str, str]:
@@ -143,13 +169,18 @@ def _is_full_graph() -> bool:
     return bool(getattr(translator, "one_graph", False))
 
 
-def _left_to_torch(module: fx.GraphModule, reasons: Mapping[str, str], options: Options) -> Called:
+def _left_to_torch(
+    module: fx.GraphModule,
+    reasons: Mapping[str, str],
+    options: Options,
+    level: int = logging.WARNING,
+) -> Called:
     """Note what PyTorch runs.
 
     Raises:  UnsupportedError where the caller wants all of it compiled.
     """
     listed = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
-    if options.strict or _is_full_graph():
+    if options.strict:
         raise UnsupportedError(
             stage="torch.compile",
             where="graph",
@@ -158,7 +189,7 @@ def _left_to_torch(module: fx.GraphModule, reasons: Mapping[str, str], options: 
             operator=next(iter(reasons)),
         )
     if reasons.keys() - _FALLBACKS.keys():
-        LOG.warning("PyTorch runs %s", listed)
+        LOG.log(level, "PyTorch runs %s", listed)
     _FALLBACKS.update(reasons)
     return module.forward
 
@@ -172,8 +203,10 @@ class _Division:
         traced: fx.GraphModule,
         examples: tuple[Any, ...],
         options: Options,
+        level: int = logging.WARNING,
     ) -> None:
         self.source, self.examples, self.options = source, examples, options
+        self.level = level  # of messages about what PyTorch runs
         self.refused: dict[fx.Node, Refusal] = {}
         self.use(traced)
 
@@ -191,8 +224,11 @@ class _Division:
         held = [
             node
             for node, example in zip(self.placeholders, self.examples, strict=True)
-            if getattr(example, "_dynamo_static_input_type", None) is not None
-            or isinstance(example, torch.nn.Parameter)
+            if not isinstance(example, FakeTensor)
+            and (
+                getattr(example, "_dynamo_static_input_type", None) is not None
+                or isinstance(example, torch.nn.Parameter)
+            )
         ]
         values = dict(zip(self.placeholders, self.examples, strict=True))
         self.held = {node.name for node in held if can_hold(values[node])}
@@ -212,7 +248,7 @@ class _Division:
                 return self.compiled(record, self.examples)
         if returns_what_it_writes(self.graph):
             reasons = {"graph": "it returns an input that it writes into"}
-            return _left_to_torch(self.source, reasons, self.options)
+            return self.left_to_torch(reasons)
         if any(map(writes, self.graph.nodes)):
             self.use(functional_graph(self.module))
             shared = shared_results(self.graph)
@@ -229,11 +265,11 @@ class _Division:
             if not any(noted):
                 break
         else:
-            return _left_to_torch(self.source, {"graph": "too much of it is unknown"}, self.options)
+            return self.left_to_torch({"graph": "too much of it is unknown"})
         reasons = {_operator(node): each.reason for node, each in self.refused.items()}
         reasons |= {_operator(node): "it writes into an input" for node in writing}
         if reasons:
-            _left_to_torch(self.source, reasons, self.options)
+            self.left_to_torch(reasons)
         if not parts:
             return self.source.forward
         levels = levels_of(self.graph, in_torch, self.symbols)
@@ -257,10 +293,14 @@ class _Division:
         def checked(*arguments: Any) -> Any:
             if any(overlap(arguments[at], arguments[:at] + arguments[at + 1 :]) for at in written):
                 reasons = {"inputs that share memory": "the graph writes into one of them"}
-                return _left_to_torch(self.source, reasons, self.options)(*arguments)
+                return self.left_to_torch(reasons)(*arguments)
             return call(*arguments)
 
         return checked
+
+    def left_to_torch(self, reasons: Mapping[str, str]) -> Called:
+        """The graph as PyTorch runs it; the reasons are noted."""
+        return _left_to_torch(self.source, reasons, self.options, self.level)
 
     def note(self, part: PartNodes, record: ExportedGraph) -> bool:
         """Whether a node of a part has to be left to PyTorch; it is noted."""
@@ -292,7 +332,8 @@ class _Division:
         for node, example in zip(self.placeholders, self.examples, strict=True):
             fake = node.meta["val"]
             if isinstance(example, torch.Tensor) and isinstance(fake, torch.Tensor):
-                sizes |= dict(zip(map(str, fake.shape), example.shape, strict=True))
+                numbers = (n if isinstance(n, int) else n.node.hint for n in example.shape)
+                sizes |= dict(zip(map(str, fake.shape), numbers, strict=True))
         return sizes
 
     # -- records

@@ -112,14 +112,8 @@ def values_of(plan: Plan, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
             values[name] = value
             told_by.setdefault(name, dimension)
     missing = [name for name in sizes if name not in values]
-    for spec, axis, extent, number in waiting:
-        if isinstance(extent, Formula) and set(extent.names) - values.keys() == {*missing[:1]}:
-            reason = f"dimension {axis} is {number}, and no {missing[0]} makes {extent} that"
-            raise _refusal(f"input {spec.name}", reason, "give another size")
     if missing:
-        reason = f"no dimension of an input gives the size {missing[0]}"
-        remedy = f"fix it before the call: executable.at({missing[0]}=NUMBER)"
-        raise _refusal("inputs", reason, remedy)
+        raise _missing(missing[0], waiting, values)
     for spec, axis, extent, number in dimensions:
         wanted = amount_at(extent, values)
         if wanted != number:
@@ -151,6 +145,20 @@ def _solved(extent: int | Formula, number: int, given: Mapping[str, int]) -> tup
     if step == 0 or far != first + (_FAR - 1) * step or (number - first) % step:
         return None
     return name, 1 + (number - first) // step
+
+
+def _missing(
+    name: str,
+    waiting: Sequence[tuple[TensorSpec, int, int | Formula, int]],
+    values: Mapping[str, int],
+) -> InputError:
+    """The error for a size that no dimension decides: 2*n does not decide it by being 7."""
+    for spec, axis, extent, number in waiting:
+        if isinstance(extent, Formula) and set(extent.names) - values.keys() == {name}:
+            reason = f"dimension {axis} is {number}, and no {name} makes {extent} that"
+            return _refusal(f"input {spec.name}", reason, "give another size")
+    reason = f"no dimension of an input gives the size {name}"
+    return _refusal("inputs", reason, f"fix it before the call: executable.at({name}=NUMBER)")
 
 
 def _check_bounds(size: PlanSize, value: int, spec: TensorSpec, axis: int) -> None:

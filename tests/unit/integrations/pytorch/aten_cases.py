@@ -44,6 +44,22 @@ def put(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
     return y
 
 
+def selective_scan(
+    x: torch.Tensor, delta: torch.Tensor, a: torch.Tensor, b: torch.Tensor, c: torch.Tensor
+) -> torch.Tensor:
+    """The recurrence of Mamba (Gu and Dao 2023, section 3.2).
+
+    Shapes:  x, delta (batch, steps, width); a (width, states); b, c (batch, steps, states)
+    """
+    step = functional.softplus(delta)[..., None]
+    kept, added = torch.exp(-step * a.exp()), step * b[:, :, None] * x[..., None]
+    state, rows = torch.zeros_like(kept[:, 0]), []
+    for at in range(x.shape[1]):
+        state = kept[:, at] * state + added[:, at]
+        rows.append((state @ c[:, at, :, None])[..., 0])
+    return torch.stack(rows, dim=1) * functional.silu(x)
+
+
 _RNN = {
     "lstm": torch.nn.LSTM(5, 4, num_layers=2, bidirectional=True, batch_first=True),
     "gru": torch.nn.GRU(5, 4),
@@ -317,6 +333,33 @@ CASES: tuple[Case, ...] = (
         "floors",
         lambda x: (x // 0.1, x // -0.3, torch.div(x, 0.7, rounding_mode="floor")),
         (i(9, 30) / 10,),
+    ),
+    (
+        "differences",
+        lambda x: (
+            x.diff(),
+            x.diff(2, 0),
+            x.diff(dim=1, prepend=x[:, :1], append=x[:, -2:]),
+            (x > 0).diff(),
+            (x * 9).long().diff(dim=-2),
+        ),
+        (f(4, 5),),
+    ),
+    (
+        "norms of weights",
+        lambda v, rows, columns: (
+            torch._weight_norm(v, rows, 0),
+            torch._weight_norm(v, columns, 2),
+            torch._weight_norm(v, rows[0, 0, 0], -1),
+            torch._weight_norm_interface(v, columns, 2),
+            torch._weight_norm_interface(v, rows, 0),
+        ),
+        (f(4, 3, 5), f(4, 1, 1), f(1, 1, 5)),
+    ),
+    (
+        "a selective scan",
+        selective_scan,
+        (f(2, 6, 3), f(2, 6, 3), f(3, 4), f(2, 6, 4), f(2, 6, 4)),
     ),
     (
         "spreads",

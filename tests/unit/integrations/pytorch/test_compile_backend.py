@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 import tomllib
 from collections.abc import Iterator
@@ -242,10 +243,76 @@ def test_tensors_that_are_no_plain_ones_run_in_pytorch(caplog: pytest.LogCapture
         )
 
 
-def test_gradients_are_refused() -> None:
-    module = Head()
-    with torch.enable_grad(), pytest.raises(Exception, match="gradients are asked for"):
-        compiled(module)(torch.randn(2, 4))
+def trained(module: Any, call: Any, inputs: list[Any]) -> list[Any]:
+    """Losses, gradients and parameters of some steps."""
+    descent, seen = torch.optim.SGD(module.parameters(), 0.1), []
+    for x in inputs:
+        loss = call(x).square().mean()
+        loss.backward()
+        seen += [loss.detach(), *(each.grad.clone() for each in module.parameters())]
+        descent.step()
+        descent.zero_grad()
+    return [*seen, *(each.detach().clone() for each in (*module.parameters(), *module.buffers()))]
+
+
+@pytest.mark.parametrize("mode", ["train", "eval"])
+def test_steps_of_training_are_equal(mode: str, caplog: pytest.LogCaptureFixture) -> None:
+    """The forward program is compiled, PyTorch's kernels compute the gradients; one warning."""
+    convolutions = nn.Sequential(
+        nn.Conv2d(3, 6, 3),
+        nn.BatchNorm2d(6),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(54, 4),
+    )
+    attention = nn.TransformerEncoderLayer(16, 4, 32, dropout=0.0, batch_first=True)
+    cases: list[tuple[Any, list[Any]]] = [
+        (convolutions, [torch.randn(n, 3, 8, 8) for n in (2, 2, 3)]),
+        (attention, [torch.randn(n, 7, 16) for n in (2, 3, 4)]),
+    ]
+    for module, inputs in cases:
+        getattr(module, mode)()
+        twin = copy.deepcopy(module)
+        with torch.enable_grad():
+            got = trained(module, compiled(module, fullgraph=True), inputs)
+            want = trained(twin, twin, inputs)
+        assert all(alike(*each, 1e-5) for each in zip(got, want, strict=True))
+    told = [each.message for each in caplog.records if each.levelname == "WARNING"]
+    assert len(told) == 1
+    assert "PyTorch's own kernels compute gradients" in told[0]
+    assert not {"aten.addmm", "aten.native_layer_norm", "aten.convolution"} & fallbacks().keys()
+    with torch.enable_grad(), pytest.raises(Exception, match="own kernels compute gradients"):
+        compiled(Head(), options={"strict": True})(torch.randn(2, 4))
+
+
+def test_an_evaluated_module_needs_no_no_grad() -> None:
+    module, x = Transformer().eval(), torch.randint(0, 11, (2, 7))
+    with torch.enable_grad():
+        got = compiled(module)(x)
+        assert got.requires_grad
+        assert alike(got.detach(), module(x).detach())
+
+
+def test_transforms_are_carried_out() -> None:
+    """Masks of language models are made by vmap of a function of two positions."""
+
+    def masked(x: Any) -> Any:
+        count = x.shape[-1]
+        at = torch.arange(count)
+        over = torch.vmap(lambda row, column: (row >= column) & (column > row - 3), (None, 0))
+        mask = torch.vmap(over, (0, None))(at, at)
+        y = torch.vmap(lambda part: nn.functional.layer_norm(part, (count,)) @ part.T)(x)
+        return y.masked_fill(~mask, -float("inf")).softmax(-1)
+
+    def slope(x: Any) -> Any:
+        return torch.func.grad(lambda part: (part.sin() * part).sum())(x) + x
+
+    for function in (masked, slope):
+        call = compiled(function, fullgraph=True)
+        for shape in ((2, 4, 4), (3, 5, 5), (2, 6, 6)):
+            x = torch.randn(shape)
+            assert alike(call(x), function(x))
 
 
 def test_inference_mode_and_training_mode() -> None:

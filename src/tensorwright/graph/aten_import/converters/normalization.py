@@ -33,7 +33,14 @@ def _layer_norm(call: Call) -> Results:
     scale, bias = _vectors(call, x, ("weight", "bias"), shape)
     axis, epsilon = call.rank(x) - len(shape), call.real("eps", 1e-5)
     y = call.add("layer_norm", x, scale, bias, axis=axis, epsilon=epsilon)
-    return (Tensor(y), None, None)
+    if call.operator == "layer_norm":
+        return tensors(y)
+    axes = tuple(range(axis, call.rank(x)))
+    mean = call.add("reduce_mean", x, axes=axes, keepdims=True)
+    distance = call.add("sub", x, mean)
+    variance = call.add("reduce_mean", call.add("mul", distance, distance), axes=axes)
+    safe = call.add("add", variance, call.full((), epsilon, call.dtype_of(x)))
+    return tensors(y, mean, call.add("rsqrt", safe))
 
 
 def _rms_norm(call: Call) -> Results:
