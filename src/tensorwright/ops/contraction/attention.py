@@ -4,9 +4,14 @@
 |---|---|---|
 | attention | q (b, h, l, e), k (b, g, s, e), v (b, g, s, f), mask? -> (b, h, l, f) | see below |
 
-Attributes: scale=0.0 (0 stands for 1/sqrt(e)), causal=False, softcap=0.0 (0: none).
-The mask broadcasts to (b, h, l, s): numbers are added, False takes a position out.  g divides h:
-each head of k and v serves h/g heads of q.
+Attributes: scale=0.0 (0 stands for 1/sqrt(e)), causal=False, softcap=0.0 (0: none),
+nan_weights="kept" ("zero", "zero_without_keys").
+The mask broadcasts to (b, h, l, s) and is added to the scores: True as 0, False as minus infinity.
+g divides h: each head of k and v serves h/g heads of q.
+
+A row whose scores are all minus infinity has no weights: they are NaN, and so is its result.  With
+"zero_without_keys" they are 0, as in torch and in ONNX; with "zero" each weight that is NaN is 0,
+also where a score is: exporters write it so.
 
 Stages, with one row of scores per (b, h, l): scores, their greatest, exponentials, their sum,
 weights, result.
@@ -42,8 +47,9 @@ from tensorwright.ops.attributes import (
     require_dtype,
     require_rank,
     require_same_dtype,
+    text_of,
 )
-from tensorwright.ops.folding.softmax import normalized_exponentials
+from tensorwright.ops.folding.softmax import NAN_WEIGHTS, normalized_exponentials
 from tensorwright.ops.named_sizes import (
     are_equal,
     is_equal,
@@ -78,6 +84,7 @@ def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[Tenso
             own = shape_text(sizes_of(mask))
             raise fault(f"input mask {own} does not broadcast to {shape_text(scores)}")
     float_of(attributes, "scale")
+    text_of(attributes, "nan_weights", NAN_WEIGHTS)
     return (TensorType(q.dtype, (*of_q[:3], of_v[3])),)
 
 
@@ -93,7 +100,8 @@ def _meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compu
 
     products = compute("attention_products", (batch, heads, rows, keys), product)
     scores = _scores(products, tensors[3] if len(tensors) == 4 else None, inner, attributes)
-    weights = normalized_exponentials("attention_weights", scores, 3)
+    nan_weights = text_of(attributes, "nan_weights", NAN_WEIGHTS)
+    weights = normalized_exponentials("attention_weights", scores, 3, nan_weights)
 
     def result(b: Index, h: Index, i: Index, f: Index) -> Reduce:
         return sum_over(weights[b, h, i, s] * v[b, floor_div(h, shared), s, f], s)
@@ -118,7 +126,9 @@ def _scores(
             value = apply(Fn.TANH, value * (1 / softcap)) * softcap
         if mask is not None:
             masked = stretched(mask, at, shape)
-            value = select(masked, value, nothing) if mask.dtype is DType.BOOL else value + masked
+            if mask.dtype is DType.BOOL:
+                masked = select(masked, constant(0, value.dtype), nothing)
+            value = value + masked
         return select(j <= i, value, nothing) if causal else value
 
     return compute("attention_scores", shape, body)
@@ -133,6 +143,7 @@ ATTENTION_OPERATORS = (
             Attribute("scale", 0.0, "factor of q k^T; 0 stands for 1/sqrt(e)"),
             Attribute("causal", default=False, doc="row i sees the positions up to i only"),
             Attribute("softcap", 0.0, "scores are bounded to this by tanh; 0: not at all"),
+            Attribute("nan_weights", "kept", "kept, zero, or zero_without_keys"),
         ),
         _infer,
         _meaning,

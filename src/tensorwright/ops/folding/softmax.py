@@ -11,6 +11,7 @@ element type, as NumPy does; only the sum of narrow floats runs in f32.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from tensorwright.base import Attributes, DType, TensorType
@@ -54,15 +55,36 @@ def _total(name: str, x: Tensor, axis: int, rule: Callable[[Value], Value]) -> C
     return pointwise(name, (wide,), wide.shape, lambda value: cast(value, x.dtype))
 
 
-def normalized_exponentials(name: str, x: Tensor, axis: int) -> Compute:
-    """Softmax along one axis, counted from the first."""
+NAN_WEIGHTS = ("kept", "zero", "zero_without_keys")
+
+
+def normalized_exponentials(name: str, x: Tensor, axis: int, nan_weights: str = "kept") -> Compute:
+    """Softmax along one axis, counted from the first.
+
+    nan_weights   where the greatest of a row is minus infinity, "zero_without_keys" has 0 instead
+                  of NaN; "zero" also where it is infinity or NaN
+
+    Theorem:  if the greatest is finite, its power is 1, and no other is more: the sum is a number
+              not below 1.  Otherwise each power is NaN or an infinity makes the sum NaN, so that
+              all quotients of the row are NaN.
+    """
     shape = x.shape
     best = fold_axes(f"{name}_max", x, (axis,), max_over)
-    powers = pointwise(f"{name}_exp", (x, best), shape, lambda a, b: apply(Fn.EXP, a - b))
+
+    def power(a: Value, b: Value) -> Value:
+        if nan_weights == "kept":
+            return apply(Fn.EXP, a - b)
+        has_weights = apply(Fn.ABS, b) < math.inf if nan_weights == "zero" else b != -math.inf
+        return apply(Fn.EXP, select(has_weights, a - b, constant(-math.inf, a.dtype)))
+
+    def weight(a: Value, b: Value) -> Value:
+        if nan_weights != "kept":  # the sum is 0 only where all powers were made 0
+            b = select(apply(Fn.EQ, b, 0.0), constant(1, b.dtype), b)
+        return a / b if x.dtype in NARROW else a * (1.0 / b)
+
+    powers = pointwise(f"{name}_exp", (x, best), shape, power)
     total = _total(f"{name}_sum", powers, axis, lambda value: value)
-    if x.dtype in NARROW:
-        return pointwise(name, (powers, total), shape, lambda a, b: a / b)
-    return pointwise(name, (powers, total), shape, lambda a, b: a * (1.0 / b))
+    return pointwise(name, (powers, total), shape, weight)
 
 
 def _softmax(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:

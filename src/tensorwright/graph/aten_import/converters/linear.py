@@ -110,7 +110,7 @@ def _attention(call: Call) -> Results:
     lead = call.sizes(q)[:-2]
     if len(lead) != 2:
         q, k, v = (_of_four(call, each) for each in (q, k, v))
-    mask, empty = _mask(call, q, k)
+    mask = _mask(call, q, k)
     y = call.add(
         "attention",
         q,
@@ -119,9 +119,8 @@ def _attention(call: Call) -> Results:
         *mask,
         scale=call.real("scale", 0.0),
         causal=call.flag("is_causal"),
+        nan_weights="zero_without_keys" if mask else "kept",
     )
-    if empty:
-        y = call.add("where", empty, call.full((), 0.0, call.dtype_of(y)), y)
     if len(lead) != 2:
         y = call.add("reshape", y, shape=(*lead, *call.sizes(y)[-2:]))
     return tensors(y)
@@ -133,10 +132,10 @@ def _of_four(call: Call, tensor: str) -> str:
     return call.add("reshape", tensor, shape=(product_of(lead), 1, rows, width))
 
 
-def _mask(call: Call, q: str, k: str) -> tuple[tuple[str, ...], str]:
-    """The tensor that is added to the scores, and the rows whose keys are all masked, or ""."""
+def _mask(call: Call, q: str, k: str) -> tuple[str, ...]:
+    """The tensor that is added to the scores."""
     if not call.has("attn_mask"):
-        return (), ""
+        return ()
     mask = call.tensor("attn_mask")
     wanted: tuple[Index, ...] = (*call.sizes(q)[:3], call.sizes(k)[2])
     if call.rank(mask) > 4 or (call.rank(mask) > 2 and call.rank(call.tensor("query")) != 4):
@@ -144,11 +143,7 @@ def _mask(call: Call, q: str, k: str) -> tuple[tuple[str, ...], str]:
         mask = call.add("expand", mask, shape=(*lead, *wanted[2:]))
         mask = call.add("reshape", mask, shape=wanted)
     dtype = call.dtype_of(q)
-    if call.dtype_of(mask) is not DType.BOOL:
-        return (call.cast(mask, dtype),), ""
-    numbers = (call.full((), each, dtype) for each in (0.0, float("-inf")))
-    any_left = call.add("reduce_any", mask, axes=(-1,), keepdims=True)
-    return (call.add("where", mask, *numbers),), call.add("not", any_left)
+    return (mask if call.dtype_of(mask) is DType.BOOL else call.cast(mask, dtype),)
 
 
 def _first_attention(outputs: int) -> Converter:

@@ -8,7 +8,8 @@ from tensorwright.ops import is_multiple, sizes_of
 
 _MASK, _PAST_KEY = 3, 4
 _WIDE = (DType.F32, DType.F64)
-_SIMPLE = {"q_num_heads", "kv_num_heads", "scale", "is_causal", "softcap", "softmax_precision"}
+_UNREAD = {"softmax_precision", "qk_matmul_output_mode"}  # of outputs that nobody reads
+_SIMPLE = {"q_num_heads", "kv_num_heads", "scale", "is_causal", "softcap", *_UNREAD}
 
 
 def _heads(call: Call, position: int, attribute: str) -> str:
@@ -34,17 +35,13 @@ def joined_heads(call: Call, x: str) -> str:
 
 
 def _attention(call: Call) -> Results | None:
-    """The common case; everything else goes the standard's long way.
-
-    Masks of bools go it, too: there a row in which nothing is left gives 0.
-    """
+    """The common case; everything else goes the standard's long way."""
     inputs = [call.operand(at) for at in range(3)]
     special = (
         any(call.has(at) for at in range(_PAST_KEY, len(call.operands)))
         or any(call.wanted[1:])
         or any(call.type_of(each).dtype not in _WIDE for each in inputs)
         or not call.attributes.keys() <= _SIMPLE
-        or (call.has(_MASK) and call.type_at(_MASK).dtype is DType.BOOL)
     )
     if special:
         return None
@@ -52,7 +49,7 @@ def _attention(call: Call) -> Results | None:
     k = _heads(call, 1, "kv_num_heads")
     v = _heads(call, 2, "kv_num_heads")
     mask: tuple[Operand, ...] = (call.operand(_MASK),) if call.has(_MASK) else ()
-    if mask and call.type_at(_MASK).dtype is not call.type_at(0).dtype:
+    if mask and call.type_at(_MASK).dtype not in (DType.BOOL, call.type_at(0).dtype):
         mask = (call.add("cast", mask[0], to=call.type_at(0).dtype),)
     if mask and call.sizes(_MASK)[-1] != sizes_of(call.type_of(k))[2]:
         return None
@@ -65,6 +62,7 @@ def _attention(call: Call) -> Results | None:
         scale=call.real("scale", 0.0),
         causal=call.flag("is_causal", default=False),
         softcap=call.real("softcap", 0.0),
+        nan_weights="zero_without_keys" if mask else "kept",
     )
     return (y if call.rank(0) == 4 else joined_heads(call, y),)
 
