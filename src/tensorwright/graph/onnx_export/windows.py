@@ -38,6 +38,8 @@ def _pool(counterpart: Counterpart) -> ExportRule:
 
 def _attention(call: ExportCall) -> None:
     call.needs_opset(23)
+    if call.attribute("nan_weights") == "zero":
+        raise call.unsupported("it makes weights that are NaN 0")
     attributes: dict[str, OnnxValue] = {"is_causal": call.integer("causal")}
     for name in ("scale", "softcap"):
         if call.number(name):

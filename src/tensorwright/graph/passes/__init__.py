@@ -17,6 +17,7 @@ from tensorwright.graph.nested import map_nested, simplify_nested
 from tensorwright.graph.passes.absorb import absorb_scale, absorb_shift
 from tensorwright.graph.passes.activations import recognise_mish
 from tensorwright.graph.passes.affine import merge_affine
+from tensorwright.graph.passes.attention import recognise_attention
 from tensorwright.graph.passes.common_subexpressions import merge_common_subexpressions
 from tensorwright.graph.passes.constant_folding import FoldedConstants, fold_constants
 from tensorwright.graph.passes.constant_sums import sum_constants
@@ -29,6 +30,7 @@ from tensorwright.graph.passes.movement import (
     move_whole_rows,
     reshape_joined,
     slice_for_gather,
+    transpose_apart,
 )
 from tensorwright.graph.passes.normalization import lower_batch_norm, lower_group_norm
 from tensorwright.graph.passes.quantized import lower_quantized, multiply_quantized, round_in_floats
@@ -44,6 +46,7 @@ PASSES: tuple[Pass, ...] = (
     fold_constants,
     merge_reshapes,
     merge_transposes,
+    transpose_apart,
     slice_for_gather,
     move_whole_rows,
     reshape_joined,
@@ -61,7 +64,7 @@ PASSES: tuple[Pass, ...] = (
     merge_common_subexpressions,
 )
 TARGET_PASSES: ByKind[Callable[[Graph, Any], Graph]] = {
-    TargetKind.CPU: (lower_quantized,),
+    TargetKind.CPU: (lower_quantized, recognise_attention),
     TargetKind.GPU: (),
 }
 """The passes that depend on the target; each returns the graph itself where it changes nothing."""

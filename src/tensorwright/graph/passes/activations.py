@@ -18,15 +18,10 @@ def recognise_mish(graph: Graph) -> tuple[Graph, int]:
         if node.operator != "mul":
             return None
         for x, factor in (node.inputs, node.inputs[::-1]):
-            if _inside(copy, _inside(copy, factor, "tanh"), "softplus") == x:
+            outer = copy.only(factor, "tanh")
+            inner = copy.only(outer.inputs[0], "softplus") if outer else None
+            if inner and inner.inputs[0] == x:
                 return copy.emit("mish", (x,), node.outputs)
         return None
 
     return rewrite(graph, rule)
-
-
-def _inside(copy: Copy, name: str, operator: str) -> str:
-    """The operand of the operator that made a tensor with one reader; "" for another tensor."""
-    made = copy.producer(name) if name else None
-    is_it = made is not None and made.operator == operator and copy.only_use(name)
-    return made.inputs[0] if made is not None and is_it else ""

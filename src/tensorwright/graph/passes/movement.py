@@ -57,6 +57,34 @@ def merge_transposes(graph: Graph) -> tuple[Graph, int]:
     return rewrite(graph, rule)
 
 
+def transpose_apart(graph: Graph) -> tuple[Graph, int]:
+    """Leading dimensions that are joined only around a transposition stay apart.
+
+    Rewrite:  reshape(transpose(reshape(x, (a*b, c, d)), (0, 2, 1)), (a, b, d, c))
+              ->    transpose(x, (0, 1, 3, 2))    where x has the shape (a, b, c, d)
+    """
+
+    def rule(copy: Copy, node: Node) -> Sequence[str] | None:
+        turned = copy.producer(node.inputs[0]) if node.operator == "reshape" else None
+        if turned is None or turned.operator != "transpose":
+            return None
+        joined = copy.producer(turned.inputs[0])
+        perm = turned.ints("perm")
+        if joined is None or joined.operator != "reshape" or not perm or perm[0] != 0:
+            return None
+        own, result = copy.type_of(joined.inputs[0]).shape, graph.types[node.outputs[0]].shape
+        middle = copy.type_of(turned.inputs[0]).shape
+        lead = len(own) - len(middle) + 1
+        moved = tuple(middle[at] for at in perm[1:])
+        is_apart = own[lead:] == middle[1:] and result[lead:] == moved
+        if lead < 2 or not is_apart or own[:lead] != result[:lead]:
+            return None
+        whole = (*range(lead), *(lead - 1 + at for at in perm[1:]))
+        return copy.emit("transpose", joined.inputs, node.outputs, perm=whole)
+
+    return rewrite(graph, rule)
+
+
 def slice_for_gather(graph: Graph) -> tuple[Graph, int]:
     """A gather at one constant position becomes a slice, which is often a view.
 

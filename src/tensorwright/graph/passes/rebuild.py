@@ -60,9 +60,19 @@ class Copy:
         """The node of the copy that makes a tensor."""
         return self._producers.get(name)
 
+    def only(self, name: str, operator: str) -> Node | None:
+        """The node of an operator that makes a tensor which is read once; else None."""
+        made = self._producers.get(name)
+        is_it = made is not None and made.operator == operator and self.only_use(name)
+        return made if is_it else None
+
     def only_use(self, name: str) -> bool:
         """Whether a tensor is read once in the whole graph, outputs counted."""
         return self._uses[name] == 1
+
+    def uses(self, name: str) -> int:
+        """How often a tensor is read in the whole graph, outputs counted."""
+        return self._uses[name]
 
     def constant(self, name: str) -> Array | None:
         """The array behind a constant of the copy."""

@@ -125,7 +125,7 @@ def _scores(
         if softcap:
             value = apply(Fn.TANH, value * (1 / softcap)) * softcap
         if mask is not None:
-            masked = stretched(mask, at, shape)
+            masked: Value = stretched(mask, at, shape)
             if mask.dtype is DType.BOOL:
                 masked = select(masked, constant(0, value.dtype), nothing)
             value = value + masked
@@ -147,7 +147,7 @@ ATTENTION_OPERATORS = (
         ),
         _infer,
         _meaning,
-        Pattern.COMPOSITE,
+        Pattern.ANCHOR,
         fold=Fold.OTHER,
     ),
 )

@@ -224,6 +224,18 @@ def test_transpositions_merge_and_ones_are_moved_by_reshape() -> None:
     becomes(build(body, 2, 3, 4), "transpose", "reshape")
 
 
+def test_dimensions_that_are_joined_around_a_transposition_stay_apart() -> None:
+    def turned(last: tuple[int, ...]) -> Graph:
+        b = GraphBuilder()
+        joined = b.add("reshape", b.input("x", (2, 3, 4, 5)), shape=(6, 4, 5))
+        moved = b.add("transpose", joined, perm=(0, 2, 1))
+        return b.finish([b.add("reshape", moved, shape=last)])
+
+    simple = becomes(turned((2, 3, 5, 4)), "transpose")
+    assert simple.nodes[0].ints("perm") == (0, 1, 3, 2)
+    becomes(turned((3, 2, 5, 4)), "reshape", "transpose", "reshape")
+
+
 def test_reshapes_merge() -> None:
     def body(b: GraphBuilder, x: str) -> str:
         y = b.add("squeeze", b.add("unsqueeze", x, axes=(0,)), axes=(0,))

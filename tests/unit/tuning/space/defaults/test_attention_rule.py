@@ -66,6 +66,12 @@ OPERATORS = {
     "grouped_heads": attention(19, 45, heads=6, shared=3),
     "window": attention(37, 37, mask=window(37, 37, 5)),
     "rows_without_keys": attention(20, 33, mask=window(20, 33, 9, empty=(0, 13))),
+    "rows_without_keys_are_zero": attention(
+        20, 33, mask=window(20, 33, 9, empty=(0, 13)), nan_weights="zero_without_keys"
+    ),
+    "weights_are_numbers": attention(
+        20, 33, mask=window(20, 33, 9, empty=(0, 13)), nan_weights="zero"
+    ),
     "bias": attention(
         8, 50, mask=np.random.default_rng(0).normal(size=(1, 2, 8, 50)).astype(np.float32)
     ),

@@ -1,0 +1,156 @@
+"""Attention that exporters write as products, a mask and softmax becomes one operator.
+
+It runs for processors, behind the search of rewrites, which knows the parts better than the whole;
+cards have their own tiles for the products.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from tensorwright.base import DType, Target
+from tensorwright.graph.graph import Graph, Node
+from tensorwright.graph.passes.rebuild import Copy, rewrite
+from tensorwright.ops import sizes_of
+
+_RANKS = (3, 4)
+
+
+def recognise_attention(graph: Graph, _: Target) -> Graph:
+    """Rewrite:  softmax(mul((q * a) (transpose(k) * b), c) + mask) v
+              ->    attention(q, k, v, mask, scale=a*b*c)
+              where(isnan(w), 0, w) v for such weights w    ->    attention(nan_weights="zero")
+              where(m, 0, -inf) as the mask                 ->    the bools m
+    Requires: f32 or f64; a, b and c are constants of one element; nothing else reads the scores and
+              the weights; q, k and v have the same leading extents.
+    The factors are multiplied first; else it is the same for all numbers, infinities and NaN.
+    """
+    if all(node.operator != "softmax" for node in graph.nodes):
+        return graph
+    return rewrite(graph, _rule)[0]
+
+
+def _rule(copy: Copy, node: Node) -> Sequence[str] | None:
+    if node.operator != "matmul":
+        return None
+    weights, nan_weights = _softmax(copy, node.inputs[0])
+    if weights is None or not _is_along_last(copy, weights):
+        return None
+    added, scale = weights.inputs[0], 1.0
+    mask = ""
+    if copy.only(added, "add"):
+        added, mask = _masked(copy, added)
+    while copy.only_use(added) and (factor := _factor(copy, added)):
+        added, scale = factor[0], scale * factor[1]
+    product = copy.only(added, "matmul")
+    if product is None:
+        return None
+    q, turned = product.inputs
+    while factor := _factor(copy, q):
+        q, scale = factor[0], scale * factor[1]
+    while factor := _factor(copy, turned):
+        turned, scale = factor[0], scale * factor[1]
+    made = copy.producer(turned)
+    if made is None or made.operator != "transpose" or not scale:
+        return None
+    return _attention(copy, node, (q, turned, node.inputs[1], mask), scale, nan_weights)
+
+
+def _softmax(copy: Copy, name: str) -> tuple[Node | None, str]:
+    """The softmax whose result, or that without NaN, a tensor is, and what becomes of NaN."""
+    chosen = copy.only(name, "where")
+    if chosen is None:
+        return copy.only(name, "softmax"), "kept"
+    condition, zero, weights = chosen.inputs
+    test, made = copy.only(condition, "isnan"), copy.producer(weights)
+    is_guard = test is not None and test.inputs[0] == weights and copy.uses(weights) == 2
+    is_alike = copy.type_of(weights) == copy.type_of(name) and _is_all(copy, zero, 0)
+    is_softmax = made is not None and made.operator == "softmax"
+    return (made, "zero") if is_guard and is_alike and is_softmax else (None, "")
+
+
+def _is_along_last(copy: Copy, softmax: Node) -> bool:
+    type_ = copy.type_of(softmax.outputs[0])
+    rank = len(type_.shape)
+    axis = softmax.attribute_map["axis"]
+    is_wide = type_.dtype in (DType.F32, DType.F64)
+    return is_wide and rank in _RANKS and axis in (-1, rank - 1)
+
+
+def _masked(copy: Copy, name: str) -> tuple[str, str]:
+    """What a sum adds to the scores of a product; a mask is bools where they choose 0 and -inf."""
+    made = copy.producer(name)
+    assert made is not None, "its operator was asked for"
+    scores, mask = made.inputs
+    if not _is_of_product(copy, scores):
+        scores, mask = mask, scores
+    if copy.type_of(scores) != copy.type_of(name):
+        return name, ""
+    chosen = copy.producer(mask)
+    if chosen is not None and chosen.operator == "where":
+        condition, zero, lost = chosen.inputs
+        is_whole = copy.type_of(condition).shape == copy.type_of(mask).shape
+        if is_whole and _is_all(copy, zero, 0) and _is_all(copy, lost, -math.inf):
+            mask = condition
+    return scores, mask
+
+
+def _is_of_product(copy: Copy, name: str) -> bool:
+    while factor := _factor(copy, name):
+        name = factor[0]
+    made = copy.producer(name)
+    return made is not None and made.operator == "matmul"
+
+
+def _factor(copy: Copy, name: str) -> tuple[str, float] | None:
+    """The tensor of which a tensor is a multiple, and the number."""
+    made = copy.producer(name)
+    if made is None or made.operator not in ("mul", "div"):
+        return None
+    pairs = (made.inputs, made.inputs[::-1]) if made.operator == "mul" else (made.inputs,)
+    for source, number in pairs:
+        array = copy.constant(number)
+        if array is not None and array.size == 1 and copy.type_of(source) == copy.type_of(name):
+            value = float(array.reshape(()))
+            return source, value if made.operator == "mul" else 1 / value
+    return None
+
+
+def _is_all(copy: Copy, name: str, number: float) -> bool:
+    array = copy.constant(name)
+    return array is not None and array.size == 1 and float(array.reshape(())) == number
+
+
+def _attention(
+    copy: Copy, node: Node, operands: tuple[str, str, str, str], scale: float, nan_weights: str
+) -> Sequence[str] | None:
+    """The operator in the place of the second product; three dimensions become four."""
+    q, turned, v, mask = operands
+    shapes = [sizes_of(copy.type_of(name)) for name in (q, turned, v)]
+    rank = len(shapes[0])
+    if any(len(shape) != rank or shape[:-2] != shapes[0][:-2] for shape in shapes):
+        return None
+    (output,) = node.outputs
+
+    def emit(operator: str, source: str, part: str, **attributes: Any) -> str:
+        (name,) = copy.emit(operator, (source,), (copy.free(f"{output}.{part}"),), **attributes)
+        return name
+
+    def with_heads(name: str, part: str) -> str:
+        shape = sizes_of(copy.type_of(name))
+        if rank == 4 or len(shape) < 3:
+            return name
+        return emit("reshape", name, part, shape=(shape[0], 1, *shape[1:]))
+
+    k = emit("transpose", turned, "k", perm=(*range(rank - 2), rank - 1, rank - 2))
+    inputs = [with_heads(name, part) for name, part in ((q, "q"), (k, "keys"), (v, "v"))]
+    if mask:
+        inputs.append(with_heads(mask, "mask"))
+    names = node.outputs if rank == 4 else (copy.free(f"{output}.heads"),)
+    (y,) = copy.emit("attention", inputs, names, scale=scale, nan_weights=nan_weights)
+    if rank == 4:
+        return (y,)
+    shape = sizes_of(copy.type_of(y))
+    return copy.emit("reshape", (y,), node.outputs, shape=(shape[0], *shape[2:]))
