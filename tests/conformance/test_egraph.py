@@ -338,3 +338,23 @@ def test_terms_of_different_types_are_not_united() -> None:
     assert search.graph.are_equal(
         square, search.graph.add(parse_term("matmul(?x, transpose[1, 0](?x))"))
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "matmul(?y, ?x)",
+        "matmul(?x, ?x)",
+        "ewadd(?x, ?y)",
+        "concat[0](?x, ?y)",
+        "split0[0, y.1](?x)",
+        "relu(matmul(?y, ?x))",
+    ],
+)
+def test_a_term_that_fits_for_some_shapes_alone_does_not_enter(text: str) -> None:
+    """Of x (m, k) and y (k, n) nothing more is known: m = n and k <= m need not hold."""
+    rule = parse_rule("relu(matmul(?x, ?y)) == matmul(?x, ?y) if rank(x) = 2 and rank(y) = 2")
+    search = ProofSearch(problems_of(rule)[0], Limits())
+    assert search.graph.add(parse_term("matmul(?x, ?y)")) is not None
+    assert search.graph.add(parse_term("concat[1](?x, transpose[1, 0](?y))")) is None
+    assert search.graph.add(parse_term(text)) is None

@@ -206,6 +206,13 @@ def test_a_vector_loop_is_only_shortened() -> None:
     assert guards_of(partition_loops(program(block(both, split), (Y, X)))) == 1
 
 
+def test_a_loop_is_cut_where_a_scaled_variable_passes_a_number() -> None:
+    """3*i >= 7 from i = 3 on, 3*i <= 16 up to i = 5: no guard is left in between."""
+    guard = all_of(i * 3 >= 7, i * 3 <= 16)
+    nest = program(loop(i, 8, If(guard, Store(Y, (i,), ZERO))), (Y,))
+    assert rows_of(partition_loops(nest)) == ["for i in 0..3:", "y[i + 3] = 0.0"]
+
+
 def test_depth_and_size_bound_the_growth() -> None:
     nest = padded_copy(6, 2)
     assert partition_loops(nest, depth=0) == nest

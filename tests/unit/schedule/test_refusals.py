@@ -526,6 +526,15 @@ def test_refusal(name: str, golden: Callable[..., None]) -> None:
     golden(str(error))
 
 
+def test_a_shifted_tile_is_at_most_as_long_as_its_loop() -> None:
+    """The loop has 10 iterations: a tile of 11 would begin before the first one."""
+    state = chain().state
+    Split("z", "i", (10,), Tail.SHIFT).check(state)
+    for factors in ((11,), (11, 1), (3, 4)):
+        with pytest.raises(ScheduleError, match="is longer than the extent 10 of i"):
+            Split("z", "i", factors, Tail.SHIFT).check(state)
+
+
 def test_every_primitive_refuses_something() -> None:
     assert {type(step) for _, _, step in CASES.values()} == set(PRIMITIVES)
 

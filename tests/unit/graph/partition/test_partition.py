@@ -199,6 +199,21 @@ def test_a_reshape_joins_where_the_group_goes_on_behind_it() -> None:
     check_partition(parts)
 
 
+@pytest.mark.parametrize(("steps", "is_view"), [((1,), True), ((2,), False), ((-1,), False)])
+def test_a_slice_is_a_view_only_if_it_leaves_nothing_out(
+    steps: tuple[int, ...], is_view: bool
+) -> None:
+    b = GraphBuilder("rows")
+    x = b.input("x", (8, 16))
+    first, last = (7, 0) if steps == (-1,) else (0, 7)
+    rows = b.add("slice", x, starts=(first,), ends=(last,), axes=(0,), steps=steps)
+    parts = partition(
+        b.finish([rows, b.add("matmul", rows, b.constant(np.eye(16, 4, dtype="f4")))])
+    )
+    assert any(isinstance(step, AliasCall) for step in parts.steps) is is_view
+    check_partition(parts)
+
+
 def test_nested_concats_are_placed_at_offsets() -> None:
     found = elide_concats(networks.dense_block())
     offsets = [[offset for _, offset in concat.parts] for concat in found]

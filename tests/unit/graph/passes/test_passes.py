@@ -559,6 +559,15 @@ def test_rows_of_a_batch_are_gathered() -> None:
     assert becomes(gathered, "gather_nd").nodes[0].attribute_map["batch_dims"] == 1
 
 
+def test_rows_of_a_batch_are_not_scattered_as_rows() -> None:
+    """scatter_nd has no dimensions of a batch: it would write to other rows."""
+    b = GraphBuilder()
+    x, i, u = b.input("x", (2, 9, 4)), b.input("i", (2, 6, 1), DType.I64), b.input("u", (2, 6, 4))
+    indices = b.add("expand", i, shape=(2, 6, 4))
+    scattered = b.finish([b.add("scatter_elements", x, indices, u, axis=1, reduction="add")])
+    becomes(scattered, "expand", "scatter_elements")
+
+
 def test_what_moves_no_whole_rows_stays() -> None:
     positions = RANDOM.integers(-9, 9, (6, 4, 5))
     becomes(rows_graph("gather_elements", positions), "gather_elements")

@@ -128,6 +128,18 @@ def test_z3_proves_from_instances_what_it_does_not_from_axioms() -> None:
     assert "group-merge" in answer.core
 
 
+def test_a_rule_is_proved_at_every_choice_of_ranks() -> None:
+    for text, ranks in (
+        ("relu(relu(?x)) == relu(?x)", 5),
+        ("relu(relu(?x)) == relu(?x) if rank(x) = 2", 1),
+        ("relu(concat[0](?x, ?y)) == concat[0](relu(?x), relu(?y))", 4),
+    ):
+        rule = parse_rule(text)
+        outcome = prove(rule, confirm=False)
+        assert isinstance(outcome, Proved)
+        assert outcome.ranks == len(problems_of(rule)) == ranks
+
+
 def test_what_no_axiom_says_is_unknown() -> None:
     outcome = prove(parse_rule("tanh(relu(?x)) == relu(tanh(?x)) if rank(x) = 1"))
     assert isinstance(outcome, Unknown)
