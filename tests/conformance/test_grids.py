@@ -6,8 +6,11 @@ many stores, because a compiler takes a second.
 
 from __future__ import annotations
 
+import ctypes
+import subprocess
 from collections.abc import Callable
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -38,6 +41,7 @@ from tests.grids import (
     caller_shape,
     gpu_target,
     machine_of,
+    missing_compiler,
     run_all_on_cpu,
 )
 from tests.unit.codegen.kernels import (
@@ -63,7 +67,10 @@ from tests.unit.tuning.space.row_programs import softmax
 from tensorwright.base import DType, GpuTarget, UnsupportedError
 from tensorwright.build import loop_program
 from tensorwright.codegen import Backend
+from tensorwright.codegen.c_family import Dialect
 from tensorwright.codegen.cuda import find_nvrtc
+from tensorwright.codegen.cuda.dialect import CUDA
+from tensorwright.codegen.opencl.dialect import OPENCL as OPENCL_C
 from tensorwright.expr import (
     Cast,
     Compute,
@@ -208,6 +215,46 @@ def test_casts(machine: Machine) -> None:
     ]
     source = program(For(i, SIZE, THREAD_X, block(*stores)), inputs, *outputs)
     check(machine, source, {x.name: numbers(x.dtype, 4, positive=True) for x in inputs}, 1e-3)
+
+
+ON_CPU = {
+    "cuda": """
+        #define __device__
+        #define __forceinline__ inline
+        static unsigned __float_as_uint(float x) { unsigned y; memcpy(&y, &x, 4); return y; }
+        static float __uint_as_float(unsigned x) { float y; memcpy(&y, &x, 4); return y; }""",
+    "opencl": """
+        typedef unsigned short ushort; typedef unsigned uint;
+        static uint as_uint(float x) { uint y; memcpy(&y, &x, 4); return y; }
+        static float as_float(uint x) { float y; memcpy(&y, &x, 4); return y; }""",
+}
+"""What the helpers of a language for short floats need of it, in C++."""
+
+
+@pytest.mark.parametrize("dialect", [CUDA, OPENCL_C], ids=lambda dialect: dialect.name)
+def test_short_floats_are_rounded_to_even(dialect: Dialect, tmp_path: Path) -> None:
+    """bf16 has the first 16 bits of f32; the helpers are compiled for the processor."""
+    if missing_compiler():
+        pytest.skip(missing_compiler())
+    helpers = dialect.conversions["from_bf16"] + dialect.conversions["to_bf16"]
+    text = f"""#include <string.h>
+        {ON_CPU[dialect.name]}
+        {helpers}
+        extern "C" void convert(const float *x, unsigned short *bits, float *back, int n) {{
+            for (int i = 0; i < n; i++) bits[i] = to_bf16(x[i]), back[i] = from_bf16(bits[i]);
+        }}"""
+    (tmp_path / "short.cpp").write_text(text)
+    command = ["g++", "-w", "-shared", "-fPIC", "short.cpp", "-o", "short.so"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    exponents = np.float32([1, 2**-126, 3e38, -7, 2**-133])[:, None]
+    ties = np.float32([1, 1 + 2**-8, 1 + 3 * 2**-8, 1 + 2**-8 + 2**-20, 1 + 2**-8 - 2**-20])
+    values = np.concatenate([(exponents * ties).ravel(), np.float32([0, -0.0, np.inf, np.nan])])
+    bits, back = np.empty(len(values), np.uint16), np.empty_like(values)
+    pointers = [each.ctypes.data_as(ctypes.c_void_p) for each in (values, bits, back)]
+    ctypes.CDLL(str(tmp_path / "short.so")).convert(*pointers, len(values))
+    wanted = values.astype(DType.BF16.numpy)
+    np.testing.assert_array_equal(bits, wanted.view(np.uint16))
+    np.testing.assert_array_equal(back, wanted.astype(np.float32))
 
 
 def test_indices_conditions_and_launches(machine: Machine) -> None:

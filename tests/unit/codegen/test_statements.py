@@ -166,6 +166,16 @@ def test_padding_never_reads_outside(target: CpuTarget, kind: ForKind) -> None:
 
 
 @each_target
+def test_lanes_that_are_read_backwards_under_a_guard_are_masked(target: CpuTarget) -> None:
+    """x[4 - i] for i < 5: loading all lanes at once would begin 11 elements before x."""
+    x, y = buffer("x", 5), buffer("y", 16)
+    value = select(i < 5, Load(x, (4 - i,)), 0.0)
+    nest = program(loops((i, 16, VECTOR), body=Store(y, (i,), value)), (x,), y)
+    check(nest, target)
+    assert not re.search(r"load <\d+ x float>", emit(nest, target).text)
+
+
+@each_target
 def test_a_select_with_a_scalar_condition_in_a_vector_loop(target: CpuTarget) -> None:
     x, z, y = buffer("x", 5, 24), buffer("z", 4, 24), buffer("y", 9, 24)
     heavy = apply(Fn.EXP, Load(x, (j, i)))

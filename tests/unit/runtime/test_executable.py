@@ -24,6 +24,7 @@ from tests.unit.runtime.networks import (
     SIZE,
     chain_inputs,
     chain_result,
+    double,
     executable,
     plan,
     tensor,
@@ -277,6 +278,22 @@ def test_outputs_that_cannot_be_written(outputs: Any, reason: str) -> None:
         executable(CHAIN).run_into({"x": ONES, "y": ONES}, outputs)
     assert caught.value.where == "output z"
     assert caught.value.reason == reason
+
+
+def test_outputs_do_not_share_memory() -> None:
+    """One step would write over what another has written."""
+    steps = [double(InputRef(0), OutputRef(0)), double(InputRef(1), OutputRef(1))]
+    both = executable(plan(steps, outputs=(tensor("z"), tensor("v"))))
+    place = empty((2 * COUNT,), DType.F32)
+    one, other = place[:COUNT], place[COUNT:]
+    inputs = chain_inputs()
+    for outputs in ({"z": one, "v": one}, {"z": other, "v": place[COUNT // 2 : -COUNT // 2]}):
+        for call in (both.run_into, both.bind):
+            with pytest.raises(InputError, match="output v: it shares memory with an input or ano"):
+                call(inputs, outputs)
+    both.run_into(inputs, {"z": one, "v": other})
+    np.testing.assert_array_equal(one, 2 * inputs["x"])
+    np.testing.assert_array_equal(other, 2 * inputs["y"])
 
 
 def test_a_bound_call_reads_its_inputs_anew() -> None:
