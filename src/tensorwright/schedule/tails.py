@@ -31,7 +31,7 @@ _ORDERED = (ForKind.SERIAL, ForKind.UNROLLED)
 
 
 def need_whole_tiles(step: object, before: ScheduleState, after: ScheduleState) -> None:
-    """Refuse a step after which a split that is exact or shifted would not have whole tiles.
+    """Refuse a step after which a tile would not be what a split, a reader or an intrinsic needs.
 
     Theorem: at the root a stage computes all of its tensor, and a reduction all of its axes, so
     what was checked when it was split stays true; inside another stage it computes what that
@@ -133,7 +133,7 @@ def _need_no_overlap_of_readers(
             reason = f"tiles of {loop} overlap, and {stage.name} follows each"
         else:
             continue
-        raise refuse(step, before, reason, "split with tail guard", (host.name, loop))
+        raise refuse(step, before, reason, "split with tail guard", _mark(before, host, loop))
 
 
 def _need_finished_operands(
@@ -235,8 +235,13 @@ def _need_no_empty_tiles(
                 break
             if child in around and factor != 1 and not is_nonnegative(whole - tile - 1):
                 reason = f"tiles of {child} lie beyond the end of the axis"
-                raise refuse(step, before, reason, "split by less", (stage.name, child))
+                raise refuse(step, before, reason, "split by less", _mark(before, stage, child))
             tile *= factor
+
+
+def _mark(before: ScheduleState, stage: Stage, loop: str) -> tuple[str, str]:
+    """What to mark in the program before a step: the loop, or the stage if the step makes it."""
+    return stage.name, loop if loop in before.stage(stage.name).loops else ""
 
 
 def _parts_of_loops(stage: Stage, leaves: tuple[str, ...]) -> set[str]:

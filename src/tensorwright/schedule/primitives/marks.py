@@ -19,6 +19,7 @@ from tensorwright.schedule.primitive import (
 from tensorwright.schedule.state import ScheduleState
 from tensorwright.schedule.tails import need_whole_tiles
 
+_BINDABLE = BLOCKS | THREADS
 _FOLDS = frozenset((Combiner.SUM, Combiner.PROD, Combiner.MAX, Combiner.MIN))
 
 
@@ -31,7 +32,8 @@ def _check(step: Primitive, state: ScheduleState, name: str, loop: str, kind: Fo
         need_plain_loops(step, state, stage, loop)
     changed = applied(step, state)
     need_legal_nesting(step, state, changed)
-    need_whole_tiles(step, state, changed)  # shared parts are of all threads
+    if kind in _BINDABLE or loop in stage.overlapping_loops:
+        need_whole_tiles(step, state, changed)  # shared parts are of all threads
     # Theorem: the iterations of a spatial loop write different elements (or the same value twice,
     # where a tile was shifted), so they may run at once; those of a reduction loop update the same
     # element: lanes may if their results are folded first, by one of `_FOLDS` over floats.
@@ -100,9 +102,6 @@ class Parallel(_Mark):
 
     __slots__ = ()
     _kind = ForKind.PARALLEL
-
-
-_BINDABLE = BLOCKS | THREADS
 
 
 @dataclass(frozen=True, slots=True)

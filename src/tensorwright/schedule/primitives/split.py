@@ -11,7 +11,6 @@ from tensorwright.schedule.execution import ForKind
 from tensorwright.schedule.primitive import (
     Primitive,
     applied,
-    attached_stages,
     move_attached,
     moved_prefetches,
     need_loop_of,
@@ -20,7 +19,7 @@ from tensorwright.schedule.primitive import (
     need_unpipelined,
     refuse,
 )
-from tensorwright.schedule.state import After, AtRoot, ScheduleState, SplitRelation, Stage, Tail
+from tensorwright.schedule.state import AtRoot, ScheduleState, SplitRelation, Stage, Tail
 from tensorwright.schedule.tails import is_zero, need_whole_tiles
 
 
@@ -74,14 +73,9 @@ class Split(Primitive):
         # Theorem: a shifted tile computes some elements twice.  That is harmless where computing is
         # assignment of the same value; a fold in memory would start again while another tile reads
         # it, or take the same terms twice.
-        if self.tail is Tail.SHIFT:
-            after = [
-                s for s in attached_stages(state, self.stage) if isinstance(s.placement, After)
-            ]
-            for each in (stage, *after):
-                if each.tensor.reduction is not None:
-                    reason = f"{each.name} folds, and a shifted tile would fold elements twice"
-                    raise refuse(self, state, reason, "use tail guard, or cache_write first", here)
+        if self.tail is Tail.SHIFT and stage.tensor.reduction is not None:
+            reason = f"{self.stage} folds, and a shifted tile would fold elements twice"
+            raise refuse(self, state, reason, "use tail guard, or cache_write first", here)
         if self.tail is Tail.GUARD:
             return
         extent = loop_extent(state, stage, self.loop)

@@ -76,6 +76,24 @@ def pointwise_convolution() -> Expression:
     return Expression((y,), frozenset({"w"}))
 
 
+def one_tile() -> Expression:
+    """3 x 3 taps of an image of one pixel, where Winograd's products are of vectors."""
+    x, w = placeholder("x", (1, 6, 1, 1)), placeholder("w", (16, 6, 3, 3))
+    c, p, q = reduce_axis("c", 6), reduce_axis("p", 3), reduce_axis("q", 3)
+
+    def pixel(n, d, h, v):  # type: ignore[no-untyped-def]
+        inside = all_of(h >= 1, h < 2, v >= 1, v < 2)
+        return select(inside, x[n, d, h - 1, v - 1], 0.0)
+
+    pad = compute("pad", (1, 6, 3, 3), pixel)
+    y = compute(
+        "y",
+        (1, 16, 1, 1),
+        lambda n, f, h, v: sum_over(pad[n, c, h + p, v + q] * w[f, c, p, q], c, p, q),
+    )
+    return Expression((y,), frozenset({"w"}))
+
+
 def depthwise() -> Expression:
     pad, w = image(8, 6, 1), placeholder("w", (8, 1, 3, 3))
     p, q = reduce_axis("p", 3), reduce_axis("q", 3)
@@ -105,6 +123,7 @@ PROGRAMS: dict[str, tuple[Callable[[], Expression], set[str]]] = {
     "convolution": (convolution, {"conv2d_nchw", "conv2d_nchw_winograd"}),
     "strided": (lambda: convolution(2), {"conv2d_nchw"}),
     "pointwise": (pointwise_convolution, {"conv2d_nchw"}),
+    "one_tile": (one_tile, {"conv2d_nchw"}),
     "depthwise": (depthwise, {"depthwise_conv2d_nchw"}),
     "large_batch": (lambda: dense(64, 64, 24), {"dense_large_batch", "dense_small_batch"}),
     "small_batch": (lambda: dense(1, 10, 96), {"dense_large_batch", "dense_small_batch"}),

@@ -45,8 +45,11 @@ _TILES = (4, 2)
 _THREADS = 128  # of a block of a transform
 
 
-def conv2d_nchw_winograd(s: SketchBuilder, cfg: Configuration) -> None:
-    """Three launches: data to parts of tiles, one product for each part, parts to outputs."""
+def conv2d_nchw_winograd(s: SketchBuilder, cfg: Configuration) -> bool:
+    """Three launches: data to parts of tiles, one product for each part, parts to outputs.
+
+    Gives whether the product is one of matrices: one tile of one image is a vector.
+    """
     convolution = find_image_convolution(s.state)
     assert convolution is not None, "the template applies"
     name = convolution.name
@@ -63,7 +66,10 @@ def conv2d_nchw_winograd(s: SketchBuilder, cfg: Configuration) -> None:
     s.do(UseAlgorithm(name, f"winograd{tile}"))
     if host != name:
         s.do(ComputeInline(name))
-    s.do(UseAlgorithm(f"{name}_product", "implicit_gemm"))
+    joined = UseAlgorithm(f"{name}_product", "implicit_gemm")
+    if not is_legal(joined, s.state):
+        return False
+    s.do(joined)
     s.do(ComputeInline(f"{name}_product"))
     for part in ("kernel_f64", "kernel", "product_left"):
         s.do(FoldConstant(f"{name}_{part}"))
@@ -71,6 +77,7 @@ def conv2d_nchw_winograd(s: SketchBuilder, cfg: Configuration) -> None:
     _store(s, cfg, host, f"{name}_sums", slides, tile)
     _transform(s, cfg, name)
     bind_others(s, cfg)
+    return True
 
 
 def _tile_product(s: SketchBuilder, cfg: Configuration, name: str, positions: int) -> None:
