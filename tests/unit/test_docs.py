@@ -7,6 +7,7 @@ output blocks that no longer agree.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from contextlib import redirect_stdout
@@ -20,6 +21,7 @@ import pytest
 from tensorwright.base import ERROR_KINDS
 from tensorwright.cli.explain import PAGE
 from tensorwright.cli.group import program
+from tensorwright.rewriting.library import load_library
 from tensorwright.schedule import parse_trace
 
 ROOT = Path(__file__).parents[2]
@@ -164,6 +166,11 @@ def test_the_table_of_results_is_what_the_files_say() -> None:
     names = run_path(os.fspath(script))
     readme = (ROOT / "README.md").read_text()
     assert names["in_readme"](readme, names["table"]()) == readme
+
+
+def test_the_coverage_on_file_is_of_the_rules_that_ship() -> None:
+    kept = json.loads((ROOT / "benchmarks/results/rules-coverage.json").read_text())
+    assert kept["rules"] == len(load_library()), "tensorwright rules coverage --json FILE"
 
 
 def test_the_pictures_are_drawn_by_their_script() -> None:
