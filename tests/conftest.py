@@ -8,15 +8,13 @@ from pathlib import Path
 
 import pytest
 from tests.decisions.changes import Change, describe
-from tests.targets import native_target
 
 from tensorwright.codegen.c import compiler
-from tensorwright.runtime.measuring import this_machine
 
 LAYERS = ("interpreter", "shim", "pocl", "oclgrind", "nvrtc", "sass")
 """How code for graphics processors is tested where no card is; marks of tests name them."""
 GOLDEN = Path(__file__).parent / "golden"
-SHARED = ("kernels", "machine")
+SHARED = ("kernels",)
 """What is in a home from the beginning."""
 CHANGES = pytest.StashKey[list[Change]]()
 """Decisions that `--golden-update` wrote anew."""
@@ -29,7 +27,6 @@ _SHORT = {
 }
 """How long tests measure, in seconds: none asks who is faster, or how fast this machine is."""
 compiler.WARNINGS += ("-Werror",)  # here, what we write in C has nothing to warn of
-_RATES = pytest.StashKey[dict[str, str]]()
 
 
 @pytest.fixture
@@ -80,7 +77,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def share_home(home: Path, config: pytest.Config) -> None:
-    """Let a home use the kernels that other tests have built, and the rates of this machine.
+    """Let a home use the kernels that other tests have built.
 
     Kernels are kept from run to run, beside what pytest keeps: one is named by all that it comes
     from, the sources of the compiler included. `pytest --cache-clear` removes them.
@@ -89,9 +86,6 @@ def share_home(home: Path, config: pytest.Config) -> None:
     kernels = config.cache.mkdir("kernels")  # type: ignore[union-attr]  # its plugin is always there
     kernels.chmod(0o700)
     (home / "kernels").symlink_to(kernels, target_is_directory=True)
-    (home / "machine").mkdir()
-    for name, text in config.stash.get(_RATES, {}).items():
-        (home / "machine" / name).write_text(text)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -100,7 +94,8 @@ def _own_home(
 ) -> Iterator[None]:
     """Keep the user's record store, kernel cache and settings out of the tests.
 
-    All settings but the target: `TENSORWRIGHT_TARGET` says what tests that run code compile for.
+    All settings but two: `TENSORWRIGHT_TARGET` says what tests that run code compile for, and
+    `TENSORWRIGHT_ASSUME` the machine for which choices are made.
     """
     home = tmp_path_factory.mktemp("home")
     share_home(home, request.config)
@@ -111,9 +106,6 @@ def _own_home(
             patch.delenv(f"TENSORWRIGHT_{name}", raising=False)
         for name, seconds in _SHORT.items():
             patch.setattr(f"tensorwright.{name}", seconds)
-        this_machine(native_target(), 1)
-        measured = (home / "machine").iterdir()
-        request.config.stash[_RATES] = {path.name: path.read_text() for path in measured}
         yield
 
 

@@ -39,7 +39,10 @@ ASSUMED = MappingProxyType(
 def decide(name: str, home: Path) -> str:
     """The text of the page of that name; `home` is a folder of its own."""
     (page,) = (each for each in pages() if each.name == name)
-    with patch.object(local_machine, "measure_steps", return_value=(0, 0)), override(home=home):
+    with (
+        patch.object(local_machine, "measure_steps", return_value=(0, 0)),
+        override(home=home, assume=""),
+    ):
         return "\n".join(line for part in page.parts for line in _decide_part(part)) + "\n"
 
 

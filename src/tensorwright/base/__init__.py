@@ -59,6 +59,7 @@ from tensorwright.base.linux import (
     read_flags,
     read_text,
 )
+from tensorwright.base.machines import ASSUMED, AssumedMachine
 from tensorwright.base.memory import (
     ALIGNMENT,
     HUGE_PAGE_BYTES,
@@ -129,6 +130,7 @@ from tensorwright.base.tensors import (
 
 __all__ = [
     "ALIGNMENT",
+    "ASSUMED",
     "BYTE_GROUPS",
     "BYTE_PRODUCTS",
     "BYTE_TERMS",
@@ -153,6 +155,7 @@ __all__ = [
     "TARGETS",
     "Amount",
     "Array",
+    "AssumedMachine",
     "AttributeValue",
     "Attributes",
     "ByKind",

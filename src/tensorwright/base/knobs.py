@@ -24,6 +24,7 @@ from typing import Any, Generic, TypeVar
 
 from tensorwright.base.cores import available_cores
 from tensorwright.base.errors import UsageError, unknown_name
+from tensorwright.base.machines import ASSUMED, AssumedMachine
 
 PREFIX = "TENSORWRIGHT_"
 DUMP_STAGES = ("graph", "rules", "layouts", "partition", "schedule", "loop", "source", "asm")
@@ -104,9 +105,9 @@ def _boolean(text: str) -> bool:
     return words[text.lower()]
 
 
-def _choice(choices: tuple[str, ...]) -> Callable[[str], str]:
+def _choice(choices: tuple[str, ...], *, or_none: bool = False) -> Callable[[str], str]:
     def parse(text: str) -> str:
-        if text not in choices:
+        if text not in choices and not (or_none and text == ""):
             raise ValueError("give one of " + ", ".join(choices))
         return text
 
@@ -134,7 +135,12 @@ def _optional_path(text: str) -> Path | None:
 
 
 def _default_threads() -> int:
-    """OMP_NUM_THREADS where it holds a number (its first, for a nested list), else the cores."""
+    """The cores of an assumed machine; else OMP_NUM_THREADS where it holds a number (its first, for
+    a nested list), else the cores here.
+    """
+    assumed = assumed_machine()
+    if assumed is not None:
+        return assumed.cores
     first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     return int(first) if first.isdecimal() and int(first) > 0 else available_cores()
 
@@ -192,6 +198,15 @@ VERIFY = Knob(
     "verify", "check every intermediate program at each stage", "a yes or no", bool, _boolean
 )
 LOG = Knob("log", "how much to say", "a log level", lambda: "warning", _choice(LOG_LEVELS))
+ASSUME = Knob(
+    "assume",
+    "the machine for which all choices are made, whatever this one is: "
+    + ", ".join(each.name for each in ASSUMED)
+    + "; this one where not set",
+    "a machine that can be assumed",
+    str,
+    _choice(tuple(each.name for each in ASSUMED), or_none=True),
+)
 TARGET = Knob("target", "what to compile for", "a target", lambda: "native", str)
 SEED = Knob("seed", "seed of every random choice", "a seed", int, _integer(0))
 KERNEL_CACHE = Knob(
@@ -291,6 +306,7 @@ KNOBS: tuple[Knob[Any], ...] = (
     DUMP_DIR,
     VERIFY,
     LOG,
+    ASSUME,
     TARGET,
     SEED,
     KERNEL_CACHE,
@@ -317,6 +333,12 @@ def find_knob(name: str) -> Knob[Any]:
     if name in _BY_NAME:
         return _BY_NAME[name]
     raise unknown_name("knobs", f"knob {name}", "no such knob", name, _BY_NAME)
+
+
+def assumed_machine() -> AssumedMachine | None:
+    """The machine that the knob `assume` names; None if choices are made for this one."""
+    name = ASSUME.get()
+    return next((each for each in ASSUMED if each.name == name), None)
 
 
 def misspelt_variables() -> dict[str, str]:

@@ -7,7 +7,7 @@ its rates, `hardware.py` its fingerprint, `load.py` and `state.py` the load of o
 """
 
 from tensorwright.machine.card import Card, Unit, card_of
-from tensorwright.machine.ceilings import MEMORY, Ceilings, Level, better_of
+from tensorwright.machine.ceilings import MEMORY, Ceilings, Level, assumed_ceilings, better_of
 from tensorwright.machine.hardware import detect_hardware
 from tensorwright.machine.kept import (
     MOST_STEPS,
@@ -17,6 +17,7 @@ from tensorwright.machine.kept import (
     kept_ceilings,
     kept_steps,
     refine_ceilings,
+    steps_from,
 )
 from tensorwright.machine.load import Load, LoadWatch
 from tensorwright.machine.machine import NOMINAL, Machine, Rates, machine_of, nominal_rates
@@ -36,6 +37,7 @@ __all__ = [
     "Rates",
     "Steps",
     "Unit",
+    "assumed_ceilings",
     "better_of",
     "card_of",
     "detect_hardware",
@@ -46,4 +48,5 @@ __all__ = [
     "machine_of",
     "nominal_rates",
     "refine_ceilings",
+    "steps_from",
 ]

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from tensorwright.base import AssumedMachine, CpuTarget
+from tensorwright.machine.machine import NOMINAL, nominal_rates
+
 MEMORY = "memory"
 
 
@@ -45,6 +48,19 @@ class Ceilings:
     def __str__(self) -> str:
         rates = ", ".join(f"{each.name} {each.bytes_per_s / 1e9:.0f}" for each in self.levels)
         return f"{self.flops_per_s / 1e9:.0f} GFLOP/s" + (f"; {rates} GB/s" if rates else "")
+
+
+def assumed_ceilings(machine: AssumedMachine, target: CpuTarget, threads: int) -> Ceilings:
+    """The ceilings of a machine that is assumed, for the code of a target."""
+    cores = min(threads, machine.cores)
+    units = min(1.0, machine.fused_bytes / (NOMINAL.vectors_per_cycle * target.vector_bytes))
+    filled = max(1.0, cores / NOMINAL.cores_to_fill_memory)
+    levels = (
+        Level("L2", machine.l2_kib * 1024.0 * cores, machine.l2_bytes_per_s * cores),
+        Level("L3", machine.l3_kib * 1024.0, machine.l3_bytes_per_s * cores),
+        Level(MEMORY, float("inf"), machine.memory_bytes_per_s * filled),
+    )
+    return Ceilings(threads, units * nominal_rates(target).flops_per_s * cores, levels)
 
 
 def better_of(one: Ceilings, other: Ceilings) -> Ceilings:

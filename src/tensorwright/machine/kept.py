@@ -5,7 +5,7 @@
            "when": "2026-01-31T12:00:00.000000Z"}}
 
 The rates of a core are powers of two times the nominal ones; there are ceilings for each number of
-threads.
+threads.  Where a machine is assumed (knob `assume`), they are its own: nothing is read or written.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from tensorwright.base import (
     to_data,
     write_atomically,
 )
-from tensorwright.machine.ceilings import Ceilings, Level, better_of
+from tensorwright.machine.ceilings import Ceilings, Level, assumed_ceilings, better_of
 from tensorwright.machine.hardware import detect_hardware
+from tensorwright.machine.machine import nominal_rates
 
 MOST_STEPS = 4  # a measured rate that differs by more than a factor of 16 is a mistake
 _KINDS = kinds_of(Ceilings, Level)
@@ -37,8 +38,28 @@ Steps = tuple[int, int]
 """The powers of two by which a core's arithmetic and bandwidth differ from the nominal rates."""
 
 
+def steps_from(target: CpuTarget, flops_per_s: float, bytes_per_s: float) -> Steps:
+    """The steps that lead nearest to the rates of a core."""
+    nominal = nominal_rates(target)
+    return (
+        _nearest(flops_per_s, nominal.flops_per_s),
+        _nearest(bytes_per_s, nominal.bandwidth_bytes_per_s),
+    )
+
+
+def _nearest(rate: float, nominal: float) -> int:
+    """The nearest power of two of one rate over the other, as an exponent."""
+    if not rate > 0.0:
+        return 0
+    return max(-MOST_STEPS, min(MOST_STEPS, round(math.log2(rate / nominal))))
+
+
 def kept_steps(target: CpuTarget) -> Steps | None:
     """The rates of a core in the file; None without sensible ones."""
+    assumed = knobs.assumed_machine()
+    if assumed is not None:
+        ceilings = assumed_ceilings(assumed, target, 1)
+        return steps_from(target, ceilings.flops_per_s, ceilings.levels[-1].bytes_per_s)
     match _read(_path(target)):
         case {"flops_steps": int(flops), "bandwidth_steps": int(bandwidth)}:
             return (flops, bandwidth) if max(abs(flops), abs(bandwidth)) <= MOST_STEPS else None
@@ -53,6 +74,9 @@ def keep_steps(target: CpuTarget, steps: Steps) -> None:
 
 def kept_ceilings(target: CpuTarget, threads: int) -> Ceilings | None:
     """The ceilings for a number of threads in the file; None without sensible ones."""
+    assumed = knobs.assumed_machine()
+    if assumed is not None:
+        return assumed_ceilings(assumed, target, threads)
     try:
         ceilings = from_data(_read(_path(target)).get(str(threads)), _KINDS)
         rates = [ceilings.flops_per_s, *(level.bytes_per_s for level in ceilings.levels)]
@@ -82,6 +106,8 @@ def _path(target: CpuTarget) -> Path:
 
 
 def _keep(target: CpuTarget, fields: dict[str, object]) -> None:
+    if knobs.assumed_machine() is not None:
+        return
     path = _path(target)
     with suppress(TensorwrightError):
         make_folder(path.parent)

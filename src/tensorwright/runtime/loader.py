@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from tensorwright.base import CpuTarget, TargetKind, UsageError, detect_target
+from tensorwright.base import CpuTarget, TargetKind, UsageError, cpu_target
 from tensorwright.runtime.buffers import empty_bytes
 from tensorwright.runtime.container import Contents, parse_container, read_container
 from tensorwright.runtime.device import check_device, missing_device
@@ -48,7 +48,7 @@ def load(
     target = contents.plan.target
     is_processor = target.kind is TargetKind.CPU
     if is_processor and missing_device(target) and recompile is not None and contents.sources:
-        return recompile(contents, detect_target(), threads)
+        return recompile(contents, cpu_target("native"), threads)
     remedy = "compile the model again on this machine, or for a target that it can run"
     check_device(target, "load", where, remedy)
     return Executable.of(contents, threads)

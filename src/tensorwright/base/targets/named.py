@@ -2,7 +2,7 @@
 
     Target ::= CpuTarget | GpuTarget
 
-parse_target("native")        this machine's processor
+parse_target("native")        this machine's processor, or the one that the knob `assume` names
 parse_target("cuda:sm_90")    a named target, the same on every machine
 parse_target("aarch64-neon+dotprod")    a named processor that has a feature more
 cpu_target("x86-64-avx2")     the same, for code that concerns processors alone
@@ -11,9 +11,12 @@ cpu_target("x86-64-avx2")     the same, for code that concerns processors alone
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from typing import TypeAlias
 
+from tensorwright.base import knobs
 from tensorwright.base.errors import MachineError, UsageError, did_you_mean
+from tensorwright.base.machines import AssumedMachine
 from tensorwright.base.targets.cpu import CPU_TARGETS, CpuTarget, detect_target, with_features
 from tensorwright.base.targets.gpu import GPU_TARGETS, GpuTarget
 
@@ -30,7 +33,8 @@ def parse_target(text: str) -> Target:
     Raises:  UsageError for an unknown name, with the nearest known one, or an unknown feature.
     """
     if text == "native":
-        return detect_target()
+        assumed = knobs.assumed_machine()
+        return detect_target() if assumed is None else _assumed_target(assumed)
     base, *more = text.split("+")
     for target in TARGETS:
         if target.name == base:
@@ -43,6 +47,19 @@ def parse_target(text: str) -> Target:
         where=f"target {text!r}",
         reason="no such target",
         remedy=f"{hint} ({listed})" if hint else listed,
+    )
+
+
+@functools.cache
+def _assumed_target(machine: AssumedMachine) -> CpuTarget:
+    return replace(
+        cpu_target(machine.target),
+        name="native",
+        l1_bytes=machine.l1_kib * 1024,
+        l2_bytes=machine.l2_kib * 1024,
+        l3_bytes=machine.l3_kib * 1024,
+        cores=machine.cores,
+        threads_per_core=1,
     )
 
 
@@ -84,6 +101,8 @@ def check_runs_here(target: Target, stage: str, where: str = "", remedy: str = "
     """
     missing = missing_here(target)
     if missing:
+        if target.name == "native" and knobs.ASSUME.get():
+            remedy = f"unset {knobs.ASSUME.variable}: this machine is no {knobs.ASSUME.get()}"
         raise MachineError(
             stage=stage,
             where=f"{where}, target {target}" if where else f"target {target}",

@@ -12,6 +12,7 @@ from tensorwright.base import (
     MachineError,
     OutputError,
     TensorwrightError,
+    cpu_target,
     detect_target,
     knobs,
     make_home,
@@ -86,8 +87,11 @@ def _target() -> list[Finding]:
     target, hardware = detect_target(), detect_hardware()
     threads = f"{target.threads_per_core} thread{'s' if target.threads_per_core > 1 else ''}"
     cores = f"{target.cores} cores, {threads} on each"
+    assumed = knobs.ASSUME.get()
     vectors = f"{target.vector_registers} vectors of {target.vector_bytes} bytes"
+    choices = f"{assumed}, for which all choices are made (knob assume)"
     return [
+        *([Finding("assumed", choices)] if assumed else []),
         Finding("target", f"{target.arch}, {vectors}, {cores}\n{' '.join(target.features)}"),
         Finding("caches", "\n".join(map(str, hardware.caches)) or "not told"),
         Finding("fingerprint", hardware.fingerprint),
@@ -97,7 +101,7 @@ def _target() -> list[Finding]:
 
 def _measured() -> list[Finding]:
     """Measure and keep the ceilings; on a busy machine, a kept rate stays if it is higher."""
-    target = detect_target()
+    target = cpu_target("native")
     findings = []
     with hold_turn():
         watch = LoadWatch()
@@ -118,7 +122,7 @@ def _measured() -> list[Finding]:
 
 def _kept() -> list[Finding]:
     """The ceilings that were kept; nothing is measured."""
-    kept = [kept_ceilings(detect_target(), count) for count in _thread_counts()]
+    kept = [kept_ceilings(cpu_target("native"), count) for count in _thread_counts()]
     return [
         Finding(_peak_name(each.threads), f"{each}, of {each.day}")
         for each in kept
@@ -128,7 +132,7 @@ def _kept() -> list[Finding]:
 
 def _core() -> list[Finding]:
     """The rates of one core; they are measured if none are kept."""
-    rates = this_machine(detect_target(), 1).rates
+    rates = this_machine(cpu_target("native"), 1).rates
     return [Finding("one core", f"{rates}, in estimates of time")]
 
 

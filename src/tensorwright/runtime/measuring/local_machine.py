@@ -7,7 +7,6 @@ times a power of two.  A busy machine then makes the same choices as an idle one
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -21,16 +20,17 @@ from tensorwright.base import (
 )
 from tensorwright.machine import (
     MEMORY,
-    MOST_STEPS,
     Ceilings,
     Level,
     Machine,
     Rates,
     Steps,
+    assumed_ceilings,
     keep_steps,
     kept_steps,
     machine_of,
     nominal_rates,
+    steps_from,
 )
 from tensorwright.runtime.measuring.peak import measure_bandwidth, measure_peak
 
@@ -44,43 +44,39 @@ def this_machine(target: CpuTarget, threads: int, *, is_cold: bool = False) -> M
 
     The rates of a core are read from the folder of the knob `home`.  If they are not there, they
     are measured and kept there, which takes a third of a second.  If this machine cannot run code
-    for the target, or cannot be measured, the rates are the nominal ones.
+    for the target, or cannot be measured, the rates are the nominal ones.  Those of a machine that
+    is assumed (knob `assume`) are data.
     """
-    return machine_of(target, threads, _rates_of(target, knobs.HOME.get()), is_cold=is_cold)
+    settings = knobs.HOME.get(), knobs.ASSUME.get()
+    return machine_of(target, threads, _rates_of(target, settings), is_cold=is_cold)
 
 
 @lru_cache(maxsize=64)
-def _rates_of(target: CpuTarget, _home: Path) -> Rates:
-    nominal = nominal_rates(target)
-    if missing_here(target):
+def _rates_of(target: CpuTarget, settings: tuple[Path, str]) -> Rates:
+    nominal, (_, assumed) = nominal_rates(target), settings
+    if missing_here(target) and not assumed:
         return nominal
     steps = kept_steps(target)
     if steps is None:
-        steps = measure_steps(target, nominal)
+        steps = measure_steps(target)
         keep_steps(target, steps)
     return nominal.stepped(*steps)
 
 
-def measure_steps(target: CpuTarget, nominal: Rates) -> Steps:
+def measure_steps(target: CpuTarget) -> Steps:
     """The number of powers of two by which the rates of a core differ from the nominal ones."""
-    return (
-        steps_of(measure_peak(target), nominal.flops_per_s),
-        steps_of(measure_bandwidth(target), nominal.bandwidth_bytes_per_s),
-    )
-
-
-def steps_of(measured: float, nominal: float) -> int:
-    """The nearest power of two of one rate over the other, as an exponent."""
-    if not measured > 0.0:
-        return 0
-    return max(-MOST_STEPS, min(MOST_STEPS, round(math.log2(measured / nominal))))
+    return steps_from(target, measure_peak(target), measure_bandwidth(target))
 
 
 def measure_ceilings(target: CpuTarget, threads: int) -> Ceilings:
-    """Measure the ceilings of this machine for the code of a target; about half a second.
+    """Measure the ceilings of this machine for the code of a target, about half a second; or those
+    of the assumed one.
 
     Raises:  MachineError if the machine cannot run it.
     """
+    assumed = knobs.assumed_machine()
+    if assumed is not None:
+        return assumed_ceilings(assumed, target, threads)
     machine = detect_target()
     caches = (
         ("L2", machine.l2_bytes * min(threads, machine.cores)),
@@ -99,5 +95,8 @@ def measure_ceilings(target: CpuTarget, threads: int) -> Ceilings:
 
 def measure_peak_alone(target: CpuTarget, threads: int) -> Ceilings:
     """As `measure_ceilings`, without levels: a few tenths of a second."""
+    assumed = knobs.assumed_machine()
+    if assumed is not None:
+        return replace(assumed_ceilings(assumed, target, threads), levels=())
     peak = max(measure_peak(target, threads) for _ in range(_PEAK_TRIES))
     return Ceilings(threads, peak, (), now_utc())

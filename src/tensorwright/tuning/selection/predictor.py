@@ -330,7 +330,7 @@ def open_predictor(target: Target, threads: int, *, is_cold: bool = False) -> Pr
     effort = _CARD_EFFORT if isinstance(target, GpuTarget) else Effort()
     if not knobs.WINOGRAD.get():
         effort = replace(effort, algorithms=0)
-    settings = knobs.HOME.get(), knobs.DEVICE_GRAPHS.get()
+    settings = knobs.HOME.get(), knobs.ASSUME.get(), knobs.DEVICE_GRAPHS.get()
     return _predictor(model, target, threads, is_cold, effort, settings)
 
 
@@ -341,7 +341,7 @@ def _predictor(
     threads: int,
     is_cold: bool,
     effort: Effort,
-    _settings: tuple[Path, bool],
+    _settings: tuple[Path, str, bool],
 ) -> Predictor:
     machine: Machine | Card
     if isinstance(target, GpuTarget):
