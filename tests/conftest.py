@@ -30,6 +30,12 @@ compiler.WARNINGS += ("-Werror",)  # here, what we write in C has nothing to war
 
 
 @pytest.fixture
+def unassumed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No machine is assumed: this one is read and measured."""
+    monkeypatch.delenv("TENSORWRIGHT_ASSUME")
+
+
+@pytest.fixture
 def young_garbage() -> Iterator[None]:
     """Collections look only at what the test makes: to walk through all else takes seconds."""
     gc.freeze()

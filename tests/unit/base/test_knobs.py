@@ -102,6 +102,7 @@ def test_threads_take_a_scope_only_when_handed_one() -> None:
     assert seen[1] == 11
 
 
+@pytest.mark.usefixtures("unassumed")
 @pytest.mark.parametrize(("text", "expected"), [("3", 3), ("3,2", 3), ("", None), ("x", None)])
 def test_omp_num_threads_counts(
     text: str, expected: int | None, monkeypatch: pytest.MonkeyPatch

@@ -121,6 +121,7 @@ def test_the_key_is_stable() -> None:
     )
 
 
+@pytest.mark.usefixtures("unassumed")
 def test_native_is_this_machine() -> None:
     native = cpu_target("native")
     assert native == detect_target()

@@ -40,10 +40,18 @@ def test_this_machine_is_found_in_order(invoke: Invoke) -> None:
     assert result.stdout.endswith("everything that is needed is here\n")
 
 
+def test_an_assumed_machine_is_said(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TENSORWRIGHT_ASSUME", "avx512-halves")
+    told = invoke("doctor", "--no-measure").stdout
+    assert "\nassumed         avx512-halves, for which all choices are made (knob assume)\n" in told
+    assert "peak, 1 thread  112 GFLOP/s; L2 100, L3 60, memory 30 GB/s" in told
+
+
 def ceilings(threads: int, rate: float, when: str) -> Ceilings:
     return Ceilings(threads, rate, (Level("memory", math.inf, rate / 10),), when)
 
 
+@pytest.mark.usefixtures("unassumed")
 def test_what_it_measures_is_kept_with_its_date(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:

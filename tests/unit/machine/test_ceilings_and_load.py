@@ -24,6 +24,7 @@ from tensorwright.machine import (
     refine_ceilings,
 )
 
+pytestmark = pytest.mark.usefixtures("unassumed")
 TARGET = detect_target()
 OLD = "2026-01-31T12:00:00.000000Z"
 NEW = "2026-02-01T12:00:00.000000Z"

@@ -8,18 +8,29 @@ from pathlib import Path
 
 import pytest
 
-from tensorwright.base import CpuTarget, cpu_target, override
+from tensorwright.base import (
+    ASSUMED,
+    AssumedMachine,
+    CpuTarget,
+    MachineError,
+    check_runs_here,
+    cpu_target,
+    detect_target,
+    knobs,
+    override,
+)
 from tensorwright.machine import (
     Ceilings,
     Level,
     Machine,
     keep_ceilings,
     kept_ceilings,
+    kept_steps,
     machine_of,
     nominal_rates,
+    steps_from,
 )
-from tensorwright.runtime.measuring import this_machine
-from tensorwright.runtime.measuring.local_machine import steps_of
+from tensorwright.runtime.measuring import local_machine, measure_ceilings, this_machine
 
 ODD = replace(
     cpu_target("aarch64-neon"), vector_bytes=128, vector_registers=8, l2_bytes=0, l3_bytes=0
@@ -27,9 +38,59 @@ ODD = replace(
 
 
 def test_of_rates_only_powers_of_two_count() -> None:
-    assert [steps_of(rate, 100.0) for rate in (51, 100, 140, 150, 1e9, 0.0)] == [-1, 0, 0, 1, 4, 0]
+    nominal = nominal_rates(ODD)
+    shares = (0.51, 1.0, 1.4, 1.5, 1e7, 0.0)
+    steps = [
+        steps_from(ODD, share * nominal.flops_per_s, nominal.bandwidth_bytes_per_s)
+        for share in shares
+    ]
+    assert steps == [(each, 0) for each in (-1, 0, 0, 1, 4, 0)]
 
 
+@pytest.mark.parametrize("machine", ASSUMED, ids=lambda each: each.name)
+def test_an_assumed_machine_is_the_same_everywhere(
+    machine: AssumedMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_machine, "measure_peak", None)  # nothing may be measured
+    monkeypatch.setattr(local_machine, "measure_bandwidth", None)
+    with override(assume=machine.name, home=tmp_path):
+        target = cpu_target("native")
+        assert (target.l2_bytes, target.cores) == (machine.l2_kib * 1024, machine.cores)
+        assert set(target.features) == set(cpu_target(machine.target).features)
+        assert knobs.THREADS.get() == machine.cores
+        rates = this_machine(target, 1).rates
+        assert rates == nominal_rates(target).stepped(*kept_steps(target) or ())
+        one, all_cores = (measure_ceilings(target, count) for count in (1, 64))
+        assert all_cores.flops_per_s == machine.cores * one.flops_per_s
+        assert [level.name for level in one.levels] == ["L2", "L3", "memory"]
+        assert [level.bytes_per_s for level in one.levels] == [
+            *(machine.l2_bytes_per_s, machine.l3_bytes_per_s, machine.memory_bytes_per_s)
+        ]
+        keep_ceilings(target, replace(one, flops_per_s=1.0))
+        assert kept_ceilings(target, 1) == one
+    assert not list(tmp_path.iterdir())
+
+
+def test_half_units_are_half_as_fast_with_long_vectors_only() -> None:
+    long, short = cpu_target("x86-64-avx512"), cpu_target("x86-64-avx2")
+    steps = []
+    for name in ("avx512-wide", "avx512-halves"):
+        with override(assume=name):
+            steps += [(kept_steps(target) or ())[0] for target in (long, short)]
+    assert steps == [0, 0, -1, 0]
+
+
+def test_code_that_this_machine_lacks_instructions_for_is_refused_by_name() -> None:
+    other = "neon" if detect_target().arch == "x86-64" else "avx2"
+    with override(assume=other):
+        target = cpu_target("native")
+        assert target.arch != detect_target().arch
+        with pytest.raises(MachineError) as caught:
+            check_runs_here(target, "run")
+    assert caught.value.remedy == f"unset TENSORWRIGHT_ASSUME: this machine is no {other}"
+
+
+@pytest.mark.usefixtures("unassumed")
 @pytest.mark.parametrize("content", ['{"flops_steps": 99}', "[]", "no JSON", '{"flops_steps": 1'])
 def test_rates_are_measured_once_and_anew_where_the_file_is_damaged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str
@@ -53,6 +114,7 @@ def test_rates_are_measured_once_and_anew_where_the_file_is_damaged(
     assert len(measured) == 2
 
 
+@pytest.mark.usefixtures("unassumed")
 def test_rates_and_ceilings_are_kept_beside_each_other(tmp_path: Path) -> None:
     here = cpu_target("native")
     ceilings = Ceilings(2, 2e11, (Level("memory", float("inf"), 1e10),), "2026-01-31")
@@ -65,6 +127,7 @@ def test_rates_and_ceilings_are_kept_beside_each_other(tmp_path: Path) -> None:
     assert set(json.loads(file.read_text())) == {"flops_steps", "bandwidth_steps", "2"}
 
 
+@pytest.mark.usefixtures("unassumed")
 def test_what_this_machine_cannot_run_has_nominal_rates(tmp_path: Path) -> None:
     with override(home=tmp_path):
         assert this_machine(ODD, 1) == machine_of(ODD, 1)

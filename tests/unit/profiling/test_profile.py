@@ -161,6 +161,7 @@ def test_a_nearer_cache_is_a_reason_for_what_moves_data_only(report: Profile) ->
     assert not any("nearer cache" in line for line in summary_lines(computing))
 
 
+@pytest.mark.usefixtures("unassumed")
 def test_the_roofline_is_measured_again_while_a_step_is_above_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

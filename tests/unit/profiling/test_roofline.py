@@ -75,6 +75,7 @@ def test_the_ceilings_of_this_machine_are_in_order() -> None:
     assert rates == sorted(rates, reverse=True)
 
 
+@pytest.mark.usefixtures("unassumed")
 def test_a_target_that_cannot_run_here_has_no_ceilings() -> None:
     other = cpu_target("aarch64-neon" if detect_target().arch == "x86-64" else "x86-64-avx2")
     with pytest.raises(MachineError, match="this machine cannot run its code"):

@@ -30,7 +30,6 @@ from tensorwright.base import (
     ModelError,
     OutputError,
     UsageError,
-    detect_target,
 )
 from tensorwright.runtime import (
     ConstantRef,
@@ -295,7 +294,7 @@ def test_a_file_for_another_processor(saved: Path, target: CpuTarget, lacking: s
 
     program = load(path, threads=1, recompile=recompile)
     assert program.target == NATIVE
-    assert asked == [(SOURCES, detect_target(), 1)]
+    assert asked == [(SOURCES, NATIVE, 1)]
 
 
 def test_a_file_for_a_lesser_processor_runs(saved: Path) -> None:

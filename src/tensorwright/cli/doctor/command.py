@@ -50,7 +50,7 @@ def command(measure: bool) -> None:
     Example: tensorwright doctor
     """
     checks: list[Callable[[], list[Finding]]] = [_python, _target]
-    checks += [_measured, _core] if measure else [_kept]
+    checks += [_measured, _core] if measure and not knobs.ASSUME.get() else [_kept]
     checks += [_home, _cache, _store]
     checks += [packages, programs, portable_opencl]
     if measure:
@@ -124,7 +124,7 @@ def _kept() -> list[Finding]:
     """The ceilings that were kept; nothing is measured."""
     kept = [kept_ceilings(cpu_target("native"), count) for count in _thread_counts()]
     return [
-        Finding(_peak_name(each.threads), f"{each}, of {each.day}")
+        Finding(_peak_name(each.threads), f"{each}, of {each.day}" if each.day else str(each))
         for each in kept
         if each is not None
     ]
