@@ -45,8 +45,8 @@ def compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[object]:
     """The models that went through the pipeline, in a home where executables are kept."""
     home = tmp_path / "home"
     home.mkdir()
-    for name in ("kernels", "machine"):  # what was built before need not be built again
-        (home / name).symlink_to(knobs.HOME.get() / name, target_is_directory=True)
+    kernels = knobs.HOME.get() / "kernels"  # what was built before need not be built again
+    (home / "kernels").symlink_to(kernels, target_is_directory=True)
     monkeypatch.setenv("TENSORWRIGHT_HOME", str(home))
     monkeypatch.setenv("TENSORWRIGHT_EXECUTABLE_CACHE", "64")
     monkeypatch.setattr(compiling, "_SETTLED_S", 0.0)
@@ -188,14 +188,19 @@ def test_another_processor_is_another_network(
     assert len(compiled) == 2
 
 
-def test_other_rates_of_the_machine_are_another_network(
-    compiled: list[object], path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+@pytest.mark.usefixtures("unassumed")
+def test_other_rates_of_the_machine_are_another_network(compiled: list[object], path: Path) -> None:
     target = tensorwright.compile(path).target
-    (knobs.HOME.get() / "machine").unlink()
     flops, bandwidth = kept_steps(target) or (0, 0)  # type: ignore[arg-type]
     keep_steps(target, (flops + 1, bandwidth))  # type: ignore[arg-type]
     tensorwright.compile(path)
+    assert len(compiled) == 2
+
+
+def test_another_assumed_machine_is_another_network(compiled: list[object], path: Path) -> None:
+    for name in ("avx512-wide", "avx512-halves", "avx512-wide"):
+        with override(assume=name):
+            tensorwright.compile(path, target="x86-64-sse2")
     assert len(compiled) == 2
 
 

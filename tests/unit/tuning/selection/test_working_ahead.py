@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tensorwright import processes
-from tensorwright.base import KNOBS, detect_target, knobs, override
+from tensorwright.base import KNOBS, cpu_target, override
 from tensorwright.build import find_kernel
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.pipeline import cut
@@ -33,7 +33,6 @@ def network() -> Graph:
 
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    (tmp_path / "machine").symlink_to(knobs.HOME.get() / "machine")
     monkeypatch.setenv("TENSORWRIGHT_HOME", str(tmp_path))
     monkeypatch.setattr(ahead, "_LEAST_WORKLOADS", 2)
     monkeypatch.setattr(ahead, "available_cores", lambda: 2)
@@ -47,7 +46,7 @@ def wait_for_choices(count: int) -> None:
 
 
 def test_what_another_process_made_is_what_this_one_makes(home: Path) -> None:
-    target = detect_target()
+    target = cpu_target("native")
     with override(default_schedule="rule"):
         workloads = cut(network(), target, 1).workloads
     with working_ahead(workloads, target, 1):
@@ -66,7 +65,7 @@ def test_what_another_process_made_is_what_this_one_makes(home: Path) -> None:
 def test_nothing_is_started_where_nothing_is_gained(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    target = detect_target()
+    target = cpu_target("native")
     monkeypatch.setattr(processes, "Child", lambda: pytest.fail("it was started"))
     workloads = cut(network(), target, 1).workloads
     with working_ahead(workloads[:1], target, 1):
@@ -83,7 +82,7 @@ def test_nothing_is_started_where_nothing_is_gained(
 def test_a_process_that_is_ready_begins_with_what_is_supposed(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    target = detect_target()
+    target = cpu_target("native")
     with override(default_schedule="rule"):
         workloads = cut(network(), target, 1).workloads
     monkeypatch.setattr(ahead, "_LEAST_WORKLOADS", 99)  # for none would one be started now
