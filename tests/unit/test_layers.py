@@ -34,7 +34,7 @@ BY_FILE = ("drivers",)
 ROOMS = {
     # A line for each folder that has folders in it: they, and modules where they matter, import
     # only what stands before them. All folders are named, modules need not be.
-    "base": "errors dtypes cores knobs files linux targets",
+    "base": "errors dtypes cores machines knobs files linux targets",
     "build": "backend kernel opaque_kernels assemble c_library",
     "cli": "printing arguments reporting doctor explain farm operators rules",
     "codegen": "analysis source backend llvm c_family c opencl cuda",

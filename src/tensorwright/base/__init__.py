@@ -42,7 +42,6 @@ from tensorwright.base.files import (
     warn_of_cache,
     write_atomically,
 )
-from tensorwright.base.garbage import without_collection
 from tensorwright.base.knobs import DUMP_STAGES, KNOBS, Knob, find_knob, override
 from tensorwright.base.laboratory import (
     LABORATORY,
@@ -69,6 +68,7 @@ from tensorwright.base.memory import (
     empty_bytes,
     keep_freed_memory,
     physical_memory_bytes,
+    without_collection,
 )
 from tensorwright.base.plain_data import Kinds, from_data, kinds_of, now_utc, to_data
 from tensorwright.base.printer import HERE, Printer

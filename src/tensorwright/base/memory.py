@@ -1,4 +1,5 @@
-"""Memory for tensors: aligned allocation, how much there is, what cannot fit, what is kept.
+"""Memory: aligned allocation for tensors, how much there is, what cannot fit, what is kept; work
+without collections of cycles.
 
 Kernels get addresses that are multiples of 64 bytes, one cache line and the widest vector. NumPy
 guarantees 16, so constants, outputs, arenas and copies of inputs are allocated here.
@@ -7,9 +8,11 @@ guarantees 16, so constants, outputs, arenas and copies of inputs are allocated 
 from __future__ import annotations
 
 import ctypes
+import gc
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 
@@ -74,6 +77,26 @@ def keep_freed_memory() -> None:
     if set_option is not None:
         for option, value in _KEPT:
             set_option(option, value)
+
+
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Pause the collection of cycles inside the block; reference counts still free objects.
+
+    Expressions, states and loop nests have no cycles. Collections would walk through all of them
+    and take a third of the time. Objects that are left after the block count as old: only a full
+    collection looks at them. A block should take some seconds at most; blocks may be nested.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            if not gc.get_freeze_count():  # somebody else's frozen objects stay frozen
+                gc.freeze()
+                gc.unfreeze()
+            gc.enable()
 
 
 def physical_memory_bytes() -> int:

@@ -14,8 +14,8 @@ import functools
 from dataclasses import replace
 from typing import TypeAlias
 
-from tensorwright.base import knobs
 from tensorwright.base.errors import MachineError, UsageError, did_you_mean
+from tensorwright.base.knobs import ASSUME, assumed_machine
 from tensorwright.base.machines import AssumedMachine
 from tensorwright.base.targets.cpu import CPU_TARGETS, CpuTarget, detect_target, with_features
 from tensorwright.base.targets.gpu import GPU_TARGETS, GpuTarget
@@ -33,7 +33,7 @@ def parse_target(text: str) -> Target:
     Raises:  UsageError for an unknown name, with the nearest known one, or an unknown feature.
     """
     if text == "native":
-        assumed = knobs.assumed_machine()
+        assumed = assumed_machine()
         return detect_target() if assumed is None else _assumed_target(assumed)
     base, *more = text.split("+")
     for target in TARGETS:
@@ -101,8 +101,8 @@ def check_runs_here(target: Target, stage: str, where: str = "", remedy: str = "
     """
     missing = missing_here(target)
     if missing:
-        if target.name == "native" and knobs.ASSUME.get():
-            remedy = f"unset {knobs.ASSUME.variable}: this machine is no {knobs.ASSUME.get()}"
+        if target.name == "native" and ASSUME.get():
+            remedy = f"unset {ASSUME.variable}: this machine is no {ASSUME.get()}"
         raise MachineError(
             stage=stage,
             where=f"{where}, target {target}" if where else f"target {target}",
