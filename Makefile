@@ -26,8 +26,8 @@ help:  ## list the targets
 demo: $(READY)  ## tune a small network, compare it with ONNX Runtime (under 10 minutes)
 	$(BIN)/tensorwright demo
 
-test: $(READY)  ## run all tests, and the examples in docstrings and pages
-	$(BIN)/python -m pytest -q $(WORKERS) --durations=20
+test: $(READY)  ## run all tests, and the examples in docstrings and pages; OPTIONS=... for pytest
+	$(BIN)/python -m pytest -q $(WORKERS) --durations=20 $(OPTIONS)
 
 test-target: $(READY)  ## run the tests that run code of one target, for AVX2
 	TENSORWRIGHT_TARGET=x86-64-avx2 $(BIN)/python -m pytest -q $(WORKERS) -m target tests/unit/runtime tests/unit/tuning

@@ -13,7 +13,7 @@ import pytest
 
 from tensorwright.base import ASSUMED, cpu_target, knobs, missing_here
 
-pytest_plugins = ("tests.draws",)
+pytest_plugins = ("tests.draws", "tests.durations")
 _OPTIONAL = {
     "tvm": [
         f"lab/src/tensorwright_lab/competitors/metaschedule/{n}.py"
