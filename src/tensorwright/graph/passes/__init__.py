@@ -15,10 +15,9 @@ from tensorwright.base import ByKind, InternalError, Target, TargetKind, dump, k
 from tensorwright.graph.graph import Graph
 from tensorwright.graph.nested import map_nested, simplify_nested
 from tensorwright.graph.passes.absorb import absorb_scale, absorb_shift
-from tensorwright.graph.passes.activations import recognise_mish
 from tensorwright.graph.passes.affine import merge_affine
-from tensorwright.graph.passes.attention import recognise_attention
 from tensorwright.graph.passes.common_subexpressions import merge_common_subexpressions
+from tensorwright.graph.passes.composites import recognise_attention, recognise_mish
 from tensorwright.graph.passes.constant_folding import FoldedConstants, fold_constants
 from tensorwright.graph.passes.constant_sums import sum_constants
 from tensorwright.graph.passes.filter_scales import scale_data_for_filters
