@@ -20,7 +20,6 @@ Exit code 1 if one is wrong, 2 where the package is missing.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import logging
 import sys
@@ -28,8 +27,9 @@ import tempfile
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -44,8 +44,8 @@ TOLERANCE = 1e-4
 OUTCOMES = ("right", "refused", "no file", "wrong")
 Inputs = Mapping[str, torch.Tensor]
 _GENERATOR = torch.Generator().manual_seed(0)
-_MISSING = """{name} is missing; it is not among the requirements of the project:
-  pip install {name}"""
+_MISSING = """the package transformers is missing, which the project does not require:
+  pip install "tensorwright-lab[families]"    or    pip install transformers"""
 
 
 def tokens(batch: int = 2, length: int = 7) -> Inputs:
@@ -210,9 +210,13 @@ FAMILIES = (
     Family("phi3", _GROUPED, fixed=_NO_CACHE),
     Family("gpt_neox", _TEXT, fixed=_NO_CACHE),
     Family("opt", {**_TEXT, "ffn_dim": 48, "word_embed_proj_dim": 32}, fixed=_NO_CACHE),
-    Family("bloom", {"vocab_size": 99, "hidden_size": 32, "n_layer": 2, "n_head": 4}, fixed=_NO_CACHE),
+    Family(
+        "bloom", {"vocab_size": 99, "hidden_size": 32, "n_layer": 2, "n_head": 4}, fixed=_NO_CACHE
+    ),
     Family("falcon", _TEXT, fixed=_NO_CACHE),
-    Family("mixtral", {**_GROUPED, "num_local_experts": 4, "num_experts_per_tok": 2}, fixed=_NO_CACHE),
+    Family(
+        "mixtral", {**_GROUPED, "num_local_experts": 4, "num_experts_per_tok": 2}, fixed=_NO_CACHE
+    ),
     Family(
         "swin",
         {
@@ -255,7 +259,7 @@ class Network(torch.nn.Module):  # type: ignore[misc]  # the types of PyTorch ar
 
     def __init__(self, family: Family, names: tuple[str, ...]) -> None:
         super().__init__()
-        transformers = __import__("transformers")
+        transformers = import_module("transformers")
         torch.manual_seed(0)
         config = transformers.AutoConfig.for_model(family.name, **family.config)
         self.network = transformers.AutoModel.from_config(config).eval()
@@ -330,11 +334,11 @@ def run(family: Family, door: str) -> Row:
         outcome, reason = "refused", str(refusal)
     except NoFileError as fault:
         outcome, reason = "no file", str(fault)
-    except Exception as fault:
+    except Exception as fault:  # noqa: BLE001 - any other end is a row of the table
         outcome, reason = "wrong", f"{type(fault).__name__}: {fault}"
     in_pytorch = tuple(sorted(compile_backend.fallbacks())) if door == "compile" else ()
-    seconds = round(time.perf_counter() - began, 1)
-    return Row(family.name, door, outcome, seconds, error, in_pytorch, reason.splitlines()[0] if reason else "")
+    seconds, reason = round(time.perf_counter() - began, 1), reason.partition("\n")[0]
+    return Row(family.name, door, outcome, seconds, error, in_pytorch, reason)
 
 
 def told(row: Row) -> str:
@@ -343,15 +347,29 @@ def told(row: Row) -> str:
     return row.outcome + beside
 
 
+def printed(pair: Sequence[Row]) -> None:
+    """A family's line, and the reasons below it."""
+    one, other = map(told, pair)
+    error, seconds = max(row.error for row in pair), sum(row.seconds for row in pair)
+    print(f"{pair[0].family:<14}{one:<14}{other:<14}{error:>16.1e}{seconds:>9.1f}")
+    for row in pair:
+        if row.reason:
+            print(f"    {row.door}: {row.reason[:300]}")
+        if row.in_pytorch:
+            print(f"    PyTorch ran {', '.join(row.in_pytorch)}")
+    sys.stdout.flush()
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("family", nargs="*", help="the families to run; all by default")
     parser.add_argument("--json", type=Path, help="write the rows to a file")
     options = parser.parse_args()
-    for name in ("transformers",):
-        if find_spec(name) is None:
-            print(_MISSING.format(name=name), file=sys.stderr)
-            return 2
+    if find_spec("transformers") is None:
+        print(_MISSING, file=sys.stderr)
+        return 2
     logging.disable(logging.WARNING)
     warnings.simplefilter("ignore")
     rows: list[Row] = []
@@ -362,23 +380,14 @@ def main() -> int:
         with torch.no_grad(), override(default_schedule="rule"):  # which chooses faster
             pair = [run(family, door) for door in DOORS]
         rows += pair
-        one, other = map(told, pair)
-        seconds = sum(row.seconds for row in pair)
-        print(f"{family.name:<14}{one:<14}{other:<14}{max(r.error for r in pair):>16.1e}{seconds:>9.1f}")
-        for row in pair:
-            if row.reason:
-                print(f"    {row.door}: {row.reason[:300]}")
-            if row.in_pytorch:
-                print(f"    PyTorch ran {', '.join(row.in_pytorch)}")
-        sys.stdout.flush()
-    counts = Counter((row.door, row.outcome) for row in rows)
+        printed(pair)
     for door in DOORS:
-        print(door, ", ".join(f"{counts[door, each]} {each}" for each in OUTCOMES if counts[door, each]))
+        counts = Counter(row.outcome for row in rows if row.door == door)
+        print(door, ", ".join(f"{counts[each]} {each}" for each in OUTCOMES if counts[each]))
     if options.json:
         options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
     return int(any(row.outcome == "wrong" for row in rows))
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(BrokenPipeError):
-        sys.exit(main())
+    sys.exit(main())
