@@ -114,14 +114,23 @@ def output_of(command: str) -> tuple[int | None, str]:
     try:
         output, _ = process.communicate(timeout=LIMIT_S)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        output, _ = process.communicate()
-        return None, f"{output}\nit did not end within {LIMIT_S:.0f} s"
-    except BaseException:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        _end(process)
+        return None, f"it did not end within {LIMIT_S:.0f} s"
+    except KeyboardInterrupt:
+        _end(process)
         raise
     return process.returncode, output
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Interrupt what runs, so that it ends what it has started; kill it if it does not listen."""
+    for each in (signal.SIGINT, signal.SIGKILL):
+        os.killpg(process.pid, each)
+        try:
+            process.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            continue
+        return
 
 
 def cases_in(output: str) -> int:
