@@ -140,11 +140,17 @@ def _solved(extent: int | Formula, number: int, given: Mapping[str, int]) -> tup
     if len(open_names) != 1:
         return None
     name = open_names[0]
-    first, second, far = (extent.at({**given, name: value}) for value in (1, 2, _FAR))
-    step = second - first
-    if step == 0 or far != first + (_FAR - 1) * step or (number - first) % step:
+    first, step = _line(extent, name, given)
+    if step == 0 or (number - first) % step:
         return None
     return name, 1 + (number - first) // step
+
+
+def _line(extent: Formula, name: str, given: Mapping[str, int]) -> tuple[int, int]:
+    """An extent where a size is 1, and how it grows with it; by 0 if it is on no line."""
+    first, second, far = (extent.at({**given, name: value}) for value in (1, 2, _FAR))
+    step = second - first
+    return first, step if far == first + (_FAR - 1) * step else 0
 
 
 def _missing(
@@ -154,7 +160,9 @@ def _missing(
 ) -> InputError:
     """The error for a size that no dimension decides: 2*n does not decide it by being 7."""
     for spec, axis, extent, number in waiting:
-        if isinstance(extent, Formula) and set(extent.names) - values.keys() == {name}:
+        if not isinstance(extent, Formula) or set(extent.names) - values.keys() != {name}:
+            continue
+        if _line(extent, name, values)[1]:
             reason = f"dimension {axis} is {number}, and no {name} makes {extent} that"
             return _refusal(f"input {spec.name}", reason, "give another size")
     reason = f"no dimension of an input gives the size {name}"
