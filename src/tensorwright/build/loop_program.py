@@ -23,6 +23,7 @@ from tensorwright.expr import (
     Index,
     NamedSize,
     Relation,
+    Var,
     all_of,
     bind_tensors,
     ceil_div,
@@ -31,6 +32,8 @@ from tensorwright.expr import (
     named_sizes_of,
     negate,
     sizes_of_tensors,
+    substitute,
+    substitute_condition,
 )
 from tensorwright.loop import (
     Buffer,
@@ -216,7 +219,19 @@ def _with_common_parameters(
 
 
 def _identity(parameter: Parameter) -> object:
-    return parameter.name, parameter.packing
+    """What two parameters with the same content have in common.
+
+    The names of a packing's axes are those of loops of its program, and do not count.
+    """
+    packing = parameter.packing
+    if packing is None:
+        return parameter.name, None
+    axes = tuple((Var(f"{n}"), extent) for n, (_, extent) in enumerate(packing.axes))
+    old = (axis for axis, _ in packing.axes)
+    numbers: dict[Any, Index] = {axis: new for axis, (new, _) in zip(old, axes, strict=True)}
+    indices = tuple(substitute(index, numbers) for index in packing.indices)
+    valid = substitute_condition(packing.valid, numbers)
+    return parameter.name, replace(packing, axes=axes, indices=indices, valid=valid)
 
 
 def _renamed(parameter: Parameter, taken: set[str]) -> Parameter:

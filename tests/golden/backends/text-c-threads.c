@@ -33,9 +33,7 @@ static inline void set_float_state(uint64_t state) { (void)state; }
 #endif
 
 
-#ifdef _OPENMP
-static inline int64_t t_threads_slice_bytes(void) { return 0; }
-#endif
+__attribute__((unused)) static inline int64_t t_threads_slice_bytes(void) { return 0; }
 
 static void t_threads_parallel_0(float *restrict mul, const float *restrict x, char *workspace, char *slice, int64_t first, int64_t stop) {
     (void)workspace;

@@ -15,6 +15,8 @@ from tensorwright.loop import For, If, LoopProgram, walk
 from tensorwright.schedule import (
     ForKind,
     OpenSchedule,
+    PackConstant,
+    Reorder,
     SizedTrace,
     SizeRange,
     Split,
@@ -91,6 +93,18 @@ def test_traces_that_pack_a_constant_differently_read_their_own_copies() -> None
     assert len(names) == len(set(names))
 
 
+def test_a_constant_that_two_traces_pack_alike_is_kept_once() -> None:
+    two, three = (Split("y", "j", factors) for factors in ((8,), (6, 8)))
+    traces = [
+        (split, Reorder("y", (outer, "k", inner)), PackConstant("w", "y"))
+        for split, (outer, inner) in ((two, two.children), (three, three.children[1:]))
+    ]
+    few = SizedTrace((SizeRange("n", 1, 4),), traces[0])
+    schedule = OpenSchedule((few, SizedTrace((), traces[1])))
+    assert packings(loop_program(dense(), schedule, NATIVE)) == ["(6, 24, 8)"]
+    assert check_trace(dense(), schedule, NATIVE, 0)
+
+
 def test_a_range_of_a_single_value_gives_a_program_of_numbers() -> None:
     workload = dense()
     schedule = OpenSchedule(
@@ -158,7 +172,7 @@ def test_each_trace_that_holds_for_all_sizes_has_a_program_in_each_range() -> No
         for least, most in ((1, 1), (7, 7), (2, 4)):
             ranges = tuple(SizeRange(name, least, most) for name in names)
             schedule = OpenSchedule((SizedTrace(ranges, trace), SizedTrace((), ())))
-            assert loop_program(workload, schedule, NATIVE)
+            assert loop_program(workload, schedule, NATIVE).parameters
 
 
 def test_a_trace_that_does_not_hold_for_all_sizes_is_refused_in_a_range() -> None:

@@ -85,8 +85,10 @@ def _read_sizes(sizes: Mapping[NamedSize, str], position: int) -> str:
 
 
 def _slice_function(name: str, sizes: tuple[str, ...], own_bytes: str) -> str:
-    """The function that gives the memory of each thread; a parallel loop calls it."""
+    """The function that gives the memory of each thread; a parallel loop calls it, if the compiler
+    has OpenMP.
+    """
     listed = ", ".join(f"int64_t {own}" for own in sizes) or "void"
     unused = "".join(f" (void){own};" for own in sizes)
-    head = f"static inline int64_t {name}_slice_bytes({listed})"
-    return f"#ifdef _OPENMP\n{head} {{{unused} return {own_bytes}; }}\n#endif\n"
+    head = f"__attribute__((unused)) static inline int64_t {name}_slice_bytes({listed})"
+    return f"{head} {{{unused} return {own_bytes}; }}\n"
