@@ -36,6 +36,7 @@ LIMIT_S = 1800.0
 _NETWORKS = ("mixer_s16", "deberta", "wavenet", "lstm_tagger", "pointnet", "dlrm")
 DRILLS = {
     "device schedules": "device_schedules.py --shim 60 --pocl 0",
+    "enumerated schedules": "enumerated_schedules.py --part {part}/60 --most 1 --walks 10",
     "farm faults": "farm_faults.py --kills 4 --devices 2 --minutes 3",
     "malformed models": "malformed_models.py --workers 1 --count 100",
     "damaged .pt2 files": f"without_pytorch.py damage {PT2} --count 60",
@@ -43,7 +44,7 @@ DRILLS = {
     "open sizes": "open_sizes.py --count 4",
     "rewriting searches": "rewriting_searches.py --count 8",
 }
-"""Each takes `--seed` besides, and prints `repeat: COMMAND` for a fault."""
+"""Each takes `--seed` besides, and prints `repeat: COMMAND` for a fault; {part}: the seed % 60."""
 TESTS = "python -m pytest -q -m 'drawn and not slow' --tb=short --hypothesis-show-statistics"
 _NONE_SELECTED = 5  # pytest's exit code
 
@@ -70,7 +71,7 @@ class Row:
     def command_of(self, seed: int) -> str:
         """The command of a run; of tests without those that have failed."""
         if not self.is_test:
-            return f"{self.command} --seed {seed}"
+            return f"{self.command.format(part=seed % 60)} --seed {seed}"
         failed = (shlex.split(command)[-1] for command in self.faults)
         left_out = "".join(f" --deselect {shlex.quote(each)}" for each in failed if "::" in each)
         return f"{self.command} --hypothesis-seed={seed}{left_out}"

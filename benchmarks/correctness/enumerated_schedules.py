@@ -94,7 +94,9 @@ def main() -> int:
     print(table(tally))
     took = f"{time.monotonic() - started:.0f} s, of which {time.process_time():.0f} s of computing"
     print(f"{done} of {len(chosen)} cases, {tally.programs:,} programs, {took}")
-    print(f"{len(tally.faults)} wrong" if tally.faults else "all right")
+    if tally.faults:
+        print(f"repeat: python {' '.join(sys.argv)}")
+    print(f"{tally.programs} cases, {len(tally.faults)} faults")
     return 1 if tally.faults else 0
 
 
