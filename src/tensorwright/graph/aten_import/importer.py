@@ -44,6 +44,7 @@ from tensorwright.ops import TensorType
 
 _NAME = r"[A-Za-z_]\w*"
 _ATEN = re.compile(r"torch\.ops\.aten\.(\w+)\.(\w+)")
+_OTHERS = re.compile(r"torch\.ops\.transformers\.(grouped_mm_fallback)\.(\w+)")
 _WRAPPERS = ("wrap_with_set_grad_enabled", "wrap_with_autocast")
 _CHECKS = ("_assert_scalar", "_assert_async", "sym_constrain_range", "sym_constrain_range_for_size")
 _ONNX_TYPE = {dtype: number for number, dtype in ONNX_DTYPES.items()}
@@ -407,7 +408,7 @@ def _split(node: Node) -> tuple[str, str]:
 
     Raises:  UnsupportedError for one of another namespace than ATen.
     """
-    match = _ATEN.fullmatch(node.target)
+    match = _ATEN.fullmatch(node.target) or _OTHERS.fullmatch(node.target)
     if match is not None:
         return match[1], match[2]
     name = node.target.rpartition(".")[2]

@@ -357,6 +357,23 @@ CASES: tuple[Case, ...] = (
         (f(4, 3, 5), f(4, 1, 1), f(1, 1, 5)),
     ),
     (
+        "products of groups of rows",
+        lambda x, w, ends: (
+            torch._grouped_mm(x, w, offs=ends),
+            torch._grouped_mm(x[:3], w, offs=ends.clamp(max=3)),
+        ),
+        (f(16, 8).bfloat16(), f(4, 8, 16).bfloat16(), torch.tensor([3, 3, 9, 16]).int()),
+    ),
+    (
+        "histograms",
+        lambda x, k: (
+            x.histc(5, -1.0, 1.0),
+            k.float().histc(4, 0, 3),
+            torch.histc(x.view(-1)[:0], 3, 0, 1),
+        ),
+        (edges().nan_to_num(0.3), i(4, 3, 5)),
+    ),
+    (
         "a selective scan",
         selective_scan,
         (f(2, 6, 3), f(2, 6, 3), f(3, 4), f(2, 6, 4), f(2, 6, 4)),

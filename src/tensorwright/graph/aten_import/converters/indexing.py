@@ -246,6 +246,26 @@ def _one_hot(call: Call) -> Results:
     return tensors(call.add("one_hot", index, values, depth=depth, axis=-1))
 
 
+def _histogram(call: Call) -> Results:
+    """How many elements lie in each of `bins` equal parts of a range, the last one with its end."""
+    bins, least, most = call.integer("bins", 100), call.real("min", 0.0), call.real("max", 0.0)
+    if least >= most:
+        raise call.unsupported("its range is that of the elements; give min and max")
+    x = call.tensor("self")
+    dtype, count = call.dtype_of(x), product_of(call.sizes(x))
+    low, high, scale = (call.full((), each, dtype) for each in (least, most, bins / (most - least)))
+    x = call.add("reshape", x, shape=(count, 1))
+    at = call.add("floor", call.add("mul", call.add("sub", x, low), scale))
+    at = call.add("min", at, call.full((), bins - 1, dtype))
+    bin_ = call.add("range", size=bins, start=0, step=1, dtype=DType.I64)
+    is_in = call.add("equal", at, call.cast(bin_, dtype))
+    is_inside = call.add(
+        "and", call.add("less_or_equal", low, x), call.add("less_or_equal", x, high)
+    )
+    counted = call.cast(call.add("and", is_in, is_inside), dtype)
+    return tensors(call.add("reduce_sum", counted, axes=(0,), keepdims=False))
+
+
 # -- tensors made of numbers
 
 
@@ -362,6 +382,7 @@ INDEXING: Table = (
     ("sort", _sort),
     ("argsort", _arg_sort),
     ("one_hot", _one_hot),
+    ("histc", _histogram),
     ("full", _full()),
     ("zeros", _full(0.0)),
     ("ones", _full(1.0)),

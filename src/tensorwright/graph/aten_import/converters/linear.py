@@ -47,6 +47,35 @@ def _einsum(call: Call) -> Results:
     return tensors(call.add("einsum", *operands, equation=call.text("equation").replace(" ", "")))
 
 
+def _grouped_product(rows: str, weights: str) -> Converter:
+    def convert(call: Call) -> Results:
+        """Each row times the matrix of its group: of experts, between which rows are sorted.
+
+        Shapes:  rows (m, k), weights (groups, k, n), offs (groups,) the end of each group's rows
+                 -> (m, n)
+        """
+        x, weight, ends = call.tensor(rows), call.tensor(weights), call.tensor("offs")
+        if (call.rank(x), call.rank(weight)) != (2, 3) or call.has("bias"):
+            raise call.unsupported("it multiplies other than rows by a matrix for each group")
+        (count, _), (groups, _, width) = call.sizes(x), call.sizes(weight)
+        row = call.add("range", size=count, start=0, step=1, dtype=call.dtype_of(ends))
+        row = call.add("reshape", row, shape=(count, 1))
+        is_behind = call.cast(call.add("less_or_equal", ends, row), DType.I32)
+        group = call.add("reduce_sum", is_behind, axes=(1,), keepdims=False)
+        group = call.add("min", group, call.full((), groups - 1, DType.I32))  # rows of no group
+        if isinstance(count, int) and isinstance(groups, int) and count <= groups:
+            x = call.add("unsqueeze", x, axes=(1,))
+            own = call.add("gather", weight, group, axis=0)
+            return tensors(call.add("squeeze", call.add("matmul", x, own), axes=(1,)))
+        products = call.add("matmul", call.add("unsqueeze", x, axes=(0,)), weight)
+        at = call.add("reshape", group, shape=(1, count, 1))
+        at = call.add("expand", at, shape=(1, count, width))
+        chosen = call.add("gather_elements", products, at, axis=0)
+        return tensors(call.add("squeeze", chosen, axes=(0,)))
+
+    return convert
+
+
 def _outer(call: Call) -> Results:
     left = call.add("unsqueeze", call.tensor("self"), axes=(1,))
     return tensors(call.add("mul", left, call.tensor("vec2")))
@@ -160,6 +189,8 @@ LINEAR: Table = (
     ("addmv", _product_and_sum("mat", "vec")),
     ("baddbmm", _product_and_sum("batch1", "batch2")),
     ("einsum", _einsum),
+    ("_grouped_mm", _grouped_product("self", "mat2")),
+    ("grouped_mm_fallback", _grouped_product("input", "weight")),
     ("outer", _outer),
     *((f"conv{n}d", _conv) for n in (1, 2, 3)),
     ("convolution", _conv),
