@@ -44,22 +44,6 @@ def put(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
     return y
 
 
-def selective_scan(
-    x: torch.Tensor, delta: torch.Tensor, a: torch.Tensor, b: torch.Tensor, c: torch.Tensor
-) -> torch.Tensor:
-    """The recurrence of Mamba (Gu and Dao 2023, section 3.2).
-
-    Shapes:  x, delta (batch, steps, width); a (width, states); b, c (batch, steps, states)
-    """
-    step = functional.softplus(delta)[..., None]
-    kept, added = torch.exp(-step * a.exp()), step * b[:, :, None] * x[..., None]
-    state, rows = torch.zeros_like(kept[:, 0]), []
-    for at in range(x.shape[1]):
-        state = kept[:, at] * state + added[:, at]
-        rows.append((state @ c[:, at, :, None])[..., 0])
-    return torch.stack(rows, dim=1) * functional.silu(x)
-
-
 _RNN = {
     "lstm": torch.nn.LSTM(5, 4, num_layers=2, bidirectional=True, batch_first=True),
     "gru": torch.nn.GRU(5, 4),
@@ -372,11 +356,6 @@ CASES: tuple[Case, ...] = (
             torch.histc(x.view(-1)[:0], 3, 0, 1),
         ),
         (edges().nan_to_num(0.3), i(4, 3, 5)),
-    ),
-    (
-        "a selective scan",
-        selective_scan,
-        (f(2, 6, 3), f(2, 6, 3), f(3, 4), f(2, 6, 4), f(2, 6, 4)),
     ),
     (
         "spreads",

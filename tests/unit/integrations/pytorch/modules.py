@@ -47,6 +47,89 @@ class Transformer(nn.Module):
         return self.head(x + self.mlp(self.norm2(x)))
 
 
+class Decoder(nn.Module):
+    """Causal attention within texts that are packed in one row, as language models of today mask.
+
+    A position that does not follow the one before it begins a new text.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(11, 16)
+        self.heads = nn.Linear(16, 48)
+
+    def forward(self, ids: Tensor, positions: Tensor) -> Tensor:
+        count = ids.shape[1]
+        first = positions[:, :1] - 1
+        text = (positions.diff(prepend=first, dim=1) != 1).cumsum(-1)
+        is_same = text[:, :, None] == text[:, None, :]
+        is_before = torch.ones(count, count, dtype=torch.bool).tril()
+        mask = torch.zeros(count, count).masked_fill(~(is_same & is_before), -float("inf"))
+        query, key, value = self.heads(self.embedding(ids)).view(-1, count, 3, 2, 8).unbind(2)
+        mixed = nn.functional.scaled_dot_product_attention(
+            *(each.transpose(1, 2) for each in (query, key, value)), attn_mask=mask[:, None]
+        )
+        return mixed.transpose(1, 2).flatten(2)
+
+
+class Speech(nn.Module):
+    """A convolution over a signal whose weight is given by directions and lengths."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        convolution = nn.Conv1d(8, 8, 4, padding=2, groups=2)
+        self.position = nn.utils.parametrizations.weight_norm(convolution, dim=2)
+        self.features = nn.utils.parametrizations.weight_norm(nn.Linear(8, 5))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.features(nn.functional.gelu(self.position(x)[:, :, :-1] + x).transpose(1, 2))
+
+
+class Scan(nn.Module):
+    """A recurrence whose steps depend on the input, as in Mamba."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a = nn.Parameter(torch.randn(8, 4))
+        self.inward = nn.Linear(8, 16)
+        self.mixing = nn.Conv1d(8, 8, 3, groups=8, padding=2)
+        self.choice = nn.Linear(8, 16)
+
+    def forward(self, x: Tensor) -> Tensor:
+        inner, gate = self.inward(x).chunk(2, -1)
+        inner = nn.functional.silu(self.mixing(inner.transpose(1, 2))[..., : x.shape[1]])
+        delta, b, c = self.choice(inner.transpose(1, 2)).split([8, 4, 4], -1)
+        return selective_scan(inner.transpose(1, 2), delta, self.a, b, c) * gate
+
+
+def selective_scan(x: Tensor, delta: Tensor, a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+    """The recurrence of Mamba (Gu and Dao 2023, section 3.2).
+
+    Shapes:  x, delta (batch, steps, width); a (width, states); b, c (batch, steps, states)
+    """
+    step = nn.functional.softplus(delta)[..., None]
+    kept, added = torch.exp(-step * a.exp()), step * b[:, :, None] * x[..., None]
+    state, rows = torch.zeros_like(kept[:, 0]), []
+    for at in range(x.shape[1]):
+        state = kept[:, at] * state + added[:, at]
+        rows.append((state @ c[:, at, :, None])[..., 0])
+    return torch.stack(rows, dim=1)
+
+
+SMALL: dict[str, tuple[type[nn.Module], tuple[Tensor, ...]]] = {
+    "decoder": (
+        Decoder,
+        (
+            torch.arange(14).view(2, 7) % 11,
+            torch.tensor([[0, 1, 2, 0, 1, 0, 1], [3, 4, 5, 6, 0, 1, 2]]),
+        ),
+    ),
+    "speech": (Speech, (torch.linspace(-2, 2, 160).view(2, 8, 10).sin(),)),
+    "scan": (Scan, (torch.linspace(-3, 3, 96).view(2, 6, 8).cos(),)),
+}
+"""Networks with what language and speech models need, and their inputs."""
+
+
 def alike(left: Any, right: Any, tolerance: float = 1e-4) -> bool:
     """Whether results are equal: tensors in shape, element type and values, others exactly."""
     if isinstance(left, Tensor):

@@ -18,7 +18,7 @@ from tensorwright.base import override
 torch = pytest.importorskip("torch")
 two_tensor = pytest.importorskip("torch.testing._internal.two_tensor")
 
-from tests.unit.integrations.pytorch.modules import Cnn, Transformer, alike  # noqa: E402
+from tests.unit.integrations.pytorch.modules import SMALL, Cnn, Transformer, alike  # noqa: E402
 
 from tensorwright.integrations.pytorch import compile_backend  # noqa: E402
 from tensorwright.integrations.pytorch.compile_backend import (  # noqa: E402
@@ -59,6 +59,14 @@ def test_networks_are_equal_and_compiled_whole() -> None:
     pairs = ((Cnn(), torch.randn(2, 3, 16, 16)), (Transformer(), torch.randint(0, 11, (2, 7))))
     for module, x in pairs:
         assert alike(compiled(module.eval(), fullgraph=True)(x), module(x))
+    assert fallbacks() == {}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small_networks_are_compiled_whole(name: str) -> None:
+    kind, inputs = SMALL[name]
+    module = kind().eval()
+    assert alike(compiled(module, fullgraph=True)(*inputs), module(*inputs))
     assert fallbacks() == {}
 
 

@@ -18,7 +18,7 @@ from tensorwright.graph.passes import simplify
 torch = pytest.importorskip("torch")
 
 from tests.unit.integrations.pytorch.aten_cases import CASES  # noqa: E402
-from tests.unit.integrations.pytorch.modules import Cnn, Transformer, alike  # noqa: E402
+from tests.unit.integrations.pytorch.modules import SMALL, Cnn, Transformer, alike  # noqa: E402
 from torch.fx.experimental.proxy_tensor import make_fx  # noqa: E402
 
 from tensorwright.integrations.pytorch.fx_record import (  # noqa: E402 - without PyTorch it fails
@@ -64,6 +64,18 @@ def test_programs_and_their_files_are_equal_to_the_module(name: str, tmp_path: P
     core = load_model(program.run_decompositions())
     results = interpret(core, {core.inputs[0]: x.numpy()})
     assert alike(torch.from_numpy(results[core.outputs[0]]), torch.from_numpy(executable(x)))
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_files_of_small_networks_are_equal(name: str, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    kind, inputs = SMALL[name]
+    module = kind().eval()
+    torch.export.save(torch.export.export(module, inputs), tmp_path / "small.pt2")
+    with override(default_schedule="rule"):
+        executable = tensorwright.compile(tmp_path / "small.pt2")
+    got = torch.from_numpy(executable(*(each.numpy() for each in inputs)))
+    assert alike(got, module(*inputs).detach())
 
 
 @pytest.mark.parametrize(
