@@ -187,6 +187,9 @@ CASES: tuple[Case, ...] = (
             functional.scaled_dot_product_attention(q, k, v, is_causal=True),
             functional.scaled_dot_product_attention(q, k, v, m),
             functional.scaled_dot_product_attention(q, k, v, m > 0, scale=0.3),
+            functional.scaled_dot_product_attention(
+                q, k, v, torch.where(m[:, :1] > 0, m, float("-inf"))
+            ),
             functional.scaled_dot_product_attention(q[0], k[0], v[0]),
         ),
         (f(2, 3, 5, 8), f(2, 3, 5, 8), f(2, 3, 5, 6), f(5, 5)),
@@ -220,6 +223,7 @@ CASES: tuple[Case, ...] = (
             x.log_softmax(-1),
             torch.logsumexp(x, 1),
             functional.softmax(x, 0, dtype=torch.float64),
+            torch.ops.aten._safe_softmax(torch.where(x[:, :1] > 0, x, float("-inf")), -1),
         ),
         (f(3, 4),),
     ),

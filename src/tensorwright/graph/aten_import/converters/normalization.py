@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from tensorwright.base import DType
 from tensorwright.expr import Index
 from tensorwright.graph.aten_import.call import Call, Converter, Results, Table, Tensor, tensors
@@ -95,6 +97,16 @@ def _softmax(operator: str) -> Converter:
         return tensors(call.add(operator, x, axis=call.axis(call.rank(x))))
 
     return convert
+
+
+def _safe_softmax(call: Call) -> Results:
+    """A softmax whose rows are 0 where all their elements are minus infinity."""
+    x = as_float(call, call.cast(call.tensor("self"), call.dtype()))
+    axis, dtype = call.axis(call.rank(x)), call.dtype_of(x)
+    best = call.add("reduce_max", x, axes=(axis,), keepdims=True)
+    is_empty = call.add("equal", best, call.full((), -math.inf, dtype))
+    weights = call.add("softmax", x, axis=axis)
+    return tensors(call.add("where", is_empty, call.full((), 0.0, dtype), weights))
 
 
 # -- reductions
@@ -240,7 +252,7 @@ NORMALIZATION: Table = (
     ("instance_norm", _instance_norm),
     ("softmax", _softmax("softmax")),
     ("_softmax", _softmax("softmax")),
-    ("_safe_softmax", _softmax("softmax")),
+    ("_safe_softmax", _safe_softmax),
     ("log_softmax", _softmax("log_softmax")),
     ("_log_softmax", _softmax("log_softmax")),
     ("mean", _reduce("reduce_mean", floats=True)),
