@@ -42,6 +42,17 @@ def test_folds_of_integers_and_of_one_number() -> None:
     check("reduce_log_sum_exp", one, one)
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.uint64])
+def test_means_and_norms_of_integers_lose_their_fraction(dtype: Any) -> None:
+    n = (np.arange(600).reshape(2, 300) % 2 == 0).astype(dtype)  # more than a byte counts
+    n[0] *= dtype(0 if np.iinfo(dtype).min == 0 else -1)
+    wrapped = n.sum(axis=1, dtype=dtype).astype(np.float64)
+    check("reduce_mean", np.trunc(wrapped / 300).astype(dtype), n, axes=(1,), keepdims=False)
+    few = n[:, :20]
+    expected = np.trunc(np.sqrt((few * few).sum(axis=1))).astype(dtype)
+    check("reduce_l2", expected, few, axes=(1,), keepdims=False)
+
+
 def test_log_sum_exp_is_stable() -> None:
     x = np.array([[1000.0, 1000.0], [-np.inf, -np.inf]], np.float32)
     (result,) = apply("reduce_log_sum_exp", x, axes=(1,), keepdims=False)

@@ -165,7 +165,9 @@ def mean_of(name: str, total: Compute, count: Index) -> Compute:
     def rule(value: Value) -> Value:
         if value.dtype.is_float:
             return divided(value, count)
-        return apply(Fn.DIV, value, number_or_value(count, value.dtype))
+        wide = value.dtype if value.dtype.size_bytes >= DType.I32.size_bytes else DType.I64
+        quotient = apply(Fn.DIV, cast(value, wide), number_or_value(count, wide))
+        return cast(quotient, value.dtype)
 
     return pointwise(name, (total,), total.shape, rule)
 
