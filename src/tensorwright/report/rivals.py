@@ -20,11 +20,12 @@ from tensorwright.peers.process import (
     find_kind,
     max_rel_error,
     rotate,
+    summarise,
 )
 from tensorwright.processes import hold_turn
 from tensorwright.report.numbers import Values, comparison_values, micro, short, timing
 from tensorwright.runtime import Executable
-from tensorwright.runtime.measuring import faster_half
+from tensorwright.runtime.measuring import faster_half, samples_in_turns
 from tensorwright.tuning.session import Comparison
 
 NAMES = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO"}
@@ -32,6 +33,7 @@ _ALONE = "onnxruntime"
 """The runtime in which workloads run alone."""
 _ROUNDS = 9
 _LIMIT_S = 12.0
+_TURNS = 60
 _WRONG = 1e-3  # an error, relative to the largest number of an output, that makes an answer wrong
 
 WriteModel = Callable[[Path], object]
@@ -101,22 +103,35 @@ def rival_values(
                 ready.append(process)
             else:
                 values["reason"] = f"its answer differs by {error:.2g} of the largest number"
-        here = [_Here(each, inputs) for each in (executable, untuned) if each is not None]
-        ours, *others = rotate([*here, *ready], _ROUNDS, limit_s=_LIMIT_S)
-    if not isinstance(ours, Timing):
+        programs = [each for each in (executable, untuned) if each is not None]
+        results = _in_turns(programs, ready, inputs)
+    own, others = results[: len(programs)], results[len(programs) :]
+    samples = [each.samples_s for each in own if isinstance(each, Timing)]
+    if len(samples) < len(programs):
         return {"rivals": rivals}
-    made: Values = {"ours": timing(ours.samples_s), "rivals": rivals}
-    if untuned is None:
-        made["untuned"] = comparison_values(Comparison.of_same(faster_half(ours.samples_s)))
-    else:
-        before, *others = others
-        if isinstance(before, Timing):
-            compared = Comparison.of(faster_half(before.samples_s), faster_half(ours.samples_s))
-            made["untuned"] = comparison_values(compared)
+    ours, before = faster_half(samples[0]), faster_half(samples[-1])
+    same = untuned is None
+    compared = Comparison.of_same(ours) if same else Comparison.of(before, ours)
     timed = [values for values in rivals if "reason" not in values]
     for values, result in zip(timed, others, strict=True):
-        values |= _against(ours.samples_s, result)
-    return made
+        values |= _against(samples[0], result)
+    return {
+        "ours": timing(samples[0]),
+        "untuned": comparison_values(compared),
+        "rivals": rivals,
+    }
+
+
+def _in_turns(
+    programs: Sequence[Executable], peers: Sequence[PeerProcess], inputs: Mapping[str, Array]
+) -> Sequence[Timing | Failure]:
+    """The times of our programs and of peers; without peers a turn is one run in this process."""
+    if peers:
+        here = [_Here(each, inputs) for each in programs]
+        return rotate([*here, *peers], _ROUNDS, limit_s=_LIMIT_S)
+    with hold_turn():
+        taken = samples_in_turns(programs, inputs, _TURNS, _LIMIT_S / 2) or []
+    return [summarise("tensorwright", each) for each in taken]
 
 
 def alone_values(parts: Partition, keys: Sequence[str], threads: int, deadline: float) -> Values:

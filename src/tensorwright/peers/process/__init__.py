@@ -10,7 +10,15 @@ from tensorwright.peers.process.accuracy import (
 from tensorwright.peers.process.kinds import KINDS, Kind, find_kind
 from tensorwright.peers.process.process import PeerProcess
 from tensorwright.peers.process.protocol import Arrays, FailureKind, PeerFailed, PeerInfo
-from tensorwright.peers.process.rotation import Competitor, Failure, Result, Timing, ratio, rotate
+from tensorwright.peers.process.rotation import (
+    Competitor,
+    Failure,
+    Result,
+    Timing,
+    ratio,
+    rotate,
+    summarise,
+)
 from tensorwright.peers.process.versions import Versions, compare_versions
 
 __all__ = [
@@ -35,4 +43,5 @@ __all__ = [
     "max_steps",
     "ratio",
     "rotate",
+    "summarise",
 ]
