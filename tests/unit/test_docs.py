@@ -173,6 +173,21 @@ def test_the_coverage_on_file_is_of_the_rules_that_ship() -> None:
     assert kept["rules"] == len(load_library()), "tensorwright rules coverage --json FILE"
 
 
+def test_the_page_of_onnx_counts_what_the_file_counts() -> None:
+    kept = json.loads((ROOT / "benchmarks/results/onnx-backend.json").read_text())
+    page = (ROOT / "docs" / "onnx.md").read_text()
+    assert f"the {len(kept['cases'])} node cases of onnx {kept['onnx']}" in page
+    for outcome, count in kept["counts"].items():
+        assert re.search(rf"^\| {outcome}\b.* \| {count} \|", page, re.MULTILINE), outcome
+    outcomes: dict[str, set[str]] = {}
+    for case in kept["cases"]:
+        outcomes.setdefault(case["operator"], set()).add(case["outcome"])
+    passing = [each for each in outcomes.values() if each & {"compiled", "host"}]
+    always = [each for each in outcomes.values() if each == {"compiled"}]
+    said = f"{len(passing)} of {len(outcomes)} operators pass in some form, {len(always)} of them"
+    assert said in page
+
+
 def test_the_pictures_are_drawn_by_their_script() -> None:
     """`python docs/pictures/draw.py` draws them."""
     folder = ROOT / "docs" / "pictures"
