@@ -93,6 +93,9 @@ def answer_values(values: Mapping[str, Any]) -> Values:
         answer |= {"time_us": short(time_us), "roofline_us": short(least_us)}
         if least_us <= time_us:  # if not, the peak of the machine was measured too low
             answer["left_us"] = short(time_us - least_us)
+        capped = sum(bool(step.get("above_roofline")) for step in profile.get("steps", ()))
+        if capped:
+            answer["capped"] = capped
         if profile.get("at"):
             answer["at"] = sizes_text(profile["at"])
     timed = [each for each in turns.get("rivals", ()) if each.get("ratio")]

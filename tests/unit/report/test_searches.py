@@ -115,6 +115,13 @@ def test_without_these_turns_the_figures_are_those_of_the_search_or_of_the_profi
     assert (alone["time_us"], alone["runs"]) == (400.0, 9)
 
 
+def test_steps_whose_own_time_counts_as_the_least_are_said() -> None:
+    assert "capped" not in report()["answer"]
+    profile = measured()["profile"]
+    profile["steps"][0]["above_roofline"] = "it computes less"
+    assert report(profile=profile)["answer"]["capped"] == 1
+
+
 def test_no_least_time_is_above_a_measured_one() -> None:
     (workload,) = report()["workloads"]
     assert workload["roofline_us"] == workload["best_us"] == 80.0

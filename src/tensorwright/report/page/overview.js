@@ -56,7 +56,7 @@ function overview(report) {
   if (answer.unsearched) tile("Against untuned", "not searched", answer.unsearched);
   if (isNumber(answer.roofline_us)) {
     tile("Left on the table", time(answer.left_us), isNumber(answer.left_us)
-      ? `this machine needs at least ${time(answer.roofline_us)} for these operations and bytes`
+      ? `this machine needs at least ${time(answer.roofline_us)} for these operations and bytes${answer.capped ? `, if ${count(answer.capped, "step")} that ${answer.capped > 1 ? "are" : "is"} faster than the estimate cannot be faster still` : ""}`
       : `not known: the peak was measured too low, by it a run would take ${time(answer.roofline_us)} at least`);
   }
   const warning = report.noise && report.noise.warning;
