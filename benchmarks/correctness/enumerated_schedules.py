@@ -85,12 +85,13 @@ def main() -> int:
     for name, check in chosen:
         if options.seconds and time.monotonic() - started > options.seconds:
             break
+        shown = len(tally.faults)
         check()
+        for fault in tally.faults[shown:_MOST_SHOWN]:
+            print(f"{fault}\n", flush=True)
         done += 1
         counts = f"{tally.programs:,} programs, {len(tally.faults)} faults"
         print(f"{done} of {len(chosen)}, {name}: {counts}", file=sys.stderr, flush=True)
-    for fault in tally.faults[:_MOST_SHOWN]:
-        print(f"{fault}\n")
     print(table(tally))
     took = f"{time.monotonic() - started:.0f} s, of which {time.process_time():.0f} s of computing"
     print(f"{done} of {len(chosen)} cases, {tally.programs:,} programs, {took}")

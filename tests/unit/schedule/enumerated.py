@@ -370,11 +370,17 @@ def evenly(items: Sequence[Any], most: int) -> list[Any]:
     return [items[(2 * n + 1) * len(items) // (2 * count)] for n in range(count)]
 
 
-def representatives(accepted: _Accepted, each: int) -> _Accepted:
-    """So many accepted steps of each primitive, evenly among those that make different loops."""
-    by_kind: dict[type, dict[LoopProgram, tuple[Primitive, ScheduleState]]] = {}
+def representatives(before: ScheduleState, accepted: _Accepted, each: int) -> _Accepted:
+    """So many accepted steps of each primitive, evenly among those that make different loops.
+
+    Steps of loops of a reduction, and steps of others, count as two primitives.
+    """
+    by_kind: dict[tuple[type, bool], dict[LoopProgram, tuple[Primitive, ScheduleState]]] = {}
+    folding = {(s.name, loop) for s in before.stages for loop in s.reduce_loops}
     for step, state in accepted:
-        by_kind.setdefault(type(step), {}).setdefault(lower(state), (step, state))
+        place = getattr(step, "stage", ""), getattr(step, "loop", "")
+        kind = by_kind.setdefault((type(step), place in folding), {})
+        kind.setdefault(lower(state), (step, state))
     return [one for kept in by_kind.values() for one in evenly(tuple(kept.values()), each)]
 
 
@@ -389,7 +395,8 @@ def enumerate_schedules(
     cases = Enumeration(name, expression, tally)
     accepted = cases.try_all((), expression.state, Steps(expression.state), 0)
     algorithms = [pair for pair in accepted if isinstance(pair[0], UseAlgorithm)]
-    others = representatives([pair for pair in accepted if pair not in algorithms], each)
+    others = [pair for pair in accepted if pair not in algorithms]
+    others = representatives(expression.state, others, each)
     for first, after in (*algorithms, *others):
         cases.try_all((first,), after, Steps(after, few=True), most)
 

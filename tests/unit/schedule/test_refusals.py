@@ -446,6 +446,11 @@ CASES: dict[str, Case] = {
         Tensorize("y", "i_i", "mmla_u8i8_i32"),
     ),
     "tensorize_another_expression": (sums_of_bytes(), (), Tensorize("y", "j", "dot4_u8i8_i32")),
+    "tensorize_around_a_reader": (
+        SMALL["bytes_product_that_is_read"],
+        (PackConstant("w", "y"), ReverseComputeAt("z", "y", "j")),
+        WHOLE_DOT[-1],
+    ),
     "tensorize_a_marked_loop": (
         bytes_product(),
         (*TENSORIZED[:-1], Unroll("y", "r_i")),

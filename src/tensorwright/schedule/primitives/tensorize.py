@@ -12,8 +12,8 @@ from tensorwright.schedule.intrinsics import (
     difference_of_operands,
     find_meaning,
 )
-from tensorwright.schedule.primitive import Primitive, need_loop_of, refuse
-from tensorwright.schedule.state import ScheduleState
+from tensorwright.schedule.primitive import Primitive, attached_stages, need_loop_of, refuse
+from tensorwright.schedule.state import AtRoot, ScheduleState
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +23,11 @@ class Tensorize(Primitive):
     Rewrite:  for q in 0..16: for m in 0..4: C[q] += i32(A[m]) * i32(B[q, m])
               ->   dot4_u8i8_i32(&C[0], &A[0], &B[0, 0])
     Requires: the loops from `loop` inwards are those of the intrinsic's meaning, with its extents,
-              and are not marked; the stage folds as the meaning does, its expression is that of
-              the meaning, and its operands have the same strides along the loops (constants packed
-              by an earlier pack_constant do); a result of several axes is computed inside another
-              stage, where its tiles are laid out one after another, and for all sizes as a whole.
+              are not marked and have nothing computed in them; the stage folds as the meaning does,
+              its expression is that of the meaning, and its operands have the same strides along
+              the loops (constants packed by an earlier pack_constant do); a result of several axes
+              is computed inside another stage, where its tiles are laid out one after another, and
+              for all sizes as a whole.
     Source:   TVM's tensorize (Chen et al., OSDI 2018, section 4.3).
     """
 
@@ -47,6 +48,10 @@ class Tensorize(Primitive):
         if marked is not None:
             reason = f"loop {marked} is already marked, and the intrinsic replaces it"
             raise refuse(self, state, reason, "tensorize without that mark", (self.stage, marked))
+        for guest in attached_stages(state, self.stage):
+            if not isinstance(guest.placement, AtRoot) and guest.placement.loop in inner:
+                reason = f"{guest.name} is computed in {guest.placement.loop}, which is replaced"
+                raise refuse(self, state, reason, "", (self.stage, guest.placement.loop))
         # Theorem: equal folds of equal expressions over equal boxes, whose operands lie at equal
         # distances, read and write the same elements and compute the same.
         difference = difference_of_loops(meaning, state, stage, self.loop)
