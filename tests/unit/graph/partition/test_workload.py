@@ -13,7 +13,7 @@ from tests.unit.graph.partition.partition_runner import to_plain
 from tests.unit.graph.small_networks import Maker
 
 from tensorwright.base import DType, InternalError, UsageError
-from tensorwright.expr import Compute, compute, loads_of, placeholder
+from tensorwright.expr import Compute, compute, loads_of, named_size, placeholder
 from tensorwright.graph import (
     PLAIN,
     Graph,
@@ -140,6 +140,20 @@ def test_constants_of_one_element_are_numbers() -> None:
     assert bound.inputs == ("x",)
     (found,) = reference(bound.workload, [np.arange(6).reshape(2, 3)])
     assert found.tolist() == [14, 35]
+
+
+def test_the_key_tells_apart_the_bounds_of_sizes() -> None:
+    """A schedule of rows in 1..8 need not be legal, or fast, for rows in 1..512."""
+
+    def key(**bounds: int) -> str:
+        n = named_size("n", **bounds)
+        x = placeholder("x", (n, 4))
+        return program_workload([compute("y", (n, 4), lambda i, j: x[i, j] * 2.0)]).key
+
+    bounds = ({}, {"greatest": 8}, {"greatest": 512}, {"least": 8, "greatest": 512})
+    keys = {key(**each) for each in (*bounds, {"least": 8, "greatest": 512, "divisor": 8})}
+    assert len(keys) == 5
+    assert key(greatest=8) == key(greatest=8)
 
 
 def test_the_key_tells_apart_what_kernels_depend_on() -> None:

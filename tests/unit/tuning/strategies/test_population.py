@@ -139,6 +139,15 @@ def test_children_of_two_have_something_of_both() -> None:
     assert (children.genes != carried).any(axis=1)[took].all()
 
 
+def test_children_that_inherit_each_choice_for_itself_keep_to_the_limits() -> None:
+    """m1 of one parent and n1 of the other may be more than both together may be."""
+    random = np.random.default_rng(5)
+    first, second = (sample(ATLAS, 600, random, np.array([0, 1, 2])) for _ in range(2))
+    children, took = cross(ATLAS, first, second, random, by_choice=1.0)
+    check(children)
+    assert took.mean() > 0.8
+
+
 def test_parents_of_two_families_have_no_child() -> None:
     one = sample(ATLAS, 10, np.random.default_rng(0), np.array([0]))
     other = sample(ATLAS, 10, np.random.default_rng(0), np.array([3]))
