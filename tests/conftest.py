@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import tests.advice  # noqa: F401 - it lets imports follow the advice of refusals
 from tests.decisions.changes import Change, describe
 
 from tensorwright.codegen.c import compiler

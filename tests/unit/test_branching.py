@@ -173,8 +173,8 @@ def test_a_loop_has_room_for_as_many_rows_as_the_caller_says() -> None:
         tensorwright.compile(loop(most=None))
     assert str(caught.value) == (
         "operator Loop: node walk (Loop): it collects a row in each iteration, and nothing says "
-        'how many there are at most\n  try: say it, sizes={"walk_trips": "..64"} or --sizes '
-        "walk_trips=..64, or let its trip count be Min(count, a constant)"
+        'how many there are at most\n  try: say it: sizes={"walk_trips": "..64"}, or '
+        "let its trip count be Min(count, a constant)"
     )
     executable = tensorwright.compile(loop(most=None), sizes={"walk_trips": "..4"})
     assert executable.run(loop_inputs(4))["rows"].shape == (4, 3)

@@ -437,8 +437,8 @@ def test_a_size_without_a_bound_is_refused_with_its_name_and_the_option() -> Non
         tensorwright.compile(ranged(INT))
     assert str(caught.value) == (
         "operator Range: node here (Range): values decide the size here_count, and nothing says"
-        ' how large it may be\n  try: say it, sizes={"here_count": "..64"} or --sizes '
-        "here_count=..64, or give the input that it depends on a value"
+        ' how large it may be\n  try: say it: sizes={"here_count": "..64"}, or '
+        "give the input that it depends on a value"
     )
     with pytest.raises(UsageError) as unknown:
         tensorwright.compile(rows_of_nonzero(), sizes={"where_cout": "..4"})
@@ -504,8 +504,8 @@ def test_a_number_that_is_computed_of_sizes_and_rounded_may_end_a_slice() -> Non
         tensorwright.compile(given)
     assert str(caught.value) == (
         "operator ConstantOfShape: node z (ConstantOfShape): nodes compute of n the size z_0, and"
-        ' nothing says how large it may be\n  try: say it, sizes={"z_0": "..64"} or --sizes '
-        "z_0=..64, or give a number for n"
+        ' nothing says how large it may be\n  try: say it: sizes={"z_0": "..64"}, or '
+        "give a number for n"
     )
     executable = tensorwright.compile(given, sizes={"z_0": "..9"})
     assert executable(weights(1, 10, 5)).shape == (3,)

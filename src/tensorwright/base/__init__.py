@@ -10,6 +10,7 @@ from tensorwright.base.dtypes import DType
 from tensorwright.base.dumps import Dump, collect_dumps, dump, dump_subject, is_dumped
 from tensorwright.base.errors import (
     ERROR_KINDS,
+    Advice,
     ExpressionError,
     InputError,
     InternalError,
@@ -25,6 +26,7 @@ from tensorwright.base.errors import (
     did_you_mean,
     line_of,
     naming_faults,
+    sizes_advice,
     unknown_name,
 )
 from tensorwright.base.files import (
@@ -153,6 +155,7 @@ __all__ = [
     "ON_THREADS",
     "SUITE_LOADERS",
     "TARGETS",
+    "Advice",
     "Amount",
     "Array",
     "AssumedMachine",
@@ -247,6 +250,7 @@ __all__ = [
     "read_size",
     "read_text",
     "require_laboratory",
+    "sizes_advice",
     "sizes_text",
     "source_digest",
     "to_data",

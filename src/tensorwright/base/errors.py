@@ -20,7 +20,7 @@ pickling; the text is rendered from the fields.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
@@ -31,13 +31,45 @@ REPORT = "report it, with the model or program"
 _MOST_LONGER = 3  # names that begin with a given one which are shown
 
 
+class Advice(str):
+    """A remedy that reads differently in Python, which is the text, and on the command line.
+
+    command   options and commands instead of calls
+    """
+
+    command: str
+
+    def __new__(cls, python: str, command: str) -> Self:
+        """Both texts, the one for Python first."""
+        advice = super().__new__(cls, python)
+        advice.command = command
+        return advice
+
+    def __reduce__(self) -> tuple[type[Advice], tuple[str, str]]:
+        return Advice, (str(self), self.command)
+
+
+def sizes_advice(sizes: Mapping[str, object], before: str = "", after: str = "") -> Advice:
+    """Advice to give sizes: `sizes={"n": "3.."}` in Python, `--sizes "n=3.."` as an option.
+
+    before, after   words around it
+    """
+    python = ", ".join(
+        f'"{name}": {value}' if isinstance(value, int) else f'"{name}": "{value}"'
+        for name, value in sizes.items()
+    )
+    option = ",".join(f"{name}={value}" for name, value in sizes.items())
+    return Advice(f"{before}sizes={{{python}}}{after}", f'{before}--sizes "{option}"{after}')
+
+
 class TensorwrightError(Exception):
     """Base of all our errors.
 
     stage   which part of the pipeline speaks: "import", "schedule", "codegen", ...
     where   the position, for a person: "file x.onnx", "node conv_3", "knob threads"
     reason  what is wrong there
-    remedy  what the reader can do about it; "" where nothing is known
+    remedy  what the reader can do about it; "" where nothing is known; `Advice` where the command
+            line and Python differ
     """
 
     exit_code: ClassVar[int] = 70
@@ -58,6 +90,21 @@ class TensorwrightError(Exception):
     def at(self, where: str, stage: str = "") -> Self:
         """The same error at the position that the caller knows."""
         return type(self)(**{**dict(self.fields), "where": where, "stage": stage or self.stage})
+
+    @property
+    def section(self) -> str:
+        """The kind under which the page of errors explains it: the one that gives the exit code."""
+        return next(kind.__name__ for kind in type(self).__mro__ if "exit_code" in vars(kind))
+
+    def for_command(self) -> Self:
+        """The same error for the reader of a command line, whose remedies are options."""
+        if not isinstance(self.remedy, Advice):
+            return self
+        return self.with_remedy(self.remedy.command)
+
+    def with_remedy(self, remedy: str) -> Self:
+        """The same error with another remedy."""
+        return type(self)(**{**dict(self.fields), "remedy": remedy})
 
     def message(self) -> str:
         """The text without the kind of error in front."""

@@ -34,9 +34,10 @@ class UndecidedError(UnsupportedError):
 
     needs   the bounds of a size for which the answer is yes, "sequence=..512"; "" where it is not
             one size that decides
+    names   of the sizes on which the answer depends
     """
 
-    field_names = (*UnsupportedError.field_names, "needs")
+    field_names = (*UnsupportedError.field_names, "needs", "names")
 
     def __init__(
         self,
@@ -47,9 +48,11 @@ class UndecidedError(UnsupportedError):
         remedy: str = "",
         operator: str = "",
         needs: str = "",
+        names: tuple[str, ...] = (),
     ) -> None:
         super().__init__(stage=stage, where=where, reason=reason, remedy=remedy, operator=operator)
         self.needs = needs
+        self.names = names
 
 
 Shape: TypeAlias = tuple[int | OpenSize, ...]

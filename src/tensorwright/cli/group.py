@@ -164,8 +164,9 @@ def _show_warning(
 
 def _report(error: TensorwrightError) -> None:
     kind = type(error).__name__
-    page = f"docs/errors.md#{kind.lower()}-{error.exit_code}"
-    echo_prose(f"{kind}: {error}\n  read on: tensorwright explain {kind} ({page})", err=True)
+    page = f"docs/errors.md#{error.section.lower()}-{error.exit_code}"
+    told = f"{kind}: {error.for_command()}"
+    echo_prose(f"{told}\n  read on: tensorwright explain {kind} ({page})", err=True)
     if not isinstance(error, InternalError):
         return
     if knobs.LOG.get() == "debug":

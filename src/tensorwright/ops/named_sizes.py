@@ -7,10 +7,11 @@ error names the size. `is_certain` is for callers that can continue with either 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from math import prod
 
-from tensorwright.base import AttributeValue, DType, TensorType, UndecidedError
+from tensorwright.base import AttributeValue, DType, TensorType, UndecidedError, sizes_advice
 from tensorwright.expr import (
     Compare,
     Condition,
@@ -28,7 +29,10 @@ from tensorwright.expr import (
     substitute,
 )
 
-_MOST_TRIED = 64  # numbers for a size that a remedy suggests
+_MOST_TRIED = 1 << 16  # the greatest number of a size that a remedy suggests
+_MOST_SIZES = 3
+_USUAL = 64
+_WHERE_READ = ", where the model is read"
 
 
 def sizes_of(given: TensorType) -> tuple[Index, ...]:
@@ -53,15 +57,7 @@ def number_of(extent: Index) -> int:
     """
     if isinstance(extent, int):
         return extent
-    names = [each.name for each in named_sizes_of(extent)]
-    listed = ", ".join(names)
-    numbers = ", ".join(f'"{name}": 64' for name in names)
-    raise UndecidedError(
-        stage="operators",
-        where="",
-        reason=f"the extent {extent} must be a number here, and it depends on the size {listed}",
-        remedy=f"give a number for {listed}, where a model is read, sizes={{{numbers}}}",
-    )
+    raise not_decided((extent,), f"the extent {extent} must be a number here")
 
 
 def decided(condition: Condition) -> bool:
@@ -77,7 +73,7 @@ def decided(condition: Condition) -> bool:
         if is_certain(left <= right) and is_certain(left >= right):
             return True  # a size of which there is one number
     sides, reason = condition_sides(answer), f"whether {answer} decides the shape"
-    raise not_decided(sides, reason, _bounds_for(answer), _least_for(answer))
+    raise not_decided(sides, reason, _bounds_for(answer), answer)
 
 
 def is_certain(condition: Condition) -> bool:
@@ -169,31 +165,76 @@ def _least_for(condition: Condition) -> str:
     if len(atoms) != 1 or not isinstance(condition, Compare):
         return ""
     (atom,) = atoms
-    last = atom.least + _MOST_TRIED if atom.most is None else atom.most
-    for number in range(atom.least + 1, min(last, atom.least + _MOST_TRIED) + 1):
-        narrow = {atom: NamedSize(atom.name, atom.divisor, number, atom.most)}
-        left, right = (substitute(side, narrow) for side in (condition.left, condition.right))
-        if is_certain(compare(condition.relation, left, right)):
-            return f"{atom.name}={number * atom.divisor}.."
-    return ""
+
+    def holds(number: int) -> bool:
+        narrow = NamedSize(atom.name, atom.divisor, number, atom.most)
+        return _holds(condition, {atom: narrow})
+
+    below, number = atom.least, atom.least + 1
+    most = _MOST_TRIED if atom.most is None else min(atom.most, _MOST_TRIED)
+    while number <= most and not holds(number):
+        below, number = number, 2 * number
+    number = min(number, most)
+    if number <= below or not holds(number):
+        return ""
+    while number - below > 1:
+        middle = (below + number) // 2
+        below, number = (below, middle) if holds(middle) else (middle, number)
+    return f"{atom.name}={number * atom.divisor}.."
+
+
+def least_for(condition: Condition) -> dict[str, str]:
+    """Bounds of a size with which a condition always holds: {"length": "3.."}; {} for none."""
+    name, _, bounds = _least_for(condition).partition("=")
+    return {name: bounds} if name else {}
+
+
+def _holds(condition: Compare, values: Mapping[NamedSize, Index]) -> bool:
+    left, right = (substitute(side, values) for side in (condition.left, condition.right))
+    return is_certain(compare(condition.relation, left, right))
+
+
+def _numbers_for(sizes: Sequence[NamedSize], condition: Condition | None) -> dict[str, int]:
+    """A number for each size, with which a condition holds if a few tries give any."""
+    tried = [
+        [n for n in (_USUAL // size.divisor, 1, 2, *range(3, 9), _USUAL * 8) if _admits(size, n)]
+        or [size.least]
+        for size in sizes
+    ]
+    first = tuple(numbers[0] for numbers in tried)
+    given = first
+    if isinstance(condition, Compare) and len(sizes) <= _MOST_SIZES:
+        fits = (
+            numbers
+            for numbers in product(*tried)
+            if _holds(condition, dict(zip(sizes, numbers, strict=True)))
+        )
+        given = next(fits, first)
+    return {size.name: n * size.divisor for size, n in zip(sizes, given, strict=True)}
+
+
+def _admits(size: NamedSize, number: int) -> bool:
+    return size.least <= number and (size.most is None or number <= size.most)
 
 
 def not_decided(
-    sizes: Iterable[Index], reason: str, needs: str = "", suggested: str = ""
+    sizes: Iterable[Index], reason: str, needs: str = "", condition: Condition | None = None
 ) -> UndecidedError:
     """The error for a question whose answer depends on sizes.
 
-    needs   as of the error      suggested   bounds for the remedy where it needs none
+    needs   as of the error      condition   the question, if it is one
     """
-    names = [each.name for each in named_sizes_of(*sizes)]
-    needed, _, limit = (needs or suggested).partition("=")
-    bounds = ", ".join(f'"{name}": "{limit if name == needed else "2..512"}"' for name in names)
+    atoms = named_sizes_of(*sizes)
+    names = tuple(each.name for each in atoms)
     listed = ", ".join(names)
+    name, _, bounds = needs.partition("=")
+    decisive = {name: bounds} if name else least_for(condition) if condition is not None else {}
+    before = f"{'bounds that decide it' if decisive else f'give a number for {listed}'}: "
     return UndecidedError(
         stage="operators",
         where="",
         reason=f"{reason}, and it depends on the size {listed}",
-        remedy=f"give a number for {listed}, or bounds that decide it: where a model is read, "
-        f"sizes={{{bounds}}}",
+        remedy=sizes_advice(decisive or _numbers_for(atoms, condition), before, _WHERE_READ),
         needs=needs,
+        names=names,
     )

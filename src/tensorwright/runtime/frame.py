@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tensorwright.base import Array, HostFunction, InputError
+from tensorwright.base import Array, HostFunction, InputError, sizes_advice
 from tensorwright.runtime.arenas import Arenas
 from tensorwright.runtime.buffers import (
     address_of,
@@ -308,7 +308,9 @@ class Frame:
                 stage="run",
                 where=f"size {size}",
                 reason=f"values make it {number}, but it must be at least {least}",
-                remedy=f'compile with a smaller number: sizes={{"{size}": "{number}..{room}"}}',
+                remedy=sizes_advice(
+                    {size: f"{number or ''}..{room}"}, "compile with a smaller number: "
+                ),
             )
         self._values[size] = number
         amounts = self._program.amounts
@@ -339,7 +341,7 @@ def _too_many(size: str, room: int, reason: str, of_what: str = "") -> InputErro
         stage="run",
         where=f"size {size}",
         reason=f"{reason}, and there is no room for more{of_what}",
-        remedy=f'compile with a greater number: sizes={{"{size}": "..{2 * max(1, room)}"}}',
+        remedy=sizes_advice({size: f"..{2 * max(1, room)}"}, "compile with a greater number: "),
     )
 
 

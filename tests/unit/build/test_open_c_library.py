@@ -212,7 +212,7 @@ def test_a_size_without_a_greatest_number_is_refused(tmp_path: Path) -> None:
         export(open_networks.decoder_step(), tmp_path / "lib", "open")
     assert str(refused.value) == (
         "size past: it has no greatest number, and a C library reserves its memory once\n"
-        "  try: say how large it may be: --sizes past=1..MOST"
+        '  try: say how large it may be: sizes={"past": "1..MOST"}'
     )
     assert not (tmp_path / "lib").exists()
 

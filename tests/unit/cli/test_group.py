@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import importlib
+import pickle
 import re
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,16 @@ import pytest
 from click.testing import CliRunner, Result
 
 import tensorwright
-from tensorwright.base import ERROR_KINDS, InternalError, TensorwrightError, UserError
+from tensorwright.base import (
+    ERROR_KINDS,
+    InternalError,
+    TensorwrightError,
+    UndecidedError,
+    UserError,
+    sizes_advice,
+)
+from tensorwright.cli.explain import PAGE
+from tensorwright.cli.explain import command as explain
 from tensorwright.cli.group import LazyGroup, program
 from tensorwright.cli.registry import COMMANDS
 
@@ -146,6 +156,49 @@ def test_an_unforeseen_exception_names_its_place(monkeypatch: pytest.MonkeyPatch
     assert result.exit_code == 70
     assert "InternalError: test_group.py, line" in result.stderr
     assert "KeyError: 'lost'" in result.stderr
+
+
+def _kinds(kind: type[TensorwrightError]) -> Iterator[type[TensorwrightError]]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from _kinds(each)
+
+
+def test_every_kind_of_error_is_explained_where_its_message_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("farm", "peers", "rewriting", "expr", "drivers.tune"):
+        importlib.import_module(f"tensorwright.{name}")
+    page = PAGE.read_text()
+    anchors = re.findall("^## (.*)$", page, re.MULTILINE)
+    named = {re.sub(r"[^\w -]", "", each).lower().replace(" ", "-") for each in anchors}
+    kinds = [
+        each for each in _kinds(TensorwrightError) if each.__module__.startswith("tensorwright.")
+    ]
+    kinds = [each for each in kinds if "onnxruntime_compat" not in each.__module__]
+    assert UndecidedError in kinds
+    for kind in sorted(kinds, key=lambda each: each.__name__):
+        if kind is UserError:
+            continue
+        error = kind(**dict.fromkeys(kind.field_names, "f"))
+        result = _raising(error, monkeypatch)
+        told = " ".join(result.stderr.split())
+        shown = re.search(r"read on: tensorwright explain (\w+) \(docs/errors.md#([\w-]+)\)", told)
+        assert shown is not None, told
+        assert shown[2] in named
+        explained = CliRunner().invoke(explain, [shown[1]])
+        assert explained.exit_code == 0, explained.output
+        assert kind.__name__ in explained.output
+
+
+def test_remedies_are_options_on_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    advice = sizes_advice({"n": "3..", "m": 4}, "say it: ", ", please")
+    error = UndecidedError(stage="s", where="w", reason="r", remedy=advice, names=("n", "m"))
+    again = pickle.loads(pickle.dumps(error))
+    for each in (error, again):
+        assert str(each) == 'w: r\n  try: say it: sizes={"n": "3..", "m": 4}, please'
+        told = _raising(each, monkeypatch).stderr
+        assert 'try: say it: --sizes "n=3..,m=4", please' in told
 
 
 def test_interrupting_ends_with_130(monkeypatch: pytest.MonkeyPatch) -> None:

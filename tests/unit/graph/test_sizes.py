@@ -84,8 +84,8 @@ def test_a_stage_that_takes_numbers_refuses_sizes_by_name() -> None:
         require_numbers(open_graph(), "schedule")
     assert "its tensors have named sizes (n, m, k)" in caught.value.reason
     assert caught.value.remedy == (
-        'give a number for each, your own ones: --input-shapes "n:8,m:3,k:1", '
-        'input_shapes={"n": 8, "m": 3, "k": 1}, or bind_sizes(graph, {"n": 8, "m": 3, "k": 1})'
+        'give a number for each, your own ones: input_shapes={"n": 8, "m": 3, "k": 1}, or '
+        'bind_sizes(graph, {"n": 8, "m": 3, "k": 1})'
     )
 
 

@@ -154,7 +154,7 @@ def test_what_a_size_decides_is_refused_by_name(
         infer_types(operator, types_of(inputs), attributes)
     assert reason in str(caught.value)
     assert caught.value.operator == operator
-    assert "give a number for" in caught.value.remedy
+    assert "sizes={" in caught.value.remedy
 
 
 @pytest.mark.parametrize(
@@ -164,9 +164,14 @@ def test_what_a_size_decides_is_refused_by_name(
             "conv",
             [(1, 3, one), (8, 3, 3)],
             {},
-            'bounds that decide it: where a model is read, sizes={"one": "3.."}',
+            'bounds that decide it: sizes={"one": "3.."}, where the model is read',
         ),
-        ("gather_nd", [(n, m), positions(3, one)], {}, 'a model is read, sizes={"one": 64}'),
+        (
+            "gather_nd",
+            [(n, m), positions(3, one)],
+            {},
+            'a number for one: sizes={"one": 64}, where the model is read',
+        ),
     ],
 )
 def test_a_remedy_says_what_the_operator_takes(
@@ -174,7 +179,7 @@ def test_a_remedy_says_what_the_operator_takes(
 ) -> None:
     with pytest.raises(UnsupportedError) as caught:
         infer_types(operator, types_of(inputs), attributes)
-    assert caught.value.remedy.endswith(remedy)
+    assert str(caught.value.remedy).endswith(remedy)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from tensorwright.base import (
     UnsupportedError,
     product_of_amounts,
     read_size,
+    sizes_advice,
 )
 from tensorwright.codegen.c import c_name
 from tensorwright.runtime import Plan, PlanSize, TensorSpec
@@ -40,7 +41,9 @@ def bounded(sizes: tuple[PlanSize, ...]) -> tuple[PlanSize, ...]:
                 stage="compile",
                 where=f"size {size.name}",
                 reason="it has no greatest number, and a C library reserves its memory once",
-                remedy=f"say how large it may be: --sizes {size.name}={size.least}..MOST",
+                remedy=sizes_advice(
+                    {size.name: f"{size.least}..MOST"}, "say how large it may be: "
+                ),
             )
     return sizes
 

@@ -14,6 +14,7 @@ from tensorwright.base import UsageError, did_you_mean
 
 PAGE = Path(__file__).with_name("errors.md")
 _SECTION = re.compile(r"^## (?P<title>.+)$", re.MULTILINE)
+_BOLD = re.compile(r"\*\*(\w+)\*\*")
 _LINK = re.compile(r"\[([^\]]*)\]\(([^)]*)\)")
 
 
@@ -28,7 +29,8 @@ def command(kind: str) -> None:
     """
     sections = read_sections()
     for title, text in sections.items():
-        if kind.lower() in re.findall(r"\w+", title.lower()):
+        told = title + " " + " ".join(_BOLD.findall(text))
+        if kind.lower() in re.findall(r"\w+", told.lower()):
             click.echo(f"{title}\n\n{_LINK.sub(_linked, text).replace('**', '')}")
             return
     kinds = [title.partition(":")[0] for title in sections]

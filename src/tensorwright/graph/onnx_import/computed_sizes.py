@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from tensorwright.base import AttributeValue, DType, UnsupportedError
+from tensorwright.base import AttributeValue, DType, UnsupportedError, sizes_advice
 from tensorwright.expr import Index, minimum
 from tensorwright.graph.onnx_import.call import Call, Operand
 from tensorwright.graph.onnx_import.counted_sizes import greatest_value
@@ -59,7 +59,7 @@ def _unbounded(call: Call, name: str, tensors: Sequence[str]) -> UnsupportedErro
         what, instead = f"nodes compute of {sizes} the size", f"give a number for {sizes}"
     return call.unsupported(
         f"{what} {name}, and nothing says how large it may be",
-        f'say it, sizes={{"{name}": "..64"}} or --sizes {name}=..64, or {instead}',
+        sizes_advice({name: "..64"}, "say it: ", f", or {instead}"),
     )
 
 

@@ -150,10 +150,17 @@ def with_needed_bounds(
             return run(bounds)
         except UndecidedError as error:
             name, _, needed = error.needs.partition("=")
+            decided = [each for each in error.names if each not in open_sizes]
+            if name and not (name in open_sizes or is_bounds(needed)):
+                name = ""  # two sizes that values decide are equal, which nothing can promise
+            if (not name or name in bounds) and decided:
+                remedy = (
+                    f"values decide {', '.join(decided)} when the network runs, so no bounds of it "
+                    "help: cut this node out of the model, and compute it outside"
+                )
+                raise error.with_remedy(remedy) from None
             if not name or name in bounds:
                 raise
-            if name not in open_sizes and not is_bounds(needed):
-                raise  # two sizes that values decide are equal, which nothing can promise
             bounds[name] = needed
 
 

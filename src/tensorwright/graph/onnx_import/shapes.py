@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from onnx import ValueInfoProto
 
-from tensorwright.base import ExpressionError, InputError
+from tensorwright.base import Advice, ExpressionError, InputError, sizes_advice
 from tensorwright.expr import (
     Index,
     IndexExpr,
@@ -26,7 +26,7 @@ from tensorwright.graph.onnx_import.open_dimensions import (
 )
 from tensorwright.graph.onnx_import.refusals import model_error, unsupported
 from tensorwright.graph.onnx_import.tensors import DTYPES, dtype_of
-from tensorwright.ops import TensorType
+from tensorwright.ops import TensorType, least_for
 
 InputShapes = Mapping[str, Sequence[int] | int]
 _SHAPES = (
@@ -116,17 +116,17 @@ def _resolve(
         return extents
     if dims is None:
         where = f"input {info.name}"
-        remedy = f'--input-shapes "{info.name}:[1,3,224,224]" (with your own extents)'
+        remedy = Advice(
+            f'input_shapes={{"{info.name}": (1, 3, 224, 224)}} (with your own extents)',
+            f'--input-shapes "{info.name}:[1,3,224,224]" (with your own extents)',
+        )
         raise model_error(where, "the model leaves its shape open", remedy)
     for extent in shape:
         if not is_nonnegative(extent):
-            sizes = named_sizes_of(extent)
-            raise model_error(
-                f"input {info.name}",
-                f"its extent {extent} may be negative",
-                "say the least number that it may be: "
-                + ", ".join(f'sizes={{"{size.name}": "2..512"}}' for size in sizes),
-            )
+            least = least_for(extent >= 0) if isinstance(extent, IndexExpr) else {}
+            say = "say the least number that it may be"
+            told = sizes_advice(least, f"{say}: ") if least else f"{say}, of each of its sizes"
+            raise model_error(f"input {info.name}", f"its extent {extent} may be negative", told)
     return shape
 
 

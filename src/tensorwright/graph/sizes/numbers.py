@@ -10,6 +10,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from tensorwright.base import (
+    Advice,
     AttributeValue,
     ModelError,
     TensorType,
@@ -228,6 +229,9 @@ def require_numbers(graph: Graph, stage: str) -> Graph:
         stage=stage,
         where=f"graph {graph.name}",
         reason=f"its tensors have named sizes ({names}), and what follows computes with numbers",
-        remedy=f'give a number for each, your own ones: --input-shapes "{option}", '
-        f"input_shapes={{{given}}}, or bind_sizes(graph, {{{given}}})",
+        remedy=Advice(
+            f"give a number for each, your own ones: input_shapes={{{given}}}, or "
+            f"bind_sizes(graph, {{{given}}})",
+            f'give a number for each, your own ones: --input-shapes "{option}"',
+        ),
     )

@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tensorwright.base import (
+    Advice,
     Array,
     Formula,
     InputError,
     UsageError,
     amount_at,
     did_you_mean,
+    sizes_advice,
     usual_numbers,
 )
 from tensorwright.runtime.buffers import Maker
@@ -166,7 +168,9 @@ def _missing(
             reason = f"dimension {axis} is {number}, and no {name} makes {extent} that"
             return _refusal(f"input {spec.name}", reason, "give another size")
     reason = f"no dimension of an input gives the size {name}"
-    return _refusal("inputs", reason, f"fix it before the call: executable.at({name}=NUMBER)")
+    call, option = f"executable.at({name}=NUMBER)", f"--at {name}=NUMBER"
+    fix = "fix it before the call: "
+    return _refusal("inputs", reason, Advice(f"{fix}{call}", f"{fix}{option}"))
 
 
 def _check_bounds(size: PlanSize, value: int, spec: TensorSpec, axis: int) -> None:
@@ -181,8 +185,17 @@ def _check_bounds(size: PlanSize, value: int, spec: TensorSpec, axis: int) -> No
     raise _refusal(
         f"input {spec.name}",
         reason,
-        f"give another size, or compile with other bounds: --sizes {size.name}=LEAST..MOST",
+        _other_bounds(size, value),
     )
+
+
+def _other_bounds(size: PlanSize, value: int) -> str:
+    """The remedy for a size outside its bounds: bounds that admit it, if there are any."""
+    if value < 1:
+        return "give at least one row: a size that is 0 is not supported"
+    least, most = min(value, size.least), "" if size.most is None else max(value, size.most)
+    before = "give another size, or compile with other bounds: "
+    return sizes_advice({size.name: f"{least}..{most}"}, before)
 
 
 def _refusal(where: str, reason: str, remedy: str) -> InputError:

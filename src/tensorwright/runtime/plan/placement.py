@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from tensorwright.base import Amount, UnsupportedError
+from tensorwright.base import Advice, Amount, UnsupportedError
 from tensorwright.runtime.plan.plan import (
     BranchStep,
     BufferRef,
@@ -153,7 +153,10 @@ def _copies(
                 where=f"buffer {ref}",
                 reason="a part of a tensor with named sizes is computed on the host, but the "
                 "device reads all of it",
-                remedy="give numbers for its sizes: --sizes",
+                remedy=Advice(
+                    "give numbers for its sizes where it is compiled: sizes=...",
+                    "give numbers for its sizes: --sizes",
+                ),
                 operator="named sizes",
             )
         pair: tuple[BufferRef, BufferRef] = (host, DeviceRef(host))

@@ -289,7 +289,7 @@ def test_values_of_inputs_that_shapes_depend_on() -> None:
         load_onnx(model)
     assert str(caught.value) == (
         "operator Reshape: node r (Reshape): values decide the size r_0, and nothing says how large"
-        ' it may be\n  try: say it, sizes={"r_0": "..64"} or --sizes r_0=..64, or give the input'
+        ' it may be\n  try: say it: sizes={"r_0": "..64"}, or give the input'
         " that it depends on a value"
     )
     graph = load_onnx(model, input_values={"s": ints(-1)})

@@ -169,7 +169,7 @@ def test_open_shapes_are_named_sizes() -> None:
     assert str(load_onnx(relu(shape=("batch", 3))).types["y"]) == "f32(batch, 3)"
     assert message_of(ModelError, relu(shape=None)) == (
         "input x: the model leaves its shape open"
-        '\n  try: --input-shapes "x:[1,3,224,224]" (with your own extents)'
+        '\n  try: input_shapes={"x": (1, 3, 224, 224)} (with your own extents)'
     )
 
 

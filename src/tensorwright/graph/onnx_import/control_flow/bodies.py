@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from onnx import GraphProto, ValueInfoProto
 
-from tensorwright.base import AttributeValue
+from tensorwright.base import AttributeValue, sizes_advice
 from tensorwright.expr import Index, IndexExpr, named_sizes_of
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import Graph
@@ -202,8 +202,9 @@ def _trips(call: Call, limit: str, count: Index | None) -> tuple[Index, Index]:
     if trips is None:
         raise call.unsupported(
             "it collects a row in each iteration, and nothing says how many there are at most",
-            f'say it, sizes={{"{name}": "..64"}} or --sizes {name}=..64, or let its trip count be '
-            "Min(count, a constant)",
+            sizes_advice(
+                {name: "..64"}, "say it: ", ", or let its trip count be Min(count, a constant)"
+            ),
         )
     return trips
 

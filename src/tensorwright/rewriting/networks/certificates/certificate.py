@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NoReturn, TypeAlias
 
-from tensorwright.base import UsageError
+from tensorwright.base import Advice, UsageError
 from tensorwright.expr import IndexExpr
 from tensorwright.graph import Graph
 from tensorwright.rewriting.derivation import with_size_variables
@@ -207,7 +207,8 @@ def replay(certificate: Certificate, network: Network, is_proved: Callable[[Rule
     if certificate.sizes != own:
         its, the = sizes_text(certificate.sizes) or "none", sizes_text(own) or "none"
         reason = f"they are {its}, and those of the network {the}"
-        _refuse("its sizes", reason, "give the network those bounds: --sizes, or sizes=...")
+        bounds = "give the network those bounds: "
+        _refuse("its sizes", reason, Advice(f"{bounds}sizes=...", f"{bounds}--sizes"))
     return _Replay(certificate, network, is_proved).graph()
 
 
