@@ -64,8 +64,9 @@ def corrected(words: Sequence[str], told: str) -> list[str] | None:
         return [*words, name, value]
     named = _NAMED.search(remedy)
     if named is not None:
-        for wrong in re.findall(r"[\w.:-]+", where.partition(named[0])[0]):
-            changed = [re.sub(rf"(?<!\w){re.escape(wrong)}(?!\w)", named["name"], w) for w in words]
+        for wrong in re.findall(r"\w[\w.-]*", where.partition(named[0])[0]):
+            word = re.compile(rf"(?<![\w-]){re.escape(wrong)}(?![\w-])")
+            changed = [word.sub(named["name"], each) for each in words]
             if changed != list(words):
                 return changed
     if remedy == "leave it out":

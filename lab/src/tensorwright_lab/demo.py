@@ -129,9 +129,23 @@ def compare(folder: Path, inputs: Arrays, threads: int, rounds: int) -> None:
             process.bind(inputs)
             processes.append(process)
         results = rotate(processes, rounds, limit_s=_LIMIT_S)
-    print_table(("whole network", "ms", "speed-up"), [_line(each, results[0]) for each in results])
+    rows = [_line(each, results[0]) for each in results[:2]]
+    rows += [(*_line(each, each)[:2], "") for each in results[2:]]
+    print_table(("whole network", "ms", "speed-up"), rows)
     if len(results) < 3:
         click.echo("ONNX Runtime is not installed: pip install 'tensorwright[demo]'")
+    else:
+        click.echo(against_rival(results[1], results[2]))
+
+
+def against_rival(ours: Result, rival: Result) -> str:
+    """How fast the tuned network is beside another runtime, in words."""
+    if isinstance(ours, Failure) or isinstance(rival, Failure):
+        return f"no comparison with {rival.name}: one of the two failed"
+    ratio = Comparison.of(faster_half(rival.samples_s), faster_half(ours.samples_s)).speed_up
+    if ratio < 1:
+        return f"{rival.name} is {1 / ratio:.1f} times as fast as tensorwright"
+    return f"tensorwright is {ratio:.1f} times as fast as {rival.name}"
 
 
 def _line(result: Result, untuned: Result) -> tuple[str, str, str]:

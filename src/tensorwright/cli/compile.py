@@ -23,6 +23,7 @@ from tensorwright.cli.arguments.options import (
 )
 from tensorwright.cli.arguments.output import check_executable
 from tensorwright.cli.arguments.programs import compile_any, prepare, refuse_constants
+from tensorwright.cli.printing.summary import print_some
 from tensorwright.records import opened
 from tensorwright.runtime import Executable, KernelStep
 from tensorwright.tuning.selection import Scheduled, Source
@@ -78,22 +79,24 @@ def _report(output: str, chosen: Sequence[Scheduled], executable: Executable) ->
     sources = Counter(each.source for each in chosen)
     counts = [f"{sources[each]} {each.value}" for each in Source if sources[each]]
     origins = f": {', '.join(counts)}" if counts else ""
-    click.echo(f"{output}: {len(chosen)} workloads, {len(untuned)} of them untuned{origins}")
     flops = [0] * len(chosen)
     for step in executable.plan.at_capacity.steps:
         if isinstance(step, KernelStep) and step.kernel < len(chosen):
             flops[step.kernel] += number_in(step.flops)
     total = sum(flops) or 1
+    lines = []
     for number in sorted(untuned, key=lambda number: -flops[number]):
         workload = chosen[number].workload
         share = f"{flops[number] / total:.1%} of the operations"
-        click.echo(f"  untuned {workload.key} {workload.name}: {share}")
+        lines.append(f"  untuned {workload.key} {workload.name}: {share}")
+    print_some(lines)
     if executable.sizes:
         click.echo(f"  any size: {', '.join(map(str, executable.sizes))}")
         room = ", ".join(f"{name} = {n}" for name, n in executable.plan.capacity.items())
         click.echo(f"  memory of a call: {executable.peak_memory_bytes / 1e6:.1f} MB for {room}")
     if executable.host_operators:
         click.echo("  on the host: " + ", ".join(executable.host_operators))
+    click.echo(f"{output}: {len(chosen)} workloads, {len(untuned)} of them untuned{origins}")
 
 
 def _write_library(

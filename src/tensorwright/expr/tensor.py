@@ -197,6 +197,9 @@ class _Readable(Symbolic):
     def __getitem__(self, indices: object) -> Load:
         return _load(self, indices)
 
+    def __setitem__(self, indices: object, value: object) -> NoReturn:
+        _store(self, indices, value)
+
     if not TYPE_CHECKING:  # a type checker must see the attributes that there are
 
         def __getattr__(self, name: str) -> NoReturn:
@@ -256,6 +259,13 @@ class Compute(_Readable):
 
 
 Tensor: TypeAlias = Placeholder | Compute
+
+
+def _store(tensor: Any, indices: object, value: object) -> NoReturn:
+    listed = ", ".join(map(text_of, indices if isinstance(indices, tuple) else (indices,)))
+    reason = "a tensor is defined by its body, and nothing is stored into it"
+    remedy = "return the value from the body; select(condition, a, b) chooses between two"
+    raise refused(f"{tensor.name}[{listed}] = {text_of(value)}", reason, remedy)
 
 
 def _load(tensor: Any, indices: object) -> Load:

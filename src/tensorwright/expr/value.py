@@ -319,7 +319,10 @@ def select(condition: Condition | Value, then: Operand, otherwise: Operand) -> V
     """
     dtype = next((o.dtype for o in (then, otherwise) if isinstance(o, ValueExpr)), None)
     if dtype is None:
-        remedy = "constant(1.0, DType.F32) says of which type a number is"
+        numbers = as_number(then), as_number(otherwise)
+        usual = DType.F32 if None in numbers else _usual_dtype(numbers)
+        number = 1.0 if numbers[0] is None else numbers[0]
+        remedy = f"constant({number}, DType.{usual.name}) says of which type a number is"
         raise refused("select", "one of its branches has to be a value", remedy)
     first, second = as_value(then, dtype), as_value(otherwise, dtype)
     if first.dtype is not second.dtype:
@@ -332,6 +335,13 @@ def select(condition: Condition | Value, then: Operand, otherwise: Operand) -> V
         kind = f"a value of {condition.dtype}" if is_value else noun_of(condition)
         raise refused(condition, f"select by {kind}", "a comparison says what is meant: v != 0")
     return Select(condition, first, second)
+
+
+def _usual_dtype(numbers: tuple[float | None, ...]) -> DType:
+    """The type that two numbers without one usually have."""
+    if all(isinstance(each, bool) for each in numbers):
+        return DType.BOOL
+    return DType.F32 if any(isinstance(each, float) for each in numbers) else DType.I32
 
 
 def as_value(operand: Operand, dtype: DType) -> Value:

@@ -259,6 +259,7 @@ def test_an_input_file_that_holds_no_array(invoke: Invoke, model: Path, tmp_path
     for path in (text, objects, torn):
         result = invoke("run", model, "--input", f"x={path}")
         refused(result, 5, f"file {path}: it holds no arrays of numbers")
+        assert "pickle" not in result.stderr, "NumPy says how to load it unsafely"
     refused(invoke("run", model, "--input", "x=no.npy"), 5, "file no.npy: there is no such file")
     several = tmp_path / "several.npz"
     np.savez(several, a=np.zeros(2), b=np.zeros(2))

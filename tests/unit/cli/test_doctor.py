@@ -47,6 +47,19 @@ def test_an_assumed_machine_is_said(invoke: Invoke, monkeypatch: pytest.MonkeyPa
     assert "peak, 1 thread  112 GFLOP/s; L2 100, L3 60, memory 30 GB/s" in told
 
 
+def test_a_setting_that_means_nothing_is_no_fine_machine(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TENSORWRIGHT_LOG", "loud")
+    monkeypatch.setenv("TENSORWRIGHT_THREDS", "1")
+    result = invoke("doctor", "--no-measure")
+    assert result.exit_code == 9
+    told = " ".join(result.stdout.split())
+    assert "TENSORWRIGHT_LOG: 'loud' is not a log level needed; try: give one of quiet" in told
+    assert "TENSORWRIGHT_THREDS sets nothing needed; try: did you mean TENSORWRIGHT_THREADS" in told
+    assert "everything that is needed is here" not in told
+
+
 def ceilings(threads: int, rate: float, when: str) -> Ceilings:
     return Ceilings(threads, rate, (Level("memory", math.inf, rate / 10),), when)
 

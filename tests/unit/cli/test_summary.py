@@ -11,6 +11,7 @@ from tests.unit.tuning.helpers import doubled
 from tensorwright.cli.printing.summary import (
     print_cut,
     print_networks,
+    print_result,
     print_untuned,
     print_workloads,
 )
@@ -123,6 +124,19 @@ def test_an_untuned_workload_with_a_time_has_its_share_of_the_time(
     timed_line, never_line = capsys.readouterr().out.splitlines()
     assert timed_line.endswith(" timed: 25.0% of the time")  # 2 x 1 ms beside 3 x 2 ms
     assert never_line.endswith(" never: not measured")
+
+
+@pytest.mark.parametrize(("count", "shown"), [(5, 5), (6, 6), (7, 5), (28, 5)])
+def test_a_long_list_of_untuned_workloads_is_cut_and_the_result_comes_last(
+    count: int, shown: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    never = TaskResult(Task(doubled("never"), 2.0), 0, math.inf, math.inf, "", "")
+    result = TuneResult("s", StopReason.BUDGET_SPENT, 5, 1.0, 0.0, 0.0, (never,) * count)
+    print_result(result, "out.tw: 5 trials", is_quiet=True)
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith("  untuned ") for line in lines) == shown
+    more = [f"  and {count - shown} more"] if count > shown else []
+    assert lines[shown:] == [*more, "out.tw: 5 trials"]
 
 
 def test_what_was_cut_is_counted_over_all_workloads(capsys: pytest.CaptureFixture[str]) -> None:

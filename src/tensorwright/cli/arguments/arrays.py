@@ -14,6 +14,8 @@ from tensorwright.runtime import TensorSpec, random_array
 
 RANDOM = "random"
 
+_NUMPY = b"\x93NUMPY"  # the beginning of a file .npy
+
 
 def read_inputs(
     given: Sequence[str],
@@ -72,6 +74,11 @@ def read_arrays(path: str) -> dict[str, Array]:
     where = f"file {path}"
     try:
         with Path(path).open("rb") as file:
+            if not file.read(len(_NUMPY)).startswith((_NUMPY, b"PK")):
+                reason = "it holds no arrays of numbers: it is no file of NumPy"
+                remedy = "write it with numpy.save or numpy.savez; numpy.loadtxt reads a text"
+                raise _refusal(where, reason, remedy)
+            file.seek(0)
             loaded = np.load(file, allow_pickle=False)
             if isinstance(loaded, np.ndarray):
                 return {"": loaded}
@@ -79,7 +86,8 @@ def read_arrays(path: str) -> dict[str, Array]:
     except FileNotFoundError:
         raise _refusal(where, "there is no such file", "check the path") from None
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        reason = f"it holds no arrays of numbers ({error})"
+        is_pickled = "allow_pickle" in str(error)  # which NumPy would have us load nevertheless
+        reason = f"it holds no arrays of numbers ({'but objects' if is_pickled else error})"
         raise _refusal(where, reason, "write it with numpy.save or numpy.savez") from None
 
 

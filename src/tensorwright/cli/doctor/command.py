@@ -9,9 +9,11 @@ from collections.abc import Callable
 import click
 
 from tensorwright.base import (
+    KNOBS,
     MachineError,
     OutputError,
     TensorwrightError,
+    UsageError,
     cpu_target,
     detect_target,
     knobs,
@@ -51,7 +53,7 @@ def command(measure: bool) -> None:
     """
     checks: list[Callable[[], list[Finding]]] = [_python, _target]
     checks += [_measured, _core] if measure and not knobs.ASSUME.get() else [_kept]
-    checks += [_home, _cache, _store]
+    checks += [_settings, _home, _cache, _store]
     checks += [packages, programs, portable_opencl]
     if measure:
         checks.append(devices)
@@ -142,6 +144,21 @@ def _thread_counts() -> tuple[int, ...]:
 
 def _peak_name(threads: int) -> str:
     return f"peak, {threads} thread{'s' if threads > 1 else ''}"
+
+
+def _settings() -> list[Finding]:
+    """A finding for each setting whose value cannot be read, and for each that sets nothing."""
+    findings = [
+        Finding("setting", f"{name} sets nothing", f"did you mean {variable}?", is_needed=True)
+        for name, variable in knobs.misspelt_variables().items()
+    ]
+    for knob in KNOBS:
+        try:
+            knob.get()
+        except UsageError as error:
+            text = f"{knob.variable}: {error.reason}"
+            findings.append(Finding("setting", text, error.remedy, is_needed=True))
+    return findings
 
 
 def _home() -> list[Finding]:

@@ -29,5 +29,5 @@ class Finding:
         for line in lines[1:]:
             click.echo(f"{'':{_NAME}} {line}")
         if self.remedy:
-            word = "missing" if self.is_needed else "optional"
+            word = "needed" if self.is_needed else "optional"
             click.echo(f"{'':{_NAME}} {word}; try: {self.remedy}")

@@ -28,6 +28,7 @@ _UNSTEADY = "unsteady"
 _MOST_SPREAD = 2.0  # an unsure speed-up with bounds further apart is unsteady
 _FOUND_EARLIER, _TIMED_EARLIER, _DOUBTED = "*", "**", "~"
 _LONGEST_NAME = 28
+_MOST_LINES = 5
 
 
 def print_result(
@@ -35,17 +36,17 @@ def print_result(
 ) -> None:
     """Print all that a session achieved.
 
-    heading    the line after the tables; notes on candidates and workloads follow it
+    heading    the last line, after the tables, and notes on candidates and workloads
     names      the names of the networks, as in `print_networks`
     is_quiet   whether to leave out the table of workloads
     """
     if not is_quiet:
         print_workloads(result.tasks)
-    print_networks(result.networks, names if result.networks else ())
-    click.echo(heading)
     print_cut(result)
     print_failed(result)
     print_untuned(result)
+    print_networks(result.networks, names if result.networks else ())
+    click.echo(heading)
 
 
 def print_workloads(results: Sequence[TaskResult]) -> None:
@@ -109,13 +110,24 @@ def _whole(network: NetworkResult) -> str:
 
 def print_untuned(result: TuneResult) -> None:
     """Print the workloads that were never tuned, with their share of the measured time."""
+    lines = []
     for each, share in result.untuned:
         workload = each.task.workload
         cause = f", {each.error}" if each.error else ""
         share_text = (
             f"{share:.1%} of the time" if math.isfinite(each.times_s[1]) else "not measured"
         )
-        click.echo(f"  untuned {workload.key} {workload.name}: {share_text}{cause}")
+        lines.append(f"  untuned {workload.key} {workload.name}: {share_text}{cause}")
+    print_some(lines)
+
+
+def print_some(lines: Sequence[str]) -> None:
+    """Print the first lines of a list that may be long, and how many more there are."""
+    most = _MOST_LINES if len(lines) > _MOST_LINES + 1 else len(lines)
+    for line in lines[:most]:
+        click.echo(line)
+    if most < len(lines):
+        click.echo(f"  and {len(lines) - most} more")
 
 
 def print_cut(result: TuneResult) -> None:

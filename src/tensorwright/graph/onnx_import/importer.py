@@ -20,6 +20,7 @@ from tensorwright.base import (
     DType,
     InputError,
     MachineError,
+    ModelError,
     UndecidedError,
     UsageError,
 )
@@ -62,6 +63,7 @@ from tensorwright.graph.onnx_import.reading import (
     read_model,
 )
 from tensorwright.graph.onnx_import.refusals import (
+    INVALID,
     NO_OPERATOR,
     REFUSED,
     checked,
@@ -135,7 +137,14 @@ def _with_needed_bounds(
     def run(bounds: Sizes) -> Graph:
         return _Import(model).run(shapes, values, bounds)
 
-    return with_needed_bounds(run, bounds, open_names(model.model.graph.input))
+    try:
+        return with_needed_bounds(run, bounds, open_names(model.model.graph.input))
+    except ModelError as error:
+        if not sizes or error.remedy != INVALID:
+            raise
+        given = ", ".join(f"{name}={value}" for name, value in sizes.items())
+        remedy = f"with {given} it does not fit: give other sizes, or none"
+        raise error.with_remedy(remedy) from error.__cause__
 
 
 def with_needed_bounds(

@@ -1,6 +1,6 @@
 // Charts of a search: best against trials and seconds, predicted against measured.
 
-const CHART = {width: 560, height: 320, left: 62, right: 142, top: 14, bottom: 42};
+const CHART = {width: 590, height: 320, left: 62, right: 172, top: 14, bottom: 42};
 
 /** Values at which a logarithmic axis has a mark: 1, 2, 5, 10, ... */
 function logTicks(least, most) {

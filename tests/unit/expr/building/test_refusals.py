@@ -469,3 +469,27 @@ def test_an_error_in_a_body_ends_the_body() -> None:
     with pytest.raises(ZeroDivisionError):
         row(lambda i: S[i] * (1 / 0))
     assert (P.var == Q.var) is False
+
+
+def test_nothing_is_stored_into_a_tensor() -> None:
+    def body(i: Var, j: Var) -> Value:
+        X[0, i, j] = 0
+        return X[0, i, j]
+
+    error = refused(lambda: compute("a", (30, 30), body))
+    assert error.where.endswith("x[0, i, j] = 0")
+    assert error.remedy.startswith("return the value from the body; select(condition, a, b)")
+
+
+@pytest.mark.parametrize(
+    ("then", "otherwise", "first"),
+    [(1, 0, "1, DType.I32"), (1, 0.5, "1, DType.F32"), (True, False, "True, DType.BOOL")],
+)
+def test_a_choice_between_numbers_names_their_own_type(
+    then: float, otherwise: float, first: str
+) -> None:
+    error = refused(lambda: row(lambda i: select(i < 2, then, otherwise)))
+    assert error.remedy == f"constant({first}) says of which type a number is"
+    dtype = DType[first.rpartition(".")[2]]
+    chosen = compute("a", (4,), lambda i: select(i < 2, constant(then, dtype), otherwise))
+    assert chosen.dtype is dtype
