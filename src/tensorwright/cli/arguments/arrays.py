@@ -75,7 +75,7 @@ def read_arrays(path: str) -> dict[str, Array]:
     try:
         with Path(path).open("rb") as file:
             if not file.read(len(_NUMPY)).startswith((_NUMPY, b"PK")):
-                reason = "it holds no arrays of numbers: it is no file of NumPy"
+                reason = "it holds no arrays of numbers: NumPy did not write it"
                 remedy = "write it with numpy.save or numpy.savez; numpy.loadtxt reads a text"
                 raise _refusal(where, reason, remedy)
             file.seek(0)

@@ -196,7 +196,8 @@ def summary(progress: Progress) -> str:
     """The session in one line, or in several if it is longer than 80 columns.
 
     It has the times of default and best schedules, for one run of each network (of an open network,
-    at each size), but no quotient, because the times come from different moments.
+    at each size), but no quotient, because the times come from different moments. The default time
+    is left out while some workload has only the time of another schedule, from an earlier session.
     """
     budget = f"/{progress.trials_budget}" if progress.trials_budget is not None else ""
     parts = [
@@ -208,7 +209,9 @@ def summary(progress: Progress) -> str:
         parts.append(f"{format_duration(progress.eta_s)} left")
     is_several = len(progress.latencies_s) > 1
     if progress.best_s:
-        times = f"{format_time(progress.default_s)} -> {format_time(progress.best_s)}"
+        best = format_time(progress.best_s)
+        has_all = all(math.isfinite(row.default_s) for row in progress.rows if row.cost_s)
+        times = f"{format_time(progress.default_s)} -> {best}" if has_all else f"best {best}"
         parts.append(f"together {times}" if is_several else times)
     if is_several and progress.best_s:
         parts += [f"{_shortened(name)} {format_time(time)}" for name, time in progress.latencies_s]

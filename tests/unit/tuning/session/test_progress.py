@@ -46,6 +46,13 @@ def test_one_plain_line_per_round() -> None:
     )
 
 
+def test_the_line_says_what_one_has_where_a_default_has_no_time() -> None:
+    stream = io.StringIO()
+    earlier = TaskRow("softmax", 1.0, 10, math.inf, 0.003)
+    PlainLines(stream).on_progress(replace(PROGRESS, rows=(PROGRESS.rows[0], earlier)))
+    assert "0:30 left, best 5 ms" in stream.getvalue()
+
+
 def test_what_is_left_is_the_nearer_limit() -> None:
     assert PROGRESS.eta_s == 30
     assert replace(PROGRESS, seconds_budget=75.0).eta_s == 10
