@@ -52,7 +52,7 @@ class UndecidedError(UnsupportedError):
     ) -> None:
         super().__init__(stage=stage, where=where, reason=reason, remedy=remedy, operator=operator)
         self.needs = needs
-        self.names = names
+        self.names = tuple(names)  # what has travelled as JSON is a list
 
 
 Shape: TypeAlias = tuple[int | OpenSize, ...]
