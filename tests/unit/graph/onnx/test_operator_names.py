@@ -18,6 +18,7 @@ ALLOWED = {
     "passes/quantized.py": {("conv_integer", "matmul_integer")},  # which of floats they become
     "passes/filter_scales.py": {("conv", "conv_transpose"), ("div", "mul")},  # those pass these
     "passes/movement.py": {("gather_elements", "scatter_elements")},  # rows instead of these
+    "passes/composites.py": {("div", "mul")},  # multiples of a tensor
     "passes/windows.py": {("average_pool", "conv")},  # windows that may pad by themselves
 }
 MODULES = sorted(
