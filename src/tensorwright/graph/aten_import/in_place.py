@@ -17,9 +17,11 @@ from tensorwright.graph.aten_import.converters.indexing import replaced
 from tensorwright.graph.aten_import.record import Node
 
 _RESHAPES = frozenset({"view", "_unsafe_view", "unsqueeze", "squeeze", "unflatten", "view_as"})
-_TURNS = frozenset({"transpose", "t", "permute", "swapaxes", "movedim", "mT", "numpy_T"})
+_TURNS = frozenset(
+    {"transpose", "t", "permute", "swapaxes", "movedim", "moveaxis", "mT", "numpy_T"}
+)
 _PARTS = frozenset({"select", "slice", "narrow"})
-_SAME = frozenset({"detach", "alias"})
+_SAME = frozenset({"detach", "alias", "positive", "lift_fresh"})
 MAYBE = frozenset({"reshape", "flatten", "contiguous", "to", "reshape_as", "type_as"})
 """Operators that return a view of some tensors and a copy of others."""
 VIEWS = (

@@ -36,6 +36,12 @@ def written(x: torch.Tensor) -> Any:
     return y, z, y.view(-1)
 
 
+def written_as_itself(x: torch.Tensor) -> Any:
+    y = x + 1
+    torch.positive(y).mul_(2.0)
+    return y
+
+
 def put(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
     y = x.clone()
     y[at] = 3.0
@@ -454,6 +460,7 @@ CASES: tuple[Case, ...] = (
         (f(3, 4), i(3, 3, 4)),
     ),
     ("in_place", written, (f(4, 5),)),
+    ("in_place_of_itself", written_as_itself, (f(4, 5),)),
     (
         "made",
         lambda x: (

@@ -12,6 +12,8 @@ import tensorwright
 from tensorwright.base import UnsupportedError, override
 from tensorwright.graph import interpret
 from tensorwright.graph.aten_import import ExportedGraph, Input, load_exported
+from tensorwright.graph.aten_import.converters import CONVERTERS
+from tensorwright.graph.aten_import.in_place import VIEWS
 from tensorwright.graph.model_import import load_model
 from tensorwright.graph.passes import simplify
 
@@ -140,6 +142,16 @@ def test_files_have_infinities_and_sizes_that_are_derived(tmp_path: Path) -> Non
         for batch in (2, 20):
             x = torch.randn(batch, 4, 4)
             assert alike(torch.from_numpy(executable(x.numpy())), Masked()(x))
+
+
+def test_operators_that_return_views_are_listed_as_views() -> None:
+    """Or a write through the view would not be seen in what it is a view of."""
+    for name in CONVERTERS:
+        packet = getattr(torch.ops.aten, name, None)
+        schemas = [getattr(packet, each)._schema for each in packet.overloads()] if packet else []
+        aliases = [each.alias_info for schema in schemas for each in schema.returns]
+        if any(each is not None and not each.is_write for each in aliases):
+            assert name in VIEWS, name
 
 
 def test_a_normalisation_behind_a_linear_layer_goes_into_its_weights() -> None:
