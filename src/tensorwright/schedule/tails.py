@@ -265,6 +265,8 @@ def _need_no_tiles_beyond(
     shifted tile begins inside the axis.  So readers cannot tell that nothing has been computed.
     """
     loops = _followed_loops(after, stage)
+    innermost = max(map(stage.loops.index, loops), default=-1)
+    cut = _parts_of_loops(stage, stage.loops[: innermost + 1])
     ends_with_axis = {axis.name for axis in stage.tensor.axes}
     for relation in stage.relations if loops else ():
         if isinstance(relation, FuseRelation):
@@ -273,15 +275,15 @@ def _need_no_tiles_beyond(
         is_last = relation.parent in ends_with_axis
         if is_last:
             ends_with_axis.add(relation.children[0])
-        if relation.tail is not Tail.GUARD:
+        if relation.tail is not Tail.GUARD or relation.parent in stage.reduce_loops:
             continue
         if is_last and relation.parent not in stage.overlapping_loops:
             continue
         extent = analyse(after).nests[stage.name].extents[relation.parent]
         if decisions_of(extent, relation.tile) or is_zero(extent % relation.tile):
             continue
-        innermost = max(map(stage.loops.index, loops))
-        if not set(relation.children).isdisjoint(stage.loops[: innermost + 1]):
+        own = _parts_of_loops(stage, (relation.parent,))
+        if any(axis.name in cut & own for axis in stage.tensor.axes):
             reason = f"a reader of {stage.name} would run after tiles beyond the last one"
             raise refuse(step, before, reason, "split by what divides the number of tiles")
 

@@ -222,6 +222,11 @@ REFUSALS: dict[str, Case] = {
         (ReverseComputeAt("relu", "c", "j"),),
         BlockOrder("c", "i", "j", 3),
     ),
+    "shuffle_lanes_without_terms": (
+        total(4),
+        (Split("s", "k", (8,)), Fuse("s", ("k_o", "k_i"))),
+        ShuffleReduce("s", "k_o_k_i"),
+    ),
     "parallel_beside_threads": (
         blur(),
         (

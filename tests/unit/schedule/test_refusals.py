@@ -413,6 +413,16 @@ CASES: dict[str, Case] = {
     "pack_what_is_not_read": (matmul(with_relu=True), (), PackConstant("b", "relu")),
     "pack_for_one_of_two": (packed_twice(), (), PackConstant("w", "p")),
     "pack_indices": (constant_places(), (), PackConstant("place", "y")),
+    "use_columns_of_windows_beside_the_image": (
+        conv(),
+        (ComputeInline("pad"),),
+        UseAlgorithm("y", "im2col"),
+    ),
+    "split_an_inner_part_inside_a_tile_by_more": (
+        chain(5),
+        (Split("p", "i", (2,)), ReverseComputeAt("q", "p", "i_o")),
+        Split("p", "i_i", (3,)),
+    ),
     "use_no_algorithm": (conv(), (), UseAlgorithm("y", "strassen")),
     "use_an_algorithm_for_something_else": (matmul(), (), UseAlgorithm("c", "winograd2")),
     "use_an_algorithm_for_strided_windows": (conv(7, 2), (), UseAlgorithm("y", "winograd2")),

@@ -15,8 +15,10 @@ from tensorwright.expr import (
     Axis,
     Compute,
     Load,
+    Range,
     Value,
     free_vars,
+    is_nonnegative,
     loads_of,
     rebuild,
 )
@@ -24,11 +26,17 @@ from tensorwright.schedule.algorithms.algorithm import Algorithm
 
 
 def rewrite_as_im2col(tensor: Compute) -> Compute | None:
-    """The tensor by columns; None unless exactly one operand is read by windows."""
+    """The tensor by columns; None unless exactly one operand is read by windows.
+
+    The columns hold all windows, so it is None, too, where some begin or end outside of the data
+    and a condition leaves that out.
+    """
     windows = {load for load in loads_of(tensor.body) if _is_window(load, tensor)}
     if len(windows) != 1:
         return None
     (window,) = windows
+    if not _is_inside(window, tensor):
+        return None
     axes = _axes_of(window, tensor)
     columns = Compute(f"{tensor.name}_columns", axes, window)
     copy = Load(columns, tuple(axis.var for axis in axes))
@@ -47,6 +55,16 @@ def _is_window(load: Load, tensor: Compute) -> bool:
     read = free_vars(*load.indices)
     slides = any(free_vars(i) & taps and free_vars(i) & places for i in load.indices)
     return slides and bool(places - read)
+
+
+def _is_inside(load: Load, tensor: Compute) -> bool:
+    """Whether an operand has all elements that are read, whatever the conditions of the reads."""
+    axes = (*tensor.axes, *tensor.reduce_axes)
+    bounds = {axis.var: Range.of_extent(axis.extent) for axis in axes}
+    return all(
+        is_nonnegative(index, bounds) and is_nonnegative(extent - 1 - index, bounds)
+        for index, extent in zip(load.indices, load.source.shape, strict=True)
+    )
 
 
 def _axes_of(window: Load, tensor: Compute) -> tuple[Axis, ...]:

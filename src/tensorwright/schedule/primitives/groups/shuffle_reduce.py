@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tensorwright.expr import Combiner
+from tensorwright.expr import (
+    Combiner,
+    condition_sides,
+    conjuncts,
+    free_vars,
+    substitute_condition,
+)
+from tensorwright.schedule.analysis import analyse
 from tensorwright.schedule.execution import ForKind
 from tensorwright.schedule.primitive import (
     Primitive,
@@ -31,9 +38,10 @@ class ShuffleReduce(Primitive):
               ->  for t in 0..32 @thread.x: v = e(i, t);  v = sum of the v of 32 lanes;
                   if t == 0: C[i] = v
     Requires: the loop is the innermost of the stage and its only one of a reduction, serial, not
-              pipelined; it has 2, 4, 8, 16 or 32 iterations; the reduction is a sum, product,
-              maximum or minimum, which has no terms to skip and no intrinsic; no other loop of the
-              stage is bound to thread.x.  Float sums are reassociated.
+              pipelined; it has 2, 4, 8, 16 or 32 iterations, each of them with a term; the
+              reduction is a sum, product, maximum or minimum, which has no terms to skip and no
+              intrinsic; no other loop of the stage is bound to thread.x.  Float sums are
+              reassociated.
     Longer reductions are split and factored first (rfactor); the partial results are computed at
     the loop, so that each lane has its own in a register.
     Source:   NVIDIA, CUDA C++ Programming Guide, warp shuffle functions.
@@ -64,7 +72,15 @@ class ShuffleReduce(Primitive):
         reduction = stage.tensor.reduction
         if reduction is None or reduction.combiner not in _FOLDS or stage.skips:
             raise refuse(self, state, f"{self.stage} is not a plain fold", "", here)
-        # Theorem: a fold takes its terms in any order, so it may take those of the lanes as a tree.
+        analysis = analyse(state)
+        nest = analysis.nests[self.stage]
+        for part in conjuncts(nest.guards):
+            real = substitute_condition(part, analysis.real)
+            if nest.variables[self.loop] in free_vars(*condition_sides(real)):
+                reason = f"lanes have no term unless {real}"
+                raise refuse(self, state, reason, "split by what divides, or rfactor first", here)
+        # Theorem: a fold takes its terms in any order, so it may take those of the lanes as a tree,
+        # where each of them has one.
         changed = applied(self, state)
         need_legal_nesting(self, state, changed)
         need_whole_tiles(self, state, changed)
