@@ -38,11 +38,8 @@ def need_whole_tiles(step: object, before: ScheduleState, after: ScheduleState) 
     stage's tile needs, which other steps change.
     """
     for stage in after.stages:
-        _need_no_tiles_beyond(step, before, after, stage)
-        _need_box_tiles(step, before, after, stage)
-        if isinstance(stage.placement, AtRoot):
-            continue
-        for relation in _promises(stage):
+        placed = not isinstance(stage.placement, AtRoot)
+        for relation in _promises(stage) if placed else ():
             total = relation.tile
             try:
                 extent = analyse(after).nests[stage.name].extents[relation.parent]
@@ -54,7 +51,11 @@ def need_whole_tiles(step: object, before: ScheduleState, after: ScheduleState) 
             if has_rest or not is_nonnegative(extent - total):
                 reason = f"{stage.name} is split by {total}, and no whole tile would be left"
                 raise refuse(step, before, reason, "split with tail guard, or after this step")
-        _need_full_tiles_for_readers(step, before, after, stage)
+    for stage in after.stages:
+        _need_no_tiles_beyond(step, before, after, stage)
+        _need_box_tiles(step, before, after, stage)
+        if not isinstance(stage.placement, AtRoot):
+            _need_full_tiles_for_readers(step, before, after, stage)
     for stage in after.stages:
         _need_no_empty_tiles(step, before, after, stage)
         _need_finished_operands(step, before, after, stage)
