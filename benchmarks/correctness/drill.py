@@ -178,6 +178,8 @@ def main() -> int:
     os.chdir(ROOT)
     began, source = time.monotonic(), random.SystemRandom()
     rows = [row for row in all_rows() if any(text in row.name for text in asked.only)]
+    if not rows:
+        parser.error(f"nothing has one of these in its name: {', '.join(asked.only)}")
     try:
         prepare()
         while time.monotonic() - began < 60 * asked.minutes:
