@@ -35,6 +35,9 @@ def pytest_configure() -> None:
     """Let choices be made for an assumed machine: no test depends on what this one measures."""
     able = (each for each in ASSUMED if not missing_here(cpu_target(each.target)))
     os.environ.setdefault(knobs.ASSUME.variable, next(able).name)
+    missing = missing_here(cpu_target("native"))
+    if missing:
+        raise pytest.UsageError(f"tests cannot run here as on {knobs.ASSUME.get()}: {missing}")
 
 
 @pytest.hookimpl(wrapper=True)
