@@ -27,6 +27,7 @@ from tensorwright.base import (
     KNOBS,
     CpuTarget,
     Target,
+    UndecidedError,
     UsageError,
     available_cores,
     digest_of_bytes,
@@ -35,6 +36,7 @@ from tensorwright.base import (
     knobs,
     package_digest,
 )
+from tensorwright.instances import AnySizes, Instances, Signature
 from tensorwright.machine import detect_hardware, kept_steps
 from tensorwright.runtime import (
     Executable,
@@ -119,10 +121,54 @@ def compile(
         "on_kernel": on_kernel,
     }
     given = read_handle(model)
-    question = None if trace or constants or on_kernel else _question(given, options)
+    if trace or constants or on_kernel or sizes == "fixed":
+        return _pipeline(given, {**options, "sizes": None if sizes == "fixed" else sizes})
+    refusal: UndecidedError | None = None
+    try:
+        program = _compiled(given, options)
+    except UndecidedError as error:
+        program, refusal = None, error
+    return _of_any_sizes(given, options, program, refusal)
+
+
+def _compiled(model: Any, options: Mapping[str, Any]) -> Executable:
+    """The kept executable for a question, or what the pipeline makes."""
+    question = _question(model, options)
     if question is None:
-        return _pipeline(given, options)
-    return question.kept() or question.compiled(given, options)
+        return _pipeline(model, options)
+    return question.kept() or question.compiled(model, options)
+
+
+def _of_any_sizes(
+    model: Any,
+    options: Mapping[str, Any],
+    program: Executable | None,
+    refusal: UndecidedError | None,
+) -> Executable:
+    """An executable that also answers calls of sizes that its program does not take.
+
+    program   None if `refusal` says why the model cannot be compiled for all sizes
+    """
+    if program is not None and all(size.name in program.plan.counted for size in program.sizes):
+        return program
+    is_model = isinstance(model, str | os.PathLike | bytes) or type(model).__name__ == "ModelProto"
+    signature = None if program is None else Signature.of(program)
+    if refusal is not None and is_model:
+        declared = importlib.import_module(_PIPELINE).declared_signature
+        target = importlib.import_module(_PIPELINE).chosen_target(options["target"])
+        signature = declared(model, target, options["input_shapes"], options["sizes"])
+    if signature is None or not is_model:
+        if program is None:
+            assert refusal is not None
+            raise refusal
+        return program
+
+    def build(shapes: Mapping[str, tuple[int, ...]]) -> Executable:
+        return _compiled(model, {**options, "input_shapes": shapes})
+
+    threads = usable_threads(options["threads"])
+    label = str(model) if isinstance(model, str | os.PathLike) else "the model"
+    return AnySizes(program, signature, Instances(label, build), threads, refusal)
 
 
 def read_handle(model: Any) -> Any:

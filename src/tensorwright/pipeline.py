@@ -40,7 +40,9 @@ from tensorwright.build import (
     assemble,
     assemble_workload,
     build_cached,
+    plan_sizes,
 )
+from tensorwright.expr import named_sizes_of
 from tensorwright.graph import (
     Constants,
     Graph,
@@ -61,8 +63,10 @@ from tensorwright.graph import (
     simplify,
 )
 from tensorwright.graph.model_import import Source as ModelSource
-from tensorwright.graph.model_import import load_model
+from tensorwright.graph.model_import import declared_types, load_model
+from tensorwright.instances import Signature
 from tensorwright.machine import detect_hardware
+from tensorwright.ops import sizes_of
 from tensorwright.records import (
     Records,
     RecordStore,
@@ -71,7 +75,7 @@ from tensorwright.records import (
     opened,
     save_rewriting,
 )
-from tensorwright.runtime import Executable, named_target, usable_threads
+from tensorwright.runtime import Executable, TensorSpec, amount_of, named_target, usable_threads
 from tensorwright.schedule import Primitive, Trace, parse_trace
 from tensorwright.tuning.selection import (
     Scheduled,
@@ -143,6 +147,27 @@ def prepare(
     Raises:  MachineError if the tensors cannot fit into memory; the errors of importing.
     """
     return cut(import_graph(model, input_shapes, sizes), target, threads)
+
+
+def declared_signature(
+    model: ModelSource, target: Target, input_shapes: Shapes | None, sizes: Sizes | None
+) -> Signature | None:
+    """What a model that cannot be compiled for all its sizes declares; None where it says nothing.
+
+    Raises:  the errors of importing.
+    """
+    types = declared_types(model, input_shapes, sizes)
+    if types is None:
+        return None
+    inputs, outputs = (
+        tuple(
+            TensorSpec(name, each.dtype, tuple(map(amount_of, each.shape)))
+            for name, each in side.items()
+        )
+        for side in types
+    )
+    extents = [extent for each in types[0].values() for extent in sizes_of(each)]
+    return Signature(inputs, outputs, plan_sizes(named_sizes_of(*extents)), target)
 
 
 def cut(graph: Graph, target: Target, threads: int | None = None) -> Partition:

@@ -34,7 +34,13 @@ from tensorwright.runtime.device import (
 from tensorwright.runtime.dlpack import DeviceArray
 from tensorwright.runtime.executable import Executable, StepTime
 from tensorwright.runtime.host import HOST, HostDevice
-from tensorwright.runtime.inputs import check_names, random_array
+from tensorwright.runtime.inputs import (
+    Port,
+    check_inputs,
+    check_names,
+    check_positional,
+    random_array,
+)
 from tensorwright.runtime.loader import load
 from tensorwright.runtime.native.jit import (
     LoadedFunction,
@@ -127,6 +133,7 @@ __all__ = [
     "PendingRun",
     "Plan",
     "PlanSize",
+    "Port",
     "Span",
     "Step",
     "StepTime",
@@ -137,7 +144,9 @@ __all__ = [
     "blocks_of",
     "bytes_of_type",
     "check_device",
+    "check_inputs",
     "check_names",
+    "check_positional",
     "choose_teams",
     "default_cache",
     "default_executable_cache",

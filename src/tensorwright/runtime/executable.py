@@ -50,7 +50,13 @@ from tensorwright.runtime.inputs import (
 from tensorwright.runtime.native.driver import load_program
 from tensorwright.runtime.native.pool import float_bits, usable_threads
 from tensorwright.runtime.native.pool.pending_run import NEVER, PendingRun, Stop, start_run
-from tensorwright.runtime.plan.call_sizes import CallSizes, call_sizes, chosen_values, with_rooms
+from tensorwright.runtime.plan.call_sizes import (
+    CallSizes,
+    call_sizes,
+    chosen_values,
+    values_of,
+    with_rooms,
+)
 from tensorwright.runtime.plan.capacity import with_room
 from tensorwright.runtime.plan.plan import Plan, TensorSpec
 from tensorwright.runtime.plan.plan_sizes import PlanSize, numbered
@@ -365,6 +371,10 @@ class Executable:
         chosen = self.chosen_sizes(**values)
         roomy = with_room(self.plan, with_rooms(self.plan, chosen))
         return self.with_plan(roomy.at(chosen))
+
+    def check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
+        """Raise InputError unless calls with inputs of these shapes, in order, have code."""
+        values_of(self.plan, shapes)
 
     def trim(self) -> None:
         """Free the memory of idle calls; the next call allocates it again."""

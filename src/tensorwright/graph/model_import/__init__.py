@@ -2,9 +2,10 @@
 
 from tensorwright.graph.model_import.load_model import (
     Source,
+    declared_types,
     files_beside,
     is_exported_program,
     load_model,
 )
 
-__all__ = ["Source", "files_beside", "is_exported_program", "load_model"]
+__all__ = ["Source", "declared_types", "files_beside", "is_exported_program", "load_model"]

@@ -11,9 +11,11 @@ from onnx import ModelProto
 
 from tensorwright.graph.aten_import import ExportedGraph, is_archive, load_exported, read_pt2
 from tensorwright.graph.graph import Graph
+from tensorwright.graph.onnx_import import declared_types as declared_types_of_onnx
 from tensorwright.graph.onnx_import import external_files, load_onnx
 from tensorwright.graph.onnx_import.open_dimensions import Sizes
 from tensorwright.graph.onnx_import.shapes import InputShapes
+from tensorwright.ops import TensorType
 
 
 class ExportedProgram(Protocol):
@@ -24,6 +26,7 @@ class ExportedProgram(Protocol):
     state_dict: Any
 
 
+Types: TypeAlias = tuple[dict[str, TensorType], dict[str, TensorType]]
 Source: TypeAlias = str | os.PathLike[str] | bytes | ModelProto | ExportedGraph | ExportedProgram
 
 _PROGRAMS = "tensorwright.integrations.pytorch.exported"  # by name: it imports PyTorch
@@ -46,6 +49,18 @@ def load_model(
         record: ExportedGraph = importlib.import_module(_PROGRAMS).record_of(source)
         return load_exported(record, input_shapes, sizes)
     return load_onnx(source, input_shapes, sizes=sizes)  # type: ignore[arg-type]  # it refuses others
+
+
+def declared_types(
+    source: Source, input_shapes: InputShapes | None = None, sizes: Sizes | None = None
+) -> Types | None:
+    """The types that an ONNX model declares of inputs and outputs; None for other models.
+
+    Raises:  as `load_onnx`, except for nodes, which are not read.
+    """
+    if isinstance(source, ExportedGraph) or is_archive(source) or is_exported_program(source):
+        return None
+    return declared_types_of_onnx(source, input_shapes, sizes)  # type: ignore[arg-type]
 
 
 def files_beside(path: Path) -> tuple[Path, ...]:

@@ -78,6 +78,7 @@ from tensorwright.graph.onnx_import.shapes import (
     check_is_tensor,
     input_types,
     open_names,
+    output_types,
     overridden_sizes,
 )
 from tensorwright.graph.onnx_import.tensors import dense, to_array
@@ -122,6 +123,24 @@ def load_onnx(
             reason="there is not enough memory for its constants",
             remedy="give the inputs smaller shapes, or compile on a machine with more memory",
         ) from error
+
+
+def declared_types(
+    source: str | os.PathLike[str] | bytes | ModelProto,
+    input_shapes: InputShapes | None = None,
+    sizes: Sizes | None = None,
+) -> tuple[dict[str, TensorType], dict[str, TensorType]]:
+    """What a model declares of its inputs and outputs, by name; no node is read.
+
+    Raises:  as `load_onnx`; ModelError for an output whose rank nothing says.
+    """
+    graph = (model := read_model(source)).model.graph
+    constants = {each.name for each in graph.initializer}
+    free = [info for info in graph.input if info.name not in constants]
+    readers = {name: node.op_type for node in reversed(graph.node) for name in node.input}
+    names = open_names(free)
+    bounds = {name: each for name, each in (sizes or {}).items() if name in names}
+    return input_types(free, input_shapes, readers, bounds), output_types(model.model)
 
 
 def _with_needed_bounds(

@@ -5,9 +5,9 @@ open, and named sizes for the others.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
-from onnx import ValueInfoProto
+from onnx import ModelProto, ValueInfoProto, shape_inference
 
 from tensorwright.base import Advice, ExpressionError, InputError, sizes_advice
 from tensorwright.expr import (
@@ -168,6 +168,29 @@ def declared_type(info: ValueInfoProto) -> TensorType | None:
         return None
     shape = tuple(dim for dim in dims if isinstance(dim, int))
     return TensorType(DTYPES[elements], shape) if len(shape) == len(dims) else None
+
+
+def output_types(model: ModelProto) -> dict[str, TensorType]:
+    """The types of a model's outputs as it declares them, or as ONNX infers them.
+
+    Raises:  ModelError for an output whose rank neither says.
+    """
+    infos = model.graph.output
+    if any(_dims(info) is None for info in infos):
+        with suppress(ValueError, RuntimeError):  # a model that is too large, or that it misreads
+            infos = shape_inference.infer_shapes(model).graph.output
+    types: dict[str, TensorType] = {}
+    for info in infos:
+        dims = _dims(info)
+        if dims is None:
+            raise model_error(f"output {info.name}", "the model leaves its rank open")
+        extents = name_dimensions({info.name: dims}).extents
+        shape = tuple(extents.get((info.name, axis), dim) for axis, dim in enumerate(dims))
+        kind = dtype_of(info.type.tensor_type.elem_type, f"output {info.name}", "output")
+        types[info.name] = TensorType(
+            kind, tuple(each for each in shape if not isinstance(each, str))
+        )
+    return types
 
 
 def check_is_tensor(info: ValueInfoProto, reader: str) -> None:

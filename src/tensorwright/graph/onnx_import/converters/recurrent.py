@@ -1,18 +1,26 @@
-"""RNN, GRU and LSTM, written out step by step: sequences have a static length.
+"""RNN, GRU and LSTM as loops over the steps of a sequence, of whatever length.
 
-The products with the input are one matrix product for all steps; each step multiplies the state.
+    sums         x @ W + bias of all steps and directions: one product before the loop
+    each step    gates of (sums of the step + state @ R); the state after it is a row of the results
+
+Both directions are one loop: the sums of the second one are in the reverse order of time, and so are
+its rows until they are put back.  Arrays of a step are (directions, batch, ...); with one direction
+there is no such dimension.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tensorwright.base import AttributeValue, DType
 from tensorwright.expr import Index
-from tensorwright.graph.onnx_import.call import Call, Operand, Results, Table, in_single_precision
-from tensorwright.ops import NARROW, number_of
+from tensorwright.graph.builder import GraphBuilder
+from tensorwright.graph.nested import CONDITION, COUNT, LOOP
+from tensorwright.graph.onnx_import.call import Call, Results, Table, in_single_precision
+from tensorwright.ops import NARROW
 
 _LENGTHS, _STATE, _CELL, _PEEPHOLES = 4, 5, 6, 7
 _ACTIVATIONS = {
@@ -22,120 +30,6 @@ _ACTIVATIONS = {
     "Softsign": "softsign",
     "Softplus": "softplus",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """The weights of one direction; the gates of all are side by side in the last dimension.
-
-    w  (input, gates * hidden)      r  (hidden, gates * hidden)
-    wb, rb  (gates * hidden), or None without a bias
-    """
-
-    w: str
-    r: str
-    wb: str | None
-    rb: str | None
-
-
-def _part(call: Call, tensor: str, at: int, size: int) -> str:
-    """The at-th piece of `size` of the last dimension."""
-    starts, ends = (at * size,), ((at + 1) * size,)
-    return call.add("slice", tensor, starts=starts, ends=ends, axes=(-1,), steps=(1,))
-
-
-def _weights(call: Call, direction: int, gates: int, hidden: int) -> Weights:
-    w = call.add("transpose", call.take(call.tensor(1), direction, 0), perm=(1, 0))
-    r = call.add("transpose", call.take(call.tensor(2), direction, 0), perm=(1, 0))
-    if not call.has(3):
-        return Weights(w, r, None, None)
-    bias = call.take(call.tensor(3), direction, 0)
-    wb, rb = (_part(call, bias, at, gates * hidden) for at in range(2))
-    return Weights(w, r, wb, rb)
-
-
-def _plus(call: Call, x: str, bias: str | None) -> str:
-    return x if bias is None else call.add("add", x, bias)
-
-
-class _Cell:
-    """The common part of the three kinds of cells; lives inside one conversion."""
-
-    def __init__(self, call: Call, default: tuple[str, ...]) -> None:
-        self.call = call
-        self.hidden = call.shape(2)[2]
-        directions = call.shape(1)[0]
-        names = call.attributes.get("activations", default * directions)
-        self.names = tuple(str(name) for name in names) if isinstance(names, tuple) else default
-        if call.given("activation_alpha") or call.given("activation_beta"):
-            raise call.unsupported("activation_alpha and activation_beta are not supported")
-
-    def activate(self, x: str, at: int, *, clipped: bool = True) -> str:
-        """The at-th activation function, behind the clipping that the node may ask for."""
-        if clipped and self.call.given("clip"):
-            limit = self.call.real("clip")
-            x = self.call.add("clip", x, min=-limit, max=limit)
-        name = self.names[at] if at < len(self.names) else ""
-        if name.capitalize() not in _ACTIVATIONS:
-            raise self.call.unsupported(f"its activation {name!r} is not supported")
-        return self.call.add(_ACTIVATIONS[name.capitalize()], x)
-
-    def gate(self, x: str, at: int) -> str:
-        return _part(self.call, x, at, self.hidden)
-
-
-def _rnn_step(cell: _Cell, x: str, state: Sequence[str], w: Weights, first: int) -> tuple[str, ...]:
-    call = cell.call
-    recurrent = _plus(call, call.add("matmul", state[0], w.r), w.rb)
-    return (cell.activate(call.add("add", x, recurrent), first),)
-
-
-def _gru_step(cell: _Cell, x: str, state: Sequence[str], w: Weights, first: int) -> tuple[str, ...]:
-    """Gates z, r, h: H = (1 - z) * g(...) + z * H before."""
-    call, (before,) = cell.call, state
-    recurrent = _plus(call, call.add("matmul", before, w.r), w.rb)
-    z, r = (
-        cell.activate(call.add("add", cell.gate(x, at), cell.gate(recurrent, at)), first)
-        for at in range(2)
-    )
-    if call.flag("linear_before_reset", default=False):
-        hidden = call.add("mul", r, cell.gate(recurrent, 2))
-    else:
-        reset = call.add("mul", r, before)
-        hidden = call.add("matmul", reset, cell.gate(w.r, 2))
-        hidden = _plus(call, hidden, cell.gate(w.rb, 2) if w.rb is not None else None)
-    new = cell.activate(call.add("add", cell.gate(x, 2), hidden), first + 1)
-    kept = call.add("mul", z, call.add("sub", before, new))
-    return (call.add("add", new, kept),)
-
-
-def _lstm_step(
-    cell: _Cell, x: str, state: Sequence[str], w: Weights, first: int
-) -> tuple[str, ...]:
-    """Gates i, o, f, c: C = f * C before + i * g(...), H = o * h(C)."""
-    call, (before, memory) = cell.call, state
-    sums = call.add("add", x, _plus(call, call.add("matmul", before, w.r), w.rb))
-    peepholes = None
-    if call.has(_PEEPHOLES):
-        peepholes = call.take(call.tensor(_PEEPHOLES), first // 3, 0)
-
-    def look(at: int, gate: int, held: str) -> str:
-        """A gate that also sees the memory through peephole weights i, o, f."""
-        value = cell.gate(sums, gate)
-        if peepholes is None:
-            return value
-        return call.add("add", value, call.add("mul", cell.gate(peepholes, at), held))
-
-    i = cell.activate(look(0, 0, memory), first)
-    f = cell.activate(look(2, 2, memory), first)
-    c = cell.activate(cell.gate(sums, 3), first + 1)
-    memory = call.add("add", call.add("mul", f, memory), call.add("mul", i, c))
-    o = cell.activate(look(1, 1, memory), first)
-    # Only the gates are clipped: as ONNX Runtime does, the memory is left as it is.
-    return call.add("mul", o, cell.activate(memory, first + 2, clipped=False)), memory
-
-
-_STEPS = {"RNN": _rnn_step, "GRU": _gru_step, "LSTM": _lstm_step}
 _KINDS = {
     "RNN": (1, ("Tanh",)),
     "GRU": (3, ("Sigmoid", "Tanh")),
@@ -143,62 +37,292 @@ _KINDS = {
 }
 
 
-def _initial(call: Call, position: int, direction: int, shape: tuple[Index, int]) -> str:
-    """The state before the first step: zeros where it is not given."""
-    if not call.has(position):
-        return call.add("full", shape=shape, value=0.0, dtype=call.type_at(0).dtype)
-    state = call.tensor(position)
-    axis = 1 if call.flag("layout", default=False) else 0
-    return call.take(state, direction, axis)
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """A step of one kind of cell, in the body of a loop.
 
-
-def _masks(call: Call, steps: int, *, reverse: bool) -> list[Operand | None]:
-    """For each step which examples are still running; None where all are."""
-    if not call.has(_LENGTHS):
-        return [None] * steps
-    given = call.array(_LENGTHS, "sequence lengths")
-    lengths = given.astype(np.int64).reshape(-1, 1)
-    if reverse and bool(np.any(lengths != steps)):
-        raise call.unsupported("lengths of single sequences are not supported backwards")
-    return [None if bool(np.all(lengths > step)) else lengths > step for step in range(steps)]
-
-
-def _run(call: Call, x: str, direction: int, *, reverse: bool) -> tuple[list[str], tuple[str, ...]]:
-    """The hidden states of all steps, and the last states, of one direction.
-
-    Shapes:  x (steps, batch, input) -> (batch, hidden) each
+    call          adds nodes to the body
+    hidden        numbers of the state
+    activations   names of functions, in ONNX's order
+    held          what the body sees of the graph around it, by role
     """
-    gates, default = _KINDS[call.operator]
-    cell = _Cell(call, default)
-    w = _weights(call, direction, gates, cell.hidden)
-    count, batch, width = call.sizes_of(x)
-    steps = number_of(count)  # which are written out
-    call.check_iterations(steps)
-    flat = call.add("matmul", call.add("reshape", x, shape=(steps * batch, width)), w.w)
-    sums = call.add("reshape", _plus(call, flat, w.wb), shape=(steps, batch, gates * cell.hidden))
-    slots = (_STATE, _CELL) if call.operator == "LSTM" else (_STATE,)
-    state = tuple(_initial(call, at, direction, (batch, cell.hidden)) for at in slots)
-    masks = _masks(call, steps, reverse=reverse)
-    zero = np.zeros((), call.type_at(0).dtype.numpy)
-    outputs = [""] * steps
-    for step in reversed(range(steps)) if reverse else range(steps):
-        now = call.take(sums, step, 0)
-        new = _STEPS[call.operator](cell, now, state, w, direction * len(default))
-        mask = masks[step]
-        outputs[step] = new[0]
-        if mask is not None:
-            outputs[step] = call.add("where", mask, new[0], zero)
-            new = tuple(
-                call.add("where", mask, after, before)
-                for after, before in zip(new, state, strict=True)
+
+    call: Call
+    hidden: int
+    activations: Sequence[str]
+    held: Mapping[str, str]
+
+    def gate(self, x: str, at: int) -> str:
+        return _part(self.call, x, at, self.hidden)
+
+    def recurrent(self, state: str, first: int = 0, count: int = 0) -> str:
+        """A state times the recurrent weights: of all gates, or of `count` gates from one on."""
+        weights = self.held["r"]
+        if count:
+            weights = _part(self.call, weights, first, count * self.hidden)
+        return self.call.add("matmul", state, weights)
+
+    def activate(self, x: str, at: int, *, clipped: bool = True) -> str:
+        """The at-th activation function, behind the clipping that the node may ask for."""
+        if clipped and self.call.given("clip"):
+            limit = self.call.real("clip")
+            x = self.call.add("clip", x, min=-limit, max=limit)
+        return self.call.add(self.activations[at], x)
+
+    def rnn(self, x: str, before: str) -> tuple[str, ...]:
+        return (self.activate(self.call.add("add", x, self.recurrent(before)), 0),)
+
+    def gru(self, x: str, before: str) -> tuple[str, ...]:
+        """Gates z, r, h: H = (1 - z) * g(...) + z * H before."""
+        call = self.call
+        is_linear = call.flag("linear_before_reset", default=False)
+        product = self.recurrent(before) if is_linear else self.recurrent(before, 0, 2)
+        z, r = (
+            self.activate(call.add("add", self.gate(x, at), self.gate(product, at)), 0)
+            for at in range(2)
+        )
+        if is_linear:
+            hidden = self.gate(product, 2)
+            if "bias" in self.held:
+                hidden = call.add("add", hidden, self.held["bias"])
+            hidden = call.add("mul", r, hidden)
+        else:
+            hidden = self.recurrent(call.add("mul", r, before), 2, 1)
+        new = self.activate(call.add("add", self.gate(x, 2), hidden), 1)
+        return (call.add("add", new, call.add("mul", z, call.add("sub", before, new))),)
+
+    def lstm(self, x: str, before: str, memory: str) -> tuple[str, ...]:
+        """Gates i, o, f, c: C = f * C before + i * g(...), H = o * h(C)."""
+        call = self.call
+        sums = call.add("add", x, self.recurrent(before))
+
+        def look(gate: int, seen: str) -> str:
+            """A gate that also sees the memory, through its peephole weights."""
+            value = self.gate(sums, gate)
+            if "peepholes" in self.held:
+                weights = self.gate(self.held["peepholes"], gate)
+                value = call.add("add", value, call.add("mul", weights, seen))
+            return self.activate(value, 0)
+
+        i, f = look(0, memory), look(2, memory)
+        c = self.activate(self.gate(sums, 3), 1)
+        memory = call.add("add", call.add("mul", f, memory), call.add("mul", i, c))
+        # Only the gates are clipped: as ONNX Runtime does, the memory is left as it is.
+        shown = self.activate(memory, 2, clipped=False)
+        return call.add("mul", look(1, memory), shown), memory
+
+
+_STEPS: Mapping[str, Callable[..., tuple[str, ...]]] = {
+    "RNN": _Cell.rnn,
+    "GRU": _Cell.gru,
+    "LSTM": _Cell.lstm,
+}
+
+
+def _part(call: Call, tensor: str, at: int, size: int) -> str:
+    """The numbers from at * `size` on, `size` of them, of the last dimension."""
+    return call.add(
+        "slice", tensor, starts=(at * size,), ends=((at + 1) * size,), axes=(-1,), steps=(1,)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """A recurrent node, seen from the graph around its loop.
+
+    x           (steps, batch, input)
+    backwards   for each direction that runs in the loop, whether it begins at the end
+    first       the position of the first of them among the directions of the node
+    """
+
+    call: Call
+    x: str
+    backwards: tuple[bool, ...]
+    first: int
+
+    @property
+    def count(self) -> int:
+        return len(self.backwards)
+
+    @property
+    def hidden(self) -> int:
+        return self.call.shape(2)[2]
+
+    def own(self, tensor: str, axis: int = 0) -> str:
+        """The part of a tensor that is of its directions; one direction is no dimension."""
+        if self.count == 1:
+            return self.call.take(tensor, self.first, axis)
+        return tensor
+
+    def weights(self, position: int) -> str:
+        """Weights as (directions, rows, gates * hidden)."""
+        w = self.own(self.call.tensor(position))
+        return self.call.add("transpose", w, perm=(1, 0) if self.count == 1 else (0, 2, 1))
+
+    def row(self, tensor: str) -> str:
+        """(directions, n) as rows that are added to (directions, batch, n)."""
+        return tensor if self.count == 1 else self.call.add("unsqueeze", tensor, axes=(1,))
+
+    def biases(self) -> tuple[str | None, str | None]:
+        """What is added to the sums before the loop, and to a product inside of it."""
+        call, hidden = self.call, self.hidden
+        gates, _ = _KINDS[call.operator]
+        if not call.has(3):
+            return None, None
+        w, r = (_part(call, self.own(call.tensor(3)), at, gates * hidden) for at in range(2))
+        is_linear = call.operator == "GRU" and call.flag("linear_before_reset", default=False)
+        if not is_linear:
+            return self.row(call.add("add", w, r)), None
+        zr = call.add("add", _part(call, w, 0, 2 * hidden), _part(call, r, 0, 2 * hidden))
+        before = call.add("concat", zr, _part(call, w, 2, hidden), axis=-1)
+        return self.row(before), self.row(_part(call, r, 2, hidden))
+
+    def sums(self, bias: str | None) -> str:
+        """x @ W + bias: (steps, directions, batch, gates * hidden), in the order of the loop."""
+        call, width = self.call, _KINDS[self.call.operator][0] * self.hidden
+        steps, batch, size = call.sizes_of(self.x)
+        flat = call.add("reshape", self.x, shape=(steps * batch, size))
+        w = self.weights(1)
+        if self.count == 1:
+            product = call.add("matmul", flat, w)
+            product = call.add("reshape", product, shape=(steps, batch, width))
+        else:
+            side = call.add("transpose", w, perm=(1, 0, 2))  # one product for both directions
+            side = call.add("reshape", side, shape=(size, self.count * width))
+            product = call.add("matmul", flat, side)
+            product = call.add("reshape", product, shape=(steps, batch, self.count, width))
+            product = call.add("transpose", product, perm=(0, 2, 1, 3))
+        return self.in_order(product if bias is None else call.add("add", product, bias))
+
+    def in_order(self, rows: str) -> str:
+        """Rows (steps, directions, batch, n) with those of backward directions turned round.
+
+        Twice turned they are as before.
+        """
+        if not any(self.backwards):
+            return rows
+        if self.count == 1:
+            return self.turned(rows)
+        parts = self.call.apply("split", rows, sizes=(1, 1), axis=1)
+        turned = []
+        for part, is_back in zip(parts, self.backwards, strict=True):
+            row = self.call.add("squeeze", part, axes=(1,)) if is_back else part
+            turned.append(
+                self.call.add("unsqueeze", self.turned(row), axes=(1,)) if is_back else part
             )
-        state = new
-    return outputs, state
+        return self.call.add("concat", *turned, axis=1)
+
+    def turned(self, rows: str) -> str:
+        """(steps, batch, n) from the last step to the first; of each example its own steps."""
+        call = self.call
+        steps, batch, width = call.sizes_of(rows)
+        if not call.has(_LENGTHS):
+            step = call.positions(steps, DType.I64)
+            last = call.add("full", shape=(), value=steps - 1, dtype=DType.I64)
+            return call.add("gather", rows, call.add("sub", last, step), axis=0)
+        step = call.add("unsqueeze", call.positions(steps, DType.I64), axes=(1,))
+        lengths = self.lengths()
+        last = call.add("sub", lengths, np.ones((), np.int64))
+        at = call.add("where", call.add("less", step, lengths), call.add("sub", last, step), step)
+        examples = call.add("full", shape=(), value=batch, dtype=DType.I64)
+        at = call.add("add", call.add("mul", at, examples), call.positions(batch, DType.I64))
+        flat = call.add("reshape", rows, shape=(steps * batch, width))
+        at = call.add("reshape", at, shape=(steps * batch,))
+        chosen = call.add("gather", flat, at, axis=0)
+        return call.add("reshape", chosen, shape=(steps, batch, width))
+
+    def lengths(self) -> str:
+        """The number of steps of each example."""
+        given = self.call.tensor(_LENGTHS)
+        if self.call.type_of(given).dtype is DType.I64:
+            return given
+        return self.call.add("cast", given, to=DType.I64)
+
+    def initial(self, position: int) -> str:
+        """The state before the first step: zeros where it is not given."""
+        call = self.call
+        if not call.has(position):
+            batch = call.sizes_of(self.x)[1]
+            shape: tuple[Index, ...] = (batch, self.hidden)
+            shape = shape if self.count == 1 else (self.count, *shape)
+            return call.add("full", shape=shape, value=0.0, dtype=call.type_at(0).dtype)
+        state = call.tensor(position)
+        if call.flag("layout", default=False):
+            state = call.add("transpose", state, perm=(1, 0, 2))
+        return self.own(state)
+
+    def run(self) -> tuple[str, ...]:
+        """The states of all steps (steps, directions, batch, hidden), and those after the last."""
+        call = self.call
+        before, inside = self.biases()
+        held = {"sums": self.sums(before), "r": self.weights(2)}
+        if inside is not None:
+            held["bias"] = inside
+        if call.has(_PEEPHOLES):
+            held["peepholes"] = self.row(self.own(call.tensor(_PEEPHOLES)))
+        if call.has(_LENGTHS):
+            held["lengths"] = call.add("unsqueeze", self.lengths(), axes=(1,))
+        slots = (_STATE, _CELL) if call.operator == "LSTM" else (_STATE,)
+        states = tuple(self.initial(at) for at in slots)
+        collects = call.wants(0)
+        builder = GraphBuilder(f"step of {call.operator}")
+        step = builder.input("step", (), COUNT.dtype)
+        builder.input("condition", (), CONDITION.dtype)
+        befores = tuple(self.declare(builder, "state", each) for each in states)
+        seen = {role: self.declare(builder, role, each) for role, each in held.items()}
+        within = replace(call, builder=builder)
+        now = within.add("gather", seen["sums"], step, axis=0)
+        cell = _Cell(within, self.hidden, self.activations(), seen)
+        after = _STEPS[call.operator](cell, now, *befores)
+        row = after[0]
+        if "lengths" in seen:
+            runs = within.add("less", step, seen["lengths"])
+            zero = np.zeros((), call.type_at(0).dtype.numpy)
+            row = within.add("where", runs, row, zero)
+            pairs = zip(after, befores, strict=True)
+            after = tuple(within.add("where", runs, new, old) for new, old in pairs)
+        goes_on = within.as_tensor(np.ones((), np.bool_))
+        body = builder.finish((goes_on, *after, *((row,) if collects else ())))
+        steps = call.sizes_of(self.x)[0]
+        attributes: dict[str, AttributeValue] = {"carried": len(states)}
+        if collects:
+            attributes["trips"] = steps
+        limit = call.add("full", shape=(), value=steps, dtype=DType.I64)
+        inputs = (limit, call.as_tensor(np.ones((), np.bool_)), *states, *held.values())
+        results = call.builder.nest(LOOP, inputs, (body,), (), **attributes)
+        rows = self.in_order(results[-1]) if collects else ""
+        return (rows, *results[: len(states)])
+
+    def declare(self, builder: GraphBuilder, role: str, outside: str) -> str:
+        type_ = self.call.type_of(outside)
+        return builder.input(builder.fresh(role), type_.shape, type_.dtype)
+
+    def activations(self) -> tuple[str, ...]:
+        """Our names of the activation functions, which its directions share."""
+        _, default = _KINDS[self.call.operator]
+        names = _activation_names(self.call)[self.first * len(default) :][: len(default)]
+        for name in names:
+            if name not in _ACTIVATIONS:
+                raise self.call.unsupported(f"its activation {name!r} is not supported")
+        return tuple(_ACTIVATIONS[name] for name in names)
+
+
+def _activation_names(call: Call) -> tuple[str, ...]:
+    """Names of the activation functions of all directions."""
+    _, default = _KINDS[call.operator]
+    directions = call.shape(1)[0]
+    names = call.attributes.get("activations", default * directions)
+    given = tuple(str(name).capitalize() for name in names) if isinstance(names, tuple) else default
+    if len(given) != directions * len(default):
+        raise call.unsupported(f"it has {len(given)} activations for {directions} directions")
+    return given
 
 
 def _recurrent(call: Call) -> Results:
     if call.flag("input_forget", default=False):
         raise call.unsupported("coupled input and forget gates are not supported")
+    if call.given("activation_alpha") or call.given("activation_beta"):
+        raise call.unsupported("activation_alpha and activation_beta are not supported")
     batch_first = call.flag("layout", default=False)
     x = call.tensor(0)
     if batch_first:
@@ -207,14 +331,25 @@ def _recurrent(call: Call) -> Results:
     backwards = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
     if kind not in backwards:
         raise call.unsupported(f"its direction {kind} is not supported")
-    runs = [_run(call, x, at, reverse=each) for at, each in enumerate(backwards[kind])]
-    per_direction = [call.stack(outputs, 0) for outputs, _ in runs]
-    y = call.stack(per_direction, 1)  # (steps, directions, batch, hidden)
-    last = [call.stack(states, 0) for states in zip(*(state for _, state in runs), strict=True)]
-    if batch_first:
+    sides, names = backwards[kind], _activation_names(call)
+    half = len(names) // 2
+    if len(sides) == 2 and names[:half] == names[half:]:
+        y, *last = _Layer(call, x, sides, 0).run()
+    else:
+        runs = [_Layer(call, x, (each,), at).run() for at, each in enumerate(sides)]
+        y, *last = (
+            call.stack(each, axis) if all(each) else ""
+            for axis, each in zip((1, 0, 0), zip(*runs, strict=True), strict=False)
+        )
+    if not y:
+        y = call.add("full", shape=(0,), value=0.0, dtype=call.type_at(0).dtype)  # nobody reads it
+    elif batch_first:
         y = call.add("transpose", y, perm=(2, 0, 1, 3))
+    if batch_first:
         last = [call.add("transpose", each, perm=(1, 0, 2)) for each in last]
     return (y, *last)
 
 
-RECURRENT: Table = tuple((operator, in_single_precision(_recurrent, NARROW)) for operator in _STEPS)
+RECURRENT: Table = tuple(
+    (operator, in_single_precision(_recurrent, NARROW)) for operator in _KINDS
+)
