@@ -20,7 +20,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias
 
 from tensorwright.base import (
     EXTENSIONS,
@@ -83,7 +83,7 @@ def compile(
     threads: int | None = None,
     records: Records | None = None,
     input_shapes: Shapes | None = None,
-    sizes: Sizes | None = None,
+    sizes: Sizes | Literal["fixed"] | None = None,
     trace: Trace | str | None = None,
     constants: Constants | None = None,
     on_kernel: OnKernel | None = None,
@@ -97,14 +97,16 @@ def compile(
     records       the store in which measured schedules are looked up; the default store if None
     input_shapes  shapes, as numbers, of inputs whose shapes the model leaves open
     sizes         bounds or numbers of sizes that the model leaves open, by name: "1..64",
-                  "8..512 by 8", (1, 64), 64
+                  "8..512 by 8", (1, 64), 64; "fixed" refuses calls of sizes that the program does
+                  not take, and models that no one program computes for all sizes
     trace         the schedule of a tensor expression, parsed or as text; if None, it is chosen as
                   for a workload of a model
     constants     values of inputs of a tensor expression that stay the same from call to call
     on_kernel     called with (schedule, number, count) before each kernel is built; no kept
                   executable is returned then
 
-    The executable of a model with open sizes takes arrays of any size within their bounds.
+    The executable of a model with open sizes takes arrays of any size within their bounds. Sizes
+    that its program does not take are compiled when a call has them (`AnySizes`).
     A workload without a record gets the schedule that the time model expects to be the fastest, or
     the heuristic schedule (knob `default_schedule`).  If `optimize` has kept a faster graph
     for the network in the same records, that graph is compiled.
@@ -152,23 +154,26 @@ def _of_any_sizes(
     if program is not None and all(size.name in program.plan.counted for size in program.sizes):
         return program
     is_model = isinstance(model, str | os.PathLike | bytes) or type(model).__name__ == "ModelProto"
-    signature = None if program is None else Signature.of(program)
-    if refusal is not None and is_model:
-        declared = importlib.import_module(_PIPELINE).declared_signature
-        target = importlib.import_module(_PIPELINE).chosen_target(options["target"])
-        signature = declared(model, target, options["input_shapes"], options["sizes"])
-    if signature is None or not is_model:
+    if not is_model:
         if program is None:
             assert refusal is not None
             raise refusal
         return program
+
+    def declared() -> Signature | None:
+        pipeline = importlib.import_module(_PIPELINE)
+        target = pipeline.chosen_target(options["target"])
+        said: Signature | None = pipeline.declared_signature(
+            model, target, options["input_shapes"], options["sizes"]
+        )
+        return said
 
     def build(shapes: Mapping[str, tuple[int, ...]]) -> Executable:
         return _compiled(model, {**options, "input_shapes": shapes})
 
     threads = usable_threads(options["threads"])
     label = str(model) if isinstance(model, str | os.PathLike) else "the model"
-    return AnySizes(program, signature, Instances(label, build), threads, refusal)
+    return AnySizes(program, declared, Instances(label, build), threads, refusal)
 
 
 def read_handle(model: Any) -> Any:

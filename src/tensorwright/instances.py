@@ -18,6 +18,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from tensorwright.base import (
@@ -147,57 +148,70 @@ class AnySizes(Executable):
     def __init__(
         self,
         program: Executable | None,
-        signature: Signature,
+        declared: Callable[[], Signature | None],
         instances: Instances,
         threads: int,
         refusal: UndecidedError | None = None,
     ) -> None:
         """Wrap a program, or stand for one.
 
-        refusal   why there is no program, where there is none
+        declared   reads what the model declares; None where it says nothing of its inputs
+        refusal    why there is no program, where there is none
         """
         self._program = program
-        self._signature = signature
+        self._read_declared = declared
         self._instances = instances
         self._threads = threads
         self._refusal = refusal
-        self._ports = tuple(map(Port.of, signature.inputs))
+
+    @cached_property
+    def _declared(self) -> Signature:
+        """What calls may give: more than the program takes, if that assumes something of sizes."""
+        return self._read_declared() or Signature.of(self._whole)
+
+    @cached_property
+    def _declared_ports(self) -> tuple[Port, ...]:
+        return tuple(map(Port.of, self._declared.inputs))
+
+    @property
+    def _signature(self) -> Signature:
+        return self._declared if self._program is None else Signature.of(self._program)
 
     # -- calls
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
         """As `Executable.run`; for sizes that nothing takes yet, an instance is compiled first."""
         if self._program is None:
-            return self._for(check_inputs(self._ports, inputs)).run(inputs)
+            return self._for(check_inputs(self._declared_ports, inputs)).run(inputs)
         try:
             return self._program.run(inputs)
         except InputError as error:
-            return self._for(check_inputs(self._ports, inputs), error).run(inputs)
+            return self._for(check_inputs(self._declared_ports, inputs), error).run(inputs)
 
     def __call__(self, *inputs: Any) -> Array | tuple[Array, ...]:
         """As `run`, with inputs and outputs in order; a single output is not in a tuple."""
         if self._program is None:
-            return self._for(check_positional(self._ports, inputs))(*inputs)
+            return self._for(check_positional(self._declared_ports, inputs))(*inputs)
         try:
             return self._program(*inputs)
         except InputError as error:
-            return self._for(check_positional(self._ports, inputs), error)(*inputs)
+            return self._for(check_positional(self._declared_ports, inputs), error)(*inputs)
 
     def run_async(self, inputs: Mapping[str, Any]) -> PendingRun:
         """As `Executable.run_async`; an instance that it needs is compiled before it returns."""
-        return self._for(check_inputs(self._ports, inputs)).run_async(inputs)
+        return self._for(check_inputs(self._declared_ports, inputs)).run_async(inputs)
 
     def run_into(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
         """As `Executable.run_into`."""
-        self._for(check_inputs(self._ports, inputs)).run_into(inputs, outputs)
+        self._for(check_inputs(self._declared_ports, inputs)).run_into(inputs, outputs)
 
     def bind(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None = None) -> Bound:
         """As `Executable.bind`."""
-        return self._for(check_inputs(self._ports, inputs)).bind(inputs, outputs)
+        return self._for(check_inputs(self._declared_ports, inputs)).bind(inputs, outputs)
 
     def profile(self, inputs: Mapping[str, Any], repeat: int = 10) -> tuple[StepTime, ...]:
         """As `Executable.profile`."""
-        return self._for(check_inputs(self._ports, inputs)).profile(inputs, repeat)
+        return self._for(check_inputs(self._declared_ports, inputs)).profile(inputs, repeat)
 
     def at(self, **values: int) -> Executable:
         """The executable for given values of its named sizes; the other sizes get typical values.
@@ -266,9 +280,9 @@ class AnySizes(Executable):
         Raises:  InputError that names the sizes, if the network cannot be computed for them.
         """
         try:
-            return self._instances.get(self._signature.inputs, shapes)
+            return self._instances.get(self._declared.inputs, shapes)
         except (InputError, ModelError, UnsupportedError) as error:
-            pairs = zip(self._signature.inputs, shapes, strict=True)
+            pairs = zip(self._declared.inputs, shapes, strict=True)
             given = ", ".join(f"{spec} is {shape}" for spec, shape in pairs)
             fitting = (
                 ", ".join(map(str, self._signature.sizes)) if self._program is not None else ""

@@ -166,8 +166,8 @@ def declared_signature(
         )
         for side in types
     )
-    extents = [extent for each in types[0].values() for extent in sizes_of(each)]
-    return Signature(inputs, outputs, plan_sizes(named_sizes_of(*extents)), target)
+    atoms = named_sizes_of(*(extent for each in types[0].values() for extent in sizes_of(each)))
+    return Signature(inputs, outputs, plan_sizes(atoms), target)
 
 
 def cut(graph: Graph, target: Target, threads: int | None = None) -> Partition:

@@ -18,7 +18,6 @@ from tensorwright.expr import (
     FromIndex,
     Index,
     IndexExpr,
-    Min,
     NamedSize,
     Relation,
     compare,
@@ -28,8 +27,8 @@ from tensorwright.expr import (
     simplify_condition,
     substitute,
 )
+from tensorwright.ops.deciding import deciding_bounds
 
-_MOST_TRIED = 1 << 16  # the greatest number of a size that a remedy suggests
 _MOST_SIZES = 3
 _USUAL = 64
 _WHERE_READ = ", where the model is read"
@@ -73,7 +72,7 @@ def decided(condition: Condition) -> bool:
         if is_certain(left <= right) and is_certain(left >= right):
             return True  # a size of which there is one number
     sides, reason = condition_sides(answer), f"whether {answer} decides the shape"
-    raise not_decided(sides, reason, _bounds_for(answer), answer)
+    raise not_decided(sides, reason, deciding_bounds(answer), answer)
 
 
 def is_certain(condition: Condition) -> bool:
@@ -137,55 +136,9 @@ def shape_text(shape: Sequence[Index]) -> str:
     return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
 
 
-def _bounds_for(condition: Condition) -> str:
-    """The bound of a size for which an equality holds: n at most 512 for n == min(n, 512).
-
-    A size that must be a number greater than 1, or another expression of sizes, is that; 1 would be
-    a matter of broadcasting.
-    """
-    if not isinstance(condition, Compare) or condition.relation is not Relation.EQ:
-        return ""
-    for size, other in ((condition.left, condition.right), (condition.right, condition.left)):
-        atoms = named_sizes_of(size)
-        if len(atoms) != 1 or size != atoms[0] * atoms[0].divisor:
-            continue
-        if isinstance(other, Min) and size in (other.left, other.right):
-            limit = other.right if size == other.left else other.left
-            if isinstance(limit, int):
-                return f"{atoms[0].name}=..{limit}"
-        is_number = isinstance(other, int) and other > 1
-        if is_number or (isinstance(other, IndexExpr) and atoms[0] not in named_sizes_of(other)):
-            return f"{atoms[0].name}={other}"
-    return ""
-
-
-def _least_for(condition: Condition) -> str:
-    """The bounds of a size from which on a condition always holds: "length=3.."; "" for none."""
-    atoms = named_sizes_of(*condition_sides(condition))
-    if len(atoms) != 1 or not isinstance(condition, Compare):
-        return ""
-    (atom,) = atoms
-
-    def holds(number: int) -> bool:
-        narrow = NamedSize(atom.name, atom.divisor, number, atom.most)
-        return _holds(condition, {atom: narrow})
-
-    below, number = atom.least, atom.least + 1
-    most = _MOST_TRIED if atom.most is None else min(atom.most, _MOST_TRIED)
-    while number <= most and not holds(number):
-        below, number = number, 2 * number
-    number = min(number, most)
-    if number <= below or not holds(number):
-        return ""
-    while number - below > 1:
-        middle = (below + number) // 2
-        below, number = (below, middle) if holds(middle) else (middle, number)
-    return f"{atom.name}={number * atom.divisor}.."
-
-
 def least_for(condition: Condition) -> dict[str, str]:
-    """Bounds of a size with which a condition always holds: {"length": "3.."}; {} for none."""
-    name, _, bounds = _least_for(condition).partition("=")
+    """Bounds of a size that decide a condition: {"length": "3.."}; {} for none."""
+    name, _, bounds = deciding_bounds(condition).partition("=")
     return {name: bounds} if name else {}
 
 
@@ -228,7 +181,7 @@ def not_decided(
     names = tuple(each.name for each in atoms)
     listed = ", ".join(names)
     name, _, bounds = needs.partition("=")
-    decisive = {name: bounds} if name else least_for(condition) if condition is not None else {}
+    decisive = {name: bounds} if name else {}
     before = f"{'bounds that decide it' if decisive else f'give a number for {listed}'}: "
     return UndecidedError(
         stage="operators",

@@ -171,7 +171,7 @@ def test_a_number_that_a_size_may_not_be_is_refused(number: int) -> None:
     ("arguments", "reason"),
     [
         (("3n",), "the name of a size is an identifier"),
-        (("n", 0), "a size and its divisor are positive"),
+        (("n", -1), "a size is not negative, and its divisor is positive"),
         (("n", 1, 7, 8), "no multiple of 8 is between 1 and 7"),
     ],
 )

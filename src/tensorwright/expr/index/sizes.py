@@ -101,8 +101,8 @@ def named_size(name: str, least: int = 1, greatest: int | None = None, divisor: 
     numbers = (least, divisor, *(() if greatest is None else (greatest,)))
     if any(type(each) is not int for each in numbers):
         raise refused(f"size {name}", "its bounds and its divisor are integers")
-    if least < 1 or divisor < 1:
-        raise refused(f"size {name}", "a size and its divisor are positive")
+    if least < 0 or divisor < 1:
+        raise refused(f"size {name}", "a size is not negative, and its divisor is positive")
     low = -(-least // divisor)
     most = None if greatest is None else greatest // divisor
     if most is not None and most < low:
@@ -116,9 +116,7 @@ def counted_size(name: str, greatest: int | None = None, least: int = 0) -> Inde
 
     Raises:  ExpressionError as `named_size`.
     """
-    most = None if greatest is None else max(1, greatest)
-    (size,) = named_sizes_of(named_size(name, max(1, least), most))
-    return NamedSize(size.name, 1, least, size.most)
+    return named_size(name, least, None if greatest is None else max(1, greatest))
 
 
 _CONSTRAINTS = r"(?:(?:(\d+) <= )?NAME(?: <= (\d+))?)?(?:, )?(?:NAME % (\d+) == 0)?"
@@ -133,8 +131,6 @@ def parse_named_size(name: str, constraints: str) -> Index:
     if match is None:
         raise ValueError(f"{constraints!r} does not say what {name} fulfils")
     least, greatest, divisor = match.groups()
-    if least == "0":
-        return counted_size(name, int(greatest) if greatest else None)
     return named_size(name, int(least or 1), int(greatest) if greatest else None, int(divisor or 1))
 
 

@@ -22,6 +22,7 @@ from tensorwright.base import (
     MachineError,
     ModelError,
     UndecidedError,
+    UnsupportedError,
     UsageError,
 )
 from tensorwright.graph.builder import GraphBuilder
@@ -52,6 +53,7 @@ from tensorwright.graph.onnx_import.open_dimensions import (
     Bounds,
     Sizes,
     is_bounds,
+    narrowed,
     within,
 )
 from tensorwright.graph.onnx_import.reading import (
@@ -86,6 +88,7 @@ from tensorwright.graph.rename import rename_tensors
 from tensorwright.ops import TensorType
 
 _DEEPEST = 32
+_MOST_ASSUMED = 64  # bounds, each after another import
 
 
 def load_onnx(
@@ -129,10 +132,11 @@ def declared_types(
     source: str | os.PathLike[str] | bytes | ModelProto,
     input_shapes: InputShapes | None = None,
     sizes: Sizes | None = None,
-) -> tuple[dict[str, TensorType], dict[str, TensorType]]:
+) -> tuple[dict[str, TensorType], dict[str, TensorType | None]]:
     """What a model declares of its inputs and outputs, by name; no node is read.
 
-    Raises:  as `load_onnx`; ModelError for an output whose rank nothing says.
+    The type of an output is None if nothing says its rank.
+    Raises:  as `load_onnx`.
     """
     graph = (model := read_model(source)).model.graph
     constants = {each.name for each in graph.initializer}
@@ -172,24 +176,36 @@ def with_needed_bounds(
     """The graph that `run` imports, with the bounds that it turns out to need.
 
     open_sizes   names of open dimensions; other sizes are decided by values
+
+    Bounds that nodes need are assumed, one after another, and are then bounds of the sizes.
+    Raises:  the first UndecidedError, if no assumption leads to a graph.
     """
-    while True:
+    given, first = frozenset(bounds), None
+    assumed: dict[str, Bounds] = {}
+    for _ in range(_MOST_ASSUMED):
         try:
-            return run(bounds)
+            return run({**bounds, **assumed})
         except UndecidedError as error:
+            first = first or error
             name, _, needed = error.needs.partition("=")
             decided = [each for each in error.names if each not in open_sizes]
             if name and not (name in open_sizes or is_bounds(needed)):
                 name = ""  # two sizes that values decide are equal, which nothing can promise
-            if (not name or name in bounds) and decided:
+            if (not name or name in given) and decided:
                 remedy = (
                     f"values decide {', '.join(decided)} when the network runs, so no bounds of it "
                     "help: cut this node out of the model, and compute it outside"
                 )
                 raise error.with_remedy(remedy) from None
-            if not name or name in bounds:
+            if not name or name in given:
+                raise first from None
+            assumed[name] = needed if name not in assumed else narrowed(assumed[name], needed)
+        except (ModelError, UnsupportedError):
+            if first is None:
                 raise
-            bounds[name] = needed
+            raise first from None
+    assert first is not None
+    raise first
 
 
 def _own_bounds(model: Source) -> dict[str, str]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import lcm
 from typing import TypeAlias
 
 from tensorwright.base import ExpressionError, UsageError, did_you_mean
@@ -181,8 +182,6 @@ def _with_bounds(name: str, bounds: object) -> Index:
     """
     least, greatest, divisor = read_bounds(name, bounds)
     if greatest is not None and least == greatest and divisor == 1:
-        if least < 1:
-            raise _refused(f"{name}={bounds!r}", "a size is positive", _REMEDY)
         return least
     try:
         return named_size(name, least, greatest, divisor)
@@ -221,6 +220,17 @@ def _numbers_of(name: str, bounds: object, low: int) -> tuple[int, int | None, i
         if all(type(each) is int for each in (least, *(() if is_open else (greatest,)))):
             return least, greatest, 1
     raise _refused(f"{name}={bounds!r}", "it says neither a number nor bounds", _REMEDY)
+
+
+def narrowed(bounds: Bounds, others: str) -> Bounds:
+    """The numbers that are within both bounds; the others, if one is an expression of sizes."""
+    texts = (str(bounds), others)
+    if not all(map(is_bounds, texts)):
+        return others
+    (least, most, divisor), (low, high, by) = (read_bounds("", each) for each in texts)
+    ends = [end for end in (most, high) if end is not None]
+    step = lcm(divisor, by)
+    return f"{max(least, low)}..{min(ends) if ends else ''} by {step}"
 
 
 def bounds_text(size: NamedSize) -> str:

@@ -170,20 +170,20 @@ def declared_type(info: ValueInfoProto) -> TensorType | None:
     return TensorType(DTYPES[elements], shape) if len(shape) == len(dims) else None
 
 
-def output_types(model: ModelProto) -> dict[str, TensorType]:
-    """The types of a model's outputs as it declares them, or as ONNX infers them.
-
-    Raises:  ModelError for an output whose rank neither says.
+def output_types(model: ModelProto) -> dict[str, TensorType | None]:
+    """The types of a model's outputs as it declares them, or as ONNX infers them; None for one
+    whose rank neither says.
     """
     infos = model.graph.output
     if any(_dims(info) is None for info in infos):
         with suppress(ValueError, RuntimeError):  # a model that is too large, or that it misreads
             infos = shape_inference.infer_shapes(model).graph.output
-    types: dict[str, TensorType] = {}
+    types: dict[str, TensorType | None] = {}
     for info in infos:
         dims = _dims(info)
         if dims is None:
-            raise model_error(f"output {info.name}", "the model leaves its rank open")
+            types[info.name] = None
+            continue
         extents = name_dimensions({info.name: dims}).extents
         shape = tuple(extents.get((info.name, axis), dim) for axis, dim in enumerate(dims))
         kind = dtype_of(info.type.tensor_type.elem_type, f"output {info.name}", "output")

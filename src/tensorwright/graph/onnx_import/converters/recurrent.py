@@ -1,11 +1,11 @@
 """RNN, GRU and LSTM as loops over the steps of a sequence, of whatever length.
 
     sums         x @ W + bias of all steps and directions: one product before the loop
-    each step    gates of (sums of the step + state @ R); the state after it is a row of the results
+    each step    gates of (sums of the step + state @ R); the state after it is a row of results
 
-Both directions are one loop: the sums of the second one are in the reverse order of time, and so are
-its rows until they are put back.  Arrays of a step are (directions, batch, ...); with one direction
-there is no such dimension.
+Both directions are one loop: the sums of the second one are in the reverse order of time, and so
+are its rows until they are put back.  Arrays of a step are (directions, batch, ...); with one
+direction there is no such dimension.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class _Layer:
         return self.call.shape(2)[2]
 
     def own(self, tensor: str, axis: int = 0) -> str:
-        """The part of a tensor that is of its directions; one direction is no dimension."""
+        """The part of a tensor for its directions; one direction has no dimension."""
         if self.count == 1:
             return self.call.take(tensor, self.first, axis)
         return tensor
@@ -350,6 +350,4 @@ def _recurrent(call: Call) -> Results:
     return (y, *last)
 
 
-RECURRENT: Table = tuple(
-    (operator, in_single_precision(_recurrent, NARROW)) for operator in _KINDS
-)
+RECURRENT: Table = tuple((operator, in_single_precision(_recurrent, NARROW)) for operator in _KINDS)
