@@ -64,7 +64,7 @@ def decided(condition: Condition) -> bool:
 
     Raises:  UndecidedError where it holds for some numbers and not for others.
     """
-    answer = simplify_condition(condition, {})
+    answer = simplify_condition(simplify_condition(condition, {}), {})  # simpler forms are proved
     if isinstance(answer, bool):
         return answer
     if isinstance(answer, Compare) and answer.relation is Relation.EQ:

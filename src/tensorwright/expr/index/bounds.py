@@ -142,7 +142,24 @@ def is_nonnegative(expression: Index, bounds: Bounds | None = None) -> bool:
 def _proved(expression: IndexExpr, ranges: tuple[tuple[Var, Range], ...]) -> bool:
     """`_certain`, remembered, because the stages of a program ask the same questions many times."""
     bounds = dict(ranges)
-    return find_negative(expression, bounds) is None and _certain(expression, bounds, _DEPTH)
+    if find_negative(expression, bounds) is not None:
+        return False
+    return _certain(expression, bounds, _DEPTH) or _has_nonnegative_factors(expression)
+
+
+def _has_nonnegative_factors(expression: IndexExpr) -> bool:
+    """Whether a symbol in all terms and the rest of each are not negative: batch*rows - 2*batch."""
+    monomials = [monomial for monomial, _ in terms_of(expression)]
+    for atom in monomials[0] if isinstance(expression, Poly) else ():
+        places = [[each is atom for each in monomial] for monomial in monomials]
+        if not isinstance(atom, Symbol) or not all(map(any, places)):
+            continue
+        rest: Index = 0
+        for (monomial, coefficient), is_at in zip(terms_of(expression), places, strict=True):
+            at = is_at.index(True)
+            rest = rest + prod((*monomial[:at], *monomial[at + 1 :]), start=coefficient)
+        return is_nonnegative(atom) and is_nonnegative(rest)
+    return False
 
 
 _DEPTH = 3  # how many quotients, remainders, minima or maxima are replaced in one proof

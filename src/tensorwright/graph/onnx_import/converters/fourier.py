@@ -14,9 +14,17 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.graph.onnx_import.call import Call, Results, Table, in_single_precision
+from tensorwright.base import DType
+from tensorwright.expr import Index, IndexExpr
+from tensorwright.graph.onnx_import.call import (
+    Call,
+    Operand,
+    Results,
+    Table,
+    in_single_precision,
+)
 from tensorwright.graph.onnx_import.tensors import dtype_of
-from tensorwright.ops import NARROW
+from tensorwright.ops import NARROW, decided, number_of
 
 _MOST_AT_ONCE = 256  # elements of a row that one matrix transforms
 
@@ -42,7 +50,7 @@ def _rotated(call: Call, parts: Parts, angles: NDArray[np.float64], operator: st
     return call.add("sub", real, less), call.add("add", imaginary, more)
 
 
-def _turned(call: Call, parts: Parts, shape: tuple[int, int, int]) -> Parts:
+def _turned(call: Call, parts: Parts, shape: tuple[Index, Index, Index]) -> Parts:
     """Rows (a, b*c) as (a*c, b)."""
     a, b, c = shape
     turned_parts = []
@@ -52,7 +60,7 @@ def _turned(call: Call, parts: Parts, shape: tuple[int, int, int]) -> Parts:
     return tuple(turned_parts)
 
 
-def _transform(call: Call, parts: Parts, count: int, length: int, sign: int) -> Parts:
+def _transform(call: Call, parts: Parts, count: Index, length: int, sign: int) -> Parts:
     """The sums over j of rows[j] e^(sign 2 pi i j k / length) for k in 0..length."""
     call.check_elements(length)
     first = max(n for n in range(1, math.isqrt(length) + 1) if length % n == 0)
@@ -77,7 +85,7 @@ def _cut(call: Call, rows: str, start: int, stop: int, step: int = 1) -> str:
 
 def _fitted(call: Call, rows: str, length: int) -> str:
     """Rows cut off, or with zeros behind them."""
-    own = call.type_of(rows).extents[1]
+    own = number_of(call.sizes_of(rows)[1])
     if own < length:
         return call.add("pad", rows, pads=(0, 0, 0, length - own))
     return rows if own == length else _cut(call, rows, 0, length)
@@ -95,9 +103,9 @@ def _with_conjugates(call: Call, parts: Parts, length: int) -> Parts:
     return tuple(call.add("concat", *pair, axis=1) for pair in pairs)
 
 
-def _parts_of(call: Call, x: str, count: int, length: int) -> Parts:
+def _parts_of(call: Call, x: str, count: Index, length: Index) -> Parts:
     """The parts of rows (..., length, 1 or 2)."""
-    dtype, components = call.type_of(x).dtype, call.type_of(x).extents[-1]
+    dtype, components = call.type_of(x).dtype, number_of(call.sizes_of(x)[-1])
     if not dtype.is_float:
         raise call.unsupported(f"it transforms {dtype}, not floats")
     if components not in (1, 2):
@@ -107,7 +115,7 @@ def _parts_of(call: Call, x: str, count: int, length: int) -> Parts:
 
 
 def _dft(call: Call) -> Results:
-    shape = call.shape(0)
+    shape = call.sizes(0)
     if call.opset < 20:
         axis = call.integer("axis", 1)
     else:
@@ -119,10 +127,11 @@ def _dft(call: Call) -> Results:
     perm = (*others, axis, len(shape) - 1)
     x = call.add("transpose", call.tensor(0), perm=perm)
     count = math.prod(shape[at] for at in others)
-    parts = _parts_of(call, x, count, shape[axis])
+    extent = number_of(shape[axis])
+    parts = _parts_of(call, x, count, extent)
     is_inverse = call.flag("inverse", default=False)
     is_half = call.flag("onesided", default=False)
-    own = 2 * (shape[axis] - 1) if is_inverse and is_half else shape[axis]
+    own = 2 * (extent - 1) if is_inverse and is_half else extent
     length = int(call.scalar(1, "dft_length")) if call.has(1) else own
     if length < 1:
         raise call.unsupported(f"it transforms rows of {length} elements")
@@ -136,7 +145,7 @@ def _dft(call: Call) -> Results:
         parts = tuple(call.add("mul", part, scale) for part in parts)
     if is_half:
         parts = parts[:1] if is_inverse else _halves(call, parts, length)
-    kept = call.type_of(parts[0]).extents[1]
+    kept = number_of(call.sizes_of(parts[0])[1])
     stacked = call.stack(parts, 2)
     target = (*(shape[at] for at in others), kept, len(parts))
     back = tuple(perm.index(at) for at in range(len(shape)))
@@ -148,30 +157,36 @@ def _halves(call: Call, parts: Parts, length: int) -> Parts:
 
 
 def _stft(call: Call) -> Results:
-    shape = call.shape(0)
+    shape = call.sizes(0)
     signal = call.tensor(0)
     if len(shape) == 2:
         signal = call.add("unsqueeze", signal, axes=(2,))
     batch, extent = shape[:2]
     step = int(call.scalar(1, "frame_step"))
-    length = call.shape(2)[0] if call.has(2) else extent
     if call.has(3):
         length = int(call.scalar(3, "frame_length"))
+    else:
+        length = call.shape(2)[0] if call.has(2) else number_of(extent)
     frames = (extent - length) // step + 1 if step > 0 else 0
-    if length < 1 or frames < 1:
+    if length < 1 or not decided(frames >= 1):
         raise call.unsupported(f"{extent} elements have no frame of {length} by {step}")
-    call.check_elements(frames * length)
-    places = np.arange(frames)[:, None] * step + np.arange(length)
+    if isinstance(frames, IndexExpr):
+        first = call.add("mul", call.positions(frames, DType.I64), np.asarray(step))
+        first = call.add("unsqueeze", first, axes=(1,))
+        starts: Operand = call.add("add", first, np.arange(length))
+    else:
+        call.check_elements(frames * length)
+        starts = np.arange(frames)[:, None] * step + np.arange(length)
     parts = []
     for part in _parts_of(call, signal, batch, extent):
-        framed = call.add("gather", part, places, axis=1)
+        framed = call.add("gather", part, starts, axis=1)
         if call.has(2):
             framed = call.add("mul", framed, call.tensor(2))
         parts.append(call.add("reshape", framed, shape=(batch * frames, length)))
     spectrum = _transform(call, tuple(parts), batch * frames, length, -1)
     if call.flag("onesided", default=True):
         spectrum = _halves(call, spectrum, length)
-    kept = call.type_of(spectrum[0]).extents[1]
+    kept = number_of(call.sizes_of(spectrum[0])[1])
     return (call.add("reshape", call.stack(spectrum, 2), shape=(batch, frames, kept, 2)),)
 
 
