@@ -114,6 +114,7 @@ from tensorwright.expr.index.nodes import floor_div as floor_div
 from tensorwright.expr.index.nodes import is_same as is_same
 from tensorwright.expr.index.nodes import mod as mod
 from tensorwright.expr.index.nodes import of_terms as of_terms
+from tensorwright.expr.index.nodes import parts_of as parts_of
 from tensorwright.expr.index.nodes import sum_of as sum_of
 from tensorwright.expr.index.nodes import terms_of as terms_of
 from tensorwright.expr.index.ranges import Bounds as Bounds

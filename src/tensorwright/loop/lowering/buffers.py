@@ -6,8 +6,9 @@ of packed constants read the constant in the order of the loops.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import lcm
 
 from tensorwright.expr import (
     Compute,
@@ -15,6 +16,7 @@ from tensorwright.expr import (
     Element,
     Index,
     Load,
+    Mod,
     Placeholder,
     Value,
     Var,
@@ -22,10 +24,12 @@ from tensorwright.expr import (
     ceil_div,
     floor_div,
     free_vars,
+    is_same,
     loads_of,
     map_condition,
     map_elements,
     mod,
+    parts_of,
     rebuild,
     simplify,
     simplify_condition,
@@ -127,8 +131,10 @@ class StageBuffers:
         def on_load(load: Load) -> Value:
             name = load.source.name
             if name in self._in_loop_order:
-                axes = self.packings[name].axes
-                indices = tuple(self.analysis.realise(var) for var, _ in axes)
+                indices = tuple(
+                    simplify(mod(self.analysis.realise(var), extent), bounds)
+                    for var, extent in self.packings[name].axes
+                )
             else:
                 indices = self.buffer_indices(name, load.indices)
             return Load(self._buffers[name].buffer, indices)
@@ -166,7 +172,7 @@ class StageBuffers:
         values = self.analysis.nests[stage.name].axis_values
         indices = tuple(simplify(substitute(i, values), bounds) for i in load.indices)
         order = in_loop_order(self.state, stage, free_vars(*indices))
-        axes = tuple((var, bounds[var].high + 1) for var in order)
+        axes = tuple((var, _period(indices, var, bounds[var].high + 1)) for var in order)
         valid = all_of(
             *(
                 simplify_condition(condition, bounds)
@@ -177,6 +183,30 @@ class StageBuffers:
         self.packings[name] = Packing(axes, indices, valid, tensor.shape, self._derivation(name))
         shape = tuple(extent for _, extent in axes)
         return StageBuffer(Buffer(f"{name}_packed", shape, tensor.dtype), (0,) * len(shape), None)
+
+
+def _period(indices: Sequence[Index], var: Var, extent: Index) -> Index:
+    """The number of values of a variable after which some indices repeat; its extent if never.
+
+    The phases of a transposed convolution repeat along the output: one copy of the weights of each
+    phase is enough.
+    """
+    divisors = [each for index in indices for each in _divisors(index, var)]
+    numbers = [each for each in divisors if isinstance(each, int)]
+    if not numbers or len(numbers) < len(divisors) or not isinstance(extent, int):
+        return extent
+    period = lcm(*numbers)
+    again = (simplify(substitute(index, {var: var + period}), {}) for index in indices)
+    is_repeated = all(is_same(a, simplify(b, {})) for a, b in zip(again, indices, strict=True))
+    return period if is_repeated and period < extent else extent
+
+
+def _divisors(index: Index, var: Var) -> Iterator[Index]:
+    """What leaves a remainder of a variable somewhere in an index."""
+    if isinstance(index, Mod) and var in free_vars(index.dividend):
+        yield index.divisor
+    for part in parts_of(index):
+        yield from _divisors(part, var)
 
 
 def _buffer_of(state: ScheduleState, stage: Stage) -> StageBuffer:
