@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tensorwright.base import DType
 from tensorwright.graph.onnx_import.call import Call, Operand, Results, Table
 from tensorwright.graph.onnx_import.com_microsoft.attention import self_attention
-from tensorwright.graph.onnx_import.converters import CONVERTERS
+from tensorwright.graph.onnx_import.converters import CONVERTERS, DYNAMIC_LSTM, in_codes
 
 
 def _numbers(call: Call, quantized: int, scale: int, zero: int, axis: int = 0) -> str:
@@ -91,18 +91,8 @@ def _matmul_to_float(call: Call) -> Results:
 
 
 def _dynamic_matmul(call: Call) -> Results:
-    """Rows are quantised by their least and greatest number, as by DynamicQuantizeLinear."""
-    x, zero = call.tensor(0), np.zeros((), np.float32)
-    axes = tuple(range(call.rank(0)))
-    least = call.add("min", call.add("reduce_min", x, axes=axes, keepdims=False), zero)
-    most = call.add("max", call.add("reduce_max", x, axes=axes, keepdims=False), zero)
-    scale = call.add("div", call.add("sub", most, least), call.as_array(255.0, DType.F32))
-    middle = call.add("round", call.add("div", call.add("neg", least), scale))
-    middle = call.add("cast", call.add("clip", middle, min=0.0, max=255.0), to=DType.U8)
-    quantized = call.add("quantize_linear", x, scale, middle)
-    a = call.add("dequantize_linear", quantized, scale, middle)
     b = _numbers(call, 1, 2, 3, axis=call.rank(1) - 1)
-    return _with_bias(call, call.add("matmul", a, b), 4)
+    return _with_bias(call, call.add("matmul", in_codes(call, call.tensor(0)), b), 4)
 
 
 def _attention(call: Call) -> Results:
@@ -160,5 +150,6 @@ QUANTIZATION: Table = (
     ("QAttention", _attention),
     ("MatMulIntegerToFloat", _matmul_to_float),
     ("DynamicQuantizeMatMul", _dynamic_matmul),
+    *DYNAMIC_LSTM,
     ("MatMulNBits", _matmul_of_bits),
 )

@@ -9,8 +9,8 @@ from tensorwright.graph.onnx_import.converters.indexing import INDEXING
 from tensorwright.graph.onnx_import.converters.movement import MOVEMENT
 from tensorwright.graph.onnx_import.converters.normalization import NORMALIZATION
 from tensorwright.graph.onnx_import.converters.pooling import POOLING
-from tensorwright.graph.onnx_import.converters.quantization import QUANTIZATION
-from tensorwright.graph.onnx_import.converters.recurrent import RECURRENT
+from tensorwright.graph.onnx_import.converters.quantization import QUANTIZATION, in_codes
+from tensorwright.graph.onnx_import.converters.recurrent import DYNAMIC_LSTM, RECURRENT
 from tensorwright.graph.onnx_import.converters.reduction import REDUCTION
 from tensorwright.graph.onnx_import.converters.resizing import RESIZING
 from tensorwright.graph.onnx_import.converters.selecting import SELECTING
@@ -37,4 +37,4 @@ CONVERTERS: dict[str, Converter] = dict(
     )
 )
 
-__all__ = ["AT_IMPORT", "CONVERTERS"]
+__all__ = ["AT_IMPORT", "CONVERTERS", "DYNAMIC_LSTM", "in_codes"]

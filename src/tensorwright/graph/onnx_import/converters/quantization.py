@@ -134,6 +134,22 @@ def _qlinear_conv(call: Call) -> Results:
     return _requantized(call, product, (1, 4), 6, bias)
 
 
+def in_codes(call: Call, x: str) -> str:
+    """Numbers as their bytes say them, with a scale by the least and the greatest of them all.
+
+    Source:  DynamicQuantizeLinear of ONNX.
+    """
+    zero = np.zeros((), np.float32)
+    axes = tuple(range(len(call.sizes_of(x))))
+    least = call.add("min", call.add("reduce_min", x, axes=axes, keepdims=False), zero)
+    most = call.add("max", call.add("reduce_max", x, axes=axes, keepdims=False), zero)
+    scale = call.add("div", call.add("sub", most, least), call.as_array(255.0, DType.F32))
+    middle = call.add("round", call.add("div", call.add("neg", least), scale))
+    middle = call.add("cast", call.add("clip", middle, min=0.0, max=255.0), to=DType.U8)
+    codes = call.add("quantize_linear", x, scale, middle)
+    return call.add("dequantize_linear", codes, scale, middle)
+
+
 QUANTIZATION: Table = (
     ("QLinearMatMul", _qlinear_matmul),
     ("QLinearConv", _qlinear_conv),

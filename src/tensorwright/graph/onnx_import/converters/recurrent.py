@@ -20,9 +20,11 @@ from tensorwright.expr import Index
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.nested import CONDITION, COUNT, LOOP
 from tensorwright.graph.onnx_import.call import Call, Results, Table, in_single_precision
+from tensorwright.graph.onnx_import.converters.quantization import in_codes
 from tensorwright.ops import NARROW
 
 _LENGTHS, _STATE, _CELL, _PEEPHOLES = 4, 5, 6, 7
+_OF_CODES, _W_SCALE, _R_SCALE = "DynamicQuantizeLSTM", 8, 10
 _ACTIVATIONS = {
     "Relu": "relu",
     "Tanh": "tanh",
@@ -58,6 +60,9 @@ class _Cell:
     def recurrent(self, state: str, first: int = 0, count: int = 0) -> str:
         """A state times the recurrent weights: of all gates, or of `count` gates from one on."""
         weights = self.held["r"]
+        if "r scale" in self.held:
+            scale, zero = self.held["r scale"], self.held["r zero"]
+            return _product_of_codes(self.call, state, weights, scale, zero)
         if count:
             weights = _part(self.call, weights, first, count * self.hidden)
         return self.call.add("matmul", state, weights)
@@ -112,6 +117,11 @@ class _Cell:
         return call.add("mul", look(1, memory), shown), memory
 
 
+def _product_of_codes(call: Call, x: str, codes: str, scale: str, zero: str) -> str:
+    weights = call.add("dequantize_linear", codes, scale, zero, axis=1)
+    return call.add("matmul", in_codes(call, x), weights)
+
+
 _STEPS: Mapping[str, Callable[..., tuple[str, ...]]] = {
     "RNN": _Cell.rnn,
     "GRU": _Cell.gru,
@@ -145,8 +155,17 @@ class _Layer:
         return len(self.backwards)
 
     @property
+    def is_of_codes(self) -> bool:
+        """Whether its weights are bytes; they lie the other way round."""
+        return self.call.operator == _OF_CODES
+
+    @property
+    def kind(self) -> str:
+        return "LSTM" if self.is_of_codes else self.call.operator
+
+    @property
     def hidden(self) -> int:
-        return self.call.shape(2)[2]
+        return self.call.shape(2)[1 if self.is_of_codes else 2]
 
     def own(self, tensor: str, axis: int = 0) -> str:
         """The part of a tensor for its directions; one direction has no dimension."""
@@ -154,9 +173,16 @@ class _Layer:
             return self.call.take(tensor, self.first, axis)
         return tensor
 
+    def codes(self, first: int) -> tuple[str, str]:
+        """Scale and zero point of weights that are bytes, of which one direction is computed."""
+        scale, zero = (self.own(self.call.tensor(at)) for at in (first, first + 1))
+        return scale, zero
+
     def weights(self, position: int) -> str:
         """Weights as (directions, rows, gates * hidden)."""
         w = self.own(self.call.tensor(position))
+        if self.is_of_codes:
+            return w
         return self.call.add("transpose", w, perm=(1, 0) if self.count == 1 else (0, 2, 1))
 
     def row(self, tensor: str) -> str:
@@ -166,7 +192,7 @@ class _Layer:
     def biases(self) -> tuple[str | None, str | None]:
         """What is added to the sums before the loop, and to a product inside of it."""
         call, hidden = self.call, self.hidden
-        gates, _ = _KINDS[call.operator]
+        gates, _ = _KINDS[self.kind]
         if not call.has(3):
             return None, None
         w, r = (_part(call, self.own(call.tensor(3)), at, gates * hidden) for at in range(2))
@@ -179,11 +205,14 @@ class _Layer:
 
     def sums(self, bias: str | None) -> str:
         """x @ W + bias: (steps, directions, batch, gates * hidden), in the order of the loop."""
-        call, width = self.call, _KINDS[self.call.operator][0] * self.hidden
+        call, width = self.call, _KINDS[self.kind][0] * self.hidden
         steps, batch, size = call.sizes_of(self.x)
         flat = call.add("reshape", self.x, shape=(steps * batch, size))
         w = self.weights(1)
-        if self.count == 1:
+        if self.is_of_codes:
+            product = _product_of_codes(call, flat, w, *self.codes(_W_SCALE))
+            product = call.add("reshape", product, shape=(steps, batch, width))
+        elif self.count == 1:
             product = call.add("matmul", flat, w)
             product = call.add("reshape", product, shape=(steps, batch, width))
         else:
@@ -258,14 +287,16 @@ class _Layer:
         held = {"sums": self.sums(before), "r": self.weights(2)}
         if inside is not None:
             held["bias"] = inside
+        if self.is_of_codes:
+            held["r scale"], held["r zero"] = self.codes(_R_SCALE)
         if call.has(_PEEPHOLES):
             held["peepholes"] = self.row(self.own(call.tensor(_PEEPHOLES)))
         if call.has(_LENGTHS):
             held["lengths"] = call.add("unsqueeze", self.lengths(), axes=(1,))
-        slots = (_STATE, _CELL) if call.operator == "LSTM" else (_STATE,)
+        slots = (_STATE, _CELL) if self.kind == "LSTM" else (_STATE,)
         states = tuple(self.initial(at) for at in slots)
         collects = call.wants(0)
-        builder = GraphBuilder(f"step of {call.operator}")
+        builder = GraphBuilder(f"step of {self.kind}")
         step = builder.input("step", (), COUNT.dtype)
         builder.input("condition", (), CONDITION.dtype)
         befores = tuple(self.declare(builder, "state", each) for each in states)
@@ -273,7 +304,7 @@ class _Layer:
         within = replace(call, builder=builder)
         now = within.add("gather", seen["sums"], step, axis=0)
         cell = _Cell(within, self.hidden, self.activations(), seen)
-        after = _STEPS[call.operator](cell, now, *befores)
+        after = _STEPS[self.kind](cell, now, *befores)
         row = after[0]
         if "lengths" in seen:
             runs = within.add("less", step, seen["lengths"])
@@ -299,7 +330,7 @@ class _Layer:
 
     def activations(self) -> tuple[str, ...]:
         """Our names of the activation functions, which its directions share."""
-        _, default = _KINDS[self.call.operator]
+        _, default = _KINDS[self.kind]
         names = _activation_names(self.call)[self.first * len(default) :][: len(default)]
         for name in names:
             if name not in _ACTIVATIONS:
@@ -309,7 +340,7 @@ class _Layer:
 
 def _activation_names(call: Call) -> tuple[str, ...]:
     """Names of the activation functions of all directions."""
-    _, default = _KINDS[call.operator]
+    _, default = _KINDS[call.operator.removeprefix("DynamicQuantize")]
     directions = call.shape(1)[0]
     names = call.attributes.get("activations", default * directions)
     given = tuple(str(name).capitalize() for name in names) if isinstance(names, tuple) else default
@@ -333,7 +364,8 @@ def _recurrent(call: Call) -> Results:
         raise call.unsupported(f"its direction {kind} is not supported")
     sides, names = backwards[kind], _activation_names(call)
     half = len(names) // 2
-    if len(sides) == 2 and names[:half] == names[half:]:
+    is_alike = names[:half] == names[half:] and call.operator != _OF_CODES
+    if len(sides) == 2 and is_alike:
         y, *last = _Layer(call, x, sides, 0).run()
     else:
         runs = [_Layer(call, x, (each,), at).run() for at, each in enumerate(sides)]
@@ -351,3 +383,5 @@ def _recurrent(call: Call) -> Results:
 
 
 RECURRENT: Table = tuple((operator, in_single_precision(_recurrent, NARROW)) for operator in _KINDS)
+DYNAMIC_LSTM: Table = ((_OF_CODES, _recurrent),)
+"""ONNX Runtime's LSTM with weights of bytes, which multiply inputs and states that are bytes."""
