@@ -174,7 +174,8 @@ def _grids(shape: tuple[Index, ...], attributes: Attributes) -> tuple[Grid, ...]
     coordinates = text_of(attributes, "coordinates")
     grids: list[Grid] = []
     for at, (extent, size) in enumerate(zip(shape, sizes, strict=True)):
-        if size == 0:
+        is_kept = is_same(extent, size) and (not scales or scales[at] == 1)
+        if size == 0 or is_kept:
             grids.append(Grid(extent, size, 1, 0, 1))
         elif isinstance(extent, int) and isinstance(size, int):
             scale = Fraction(size, extent)
@@ -210,7 +211,9 @@ def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[Tenso
         require_dtype("x", x, FLOATS)
     text_of(attributes, "coordinates", _COORDINATES)
     text_of(attributes, "nearest_mode", _ROUNDINGS)
-    return (TensorType(x.dtype, _sizes(sizes_of(x), attributes)),)
+    shape = sizes_of(x)
+    _grids(shape, attributes)  # asks what must be decided of sizes
+    return (TensorType(x.dtype, _sizes(shape, attributes)),)
 
 
 def tap_weights(fraction: Value, mode: str, a: float) -> tuple[tuple[int, Value], ...]:

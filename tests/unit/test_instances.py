@@ -1,0 +1,189 @@
+"""Calls of sizes that no compiled program takes: each combination is compiled when it comes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import tensorwright
+from tensorwright import instances
+from tensorwright.base import InputError, UndecidedError, UsageError
+from tensorwright.instances import AnySizes
+
+Shape = Sequence[int | str]
+
+
+def model_of(
+    nodes: Sequence[onnx.NodeProto], shape: Shape, constants: dict[str, np.ndarray]
+) -> onnx.ModelProto:
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    held = [numpy_helper.from_array(array, name) for name, array in constants.items()]
+    graph = helper.make_graph(nodes, "g", [x], [y], held)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+
+
+def windows() -> onnx.ModelProto:
+    """Sums of four neighbours, every second one: there must be four."""
+    node = helper.make_node("Conv", ["x", "w"], ["y"], strides=[2])
+    return model_of([node], ("batch", 1, "length"), {"w": np.ones((1, 1, 4), np.float32)})
+
+
+def turned() -> onnx.ModelProto:
+    """A shape that leaves out a dimension of the input: its size must be 1, or the other one."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["rows"], start=0, end=1),
+        helper.make_node("Concat", ["rows", "rest"], ["shape"], axis=0),
+        helper.make_node("Reshape", ["x", "shape"], ["y"]),
+    ]
+    return model_of(nodes, ("batch", "rows", 4), {"rest": np.array([4], np.int64)})
+
+
+def spectrum() -> onnx.ModelProto:
+    """A network of which no program takes all sizes: the matrix of a transform has its length."""
+    node = helper.make_node("DFT", ["x"], ["y"], axis=1)
+    return model_of([node], ("batch", "length", 1), {})
+
+
+def ones(*shape: int) -> dict[str, np.ndarray]:
+    return {"x": np.ones(shape, np.float32)}
+
+
+def check_sums(executable: tensorwright.Executable, length: int) -> None:
+    result = executable.run(ones(2, length, 1))["y"]
+    assert result.shape == (2, length, 2)
+    np.testing.assert_allclose(result[:, 0, 0], length, rtol=1e-5)
+
+
+def instances_of(executable: tensorwright.Executable) -> instances.Instances:
+    assert isinstance(executable, AnySizes)
+    return executable.instances
+
+
+def test_a_window_bounds_the_length_and_shorter_inputs_are_refused() -> None:
+    executable = tensorwright.compile(windows())
+    assert [str(size) for size in executable.sizes] == ["batch in 1..", "length in 4.."]
+    assert executable.run(ones(2, 1, 9))["y"].shape == (2, 1, 3)
+    with pytest.raises(InputError, match="does not fit into") as refused:
+        executable.run(ones(1, 1, 3))
+    assert "length in 4.." in refused.value.remedy
+    assert len(instances_of(executable)) == 0
+
+
+def test_a_size_that_the_program_does_not_take_is_compiled_for() -> None:
+    executable = tensorwright.compile(windows())
+    assert executable.run(ones(0, 1, 9))["y"].shape == (0, 1, 3)
+    assert len(instances_of(executable)) == 1
+
+
+def test_a_size_that_a_shape_forces_is_refused_by_its_name() -> None:
+    executable = tensorwright.compile(turned())
+    assert executable(np.ones((3, 1, 4), np.float32)).shape == (3, 4)
+    with pytest.raises(InputError, match="rows"):
+        executable(np.ones((3, 2, 4), np.float32))
+
+
+@pytest.mark.parametrize("length", [1, 6, 37])
+def test_a_network_without_a_program_answers_by_instance(length: int) -> None:
+    executable = tensorwright.compile(spectrum())
+    assert [each.name for each in executable.outputs] == ["y"]
+    for _ in range(2):
+        check_sums(executable, length)
+    assert len(instances_of(executable)) == 1
+
+
+def test_all_ways_to_call_take_an_instance() -> None:
+    executable = tensorwright.compile(spectrum())
+    given = ones(2, 6, 1)
+    expected = executable.run(given)["y"]
+    np.testing.assert_array_equal(executable(given["x"]), expected)
+    np.testing.assert_array_equal(executable.run_async(given).result()["y"], expected)
+    np.testing.assert_array_equal(executable.bind(given).run()["y"], expected)
+    target = {"y": np.zeros_like(expected)}
+    executable.run_into(given, target)
+    np.testing.assert_array_equal(target["y"], expected)
+    assert executable.profile(given, 1)
+    assert len(instances_of(executable)) == 1
+
+
+def test_an_instance_is_prepared_before_it_is_called() -> None:
+    executable = tensorwright.compile(spectrum())
+    assert isinstance(executable, AnySizes)
+    assert executable.prepare(batch=2, length=6).inputs[0].shape == (2, 6, 1)
+    assert len(executable.instances) == 1
+    check_sums(executable, 6)
+    assert len(executable.instances) == 1
+    with pytest.raises(UsageError, match="did you mean length"):
+        executable.prepare(lenght=6)
+
+
+def test_what_belongs_to_a_program_names_the_node_that_prevents_one() -> None:
+    executable = tensorwright.compile(spectrum())
+    for use in (lambda: executable.plan, lambda: executable.save("never.tw")):
+        with pytest.raises(UndecidedError, match="DFT"):
+            use()
+
+
+def test_fixed_sizes_refuse_what_needs_instances() -> None:
+    with pytest.raises(UndecidedError, match="DFT"):
+        tensorwright.compile(spectrum(), sizes="fixed")
+    executable = tensorwright.compile(windows(), sizes="fixed")
+    with pytest.raises(InputError, match="it is at least 1"):
+        executable.run(ones(0, 1, 9))
+
+
+def test_the_callers_own_bounds_are_kept() -> None:
+    executable = tensorwright.compile(windows(), sizes={"batch": "1..4"})
+    with pytest.raises(InputError, match="batch <= 4"):
+        executable.run(ones(5, 1, 9))
+
+
+def count_builds(
+    executable: tensorwright.Executable, monkeypatch: pytest.MonkeyPatch
+) -> list[object]:
+    kept = instances_of(executable)
+    built: list[object] = []
+    build: Callable[..., tensorwright.Executable] = kept._build
+
+    def counting(shapes: object) -> tensorwright.Executable:
+        built.append(shapes)
+        return build(shapes)
+
+    monkeypatch.setattr(kept, "_build", counting)
+    return built
+
+
+def test_threads_that_ask_at_once_compile_each_instance_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    executable = tensorwright.compile(spectrum())
+    built = count_builds(executable, monkeypatch)
+    barrier = threading.Barrier(8)
+
+    def call(number: int) -> None:
+        barrier.wait()
+        check_sums(executable, 3 + number % 2)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(call, range(8)))
+    assert len(built) == 2
+
+
+def test_the_instances_that_are_kept_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    executable = tensorwright.compile(spectrum())
+    built = count_builds(executable, monkeypatch)
+    monkeypatch.setattr(instances, "MOST_INSTANCES", 2)
+    for length in (2, 3, 2, 4, 2):  # 3 was not used for the longest time
+        check_sums(executable, length)
+    assert (len(instances_of(executable)), len(built)) == (2, 3)
+    check_sums(executable, 3)
+    assert len(built) == 4
+    monkeypatch.setattr(instances, "MOST_BYTES", 0)
+    check_sums(executable, 5)
+    assert len(instances_of(executable)) == 1
