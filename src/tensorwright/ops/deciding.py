@@ -17,6 +17,7 @@ from tensorwright.expr import (
     Condition,
     IndexExpr,
     Min,
+    Mod,
     NamedSize,
     Relation,
     compare,
@@ -38,7 +39,8 @@ def deciding_bounds(condition: Condition) -> str:
     if not isinstance(condition, Compare):
         return ""
     is_equality = condition.relation is Relation.EQ
-    is_of_empty = is_equality and 0 in (condition.left, condition.right)
+    sides = (condition.left, condition.right)
+    is_of_empty = is_equality and 0 in sides and not any(isinstance(side, Mod) for side in sides)
     ways: tuple[Callable[[Compare, NamedSize], Iterator[NamedSize]], ...]
     if is_of_empty:
         ways = (_from_a_least, _multiples)

@@ -1,4 +1,4 @@
-"""Recurrent operators and loops are written out: values are those of ONNX Runtime."""
+"""Recurrent operators and loops: values are those of ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from onnx import ModelProto, TensorProto, helper
 from tests.unit.graph.onnx.onnx_models import by_onnxruntime, model_of, random_inputs
 
+import tensorwright
 from tensorwright.base import ModelError, UnsupportedError
 from tensorwright.graph import interpret, verify
 from tensorwright.graph.onnx_import import load_onnx
@@ -61,6 +62,73 @@ def test_directions(operator: str, direction: str) -> None:
 @pytest.mark.parametrize("operator", GATES)
 def test_lengths(operator: str) -> None:
     check(recurrent(operator, np.array([4, 2], np.int32)))
+
+
+@pytest.mark.parametrize("operator", GATES)
+@pytest.mark.parametrize("direction", ["reverse", "bidirectional"])
+def test_lengths_backwards(operator: str, direction: str) -> None:
+    check(recurrent(operator, np.array([1, 3], np.int32), direction=direction))
+
+
+def open_recurrent(operator: str, **attributes: Any) -> ModelProto:
+    """A layer over any number of steps, with lengths that a call gives."""
+    generator = np.random.default_rng(4)
+    gates = GATES[operator] * HIDDEN
+    constants = {
+        "w": generator.normal(0, 0.5, (2, gates, WIDTH)).astype(np.float32),
+        "r": generator.normal(0, 0.5, (2, gates, HIDDEN)).astype(np.float32),
+    }
+    node = helper.make_node(
+        operator,
+        ["x", "w", "r", "", "lengths"],
+        ["y", "last"],
+        hidden_size=HIDDEN,
+        direction="bidirectional",
+        **attributes,
+    )
+    inputs = {"x": ("steps", "batch", WIDTH)}
+    model = model_of([node], inputs, ["y", "last"], constants=constants, opset=14)
+    model.graph.input.append(
+        helper.make_tensor_value_info("lengths", TensorProto.INT32, ("batch",))
+    )
+    return model
+
+
+@pytest.mark.parametrize("operator", GATES)
+def test_any_number_of_steps(operator: str) -> None:
+    model = open_recurrent(operator)
+    executable = tensorwright.compile(model, sizes="fixed")
+    for steps, lengths in ((1, [1]), (7, [7, 2, 4]), (300, [300, 1])):
+        x = np.random.default_rng(steps).normal(size=(steps, len(lengths), WIDTH))
+        given = {"x": x.astype(np.float32), "lengths": np.array(lengths, np.int32)}
+        results = executable.run(given)
+        for expected, name in zip(by_onnxruntime(model, given), ("y", "last"), strict=True):
+            np.testing.assert_allclose(results[name], expected, 1e-4, 1e-5)
+
+
+@pytest.mark.parametrize("operator", GATES)
+def test_directions_with_activations_of_their_own(operator: str) -> None:
+    count = {"RNN": 1, "GRU": 2, "LSTM": 3}[operator]
+    names = ["Sigmoid", "Tanh", "Tanh"][-count:] + ["Sigmoid", "Relu", "Tanh"][-count:]
+    check(recurrent(operator, direction="bidirectional", activations=names))
+
+
+def test_more_steps_are_no_more_nodes() -> None:
+    def count(steps: int) -> int:
+        model = open_recurrent("LSTM")
+        graph = load_onnx(model, {"x": (steps, 2, WIDTH), "lengths": (2,)})
+        return len(graph.nodes)
+
+    assert count(2) == count(2000)
+
+
+def test_a_state_that_alone_is_read_collects_no_rows() -> None:
+    model = recurrent("LSTM")
+    model.graph.node[0].output[0] = ""
+    del model.graph.output[0]
+    check(model)
+    (loop,) = (node for node in load_onnx(model).nodes if node.operator == "loop")
+    assert len(loop.outputs) == 2
 
 
 def test_variants() -> None:
