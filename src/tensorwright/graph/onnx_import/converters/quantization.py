@@ -146,8 +146,8 @@ def in_codes(call: Call, x: str) -> str:
     scale = call.add("div", call.add("sub", most, least), call.as_array(255.0, DType.F32))
     middle = call.add("round", call.add("div", call.add("neg", least), scale))
     middle = call.add("cast", call.add("clip", middle, min=0.0, max=255.0), to=DType.U8)
-    codes = call.add("quantize_linear", x, scale, middle)
-    return call.add("dequantize_linear", codes, scale, middle)
+    quantized = call.add("quantize_linear", x, scale, middle)
+    return call.add("dequantize_linear", quantized, scale, middle)
 
 
 QUANTIZATION: Table = (

@@ -117,8 +117,8 @@ class _Cell:
         return call.add("mul", look(1, memory), shown), memory
 
 
-def _product_of_codes(call: Call, x: str, codes: str, scale: str, zero: str) -> str:
-    weights = call.add("dequantize_linear", codes, scale, zero, axis=1)
+def _product_of_codes(call: Call, x: str, quantized: str, scale: str, zero: str) -> str:
+    weights = call.add("dequantize_linear", quantized, scale, zero, axis=1)
     return call.add("matmul", in_codes(call, x), weights)
 
 
@@ -173,7 +173,7 @@ class _Layer:
             return self.call.take(tensor, self.first, axis)
         return tensor
 
-    def codes(self, first: int) -> tuple[str, str]:
+    def quantization(self, first: int) -> tuple[str, str]:
         """Scale and zero point of weights that are bytes, of which one direction is computed."""
         scale, zero = (self.own(self.call.tensor(at)) for at in (first, first + 1))
         return scale, zero
@@ -210,7 +210,7 @@ class _Layer:
         flat = call.add("reshape", self.x, shape=(steps * batch, size))
         w = self.weights(1)
         if self.is_of_codes:
-            product = _product_of_codes(call, flat, w, *self.codes(_W_SCALE))
+            product = _product_of_codes(call, flat, w, *self.quantization(_W_SCALE))
             product = call.add("reshape", product, shape=(steps, batch, width))
         elif self.count == 1:
             product = call.add("matmul", flat, w)
@@ -288,7 +288,7 @@ class _Layer:
         if inside is not None:
             held["bias"] = inside
         if self.is_of_codes:
-            held["r scale"], held["r zero"] = self.codes(_R_SCALE)
+            held["r scale"], held["r zero"] = self.quantization(_R_SCALE)
         if call.has(_PEEPHOLES):
             held["peepholes"] = self.row(self.own(call.tensor(_PEEPHOLES)))
         if call.has(_LENGTHS):
