@@ -389,6 +389,14 @@ OF_ONNXRUNTIME = (
     own("QuantizeLinear", tame(4, 6), np.array(0.5), ONE),
     own("DequantizeLinear", sums(4, 6), np.array(0.5), np.array(0)),
     own("DynamicQuantizeMatMul", unit(3, 8), (8, 5), unit(5)),
+    own(
+        "DynamicQuantizeLSTM",
+        *(unit(3, 2, 4), np.arange(64).reshape(1, 4, 16), np.arange(64).reshape(1, 4, 16)),
+        *(None, None, None, None, None),
+        *(np.array([0.01]), np.array([30]), np.array([0.02]), np.array([20])),
+        outputs=3,
+        hidden_size=4,
+    ),
     own("MatMulIntegerToFloat", (3, 8), (8, 5), np.array(0.1), np.array(0.2), ONE, ONE),
     own(
         "MatMulNBits",
