@@ -283,15 +283,15 @@ class AnySizes(Executable):
             return self._instances.get(self._declared.inputs, shapes)
         except (InputError, ModelError, UnsupportedError) as error:
             pairs = zip(self._declared.inputs, shapes, strict=True)
-            given = ", ".join(f"{spec} is {shape}" for spec, shape in pairs)
+            given = ", ".join(f"{spec} of {shape}" for spec, shape in pairs)
             fitting = (
                 ", ".join(map(str, self._signature.sizes)) if self._program is not None else ""
             )
+            alone = f"the network cannot be computed for {given}: {error.where}: {error.reason}"
             raise InputError(
                 stage="run",
                 where="inputs" if refused is None else refused.where,
-                reason=f"the network cannot be computed for these sizes ({given}): "
-                f"{error.where}: {error.reason}",
+                reason=alone if refused is None else f"{refused.reason}; {alone}",
                 remedy=f"sizes that fit: {fitting}" if fitting else error.remedy,
             ) from error
 
