@@ -282,6 +282,8 @@ class AnySizes(Executable):
         try:
             return self._instances.get(self._declared.inputs, shapes)
         except (InputError, ModelError, UnsupportedError) as error:
+            if refused is not None and isinstance(error, InputError):
+                raise refused from None  # the caller's own bounds
             pairs = zip(self._declared.inputs, shapes, strict=True)
             given = ", ".join(f"{spec} of {shape}" for spec, shape in pairs)
             fitting = (
