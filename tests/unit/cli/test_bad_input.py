@@ -99,7 +99,7 @@ def test_an_open_size(invoke: Invoke, out: Path, make_onnx: MakeOnnx) -> None:
     )
     for sizes, *texts in (
         ("M=1..9", "no open dimension of that name"),
-        ("N=0..9", "a size and its divisor are positive"),
+        ("N=0..9 by 0", "a size is not negative, and its divisor is positive"),
         ("N=9..1", "no multiple of 1 is between 9 and 1"),
         ("N=many", "it says neither a number nor bounds"),
     ):
