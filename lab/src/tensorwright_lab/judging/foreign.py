@@ -1,0 +1,122 @@
+"""Answers to calls of foreign files, compared with those of ONNX Runtime."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import onnxruntime
+
+import tensorwright
+from tensorwright.base import Array, TensorwrightError
+from tensorwright_lab.zoo.foreign import Case
+
+TOLERANCE = 2e-4
+ANSWERS = ("program", "instance", "both refuse", "ours only", "refused", "wrong")
+FAULTS = ("refused", "wrong")
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What became of the calls of a case.
+
+    counts     of the points by answer
+    compile_s  seconds of compiling it as it is
+    faults     a line for each point that was refused by us alone, or is wrong
+    """
+
+    title: str
+    counts: Counter[str] = field(default_factory=Counter)
+    compile_s: float = 0.0
+    faults: list[str] = field(default_factory=list)
+    no_file: str = ""
+
+
+def judge(case: Case, seed: int) -> Verdict:
+    """Compile a case as it is, and compare five calls of it."""
+    verdict = Verdict(case.title)
+    try:
+        model = case.build()
+        session = _session(model.SerializeToString())
+    except Exception as error:  # noqa: BLE001 - exporters raise whatever they like
+        verdict.no_file = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+        return verdict
+    start = time.perf_counter()
+    try:
+        executable = tensorwright.compile(model)
+    except TensorwrightError as error:
+        verdict.counts["refused"] += 5
+        verdict.faults.append(f"compile: {error}")
+        return verdict
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is a fault
+        verdict.counts["wrong"] += 5
+        verdict.faults.append(f"compile: {type(error).__name__}: {error}")
+        return verdict
+    verdict.compile_s = time.perf_counter() - start
+    for sizes in case.points(seed):
+        answer, why = _compared(case, session, executable, case.feed(sizes, seed))
+        verdict.counts[answer] += 1
+        if answer in FAULTS:
+            verdict.faults.append(f"{sizes}: {why}")
+    return verdict
+
+
+def _session(data: bytes) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+
+
+def _compared(
+    case: Case,
+    session: onnxruntime.InferenceSession,
+    executable: tensorwright.Executable,
+    feed: dict[str, Array],
+) -> tuple[str, str]:
+    """Who answers a call, and what is wrong with the answer."""
+    taken = {each.name for each in session.get_inputs()}
+    feed = {name: array for name, array in feed.items() if name in taken}
+    wanted: list[Array] | None = None
+    try:
+        wanted = session.run(None, feed)
+    except Exception:  # noqa: BLE001 - it has no class of its own for sizes that do not fit
+        wanted = None
+    before = _instances(executable)
+    try:
+        results = tuple(executable.run(feed).values())
+    except TensorwrightError as error:
+        return ("both refuse" if wanted is None else "refused"), str(error)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is a fault
+        return "wrong", f"{type(error).__name__}: {error}"
+    if wanted is None:
+        return "ours only", ""
+    for difference in _differences(wanted, results):
+        return "wrong", difference
+    return ("instance" if _instances(executable) > before else "program"), ""
+
+
+def _instances(executable: tensorwright.Executable) -> int:
+    kept = getattr(executable, "instances", None)
+    return 0 if kept is None else len(kept)
+
+
+def _differences(wanted: list[Array], results: tuple[Array, ...]) -> Iterator[str]:
+    """What differs: shapes, types, or numbers beyond the tolerance, of the greatest magnitude."""
+    if len(wanted) != len(results):
+        yield f"{len(results)} results instead of {len(wanted)}"
+    for index, (want, got) in enumerate(zip(wanted, results, strict=False)):
+        if want.shape != got.shape or want.dtype != got.dtype:
+            yield f"output {index} is {got.dtype}{got.shape}, not {want.dtype}{want.shape}"
+        elif not np.array_equal(np.isfinite(want), np.isfinite(got)):
+            yield f"output {index}: other numbers are not finite"
+        else:
+            finite = np.isfinite(want)
+            a, b = want[finite].astype(np.float64), got[finite].astype(np.float64)
+            scale = max(float(np.max(np.abs(a), initial=0.0)), 1e-3)
+            error = float(np.max(np.abs(a - b), initial=0.0)) / scale
+            if error > TOLERANCE:
+                yield f"output {index} differs by {error:.2g} of the greatest magnitude"
