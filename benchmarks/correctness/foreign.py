@@ -25,7 +25,6 @@ import json
 import logging
 import sys
 from collections import Counter
-from dataclasses import asdict
 from pathlib import Path
 
 from tensorwright_lab.judging.foreign import ANSWERS, FAULTS, Verdict, judge
@@ -54,7 +53,7 @@ def main() -> int:
         verdicts.append(judge(case, given.seed))
         _show(verdicts[-1])
     if given.json:
-        given.json.write_text(json.dumps([asdict(each) for each in verdicts], indent=1))
+        given.json.write_text(json.dumps([each.record() for each in verdicts], indent=1))
     return _finish(verdicts, len({case.family for case in chosen}))
 
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-import onnxruntime
 
 import tensorwright
 from tensorwright.base import Array, TensorwrightError
+from tensorwright_lab.judging.onnxruntime_answers import answers
 from tensorwright_lab.zoo.foreign import Case
 
 TOLERANCE = 2e-4
@@ -34,13 +34,20 @@ class Verdict:
     faults: list[str] = field(default_factory=list)
     no_file: str = ""
 
+    def record(self) -> dict[str, object]:
+        """It as values of JSON."""
+        seconds = {"compile_s": round(self.compile_s, 2)}
+        return {
+            **{"graph": self.title, "counts": dict(self.counts), "faults": self.faults},
+            **(seconds if not self.no_file else {"no file": self.no_file}),
+        }
+
 
 def judge(case: Case, seed: int) -> Verdict:
     """Compile a case as it is, and compare five calls of it."""
     verdict = Verdict(case.title)
     try:
         model = case.build()
-        session = _session(model.SerializeToString())
     except Exception as error:  # noqa: BLE001 - exporters raise whatever they like
         verdict.no_file = f"{type(error).__name__}: {error}".splitlines()[0][:200]
         return verdict
@@ -56,35 +63,26 @@ def judge(case: Case, seed: int) -> Verdict:
         verdict.faults.append(f"compile: {type(error).__name__}: {error}")
         return verdict
     verdict.compile_s = time.perf_counter() - start
-    for sizes in case.points(seed):
-        answer, why = _compared(case, session, executable, case.feed(sizes, seed))
+    names = {each.name for each in model.graph.input}
+    points = case.points(seed)
+    feeds = [
+        {name: array for name, array in case.feed(sizes, seed).items() if name in names}
+        for sizes in points
+    ]
+    for sizes, feed, wanted in zip(
+        points, feeds, answers(model.SerializeToString(), feeds), strict=True
+    ):
+        answer, why = _compared(executable, feed, wanted)
         verdict.counts[answer] += 1
         if answer in FAULTS:
             verdict.faults.append(f"{sizes}: {why}")
     return verdict
 
 
-def _session(data: bytes) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-
-
 def _compared(
-    case: Case,
-    session: onnxruntime.InferenceSession,
-    executable: tensorwright.Executable,
-    feed: dict[str, Array],
+    executable: tensorwright.Executable, feed: dict[str, Array], wanted: list[Array] | None
 ) -> tuple[str, str]:
     """Who answers a call, and what is wrong with the answer."""
-    taken = {each.name for each in session.get_inputs()}
-    feed = {name: array for name, array in feed.items() if name in taken}
-    wanted: list[Array] | None = None
-    try:
-        wanted = session.run(None, feed)
-    except Exception:  # noqa: BLE001 - it has no class of its own for sizes that do not fit
-        wanted = None
     before = _instances(executable)
     try:
         results = tuple(executable.run(feed).values())

@@ -195,7 +195,7 @@ class Call:
         """
         operand = self.operand(position)
         if isinstance(operand, SizeArray):
-            raise self._undecided(operand.indices, f"{what} ({operand})")
+            raise self.undecided(operand.indices, f"{what} ({operand})")
         value = self.static_value(position)
         return self._computed(self.tensor(position), what) if value is None else value
 
@@ -208,7 +208,7 @@ class Call:
         if isinstance(operand, SizeArray):
             if self.counted.have_decided(named_sizes_of(*operand.indices)):
                 return None
-            raise self._undecided(operand.indices, what)
+            raise self.undecided(operand.indices, what)
         value: Array | None
         if isinstance(operand, str):
             value = self.builder.constant_value(operand)
@@ -220,9 +220,9 @@ class Call:
             value = operand
         return None if value is None or value.size != 1 else bool(value.reshape(-1)[0])
 
-    def _undecided(self, sizes: Iterable[Index], what: str) -> UnsupportedError:
-        error = not_decided(sizes, f"its {what} must be known")
-        return self.unsupported(error.reason, error.remedy)
+    def undecided(self, sizes: Iterable[Index], what: str) -> UndecidedError:
+        """The error for a value of this node that sizes decide, and that must be a number."""
+        return not_decided(sizes, f"its {what} must be known")
 
     def _computed(self, tensor: str, what: str) -> Array | None:
         """The value of a tensor that nodes make of constants, which is too large to be held.
@@ -231,7 +231,7 @@ class Call:
         """
         graph = self.builder.constant_graph(tensor)
         if graph is not None and graph.sizes:
-            raise self._undecided(graph.sizes, what)
+            raise self.undecided(graph.sizes, what)
         return None if graph is None else interpret(graph, {})[tensor]
 
     def indices(self, position: int, what: str) -> tuple[Index, ...]:

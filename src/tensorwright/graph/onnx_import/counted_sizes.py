@@ -94,7 +94,8 @@ class CountedSizes:
         while free in self._taken:
             free, number = f"{name}_{number}", number + 1
         self._taken.add(free)
-        size = counted_size(free, greatest_number(bound), least)
+        greatest = greatest_number(bound)
+        size = 0 if greatest == 0 else counted_size(free, greatest, least)
         self._most.update(dict.fromkeys(named_sizes_of(size), bound))
         return size, bound
 

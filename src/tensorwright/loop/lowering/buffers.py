@@ -18,6 +18,7 @@ from tensorwright.expr import (
     Load,
     Mod,
     Placeholder,
+    Range,
     Value,
     Var,
     all_of,
@@ -173,9 +174,10 @@ class StageBuffers:
         indices = tuple(simplify(substitute(i, values), bounds) for i in load.indices)
         order = in_loop_order(self.state, stage, free_vars(*indices))
         axes = tuple((var, _period(indices, var, bounds[var].high + 1)) for var in order)
+        held = {**bounds, **{var: Range.of_extent(extent) for var, extent in axes}}
         valid = all_of(
             *(
-                simplify_condition(condition, bounds)
+                simplify_condition(condition, held)
                 for index, extent in zip(indices, tensor.shape, strict=True)
                 for condition in (index >= 0, index < extent)
             )
@@ -189,16 +191,17 @@ def _period(indices: Sequence[Index], var: Var, extent: Index) -> Index:
     """The number of values of a variable after which some indices repeat; its extent if never.
 
     The phases of a transposed convolution repeat along the output: one copy of the weights of each
-    phase is enough.
+    phase is enough, also for outputs of open length.
     """
     divisors = [each for index in indices for each in _divisors(index, var)]
     numbers = [each for each in divisors if isinstance(each, int)]
-    if not numbers or len(numbers) < len(divisors) or not isinstance(extent, int):
+    if not numbers or len(numbers) < len(divisors):
         return extent
     period = lcm(*numbers)
     again = (simplify(substitute(index, {var: var + period}), {}) for index in indices)
     is_repeated = all(is_same(a, simplify(b, {})) for a, b in zip(again, indices, strict=True))
-    return period if is_repeated and period < extent else extent
+    is_shorter = not isinstance(extent, int) or period < extent
+    return period if is_repeated and is_shorter else extent
 
 
 def _divisors(index: Index, var: Var) -> Iterator[Index]:

@@ -7,7 +7,7 @@ import logging
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -80,13 +80,14 @@ def _exported(network: Network, writer: str) -> onnx.ModelProto:
             input_names=names,
             opset_version=_OPSET[writer],
             dynamic_shapes=tuple(
-                {axis: torch.export.Dim.DYNAMIC for axis in _open_axes(each)}
-                for each in network.inputs
+                dict.fromkeys(_open_axes(each), torch.export.Dim.DYNAMIC) for each in network.inputs
             ),
         )
         return program.model_proto
     stream = io.BytesIO()
-    axes = {each.name: {axis: each.shape[axis] for axis in _open_axes(each)} for each in network.inputs}
+    axes = {
+        each.name: {axis: each.shape[axis] for axis in _open_axes(each)} for each in network.inputs
+    }
     torch.onnx.export(
         module,
         example,
@@ -125,7 +126,7 @@ def _quiet() -> Iterator[None]:
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
             yield
     finally:

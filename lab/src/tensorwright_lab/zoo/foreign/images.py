@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from tensorwright_lab.zoo.foreign.case import Given, Size
 from tensorwright_lab.zoo.foreign.exporting import BOTH, Network
+from tensorwright_lab.zoo.foreign.layers import Block
 
 Tensor: TypeAlias = Any
 _STATIC = (*BOTH, "torchscript+qdq", "torchscript+operators")
@@ -183,7 +184,7 @@ class _Patches(nn.Module):
         self.patches = nn.Conv2d(3, 16, 4, 4)
         self.token = nn.Parameter(torch.randn(1, 1, 16))
         self.at = nn.Parameter(torch.randn(1, 16, 5, 5))
-        self.layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+        self.layer = Block(16, 2)
 
     def forward(self, image: Tensor) -> Tensor:
         x = self.patches(image)
@@ -203,9 +204,7 @@ class _Larger(nn.Module):
 
     def forward(self, image: Tensor) -> Tensor:
         x = functional.pixel_shuffle(self.last(self.layers(image)), 2)
-        skip = functional.interpolate(
-            image, scale_factor=2, mode="bilinear", align_corners=False
-        )
+        skip = functional.interpolate(image, scale_factor=2, mode="bilinear", align_corners=False)
         return (x + skip).clamp(0, 1)
 
 
@@ -230,9 +229,7 @@ class _Context(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.stem = _block(3, 8, 2)
-        self.branches = nn.ModuleList(
-            nn.Conv2d(8, 6, 3, padding=d, dilation=d) for d in (1, 2, 4)
-        )
+        self.branches = nn.ModuleList(nn.Conv2d(8, 6, 3, padding=d, dilation=d) for d in (1, 2, 4))
         self.whole = nn.Conv2d(8, 6, 1)
         self.classes = nn.Conv2d(24, 4, 1)
 
@@ -266,7 +263,7 @@ NETWORKS = (
     ),
     Network(
         *("image classifier", "pooled to 3", lambda: _Pooled(nn.AdaptiveAvgPool2d(3), 9)),
-        *(_IMAGE, {"batch": Size(0, 3), "rows": Size(12, 12), "columns": Size(12, 12)}),
+        *((Given("image", ("batch", 3, 24, 48)),), {"batch": Size(0, 3)}),
     ),
     Network("windows", "plain", lambda: _Windows(0), _IMAGE, _sides(24, least=2)),
     Network("windows", "rolled", lambda: _Windows(2), _IMAGE, _sides(24, least=2)),

@@ -12,6 +12,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from tensorwright_lab.zoo.foreign.case import Given, Size
 from tensorwright_lab.zoo.foreign.exporting import BOTH, Network
+from tensorwright_lab.zoo.foreign.layers import Block
 
 Tensor: TypeAlias = Any
 _DYNAMIC = ("torchscript", "dynamo", "torchscript+dynamic")
@@ -37,8 +38,8 @@ class _PackedTagger(_Tagger):
     """A tagger of texts that are padded to the longest one."""
 
     def forward(self, words: Tensor, lengths: Tensor) -> Tensor:
-        packed = pack_padded_sequence(self.table(words), lengths, True)
-        return self.labels(pad_packed_sequence(self.cells(packed)[0], True)[0])
+        packed = pack_padded_sequence(self.table(words), lengths, batch_first=True)
+        return self.labels(pad_packed_sequence(self.cells(packed)[0], batch_first=True)[0])
 
 
 class _LastState(nn.Module):
@@ -137,8 +138,7 @@ class _SpeechEncoder(nn.Module):
         super().__init__()
         self.front = nn.Conv2d(1, 4, 3, 2)
         self.project = nn.Linear(36, 16)
-        self.attend = nn.MultiheadAttention(16, 2, batch_first=True)
-        self.norm = nn.LayerNorm(16)
+        self.attend = Block(16, 2)
         self.windows = nn.Conv1d(16, 16, 5, padding=2, groups=16)
 
     def forward(self, frames: Tensor, lengths: Tensor) -> Tensor:
@@ -146,8 +146,7 @@ class _SpeechEncoder(nn.Module):
         batch, channels, time, bands = x.shape
         x = self.project(x.transpose(1, 2).reshape(batch, time, channels * bands))
         padded = torch.arange(time)[None] >= ((lengths - 1) // 2)[:, None].clamp(min=1)
-        y = self.norm(x)
-        x = x + self.attend(y, y, y, key_padding_mask=padded, need_weights=False)[0]
+        x = self.attend(x, padded)
         return x + functional.silu(self.windows(x.transpose(1, 2))).transpose(1, 2)
 
 
@@ -214,7 +213,6 @@ class _Decoder(nn.Module):
         self.table = nn.Embedding(60, 32)
         self.products = nn.Linear(32, 96)
         self.out = nn.Linear(32, 32)
-        self.norm = nn.RMSNorm(32)
         self.words = nn.Linear(32, 60, bias=False)
         self.register_buffer("turns", 10000 ** (-torch.arange(4) / 4))
 
@@ -222,7 +220,8 @@ class _Decoder(nn.Module):
         batch, length = words.shape
         past = keys.shape[2]
         x = self.table(words)
-        parts = self.products(self.norm(x)).reshape(batch, length, 3, 4, 8).permute(2, 0, 3, 1, 4)
+        y = x * (x.pow(2).mean(-1, keepdim=True) + 1e-6).rsqrt()
+        parts = self.products(y).reshape(batch, length, 3, 4, 8).permute(2, 0, 3, 1, 4)
         at = torch.arange(past, past + length)
         angles = at[:, None] * self.turns[None]
         angles = torch.cat([angles, angles], 1)
@@ -240,18 +239,20 @@ class _Decoder(nn.Module):
 
 
 class _Encoder(nn.Module):
-    """A text encoder of the library: positions in a table, a mask, a pooled result."""
+    """A text encoder: positions in a table, a mask, a pooled result."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, library: bool = False) -> None:
         super().__init__()
         self.table = nn.Embedding(50, 16)
         self.at = nn.Embedding(64, 16)
         layer = nn.TransformerEncoderLayer(16, 2, 32, activation="gelu", batch_first=True)
-        self.layers = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+        self.layers = nn.ModuleList(layer if library else Block(16, 2) for _ in range(2))
+        self.is_library = library
 
     def forward(self, words: Tensor, mask: Tensor) -> Tensor:
         x = self.table(words) + self.at(torch.arange(words.shape[1]))
-        x = self.layers(x, src_key_padding_mask=~mask)
+        for layer in self.layers:
+            x = layer(x, src_key_padding_mask=~mask) if self.is_library else layer(x, ~mask)
         weights = mask.unsqueeze(-1).to(x.dtype)
         pooled = (x * weights).sum(1) / weights.sum(1).clamp(min=1e-9)
         return functional.normalize(pooled, dim=1)
@@ -301,7 +302,12 @@ NETWORKS = (
     ),
     Network("causal convolution", "gates", _TimeConvolution, (_FRAMES,), _BATCH_TIME),
     Network(
-        *("voice activity", "lstm", _VoiceActivity, (Given("samples", ("batch", "time")), *_STATES)),
+        *(
+            "voice activity",
+            "lstm",
+            _VoiceActivity,
+            (Given("samples", ("batch", "time")), *_STATES),
+        ),
         *({"batch": Size(0, 4), "time": Size(0, 128)}, _DYNAMIC),
     ),
     Network("log mel", "waves", _LogMel, _SIGNAL, {"batch": Size(0, 3), "samples": Size(0, 400)}),
@@ -338,6 +344,11 @@ NETWORKS = (
         *("text encoder", "pooled", _Encoder),
         (_WORDS, Given("mask", ("batch", "time"), "bool")),
         *(_BATCH_TIME, _DYNAMIC),
+    ),
+    Network(
+        *("text encoder", "library", lambda: _Encoder(library=True)),
+        (_WORDS, Given("mask", ("batch", "time"), "bool")),
+        *(_BATCH_TIME, ("dynamo",)),
     ),
     Network(
         *("text recogniser", "crnn", _Recogniser, (Given("image", ("batch", 1, 16, "width")),)),

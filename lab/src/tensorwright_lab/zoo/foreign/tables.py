@@ -69,7 +69,7 @@ class _Points(nn.Module):
 
     def forward(self, points: Tensor) -> tuple[Tensor, Tensor]:
         x = self.each(points.transpose(1, 2))
-        return self.whole(x.max(2).values), torch.cdist(points, points)
+        return self.whole(x.max(2).values), (points[:, :, None] - points[:, None]).pow(2).sum(3)
 
 
 class _Layers(nn.Module):

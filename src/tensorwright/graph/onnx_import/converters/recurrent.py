@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -25,12 +26,17 @@ from tensorwright.ops import NARROW
 
 _LENGTHS, _STATE, _CELL, _PEEPHOLES = 4, 5, 6, 7
 _OF_CODES, _W_SCALE, _R_SCALE = "DynamicQuantizeLSTM", 8, 10
-_ACTIVATIONS = {
-    "Relu": "relu",
-    "Tanh": "tanh",
-    "Sigmoid": "sigmoid",
-    "Softsign": "softsign",
-    "Softplus": "softplus",
+_Function: TypeAlias = tuple[str, tuple[tuple[str, float], ...]]
+"""Our name of an activation function, and its attributes."""
+_ACTIVATIONS: Mapping[str, _Function] = {
+    "relu": ("relu", ()),
+    "tanh": ("tanh", ()),
+    "sigmoid": ("sigmoid", ()),
+    "softsign": ("softsign", ()),
+    "softplus": ("softplus", ()),
+    "elu": ("elu", (("alpha", 1.0),)),
+    "leakyrelu": ("leaky_relu", (("alpha", 0.01),)),
+    "hardsigmoid": ("hard_sigmoid", (("alpha", 0.2), ("beta", 0.5))),
 }
 _KINDS = {
     "RNN": (1, ("Tanh",)),
@@ -45,13 +51,13 @@ class _Cell:
 
     call          adds nodes to the body
     hidden        numbers of the state
-    activations   names of functions, in ONNX's order
+    activations   the functions, in ONNX's order
     held          what the body sees of the graph around it, by role
     """
 
     call: Call
     hidden: int
-    activations: Sequence[str]
+    activations: Sequence[_Function]
     held: Mapping[str, str]
 
     def gate(self, x: str, at: int) -> str:
@@ -72,7 +78,8 @@ class _Cell:
         if clipped and self.call.given("clip"):
             limit = self.call.real("clip")
             x = self.call.add("clip", x, min=-limit, max=limit)
-        return self.call.add(self.activations[at], x)
+        name, attributes = self.activations[at]
+        return self.call.add(name, x, **dict(attributes))
 
     def rnn(self, x: str, before: str) -> tuple[str, ...]:
         return (self.activate(self.call.add("add", x, self.recurrent(before)), 0),)
@@ -283,6 +290,11 @@ class _Layer:
     def run(self) -> tuple[str, ...]:
         """The states of all steps (steps, directions, batch, hidden), and those after the last."""
         call = self.call
+        slots = (_STATE, _CELL) if self.kind == "LSTM" else (_STATE,)
+        states = tuple(self.initial(at) for at in slots)
+        if call.sizes_of(self.x)[0] == 0:
+            shape = (0, *call.sizes_of(states[0]))
+            return (call.add("full", shape=shape, value=0.0, dtype=call.type_at(0).dtype), *states)
         before, inside = self.biases()
         held = {"sums": self.sums(before), "r": self.weights(2)}
         if inside is not None:
@@ -293,8 +305,6 @@ class _Layer:
             held["peepholes"] = self.row(self.own(call.tensor(_PEEPHOLES)))
         if call.has(_LENGTHS):
             held["lengths"] = call.add("unsqueeze", self.lengths(), axes=(1,))
-        slots = (_STATE, _CELL) if self.kind == "LSTM" else (_STATE,)
-        states = tuple(self.initial(at) for at in slots)
         collects = call.wants(0)
         builder = GraphBuilder(f"step of {self.kind}")
         step = builder.input("step", (), COUNT.dtype)
@@ -328,32 +338,42 @@ class _Layer:
         type_ = self.call.type_of(outside)
         return builder.input(builder.fresh(role), type_.shape, type_.dtype)
 
-    def activations(self) -> tuple[str, ...]:
-        """Our names of the activation functions, which its directions share."""
-        _, default = _KINDS[self.kind]
-        names = _activation_names(self.call)[self.first * len(default) :][: len(default)]
-        for name in names:
-            if name not in _ACTIVATIONS:
-                raise self.call.unsupported(f"its activation {name!r} is not supported")
-        return tuple(_ACTIVATIONS[name] for name in names)
+    def activations(self) -> tuple[_Function, ...]:
+        """The activation functions, which its directions share."""
+        count = len(_KINDS[self.kind][1])
+        return _activations(self.call)[self.first * count :][:count]
 
 
-def _activation_names(call: Call) -> tuple[str, ...]:
-    """Names of the activation functions of all directions."""
+def _activations(call: Call) -> tuple[_Function, ...]:
+    """The activation functions of all directions.
+
+    Those that have an alpha or a beta take the next number of that list, while it has one.
+    """
     _, default = _KINDS[call.operator.removeprefix("DynamicQuantize")]
     directions = call.shape(1)[0]
     names = call.attributes.get("activations", default * directions)
-    given = tuple(str(name).capitalize() for name in names) if isinstance(names, tuple) else default
+    given = tuple(map(str, names)) if isinstance(names, tuple) else default
     if len(given) != directions * len(default):
         raise call.unsupported(f"it has {len(given)} activations for {directions} directions")
-    return given
+    left = {
+        name: list(call.reals(f"activation_{name}")) if call.given(f"activation_{name}") else []
+        for name in ("alpha", "beta")
+    }
+    functions = []
+    for name in given:
+        if name.lower() not in _ACTIVATIONS:
+            raise call.unsupported(f"its activation {name!r} is not supported")
+        ours, usual = _ACTIVATIONS[name.lower()]
+        attributes = tuple(
+            (each, left[each].pop(0) if left[each] else number) for each, number in usual
+        )
+        functions.append((ours, attributes))
+    return tuple(functions)
 
 
 def _recurrent(call: Call) -> Results:
     if call.flag("input_forget", default=False):
         raise call.unsupported("coupled input and forget gates are not supported")
-    if call.given("activation_alpha") or call.given("activation_beta"):
-        raise call.unsupported("activation_alpha and activation_beta are not supported")
     batch_first = call.flag("layout", default=False)
     x = call.tensor(0)
     if batch_first:
@@ -362,9 +382,9 @@ def _recurrent(call: Call) -> Results:
     backwards = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
     if kind not in backwards:
         raise call.unsupported(f"its direction {kind} is not supported")
-    sides, names = backwards[kind], _activation_names(call)
-    half = len(names) // 2
-    is_alike = names[:half] == names[half:] and call.operator != _OF_CODES
+    sides, functions = backwards[kind], _activations(call)
+    half = len(functions) // 2
+    is_alike = functions[:half] == functions[half:] and call.operator != _OF_CODES
     if len(sides) == 2 and is_alike:
         y, *last = _Layer(call, x, sides, 0).run()
     else:

@@ -100,8 +100,10 @@ def _open_range(call: Call, dtype: DType) -> Results:
     start, limit, delta = (
         call.whole(at, name) for at, name in enumerate(("start", "limit", "delta"))
     )
-    if not isinstance(delta, int) or delta == 0:
-        raise call.unsupported(f"its delta is {delta}")
+    if not isinstance(delta, int):
+        raise call.undecided((delta,), "delta")
+    if delta == 0:
+        raise call.unsupported("its delta is 0")
     gap = limit - start if delta > 0 else start - limit
     count = simplify(maximum(ceil_div(gap, abs(delta)), 0), {})
     wide = DType.F32 if dtype in (DType.F16, DType.BF16) else dtype
