@@ -187,3 +187,63 @@ def test_the_instances_that_are_kept_are_bounded(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(instances, "MOST_BYTES", 0)
     check_sums(executable, 5)
     assert len(instances_of(executable)) == 1
+
+
+def test_a_range_with_a_step_that_is_a_size_is_answered_by_instance() -> None:
+    nodes = [
+        helper.make_node("Shape", ["x"], ["shape"]),
+        helper.make_node("Split", ["shape"], ["rows", "columns"], axis=0),
+        helper.make_node("Mul", ["rows", "columns"], ["all"]),
+        helper.make_node("Squeeze", ["all"], ["end"]),
+        helper.make_node("Squeeze", ["columns"], ["step"]),
+        helper.make_node("Range", ["zero", "end", "step"], ["y"]),
+    ]
+    model = model_of(nodes, ("rows", "columns"), {"zero": np.array(0)})
+    model.graph.output[0].type.tensor_type.elem_type = TensorProto.INT64
+    executable = tensorwright.compile(model)
+    np.testing.assert_array_equal(executable(np.ones((3, 4), np.float32)), [0, 4, 8])
+
+
+def test_heads_of_an_empty_batch_keep_their_width() -> None:
+    nodes = [
+        helper.make_node("Shape", ["x"], ["front"], start=0, end=2),
+        helper.make_node("Concat", ["front", "heads"], ["shape"], axis=0),
+        helper.make_node("Reshape", ["x", "shape"], ["y"]),
+    ]
+    model = model_of(nodes, ("batch", "length", 12), {"heads": np.array([3, -1])})
+    executable = tensorwright.compile(model)
+    for batch, length in ((2, 5), (0, 5), (2, 0), (0, 0)):
+        x = np.ones((batch, length, 12), np.float32)
+        assert executable(x).shape == (batch, length, 3, 4)
+
+
+def test_rows_that_hold_in_an_empty_batch() -> None:
+    nodes = [
+        helper.make_node("NonZero", ["x"], ["at"]),
+        helper.make_node("Transpose", ["at"], ["positions"], perm=[1, 0]),
+        helper.make_node("GatherND", ["x", "positions"], ["y"]),
+    ]
+    executable = tensorwright.compile(model_of(nodes, ("batch", 4), {}))
+    assert executable(np.ones((2, 4), np.float32)).shape == (8,)
+    assert executable(np.ones((0, 4), np.float32)).shape == (0,)
+
+
+def test_weights_of_phases_are_packed_for_an_output_of_open_length() -> None:
+    generator = np.random.default_rng(0)
+    shapes = {"a": (16, 16, 7), "b": (16, 8, 8), "b_bias": (8,), "c": (8, 8, 3), "c_bias": (8,)}
+    constants = {
+        name: generator.normal(0, 0.2, shape).astype(np.float32) for name, shape in shapes.items()
+    }
+    nodes = [
+        helper.make_node("Conv", ["x", "a"], ["p"], pads=[3, 3]),
+        helper.make_node("LeakyRelu", ["p"], ["q"]),
+        helper.make_node("ConvTranspose", ["q", "b", "b_bias"], ["r"], strides=[4], pads=[2, 2]),
+        helper.make_node("LeakyRelu", ["r"], ["s"]),
+        helper.make_node("Conv", ["s", "c", "c_bias"], ["y"], pads=[1, 1]),
+    ]
+    model = model_of(nodes, ("batch", 16, "time"), constants)
+    executable = tensorwright.compile(model)
+    for batch, time in ((1, 1), (3, 6)):
+        x = generator.normal(size=(batch, 16, time)).astype(np.float32)
+        expected = tensorwright.compile(model, sizes={"batch": batch, "time": time})(x)
+        np.testing.assert_allclose(executable(x), expected, rtol=1e-4, atol=1e-5)

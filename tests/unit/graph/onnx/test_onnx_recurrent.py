@@ -215,3 +215,29 @@ def test_functions_that_call_themselves() -> None:
     model = model_of([call], {"x": (1,)}, ["y"], opset=18, functions=[function])
     with pytest.raises(ModelError, match="functions call each other more than 32 deep"):
         load_onnx(model)
+
+
+def test_activations_take_their_numbers_in_order() -> None:
+    check(
+        recurrent(
+            "GRU",
+            direction="bidirectional",
+            activations=["HardSigmoid", "LeakyRelu", "Sigmoid", "Elu"],
+            activation_alpha=[0.3, 0.05, 0.7],
+            activation_beta=[0.4],
+        )
+    )
+
+
+@pytest.mark.parametrize("operator", GATES)
+@pytest.mark.parametrize("direction", ["reverse", "bidirectional"])
+def test_no_steps_leave_the_states_as_they_are(operator: str, direction: str) -> None:
+    model = recurrent(operator, direction=direction)
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 0
+    graph = verify(load_onnx(model))
+    inputs = random_inputs(graph)
+    rows, *states = interpret(graph, inputs).values()
+    count = 2 if direction == "bidirectional" else 1
+    assert rows.shape == (0, count, BATCH, HIDDEN)
+    for name, state in zip("hc", states, strict=False):
+        np.testing.assert_array_equal(state, inputs[name])

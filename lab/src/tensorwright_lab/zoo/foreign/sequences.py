@@ -16,6 +16,7 @@ from tensorwright_lab.zoo.foreign.layers import Block
 
 Tensor: TypeAlias = Any
 _DYNAMIC = ("torchscript", "dynamo", "torchscript+dynamic")
+_SCRIPTS = ("torchscript", "torchscript+dynamic")  # the other exporter cannot write them
 _BATCH_TIME = {"batch": Size(0, 5), "time": Size(0, 30)}
 _WORDS = Given("words", ("batch", "time"), "ids", 50)
 _FRAMES = Given("frames", ("batch", "time", 20))
@@ -285,7 +286,7 @@ _SIGNAL = (Given("signal", ("batch", "samples")),)
 NETWORKS = (
     Network("tagger", "lstm", lambda: _Tagger("LSTM"), (_WORDS,), _BATCH_TIME, _DYNAMIC),
     Network("tagger", "gru", lambda: _Tagger("GRU", 2), (_WORDS,), _BATCH_TIME, _DYNAMIC),
-    Network("tagger", "rnn", lambda: _Tagger("RNN", both=False), (_WORDS,), _BATCH_TIME),
+    Network("tagger", "rnn", lambda: _Tagger("RNN", both=False), (_WORDS,), _BATCH_TIME, BOTH[:1]),
     Network(
         *("packed tagger", "lstm", lambda: _PackedTagger("LSTM"), (_WORDS, _LENGTHS)),
         *({"batch": Size(1, 5), "time": Size(1, 30)}, ("torchscript",)),
@@ -308,7 +309,7 @@ NETWORKS = (
             _VoiceActivity,
             (Given("samples", ("batch", "time")), *_STATES),
         ),
-        *({"batch": Size(0, 4), "time": Size(0, 128)}, _DYNAMIC),
+        *({"batch": Size(0, 4), "time": Size(0, 128)}, _SCRIPTS),
     ),
     Network("log mel", "waves", _LogMel, _SIGNAL, {"batch": Size(0, 3), "samples": Size(0, 400)}),
     Network("log mel", "stft", _Spectrum, _SIGNAL, {"batch": Size(1, 3), "samples": Size(0, 400)}),
@@ -352,6 +353,6 @@ NETWORKS = (
     ),
     Network(
         *("text recogniser", "crnn", _Recogniser, (Given("image", ("batch", 1, 16, "width")),)),
-        *({"batch": Size(0, 3), "width": Size(0, 50)}, _DYNAMIC),
+        *({"batch": Size(0, 3), "width": Size(0, 50)}, _SCRIPTS),
     ),
 )

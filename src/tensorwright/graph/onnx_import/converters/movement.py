@@ -32,9 +32,13 @@ def _reshape(call: Call) -> Results:
         raise call.unsupported(f"its shape {text} leaves more than one extent open")
     if -1 in wanted:
         others = [n for n in wanted if n != -1]
+        of = list(shape)
+        while 0 in others and 0 in of:  # what remains without them says it
+            others.remove(0)
+            of.remove(0)
         if 0 in others:
             raise call.unsupported(f"its shape {text} says nothing about the extent -1")
-        rest = _quotient(shape, others)
+        rest = _quotient(of, others)
         wanted = tuple(rest if n == -1 else n for n in wanted)
     return (call.add("reshape", call.tensor(0), shape=wanted),)
 
