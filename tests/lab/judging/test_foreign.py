@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
+
 from tensorwright_lab.judging.foreign import judge
 from tensorwright_lab.judging.onnxruntime_answers import answers
 from tensorwright_lab.zoo.foreign import CASES

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-import tensorwright
+from tensorwright import compiling
 from tensorwright.base import Array, TensorwrightError
+from tensorwright.runtime import Executable
 from tensorwright_lab.judging.onnxruntime_answers import answers
 from tensorwright_lab.zoo.foreign import Case
 
@@ -38,7 +39,9 @@ class Verdict:
         """It as values of JSON."""
         seconds = {"compile_s": round(self.compile_s, 2)}
         return {
-            **{"graph": self.title, "counts": dict(self.counts), "faults": self.faults},
+            "graph": self.title,
+            "counts": dict(self.counts),
+            "faults": self.faults,
             **(seconds if not self.no_file else {"no file": self.no_file}),
         }
 
@@ -53,7 +56,7 @@ def judge(case: Case, seed: int) -> Verdict:
         return verdict
     start = time.perf_counter()
     try:
-        executable = tensorwright.compile(model)
+        executable = compiling.compile(model)
     except TensorwrightError as error:
         verdict.counts["refused"] += 5
         verdict.faults.append(f"compile: {error}")
@@ -80,7 +83,7 @@ def judge(case: Case, seed: int) -> Verdict:
 
 
 def _compared(
-    executable: tensorwright.Executable, feed: dict[str, Array], wanted: list[Array] | None
+    executable: Executable, feed: dict[str, Array], wanted: list[Array] | None
 ) -> tuple[str, str]:
     """Who answers a call, and what is wrong with the answer."""
     before = _instances(executable)
@@ -97,7 +100,7 @@ def _compared(
     return ("instance" if _instances(executable) > before else "program"), ""
 
 
-def _instances(executable: tensorwright.Executable) -> int:
+def _instances(executable: Executable) -> int:
     kept = getattr(executable, "instances", None)
     return 0 if kept is None else len(kept)
 

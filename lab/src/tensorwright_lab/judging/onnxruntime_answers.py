@@ -29,7 +29,8 @@ def answers(
         folder = Path(name)
         (folder / "model.onnx").write_bytes(model)
         for index, feed in enumerate(feeds):
-            np.savez(folder / f"{index}.npz", **dict(feed))
+            arrays: dict[str, Any] = dict(feed)
+            np.savez(folder / f"{index}.npz", **arrays)
         while any(not (folder / f"{index}.begun").exists() for index in range(len(feeds))):
             begun = len(list(folder.glob("*.begun")))
             command = [sys.executable, __file__, name]

@@ -83,7 +83,8 @@ def _exported(network: Network, writer: str) -> onnx.ModelProto:
                 dict.fromkeys(_open_axes(each), torch.export.Dim.DYNAMIC) for each in network.inputs
             ),
         )
-        return program.model_proto
+        written: onnx.ModelProto = program.model_proto
+        return written
     stream = io.BytesIO()
     axes = {
         each.name: {axis: each.shape[axis] for axis in _open_axes(each)} for each in network.inputs
@@ -110,7 +111,7 @@ def _examples(network: Network, seed: int) -> dict[str, Array]:
     return {each.name: each.draw(sizes, generator) for each in network.inputs}
 
 
-class _Calibration(quantization.CalibrationDataReader):  # type: ignore[misc]
+class _Calibration(quantization.CalibrationDataReader):
     """The inputs of which a static quantizer measures the ranges."""
 
     def __init__(self, feeds: Iterable[dict[str, Array]]) -> None:

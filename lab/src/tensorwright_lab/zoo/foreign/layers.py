@@ -26,7 +26,7 @@ class Block(nn.Module):
         self.narrow = nn.Linear(2 * width, width)
 
     def forward(self, x: Tensor, hidden: Tensor | None = None) -> Tensor:
-        """(batch, positions, width) to the same; hidden (batch, positions) holds who is not seen."""
+        """(batch, positions, width) to the same; hidden (batch, positions): who is not seen."""
         batch, length, width = x.shape
         parts = self.products(self.norms[0](x)).reshape(batch, length, 3, self.heads, -1)
         query, keys, values = parts.permute(2, 0, 3, 1, 4).unbind(0)

@@ -35,8 +35,14 @@ class _Tagger(nn.Module):
         return functional.log_softmax(self.labels(self.cells(self.table(words))[0]), -1)
 
 
-class _PackedTagger(_Tagger):
+class _PackedTagger(nn.Module):
     """A tagger of texts that are padded to the longest one."""
+
+    def __init__(self, kind: str, layers: int = 1) -> None:
+        super().__init__()
+        self.table = nn.Embedding(50, 16)
+        self.cells = getattr(nn, kind)(16, 24, layers, batch_first=True, bidirectional=True)
+        self.labels = nn.Linear(48, 7)
 
     def forward(self, words: Tensor, lengths: Tensor) -> Tensor:
         packed = pack_padded_sequence(self.table(words), lengths, batch_first=True)

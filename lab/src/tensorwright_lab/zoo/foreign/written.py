@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import onnx
@@ -68,7 +69,7 @@ def _weights(*shape: int, seed: int = 0) -> Array:
     return (0.3 * np.random.default_rng(seed).standard_normal(shape)).astype(np.float32)
 
 
-def _voice_activity() -> tuple[object, ...]:
+def _voice_activity() -> tuple[Any, ...]:
     """A state of both kinds in one tensor, a reflected signal, a stack of convolutions."""
     inputs = (Given("input", ("batch", "samples")), Given("state", (2, "batch", 16)))
     nodes = [
@@ -110,7 +111,7 @@ def _voice_activity() -> tuple[object, ...]:
     )
 
 
-def _peepholes() -> tuple[object, ...]:
+def _peepholes() -> tuple[Any, ...]:
     inputs = (
         *(Given("x", ("time", "batch", 8)), Given("lengths", ("batch",), "lengths", "time")),
         *(Given("h", (2, "batch", 6)), Given("c", (2, "batch", 6))),
@@ -133,7 +134,7 @@ def _peepholes() -> tuple[object, ...]:
     return inputs, {"batch": Size(1, 4), "time": Size(1, 12)}, nodes, ("y", "hn", "cn"), constants
 
 
-def _before_reset() -> tuple[object, ...]:
+def _before_reset() -> tuple[Any, ...]:
     nodes = [
         node(
             *("GRU", ["x", "w", "r", "bias"], ["y", "last"]),
@@ -147,7 +148,7 @@ def _before_reset() -> tuple[object, ...]:
     return (Given("x", ("time", "batch", 5)),), _TIME, nodes, ("y", "last"), constants
 
 
-def _batch_first() -> tuple[object, ...]:
+def _batch_first() -> tuple[Any, ...]:
     """Recurrent over a length that a Shape of the input counts, the first state from it, too."""
     nodes = [
         node("Shape", ["x"], ["shape"]),
@@ -167,7 +168,7 @@ def _batch_first() -> tuple[object, ...]:
     return (Given("x", ("time", "batch", 4)),), _TIME, nodes, ("z", "last"), constants
 
 
-def _mel() -> tuple[object, ...]:
+def _mel() -> tuple[Any, ...]:
     nodes = [
         node("STFT", ["signal", "step", "window"], ["parts"]),
         node("ReduceSumSquare", ["parts"], ["power"], axes=[3], keepdims=0),
@@ -185,7 +186,7 @@ def _mel() -> tuple[object, ...]:
     return (Given("signal", ("batch", "samples", 1)),), sizes, nodes, ("y",), constants
 
 
-def _suppression() -> tuple[object, ...]:
+def _suppression() -> tuple[Any, ...]:
     nodes = [
         node("Sigmoid", ["scores"], ["s"]),
         node("NonMaxSuppression", ["boxes", "s", "most", "overlap", "least"], ["chosen"]),
@@ -204,7 +205,7 @@ def _suppression() -> tuple[object, ...]:
     return inputs, {"boxes": Size(0, 20)}, nodes, ("chosen", "kept"), constants
 
 
-def _scan() -> tuple[object, ...]:
+def _scan() -> tuple[Any, ...]:
     body = helper.make_graph(
         [
             node("Mul", ["sum_in", "decay"], ["d"]),
@@ -220,14 +221,14 @@ def _scan() -> tuple[object, ...]:
             helper.make_tensor_value_info("sum_out", onnx.TensorProto.FLOAT, (4,)),
             helper.make_tensor_value_info("row", onnx.TensorProto.FLOAT, (4,)),
         ],
-        [numpy_helper.from_array(np.float32([0.5]), "decay")],
+        [numpy_helper.from_array(np.array([0.5], np.float32), "decay")],
     )
     nodes = [node("Scan", ["start", "x"], ["end", "rows"], body=body, num_scan_inputs=1)]
     inputs = (Given("start", (4,)), Given("x", ("time", 4)))
     return inputs, {"time": Size(0, 12)}, nodes, ("end", "rows")
 
 
-def _loop() -> tuple[object, ...]:
+def _loop() -> tuple[Any, ...]:
     body = helper.make_graph(
         [
             node("Identity", ["go"], ["go_on"]),
@@ -254,7 +255,7 @@ def _loop() -> tuple[object, ...]:
     return (Given("x", ("batch", 4)),), {"batch": Size(0, 6)}, nodes, ("y",), constants
 
 
-def _rows_that_hold() -> tuple[object, ...]:
+def _rows_that_hold() -> tuple[Any, ...]:
     nodes = [
         node("NonZero", ["mask"], ["at"]),
         node("Transpose", ["at"], ["places"], perm=[1, 0]),
@@ -266,7 +267,7 @@ def _rows_that_hold() -> tuple[object, ...]:
     return inputs, _TIME, nodes, ("rows", "back"), {"w": _weights(4, 4)}
 
 
-def _unique() -> tuple[object, ...]:
+def _unique() -> tuple[Any, ...]:
     nodes = [
         node("Unique", ["words"], ["kinds", "", "at", "counts"], sorted=1),
         node("Gather", ["table", "kinds"], ["rows"]),
@@ -277,7 +278,7 @@ def _unique() -> tuple[object, ...]:
     return inputs, {"time": Size(0, 12)}, nodes, outputs, {"table": _weights(9, 4)}
 
 
-def _trees() -> tuple[object, ...]:
+def _trees() -> tuple[Any, ...]:
     """Two trees: one of three leaves, one of two."""
     nodes = [
         node(
@@ -302,7 +303,7 @@ def _trees() -> tuple[object, ...]:
     return (Given("x", ("batch", 3)),), {"batch": Size(0, 9)}, nodes, ("y",)
 
 
-def _linear() -> tuple[object, ...]:
+def _linear() -> tuple[Any, ...]:
     nodes = [
         node(
             *("Scaler", ["x"], ["scaled"]),
@@ -324,7 +325,7 @@ def _linear() -> tuple[object, ...]:
     return (Given("x", ("batch", 3)),), {"batch": Size(0, 9)}, nodes, ("label", "p")
 
 
-def _by_sizes() -> tuple[object, ...]:
+def _by_sizes() -> tuple[Any, ...]:
     """A norm, and a Resize whose numbers are computed from the shape."""
     nodes = [
         node("LpNormalization", ["x"], ["n"], axis=1, p=2),
