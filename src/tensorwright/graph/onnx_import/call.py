@@ -222,7 +222,15 @@ class Call:
 
     def undecided(self, sizes: Iterable[Index], what: str) -> UndecidedError:
         """The error for a value of this node that sizes decide, and that must be a number."""
-        return not_decided(sizes, f"its {what} must be known")
+        error = not_decided(sizes, f"its {what} must be known")
+        return UndecidedError(
+            stage="import",
+            where=self.label,
+            reason=error.reason,
+            remedy=error.remedy,
+            operator=self.operator,
+            names=error.names,
+        )
 
     def _computed(self, tensor: str, what: str) -> Array | None:
         """The value of a tensor that nodes make of constants, which is too large to be held.
