@@ -15,7 +15,6 @@ from tensorwright.runtime import Executable
 from tensorwright_lab.judging.onnxruntime_answers import answers
 from tensorwright_lab.zoo.foreign import Case
 
-TOLERANCE = 2e-4
 ANSWERS = ("program", "instance", "both refuse", "ours only", "refused", "wrong")
 FAULTS = ("refused", "wrong")
 
@@ -75,7 +74,7 @@ def judge(case: Case, seed: int) -> Verdict:
     for sizes, feed, wanted in zip(
         points, feeds, answers(model.SerializeToString(), feeds), strict=True
     ):
-        answer, why = _compared(executable, feed, wanted)
+        answer, why = _compared(executable, feed, wanted, case.tolerance)
         verdict.counts[answer] += 1
         if answer in FAULTS:
             verdict.faults.append(f"{sizes}: {why}")
@@ -83,7 +82,10 @@ def judge(case: Case, seed: int) -> Verdict:
 
 
 def _compared(
-    executable: Executable, feed: dict[str, Array], wanted: list[Array] | None
+    executable: Executable,
+    feed: dict[str, Array],
+    wanted: list[Array] | None,
+    tolerance: float,
 ) -> tuple[str, str]:
     """Who answers a call, and what is wrong with the answer."""
     before = _instances(executable)
@@ -95,7 +97,7 @@ def _compared(
         return "wrong", f"{type(error).__name__}: {error}"
     if wanted is None:
         return "ours only", ""
-    for difference in _differences(wanted, results):
+    for difference in _differences(wanted, results, tolerance):
         return "wrong", difference
     return ("instance" if _instances(executable) > before else "program"), ""
 
@@ -105,7 +107,9 @@ def _instances(executable: Executable) -> int:
     return 0 if kept is None else len(kept)
 
 
-def _differences(wanted: list[Array], results: tuple[Array, ...]) -> Iterator[str]:
+def _differences(
+    wanted: list[Array], results: tuple[Array, ...], tolerance: float
+) -> Iterator[str]:
     """What differs: shapes, types, or numbers beyond the tolerance, of the greatest magnitude."""
     if len(wanted) != len(results):
         yield f"{len(results)} results instead of {len(wanted)}"
@@ -119,5 +123,5 @@ def _differences(wanted: list[Array], results: tuple[Array, ...]) -> Iterator[st
             a, b = want[finite].astype(np.float64), got[finite].astype(np.float64)
             scale = max(float(np.max(np.abs(a), initial=0.0)), 1e-3)
             error = float(np.max(np.abs(a - b), initial=0.0)) / scale
-            if error > TOLERANCE:
+            if error > tolerance:
                 yield f"output {index} differs by {error:.2g} of the greatest magnitude"

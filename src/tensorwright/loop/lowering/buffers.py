@@ -133,7 +133,7 @@ class StageBuffers:
             name = load.source.name
             if name in self._in_loop_order:
                 indices = tuple(
-                    simplify(mod(self.analysis.realise(var), extent), bounds)
+                    simplify(mod(self.analysis.realise(var), extent), bounds) if extent != 0 else 0
                     for var, extent in self.packings[name].axes
                 )
             else:

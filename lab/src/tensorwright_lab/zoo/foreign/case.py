@@ -82,6 +82,14 @@ class Case:
         """The name by which a report shows it."""
         return f"{self.family}/{self.name} ({self.exporter})"
 
+    @property
+    def tolerance(self) -> float:
+        """How far results may be apart, of the greatest magnitude.
+
+        Where activations are bytes, numbers in the middle between two bytes are rounded either way.
+        """
+        return 0.05 if self.exporter.endswith(("+qdq", "+operators")) else 2e-4
+
     def points(self, seed: int, count: int = 5) -> tuple[dict[str, int], ...]:
         """Sizes of so many calls: all 1 or the least, one of them 0, and random ones."""
         chance = random.Random(f"{self.family} {self.name} {seed}")

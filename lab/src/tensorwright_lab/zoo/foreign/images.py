@@ -250,12 +250,12 @@ NETWORKS = (
     Network("pyramid", "doubled, any", lambda: _Pyramid(doubled=True), _IMAGE, _sides(40, least=1)),
     Network("detector", "one shot", _Boxes, _IMAGE, _sides(40, least=1), _STATIC),
     Network("detector", "centres", _Chosen, _IMAGE, _sides(32, least=6)),
-    Network("u-net", "transposed", lambda: _Net("transposed"), _IMAGE, _sides(32, 4), _STATIC),
+    Network("u-net", "transposed", lambda: _Net("transposed"), _IMAGE, _sides(32, 4), _STATIC[:3]),
     Network("u-net", "padded", lambda: _Net("padded"), _IMAGE, _sides(32, least=4)),
     Network("u-net", "resized", lambda: _Net("resized"), _IMAGE, _sides(32, least=4)),
     Network(
         *("image classifier", "pooled to 1", lambda: _Pooled(nn.AdaptiveAvgPool2d(1), 1)),
-        *(_IMAGE, _sides(40, least=1), (*_STATIC, "torchscript+dynamic")),
+        *(_IMAGE, _sides(40, least=1), (*_STATIC[:3], "torchscript+dynamic")),
     ),
     Network(
         *("image classifier", "greatest", lambda: _Pooled(nn.AdaptiveMaxPool2d(1), 1)),
