@@ -6,6 +6,7 @@ import random
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -42,6 +43,8 @@ from tensorwright.graph import (
     random_inputs,
 )
 from tensorwright.runtime import Executable
+from tensorwright.runtime.native.driver import load_program
+from tensorwright.runtime.plan.plan import Plan
 from tensorwright_lab.judging.open_sizes import check_network, check_trace, random_traces
 
 NATIVE = cpu_target("native")
@@ -148,6 +151,25 @@ def test_an_arena_without_bounds_grows_to_the_largest_call() -> None:
         array = np.ones((number, 32), np.float32)
         np.testing.assert_allclose(executable(array), np.full((number, 32), 2 - 2 * number, "f4"))
     assert executable.plan.capacity == {"n": 100}
+
+
+def test_a_call_sees_room_in_the_plan_only_when_the_memory_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Otherwise a call of another thread writes past the end of the arena."""
+    n = named_size("n")
+    x = placeholder("x", (n, 32))
+    executable = compile_model([compute("y", (n, 32), lambda i, j: x[i, j] * 2.0)])
+    seen = []
+
+    def watched(plan: Plan, code: Any) -> Any:
+        seen.append((executable.plan.capacity, plan.capacity))
+        return load_program(plan, code)
+
+    monkeypatch.setattr("tensorwright.runtime.executable.load_program", watched)
+    executable(np.ones((5, 32), np.float32))
+    assert seen == [({"n": 1}, {"n": 5})]
+    assert executable.plan.capacity == {"n": 5}
 
 
 @pytest.mark.parametrize(

@@ -378,10 +378,12 @@ class Executable:
 
     def trim(self) -> None:
         """Free the memory of idle calls; the next call allocates it again."""
-        loaded = self._loaded
-        if isinstance(loaded, Loaded):
-            self._loaded = Loaded.of(loaded.device, loaded.program, loaded.constants, self._threads)
-        self._pool.trim()
+        with self._growing:
+            loaded = self._loaded
+            if isinstance(loaded, Loaded):
+                device, program, constants = loaded.device, loaded.program, loaded.constants
+                self._loaded = Loaded.of(device, program, constants, self._threads)
+            self._pool.trim()
 
     def __reduce__(self) -> NoReturn:
         raise UsageError(
@@ -472,17 +474,23 @@ class Executable:
         return sizes
 
     def _make_room(self, values: Mapping[str, int]) -> None:
-        """Lay out the arena for larger calls; frames of the old layout are dropped when idle."""
+        """Lay out the arena for larger calls; frames of the old layout are dropped when idle.
+
+        Other threads call meanwhile. A call that sees the room in the plan must also find the
+        memory, so the new plan is set last.
+        """
         with self._growing:
             plan = with_room(self.plan, values)
+            if plan is self.plan:  # another thread has made room
+                return
             loaded = self._linked()
-            self._contents = replace(self._contents, plan=plan)
             if isinstance(loaded, Loaded):
                 program = load_program(plan, loaded.program.code)
                 self._loaded = Loaded.of(loaded.device, program, loaded.constants, self._threads)
             else:
                 on_device = replace(loaded.program, plan=plan)
                 self._loaded = replace(loaded, program=on_device)
+            self._contents = replace(self._contents, plan=plan)
             self._pool.trim()
 
     def _outputs_at(self, sizes: CallSizes) -> tuple[TensorSpec, ...]:
