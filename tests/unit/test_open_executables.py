@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from tests.draws import first_seed
 from tests.unit.graph.open_networks import NETWORKS, encoder, perceptron
+from tests.unit.graph.small_networks import Maker
 
 import tensorwright
 from tensorwright import compile as compile_model
@@ -170,6 +171,16 @@ def test_a_call_sees_room_in_the_plan_only_when_the_memory_is_there(
     executable(np.ones((5, 32), np.float32))
     assert seen == [({"n": 1}, {"n": 5})]
     assert executable.plan.capacity == {"n": 5}
+
+
+def test_weights_that_are_padded_before_they_are_packed_by_phases_of_any_size() -> None:
+    """They are constants of another name than the one that the caller gives."""
+    batch, height, width = map(named_size, ("batch", "height", "width"))
+    m = Maker("upsampled")
+    x = m.builder.input("x", (batch, 4, height, width))
+    window = {"strides": (2, 2), "pads": (1,) * 4, "output_padding": (1, 1)}
+    graph = m.finish(m.add("conv_transpose", x, m.weight(4, 8, 3, 3), **window))
+    check_network(graph, {"batch": 2, "height": 9, "width": 9}, 0)
 
 
 @pytest.mark.parametrize(

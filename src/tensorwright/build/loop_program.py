@@ -106,7 +106,8 @@ def _opened(state: ScheduleState, trace: Trace, target: CpuTarget) -> ScheduleSt
     """The state after the trace of an instance, made to hold for all sizes.
 
     A constant is not packed if the shape of its packed form would depend on named sizes.  That is
-    so if its reader stands in loops of other stages that have open extents.
+    so if its reader stands in loops of other stages that have open extents.  A parameter has the
+    caller's name of the constant, a step the name of what may be folded from it.
     """
     opened = open_trace(state, trace, target.vector_bytes).state
     packed = [parameter for parameter in lower(opened).parameters if parameter.packing is not None]
@@ -114,7 +115,12 @@ def _opened(state: ScheduleState, trace: Trace, target: CpuTarget) -> ScheduleSt
     if not is_open:
         return opened
     packing = (PackConstant, Prefetch, PrefetchNext)
-    closed = (s for s in trace if not (isinstance(s, packing) and s.tensor in is_open))
+    source = {each.tensor.name: each.source.name for each in opened.folded}
+    closed = (
+        step
+        for step in trace
+        if not (isinstance(step, packing) and source.get(step.tensor, step.tensor) in is_open)
+    )
     return open_trace(state, tuple(closed), target.vector_bytes).state
 
 
