@@ -58,6 +58,14 @@ def test_an_error_in_the_block_leaves_everything_as_it_was(tmp_path: Path) -> No
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_no_file_takes_the_place_of_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OutputError, match="it is a device or a pipe"):
+        write(pipe, "new")
+    assert pipe.is_fifo()
+
+
 @pytest.mark.parametrize(
     ("code", "reason"),
     [

@@ -2,6 +2,7 @@
 
 from tensorwright.base.files.atomic import (
     atomic_writer,
+    check_replaceable,
     make_folder,
     output_error,
     write_atomically,
@@ -23,6 +24,7 @@ __all__ = [
     "HEAD_BYTES",
     "FileKind",
     "atomic_writer",
+    "check_replaceable",
     "hold_lock",
     "is_same_file",
     "kind_of_bytes",

@@ -33,6 +33,21 @@ def output_error(path: str | os.PathLike[str], error: OSError) -> OutputError:
     return OutputError(stage="output", where=f"file {path}", reason=reason, remedy=remedy)
 
 
+def check_replaceable(path: str | os.PathLike[str]) -> None:
+    """Refuse a path whose place no file can take.
+
+    A file that took the place of /dev/null would fill up with what the whole system throws away.
+    Raises:  OutputError for a folder, a device, a pipe and the like.
+    """
+    target = Path(path)
+    if target.is_dir():
+        raise output_error(target, OSError(errno.EISDIR, "is a directory"))
+    if target.exists() and not target.is_file():
+        reason = "it is a device or a pipe, and a file would take its place"
+        remedy = "give the name of a file"
+        raise OutputError(stage="output", where=f"file {path}", reason=reason, remedy=remedy)
+
+
 @contextmanager
 def atomic_writer(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Yield a binary file that takes the place of `path` when the block ends well.
@@ -43,9 +58,8 @@ def atomic_writer(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
     Raises:  OutputError for a full disk, missing folder, missing permission and the like.
     """
+    check_replaceable(path)
     target = Path(path)
-    if target.is_dir():
-        raise output_error(target, OSError(errno.EISDIR, "is a directory"))
     temporary: Path | None = None
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.name[:64]}.", dir=target.parent)

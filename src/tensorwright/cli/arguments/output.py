@@ -5,7 +5,6 @@ A command must not overwrite a file that it reads, so callers also name what the
 
 from __future__ import annotations
 
-import errno
 import importlib
 import os
 import sys
@@ -13,7 +12,12 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tensorwright.base import OutputError, TensorwrightError, output_error
+from tensorwright.base import (
+    OutputError,
+    TensorwrightError,
+    check_replaceable,
+    output_error,
+)
 from tensorwright.cli.arguments.kinds import ProgramKind, is_reference, kind_of
 
 _MODEL_FILES = "tensorwright.graph.onnx_import"  # imported only when needed: it imports onnx
@@ -30,9 +34,8 @@ def check_writable(path: Name | None, *reads: Name | None) -> None:
     """
     if path is None:
         return
+    check_replaceable(path)
     target = Path(path)
-    if target.is_dir():
-        raise output_error(target, OSError(errno.EISDIR, "is a directory"))
     _refuse_what_is_read(target, *reads)
     try:
         with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name[:64]}."):
