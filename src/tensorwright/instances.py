@@ -31,6 +31,8 @@ from tensorwright.base import (
     UsageError,
     amount_at,
     did_you_mean,
+    usual_numbers,
+    whole_numbers,
 )
 from tensorwright.runtime import (
     Bound,
@@ -214,15 +216,19 @@ class AnySizes(Executable):
         return self._for(check_inputs(self._declared_ports, inputs)).profile(inputs, repeat)
 
     def at(self, **values: int) -> Executable:
-        """The executable for given values of its named sizes; the other sizes get typical values.
+        """The executable for given values of its named sizes; others are as in `chosen_sizes`.
 
         It is compiled now, if nothing takes these sizes yet; calls with them use it, too.
         Raises:  UsageError for a name that is not a size, InputError for sizes that do not fit.
         """
+        values = whole_numbers(values)
         if self._program is not None:
             with suppress(UsageError):
                 return self._program.at(**values)
-        sizes = {size.name: size.typical for size in self._signature.sizes}
+        bounds = {
+            size.name: (size.least, size.most, size.divisor) for size in self._signature.sizes
+        }
+        sizes = usual_numbers(bounds, [spec.shape for spec in self._signature.inputs])
         for name in values:
             if name not in sizes:
                 listed = (

@@ -123,6 +123,14 @@ def test_an_instance_is_prepared_before_it_is_called() -> None:
         executable.prepare(lenght=6)
 
 
+def test_an_instance_is_prepared_for_the_usual_numbers_and_those_of_numpy() -> None:
+    executable = tensorwright.compile(spectrum())
+    assert isinstance(executable, AnySizes)
+    assert executable.prepare(length=np.int64(6)).inputs[0].shape == (1, 6, 1)
+    with pytest.raises(UsageError, match="size length = 'six': it is no whole number"):
+        executable.prepare(length="six")  # type: ignore[arg-type]
+
+
 def test_what_belongs_to_a_program_names_the_node_that_prevents_one() -> None:
     executable = tensorwright.compile(spectrum())
     for use in (lambda: executable.plan, lambda: executable.save("never.tw")):

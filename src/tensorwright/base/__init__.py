@@ -87,6 +87,7 @@ from tensorwright.base.size_text import (
     sizes_text,
     typical_number,
     usual_numbers,
+    whole_numbers,
 )
 from tensorwright.base.sources import EXTENSIONS, package_digest, source_digest
 from tensorwright.base.targets import (
@@ -260,6 +261,7 @@ __all__ = [
     "unknown_name",
     "usual_numbers",
     "warn_of_cache",
+    "whole_numbers",
     "without_collection",
     "write_atomically",
 ]

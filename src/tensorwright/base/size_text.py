@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from tensorwright.base.errors import UnsupportedError
+from tensorwright.base.errors import UnsupportedError, UsageError
 from tensorwright.base.tensors import OpenSize
 
 T = TypeVar("T")
@@ -241,6 +241,25 @@ def usual_numbers(
     for name, (least, most, divisor) in bounds.items():
         first = max(least, divisor)
         numbers[name] = first if name in batches else typical_number(least, most, divisor)
+    return numbers
+
+
+def whole_numbers(values: Mapping[str, Any]) -> dict[str, int]:
+    """Numbers of sizes as Python's integers; a length that NumPy counted is one of NumPy's.
+
+    Raises:  UsageError for what is no whole number.
+    """
+    numbers: dict[str, int] = {}
+    for name, value in values.items():
+        try:
+            numbers[name] = operator.index(value)
+        except TypeError as error:
+            raise UsageError(
+                stage="sizes",
+                where=f"size {name} = {value!r}",
+                reason="it is no whole number",
+                remedy=f"give one: {name}=8",
+            ) from error
     return numbers
 
 

@@ -15,6 +15,7 @@ from tensorwright.base import (
     did_you_mean,
     sizes_advice,
     usual_numbers,
+    whole_numbers,
 )
 from tensorwright.runtime.buffers import Maker
 from tensorwright.runtime.plan.plan import Plan, TensorSpec
@@ -59,6 +60,7 @@ def chosen_values(plan: Plan, given: Mapping[str, int]) -> dict[str, int]:
 
     Raises:  UsageError for a name that is not a size, and for a value outside its bounds.
     """
+    given = whole_numbers(given)
     sizes = [size for size in plan.sizes if size.name not in plan.counted]
     names = [size.name for size in sizes]
     for name in given:
@@ -79,7 +81,7 @@ def chosen_values(plan: Plan, given: Mapping[str, int]) -> dict[str, int]:
                 remedy="give another value, or compile with other bounds",
             )
     bounds = {size.name: (size.least, size.most, size.divisor) for size in sizes}
-    return usual_numbers(bounds, [spec.shape for spec in plan.inputs]) | dict(given)
+    return usual_numbers(bounds, [spec.shape for spec in plan.inputs]) | given
 
 
 def values_of(plan: Plan, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
