@@ -206,7 +206,7 @@ def _check(name: str, source: Graph, result: Graph) -> Certificate:
     try:
         check_certificate(certificate, source, result, lambda rule: rule_text(rule) in proved)
     except UsageError as error:
-        click.echo(f"{name} does not hold: {error.message()}")
+        click.echo(f"{name} does not hold: {error.for_command().message()}")
         sys.exit(1)
     steps = len(certificate.steps)
     click.echo(f"{name} holds: {len(rules)} rules proved, {steps} steps replayed")

@@ -30,7 +30,6 @@ def window(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "command",
     [
-        "compile {window} -o {out}",
         "compile {window} -o {out} --sizes lenght=9",
         "compile {window} -o {out} --target x86-64-avx",
         "compile {model} -o {out} --name mine",

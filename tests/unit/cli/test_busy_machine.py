@@ -22,7 +22,7 @@ PROGRESS = Progress(Phase.SEARCH, 0, 0, 0.0, 0, 0.0, None, None, ())
 
 
 @pytest.fixture
-def never_reached(home: Path) -> Ceilings:
+def never_reached(home: Path, unassumed: None) -> Ceilings:
     """What was kept of a far faster machine."""
     levels = (Level("memory", math.inf, 1e15),)
     kept = Ceilings(1, 1e15, levels, "2026-01-31T12:00:00.000000Z")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 from math import lcm
 
 from tensorwright.expr import (
@@ -132,10 +133,7 @@ class StageBuffers:
         def on_load(load: Load) -> Value:
             name = load.source.name
             if name in self._in_loop_order:
-                indices = tuple(
-                    simplify(mod(self.analysis.realise(var), extent), bounds) if extent != 0 else 0
-                    for var, extent in self.packings[name].axes
-                )
+                indices = tuple(starmap(self._position, self.packings[name].axes))
             else:
                 indices = self.buffer_indices(name, load.indices)
             return Load(self._buffers[name].buffer, indices)
@@ -151,6 +149,12 @@ class StageBuffers:
         if not self.analysis.real:
             return lowered
         return rebuild(lowered, lambda load: load, self.analysis.realise, lambda each: each)
+
+    def _position(self, var: Var, extent: Index) -> Index:
+        """Where an iteration reads along an axis of a packed constant, which may repeat."""
+        position = self.analysis.realise(var)
+        is_whole = is_same(extent, self.analysis.bounds[var].high + 1)
+        return position if is_whole else simplify(mod(position, extent), self.analysis.bounds)
 
     def _derivation(self, name: str) -> Compute | None:
         return self._folded[name].tensor if name in self._folded else None
