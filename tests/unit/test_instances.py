@@ -127,7 +127,7 @@ def test_an_instance_is_prepared_for_the_usual_numbers_and_those_of_numpy() -> N
     executable = tensorwright.compile(spectrum())
     assert isinstance(executable, AnySizes)
     assert executable.prepare(length=np.int64(6)).inputs[0].shape == (1, 6, 1)
-    with pytest.raises(UsageError, match="size length = 'six': it is no whole number"):
+    with pytest.raises(UsageError, match="size length = 'six': it is not a whole number"):
         executable.prepare(length="six")  # type: ignore[arg-type]
 
 

@@ -247,7 +247,7 @@ def usual_numbers(
 def whole_numbers(values: Mapping[str, Any]) -> dict[str, int]:
     """Numbers of sizes as Python's integers; a length that NumPy counted is one of NumPy's.
 
-    Raises:  UsageError for what is no whole number.
+    Raises:  UsageError for anything else.
     """
     numbers: dict[str, int] = {}
     for name, value in values.items():
@@ -257,7 +257,7 @@ def whole_numbers(values: Mapping[str, Any]) -> dict[str, int]:
             raise UsageError(
                 stage="sizes",
                 where=f"size {name} = {value!r}",
-                reason="it is no whole number",
+                reason="it is not a whole number",
                 remedy=f"give one: {name}=8",
             ) from error
     return numbers
