@@ -222,7 +222,8 @@ def test_a_scheduler_that_goes_away_ends_with_one_line(
             time.sleep(0.2)
         units = [Unit("farm.wait", Payload({"seconds": 1, "n": n})) for n in range(9)]
         answers = farm.results(units)
-        assert next(answers)[1] == Done(units[0].payload)
+        number, answer = next(answers)
+        assert answer == Done(units[number].payload)
         scheduler.send_signal(signal.SIGINT)
         told = pytest.warns(UserWarning, match="the scheduler at .* went away; waiting 0 s")
         with told, pytest.raises(MachineError, match="no scheduler answers there"):
