@@ -30,7 +30,9 @@ class Browser:
     def __init__(self) -> None:
         assert CHROMIUM is not None
         self.messages: list[str] = []
-        self._home = tempfile.TemporaryDirectory(prefix="tensorwright-chromium-")
+        self._home = tempfile.TemporaryDirectory(
+            prefix="tensorwright-chromium-", ignore_cleanup_errors=True
+        )
         to_child, self._write = os.pipe()
         self._read, from_child = os.pipe()
         command = f'exec 3<&{to_child} 4>&{from_child}; exec "$@"'
