@@ -111,10 +111,14 @@ class Instances:
         with turn:
             with self._lock:
                 kept = self._used(shapes)  # another thread has compiled it meanwhile
-            if kept is None:
-                kept = self._compiled(inputs, shapes)
+            try:
+                if kept is None:
+                    kept = self._compiled(inputs, shapes)
+                    with self._lock:
+                        self._keep(shapes, kept)
+            finally:  # refused shapes leave nothing behind, either
                 with self._lock:
-                    self._keep(shapes, kept)
+                    self._turns.pop(shapes, None)
         return kept
 
     def _used(self, shapes: Shapes) -> Executable | None:
@@ -127,8 +131,7 @@ class Instances:
         while len(self._kept) > 1 and (
             len(self._kept) > MOST_INSTANCES or self.size_bytes > MOST_BYTES
         ):
-            dropped, _ = self._kept.popitem(last=False)
-            self._turns.pop(dropped, None)
+            self._kept.popitem(last=False)
 
     def _compiled(self, inputs: tuple[TensorSpec, ...], shapes: Shapes) -> Executable:
         start = time.perf_counter()

@@ -73,6 +73,7 @@ def test_a_window_bounds_the_length_and_shorter_inputs_are_refused() -> None:
     with pytest.raises(InputError, match="does not fit into") as refused:
         executable.run(ones(1, 1, 3))
     assert "length in 4.." in refused.value.remedy
+    assert not instances_of(executable)._turns
     assert len(instances_of(executable)) == 0
 
 
