@@ -51,6 +51,10 @@ class Split(Primitive):
             return (f"{self.loop}_o", f"{self.loop}_i")
         return tuple(f"{self.loop}_{n}" for n in range(len(self.factors) + 1))
 
+    def extent(self, state: ScheduleState) -> Index:
+        """The extent of the loop that is split."""
+        return loop_extent(state, state.stage(self.stage), self.loop)
+
     def check(self, state: ScheduleState) -> None:
         """Raise ScheduleError where the split is illegal."""
         stage = need_loop_of(self, state, self.stage, self.loop)
@@ -78,7 +82,7 @@ class Split(Primitive):
             raise refuse(self, state, reason, "use tail guard, or cache_write first", here)
         if self.tail is Tail.GUARD:
             return
-        extent = loop_extent(state, stage, self.loop)
+        extent = self.extent(state)
         total = prod(self.factors, start=1)
         if decisions_of(extent, total):
             return

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.expr import Decision, Index, Var, decisions_of, evaluate_index, substitute
-from tensorwright.schedule import Primitive, ScheduleState, Trace, applied, bind
+from tensorwright.schedule import Primitive, ScheduleState, Split, Tail, Trace, applied, bind
 from tensorwright.tuning.space.knobs import Knob
 
 
@@ -320,8 +320,20 @@ class SketchBuilder:
     def do(self, step: Primitive) -> None:
         """Append a step.  Raises: ScheduleError if it is illegal."""
         step.check(self.state)
+        if isinstance(step, Split) and step.tail is Tail.SHIFT:
+            self._keep_within(step)
         self.state = applied(step, self.state)
         self.steps.append(step)
+
+    def _keep_within(self, step: Split) -> None:
+        """Cut off what would make a tile that is shifted back longer than its whole loop."""
+        tile = prod(step.factors, start=1)
+        extent = step.extent(self.state) if decisions_of(tile) else tile
+        if isinstance(extent, int):
+            columns = ((each.names, zip(*each.values, strict=True)) for each in self.choices)
+            most = {name: max(rows) for pair in columns for name, rows in zip(*pair, strict=True)}
+            if not Limit(tile, extent).holds(most):
+                self.limit(tile, extent)
 
     def join(self, continued: SketchBuilder) -> None:
         """Take over the steps of another builder that began with the state of this one."""

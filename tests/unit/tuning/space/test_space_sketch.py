@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from tensorwright.expr import Decision, compute, placeholder
-from tensorwright.schedule import Split, initial_state
+from tensorwright.schedule import Split, Tail, initial_state, replay
 from tensorwright.tuning.space import Choice, Limit, Sketch, SketchBuilder, Space, factorisations
 from tensorwright.tuning.space.sketch import divisors
 
@@ -36,6 +36,18 @@ def test_a_limit_counts_several_products() -> None:
     assert limited.size == len(valid) == 5
     assert limited.is_valid({"a": 3, "b": 1})
     assert not limited.is_valid({"a": 2, "b": 4})
+
+
+def test_a_tile_that_is_shifted_back_is_no_longer_than_its_loop() -> None:
+    built = builder()
+    start = built.state
+    a, b = built.choose("a", (1, 30, 64), 1), built.choose("b", (1, 2, 5), 1)
+    built.do(Split("y", "i", (a, b), Tail.SHIFT))
+    shifted = built.sketch("shifted")
+    tiles = [(a, b) for a in (1, 30, 64) for b in (1, 2, 5) if a * b <= 64]
+    assert shifted.size == len(tiles) == 6
+    for tile in tiles:
+        replay(start, shifted.bound(dict(zip("ab", tile, strict=True))))
 
 
 def test_size_is_a_bound_where_counting_takes_long() -> None:
