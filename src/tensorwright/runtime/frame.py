@@ -226,7 +226,7 @@ class Frame:
     def run_timed(self) -> tuple[float, ...]:
         """Run all steps, each kernel timed in native code, and return seconds per step."""
         count = len(self._program.plan.steps)
-        ticks = np.zeros(count + 1, np.int64)
+        ticks = np.zeros(1 + count, np.int64)
         times_s = np.zeros(count)
         self._native.clock = driver().clock_address
         self._native.ticks = address_of(ticks)
@@ -236,7 +236,8 @@ class Frame:
             time_s = HOST.time(partial(self._run_segment, segment, timed))
             match segment:
                 case NativeSegment(begin, end, _, _):
-                    times_s[begin:end] += np.diff(ticks[begin : end + 1]) * 1e-9
+                    times_s[begin:end] += ticks[1 + begin : 1 + end] * 1e-9
+                    ticks[:] = 0
                 case _:  # the time of the step alone, without the segments inside
                     times_s[segment.index] += max(0.0, time_s - (times_s.sum() - before_s))
 

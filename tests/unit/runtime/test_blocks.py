@@ -38,6 +38,7 @@ from tensorwright.runtime import (
     plan_to_data,
     verify_plan,
 )
+from tensorwright.runtime.native.segments import NativeSegment, cut_into_segments
 
 CONDITION = TypedRef(InputRef(2), TensorType(DType.BOOL, ()))
 COUNT = TypedRef(InputRef(3), TensorType(DType.I64, ()))
@@ -120,8 +121,27 @@ def test_blocks() -> None:
 
 
 def test_teams_end_where_blocks_do() -> None:
-    shown = choose_teams(replace(BRANCH, threads=2), seconds_of=lambda step, target: 1.0)
-    assert [(team.begin, team.end) for team in shown.teams] == [(2, 4)]
+    for given, limits, teams in (
+        (BRANCH, {}, [(0, 5)]),
+        (BRANCH, {0: 1}, []),  # only the addition runs on several threads
+        (LOOP, {}, [(1, 7)]),
+        (LOOP, {0: 1}, []),
+        (replace(LOOP, steps=(LOOP.steps[0], _counting(), *LOOP.steps[2:])), {}, [(2, 5)]),
+    ):
+        shown = choose_teams(replace(given, threads=2), lambda step, target: 1.0, limits)
+        assert [(team.begin, team.end) for team in shown.teams] == teams
+
+
+def _counting() -> LoopStep[TypedRef]:
+    step = LOOP.steps[1]
+    assert isinstance(step, LoopStep)
+    return replace(step, counted="n")
+
+
+def test_a_loop_of_native_steps_is_one_call_of_the_driver() -> None:
+    assert cut_into_segments(LOOP) == ([(0, 7, 0)], (NativeSegment(0, 7, 0, 1),))
+    shared = replace(LOOP, teams=(Team(1, 7),))
+    assert cut_into_segments(shared)[0] == [(0, 1, 0), (1, 7, 1)]
 
 
 @pytest.mark.parametrize(

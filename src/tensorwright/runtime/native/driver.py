@@ -14,13 +14,19 @@ clock_gettime, whose seconds and nanoseconds are 64 bits each):
                                                   and the arena for which they are set
     threads, begin, end, moving_count                             it does the runs begin..end
     stop        a word; while it is not 0, steps that have not begun are skipped
-    clock, ticks                                                  if given, ticks[i]: step i began
+    clock, ticks                                                  if given, ticks[0] is the last
+                                                  reading, ticks[1 + i] the time of step i so far
     floats      bits of the float state (`pool/serving.py`) that are set while the steps run
 
 The call passes the gate of the pool, and then takes an arena: the first row of the frame's `arenas`
 (`../arenas.py`) that no other call has taken. A run with a team leases its threads once
 (`pool/team.py`); in other runs each kernel leases its threads.
 Base 0 is address 0, so that an offset from it is a plain number.
+
+A branch or a loop is a step whose kernel is a small number; the steps of its blocks follow it:
+
+    LOOP        arguments: count, condition, iteration, most, end     (the last two are numbers)
+    BRANCH      arguments: condition, first step of the other block, end
 """
 
 from __future__ import annotations
@@ -54,15 +60,20 @@ from tensorwright.runtime.native.pool import (
 from tensorwright.runtime.native.segments import Segment, cut_into_segments
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
+    BranchStep,
     BufferRef,
     CollectStep,
     ConstantRef,
     CopyStep,
+    HostStep,
     InputRef,
     KernelStep,
+    LoopStep,
     OutputRef,
     Plan,
     Step,
+    TypedRef,
+    blocks_of,
     bytes_of_type,
     host_ref,
 )
@@ -77,8 +88,10 @@ TAKEN, ARENA, SCRATCH = range(3)
 ROW_WORDS = 16
 """The words of a row of `arenas`; a row has two cache lines of 64 bytes for itself."""
 _RUN, _COPY, _COLLECT = "tensorwright_run", "tensorwright_copy", "tensorwright_collect"
+_LOOP, _BRANCH = 1, 2
 _CLOCK_MONOTONIC = getattr(time, "CLOCK_MONOTONIC", 1)
 _NO_LIMIT = (1 << 31) - 1
+_MOST_ITERATIONS = (1 << 63) - 1
 
 
 class _Frame:
@@ -116,7 +129,7 @@ def _write_runs(module: Module, arch: str) -> NativeFunction:
     """A function that does the runs of a frame that has passed the gate. The thread has its float
     state again at the end, as the caller expects.
     """
-    steps, take_arena = _write_steps(module), _write_take_arena(module)
+    whole_run, take_arena = _write_whole_run(module), _write_take_arena(module)
     function = NativeFunction(module, "do_runs", (Kind.POINTER,), is_internal=True)
     (address,) = function.parameters
     frame = _Frame(address)
@@ -134,10 +147,10 @@ def _write_runs(module: Module, arch: str) -> NativeFunction:
         run = runs.part(number * _COLUMNS)
         context[1] = run.pointer
         with function.when(run[2].differs(0)) as alone:
-            main = function.address_of(steps)
+            main = function.address_of(whole_run)
             function.do(TEAM_SYMBOL, main, context.pointer, threads)
         with alone():
-            function.do(steps, context.pointer)
+            function.do(whole_run, context.pointer)
     set_float_state(function, arch, floats)
     with function.when(row.now.differs(0)):
         row.now.array(Kind.I64).release(TAKEN, function.number(0))
@@ -184,36 +197,86 @@ def _write_take_arena(module: Module) -> NativeFunction:
     return function
 
 
-def _write_steps(module: Module) -> NativeFunction:
-    """A function that calls the kernels of one run, and times each step if there is a clock."""
-    function = NativeFunction(module, "run_steps", (Kind.POINTER,), is_internal=True)
+def _write_whole_run(module: Module) -> NativeFunction:
+    """A function that does the steps of one run."""
+    steps = _write_steps(module)
+    function = NativeFunction(module, "whole_run", (Kind.POINTER,), is_internal=True)
     context = function.parameters[0].array(Kind.POINTER)
-    frame, run = _Frame(context[0]), context[1].array(Kind.I64)
-    steps, arguments = (
-        frame.table("steps"),
-        frame.table("arguments"),
-    )
+    run = context[1].array(Kind.I64)
+    function.do(steps, context[0], run[0], run[1])
+    function.finish()
+    return function
+
+
+def _write_steps(module: Module) -> NativeFunction:
+    """A function that does some steps, which calls itself for the blocks of branches and loops.
+
+    If there is a clock, each step is timed: from the end of the step before it to its own end.
+    """
+    kinds = (Kind.POINTER, Kind.I64, Kind.I64)
+    function = NativeFunction(module, "run_steps", kinds, is_internal=True)
+    address, first, stop = function.parameters
+    frame = _Frame(address)
+    steps, stop_word = frame.table("steps"), frame.table("stop")
     workspace, threads = frame.pointer("workspace"), frame.number("threads")
-    clock, ticks, stop_word = frame.pointer("clock"), frame.table("ticks"), frame.table("stop")
+    clock, ticks = frame.pointer("clock"), frame.table("ticks")
     time_s_ns = function.array(Kind.I64, 2)
 
-    def tick(number: Number) -> None:
+    def tick(step: Number | None = None) -> None:
+        """Read the clock, and add the time since the last reading to a step."""
         with function.when(clock.differs(0)):
             kind = function.number(_CLOCK_MONOTONIC, Kind.I32)
             function.call(Kind.I32, clock, kind, time_s_ns.pointer)
-            ticks[number] = time_s_ns[0] * 1_000_000_000 + time_s_ns[1]
+            now = time_s_ns[0] * 1_000_000_000 + time_s_ns[1]
+            if step is not None:
+                ticks[step + 1] = ticks[step + 1] + now - ticks[0]
+            ticks[0] = now
 
-    stop = run[1]
-    with function.loop(stop, run[0]) as number:
-        tick(number)
+    tick()
+    following = function.variable(Kind.I64, first)
+    with function.repeat(lambda: (following.now < stop) & stop_word.acquire().equals(0)):
+        number = following.now
         step = steps.part(number * _COLUMNS)
-        most = step[2].smaller(threads).cast("trunc", Kind.I32)
-        kernel = step.pointer.array(Kind.POINTER)[0]
-        with function.when(stop_word.acquire().equals(0)):
-            function.do(kernel, arguments.address(step[1]), workspace, most)
-    tick(stop)
+        arguments = frame.table("arguments").part(step[1])
+        with function.when(step[0] > _BRANCH) as control:
+            most = step[2].smaller(threads).cast("trunc", Kind.I32)
+            kernel = step.pointer.array(Kind.POINTER)[0]
+            function.do(kernel, arguments.pointer, workspace, most)
+            following.set(number + 1)
+        with control():
+            with function.when(step[0].equals(_LOOP)) as branch:
+                _write_loop(function, arguments, (address, number + 1), stop_word)
+                following.set(arguments[4])
+            with branch():
+                holds, middle = _truth(arguments, 0), arguments[1]
+                begin, end = holds.choose(number + 1, middle), holds.choose(middle, arguments[2])
+                function.do(function, address, begin, end)
+                following.set(arguments[2])
+        tick(number)
     function.finish()
     return function
+
+
+def _write_loop(
+    steps: NativeFunction, arguments: NativeArray, body: tuple[Number, Number], stop: NativeArray
+) -> None:
+    """Write the iterations of a loop, whose body are the frame's steps from a number on."""
+    words = arguments.pointer.array(Kind.POINTER)
+    count = words[0].array(Kind.I64)[0].smaller(arguments[3])
+    iteration = steps.variable(Kind.I64, 0)
+
+    def goes_on() -> Number:
+        return (iteration.now < count) & _truth(arguments, 1) & stop.acquire().equals(0)
+
+    with steps.repeat(goes_on):
+        words[2].array(Kind.I64)[0] = iteration.now
+        steps.do(steps, *body, arguments[4])
+        iteration.set(iteration.now + 1)
+
+
+def _truth(arguments: NativeArray, number: int) -> Number:
+    """The boolean to which an argument points."""
+    return arguments.pointer.array(Kind.POINTER)[number].array(Kind.I8)[0].differs(0)
 
 
 def _write_copy(module: Module) -> None:
@@ -309,9 +372,9 @@ def load_program(plan: Plan, code: tuple[LoadedCode, ...]) -> Program:
     steps: list[tuple[int, int, int]] = []
     refs: list[tuple[int, int]] = []
     amounts: dict[Formula, int] = {}
-    for step in plan.steps:
+    for position, step in enumerate(plan.steps):
         steps.append((_function(step, kernels), len(refs), _most_threads(step)))
-        refs += _step_refs(plan, step, amounts)
+        refs += _step_refs(plan, position, amounts)
     last_moving = len(plan.inputs) + len(plan.outputs)
     moving = [
         (n, base, offset)
@@ -352,30 +415,36 @@ def base_index(plan: Plan, ref: BufferRef) -> int:
             return amount_base(plan) - 1
 
 
-def _step_refs(plan: Plan, step: Step, amounts: dict[Formula, int]) -> list[tuple[int, int]]:
-    """Base and offset of each argument of a step.
+def _step_refs(plan: Plan, position: int, amounts: dict[Formula, int]) -> list[tuple[int, int]]:
+    """Base and offset of each argument of a step; base 0 is address 0, so an offset is a number.
 
     amounts   those of the earlier steps, each with its base; new ones are added
     """
 
     def amount(size: Amount) -> tuple[int, int]:
-        """Base 0 is address 0: an offset from it is a number."""
         if isinstance(size, int):
             return 0, size
         return amounts.setdefault(size, amount_base(plan) + len(amounts)), 0
 
+    def at(*refs: BufferRef | TypedRef) -> list[tuple[int, int]]:
+        hosts = [ref.ref if isinstance(ref, TypedRef) else ref for ref in refs]
+        return [(base_index(plan, ref), ref.offset_bytes) for ref in hosts]
+
+    step = plan.steps[position]
+    ends = [(0, last) for _, last in next(blocks_of(plan.steps, position))[1]]
     match step:
         case KernelStep(kernel, arguments):
-            refs = [(base_index(plan, ref), ref.offset_bytes) for ref in arguments]
-            return [*refs, *map(amount, plan.kernels[kernel].sizes)]
+            return [*at(*arguments), *map(amount, plan.kernels[kernel].sizes)]
         case CopyStep(source, destination, size):
-            refs = [(base_index(plan, ref), ref.offset_bytes) for ref in (destination, source)]
-            return [*refs, amount(size)]
+            return [*at(destination, source), amount(size)]
         case CollectStep(source, iteration, destination):
-            typed = (destination, source, iteration)
-            refs = [(base_index(plan, each.ref), each.ref.offset_bytes) for each in typed]
-            return [*refs, amount(bytes_of_type(source.type))]
-        case _:
+            return [*at(destination, source, iteration), amount(bytes_of_type(source.type))]
+        case LoopStep(count, condition, iteration, _, _, counted):
+            most = counted if isinstance(counted, int) else _MOST_ITERATIONS
+            return [*at(count, condition, iteration), (0, most), *ends]
+        case BranchStep(condition):
+            return [*at(condition), *ends]
+        case HostStep():
             return []
 
 
@@ -387,7 +456,11 @@ def _function(step: Step, kernels: Sequence[int]) -> int:
             return driver().copy_address
         case CollectStep():
             return driver().collect_address
-        case _:
+        case LoopStep():
+            return _LOOP
+        case BranchStep():
+            return _BRANCH
+        case HostStep():
             return 0
 
 

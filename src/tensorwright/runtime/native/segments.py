@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -13,12 +14,13 @@ from tensorwright.runtime.plan.plan import (
     Team,
     TypedRef,
     blocks_of,
+    native_steps,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class NativeSegment:
-    """Steps begin..end: the runs first_run..last_run, which one foreign call does."""
+    """Steps begin..end, with all their blocks: runs first_run..last_run, in one foreign call."""
 
     begin: int
     end: int
@@ -61,40 +63,49 @@ def cut_into_segments(plan: Plan) -> tuple[list[Run], tuple[Segment, ...]]:
     """The driver's table of runs, and the segments that use it."""
     runs: list[Run] = []
     cuts = {team.begin: team for team in plan.teams}
-    return runs, _segments(plan, 0, len(plan.steps), runs, cuts)
+    native = native_steps(plan.steps)
+    return runs, _segments(plan, 0, len(plan.steps), runs, cuts, native)
 
 
 def _segments(
-    plan: Plan, begin: int, end: int, runs: list[Run], cuts: dict[int, Team]
+    plan: Plan,
+    begin: int,
+    end: int,
+    runs: list[Run],
+    cuts: dict[int, Team],
+    native: Sequence[bool],
 ) -> tuple[Segment, ...]:
     """The segments of the steps begin..end; adds their runs to `runs`."""
     segments: list[Segment] = []
+    blocks = tuple(blocks_of(plan.steps, begin, end))
+    tops = {position for position, _ in blocks}
 
     def close(first: int, last: int) -> None:
         """Make one segment of the steps first..last, which lie between two steps in Python."""
         first_run, position = len(runs), first
         while position < last:
             team = cuts.get(position)
-            stop = team.end if team else min((c for c in cuts if position < c < last), default=last)
+            later = [each for each in tops & cuts.keys() if position < each < last]
+            stop = team.end if team else min(later, default=last)
             runs.append((position, stop, int(team is not None)))
             position = stop
         if first < last:
             segments.append(NativeSegment(first, last, first_run, len(runs)))
 
     after = begin
-    for position, inner in blocks_of(plan.steps, begin, end):
+    for position, inner in blocks:
         step = plan.steps[position]
-        if not isinstance(step, HostStep | BranchStep | LoopStep):
+        if native[position]:
             continue
         close(after, position)
-        blocks = [_segments(plan, first, last, runs, cuts) for first, last in inner]
+        sides = [_segments(plan, *side, runs, cuts, native) for side in inner]
         match step:
             case HostStep():
                 segments.append(HostSegment(position, step))
             case BranchStep():
-                segments.append(BranchSegment(position, step, *blocks))
+                segments.append(BranchSegment(position, step, *sides))
             case LoopStep():
-                segments.append(LoopSegment(position, step, *blocks))
+                segments.append(LoopSegment(position, step, *sides))
         after = inner[-1][1] if inner else position + 1
     close(after, end)
     return tuple(segments)

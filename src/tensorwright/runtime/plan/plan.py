@@ -303,7 +303,7 @@ Step: TypeAlias = KernelStep[BufferRef] | CopyStep | HostStep[TypedRef] | Choice
 
 
 def is_native(step: Step) -> bool:
-    """Whether the driver does a step in native code."""
+    """Whether a step only computes or copies, in native code."""
     return isinstance(step, KernelStep | CopyStep | CollectStep)
 
 
@@ -331,19 +331,24 @@ def blocks_of(steps: Sequence[Step], begin: int = 0, end: int | None = None) -> 
         position = first
 
 
-def block_borders(steps: Sequence[Step]) -> tuple[int, ...]:
-    """The positions at which blocks begin or end, in order."""
-    borders: set[int] = set()
-    for position, step in enumerate(steps):
-        first = position + 1
-        for count in inner_counts(step):
-            borders.update((first, first + count))
-            first += count
-    return tuple(sorted(borders))
-
-
 Block: TypeAlias = tuple[int, tuple[tuple[int, int], ...]]
 """A step, and the positions at which its blocks begin and end."""
+
+
+def native_steps(steps: Sequence[Step]) -> tuple[bool, ...]:
+    """For each step, whether the driver does it in native code, with all steps of its blocks.
+
+    A loop that decides a size is not native, because Python computes with the size.
+    """
+    native = [not isinstance(step, HostStep) for step in steps]
+    for position in reversed(range(len(steps))):
+        step = steps[position]
+        _, inner = next(blocks_of(steps, position))
+        for first, last in inner:
+            native[position] &= all(native[first:last])
+        if isinstance(step, LoopStep) and step.counted and isinstance(step.counted, str):
+            native[position] = False
+    return tuple(native)
 
 
 @dataclass(frozen=True, slots=True)

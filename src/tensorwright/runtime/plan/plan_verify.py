@@ -30,12 +30,12 @@ from tensorwright.runtime.plan.plan import (
     OutputRef,
     Plan,
     Step,
+    Team,
     TensorSpec,
     TypedRef,
-    block_borders,
     blocks_of,
     inner_counts,
-    is_native,
+    native_steps,
 )
 
 Use = tuple[BufferRef, int, bool]  # position, number of bytes, whether they are written
@@ -120,19 +120,31 @@ def _collected(plan: Plan, begin: int, end: int) -> Iterator[Span]:
 
 def _check_teams(plan: Plan) -> None:
     before = 0
-    borders = set(block_borders(plan.steps))
+    native = native_steps(plan.steps)
     for team in plan.teams:
-        steps = plan.steps[team.begin : team.end]
         if not before <= team.begin < team.end <= len(plan.steps):
             reason = "it shares steps with another one, or is empty, or has steps that do not exist"
-        elif not all(map(is_native, steps)):
+        elif not all(native[team.begin : team.end]):
             reason = "a step on the host is among its steps"
-        elif borders.intersection(range(team.begin + 1, team.end)):
+        elif not _is_whole(plan, team):
             reason = "its steps do not always run one after the other"
         else:
             before = team.end
             continue
         raise InternalError(stage="runtime", where=f"team {team.begin}..{team.end}", reason=reason)
+
+
+def _is_whole(plan: Plan, team: Team) -> bool:
+    """Whether a team begins and ends in the same block of steps."""
+    for position in range(team.end):
+        for block in next(blocks_of(plan.steps, position))[1]:
+            if position >= team.begin:
+                is_cut = block[1] > team.end
+            else:
+                is_cut = any(team.begin < border < team.end for border in block)
+            if is_cut:
+                return False
+    return True
 
 
 def _check_memory(plan: Plan, step: Step) -> None:

@@ -6,7 +6,8 @@
 
 A short step runs on as few threads as have enough work: handing a piece to another thread and
 fetching its results takes a few tenths of a microsecond. All steps between two host steps are one
-team, except long stretches on one thread, in which the other threads would only wait.
+team, with all iterations of the loops among them, except long stretches on one thread, in which the
+other threads would only wait.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from tensorwright.runtime.plan.plan import (
     Plan,
     Step,
     Team,
-    block_borders,
-    is_native,
+    blocks_of,
+    native_steps,
 )
 
 SecondsOf: TypeAlias = Callable[[KernelStep[BufferRef], Target], float]
@@ -87,26 +88,33 @@ def _limited(step: Step, plan: Plan, seconds_of: SecondsOf, limits: Limits) -> S
 
 
 def _teams(steps: Sequence[Step], plan: Plan, seconds_of: SecondsOf) -> Iterator[Team]:
-    """The teams; each begins and ends with a step on several threads."""
-    for shared in _stretches(steps, plan, seconds_of):
-        if len(shared) > 1:
-            yield Team(shared[0], shared[-1] + 1)
+    """The teams; each begins and ends with a step on several threads, or with a loop over such."""
+    native = native_steps(steps)
+
+    def in_block(begin: int, end: int) -> Iterator[Team]:
+        shared: list[tuple[int, int]] = []
+        waited_s = 0.0
+        for position, blocks in blocks_of(steps, begin, end):
+            last = blocks[-1][1] if blocks else position + 1
+            kernels = [step for step in steps[position:last] if isinstance(step, KernelStep)]
+            alone = [step for step in kernels if step.most_threads == 1]
+            alone_s = sum(seconds_of(step, plan.target) for step in alone)
+            joins = native[position] and len(alone) < len(kernels) and alone_s <= _LONGEST_WAIT_S
+            waited_s += alone_s
+            if (blocks and not joins) or not native[position] or waited_s > _LONGEST_WAIT_S:
+                yield from _team(steps, shared)
+                shared, waited_s = [], 0.0
+            if joins:
+                shared.append((position, last))
+                waited_s = 0.0
+            for first, stop in blocks if not native[position] else ():
+                yield from in_block(first, stop)
+        yield from _team(steps, shared)
+
+    return in_block(0, len(steps))
 
 
-def _stretches(steps: Sequence[Step], plan: Plan, seconds_of: SecondsOf) -> Iterator[list[int]]:
-    """The steps on several threads, cut at host steps and at long waits between them."""
-    shared: list[int] = []
-    waited_s = 0.0
-    borders = set(block_borders(steps))
-    for position, step in enumerate(steps):
-        if not is_native(step) or position in borders or waited_s > _LONGEST_WAIT_S:
-            yield shared
-            shared, waited_s = [], 0.0
-        if not isinstance(step, KernelStep):
-            continue
-        if step.most_threads == 1:
-            waited_s += seconds_of(step, plan.target)
-        else:
-            shared.append(position)
-            waited_s = 0.0
-    yield shared
+def _team(steps: Sequence[Step], shared: Sequence[tuple[int, int]]) -> Iterator[Team]:
+    """The team of some steps in order, unless one kernel is all of it."""
+    if len(shared) > 1 or any(not isinstance(steps[first], KernelStep) for first, _ in shared):
+        yield Team(shared[0][0], shared[-1][1])
