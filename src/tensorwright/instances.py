@@ -30,9 +30,6 @@ from tensorwright.base import (
     UnsupportedError,
     UsageError,
     amount_at,
-    did_you_mean,
-    usual_numbers,
-    whole_numbers,
 )
 from tensorwright.runtime import (
     Bound,
@@ -46,6 +43,7 @@ from tensorwright.runtime import (
     TensorSpec,
     check_inputs,
     check_positional,
+    chosen_values,
 )
 
 LOG = logging.getLogger("tensorwright.instances")
@@ -218,35 +216,22 @@ class AnySizes(Executable):
         """As `Executable.profile`."""
         return self._for(check_inputs(self._declared_ports, inputs)).profile(inputs, repeat)
 
+    def chosen_sizes(self, **values: int) -> dict[str, int]:
+        """As `Executable.chosen_sizes`; a value outside of the bounds is that of an instance."""
+        return chosen_values(self.sizes, self.inputs, values)
+
     def at(self, **values: int) -> Executable:
         """The executable for given values of its named sizes; others are as in `chosen_sizes`.
 
         It is compiled now, if nothing takes these sizes yet; calls with them use it, too.
         Raises:  UsageError for a name that is not a size, InputError for sizes that do not fit.
         """
-        values = whole_numbers(values)
+        chosen = self.chosen_sizes(**values)
         if self._program is not None:
-            with suppress(UsageError):
-                return self._program.at(**values)
-        bounds = {
-            size.name: (size.least, size.most, size.divisor) for size in self._signature.sizes
-        }
-        sizes = usual_numbers(bounds, [spec.shape for spec in self._signature.inputs])
-        for name in values:
-            if name not in sizes:
-                listed = (
-                    ", ".join(map(str, self._signature.sizes)) or "none: all its shapes are numbers"
-                )
-                raise UsageError(
-                    stage="sizes",
-                    where=f"size {name}",
-                    reason="there is no such size",
-                    remedy=did_you_mean(name, list(sizes), f"its sizes are {listed}"),
-                )
-        sizes.update(values)
+            with suppress(UsageError):  # outside of its bounds
+                return self._program.at(**chosen)
         shapes = tuple(
-            tuple(amount_at(extent, sizes) for extent in spec.shape)
-            for spec in self._signature.inputs
+            tuple(amount_at(extent, chosen) for extent in spec.shape) for spec in self.inputs
         )
         return self._instance(shapes)
 

@@ -132,6 +132,18 @@ def test_an_instance_is_prepared_for_the_usual_numbers_and_those_of_numpy() -> N
         executable.prepare(length="six")  # type: ignore[arg-type]
 
 
+def test_sizes_at_which_to_measure_may_need_an_instance() -> None:
+    executable = tensorwright.compile(windows())
+    assert executable.chosen_sizes(batch=0) == {"batch": 0, "length": 128}
+    with pytest.raises(UsageError, match=r"its sizes are batch in 1\.\., length in 4\.\."):
+        executable.chosen_sizes(rows=1)
+    report = tensorwright.profile(executable, at={"batch": 0, "length": 9}, repeats=1)
+    assert dict(report.at) == {"batch": 0, "length": 9}
+    assert len(instances_of(executable)) == 1
+    report = tensorwright.profile(spectrum(), at={"length": 6}, repeats=1)
+    assert dict(report.at) == {"batch": 1, "length": 6}
+
+
 def test_what_belongs_to_a_program_names_the_node_that_prevents_one() -> None:
     executable = tensorwright.compile(spectrum())
     for use in (lambda: executable.plan, lambda: executable.save("never.tw")):

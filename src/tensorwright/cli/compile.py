@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import UsageError, cpu_target, number_in
+from tensorwright.base import UsageError, cpu_target, number_in, sizes_text
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
 from tensorwright.cli.arguments.kinds import ProgramKind, kind_of
 from tensorwright.cli.arguments.models import short_name
@@ -92,8 +92,13 @@ def _report(output: str, chosen: Sequence[Scheduled], executable: Executable) ->
     print_some(lines)
     if executable.sizes:
         click.echo(f"  any size: {', '.join(map(str, executable.sizes))}")
-        room = ", ".join(f"{name} = {n}" for name, n in executable.plan.capacity.items())
-        click.echo(f"  memory of a call: {executable.peak_memory_bytes / 1e6:.1f} MB for {room}")
+        click.echo(
+            "  the file takes these alone; `tensorwright run MODEL` compiles for others, too"
+        )
+        most = {size.name: size.most for size in executable.sizes}
+        sizes = {name: most[name] or usual for name, usual in executable.chosen_sizes().items()}
+        memory = executable.at(**sizes).peak_memory_bytes / 1e6
+        click.echo(f"  memory of a call: {memory:.3g} MB at {sizes_text(sizes)}")
     if executable.host_operators:
         click.echo("  on the host: " + ", ".join(executable.host_operators))
     click.echo(f"{output}: {len(chosen)} workloads, {len(untuned)} of them untuned{origins}")

@@ -39,6 +39,7 @@ from tensorwright.tuning.session import (
     SearchArguments,
     TuneOptions,
     TuneResult,
+    choose_callbacks,
     compare_programs,
 )
 from tensorwright.tuning.space import SpaceKind
@@ -76,7 +77,7 @@ def optimize(
     input_shapes: Shapes | None = None,
     sizes: Sizes | None = None,
     seed: int | None = None,
-    callbacks: Sequence[Callback] = (),
+    callbacks: Sequence[Callback] | None = None,
     rewrite: bool = True,
     space: SpaceKind | str = SpaceKind.SKETCHES,
     options: TuneOptions | None = None,
@@ -92,7 +93,7 @@ def optimize(
     records           the store of the measurements; the default store if None
     input_shapes, sizes   as of `compile`
     seed              of every random choice; the knob `seed` if None
-    callbacks         get the progress; `tuning.session.choose_callbacks` makes the usual ones
+    callbacks         get the progress; if None, it is written to stderr; () for silence
     rewrite           whether to look for a faster graph first, by proved rules
     space             the schedules to try: "sketches", "templates" or "both"
     options           strategy, patience and the like
@@ -106,7 +107,7 @@ def optimize(
         how = SearchArguments(
             Budget(minutes, trials),
             seed,
-            tuple(callbacks),
+            choose_callbacks() if callbacks is None else tuple(callbacks),
             options or TuneOptions(),
             space=parse_space(space),
             farm=farm,

@@ -68,6 +68,7 @@ from tensorwright.tuning.session import (
     SessionSetting,
     TuneOptions,
     TuneResult,
+    choose_callbacks,
     choose_in_network,
     is_replayable,
     options_of,
@@ -100,7 +101,7 @@ def tune(
     records: Records | None = None,
     seed: int | None = None,
     space: SpaceKind | str = SpaceKind.SKETCHES,
-    callbacks: Sequence[Callback] = (),
+    callbacks: Sequence[Callback] | None = None,
     options: TuneOptions | None = None,
     measuring: MeasureOptions | None = None,
     learning: Learning = USUAL,
@@ -120,7 +121,7 @@ def tune(
     records     the store of the measurements; the default store if None
     seed        of every random choice; the knob `seed` if None
     space       the schedules to try: "sketches", "templates" or "both"
-    callbacks   get the progress; `tuning.session.choose_callbacks` makes the usual ones
+    callbacks   get the progress; if None, it is written to stderr; () for silence
     options     strategy, patience and the like
     measuring   how candidates are measured
     learning    features and cost model, by name
@@ -144,7 +145,7 @@ def _arguments(
     trials: int | None,
     seed: int | None,
     space: SpaceKind | str,
-    callbacks: Sequence[Callback],
+    callbacks: Sequence[Callback] | None,
     options: TuneOptions | None,
     learning: Learning,
     farm: Farm | None,
@@ -153,7 +154,13 @@ def _arguments(
     usual = TuneOptions(patience=_PATIENCE if budget.is_open else 0)
     kind, chosen = parse_space(space), options or usual
     return SearchArguments(
-        budget, seed, tuple(callbacks), chosen, space=kind, learning=learning, farm=farm
+        budget,
+        seed,
+        choose_callbacks() if callbacks is None else tuple(callbacks),
+        chosen,
+        space=kind,
+        learning=learning,
+        farm=farm,
     )
 
 

@@ -15,10 +15,11 @@ import numpy as np
 
 from tensorwright.base import CpuTarget, ScheduleError, UsageError, cpu_target, knobs, number_in
 from tensorwright.build import StepNames, read_step_names
+from tensorwright.compiling import compile
 from tensorwright.graph import Program
 from tensorwright.machine import Ceilings, LoadWatch, MachineState, kept_ceilings, refine_ceilings
 from tensorwright.ops import Array
-from tensorwright.pipeline import Model, Shapes, Sizes, compile
+from tensorwright.pipeline import Model, Shapes, Sizes
 from tensorwright.processes import hold_turn
 from tensorwright.profiling.devices import measure_speed
 from tensorwright.profiling.report import Profile, StepKind, StepProfile

@@ -174,7 +174,7 @@ class SqliteStore(RecordStore):
         if not self._spare:
             raise error
         with self._lock:
-            self._spare = False
+            self._spare, self.has_lost_its_file = False, True
             self._database = copy_to_memory(self._database, self.path)
         warnings.warn(
             f"{error.where}: {error.reason}. The search goes on, and what it measures is lost at "

@@ -33,6 +33,9 @@ class RecordStore(Protocol):
                  a missing permission; the file is never overwritten in such a case.
     """
 
+    has_lost_its_file: bool = False
+    """Whether it goes on in memory because its disk is full: what is appended now ends with it."""
+
     @abstractmethod
     def append(self, records: Iterable[Record], texts: Iterable[WorkloadText] = ()) -> int:
         """Add records, and texts of workloads; return how many records were new.

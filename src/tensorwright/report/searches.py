@@ -62,8 +62,12 @@ def _search(searched: SearchedWorkload, setting: SessionSetting, store: RecordSt
         "is_searched": any(record.trace != searched.default for record in records),
         "trials": [],
     }
+    if searched.workload is not None:
+        values["shape"] = " x ".join(map(str, searched.workload.outputs[0].shape))
     if searched.compared is not None:
         values["compared"] = comparison_values(searched.compared)
+        values["default_us"] = micro(searched.compared.untuned_s)  # of one set of turns
+        values["best_us"] = micro(searched.compared.tuned_s)
     every: list[tuple[bool, Values]] = []
     before_s, timed = math.inf, set[str]()
     for record, passed_s, best_s in zip(

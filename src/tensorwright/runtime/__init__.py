@@ -53,6 +53,7 @@ from tensorwright.runtime.native.loaded_code import LoadedCode, load_code
 from tensorwright.runtime.native.pool import float_bits, usable_threads
 from tensorwright.runtime.native.pool.pending_run import PendingRun
 from tensorwright.runtime.plan.arena import Lifetime, plan_memory
+from tensorwright.runtime.plan.call_sizes import chosen_values
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
     ArgumentSpec,
@@ -148,6 +149,7 @@ __all__ = [
     "check_names",
     "check_positional",
     "choose_teams",
+    "chosen_values",
     "default_cache",
     "default_executable_cache",
     "device_facts",

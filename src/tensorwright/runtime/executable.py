@@ -53,6 +53,7 @@ from tensorwright.runtime.native.pool.pending_run import NEVER, PendingRun, Stop
 from tensorwright.runtime.plan.call_sizes import (
     CallSizes,
     call_sizes,
+    check_values,
     chosen_values,
     values_of,
     with_rooms,
@@ -361,7 +362,9 @@ class Executable:
 
         Raises:  UsageError for a name that is not a size, and a value outside of its bounds.
         """
-        return chosen_values(self.plan, values)
+        chosen = chosen_values(self.sizes, self.inputs, values)
+        check_values(self.sizes, chosen)
+        return chosen
 
     def at(self, **values: int) -> Executable:
         """The executable for given values of its named sizes; others are as in `chosen_sizes`.

@@ -87,7 +87,12 @@ def test_an_open_size(invoke: Invoke, out: Path, make_onnx: MakeOnnx) -> None:
     assert result.exit_code == 0
     assert "any size: N in 1.." in result.output
     assert invoke("compile", path, "-o", out, "--sizes", "N=1..9").exit_code == 0
-    refused(invoke("run", out, "--input", "random", "--at", "N=10"), 2, "N in 1..9")
+    above = invoke("run", out, "--input", "random", "--at", "N=10")
+    refused(above, 2, "size N = 10: it must be at least 1 and at most 9", '--sizes "N=1..10"')
+    below = invoke("run", out, "--input", "random", "--at", "N=0")
+    refused(below, 2, "give a size that fits, N in 1..9; a call of the model itself")
+    beyond = invoke("run", path, "--input", "random", "--at", "N=0")
+    assert beyond.exit_code == 0, beyond.output
     refused(invoke("run", out, "--input", "random", "--at", "M=1"), 2, "its sizes are N in 1..9")
     refused(invoke("run", out), 5, "it is not given; wanted: x: f32(N, 3)")
     np.save(out.with_name("x.npy"), np.zeros((2, 4), np.float32))
@@ -100,7 +105,7 @@ def test_an_open_size(invoke: Invoke, out: Path, make_onnx: MakeOnnx) -> None:
     for sizes, *texts in (
         ("M=1..9", "no open dimension of that name"),
         ("N=0..9 by 0", "a size is not negative, and its divisor is positive"),
-        ("N=9..1", "no multiple of 1 is between 9 and 1"),
+        ("N=9..1", "its least number 9 is above its greatest number 1"),
         ("N=many", "it says neither a number nor bounds"),
     ):
         refused(invoke("compile", path, "-o", out, "--sizes", sizes), 2, *texts)
@@ -242,6 +247,10 @@ def test_a_wrong_input(
     np.save(tmp_path / "a.npy", array)
     result = invoke("run", model, "--input", f"{name}={tmp_path / 'a.npy'}")
     refused(result, 5, text, "try: ")
+
+
+def test_a_random_input_of_another_name(invoke: Invoke, model: Path) -> None:
+    refused(invoke("run", model, "--input", "idz=random"), 5, "input idz: there is no such input")
 
 
 def test_an_input_that_is_not_given(invoke: Invoke, model: Path) -> None:

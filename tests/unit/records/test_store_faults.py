@@ -343,7 +343,7 @@ def test_a_spare_store_goes_on_in_memory_when_the_disk_is_full(tmp_path: Path) -
             store.append([make_record(0)])
             resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, limits[1]))
             print(store.append(make_record(n, "x" * 10_000 + str(n)) for n in range(1, 60)))
-            print(store.count())
+            print(store.count(), store.has_lost_its_file)
         with SqliteStore(path + ".new", spare=True) as store:
             print(store.count())
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
@@ -353,7 +353,7 @@ def test_a_spare_store_goes_on_in_memory_when_the_disk_is_full(tmp_path: Path) -
     child = start_child(code, "SqliteStore", tmp_path / "records", stderr=subprocess.PIPE)
     with child:
         said, told = child.communicate()
-    assert said.splitlines() == ["59", "60", "0", "1 1"], told
+    assert said.splitlines() == ["59", "60 True", "0", "1 1"], told
     assert told.count("RuntimeWarning: file ") == 2
     assert "The search goes on" in told
     with SqliteStore(tmp_path / "records") as store:

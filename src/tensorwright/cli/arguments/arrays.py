@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from tensorwright.base import Array, InputError, OutputError, UsageError, write_atomically
-from tensorwright.runtime import TensorSpec, random_array
+from tensorwright.runtime import TensorSpec, check_names, random_array
 
 RANDOM = "random"
 
@@ -28,8 +28,8 @@ def read_inputs(
     specs        the inputs of the executable, with the sizes for which random arrays are drawn
     open_specs   the same inputs with their named sizes, for messages
 
-    Raises:  InputError for a file without an array, and for an input that is not given; UsageError
-             for a text that does not name an input.
+    Raises:  InputError for a file without an array, for an input that is not given, and for a name
+             that is not of an input; UsageError for a text that does not name an input.
     """
     arrays: dict[str, Array] = {}
     drawn: set[str] = set()
@@ -55,7 +55,10 @@ def read_inputs(
         if spec.name in drawn and spec.name not in arrays:
             arrays[spec.name] = random_array(spec, generator)
     missing = [spec for spec in open_specs if spec.name not in arrays]
-    if missing and len(arrays) + len(missing) == len(specs):  # else a given name is wrong
+    named = {*arrays, *drawn}
+    if named - {spec.name for spec in specs}:
+        check_names("input", open_specs, dict.fromkeys(sorted(named)))
+    if missing:
         options = " ".join(f"--input {spec.name}=FILE.npy" for spec in missing)
         listed = ", ".join(map(str, missing))
         raise _refusal(

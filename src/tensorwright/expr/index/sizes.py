@@ -107,6 +107,8 @@ def named_size(name: str, least: int = 1, greatest: int | None = None, divisor: 
     most = None if greatest is None else greatest // divisor
     if most is not None and most < low:
         reason = f"no multiple of {divisor} is between {least} and {greatest}"
+        if divisor == 1:
+            reason = f"its least number {least} is above its greatest number {greatest}"
         raise refused(f"size {name}", reason)
     return NamedSize(name, divisor, low, most) * divisor
 

@@ -115,7 +115,9 @@ def load_onnx(
     _require_mapping(
         "input_shapes", input_shapes, '{"x": (1, 3, 224, 224)}, or {"N": 1} for an open dimension'
     )
-    _require_mapping("sizes", sizes, '{"batch": "1..64", "seq": "8..512 by 8"}')
+    _require_mapping(
+        "sizes", sizes, '{"batch": "1..64", "seq": "8..512 by 8"}; `compile` also takes "fixed"'
+    )
     model = read_model(source)
     try:
         return _with_needed_bounds(model, input_shapes, input_values or {}, sizes or {})

@@ -1,7 +1,7 @@
 // The search of each workload.
 
 const WORKLOAD_COLUMNS = [
-  {title: "workload", value: (row) => row.name, text: (row) => [row.name, " ", el("span", {class: "soft mono"}, row.key.slice(0, 6))], isName: true},
+  {title: "workload", value: (row) => row.name, text: (row) => [row.name, " ", el("span", {class: "soft"}, row.shape || ""), " ", el("span", {class: "soft mono"}, row.key.slice(0, 6))], isName: true},
   {title: "weight", value: (row) => row.weight, text: (row) => digits(row.weight), isNumber: true},
   {title: "trials", value: (row) => row.trial_count ?? row.trials.length, isNumber: true},
   {title: "default_us", value: (row) => row.default_us, text: (row) => time(row.default_us), isNumber: true},
@@ -9,7 +9,7 @@ const WORKLOAD_COLUMNS = [
   {title: "roofline_us", value: (row) => row.roofline_us, text: (row) => time(row.roofline_us), isNumber: true},
   {title: "elsewhere_us", value: (row) => row.rival_us, text: (row) => time(row.rival_us), isNumber: true},
   {title: "speed_up", value: (row) => row.compared ? row.compared.speed_up : null, text: (row) => speedUp(row.compared, row.is_searched), isNumber: true},
-  {title: "range", value: (row) => row.compared ? range(row.compared.least, row.compared.most) : "", text: (row) => row.compared && !row.compared.is_same ? range(row.compared.least, row.compared.most) : "", isNumber: true},
+  {title: "range", value: (row) => row.compared ? range(row.compared.least, row.compared.most) : "", text: (row) => row.compared && row.is_searched !== false && !row.compared.is_same ? range(row.compared.least, row.compared.most) : "", isNumber: true},
 ];
 const TRIAL_COLUMNS = ["number", "at_s", "status", "time_us", "predicted_us", "round"].map((name) => ({title: name, value: (row) => row[name]}));
 const FEW = 12;
@@ -51,7 +51,7 @@ function workloadsSection(report) {
   searches.show();
   return section("workloads", "The search of each workload",
     report.live ? "The best time of each workload so far. Times on record come from different moments."
-      : "A workload is a part of the network that is one kernel. Its weight is how often a run calls it; of a network with open sizes, times the weight of its point, so that each point counts the same. Its speed-up comes from turns of the untuned and the tuned program; ~ marks one that is not larger than the differences between turns. Times come from records; elsewhere is the workload alone in ONNX Runtime, the fastest call.",
+      : "A workload is a part of the network that is one kernel. Its weight is how often a run calls it; of a network with open sizes, times the weight of its point, so that each point counts the same. Its times and its speed-up come from turns of the untuned and the tuned program, or else its times from records; ~ marks a speed-up that is not larger than the differences between turns. elsewhere is the workload alone in ONNX Runtime, the fastest call.",
     controls, list, detail);
 }
 

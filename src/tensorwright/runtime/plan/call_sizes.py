@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tensorwright.base import (
@@ -55,13 +55,17 @@ def call_sizes(plan: Plan, amounts: Sequence[Formula], inputs: Sequence[Array]) 
     return CallSizes(shapes, values, makers, tuple([each.at(values) for each in amounts]))
 
 
-def chosen_values(plan: Plan, given: Mapping[str, int]) -> dict[str, int]:
-    """Values of the named sizes of inputs: the given ones, and the usual ones of the others.
+def chosen_values(
+    sizes: Sequence[PlanSize], inputs: Sequence[TensorSpec], given: Mapping[str, int]
+) -> dict[str, int]:
+    """Values of the sizes that inputs decide: the given ones, and the usual ones of the others.
 
-    Raises:  UsageError for a name that is not a size, and for a value outside its bounds.
+    Raises:  UsageError for a name that is not such a size.
     """
     given = whole_numbers(given)
-    sizes = [size for size in plan.sizes if size.name not in plan.counted]
+    extents = [extent for spec in inputs for extent in spec.shape if isinstance(extent, Formula)]
+    asked = {name for extent in extents for name in extent.names}
+    sizes = [size for size in sizes if size.name in asked]
     names = [size.name for size in sizes]
     for name in given:
         if name not in names:
@@ -72,16 +76,20 @@ def chosen_values(plan: Plan, given: Mapping[str, int]) -> dict[str, int]:
                 reason="there is no such size",
                 remedy=did_you_mean(name, names, f"its sizes are {listed}"),
             )
+    bounds = {size.name: (size.least, size.most, size.divisor) for size in sizes}
+    return usual_numbers(bounds, [spec.shape for spec in inputs]) | given
+
+
+def check_values(sizes: Iterable[PlanSize], values: Mapping[str, int]) -> None:
+    """Raise UsageError for a value outside the bounds of its size."""
     for size in sizes:
-        if size.name in given and not size.admits(given[size.name]):
+        if size.name in values and not size.admits(values[size.name]):
             raise UsageError(
                 stage="sizes",
-                where=f"size {size.name} = {given[size.name]}",
-                reason=f"it is {size}",
-                remedy="give another value, or compile with other bounds",
+                where=f"size {size.name} = {values[size.name]}",
+                reason=f"it must be {size.demand}",
+                remedy=_other_bounds(size, values[size.name]),
             )
-    bounds = {size.name: (size.least, size.most, size.divisor) for size in sizes}
-    return usual_numbers(bounds, [spec.shape for spec in plan.inputs]) | given
 
 
 def values_of(plan: Plan, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
@@ -178,26 +186,22 @@ def _missing(
 def _check_bounds(size: PlanSize, value: int, spec: TensorSpec, axis: int) -> None:
     if size.admits(value):
         return
-    most = "" if size.most is None else f" and at most {size.most}"
-    steps = f", a multiple of {size.divisor}" if size.divisor > 1 else ""
     reason = (
-        f"dimension {axis} of {spec.type} makes the size {size.name} {value}; "
-        f"it is at least {size.least}{most}{steps}"
+        f"dimension {axis} of {spec.type} makes the size {size.name} {value}; it is {size.demand}"
     )
-    raise _refusal(
-        f"input {spec.name}",
-        reason,
-        _other_bounds(size, value),
-    )
+    raise _refusal(f"input {spec.name}", reason, _other_bounds(size, value))
 
 
 def _other_bounds(size: PlanSize, value: int) -> str:
-    """The remedy for a size outside its bounds: bounds that admit it, if there are any."""
-    if value < 1:
-        return "give at least one row: a size that is 0 is not supported"
-    least, most = min(value, size.least), "" if size.most is None else max(value, size.most)
-    before = "give another size, or compile with other bounds: "
-    return sizes_advice({size.name: f"{least}..{most}"}, before)
+    """The remedy for a size outside its bounds.
+
+    More rows than the greatest number need other bounds; fewer may be less than a node can take.
+    """
+    if size.most is not None and value > size.most:
+        before = "give another size, or compile with other bounds: "
+        return sizes_advice({size.name: f"{size.least}..{value}"}, before)
+    alone = "a call of the model itself (tensorwright run MODEL) takes others if the network can"
+    return f"give a size that fits, {size}; {alone}"
 
 
 def _refusal(where: str, reason: str, remedy: str) -> InputError:

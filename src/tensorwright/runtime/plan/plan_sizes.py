@@ -48,6 +48,13 @@ class PlanSize:
         """The number that stands for it in prices and examples."""
         return typical_number(self.least, self.most, self.divisor)
 
+    @property
+    def demand(self) -> str:
+        """What its values keep to, in words: "at least 8 and at most 64, a multiple of 4"."""
+        most = "" if self.most is None else f" and at most {self.most}"
+        steps = f", a multiple of {self.divisor}" if self.divisor > 1 else ""
+        return f"at least {self.least}{most}{steps}"
+
     def __str__(self) -> str:
         most = "" if self.most is None else str(self.most)
         steps = f" by {self.divisor}" if self.divisor > 1 else ""

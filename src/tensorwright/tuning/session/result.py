@@ -172,6 +172,7 @@ class TuneResult:
     trials, elapsed_s    of all runs of the session
     search_s, build_s, measure_s   of this run
     networks             each tuned network as a whole
+    is_kept              whether its records are on the disk, so that it can continue
     """
 
     session: str
@@ -183,6 +184,7 @@ class TuneResult:
     tasks: tuple[TaskResult, ...]
     search_s: float = 0.0
     networks: tuple[NetworkResult, ...] = ()
+    is_kept: bool = True
 
     def with_networks(self, networks: Sequence[NetworkResult]) -> Self:
         """The result with networks; their workloads have the times inside the networks."""
@@ -225,17 +227,21 @@ class TuneResult:
     @property
     def resume_text(self) -> str:
         """How the user can continue; "" if the session is finished."""
-        return f"{self._kept};\nthe same command continues" if self.is_interrupted else ""
+        return self._stopped("command") if self.is_interrupted else ""
 
     def raise_if_interrupted(self) -> None:
         """End a call from Python as Ctrl-C ends others, after it has printed how to continue."""
         if self.is_interrupted:
-            print(f"{self._kept};\nthe same call continues", file=sys.stderr)
+            print(self._stopped("call"), file=sys.stderr)
             raise KeyboardInterrupt
 
-    @property
-    def _kept(self) -> str:
-        return f"stopped after {self.trials} trials, all of them kept (session {self.session})"
+    def _stopped(self, what: str) -> str:
+        if not self.is_kept:
+            return (
+                f"stopped after {self.trials} trials; the disk was full, so the {what} starts anew"
+            )
+        kept = f"stopped after {self.trials} trials, all of them kept (session {self.session})"
+        return f"{kept};\nthe same {what} continues"
 
 
 def _together(comparisons: Sequence[Comparison]) -> Comparison:

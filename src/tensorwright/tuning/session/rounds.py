@@ -109,6 +109,7 @@ class Session:
             self.budget.seconds(Activity.MEASURE),
             tuple(search.result(self.store, self.setting) for search in self.searches),
             self.budget.seconds(Activity.SEARCH),
+            is_kept=not self.store.has_lost_its_file,
         )
 
     def _open(self, task: Task, spent: Spent) -> TaskSearch:

@@ -305,7 +305,7 @@ def test_bounds_of_sizes(bounds: Any, expected: str) -> None:
         ({"batch": (-1, 4)}, "a size is not negative, and its divisor is positive"),
         ({"batch": f"1..{10**20}"}, 'it has a number above 2147483647\n  try: "1.." says'),
         ({"batch": (1 << 31, None)}, "it has a number above 2147483647"),
-        ({"batch": "8..4"}, "size batch='8..4': no multiple of 1 is between 8 and 4"),
+        ({"batch": "8..4"}, "size batch='8..4': its least number 8 is above its greatest number 4"),
         ({"batch": "9..15 by 8"}, "no multiple of 8 is between 9 and 15"),
         ({"batch": "many"}, "size batch='many': it says neither a number nor bounds"),
         ({"batch": "1-64"}, "size batch='1-64': it says neither a number nor bounds"),

@@ -425,6 +425,9 @@ def test_an_interrupted_session_keeps_what_it_measured_and_goes_on_where_it_stop
     assert result.trials == store.count() == 11
     assert result.resume_text.startswith("stopped after 11 trials, all of them kept")
     assert result.session in result.resume_text
+    lost = replace(result, is_kept=False).resume_text
+    assert "the disk was full, so the command starts anew" in lost
+    assert "kept" not in lost
 
     again = run(store)
     assert again.reason is StopReason.BUDGET_SPENT
