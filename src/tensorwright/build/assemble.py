@@ -249,6 +249,7 @@ class NetworkCalls:
                 case LoopCall(count, condition, iteration, body, counted):
                     block = self.of_steps(position, position + body)
                     most, size = argument(count), len(block)
+                    condition = argument(condition)
                     calls.append(LoopStep(most, condition, iteration, size, counted=counted))
                     calls += block
                     position += body

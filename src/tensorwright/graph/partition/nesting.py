@@ -25,6 +25,7 @@ from tensorwright.graph.partition.steps import (
     Partition,
     Step,
     Tensors,
+    reads_of_step,
     writes_of_step,
 )
 from tensorwright.ops import Array, TensorType
@@ -72,16 +73,21 @@ class Nesting:
         (count, begin, *initial), captured = own_inputs(node)
         carried, rows = node.outputs[: form.carried], node.outputs[form.carried :]
         stem = node.outputs[0]
-        condition = self._fresh(f"{stem}.condition", CONDITION)
+        lasting = form.body.constants.get(form.body.outputs[0])
+        counts_only = lasting is not None and lasting.all()  # the condition never changes
+        condition = begin if counts_only else self._fresh(f"{stem}.condition", CONDITION)
         iteration = self._fresh(f"{stem}.iteration", COUNT)
         state = (condition, *carried)
-        inside = self._placed(form.body, f"{stem}.body", (iteration, *state, *captured), ())
+        given = (iteration, *state, *captured)
+        inside = self._placed(form.body, f"{stem}.body", given, state)
         body = list(inside.steps)
         results = list(inside.results)
-        memory = {iteration, *state}
+        if counts_only:
+            results[0] = condition
+        copied = [name for name, now in zip(state, results, strict=False) if name != now]
+        memory = {iteration, *copied}
         for at, name in enumerate(results):
-            is_kept = at < len(state) and name == state[at]
-            if inside.root(name) in memory and not is_kept:  # a later copy may overwrite it
+            if inside.root(name) in memory:  # a later copy may overwrite it
                 kept = self._fresh(f"{name}.before", form.body.types[form.body.outputs[at]])
                 body.append(CopyCall(kept, name, node))
                 results[at] = kept
@@ -107,13 +113,16 @@ class Nesting:
         """The steps of a graph.
 
         given    the arguments for its inputs
-        wanted   the tensors in whose memory its results belong
+        wanted   the tensors in whose memory its results belong; an argument among them is replaced
+                 where no step reads it once its result is computed
         """
         parts = self._partition_of(graph)
         names = dict(zip(graph.inputs, given, strict=True))
+        arguments = dict(zip(given, graph.inputs, strict=True))
         in_place = _computed(parts)
         for result, name in zip(graph.outputs, wanted, strict=False):
-            if result in in_place and result not in names:
+            is_free = name not in arguments or _is_replaced(parts, arguments[name], result)
+            if result in in_place and result not in names and is_free:
                 names[result] = name
         tensors = parts.tensors
         for name, type_ in tensors.types.items():
@@ -165,6 +174,24 @@ def _computed(parts: Partition) -> set[str]:
         if isinstance(step, ConcatInPlace):
             placed.update(name for name, _ in step.parts)
     return written - placed
+
+
+def _is_replaced(parts: Partition, before: str, after: str) -> bool:
+    """Whether a result may be computed in the memory of an input: all steps that read the input
+    are before those that write the result.
+    """
+    views = {before}
+    last_read, first_write = -1, len(parts.steps)
+    for position, step in enumerate(parts.steps):
+        if after in writes_of_step(step):
+            if isinstance(step, ConcatInPlace):
+                return False  # other steps write its parts
+            first_write = min(first_write, position)
+        if views.intersection(reads_of_step(step)):
+            last_read = position
+            if isinstance(step, AliasCall):
+                views.add(step.output)
+    return last_read < first_write and not views.intersection(parts.graph.outputs)
 
 
 def _copies(sources: Sequence[str], results: Sequence[str], node: Node) -> list[Step]:

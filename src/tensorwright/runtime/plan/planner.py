@@ -7,8 +7,9 @@
 A tensor is an input, an output, a constant, or an intermediate one, which lives in the arena from
 the call that first names it to the last. A tensor of `parts` is a part of another tensor, or all of
 it in another shape (a reshape): its producer writes directly into the whole tensor, and its
-consumers read it there. An output that no step can write in place (it is an input, a constant, or
-a part of another tensor) is copied at the end.
+consumers read it there. A tensor of which an output is another shape lies in the memory of that
+output. An output that no step can write in place (it is an input, a constant, or a part of another
+tensor) is copied at the end.
 """
 
 from __future__ import annotations
@@ -151,7 +152,9 @@ def make_plan(network: Network) -> Plan:
     """
     table = _Table(network)
     copied = [spec for spec in network.outputs if not table.is_written_in_place(spec.name)]
-    used = [*map(_names, network.calls), *([spec.name] for spec in copied)]
+    used = [*map(list, map(_names, network.calls)), *([spec.name] for spec in copied)]
+    for begin, end in _loops(network.calls):
+        used[end - 1] += _names(network.calls[begin])  # the condition is read after each iteration
     lifetimes = table.lifetimes(used, _loops(network.calls))
     memory = plan_memory(lifetimes)
     table.arena.update(memory.offsets)
@@ -204,10 +207,18 @@ class _Table:
             for index, spec in enumerate(specs):
                 self._types[spec.name] = spec.type
                 self._borders[spec.name] = kind(index)
+        for index, spec in enumerate(network.outputs):
+            whole, offset = self.root(spec.name)
+            is_all = offset == 0 and self.room(whole) == bytes_of_type(spec.roomy.type)
+            if is_all and whole not in self._borders:
+                self._borders[whole] = OutputRef(index)
+        self._outputs = tuple(spec.name for spec in network.outputs)
 
     def is_written_in_place(self, output: str) -> bool:
         """Whether steps write an output directly; if not, it is copied at the end."""
-        return output not in self.parts and isinstance(self._borders[output], OutputRef)
+        whole, offset = self.root(output)
+        in_place = OutputRef(self._outputs.index(output))
+        return offset == 0 and self._borders.get(whole) == in_place
 
     def type(self, name: str) -> TensorType:
         """The tensor's type.  Raises: InternalError if it has none."""

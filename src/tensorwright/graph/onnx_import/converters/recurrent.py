@@ -3,9 +3,9 @@
     sums         x @ W + bias of all steps and directions: one product before the loop
     each step    gates of (sums of the step + state @ R); the state after it is a row of results
 
-Both directions are one loop: the sums of the second one are in the reverse order of time, and so
-are its rows until they are put back.  Arrays of a step are (directions, batch, ...); with one
-direction there is no such dimension.
+Both directions are one loop: the second one reads the sums in the reverse order of time, and its
+results are in this order until they are put back.  Arrays of a step are (directions, batch, ...);
+with one direction there is no such dimension.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tensorwright.base import AttributeValue, DType
 from tensorwright.expr import Index
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.nested import CONDITION, COUNT, LOOP
-from tensorwright.graph.onnx_import.call import Call, Results, Table, in_single_precision
+from tensorwright.graph.onnx_import.call import Call, Operand, Results, Table, in_single_precision
 from tensorwright.graph.onnx_import.converters.quantization import in_codes
 from tensorwright.ops import NARROW
 
@@ -106,18 +106,21 @@ class _Cell:
     def lstm(self, x: str, before: str, memory: str) -> tuple[str, ...]:
         """Gates i, o, f, c: C = f * C before + i * g(...), H = o * h(C)."""
         call = self.call
-        sums = call.add("add", x, self.recurrent(before))
+        product = self.recurrent(before)
+
+        def sum_of(gate: int) -> str:
+            return call.add("add", self.gate(x, gate), self.gate(product, gate))
 
         def look(gate: int, seen: str) -> str:
             """A gate that also sees the memory, through its peephole weights."""
-            value = self.gate(sums, gate)
+            value = sum_of(gate)
             if "peepholes" in self.held:
                 weights = self.gate(self.held["peepholes"], gate)
                 value = call.add("add", value, call.add("mul", weights, seen))
             return self.activate(value, 0)
 
         i, f = look(0, memory), look(2, memory)
-        c = self.activate(self.gate(sums, 3), 1)
+        c = self.activate(sum_of(3), 1)
         memory = call.add("add", call.add("mul", f, memory), call.add("mul", i, c))
         # Only the gates are clipped: as ONNX Runtime does, the memory is left as it is.
         shown = self.activate(memory, 2, clipped=False)
@@ -211,61 +214,71 @@ class _Layer:
         return self.row(before), self.row(_part(call, r, 2, hidden))
 
     def sums(self, bias: str | None) -> str:
-        """x @ W + bias: (steps, directions, batch, gates * hidden), in the order of the loop."""
+        """x @ W + bias: one row for each step; (steps * batch * directions, gates * hidden) if some
+        directions run backwards, whose steps read the rows in the order of `rows`.
+        """
         call, width = self.call, _KINDS[self.kind][0] * self.hidden
         steps, batch, size = call.sizes_of(self.x)
         flat = call.add("reshape", self.x, shape=(steps * batch, size))
         w = self.weights(1)
         if self.is_of_codes:
             product = _product_of_codes(call, flat, w, *self.quantization(_W_SCALE))
-            product = call.add("reshape", product, shape=(steps, batch, width))
-        elif self.count == 1:
-            product = call.add("matmul", flat, w)
-            product = call.add("reshape", product, shape=(steps, batch, width))
         else:
-            side = call.add("transpose", w, perm=(1, 0, 2))  # one product for both directions
-            side = call.add("reshape", side, shape=(size, self.count * width))
-            product = call.add("matmul", flat, side)
-            product = call.add("reshape", product, shape=(steps, batch, self.count, width))
-            product = call.add("transpose", product, perm=(0, 2, 1, 3))
-        return self.in_order(product if bias is None else call.add("add", product, bias))
+            if self.count > 1:  # one product for both directions
+                w = call.add("transpose", w, perm=(1, 0, 2))
+                w = call.add("reshape", w, shape=(size, self.count * width))
+            product = call.add("matmul", flat, w)
+        if bias is not None:
+            bias = call.add("reshape", bias, shape=(self.count * width,))
+            product = call.add("add", product, bias)
+        if any(self.backwards):
+            return call.add("reshape", product, shape=(steps * batch * self.count, width))
+        return call.add("reshape", product, shape=(steps, batch, width))
 
-    def in_order(self, rows: str) -> str:
-        """Rows (steps, directions, batch, n) with those of backward directions turned round.
+    def rows(self, *, of_sums: bool) -> str:
+        """Numbers of rows (steps, directions, batch): those of the sums that a step of the loop
+        reads, or those of the collected rows in the order of time.
 
-        Twice turned they are as before.
+        A backward direction begins with the last step of each example.
         """
+        call = self.call
+        steps, batch, _ = call.sizes_of(self.x)
+        step = call.add("unsqueeze", call.positions(steps, DType.I64), axes=(1,))
+        example = call.positions(batch, DType.I64)
+        numbers: list[Operand] = []
+        for direction, is_back in enumerate(self.backwards):
+            at: Operand = self.turned(step) if is_back else step
+            places = (
+                ((batch, example), (self.count, np.int64(direction)))
+                if of_sums
+                else ((self.count, np.int64(direction)), (batch, example))
+            )
+            for size, number in places:
+                factor = call.add("full", shape=(), value=size, dtype=DType.I64)
+                at = call.add("add", call.add("mul", at, factor), np.asarray(number))
+            numbers.append(at)
+        return call.as_tensor(numbers[0]) if self.count == 1 else call.stack(numbers, 1)
+
+    def turned(self, step: str) -> str:
+        """The step (steps, 1) with which a step changes places: of each example among its own."""
+        call = self.call
+        one = np.ones((), np.int64)
+        if not call.has(_LENGTHS):
+            steps = call.add("full", shape=(), value=call.sizes_of(self.x)[0], dtype=DType.I64)
+            return call.add("sub", call.add("sub", steps, one), step)
+        lengths = self.lengths()
+        back = call.add("sub", call.add("sub", lengths, one), step)
+        return call.add("where", call.add("less", step, lengths), back, step)
+
+    def in_time(self, rows: str) -> str:
+        """The rows that the loop collects, (steps, directions, batch, hidden), in time's order."""
         if not any(self.backwards):
             return rows
-        if self.count == 1:
-            return self.turned(rows)
-        parts = self.call.apply("split", rows, sizes=(1, 1), axis=1)
-        turned = []
-        for part, is_back in zip(parts, self.backwards, strict=True):
-            row = self.call.add("squeeze", part, axes=(1,)) if is_back else part
-            turned.append(
-                self.call.add("unsqueeze", self.turned(row), axes=(1,)) if is_back else part
-            )
-        return self.call.add("concat", *turned, axis=1)
-
-    def turned(self, rows: str) -> str:
-        """(steps, batch, n) from the last step to the first; of each example its own steps."""
-        call = self.call
-        steps, batch, width = call.sizes_of(rows)
-        if not call.has(_LENGTHS):
-            step = call.positions(steps, DType.I64)
-            last = call.add("full", shape=(), value=steps - 1, dtype=DType.I64)
-            return call.add("gather", rows, call.add("sub", last, step), axis=0)
-        step = call.add("unsqueeze", call.positions(steps, DType.I64), axes=(1,))
-        lengths = self.lengths()
-        last = call.add("sub", lengths, np.ones((), np.int64))
-        at = call.add("where", call.add("less", step, lengths), call.add("sub", last, step), step)
-        examples = call.add("full", shape=(), value=batch, dtype=DType.I64)
-        at = call.add("add", call.add("mul", at, examples), call.positions(batch, DType.I64))
-        flat = call.add("reshape", rows, shape=(steps * batch, width))
-        at = call.add("reshape", at, shape=(steps * batch,))
-        chosen = call.add("gather", flat, at, axis=0)
-        return call.add("reshape", chosen, shape=(steps, batch, width))
+        call, sizes = self.call, self.call.sizes_of(rows)
+        count = sizes[0] * self.count * call.sizes_of(self.x)[1]
+        flat = call.add("reshape", rows, shape=(count, self.hidden))
+        order = call.add("reshape", self.rows(of_sums=False), shape=(count,))
+        return call.add("reshape", call.add("gather", flat, order, axis=0), shape=sizes)
 
     def lengths(self) -> str:
         """The number of steps of each example."""
@@ -303,6 +316,8 @@ class _Layer:
             held["r scale"], held["r zero"] = self.quantization(_R_SCALE)
         if call.has(_PEEPHOLES):
             held["peepholes"] = self.row(self.own(call.tensor(_PEEPHOLES)))
+        if any(self.backwards):
+            held["rows"] = self.rows(of_sums=True)
         if call.has(_LENGTHS):
             held["lengths"] = call.add("unsqueeze", self.lengths(), axes=(1,))
         collects = call.wants(0)
@@ -312,7 +327,8 @@ class _Layer:
         befores = tuple(self.declare(builder, "state", each) for each in states)
         seen = {role: self.declare(builder, role, each) for role, each in held.items()}
         within = replace(call, builder=builder)
-        now = within.add("gather", seen["sums"], step, axis=0)
+        row = within.add("gather", seen["rows"], step, axis=0) if "rows" in seen else step
+        now = within.add("gather", seen["sums"], row, axis=0)
         cell = _Cell(within, self.hidden, self.activations(), seen)
         after = _STEPS[self.kind](cell, now, *befores)
         row = after[0]
@@ -331,7 +347,7 @@ class _Layer:
         limit = call.add("full", shape=(), value=steps, dtype=DType.I64)
         inputs = (limit, call.as_tensor(np.ones((), np.bool_)), *states, *held.values())
         results = call.builder.nest(LOOP, inputs, (body,), (), **attributes)
-        rows = self.in_order(results[-1]) if collects else ""
+        rows = self.in_time(results[-1]) if collects else ""
         return (rows, *results[: len(states)])
 
     def declare(self, builder: GraphBuilder, role: str, outside: str) -> str:
