@@ -182,6 +182,31 @@ def test_a_reshape_costs_nothing() -> None:
     np.testing.assert_array_equal(executable(plan).run(inputs)["z"], 4 * inputs["x"])
 
 
+def test_a_tensor_lies_in_an_output_that_shows_it_in_another_shape() -> None:
+    plan = make_plan(
+        network(double("x", "t0"), double("t0", "t1"), parts=(("z", Inside("t1", 0)),))
+    )
+    assert plan.steps[1] == KernelStep(0, (ArenaRef(0, SIZE), OutputRef(0)), "t1=2t0")
+    assert len(plan.steps) == 2
+    inputs = chain_inputs()
+    np.testing.assert_array_equal(executable(plan).run(inputs)["z"], 4 * inputs["x"])
+
+
+def test_the_condition_of_a_loop_is_kept_while_it_runs() -> None:
+    """No tensor of the body takes the memory of a condition from before the loop."""
+    drawn = looped(
+        CopyTensor("go", "goes"),
+        CopyTensor("x", "z"),
+        LoopStep("n", "goes", "turn", 3),
+        double("z", "t0"),
+        double("t0", "t1"),
+        CopyTensor("t1", "z"),
+        types=(*looped().types, ("goes", TensorType(DType.BOOL, ()))),
+    )
+    result = run_loop(drawn, 3)["z"]
+    np.testing.assert_allclose(result, 4.0**3 * chain_inputs()["x"], rtol=1e-6)
+
+
 def test_outputs_that_nothing_writes_are_copied() -> None:
     plan = make_plan(
         network(

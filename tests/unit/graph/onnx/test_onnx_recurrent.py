@@ -11,7 +11,15 @@ from tests.unit.graph.onnx.onnx_models import by_onnxruntime, model_of, random_i
 
 import tensorwright
 from tensorwright.base import ModelError, UnsupportedError
-from tensorwright.graph import interpret, verify
+from tensorwright.graph import (
+    CollectCall,
+    CopyCall,
+    LoopCall,
+    interpret,
+    partition,
+    simplify,
+    verify,
+)
 from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.graph.onnx_import.refusals import OTHERWISE
 from tensorwright.ops import Array
@@ -205,6 +213,20 @@ def test_long_loops_are_kept() -> None:
     graph = load_onnx(loop(5000))
     assert [node.operator for node in graph.nodes] == ["loop"]
     assert graph.types["rows"].shape == (5000, 3)
+
+
+@pytest.mark.parametrize("operator", GATES)
+def test_an_iteration_copies_only_what_one_kernel_reads_and_replaces(operator: str) -> None:
+    """The condition never changes, and no step reads an LSTM's state once the next is computed.
+
+    The kernel that computes an LSTM's cell, or another one's state, reads the one before.
+    """
+    graph = load_onnx(recurrent(operator, direction="bidirectional"))
+    steps = partition(simplify(graph)).steps
+    (at,) = (at for at, step in enumerate(steps) if isinstance(step, LoopCall))
+    body = steps[at + 1 :]
+    assert sum(isinstance(step, CopyCall) for step in body) == 1
+    assert sum(isinstance(step, CollectCall) for step in body) == 1
 
 
 def test_functions_that_call_themselves() -> None:

@@ -248,14 +248,11 @@ class _Layer:
         numbers: list[Operand] = []
         for direction, is_back in enumerate(self.backwards):
             at: Operand = self.turned(step) if is_back else step
-            places = (
-                ((batch, example), (self.count, np.int64(direction)))
-                if of_sums
-                else ((self.count, np.int64(direction)), (batch, example))
-            )
-            for size, number in places:
+            inner: list[tuple[Index, Operand]] = [(batch, example)]
+            inner.insert(1 if of_sums else 0, (self.count, np.array(direction)))
+            for size, number in inner:
                 factor = call.add("full", shape=(), value=size, dtype=DType.I64)
-                at = call.add("add", call.add("mul", at, factor), np.asarray(number))
+                at = call.add("add", call.add("mul", at, factor), number)
             numbers.append(at)
         return call.as_tensor(numbers[0]) if self.count == 1 else call.stack(numbers, 1)
 
