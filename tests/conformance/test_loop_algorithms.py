@@ -133,6 +133,18 @@ def test_the_last_of_equal_places_stays() -> None:
     check("scatter_nd", x, indices[:, :1], reals(7, 40), on_grids=True)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("trees", [1, 13])
+def test_tree_leaves(trees: int, dtype: type) -> None:
+    """Children and features outside of the tables are those at their ends."""
+    x, nodes = reals(21, 3).astype(dtype), 17
+    x[4, 1] = np.nan
+    features, children = (RANDOM.integers(-2, n, nodes).astype(np.int32) for n in (5, 2 * nodes))
+    roots = RANDOM.integers(0, nodes, trees).astype(np.int32)
+    tables = (features, reals(nodes).astype(dtype), children, roots)
+    check("tree_leaves", x, *tables, depth=4, on_grids=trees > 1)
+
+
 def test_what_is_left_to_the_host() -> None:
     x = reals(2, 300)
     assert program_of("topk", (x,), k=200) is None

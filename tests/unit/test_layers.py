@@ -49,7 +49,8 @@ ROOMS = {
     "model_import onnx_export passes drawing",
     "graph.aten_import": "record call promotion counterparts converters in_place schema archive "
     "importer",
-    "graph.onnx_import": "reading call tensors converters com_microsoft control_flow importer",
+    "graph.onnx_import": "reading call tensors converters com_microsoft ai_onnx_ml "
+    "control_flow importer",
     "machine": "machine hardware ceilings kept load state",
     "integrations": "pytorch",
     "onnxruntime_compat": "errors options values binding session capi",

@@ -7,6 +7,7 @@ code.
 | scatter_elements | x, indices, updates | axis=0, reduction="none" (add, mul, max, min) |
 | scatter_nd | x, indices (..., count), updates | reduction="none" |
 | bitcast | x | to: DType of the same size |
+| tree_leaves | x, features, limits, children, roots -> leaves (i32) | depth |
 
 Operators with results whose extents depend on values are in `counted.py`.
 """
@@ -192,6 +193,30 @@ def _bitcast(arrays: tuple[Array, ...], attributes: Attributes) -> tuple[Array, 
     return (array.view(dtype_of(attributes, "to").numpy).reshape(arrays[0].shape),)
 
 
+def _infer_leaves(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+    x, features, limits, children, roots = types
+    require_rank("x", x, 2, 2)
+    for name, each in (("features", features), ("children", children), ("roots", roots)):
+        require_dtype(name, each, frozenset((DType.I32,)))
+        require_rank(name, each, 1, 1)
+    require_same_dtype(("x", "limits"), (x, limits))
+    require_shape("limits", limits, sizes_of(features))
+    require_shape("children", children, sizes_of(features))
+    if int_of(attributes, "depth") < 0:
+        raise fault("attribute depth is negative")
+    return (TensorType(DType.I32, (x.shape[0], roots.shape[0])),)
+
+
+def _tree_leaves(arrays: tuple[Array, ...], attributes: Attributes) -> tuple[Array, ...]:
+    x, features, limits, children, roots = arrays
+    nodes = np.broadcast_to(roots, (len(x), len(roots)))
+    for _ in range(int_of(attributes, "depth")):
+        at = np.clip(nodes, 0, len(features) - 1)
+        columns = np.clip(features[at], 0, x.shape[1] - 1)
+        nodes = children[at] + (np.take_along_axis(x, columns, 1) > limits[at])
+    return (np.ascontiguousarray(nodes, np.int32),)
+
+
 def opaque_operator(
     name: str,
     doc: str,
@@ -258,5 +283,14 @@ HOST_OPERATORS = (
         (Attribute("to", None, "the element type of the output"),),
         _infer_bitcast,
         _bitcast,
+    ),
+    opaque_operator(
+        "tree_leaves",
+        "the node that each row of x reaches in each tree after depth steps: in one, to its first "
+        "child, or to the node after that where the row's feature is greater than the limit",
+        ("x", "features", "limits", "children", "roots"),
+        (Attribute("depth", None, "how many steps; a leaf is its own first child"),),
+        _infer_leaves,
+        _tree_leaves,
     ),
 )

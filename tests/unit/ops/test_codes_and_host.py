@@ -52,6 +52,16 @@ def test_topk(axis: int, largest: bool) -> None:
     np.testing.assert_array_equal(indices, expected.indices)
 
 
+def test_tree_leaves() -> None:
+    """Two trees: one asks for both features, the other one is a leaf."""
+    features = np.array([1, 0, 0, 0, 0, 0], np.int32)
+    limits = np.array([0.5, np.inf, np.inf, 2, np.inf, np.inf], np.float32)
+    children = np.array([2, 1, 2, 4, 4, 5], np.int32)
+    x = np.array([[1, 0.5], [2, 0.6], [3, 9], [np.nan, np.nan]], np.float32)
+    leaves = np.array([[2, 1], [4, 1], [5, 1], [2, 1]], np.int32)
+    check("tree_leaves", leaves, x, features, limits, children, np.array([0, 1], np.int32), depth=2)
+
+
 def test_topk_gives_the_first_of_equals() -> None:
     x = np.array([1, 3, 3, 1, 3])
     assert apply("topk", x, k=4)[1].tolist() == [1, 2, 4, 0]

@@ -224,8 +224,10 @@ class Values(Indices):
         return True
 
     def element(self, buffer: Buffer, indices: tuple[Index, ...]) -> Linear:
-        """An element of an integer buffer, as a number."""
+        """An element of an integer buffer, as a number that all lanes share."""
         storage, offset = self.storage(buffer), self.element_offset(buffer, indices)
+        if offset.step:
+            raise VariesByLane
         return self._named(f"({self.helpers.index}){self.element_at(storage, offset)}")
 
     def _load(self, buffer: Buffer, indices: tuple[Index, ...]) -> Val:

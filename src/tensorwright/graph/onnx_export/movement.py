@@ -103,6 +103,22 @@ def _topk(call: ExportCall) -> None:
     call.emit("TopK", [*call.node.inputs, count], **more)
 
 
+def _tree_leaves(call: ExportCall) -> None:
+    """A step down all trees is four gathers and a comparison."""
+    x, features, limits, children, roots = call.node.inputs
+    shape = sizes_of(call.type_at(0))[0], *sizes_of(call.type_at(4))
+    fixed = [each for each in shape if isinstance(each, int)]
+    target = call.constant(fixed) if len(fixed) == 2 else call.writing.sizes.vector(shape)
+    nodes = call.step("Expand", roots, target)
+    for _ in range(call.integer("depth")):
+        columns = call.step("Gather", features, nodes)
+        read = call.step("GatherElements", x, columns, axis=1)
+        is_greater = call.step("Greater", read, call.step("Gather", limits, nodes))
+        more = call.step("Cast", is_greater, to=ONNX_DTYPES[DType.I32])
+        nodes = call.step("Add", call.step("Gather", children, nodes), more)
+    call.emit("Identity", (nodes,))
+
+
 def _reverse_sequence(call: ExportCall) -> None:
     x, lengths = call.node.inputs
     if call.type_at(1).dtype is not DType.I64:
@@ -182,6 +198,7 @@ MOVEMENT: ExportTable = (
     ("resize", _resize),
     ("one_hot", _one_hot),
     ("topk", _topk),
+    ("tree_leaves", _tree_leaves),
     ("reverse_sequence", _reverse_sequence),
     ("bitcast", _bitcast),
     ("full", _full),

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import os
 from collections import ChainMap
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,8 @@ from tensorwright.base import (
 )
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import Graph
+from tensorwright.graph.onnx_import.ai_onnx_ml import AI_ONNX_ML
+from tensorwright.graph.onnx_import.ai_onnx_ml import DOMAIN as AI_ONNX_ML_DOMAIN
 from tensorwright.graph.onnx_import.call import (
     Call,
     Converter,
@@ -265,6 +268,7 @@ class _Import:
         self.readers: dict[str, str] = {  # input -> the first operator that reads it
             name: node.op_type for node in reversed(source.model.graph.node) for name in node.input
         }
+        self.read = frozenset(_read_names(source.model.graph))
         self.builder = GraphBuilder(source.model.graph.name or "graph")
         self.values: MutableMapping[str, Operand] = {}
         self.expansions = 0
@@ -337,9 +341,13 @@ class _Import:
         if function is not None:
             body = expand_local(function, node, self.prefix(node))
             return self.expand(node, body, _opset(function, opset))
-        if _is_of_onnxruntime(node):
+        table = _table_of_domain(node)
+        if table is not None:
             call = self.call(node, label, opset)
-            results = self.convert_known(call, COM_MICROSOFT)
+            if not self.depth:
+                wanted = tuple(name in self.read for name in node.output)
+                call = replace(call, wanted=wanted)
+            results = self.convert_known(call, table)
             if results is None:
                 raise call.unsupported()
             return _complete(call, results)
@@ -515,6 +523,16 @@ class _Import:
         return rename_tensors(self.builder.finish(results), names)
 
 
+def _read_names(graph: GraphProto) -> Iterator[str]:
+    """The names of values that nodes of a graph, or of those nested in it, read or return."""
+    yield from (info.name for info in graph.output)
+    for node in graph.node:
+        yield from node.input
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from _read_names(attribute.g)
+
+
 def _check_supported(node: NodeProto, label: str) -> None:
     """Refuse, with an UnsupportedError, other domains and operators that cannot be compiled."""
     if node.domain not in DEFAULT_DOMAINS:
@@ -530,12 +548,16 @@ def _check_supported(node: NodeProto, label: str) -> None:
     raise unsupported(label, node.op_type, reason, remedy)
 
 
-def _is_of_onnxruntime(node: NodeProto) -> bool:
-    """Whether ONNX Runtime defines the operator: it puts some into the default domain, too."""
-    if node.domain == DOMAIN:
-        return True
+def _table_of_domain(node: NodeProto) -> Mapping[str, Converter] | None:
+    """The converters of a domain beside the standard's; None for the standard's own operators.
+
+    ONNX Runtime puts some of its operators into the default domain, too.
+    """
+    if node.domain == AI_ONNX_ML_DOMAIN:
+        return AI_ONNX_ML
     is_own = node.op_type in COM_MICROSOFT and not is_standard(node.op_type)
-    return node.domain in DEFAULT_DOMAINS and is_own
+    is_of_onnxruntime = node.domain == DOMAIN or (node.domain in DEFAULT_DOMAINS and is_own)
+    return COM_MICROSOFT if is_of_onnxruntime else None
 
 
 def _complete(call: Call, results: Results) -> Results:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from tensorwright.base import Attributes, ByKind, TargetKind, TensorType
+from tensorwright.loop.algorithms.descent import tree_leaves
 from tensorwright.loop.algorithms.on_groups import on_groups
 from tensorwright.loop.algorithms.scattering import scatter_elements, scatter_nd
 from tensorwright.loop.algorithms.selection import topk
@@ -20,8 +21,8 @@ Algorithm: TypeAlias = Callable[..., LoopProgram | None]
 """From the types of the inputs, and the operator's attributes by name."""
 
 ALGORITHMS: ByKind[Algorithm] = {
-    TargetKind.CPU: (topk, scatter_elements, scatter_nd),
-    TargetKind.GPU: (topk, scatter_elements, scatter_nd),
+    TargetKind.CPU: (topk, scatter_elements, scatter_nd, tree_leaves),
+    TargetKind.GPU: (topk, scatter_elements, scatter_nd, tree_leaves),
 }
 """Each has the name of its operator."""
 

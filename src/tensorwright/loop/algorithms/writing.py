@@ -12,19 +12,19 @@ from tensorwright.schedule import ForKind, Scope
 
 
 def loop(
-    name: str, extent: int, body: Callable[[Index], Stmt], kind: ForKind = ForKind.SERIAL
+    name: str, extent: Index, body: Callable[[Index], Stmt], kind: ForKind = ForKind.SERIAL
 ) -> Stmt:
     """The body for 0 .. extent - 1; names of loops that are nested differ."""
     var = Var(name)
     return For(var, extent, kind, body(var))
 
 
-def vector(name: str, extent: int, body: Callable[[Index], Stmt]) -> Stmt:
+def vector(name: str, extent: Index, body: Callable[[Index], Stmt]) -> Stmt:
     """A loop in lock step."""
     return loop(name, extent, body, ForKind.VECTOR)
 
 
-def parallel(name: str, extent: int, body: Callable[[Index], Stmt]) -> Stmt:
+def parallel(name: str, extent: Index, body: Callable[[Index], Stmt]) -> Stmt:
     """A loop whose iterations may run at the same time."""
     return loop(name, extent, body, ForKind.PARALLEL)
 
