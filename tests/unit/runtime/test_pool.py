@@ -25,6 +25,7 @@ from tensorwright.runtime.native.own_modules import own_modules
 from tensorwright.runtime.native.pool import Pool, Worker, pool_memory, worker_base
 from tensorwright.runtime.native.pool.clock import Clock
 from tensorwright.runtime.native.pool.lease import write_pay
+from tensorwright.runtime.native.pool.serving import write_do_piece
 
 ROOT = Path(__file__).parents[3]
 
@@ -91,6 +92,32 @@ def test_words_change_in_one_step() -> None:
     data = (ctypes.c_int64 * 4)(5)
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.address("change"))(data)
     assert list(data) == [4, 1, 0, 6]
+
+
+@pytest.mark.parametrize(
+    ("order", "done"), [(0, [(1, 2)]), (6, [(3, 6), (4, 6), (5, 6)]), (7, [(5, 6), (4, 6), (3, 6)])]
+)
+def test_a_piece_is_done_in_parts_first_to_last_or_last_to_first(
+    order: int, done: list[tuple[int, int]]
+) -> None:
+    """The second of two pieces; each part notes its number, and how many there are."""
+    module = Module()
+    note = NativeFunction(module, "note", (Kind.POINTER,))
+    words = note.parameters[0].array(Kind.I64)
+    words[words[Worker.DATA]] = words[Worker.NUMBER]
+    words[words[Worker.DATA] + 1] = words[Worker.COUNT]
+    words[Worker.DATA] = words[Worker.DATA] + 2
+    note.finish()
+    run = NativeFunction(module, "run", (Kind.POINTER, Kind.I64))
+    slot, number = run.parameters
+    run.do(write_do_piece(module), slot, run.address_of(note), slot, number)
+    run.finish()
+    code = load_object(compile_module(module.text(), native_target()), ("run",))
+    data = (ctypes.c_int64 * 32)()
+    data[Worker.DATA], data[Worker.NUMBER], data[Worker.COUNT] = 16, 1, 2
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(code.address("run"))(data, order)
+    assert list(data[16 : data[Worker.DATA]]) == [word for pair in done for word in pair]
+    assert (data[Worker.NUMBER], data[Worker.COUNT]) == (1, 2)
 
 
 @pytest.fixture(scope="module")

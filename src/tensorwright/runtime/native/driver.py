@@ -4,7 +4,7 @@ The driver is a small LLVM module, compiled once per process. It reads a frame (
 clock_gettime, whose seconds and nanoseconds are 64 bits each):
 
     runs        [first step, step after the last, has team] ...   in order
-    steps       [kernel, first argument, most threads] ...        the calls
+    steps       [kernel, first argument, most threads, parts] ... the calls
     arguments   address ...                                       of all steps' arguments
     moving      [argument, base, offset] ...                      arguments that differ by call:
     bases       address ...                                       bases[base] + offset
@@ -27,6 +27,10 @@ A branch or a loop is a step whose kernel is a small number; the steps of its bl
 
     LOOP        arguments: count, condition, iteration, most, end     (the last two are numbers)
     BRANCH      arguments: condition, first step of the other block, end
+
+A step of a loop with many bytes of weights has `parts`: each thread does its piece in so many
+parts, and in every other iteration the last one first.  Then the weights that it read last, which
+are still in its caches, are the first that it reads again.
 """
 
 from __future__ import annotations
@@ -53,6 +57,7 @@ from tensorwright.runtime.native.jit import load_ir
 from tensorwright.runtime.native.loaded_code import LoadedCode
 from tensorwright.runtime.native.pool import (
     ADMIT_SYMBOL,
+    ORDER_SYMBOL,
     TEAM_SYMBOL,
     float_state,
     set_float_state,
@@ -82,7 +87,8 @@ _SLOTS = (
     "runs steps arguments moving bases workspace threads begin end moving_count clock ticks "
     "stop arenas arena_count in_arena in_arena_count arena floats".split()
 )
-_COLUMNS = 3  # of runs, of steps and of moving
+_COLUMNS = 3  # of runs and of moving
+_STEP_COLUMNS = 4
 _ARENA_COLUMNS = 2  # of in_arena
 TAKEN, ARENA, SCRATCH = range(3)
 ROW_WORDS = 16
@@ -91,6 +97,8 @@ _RUN, _COPY, _COLLECT = "tensorwright_run", "tensorwright_copy", "tensorwright_c
 _LOOP, _BRANCH = 1, 2
 _CLOCK_MONOTONIC = getattr(time, "CLOCK_MONOTONIC", 1)
 _NO_LIMIT = (1 << 31) - 1
+_PARTS = 8
+_MANY_BYTES = 1 << 20  # of weights in a loop: maybe more than a second cache keeps
 _MOST_ITERATIONS = (1 << 63) - 1
 
 
@@ -203,7 +211,7 @@ def _write_whole_run(module: Module) -> NativeFunction:
     function = NativeFunction(module, "whole_run", (Kind.POINTER,), is_internal=True)
     context = function.parameters[0].array(Kind.POINTER)
     run = context[1].array(Kind.I64)
-    function.do(steps, context[0], run[0], run[1])
+    function.do(steps, context[0], run[0], run[1], function.number(0))
     function.finish()
     return function
 
@@ -212,10 +220,11 @@ def _write_steps(module: Module) -> NativeFunction:
     """A function that does some steps, which calls itself for the blocks of branches and loops.
 
     If there is a clock, each step is timed: from the end of the step before it to its own end.
+    The last parameter is the iteration of the loop around.
     """
-    kinds = (Kind.POINTER, Kind.I64, Kind.I64)
+    kinds = (Kind.POINTER, Kind.I64, Kind.I64, Kind.I64)
     function = NativeFunction(module, "run_steps", kinds, is_internal=True)
-    address, first, stop = function.parameters
+    address, first, stop, iteration = function.parameters
     frame = _Frame(address)
     steps, stop_word = frame.table("steps"), frame.table("stop")
     workspace, threads = frame.pointer("workspace"), frame.number("threads")
@@ -236,12 +245,16 @@ def _write_steps(module: Module) -> NativeFunction:
     following = function.variable(Kind.I64, first)
     with function.repeat(lambda: (following.now < stop) & stop_word.acquire().equals(0)):
         number = following.now
-        step = steps.part(number * _COLUMNS)
+        step = steps.part(number * _STEP_COLUMNS)
         arguments = frame.table("arguments").part(step[1])
         with function.when(step[0] > _BRANCH) as control:
             most = step[2].smaller(threads).cast("trunc", Kind.I32)
-            kernel = step.pointer.array(Kind.POINTER)[0]
+            kernel, parts = step.pointer.array(Kind.POINTER)[0], step[3]
+            with function.when(parts.differs(0)):
+                function.do(ORDER_SYMBOL, (parts << 1) | (iteration & 1))
             function.do(kernel, arguments.pointer, workspace, most)
+            with function.when(parts.differs(0)):
+                function.do(ORDER_SYMBOL, function.number(0))
             following.set(number + 1)
         with control():
             with function.when(step[0].equals(_LOOP)) as branch:
@@ -250,7 +263,7 @@ def _write_steps(module: Module) -> NativeFunction:
             with branch():
                 holds, middle = _truth(arguments, 0), arguments[1]
                 begin, end = holds.choose(number + 1, middle), holds.choose(middle, arguments[2])
-                function.do(function, address, begin, end)
+                function.do(function, address, begin, end, iteration)
                 following.set(arguments[2])
         tick(number)
     function.finish()
@@ -270,7 +283,7 @@ def _write_loop(
 
     with steps.repeat(goes_on):
         words[2].array(Kind.I64)[0] = iteration.now
-        steps.do(steps, *body, arguments[4])
+        steps.do(steps, *body, arguments[4], iteration.now)
         iteration.set(iteration.now + 1)
 
 
@@ -340,7 +353,7 @@ class Program:
 
     amounts are the formulas of named sizes and of the sizes of copies; each has a base.
 
-    runs (k, 3), steps (n, 3), moving (l, 3) and in_arena (k, 2) are the driver's tables. A step in
+    runs (k, 3), steps (n, 4), moving (l, 3) and in_arena (k, 2) are the driver's tables. A step in
     Python has an empty row, so that positions are those of the plan. refs (m, 2) has base and
     offset of each argument. `code` keeps the addresses in `steps` valid.
     """
@@ -369,11 +382,13 @@ def load_program(plan: Plan, code: tuple[LoadedCode, ...]) -> Program:
                 reason="it is launched on a grid, but processors launch on threads",
             )
     kernels = [part.address(kernel.symbol) for part, kernel in zip(code, plan.kernels, strict=True)]
-    steps: list[tuple[int, int, int]] = []
+    steps: list[tuple[int, int, int, int]] = []
+    parts = steps_in_parts(plan)
     refs: list[tuple[int, int]] = []
     amounts: dict[Formula, int] = {}
     for position, step in enumerate(plan.steps):
-        steps.append((_function(step, kernels), len(refs), _most_threads(step)))
+        most = _most_threads(step)
+        steps.append((_function(step, kernels), len(refs), most, parts.get(position, 0)))
         refs += _step_refs(plan, position, amounts)
     last_moving = len(plan.inputs) + len(plan.outputs)
     moving = [
@@ -388,13 +403,33 @@ def load_program(plan: Plan, code: tuple[LoadedCode, ...]) -> Program:
         plan,
         code,
         np.array(runs, np.int64).reshape(-1, 3),
-        np.array(steps, np.int64).reshape(-1, 3),
+        np.array(steps, np.int64).reshape(-1, _STEP_COLUMNS),
         np.array(refs, np.int64).reshape(-1, 2),
         np.array(moving, np.int64).reshape(-1, 3),
         np.array(in_arena, np.int64).reshape(-1, _ARENA_COLUMNS),
         segments,
         tuple(amounts),
     )
+
+
+def steps_in_parts(plan: Plan) -> dict[int, int]:
+    """The steps that do their pieces in parts, in an order that changes, and how many parts.
+
+    A kernel with memory for each thread is not among them: its threads have numbers.
+    """
+    parts: dict[int, int] = {}
+    for position, loop in enumerate(plan.steps):
+        if not isinstance(loop, LoopStep):
+            continue
+        read: dict[int, int] = {}
+        for at, step in enumerate(plan.steps[: position + 1 + loop.body]):
+            if at > position and isinstance(step, KernelStep):
+                weights = {ref.index for ref in step.arguments if isinstance(ref, ConstantRef)}
+                if plan.kernels[step.kernel].local_workspace_bytes == 0:
+                    read[at] = sum(plan.constants[index].size_bytes for index in weights)
+        if sum(read.values()) >= _MANY_BYTES:
+            parts |= {at: _PARTS for at, size in read.items() if _PARTS * size >= _MANY_BYTES}
+    return parts
 
 
 def amount_base(plan: Plan) -> int:

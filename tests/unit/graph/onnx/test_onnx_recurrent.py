@@ -23,6 +23,7 @@ from tensorwright.graph import (
 from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.graph.onnx_import.refusals import OTHERWISE
 from tensorwright.ops import Array
+from tensorwright.runtime.native.driver import steps_in_parts
 
 STEPS, BATCH, WIDTH, HIDDEN = 4, 2, 3, 5
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
@@ -112,6 +113,25 @@ def test_any_number_of_steps(operator: str) -> None:
         results = executable.run(given)
         for expected, name in zip(by_onnxruntime(model, given), ("y", "last"), strict=True):
             np.testing.assert_allclose(results[name], expected, 1e-4, 1e-5)
+
+
+def test_many_weights_are_read_in_parts() -> None:
+    generator, hidden = np.random.default_rng(5), 256
+    constants = {
+        "w": generator.normal(0, 0.1, (1, 4 * hidden, WIDTH)).astype(np.float32),
+        "r": generator.normal(0, 0.1, (1, 4 * hidden, hidden)).astype(np.float32),
+    }
+    node = helper.make_node("LSTM", ["x", "w", "r"], ["y"], hidden_size=hidden)
+    model = model_of([node], {"x": (5, 4, WIDTH)}, ["y"], constants=constants, opset=14)
+    inputs = random_inputs(load_onnx(model))
+    executable = tensorwright.compile(model, threads=2)
+    plan = executable.plan
+    (kernel,) = steps_in_parts(plan)
+    assert plan.steps[kernel].label.startswith("matmul")
+    (expected,) = by_onnxruntime(model, inputs)
+    for threads in (1, 2):
+        found = executable.with_plan(plan, threads)
+        np.testing.assert_allclose(found.run(inputs)["y"], expected, 1e-4, 1e-5)
 
 
 @pytest.mark.parametrize("operator", GATES)

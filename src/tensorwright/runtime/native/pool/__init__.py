@@ -15,12 +15,13 @@ from tensorwright.runtime.native.pool.layout import (
     worker_base,
 )
 from tensorwright.runtime.native.pool.serving import float_state, set_float_state
-from tensorwright.runtime.native.pool.team import STAND_INS, TEAM_SYMBOL
+from tensorwright.runtime.native.pool.team import ORDER_SYMBOL, STAND_INS, TEAM_SYMBOL
 from tensorwright.runtime.native.pool.threads import float_bits, usable_threads
 
 __all__ = [
     "ADMIT_SYMBOL",
     "EXPORTS",
+    "ORDER_SYMBOL",
     "POOL_SYMBOL",
     "POSIX_SYMBOLS",
     "STAND_INS",

@@ -8,7 +8,7 @@ Each group of words is on cache lines of its own; the comments say who writes th
               crowd, crowd_until                 each call that meets another one
               first, last, passes                under the gate's mutex
     Worker    state, body, data, count,          the call that has the lease, and the thread itself
-              number, floats
+              number, floats, order
               owner                              who takes or returns the lease
               rest, rest_until, paid, missed,    the call that has the lease
               missed_last
@@ -64,6 +64,7 @@ class Worker:
 
     STATE, BODY, DATA, COUNT, NUMBER = range(5)
     FLOATS = 6  # behind the words that a team's slot has, too
+    ORDER = 7  # a team's slot has it, too
     OWNER, REST, REST_UNTIL, PAID, MISSED, MISSED_LAST, CLOCK = (_LINE + n for n in range(7))
     MUTEX, CONDITION = 2 * _LINE, 3 * _LINE
     SIZE = 4 * _LINE

@@ -58,7 +58,9 @@ def set_float_state(function: NativeFunction, arch: str, state: Number) -> None:
             function.do("llvm.x86.sse.ldmxcsr", cell.cell.pointer)
 
 
-def write_serve(module: Module, clock: Clock, arch: str) -> NativeFunction:
+def write_serve(
+    module: Module, clock: Clock, do_piece: NativeFunction, arch: str
+) -> NativeFunction:
     """serve(worker): the function that a thread runs from its start until the pool stops."""
     sleep = _write_sleep(module)
     function = NativeFunction(module, "serve", (Kind.POINTER,), Kind.POINTER, is_internal=True)
@@ -87,7 +89,7 @@ def write_serve(module: Module, clock: Clock, arch: str) -> NativeFunction:
     with function.repeat(lambda: pool.acquire(Pool.STOP).equals(0)):
         is_offered = worker.acquire(Worker.STATE).equals(Worker.OFFERED)
         with function.when(is_offered) as otherwise:
-            _take(function, worker, arch)
+            _take(function, worker, do_piece, arch)
             looks.set(0)
         with otherwise():
             looks.set(looks.now + 1)
@@ -105,15 +107,43 @@ def write_serve(module: Module, clock: Clock, arch: str) -> NativeFunction:
     return function
 
 
-def _take(function: NativeFunction, worker: NativeArray, arch: str) -> None:
+def _take(
+    function: NativeFunction, worker: NativeArray, do_piece: NativeFunction, arch: str
+) -> None:
     """Do the offered piece, unless the call has just taken it back."""
     with function.when(worker.exchange(Worker.STATE, Worker.OFFERED, Worker.BUSY)):
         pointers, runs_calls = worker.pointer.array(Kind.POINTER), worker[Worker.COUNT].equals(1)
         set_float_state(function, arch, worker[Worker.FLOATS])
-        function.do(pointers[Worker.BODY], pointers[Worker.DATA])
+        order = runs_calls.choose(function.number(0), worker[Worker.ORDER])
+        function.do(do_piece, worker.pointer, pointers[Worker.BODY], pointers[Worker.DATA], order)
         worker.release(Worker.STATE, function.number(Worker.IDLE))
         with function.when(runs_calls):
             worker.release(Worker.OWNER, function.number(LEASE.FREE))
+
+
+def write_do_piece(module: Module) -> NativeFunction:
+    """do_piece(slot, body, data, order): the piece of a loop that a thread's slot says.
+
+    order   0; or into how many parts the piece is cut, 2 n if they are done in order, 2 n + 1 if
+            the last one is done first
+    """
+    kinds = (Kind.POINTER, Kind.POINTER, Kind.POINTER, Kind.I64)
+    function = NativeFunction(module, "do_piece", kinds, is_internal=True)
+    slot, body, data, order = function.parameters
+    with function.when(order.equals(0)) as in_parts:
+        function.do(body, data)
+    with in_parts():
+        words = slot.array(Kind.I64)
+        parts, is_back = order >> 1, (order & 1).differs(0)
+        count, number = words[Worker.COUNT], words[Worker.NUMBER]
+        words[Worker.COUNT] = count * parts
+        with function.loop(parts) as part:
+            turned = is_back.choose(parts - 1 - part, part)
+            words[Worker.NUMBER] = number * parts + turned
+            function.do(body, data)
+        words[Worker.COUNT], words[Worker.NUMBER] = count, number
+    function.finish()
+    return function
 
 
 def _write_sleep(module: Module) -> NativeFunction:

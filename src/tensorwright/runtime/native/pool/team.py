@@ -4,6 +4,8 @@
     tensorwright_parallel(body, data, threads, flags)
     tensorwright_thread_num()                     as GOMP_parallel, omp_get_thread_num and
     tensorwright_num_threads()                    omp_get_num_threads
+    tensorwright_order(order)                     how the loops that follow are done in the team
+                                                  around (`serving.write_do_piece`), if there is one
 
 Object code is linked to these functions instead of libgomp's, so kernels do not know what divides
 their loops. A loop has as many pieces as the team has threads, at most as many as are asked for. A
@@ -40,7 +42,7 @@ from tensorwright.runtime.native.pool.lease import (
 )
 from tensorwright.runtime.native.pool.serving import SPINS, float_state, pause
 
-TEAM_SYMBOL = "tensorwright_team"
+TEAM_SYMBOL, ORDER_SYMBOL = "tensorwright_team", "tensorwright_order"
 STAND_INS = {
     "GOMP_parallel": "tensorwright_parallel",
     "omp_get_thread_num": "tensorwright_thread_num",
@@ -55,10 +57,12 @@ _PATIENCE_NS = 200_000  # after which a worker that stands still in a piece pays
 _LATE_NS = 500_000  # after which one that begins with no piece pays; waking takes up to 100 us
 
 
-def write_teams(module: Module, clock: Clock, workers: Workers, arch: str) -> None:
+def write_teams(
+    module: Module, clock: Clock, workers: Workers, do_piece: NativeFunction, arch: str
+) -> None:
     """The functions above."""
     team = _write_team(module, write_lease(module, clock, workers))
-    share_out = _write_share_out(module, clock, arch)
+    share_out = _write_share_out(module, clock, do_piece, arch)
     parallel = NativeFunction(module, STAND_INS["GOMP_parallel"], _PARALLEL_KINDS)
     body, data, threads, _ = parallel.parameters
     with parallel.when(own_slot(parallel).differs(0)) as outside:
@@ -75,6 +79,11 @@ def write_teams(module: Module, clock: Clock, workers: Workers, arch: str) -> No
     parallel.finish()
     _write_answer(module, "omp_get_thread_num", Worker.NUMBER, 0)
     _write_answer(module, "omp_get_num_threads", Worker.COUNT, 1)
+    order = NativeFunction(module, ORDER_SYMBOL, (Kind.I64,))
+    slot = own_slot(order)
+    with order.when(slot.differs(0)):
+        slot.array(Kind.I64)[Worker.ORDER] = order.parameters[0]
+    order.finish()
 
 
 def _write_team(module: Module, lease: NativeFunction) -> NativeFunction:
@@ -84,7 +93,7 @@ def _write_team(module: Module, lease: NativeFunction) -> NativeFunction:
     with function.when(own_slot(function).equals(0) & (threads > 1)) as otherwise:
         most = threads.cast("zext", Kind.I64)
         team = function.array(Kind.I64, most + FIRST_WORKER, _SLOT_ALIGN)
-        team[Worker.COUNT] = team[Worker.NUMBER] = 0
+        team[Worker.COUNT] = team[Worker.NUMBER] = team[Worker.ORDER] = 0
         team[SIZE] = 1
         function.do(lease, team.pointer, most)
         set_own_slot(function, team.pointer)
@@ -115,10 +124,12 @@ def _write_main(module: Module, share_out: NativeFunction) -> NativeFunction:
     return function
 
 
-def _write_share_out(module: Module, clock: Clock, arch: str) -> NativeFunction:
+def _write_share_out(
+    module: Module, clock: Clock, do_piece: NativeFunction, arch: str
+) -> NativeFunction:
     """Do a loop with the workers of the team around; alone inside of another loop."""
     offer = _write_offer(module, arch)
-    finish = _write_finish(module, clock, arch)
+    finish = _write_finish(module, clock, do_piece, arch)
     kinds = (Kind.POINTER, Kind.POINTER, Kind.I32)
     function = NativeFunction(module, "share_out", kinds, is_internal=True)
     body, data, threads = function.parameters
@@ -133,14 +144,15 @@ def _write_share_out(module: Module, clock: Clock, arch: str) -> NativeFunction:
     with function.when(count.now > 1) as alone:
         words[Worker.COUNT] = count.now
         function.do(offer, slot, body, data)
-        function.do(body, data)
+        function.do(do_piece, slot, body, data, words[Worker.ORDER])
         function.do(finish, slot, body, data)
         words[Worker.COUNT] = 0
     with alone():
         number = words[Worker.NUMBER]
         words[Worker.NUMBER] = 0
         words[Worker.COUNT] = 1
-        function.do(body, data)
+        is_outside, in_order = before.equals(0), function.number(0)
+        function.do(do_piece, slot, body, data, is_outside.choose(words[Worker.ORDER], in_order))
         words[Worker.NUMBER] = number
         words[Worker.COUNT] = before
     function.finish()
@@ -167,12 +179,15 @@ def _write_offer(module: Module, arch: str) -> NativeFunction:
         pointers, words = worker.array(Kind.POINTER), worker.array(Kind.I64)
         pointers[Worker.BODY], pointers[Worker.DATA] = body, data
         words[Worker.COUNT], words[Worker.NUMBER], words[Worker.FLOATS] = count, number, floats
+        words[Worker.ORDER] = team.array(Kind.I64)[Worker.ORDER]
         words.release(Worker.STATE, function.number(Worker.OFFERED))
     function.finish()
     return function
 
 
-def _write_finish(module: Module, clock: Clock, arch: str) -> NativeFunction:
+def _write_finish(
+    module: Module, clock: Clock, do_piece: NativeFunction, arch: str
+) -> NativeFunction:
     """Do the pieces that no worker has begun; wait for the others, and drop who stood still."""
     wait, pay = _write_wait(module, clock, arch), write_pay(module, clock)
     miss = _write_miss(module, clock)
@@ -188,7 +203,7 @@ def _write_finish(module: Module, clock: Clock, arch: str) -> NativeFunction:
             is_back.set(worker.exchange(Worker.STATE, Worker.OFFERED, Worker.IDLE))
         with function.when(is_back.now) as begun:
             own[Worker.NUMBER] = number
-            function.do(body, data)
+            function.do(do_piece, team, body, data, own[Worker.ORDER])
             own[Worker.NUMBER] = 0
             function.do(miss, worker.pointer)
         with begun(), function.when(worker[Worker.MISSED].differs(0)):
