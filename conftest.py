@@ -19,6 +19,7 @@ _OPTIONAL = {
         f"lab/src/tensorwright_lab/competitors/metaschedule/{n}.py"
         for n in ("build", "calls", "peer")
     ],
+    "skl2onnx": ["lab/src/tensorwright_lab/zoo/foreign/classical.py"],
     "openvino": ["src/tensorwright/peers/competitors/openvino_peer.py"],
 }
 

@@ -20,6 +20,11 @@ SMALL = (
     "tagger/rnn (torchscript)",
     "bag of words/bag (torchscript)",
     "table/layer norm (torchscript+qdq)",
+    "bag of words/bag (dynamo)",
+    "trees/regressor (written)",
+    "linear/classifier (written)",
+    "scripts/halves (onnxscript)",
+    "scripts/a branch (onnxscript)",
 )
 
 

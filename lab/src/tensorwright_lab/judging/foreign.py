@@ -66,6 +66,9 @@ def judge(case: Case, seed: int) -> Verdict:
         return verdict
     verdict.compile_s = time.perf_counter() - start
     names = {each.name for each in model.graph.input}
+    missing = names - {each.name for each in (*case.inputs, *model.graph.initializer)}
+    if missing:
+        raise ValueError(f"{case.title} gives nothing for {missing}")
     points = case.points(seed)
     feeds = [
         {name: array for name, array in case.feed(sizes, seed).items() if name in names}

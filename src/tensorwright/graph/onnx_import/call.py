@@ -44,7 +44,17 @@ from tensorwright.ops import operator as operator_named
 
 MOST_ITERATIONS = 4096  # of what is written out step by step
 MOST_ELEMENTS = 1 << 27  # of what is written out as a table
-Operand: TypeAlias = str | Array | SizeArray
+Single: TypeAlias = str | Array | SizeArray
+
+
+@dataclass(frozen=True, slots=True)
+class TensorList:
+    """A sequence of ONNX whose number of tensors is known at import; no tensor itself."""
+
+    parts: tuple[Single, ...]
+
+
+Operand: TypeAlias = Single | TensorList
 AttributeDefault: TypeAlias = bool | int | float | str | type[int] | type[str]
 OnnxAttribute: TypeAlias = (
     int
@@ -60,7 +70,11 @@ OnnxAttribute: TypeAlias = (
 
 
 def type_of(operand: Operand, builder: GraphBuilder) -> TensorType:
-    """The type of an operand of a graph under construction."""
+    """The type of an operand of a graph under construction.
+
+    Raises:  UnsupportedError for a sequence.
+    """
+    operand = _no_list(operand)
     if isinstance(operand, str):
         return builder.type_of(operand)
     if isinstance(operand, SizeArray):
@@ -69,7 +83,11 @@ def type_of(operand: Operand, builder: GraphBuilder) -> TensorType:
 
 
 def as_tensor(operand: Operand, builder: GraphBuilder) -> str:
-    """An operand as a tensor of a graph under construction."""
+    """An operand as a tensor of a graph under construction.
+
+    Raises:  UnsupportedError for a sequence.
+    """
+    operand = _no_list(operand)
     if isinstance(operand, str):
         return operand
     if isinstance(operand, SizeArray):
@@ -81,7 +99,20 @@ def name_of(operand: Operand, builder: GraphBuilder) -> str | None:
     """The tensor of a graph under construction that an operand is; None where it is none yet."""
     if isinstance(operand, str):
         return operand
-    return None if isinstance(operand, SizeArray) else builder.name_of_constant(operand)
+    if isinstance(operand, SizeArray | TensorList):
+        return None
+    return builder.name_of_constant(operand)
+
+
+def _no_list(operand: Operand) -> Single:
+    if isinstance(operand, TensorList):
+        raise unsupported(
+            "a sequence",
+            "sequence",
+            "it is read as a tensor, or leaves the graph, and sequences are not tensors",
+            "make one tensor of it before: ConcatFromSequence, torch.cat or torch.stack",
+        )
+    return operand
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +203,7 @@ class Call:
         operand = self.operands[position] if self.has(position) else None
         if isinstance(operand, str):
             return self.builder.constant_value(operand)
-        return None if isinstance(operand, SizeArray) else operand
+        return None if isinstance(operand, SizeArray | TensorList) else operand
 
     def array(self, position: int, what: str) -> Array:
         """The value of an input that must be known.
@@ -217,7 +248,7 @@ class Call:
                 return None
             value = self._computed(operand, what) if value is None else value
         else:
-            value = operand
+            value = None if isinstance(operand, TensorList) else operand
         return None if value is None or value.size != 1 else bool(value.reshape(-1)[0])
 
     def undecided(self, sizes: Iterable[Index], what: str) -> UndecidedError:

@@ -22,15 +22,7 @@ _OPEN_SIZES = (
 )
 
 REFUSED: dict[str, str] = {
-    "SequenceAt": _SEQUENCE,
-    "SequenceConstruct": _SEQUENCE,
-    "SequenceEmpty": _SEQUENCE,
-    "SequenceErase": _SEQUENCE,
-    "SequenceInsert": _SEQUENCE,
-    "SequenceLength": _SEQUENCE,
     "SequenceMap": _SEQUENCE,
-    "SplitToSequence": _SEQUENCE,
-    "ConcatFromSequence": _SEQUENCE,
     "Optional": _OPTIONAL,
     "OptionalGetElement": _OPTIONAL,
     "OptionalHasElement": _OPTIONAL,

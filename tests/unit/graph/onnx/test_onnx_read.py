@@ -137,7 +137,7 @@ def test_unknown_operators_and_domains() -> None:
 @pytest.mark.parametrize(
     ("operator", "reason"),
     [
-        ("SequenceConstruct", "sequences are not tensors of a static shape"),
+        ("SequenceMap", "sequences are not tensors of a static shape"),
         ("Optional", "optional values are not tensors of a static shape"),
         ("StringConcat", "text tensors are not supported"),
         ("RandomNormalLike", "its result is random, and a graph is a function of its inputs"),

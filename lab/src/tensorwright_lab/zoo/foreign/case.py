@@ -13,6 +13,7 @@ import onnx
 
 from tensorwright.base import Array
 
+FEATURES = 8  # of the rows of classical models
 Dimension: TypeAlias = int | str
 Sizes: TypeAlias = Mapping[str, int]
 

@@ -18,7 +18,6 @@ from tensorwright.graph.graph import Graph
 from tensorwright.graph.nested import BRANCH, CONDITION, COUNT, LOOP
 from tensorwright.graph.onnx_import.call import Call, Operand, Results, as_tensor
 from tensorwright.graph.onnx_import.counted_sizes import greatest_value
-from tensorwright.graph.onnx_import.size_array import SizeArray
 from tensorwright.graph.sizes import counted_sizes
 from tensorwright.ops import TensorType
 
@@ -212,7 +211,7 @@ def _trips(call: Call, limit: str, count: Index | None) -> tuple[Index, Index]:
 def _is_true(operand: Operand, call: Call) -> bool:
     """Whether a condition is constant, and holds."""
     constant = call.builder.constant_value(operand) if isinstance(operand, str) else operand
-    return not isinstance(constant, SizeArray) and constant is not None and bool(constant.all())
+    return isinstance(constant, np.ndarray) and bool(constant.all())
 
 
 def check_carried(

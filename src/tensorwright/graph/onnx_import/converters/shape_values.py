@@ -1,5 +1,6 @@
-"""Operators whose value follows from static shapes: a node of them is left in the graph only where
-the value is large, so that who reads it computes it.
+"""Operators whose value follows from static shapes, and sequences, whose number of tensors import
+knows: a node of them is left in the graph only where a value is large, so that who reads it
+computes it.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from onnx import SparseTensorProto, TensorProto
 from tensorwright.base import DType
 from tensorwright.expr import ceil_div, maximum, simplify
 from tensorwright.graph.builder import LARGE_BYTES
-from tensorwright.graph.onnx_import.call import Call, Results, Table
+from tensorwright.graph.onnx_import.call import Call, Operand, Results, Single, Table, TensorList
 from tensorwright.graph.onnx_import.computed_sizes import is_computed, sizes_from
 from tensorwright.graph.onnx_import.converters.selecting import computed_range
 from tensorwright.graph.onnx_import.size_array import SizeArray, known_array
 from tensorwright.graph.onnx_import.size_terms import term_of
 from tensorwright.graph.onnx_import.tensors import dense, dtype_of, to_array
-from tensorwright.ops import Array
+from tensorwright.ops import Array, axis_in, number_of
 
 _MOST_ELEMENTS = 1 << 31
 
@@ -122,6 +123,84 @@ def _eye_like(call: Call) -> Results:
     return (np.eye(rows, columns, diagonal, dtype.numpy),)
 
 
+def _list(call: Call) -> tuple[Single, ...]:
+    operand = call.operand(0)
+    if not isinstance(operand, TensorList):
+        raise call.unsupported("its first input is a tensor, not a sequence")
+    return operand.parts
+
+
+def _single(call: Call, position: int) -> Single:
+    operand = call.operand(position)
+    if isinstance(operand, TensorList):
+        raise call.unsupported("a sequence of sequences is not supported")
+    return operand
+
+
+def _position(call: Call, number: int, count: int, last: int) -> int:
+    """The position in a sequence of `count` that an input says, by default the last one that may
+    be; negative ones count from the end.
+    """
+    if not call.has(number):
+        return last
+    at = int(call.scalar(number, "position"))
+    if not -count <= at <= last:
+        raise call.unsupported(f"its position {at} is outside of {count} tensors")
+    return at + count if at < 0 else at
+
+
+def _construct(call: Call) -> Results:
+    return (TensorList(tuple(_single(call, at) for at in range(len(call.operands)))),)
+
+
+def _insert(call: Call) -> Results:
+    parts = _list(call)
+    at = _position(call, 2, len(parts), len(parts))
+    return (TensorList((*parts[:at], _single(call, 1), *parts[at:])),)
+
+
+def _erase(call: Call) -> Results:
+    parts = _list(call)
+    at = _position(call, 1, len(parts), len(parts) - 1)
+    return (TensorList((*parts[:at], *parts[at + 1 :])),)
+
+
+def _element(call: Call) -> Results:
+    parts = _list(call)
+    return (parts[_position(call, 1, len(parts), len(parts) - 1)],)
+
+
+def _length(call: Call) -> Results:
+    return (np.asarray(len(_list(call))),)
+
+
+def _joined(call: Call) -> Results:
+    parts, axis = _list(call), call.integer("axis")
+    if not parts:
+        raise call.unsupported("it joins a sequence without a tensor")
+    if call.flag("new_axis", default=False):
+        return (call.stack(parts, axis_in(axis, len(call.sizes_of(parts[0])) + 1)),)
+    return (parts[0] if len(parts) == 1 else call.add("concat", *parts, axis=axis),)
+
+
+def _split_to_list(call: Call) -> Results:
+    """Parts of one extent, the last of which may be shorter, or of given extents."""
+    x, axis = call.tensor(0), axis_in(call.integer("axis", 0), call.rank(0))
+    extent = call.sizes(0)[axis]
+    given = call.indices(1, "split") if call.has(1) else (1,)
+    if not call.has(1) or not call.type_at(1).shape:
+        each, whole = number_of(given[0]), number_of(extent)
+        given = tuple(min(each, whole - start) for start in range(0, whole, each))
+    if not given:
+        return (TensorList(()),)
+    parts: tuple[Operand, ...] = (x,)
+    if len(given) > 1:
+        parts = call.apply("split", x, sizes=given, axis=axis)
+    if not call.has(1) and not call.flag("keepdims", default=True):
+        parts = tuple(call.add("squeeze", part, axes=(axis,)) for part in parts)
+    return (TensorList(tuple(map(call.as_tensor, parts))),)
+
+
 SHAPE_VALUES: Table = (
     ("Constant", _constant),
     ("ConstantOfShape", _constant_of_shape),
@@ -129,4 +208,12 @@ SHAPE_VALUES: Table = (
     ("Size", _size),
     ("Range", _range),
     ("EyeLike", _eye_like),
+    ("SequenceEmpty", lambda call: (TensorList(()),)),
+    ("SequenceConstruct", _construct),
+    ("SequenceInsert", _insert),
+    ("SequenceErase", _erase),
+    ("SequenceAt", _element),
+    ("SequenceLength", _length),
+    ("ConcatFromSequence", _joined),
+    ("SplitToSequence", _split_to_list),
 )
