@@ -283,3 +283,16 @@ def test_no_steps_leave_the_states_as_they_are(operator: str, direction: str) ->
     assert rows.shape == (0, count, BATCH, HIDDEN)
     for name, state in zip("hc", states, strict=False):
         np.testing.assert_array_equal(state, inputs[name])
+
+
+@pytest.mark.parametrize(("hidden", "loops"), [(8, 1), (512, 2)])
+def test_directions_with_many_weights_have_a_loop_each(hidden: int, loops: int) -> None:
+    constants = {
+        "w": np.zeros((2, hidden, WIDTH), np.float32),
+        "r": np.zeros((2, hidden, hidden), np.float32),
+    }
+    node = helper.make_node(
+        "RNN", ["x", "w", "r"], ["y"], hidden_size=hidden, direction="bidirectional"
+    )
+    model = model_of([node], {"x": (5, 4, WIDTH)}, ["y"], constants=constants, opset=14)
+    assert [node.operator for node in load_onnx(model).nodes].count("loop") == loops
