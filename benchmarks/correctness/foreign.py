@@ -3,7 +3,10 @@
     python benchmarks/correctness/foreign.py [--family tagger] [--seed 0] [--limit 20] [--json FILE]
 
 The files are made here: networks of PyTorch with seeded weights, written by its two exporters and
-by the quantizers of ONNX Runtime, and graphs written operator by operator.  Nothing is downloaded.
+by the quantizers of ONNX Runtime; models that the converters of scikit-learn, LightGBM and XGBoost
+write; functions that onnxscript writes; and graphs written operator by operator.  Nothing is
+downloaded.  The converters are the laboratory's extra `foreign`: without it, their graphs are
+listed with "no file".
 Each is compiled without an option and called at five points of its open sizes: all 1 or the least
 that the case allows, one of them 0, and random ones.  A result is right within 2e-4 of the greatest
 magnitude, and within 5 % where activations are bytes: each runtime rounds them in its own order.
@@ -28,7 +31,7 @@ from collections import Counter
 from pathlib import Path
 
 from tensorwright_lab.judging.foreign import ANSWERS, FAULTS, Verdict, judge
-from tensorwright_lab.zoo.foreign import CASES
+from tensorwright_lab.zoo.foreign import CASES, Case
 
 
 def main() -> int:
@@ -54,7 +57,7 @@ def main() -> int:
         _show(verdicts[-1])
     if given.json:
         given.json.write_text(json.dumps([each.record() for each in verdicts], indent=1))
-    return _finish(verdicts, len({case.family for case in chosen}))
+    return _finish(verdicts, chosen)
 
 
 def _row(title: str, *columns: object) -> str:
@@ -71,10 +74,15 @@ def _show(verdict: Verdict) -> None:
         print("    " + fault.strip().replace("\n", "\n      "), flush=True)
 
 
-def _finish(verdicts: list[Verdict], families: int) -> int:
+def _finish(verdicts: list[Verdict], cases: list[Case]) -> int:
     total: Counter[str] = Counter()
-    for verdict in verdicts:
+    by_exporter: dict[str, Counter[str]] = {}
+    for verdict, case in zip(verdicts, cases, strict=True):
         total.update(verdict.counts)
+        by_exporter.setdefault(case.exporter, Counter()).update(verdict.counts)
+    for exporter, counts in by_exporter.items():
+        print(_row(f"points of {exporter}", *(counts[answer] for answer in ANSWERS)))
+    families = len({case.family for case in cases})
     files = [verdict for verdict in verdicts if not verdict.no_file]
     spent = sum(verdict.compile_s for verdict in files)
     print(_row("all points", *(total[answer] for answer in ANSWERS), f"{spent:.1f}"))
