@@ -71,23 +71,28 @@ class Trees:
     """Random trees, of which some end early: the attributes of both ways to write them."""
 
     def __init__(
-        self, trees: int, depth: int, modes: Sequence[str], missing: float = 0.0, limits: float = 2
+        self,
+        trees: int,
+        depth: int,
+        modes: Sequence[str],
+        missing: float = 0.0,
+        chance: float = 0.1,
     ) -> None:
         self.nodes: list[tuple[int, int, int, str, float, int, int, int]] = []
         self.leaves: list[tuple[int, int]] = []
-        self.modes, self.missing, self.limits = modes, missing, limits
+        self.modes, self.missing, self.chance = modes, missing, chance
         for tree in range(trees):
             self._grow(tree, 0, depth, [0])
 
     def _grow(self, tree: int, node: int, depth: int, last: list[int]) -> None:
-        if not depth or RANDOM.random() < 0.1:
+        if not depth or RANDOM.random() < self.chance:
             self.leaves.append((tree, node))
             self.nodes.append((tree, node, 0, "LEAF", 0.0, 0, 0, 0))
             return
         last[0] += 2
         yes, no = last[0] - 1, last[0]
         mode = f"BRANCH_{RANDOM.choice(self.modes)}"
-        limit = float(np.round(RANDOM.uniform(-self.limits, self.limits) * 2) / 2)
+        limit = float(np.round(RANDOM.uniform(-2, 2) * 2) / 2)
         missing = int(RANDOM.random() < self.missing)
         feature = int(RANDOM.integers(FEATURES))
         self.nodes.append((tree, node, feature, mode, limit, yes, no, missing))
@@ -140,6 +145,20 @@ def test_branches(modes: Sequence[str], missing: float) -> None:
     trees = Trees(4, 4, modes, missing)
     attributes = {**trees.attributes(), **trees.votes("target", [0])}
     check(*model_of("TreeEnsembleRegressor", [coarse(60, FEATURES)], n_targets=1, **attributes))
+
+
+@pytest.mark.parametrize("missing", [0.0, 1.0])
+@pytest.mark.parametrize("mode", MODES)
+def test_limits_next_to_zero(mode: str, missing: float) -> None:
+    """Kernels take the least numbers for 0, ONNX Runtime does not: features are 0 or normal."""
+    least = np.finfo(np.float32).smallest_normal
+    x = np.array([0.0, -0.0, least, -least, 1.0, -1.0, np.nan], np.float32)
+    for limit in (0.0, 1e-45, -1e-45, 1e-39, -1e-39, float(least), -float(least)):
+        trees = Trees(1, 1, (mode,), missing, chance=0.0)
+        trees.nodes = [(*node[:2], 0, node[3], limit, *node[5:]) for node in trees.nodes]
+        attributes = {**trees.attributes(), **trees.votes("target", [0])}
+        model, inputs = model_of("TreeEnsembleRegressor", [x[:, None]], n_targets=1, **attributes)
+        check(model, inputs)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.int64, np.int32])

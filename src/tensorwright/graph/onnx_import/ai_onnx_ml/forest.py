@@ -8,8 +8,8 @@ NaN, to the first.  All branches of ONNX are written so:
     x >  v, NaN is false     x > v: the true child, else the false one
     x == v                   x > v: the false child, else x > before(v): the true, else the false
 
-and so on, where after(v) is the next float; numbers nearer to 0 than the least normal one count as
-0, as in kernels.  A negative feature -x is a column behind those of x.
+and so on, where after(v) is the next float. Between 0 and the least normal one there are no floats
+here, since kernels take them for 0.  A negative feature -x is a column behind those of x.
 """
 
 from __future__ import annotations
@@ -116,10 +116,10 @@ class _Rows:
         yes, no, values = branches.on_true, branches.on_false, branches.values
         is_below = np.isin(mode, (0, 1))  # the true child lies below the limit
         reaches = np.isin(mode, (1, 2))  # the limit itself lies above it
-        bound = np.where(reaches, _stepped(values, -1), values)
+        bound = np.where(reaches, _before(values), _at_most(values))
         low, high = np.where(is_below, yes, no), np.where(is_below, no, yes)
         self.negative = np.where(branches.on_nan, yes, no) != low
-        self.limits = np.where(self.negative, -_stepped(bound, 1), bound)
+        self.limits = np.where(self.negative, -_after(bound), bound)
         self.first = np.where(self.negative, high, low)
         self.second = np.where(self.negative, low, high)
         self.features = np.asarray(branches.features)
@@ -156,24 +156,38 @@ class _Rows:
         if middle:
             below = self._among(feature, values[:middle], equal, other, on_nan)
             above = self._among(feature, values[middle:], equal, other, on_nan)
-            return self._add(feature, values[middle - 1], below, above, negative=False)
+            split = _at_most(values[middle - 1])
+            return self._add(feature, split, below, above, negative=False)
         (value,) = values
+        last, before = _at_most(value), _before(value)
         if on_nan == other:  # x > value, else x > before(value), else less or NaN
-            inner = self._add(feature, _stepped(value, -1), other, equal, negative=False)
-            return self._add(feature, value, inner, other, negative=False)
-        inner = self._add(feature, value, equal, other, negative=False)
-        return self._add(feature, -value, inner, other, negative=True)
+            inner = self._add(feature, before, other, equal, negative=False)
+            return self._add(feature, last, inner, other, negative=False)
+        inner = self._add(feature, last, equal, other, negative=False)
+        return self._add(feature, -_after(before), inner, other, negative=True)
 
     def _add(self, feature: int, limit: Any, first: int, second: int, *, negative: bool) -> int:
         self._more.append((feature, float(limit), first, second, negative))
         return len(self.first) + len(self._more) - 1
 
 
-def _stepped(values: Any, direction: int) -> Any:
-    """The next floats up or down; those nearer to 0 than the least normal one count as 0."""
+def _at_most(values: Any) -> Any:
+    """The greatest float up to a value, of those that are 0 or not nearer to it than the least
+    normal one: kernels take the others for 0.
+    """
     least = np.finfo(values.dtype).smallest_normal
-    flushed = np.where(np.abs(values) < least, 0, values).astype(values.dtype)
-    with np.errstate(over="ignore"):
-        moved = np.nextafter(flushed, np.asarray(direction * np.inf, values.dtype))
-    step = np.where(flushed == 0, direction * least, 0)
-    return np.where(np.abs(moved) < least, step, moved).astype(values.dtype)
+    rounded = np.where(values < 0, -least, 0)
+    return np.where(np.abs(values) < least, np.where(values == 0, 0, rounded), values)
+
+
+def _before(values: Any) -> Any:
+    """The greatest of these floats below a value."""
+    is_one_of_them = _at_most(values) == values
+    return np.where(is_one_of_them, -_after(-values), _at_most(values)).astype(values.dtype)
+
+
+def _after(values: Any) -> Any:
+    """The next of these floats after one of them."""
+    least = np.finfo(values.dtype).smallest_normal
+    moved = np.nextafter(values, np.asarray(np.inf, values.dtype))
+    return np.where(np.abs(moved) < least, np.where(values < 0, 0, least), moved)
