@@ -210,17 +210,19 @@ def test_a_scheduler_that_goes_away_ends_with_one_line(
     monkeypatch.setattr("tensorwright.farm.dask.client._CONNECT_S", 1.0)
     command = (*COMMAND, "farm", "scheduler", "tcp://127.0.0.1:0", "--page", "127.0.0.1:0")
     with ExitStack() as stack:
-        scheduler = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        scheduler = stack.enter_context(
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        )
         stack.callback(scheduler.kill)
         address = scheduler.stdout.readline().decode().split()[-1] if scheduler.stdout else ""
         worker = started(("worker", address, "--device", "none", "--slots", "1"), tmp_path)
-        stack.callback(worker.wait)
+        stack.enter_context(worker)
         stack.callback(worker.kill)
         stack.enter_context(dask.config.set({"distributed.comm.timeouts.connect": "1s"}))
         farm = stack.enter_context(client.DaskFarm(address, waits_s=0))
         while not farm.workers():
             time.sleep(0.2)
-        units = [Unit("farm.wait", Payload({"seconds": 1, "n": n})) for n in range(9)]
+        units = [Unit("farm.wait", Payload({"seconds": 1, "n": n})) for n in range(300)]
         answers = farm.results(units)
         number, answer = next(answers)
         assert answer == Done(units[number].payload)
