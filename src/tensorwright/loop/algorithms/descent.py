@@ -6,6 +6,8 @@ branch depends on data.  The steps of different pairs wait for different element
 
 from __future__ import annotations
 
+from typing import cast
+
 from tensorwright.base import DType, TensorType
 from tensorwright.expr import (
     Element,
@@ -29,7 +31,6 @@ from tensorwright.loop.algorithms.writing import (
     vector,
 )
 from tensorwright.loop.ir import Buffer, LoopProgram, Stmt, Store, block
-from tensorwright.ops import sizes_of
 
 _LANES = 32  # pairs that go down together
 _NUMBER = DType.I32
@@ -42,12 +43,12 @@ def tree_leaves(types: tuple[TensorType, ...], *, depth: int) -> LoopProgram | N
     None without elements, and for types that are not here.
     """
     x, _, _, _, roots = types
-    (trees,), (rows, columns) = roots.extents, sizes_of(x)
+    (trees,), (rows, columns) = roots.extents, _shape_of(x)
     if x.dtype not in _DTYPES or 0 in (rows, columns, trees):
         return None
     names = ("x", "features", "limits", "children", "roots")
     inputs = [
-        Buffer(name, sizes_of(kind), kind.dtype) for name, kind in zip(names, types, strict=True)
+        Buffer(name, _shape_of(kind), kind.dtype) for name, kind in zip(names, types, strict=True)
     ]
     source, features, limits, children, starts = inputs
     result = Buffer("leaves", (rows, trees), _NUMBER)
@@ -91,3 +92,7 @@ def tree_leaves(types: tuple[TensorType, ...], *, depth: int) -> LoopProgram | N
 
     body = parallel("p", ceil_div(pairs, _LANES), descended)
     return program("tree_leaves", inputs, (result,), body)
+
+
+def _shape_of(kind: TensorType) -> tuple[Index, ...]:
+    return cast(tuple[Index, ...], kind.shape)
