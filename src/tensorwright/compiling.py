@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 
 _PIPELINE, _RECORDS = "tensorwright.pipeline", "tensorwright.records"
 _MEASURING, _PROCESSES = "tensorwright.runtime.measuring", "tensorwright.processes"
+_MODELS = "tensorwright.graph.model_import"
 _AHEAD = "tensorwright.tuning.selection.ahead"
 _WITHOUT_EFFECT = (
     knobs.HOME,
@@ -72,6 +73,8 @@ _WITHOUT_EFFECT = (
 )
 _LEAST_HELPED_BYTES = 1_000_000
 """Smaller models usually have few workloads: one process compiles them before a second starts."""
+_LEAST_CHECKED_BYTES = 256_000_000
+"""Larger files are refused, if we lack an operator, before they are read for their digest."""
 _SETTLED_S = 2.0
 """A file that was written more recently may be written again without a change of its times."""
 
@@ -257,9 +260,8 @@ class _Question:
 
         The rates of this machine are measured before it starts, so it does not disturb them.
         """
-        state = _state_of(self.path) or [len(model) if isinstance(model, bytes) else 0]
         is_used = knobs.DEFAULT_SCHEDULE.get() != "rule" and available_cores() > 1
-        if state[0] < _LEAST_HELPED_BYTES or not is_used:
+        if _size_bytes(model) < _LEAST_HELPED_BYTES or not is_used:
             return contextlib.nullcontext()
         importlib.import_module(_MEASURING).this_machine(self.target, self.threads)
         values = {knob.name: knob.get() for knob in KNOBS}
@@ -293,6 +295,8 @@ def _question(model: Any, options: Mapping[str, Any]) -> _Question | None:
     is_used = cache.limit_bytes and knobs.KERNEL_CACHE.get()
     if not is_used or EXTENSIONS or knobs.VERIFY.get() or is_dumped(*knobs.DUMP_STAGES):
         return None
+    if _size_bytes(model) >= _LEAST_CHECKED_BYTES:
+        importlib.import_module(_MODELS).check_operators(model)
     digest, path = _digest_of_model(model)
     named = options["target"] or knobs.TARGET.get()
     target = named_target(named) if isinstance(named, str) else named
@@ -340,7 +344,7 @@ def _digest_of(path: Path) -> str | None:
 
 def _external_files(path: Path) -> Sequence[tuple[str, str]] | None:
     """The files beside a model that hold its weights, with digests; None if one is missing."""
-    imported = importlib.import_module("tensorwright.graph.model_import")
+    imported = importlib.import_module(_MODELS)
     files = [(str(each), _digest_of(each)) for each in imported.files_beside(path)]
     whole = [(name, digest) for name, digest in files if digest is not None]
     return whole if len(whole) == len(files) else None
@@ -371,6 +375,14 @@ def _state_of(path: Path | None) -> list[int] | None:
     except OSError:
         return None
     return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
+
+
+def _size_bytes(model: Any) -> int:
+    """The bytes of a file, or of what was read from one; 0 for other models."""
+    if isinstance(model, bytes):
+        return len(model)
+    state = _state_of(Path(model)) if isinstance(model, str | os.PathLike) else None
+    return state[0] if state else 0
 
 
 def _signature(store: Path | None) -> list[Any] | None:

@@ -17,8 +17,8 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import tensorwright
 from tensorwright import compiling
-from tensorwright.base import knobs, override
-from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.base import UnsupportedError, knobs, override
+from tensorwright.graph.onnx_import import importer, load_onnx
 from tensorwright.machine import keep_steps, kept_steps
 from tensorwright.records import Record, SavedSession, SqliteStore, Status, open_store
 from tensorwright.runtime import Executable, default_executable_cache
@@ -367,3 +367,31 @@ def test_rules_of_ones_own_are_not_taken_for_those_of_the_package(
     unregister_sketch_rule(rule.name)
     tensorwright.compile(path)
     assert len(compiled) == 2
+
+
+def _with_missing_operators() -> onnx.ModelProto:
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["a"]),
+        helper.make_node("RandomNormalLike", ["a"], ["b"], name="noise"),
+        helper.make_node("Bernoulli", ["b"], ["c"], name="coin"),
+        helper.make_node("Bernoulli", ["c"], ["y"], name="again"),
+    ]
+    weights = numpy_helper.from_array(np.ones((64, 64), np.float32), "w")
+    shape = ("n", 64)
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in "xy"]
+    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], [weights])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+
+
+def test_all_missing_operators_are_one_list_and_no_weight_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "model.onnx"
+    onnx.save(_with_missing_operators(), file)
+    monkeypatch.setattr(compiling, "_LEAST_CHECKED_BYTES", 1)
+    monkeypatch.setattr(compiling, "_digest_of", lambda _: pytest.fail("it was digested"))
+    monkeypatch.setattr(importer, "to_array", lambda *_: pytest.fail("a weight was read"))
+    with pytest.raises(UnsupportedError, match="2 operators are missing") as refused:
+        tensorwright.compile(file)
+    assert "RandomNormalLike (node noise (RandomNormalLike)): its result" in refused.value.reason
+    assert "Bernoulli (node coin (Bernoulli) and 1 more): its result" in refused.value.reason

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import onnx
@@ -14,6 +15,9 @@ from onnx import TensorProto, helper, numpy_helper
 import tensorwright
 from tensorwright import instances
 from tensorwright.base import InputError, UndecidedError, UsageError
+from tensorwright.graph import Graph
+from tensorwright.graph.onnx_import import importer
+from tensorwright.graph.onnx_import.open_dimensions import bounds_text
 from tensorwright.instances import AnySizes
 
 Shape = Sequence[int | str]
@@ -75,6 +79,29 @@ def test_a_window_bounds_the_length_and_shorter_inputs_are_refused() -> None:
     assert "length in 4.." in refused.value.remedy
     assert not instances_of(executable)._turns
     assert len(instances_of(executable)) == 0
+
+
+def test_the_bounds_that_many_nodes_need_take_two_imports(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    count = 80
+    nodes = [
+        helper.make_node("Conv", ["x" if n == 0 else f"t{n}", "w"], [f"t{n + 1}"])
+        for n in range(count)
+    ]
+    nodes[-1].output[0] = "y"
+    model = model_of(nodes, (1, 1, "length"), {"w": np.ones((1, 1, 3), np.float32)})
+    runs: list[object] = []
+    run = importer._Import.run
+
+    def counted(self: importer._Import, *arguments: Any) -> Graph:
+        runs.append(self)
+        return run(self, *arguments)
+
+    monkeypatch.setattr(importer._Import, "run", counted)
+    graph = importer.load_onnx(model)
+    assert [bounds_text(size) for size in graph.sizes] == [f"{2 * count + 1}.."]
+    assert len(runs) == 2
 
 
 def test_a_size_that_the_program_does_not_take_is_compiled_for() -> None:

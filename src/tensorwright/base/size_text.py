@@ -14,6 +14,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from tensorwright.base.errors import UnsupportedError, UsageError
@@ -167,6 +168,17 @@ def _value_of(name: str) -> Computed:
     return operator.itemgetter(name)
 
 
+@lru_cache(maxsize=1 << 14)  # a plan says the same sizes in many tensors
+def _computed(text: str) -> Computed:
+    return read_size(text, _value_of, _COMPUTED)
+
+
+@lru_cache(maxsize=1 << 14)
+def _names_in(text: str) -> tuple[str, ...]:
+    words = re.findall(r"[A-Za-z_]\w*", text)
+    return tuple(dict.fromkeys(name for name in words if name not in ("min", "max")))
+
+
 @dataclass(frozen=True, slots=True)
 class Formula(OpenSize):
     """A size that is computed from named ones.
@@ -178,7 +190,7 @@ class Formula(OpenSize):
     _computed: Any = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_computed", read_size(self.text, _value_of, _COMPUTED))
+        object.__setattr__(self, "_computed", _computed(self.text))
 
     def at(self, values: Mapping[str, int]) -> int:
         """The number for some values of the named sizes.  Raises: KeyError for one without."""
@@ -199,8 +211,7 @@ class Formula(OpenSize):
     @property
     def names(self) -> tuple[str, ...]:
         """The sizes that it has, each once."""
-        words = re.findall(r"[A-Za-z_]\w*", self.text)
-        return tuple(dict.fromkeys(name for name in words if name not in ("min", "max")))
+        return _names_in(self.text)
 
     def __str__(self) -> str:
         return self.text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import SupportsIndex, cast
@@ -12,7 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tensorwright.base import DType, ModelError, OpenSize
-from tensorwright.expr import IndexExpr, NamedSize, is_nonnegative, named_sizes_of
+from tensorwright.expr import (
+    Index,
+    IndexExpr,
+    NamedSize,
+    is_nonnegative,
+    named_sizes_of,
+    substitute,
+)
 from tensorwright.graph.graph import Graph, Layout, Node
 from tensorwright.graph.infer import typed_node
 from tensorwright.ops import Array, Attributes, AttributeValue, TensorType
@@ -154,6 +161,24 @@ class GraphBuilder:
     ) -> str:
         """Append a node and return its first output."""
         return self.apply(operator, inputs, (output,) if output else (), **attributes)[0]
+
+    def size_named(self, name: str) -> NamedSize | None:
+        """The size of that name which inputs have; None if there is none."""
+        return self._sizes.get(name)
+
+    def narrow(self, sizes: Mapping[NamedSize, Index]) -> None:
+        """Replace sizes by narrower ones in all types; attributes of nodes keep theirs."""
+        shapes: dict[tuple[int | OpenSize, ...], tuple[int | OpenSize, ...]] = {}
+        for name, type_ in self._types.items():
+            if type_.shape not in shapes:
+                shapes[type_.shape] = tuple(
+                    substitute(extent, sizes) if isinstance(extent, IndexExpr) else extent
+                    for extent in type_.shape
+                )
+            self._types[name] = replace(type_, shape=shapes[type_.shape])
+        for size, other in sizes.items():
+            if isinstance(other, NamedSize):
+                self._sizes[size.name] = other
 
     def set_layout(self, name: str, layout: Layout) -> None:
         """Set the layout of a tensor."""

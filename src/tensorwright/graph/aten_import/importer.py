@@ -33,7 +33,7 @@ from tensorwright.graph.aten_import.record import (
 from tensorwright.graph.aten_import.size_arithmetic import computed, is_arithmetic
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import Graph
-from tensorwright.graph.onnx_import.importer import with_needed_bounds
+from tensorwright.graph.onnx_import.importer import Assumptions, with_needed_bounds
 from tensorwright.graph.onnx_import.open_dimensions import Sizes, within
 from tensorwright.graph.onnx_import.refusals import NO_OPERATOR, converting, unsupported
 from tensorwright.graph.onnx_import.shapes import InputShapes, input_types, open_names
@@ -77,8 +77,9 @@ def load_exported(
         {name: text for name, text in own.items() if name in open_names(infos)}, sizes or {}
     )
 
-    def run(bounds: Sizes) -> Graph:
-        return _Import(record, names).run(input_types(infos, input_shapes, sizes=bounds))
+    def run(assumptions: Assumptions) -> Graph:
+        types = input_types(infos, input_shapes, sizes=assumptions.bounds)
+        return _Import(record, names).run(types)
 
     return with_needed_bounds(run, bounds, open_names(infos))
 

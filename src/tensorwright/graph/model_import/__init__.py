@@ -2,10 +2,18 @@
 
 from tensorwright.graph.model_import.load_model import (
     Source,
+    check_operators,
     declared_types,
     files_beside,
     is_exported_program,
     load_model,
 )
 
-__all__ = ["Source", "declared_types", "files_beside", "is_exported_program", "load_model"]
+__all__ = [
+    "Source",
+    "check_operators",
+    "declared_types",
+    "files_beside",
+    "is_exported_program",
+    "load_model",
+]

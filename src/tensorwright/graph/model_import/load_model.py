@@ -17,7 +17,7 @@ from tensorwright.expr import NamedSize, named_size, named_sizes_of, with_sizes
 from tensorwright.graph.aten_import import ExportedGraph, is_archive, load_exported, read_pt2
 from tensorwright.graph.graph import Graph
 from tensorwright.graph.onnx_import import declared_types as declared_types_of_onnx
-from tensorwright.graph.onnx_import import external_files, load_onnx
+from tensorwright.graph.onnx_import import external_files, load_onnx, read_supported_model
 from tensorwright.graph.onnx_import.open_dimensions import Sizes
 from tensorwright.graph.onnx_import.shapes import InputShapes
 from tensorwright.ops import TensorType, number_of, sizes_of
@@ -55,6 +55,15 @@ def load_model(
         record: ExportedGraph = importlib.import_module(_PROGRAMS).record_of(source)
         return load_exported(record, input_shapes, sizes)
     return load_onnx(source, input_shapes, sizes=sizes)  # type: ignore[arg-type]  # it refuses others
+
+
+def check_operators(source: str | os.PathLike[str] | bytes) -> None:
+    """Refuse an ONNX model with operators that cannot be imported; its weights are not read.
+
+    Raises:  as `load_onnx`.
+    """
+    if not is_archive(source):
+        read_supported_model(source)
 
 
 def declared_types(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections import ChainMap
+from collections import ChainMap, Counter
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +26,7 @@ from tensorwright.base import (
     UnsupportedError,
     UsageError,
 )
+from tensorwright.expr import Index, NamedSize
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import Graph
 from tensorwright.graph.onnx_import.ai_onnx_ml import AI_ONNX_ML
@@ -55,6 +56,7 @@ from tensorwright.graph.onnx_import.open_dimensions import (
     SIZES_PROPERTY,
     Bounds,
     Sizes,
+    bounded_size,
     is_bounds,
     narrowed,
     within,
@@ -70,6 +72,7 @@ from tensorwright.graph.onnx_import.reading import (
 from tensorwright.graph.onnx_import.refusals import (
     INVALID,
     NO_OPERATOR,
+    OTHERWISE,
     REFUSED,
     checked,
     converting,
@@ -86,6 +89,7 @@ from tensorwright.graph.onnx_import.shapes import (
     output_types,
     overridden_sizes,
 )
+from tensorwright.graph.onnx_import.size_array import SizeArray
 from tensorwright.graph.onnx_import.tensors import dense, to_array
 from tensorwright.graph.rename import rename_tensors
 from tensorwright.ops import TensorType
@@ -121,7 +125,7 @@ def load_onnx(
     _require_mapping(
         "sizes", sizes, '{"batch": "1..64", "seq": "8..512 by 8"}; `compile` also takes "fixed"'
     )
-    model = read_model(source)
+    model = read_supported_model(source)
     try:
         return _with_needed_bounds(model, input_shapes, input_values or {}, sizes or {})
     except MemoryError as error:
@@ -162,8 +166,8 @@ def _with_needed_bounds(
     """
     bounds = within(_own_bounds(model), sizes)
 
-    def run(bounds: Sizes) -> Graph:
-        return _Import(model).run(shapes, values, bounds)
+    def run(assumptions: Assumptions) -> Graph:
+        return _Import(model).run(shapes, values, assumptions)
 
     try:
         return with_needed_bounds(run, bounds, open_names(model.model.graph.input))
@@ -175,40 +179,73 @@ def _with_needed_bounds(
         raise error.with_remedy(remedy) from error.__cause__
 
 
+class Assumptions:
+    """Bounds of sizes that nodes turn out to need, and that are assumed; mutable.
+
+    bounds       those that the caller gives, which are not changed
+    open_sizes   names of open dimensions; other sizes are decided by values
+    """
+
+    def __init__(self, bounds: Mapping[str, Bounds], open_sizes: Sequence[str]) -> None:
+        self._given = bounds
+        self._open_sizes = open_sizes
+        self._assumed: dict[str, Bounds] = {}
+
+    @property
+    def bounds(self) -> dict[str, Bounds]:
+        """All bounds."""
+        return {**self._given, **self._assumed}
+
+    def take(self, error: UndecidedError) -> tuple[str, Bounds]:
+        """Assume what a node needs: the name of the size, and its bounds from now on.
+
+        Raises:  the error, if nothing can be assumed with which the node is decided.
+        """
+        name, _, needed = error.needs.partition("=")
+        decided = [each for each in error.names if each not in self._open_sizes]
+        if name and not (name in self._open_sizes or is_bounds(needed)):
+            name = ""  # two sizes that values decide are equal, which nothing can promise
+        if name and name not in self._given:
+            before = self._assumed.get(name)
+            self._assumed[name] = needed if before is None else narrowed(before, needed)
+            return name, self._assumed[name]
+        if not decided:
+            raise error
+        remedy = (
+            f"values decide {', '.join(decided)} when the network runs, so no bounds of it "
+            "help: cut this node out of the model, and compute it outside"
+        )
+        raise error.with_remedy(remedy) from None
+
+
 def with_needed_bounds(
-    run: Callable[[Sizes], Graph], bounds: dict[str, Bounds], open_sizes: Sequence[str]
+    run: Callable[[Assumptions], Graph], bounds: Mapping[str, Bounds], open_sizes: Sequence[str]
 ) -> Graph:
     """The graph that `run` imports, with the bounds that it turns out to need.
 
-    open_sizes   names of open dimensions; other sizes are decided by values
-
-    Bounds that nodes need are assumed, one after another, and are then bounds of the sizes.
+    An import may assume more bounds while it runs.  Then its graph was begun without them, so the
+    network is imported once more.
     Raises:  the first UndecidedError, if no assumption leads to a graph.
     """
-    given, first = frozenset(bounds), None
-    assumed: dict[str, Bounds] = {}
+    assumptions, first = Assumptions(bounds, open_sizes), None
     for _ in range(_MOST_ASSUMED):
+        before = assumptions.bounds
         try:
-            return run({**bounds, **assumed})
+            graph = run(assumptions)
+            if assumptions.bounds == before:
+                return graph
         except UndecidedError as error:
             first = first or error
-            name, _, needed = error.needs.partition("=")
-            decided = [each for each in error.names if each not in open_sizes]
-            if name and not (name in open_sizes or is_bounds(needed)):
-                name = ""  # two sizes that values decide are equal, which nothing can promise
-            if (not name or name in given) and decided:
-                remedy = (
-                    f"values decide {', '.join(decided)} when the network runs, so no bounds of it "
-                    "help: cut this node out of the model, and compute it outside"
-                )
-                raise error.with_remedy(remedy) from None
-            if not name or name in given:
-                raise first from None
-            assumed[name] = needed if name not in assumed else narrowed(assumed[name], needed)
+            if assumptions.bounds == before:
+                try:
+                    assumptions.take(error)
+                except UndecidedError as last:
+                    raise (first if last is error else last) from None
         except (ModelError, UnsupportedError):
-            if first is None:
-                raise
-            raise first from None
+            if assumptions.bounds == before:
+                if first is None:
+                    raise
+                raise first from None
     assert first is not None
     raise first
 
@@ -276,9 +313,9 @@ class _Import:
         self.counted = CountedSizes({})
 
     def run(
-        self, shapes: InputShapes | None, values: Mapping[str, ArrayLike], sizes: Sizes
+        self, shapes: InputShapes | None, values: Mapping[str, ArrayLike], assumptions: Assumptions
     ) -> Graph:
-        graph = self.model.graph
+        graph, sizes = self.model.graph, assumptions.bounds
         self.read_initializers(graph, self.weights)
         self.fix_inputs(graph, values)
         free = [info for info in graph.input if info.name not in self.values]
@@ -290,7 +327,7 @@ class _Import:
             self.values[name] = self.builder.input(name, type_.shape, type_.dtype)
             self.counted.avoid(type_)
         with naming_sizes(overridden_sizes(free, shapes or {})):
-            self.convert_nodes(graph.node, self.opset)
+            self.convert_nodes(graph.node, self.opset, assumptions)
         self.counted.check_all_used(names)
         return self.finish([info.name for info in graph.output])
 
@@ -327,12 +364,46 @@ class _Import:
 
     # -- nodes
 
-    def convert_nodes(self, nodes: Sequence[NodeProto], opset: int) -> None:
+    def convert_nodes(
+        self, nodes: Sequence[NodeProto], opset: int, assumptions: Assumptions | None = None
+    ) -> None:
+        """Convert nodes in order.
+
+        assumptions   of the nodes outside of all others, which may assume bounds of sizes
+        """
         for node in nodes:
-            results = self.convert(node, opset)
+            if assumptions is None:
+                results = self.convert(node, opset)
+            else:
+                results = self.convert_assuming(node, opset, assumptions)
             for name, operand in zip(node.output, results, strict=False):
                 if name:
                     self.values[name] = operand
+
+    def convert_assuming(self, node: NodeProto, opset: int, assumptions: Assumptions) -> Results:
+        """As `convert`; what the node needs of a size is assumed in all tensors before it.
+
+        So one import finds the bounds that all nodes need.
+        """
+        for _ in range(_MOST_ASSUMED):
+            state = self.builder, self.values, self.depth
+            try:
+                return self.convert(node, opset)
+            except UndecidedError as error:
+                self.builder, self.values, self.depth = state
+                size = self.builder.size_named(error.needs.partition("=")[0])
+                name, bounds = ("", "") if size is None else assumptions.take(error)
+                if size is None or not is_bounds(str(bounds)):
+                    raise
+                self.narrow({size: bounded_size(name, bounds)})
+        return self.convert(node, opset)
+
+    def narrow(self, sizes: Mapping[NamedSize, Index]) -> None:
+        """Replace sizes in all tensors that are defined."""
+        self.builder.narrow(sizes)
+        for name, operand in self.values.items():
+            if isinstance(operand, SizeArray):
+                self.values[name] = operand.narrowed(sizes)
 
     def convert(self, node: NodeProto, opset: int) -> Results:
         """The operands that the node's outputs stand for."""
@@ -341,9 +412,12 @@ class _Import:
         if function is not None:
             body = expand_local(function, node, self.prefix(node))
             return self.expand(node, body, _opset(function, opset))
+        refusal = _refusal(node, opset)
+        if refusal is not None:
+            raise refusal
+        call = self.call(node, label, opset)
         table = _table_of_domain(node)
         if table is not None:
-            call = self.call(node, label, opset)
             if not self.depth:
                 wanted = tuple(name in self.read for name in node.output)
                 call = replace(call, wanted=wanted)
@@ -351,8 +425,6 @@ class _Import:
             if results is None:
                 raise call.unsupported()
             return _complete(call, results)
-        _check_supported(node, label)
-        call = self.call(node, label, opset)
         control_flow = CONTROL_FLOW.get(node.op_type)
         if control_flow is not None:
             with checked(label):
@@ -365,10 +437,7 @@ class _Import:
     def convert_by_function(self, node: NodeProto, call: Call, opset: int) -> Results:
         """The operands of a node for whose operator the standard has a function."""
         if not has_standard_function(node.op_type, opset):
-            reason = "there is no such operator in ONNX"
-            if is_standard(node.op_type):
-                reason = f"{NO_OPERATOR}, and the standard no function"
-            raise call.unsupported(reason)
+            raise call.unsupported(_without_function(node))
         types = {name: call.type_of(self.values[name]) for name in node.input if name}
         try:
             nodes, version = expand_standard(node, types, opset, self.prefix(node))
@@ -533,9 +602,15 @@ def _read_names(graph: GraphProto) -> Iterator[str]:
                 yield from _read_names(attribute.g)
 
 
-def _check_supported(node: NodeProto, label: str) -> None:
-    """Refuse, with an UnsupportedError, other domains and operators that cannot be compiled."""
-    if node.domain not in DEFAULT_DOMAINS:
+def _refusal(node: NodeProto, opset: int) -> UnsupportedError | None:
+    """Why the operator of a node cannot be imported; None if it can."""
+    reason, remedy = "", OTHERWISE
+    is_ours = any(node.op_type in each for each in (AT_IMPORT, CONVERTERS, CONTROL_FLOW))
+    table = _table_of_domain(node)
+    if table is not None:
+        if node.op_type not in AT_IMPORT and node.op_type not in table:
+            reason = NO_OPERATOR
+    elif node.domain not in DEFAULT_DOMAINS:
         reason = (
             f"the domain {node.domain} is not supported, and the model holds no function for it"
         )
@@ -543,9 +618,66 @@ def _check_supported(node: NodeProto, label: str) -> None:
     elif node.op_type in REFUSED:
         reason = REFUSED[node.op_type]
         remedy = "cut that part out of the model, and compute it outside"
-    else:
+    elif not (is_ours or has_standard_function(node.op_type, opset)):
+        reason = _without_function(node)
+    return unsupported(node_label(node), node.op_type, reason, remedy) if reason else None
+
+
+def _without_function(node: NodeProto) -> str:
+    if is_standard(node.op_type):
+        return f"{NO_OPERATOR}, and the standard no function"
+    return "there is no such operator in ONNX"
+
+
+def read_supported_model(source: str | os.PathLike[str] | bytes | ModelProto) -> Source:
+    """Read a model without its weights, and refuse operators that cannot be imported.
+
+    Raises:  as `read_model`; UnsupportedError.
+    """
+    read = read_model(source)
+    _refuse_missing_operators(read.model, read.label)
+    return read
+
+
+def _refuse_missing_operators(model: ModelProto, label: str) -> None:
+    """Refuse a model with operators that cannot be imported, all of them in one list.
+
+    Branches and bodies of loops are not looked at: they may turn out not to be needed.
+    Raises:  UnsupportedError.
+    """
+    functions = {(each.domain, each.name): each for each in model.functions}
+    todo = [(model.graph.node, opset_of(model, label))]
+    refusals: dict[tuple[str, str], UnsupportedError] = {}
+    counts: Counter[tuple[str, str]] = Counter()
+    while todo:
+        nodes, opset = todo.pop()
+        for node in nodes:
+            key = node.domain, node.op_type
+            counts[key] += 1
+            if counts[key] > 1:
+                continue
+            if key in functions:
+                todo.append((functions[key].node, _opset(functions[key], opset)))
+            elif (refusal := _refusal(node, opset)) is not None:
+                refusals[key] = refusal
+    if not refusals:
         return
-    raise unsupported(label, node.op_type, reason, remedy)
+    first, *others = refusals.values()
+    if not others:
+        raise first
+    parts = [
+        f"{each.operator} ({each.where}"
+        + (f" and {counts[key] - 1} more" if counts[key] > 1 else "")
+        + f"): {each.reason}"
+        for key, each in refusals.items()
+    ]
+    remedies = {each.remedy for each in refusals.values()}
+    raise unsupported(
+        label,
+        "",
+        f"{len(parts)} operators are missing: " + "; ".join(parts),
+        first.remedy if len(remedies) == 1 else OTHERWISE,
+    )
 
 
 def _table_of_domain(node: NodeProto) -> Mapping[str, Converter] | None:

@@ -85,7 +85,7 @@ class OpenDimensions:
             for atom in self.named[name]:
                 answer = self._expression(bounds)
                 if answer is None:
-                    answer = _with_bounds(atom.name, bounds)
+                    answer = bounded_size(atom.name, bounds)
                 if answers.setdefault(atom, answer) is not answer:
                     reason = f"it is {answers[atom]} by another name, and {answer} by this one"
                     raise _refused(name, reason, "say it by one name")
@@ -175,7 +175,7 @@ class _Namer:
         return atom
 
 
-def _with_bounds(name: str, bounds: object) -> Index:
+def bounded_size(name: str, bounds: object) -> Index:
     """A number, or a size with bounds.
 
     Raises:  UsageError for what says neither.

@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 from tensorwright.base import DType, TensorType
 from tensorwright.expr import (
     Index,
+    NamedSize,
     SymbolicDomain,
     evaluate,
     placeholder,
+    substitute,
 )
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import Graph
@@ -50,6 +52,15 @@ class SizeArray:
         Raises:  TypeError for floats.
         """
         return tuple(map(index_of, self.terms.ravel()))
+
+    def narrowed(self, sizes: Mapping[NamedSize, Index]) -> SizeArray:
+        """The same with other sizes."""
+        terms = self.terms.copy()
+        for position, term in np.ndenumerate(terms):
+            if isinstance(term, Ratio):
+                parts = (substitute(each, sizes) for each in (term.dividend, term.divisor))
+                terms[position] = Ratio(*parts)
+        return SizeArray(self.dtype, terms)
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.terms.ravel()))

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
-from typing import TypeVar
+from functools import lru_cache
+from typing import Any, TypeVar
 
 from tensorwright.base import Amount, Formula, amount_at, typical_number
 
@@ -75,9 +76,15 @@ def _numbered(value: object, values: Mapping[str, int]) -> object:
         return parts if any(a is not b for a, b in zip(parts, value, strict=True)) else value
     if not is_dataclass(value) or isinstance(value, type | Enum):
         return value
-    names = [field.name for field in fields(value) if field.init]
+    names = _fields_of(type(value))
     old = [getattr(value, name) for name in names]
     new = [_numbered(part, values) for part in old]
     if all(a is b for a, b in zip(new, old, strict=True)):
         return value
     return type(value)(**dict(zip(names, new, strict=True)))
+
+
+@lru_cache(maxsize=256)
+def _fields_of(kind: Any) -> tuple[str, ...]:
+    """The names of the fields that a class is made of."""
+    return tuple(field.name for field in fields(kind) if field.init)

@@ -24,7 +24,7 @@ from tensorwright.base import (
     override,
 )
 from tensorwright.build import backend_of, build_cached
-from tensorwright.graph import Workload
+from tensorwright.graph import Workload, bind_workload, representative
 from tensorwright.tuning.selection.predictor import open_predictor
 from tensorwright.tuning.selection.scheduling import choose_untuned
 
@@ -71,8 +71,7 @@ def _start(workloads: Sequence[Workload], target: Target, threads: int) -> Calla
 
 
 def _arguments(workloads: Iterable[Workload], target: Target, threads: int) -> tuple[Any, ...]:
-    todo = [each for each in workloads if not each.sizes]
-    return todo, target, threads, {knob.name: knob.get() for knob in KNOBS}
+    return list(workloads), target, threads, {knob.name: knob.get() for knob in KNOBS}
 
 
 def _nothing() -> None:
@@ -87,7 +86,7 @@ def choose_backwards(
         predictor = open_predictor(target, threads, is_cold=True)
         assert predictor is not None, "the caller has prices"
         for workload in reversed(workloads):
-            predictor.price(workload)
+            predictor.price(_typical(workload))
 
 
 def work_backwards(
@@ -112,4 +111,9 @@ def _unknown(workloads: Sequence[Workload], target: Target, threads: int) -> lis
     predictor = open_predictor(target, threads, is_cold=True)
     if predictor is None:
         return []
-    return [each for each in workloads if not (each.sizes or predictor.has_chosen(each))]
+    return [each for each in workloads if not predictor.has_chosen(_typical(each))]
+
+
+def _typical(workload: Workload) -> Workload:
+    """The instance that decides the schedule of a workload."""
+    return bind_workload(workload, representative(workload.sizes)) if workload.sizes else workload

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from tensorwright import processes
-from tensorwright.base import KNOBS, cpu_target, override
+from tensorwright.base import KNOBS, OpenSize, cpu_target, override
 from tensorwright.build import find_kernel
-from tensorwright.graph import Graph, GraphBuilder
+from tensorwright.expr import named_size
+from tensorwright.graph import Graph, GraphBuilder, bind_workload, representative
 from tensorwright.pipeline import cut
 from tensorwright.processes import has_spare, spare_worker
 from tensorwright.runtime import named_cache
@@ -22,9 +23,9 @@ from tensorwright.tuning.selection import (
 )
 
 
-def network() -> Graph:
+def network(rows: int | OpenSize = 8) -> Graph:
     graph = GraphBuilder("two products")
-    name = graph.input("x", (8, 24))
+    name = graph.input("x", (rows, 24))
     for shape in ((24, 16), (16, 12)):
         weights = graph.constant(np.ones(shape, np.float32))
         (name,) = graph.apply("matmul", (name, weights))
@@ -45,18 +46,21 @@ def wait_for_choices(count: int) -> None:
         time.sleep(0.05)
 
 
-def test_what_another_process_made_is_what_this_one_makes(home: Path) -> None:
+@pytest.mark.parametrize("rows", [8, named_size("rows", 8, 8 + 1)], ids=["fixed", "open"])
+def test_what_another_process_made_is_what_this_one_makes(home: Path, rows: int | OpenSize) -> None:
     target = cpu_target("native")
     with override(default_schedule="rule"):
-        workloads = cut(network(), target, 1).workloads
+        workloads = cut(network(rows), target, 1).workloads
     with working_ahead(workloads, target, 1):
         wait_for_choices(2)
     assert named_cache("choices").count() == len(workloads) == 2
     predictor = open_predictor(target, 1, is_cold=True)
     assert predictor is not None
-    assert all(map(predictor.has_chosen, workloads))
+    typical = [bind_workload(each, representative(each.sizes)) for each in workloads]
+    assert all(map(predictor.has_chosen, typical))
     theirs = [choose_untuned(each, target, 1, is_cold=True) for each in workloads]
-    assert predictor.counts["cached"] == 2
+    assert predictor.counts["cached"] >= 2
+    assert not predictor.counts["chosen"] or rows != 8
     assert find_kernel(theirs[1].workload, theirs[1].schedule, target) is not None
     with override(kernel_cache=False, home=home / "another"):
         assert [choose_untuned(each, target, 1, is_cold=True) for each in workloads] == theirs
