@@ -104,13 +104,15 @@ def physical_memory_bytes() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def check_fits(sizes: Mapping[str, int]) -> None:
+def check_fits(sizes: Mapping[str, int], total_bytes: int | None = None) -> None:
     """Refuse tensors that are in memory at once and need more than there is.
 
-    sizes    the bytes of each
+    sizes         the bytes of each
+    total_bytes   of all; less than their sum if some take the place of others
     Raises:  MachineError that names the largest.
     """
-    total, there = sum(sizes.values()), physical_memory_bytes()
+    total = sum(sizes.values()) if total_bytes is None else total_bytes
+    there = physical_memory_bytes()
     if total <= there:
         return
     largest = max(sizes, key=lambda name: sizes[name])

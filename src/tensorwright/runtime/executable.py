@@ -28,6 +28,8 @@ from tensorwright.base import (
     TargetKind,
     UnsupportedError,
     UsageError,
+    check_fits,
+    physical_memory_bytes,
 )
 from tensorwright.runtime.bound_call import Bound, written
 from tensorwright.runtime.buffers import is_kernel_ready, kernel_ready
@@ -58,7 +60,7 @@ from tensorwright.runtime.plan.call_sizes import (
     values_of,
     with_rooms,
 )
-from tensorwright.runtime.plan.capacity import with_room
+from tensorwright.runtime.plan.capacity import check_arena, with_room
 from tensorwright.runtime.plan.plan import Plan, TensorSpec
 from tensorwright.runtime.plan.plan_sizes import PlanSize, numbered
 from tensorwright.runtime.plan.plan_verify import verify_plan
@@ -471,10 +473,19 @@ class Executable:
         ):
             return last
         sizes = call_sizes(plan, self._linked().program.amounts, inputs)
+        self._check_results(sizes)
         if any(sizes.values[size.name] > size.capacity for size in plan.sizes):
             self._make_room(sizes.values)
         self._sizes = sizes
         return sizes
+
+    def _check_results(self, sizes: CallSizes) -> None:
+        """Raise a MachineError for results that are larger than the memory of the machine."""
+        total_bytes = sum([maker.room_bytes for maker in sizes.makers])
+        if total_bytes > physical_memory_bytes():
+            at = ", ".join(f"{name} = {value}" for name, value in sizes.values.items())
+            pairs = zip(self._names, sizes.makers, strict=True)
+            check_fits({f"{name} {each.shape} at {at}": each.room_bytes for name, each in pairs})
 
     def _make_room(self, values: Mapping[str, int]) -> None:
         """Lay out the arena for larger calls; frames of the old layout are dropped when idle.
@@ -557,6 +568,8 @@ class Executable:
 
     def _frame(self) -> AnyFrame:
         loaded = self._linked()
+        if self.target.kind is TargetKind.CPU:
+            check_arena(self.plan, self.plan.arena_bytes, self.plan.capacity)
         try:
             if isinstance(loaded, LoadedOnDevice):
                 return DeviceFrame(loaded, self._hosts)

@@ -7,8 +7,8 @@ from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from typing import Any
 
-from tensorwright.base import amount_at
-from tensorwright.runtime.plan.arena import Lifetime, plan_memory
+from tensorwright.base import Amount, amount_at, check_fits, physical_memory_bytes
+from tensorwright.runtime.plan.arena import Lifetime, MemoryPlan, plan_memory
 from tensorwright.runtime.plan.plan import ArenaPiece, ArenaRef, Plan, Step
 from tensorwright.runtime.plan.plan_sizes import PlanSize
 
@@ -17,16 +17,19 @@ def with_room(plan: Plan, values: Mapping[str, int]) -> Plan:
     """The plan with room for these values of its sizes; the same plan if it has room.
 
     A capacity that grows at least doubles, so that an arena grows rarely.
+    Raises:  MachineError if the machine has less memory.
     """
     sizes = tuple(_grown(size, values.get(size.name, size.capacity)) for size in plan.sizes)
     if sizes == plan.sizes:
         return plan
-    capacity = {size.name: size.capacity for size in sizes}
-    lifetimes = [
-        Lifetime(str(number), amount_at(each.size_bytes, capacity), each.first_step, each.last_step)
-        for number, each in enumerate(plan.pieces)
-    ]
-    memory = plan_memory(lifetimes)
+    memory = _laid_out(plan, {size.name: size.capacity for size in sizes})
+    if memory.peak_bytes > physical_memory_bytes():  # without what is in store for later calls
+        sizes = tuple(
+            replace(size, capacity=max(size.capacity, values.get(size.name, 0)))
+            for size in plan.sizes
+        )
+        memory = _laid_out(plan, {size.name: size.capacity for size in sizes})
+        check_arena(plan, memory.peak_bytes, {size.name: size.capacity for size in sizes})
     offsets = dict(memory.offsets)
     pieces = tuple(
         replace(each, offset_bytes=offsets[str(number)]) for number, each in enumerate(plan.pieces)
@@ -35,6 +38,36 @@ def with_room(plan: Plan, values: Mapping[str, int]) -> Plan:
         _moved(step, _Moves(plan, pieces, position)) for position, step in enumerate(plan.steps)
     )
     return replace(plan, steps=steps, arena_bytes=memory.peak_bytes, sizes=sizes, pieces=pieces)
+
+
+def _laid_out(plan: Plan, capacity: Mapping[str, int]) -> MemoryPlan:
+    lifetimes = [
+        Lifetime(str(number), amount_at(each.size_bytes, capacity), each.first_step, each.last_step)
+        for number, each in enumerate(plan.pieces)
+    ]
+    return plan_memory(lifetimes)
+
+
+def check_arena(plan: Plan, arena_bytes: int, values: Mapping[str, int]) -> None:
+    """Refuse an arena that is larger than the memory of the machine.
+
+    values   the numbers of the sizes for which it is laid out
+    Raises:  MachineError that names the largest tensor and the sizes.
+    """
+    if arena_bytes <= physical_memory_bytes():
+        return
+    at = ", ".join(f"{name} = {value}" for name, value in values.items())
+    sizes = {
+        f"{each.name or number} {_numbers(each.shape, values)} at {at}": amount_at(
+            each.size_bytes, values
+        )
+        for number, each in enumerate(plan.pieces)
+    }
+    check_fits(sizes or {f"memory of all tensors at {at}": arena_bytes}, arena_bytes)
+
+
+def _numbers(shape: tuple[Amount, ...], values: Mapping[str, int]) -> tuple[int, ...]:
+    return tuple(amount_at(extent, values) for extent in shape)
 
 
 def _grown(size: PlanSize, value: int) -> PlanSize:

@@ -353,12 +353,17 @@ def native_steps(steps: Sequence[Step]) -> tuple[bool, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ArenaPiece:
-    """A tensor in the arena, which holds data from its first to its last step."""
+    """A tensor in the arena, which holds data from its first to its last step.
+
+    name, shape   of the tensor; "" and () in files of earlier versions
+    """
 
     offset_bytes: int
     size_bytes: Amount
     first_step: int
     last_step: int
+    name: str = ""
+    shape: tuple[Amount, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,7 +160,14 @@ def make_plan(network: Network) -> Plan:
     table.arena.update(memory.offsets)
     has_no_end = any(size.most is None for size in network.sizes)
     pieces = tuple(
-        ArenaPiece(table.arena[one.name], table.room(one.name), one.first_step, one.last_step)
+        ArenaPiece(
+            table.arena[one.name],
+            table.room(one.name),
+            one.first_step,
+            one.last_step,
+            one.name,
+            tuple(map(amount_of, table.type(one.name).shape)),
+        )
         for one in lifetimes
         if has_no_end
     )
