@@ -16,7 +16,7 @@ from tests.unit.graph.small_networks import Maker
 
 import tensorwright
 from tensorwright import compile as compile_model
-from tensorwright.base import DType, InputError, UsageError, cpu_target
+from tensorwright.base import DType, InputError, MachineError, UsageError, cpu_target
 from tensorwright.expr import (
     Index,
     all_of,
@@ -359,3 +359,21 @@ class TestWhatDoesNotFit:
         with pytest.raises(InputError, match="no dimension of an input gives the size n"):
             executable(np.zeros(3, np.float32))
         np.testing.assert_array_equal(executable.at(n=4)(np.zeros(3, np.float32)), np.ones(3))
+
+
+def test_a_call_beyond_the_memory_names_the_tensor_and_the_sizes() -> None:
+    graph = GraphBuilder("scores")
+    n = named_size("n")
+    queries, keys = graph.input("queries", (n, 4)), graph.input("keys", (4, n))
+    scores = graph.add("matmul", queries, keys, output="scores")
+    shares = graph.add("softmax", scores, axis=1, output="shares")
+    executable = compile_model(graph.finish((graph.add("matmul", shares, queries),)))
+
+    def call(rows: int) -> Any:
+        return executable(np.ones((rows, 4), np.float32), np.ones((4, rows), np.float32))
+
+    assert call(5).shape == (5, 4)
+    with pytest.raises(MachineError, match=r"\(5000000, 5000000\) at n = 5000000: it takes") as no:
+        call(5_000_000)
+    assert no.value.where.split()[1] in ("scores", "shares")
+    assert call(7).shape == (7, 4)

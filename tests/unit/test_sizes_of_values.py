@@ -468,6 +468,26 @@ def test_a_size_beyond_its_bounds_is_refused_when_it_is_decided() -> None:
         wide.run({"x": weights(1, 1, 4), "count": numbers(-1)})
 
 
+def test_a_bound_that_stands_for_no_end_is_no_size_of_memory() -> None:
+    nodes = [
+        node("ReduceSum", "x", "total", keepdims=0),
+        node("Cast", "total", "end", to=INT),
+        node("Min", "end most", "last"),
+        node("Range", "zero last one", "r"),
+        node("Cast", "r", "y", to=FLOAT),
+    ]
+    whole = graph("counts", nodes, [("x", FLOAT, ("n",))], ("y", FLOAT, ("k",)))
+    scalars = {"most": 10**9, "zero": 0, "one": 1}
+    counts = {name: np.array(value, np.int64) for name, value in scalars.items()}
+    executable = tensorwright.compile(model(whole, counts))
+    assert executable.plan.arena_bytes < 1 << 24
+    for count in (3, (1 << 20) + 5, 2):
+        x = np.array([count], np.float32)
+        for result in (executable(x), executable.run_async({"x": x}).result()["y"]):
+            assert result.shape == (count,)
+            assert result[-1] == count - 1
+
+
 def test_a_number_that_must_have_one_value_is_checked() -> None:
     given = one_node(
         "Expand",

@@ -80,6 +80,9 @@ from tensorwright.runtime import (
     usable_threads,
 )
 
+_MOST_RESERVED = 1 << 20
+"""Of a size: calls with a greater number get more memory when they come."""
+
 
 def assemble(
     partition: Partition,
@@ -194,7 +197,8 @@ def plan_sizes(
 
     bounds   name of a size that a node decides -> its greatest value, by the sizes of the inputs
 
-    If a size has no greatest number, memory is first reserved for its least one.
+    If a size has no greatest number, memory is first reserved for its least one; never for more
+    than `_MOST_RESERVED`, because the constants of a model may say 1,000,000,000 for "no end".
     """
     return tuple(
         PlanSize(
@@ -202,7 +206,8 @@ def plan_sizes(
             size.least * size.divisor,
             None if size.most is None else size.most * size.divisor,
             size.divisor,
-            size.divisor * (size.most or max(1, size.least)),  # a tensor of 0 bytes gets no memory
+            # a tensor of 0 bytes gets no memory
+            size.divisor * min(size.most or max(1, size.least), max(size.least, _MOST_RESERVED)),
             amount_of(bounds[size.name]) if size.name in bounds else None,
         )
         for size in sorted(sizes, key=lambda size: size.name)

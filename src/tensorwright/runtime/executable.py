@@ -38,7 +38,7 @@ from tensorwright.runtime.device import Device, check_device, device_of, missing
 from tensorwright.runtime.device_call import DeviceCall, has_arrays_on_device, new_outputs
 from tensorwright.runtime.device_frame import DeviceFrame, LoadedOnDevice, load_on_device
 from tensorwright.runtime.dlpack import stand_in
-from tensorwright.runtime.frame import AnyFrame, Frame, FramePool, Loaded
+from tensorwright.runtime.frame import AnyFrame, Frame, FramePool, Loaded, NoRoomError
 from tensorwright.runtime.inputs import (
     Port,
     check_count,
@@ -242,8 +242,7 @@ class Executable:
         given = check_inputs(self._ports, inputs)
 
         def work(stop: Stop) -> dict[str, Array]:
-            sizes = self._sizes_of(given)
-            return self._named(self._run(given, _fresh(sizes), sizes, stop))
+            return self._named(self._call(given, stop))
 
         return start_run(work)
 
@@ -407,9 +406,19 @@ class Executable:
     def __str__(self) -> str:
         return str(self.plan)
 
-    def _call(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
-        sizes = self._sizes_of(inputs)
-        return self._run(inputs, _fresh(sizes), sizes)
+    def _call(self, inputs: tuple[Array, ...], stop: Stop = NEVER) -> tuple[Array, ...]:
+        """A call with fresh results; it begins again if steps decide that it needs more room."""
+        while True:
+            sizes = self._sizes_of(inputs)
+            try:
+                return self._run(inputs, _fresh(sizes), sizes, stop)
+            except NoRoomError as error:
+                name, number = error.needed
+                size = next(each for each in self.plan.sizes if each.name == name)
+                if size.bound is not None or not size.admits(number):
+                    raise
+                self._make_room({name: number})
+                self._sizes = None
 
     def _is_on_device(self, given: Mapping[str, Any] | tuple[Any, ...]) -> bool:
         return has_arrays_on_device(self._loaded, given)

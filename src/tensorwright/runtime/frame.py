@@ -283,7 +283,8 @@ class Frame:
         condition, iteration = self._view(step.condition), self._view(step.iteration)
         while number < count and condition.item() and not self._stop:
             if number == room:
-                raise _too_many(size, room, f"a loop runs more than {room} times", " of its rows")
+                reason = f"a loop runs more than {room} times"
+                raise _too_many(size, room, number + 1, reason, " of its rows")
             iteration[...] = number
             for inner in segment.body:
                 run(inner)
@@ -302,7 +303,7 @@ class Frame:
         """
         room = self._room(size) or 0
         if number > room:
-            raise _too_many(size, room, f"values make it more than {room}")
+            raise _too_many(size, room, number, f"values make it more than {room}")
         least = next(each.least for each in self._program.plan.sizes if each.name == size)
         if number < least:
             raise InputError(
@@ -337,13 +338,24 @@ class Frame:
         return part.view(typed.type.dtype.numpy).reshape(typed.type.extents)
 
 
-def _too_many(size: str, room: int, reason: str, of_what: str = "") -> InputError:
-    return InputError(
+class NoRoomError(InputError):
+    """A step decides a size for which the memory of the call has no room.
+
+    needed   the size and its number, at least
+    """
+
+    needed: tuple[str, int] = "", 0
+
+
+def _too_many(size: str, room: int, number: int, reason: str, of_what: str = "") -> NoRoomError:
+    error = NoRoomError(
         stage="run",
         where=f"size {size}",
         reason=f"{reason}, and there is no room for more{of_what}",
         remedy=sizes_advice({size: f"..{2 * max(1, room)}"}, "compile with a greater number: "),
     )
+    error.needed = size, number
+    return error
 
 
 AnyFrame: TypeAlias = Frame | DeviceFrame

@@ -381,7 +381,7 @@ class Plan:
     teams   in order; each kernel outside of them leases its threads
     sizes   the named sizes in its formulas, sorted by name; an arena of `arena_bytes` has room for
             their capacities
-    pieces  of the arena, if a size has no greatest number: with them the arena is laid out again
+    pieces  of the arena, if a size may grow: with them the arena is laid out again
     """
 
     name: str

@@ -158,7 +158,7 @@ def make_plan(network: Network) -> Plan:
     lifetimes = table.lifetimes(used, _loops(network.calls))
     memory = plan_memory(lifetimes)
     table.arena.update(memory.offsets)
-    has_no_end = any(size.most is None for size in network.sizes)
+    may_grow = any(size.most is None or size.capacity < size.most for size in network.sizes)
     pieces = tuple(
         ArenaPiece(
             table.arena[one.name],
@@ -169,7 +169,7 @@ def make_plan(network: Network) -> Plan:
             tuple(map(amount_of, table.type(one.name).shape)),
         )
         for one in lifetimes
-        if has_no_end
+        if may_grow
     )
     steps = [_step(table, call) for call in network.calls]
     for spec in copied:
