@@ -54,6 +54,7 @@ from tensorwright.runtime.native.pool import float_bits, usable_threads
 from tensorwright.runtime.native.pool.pending_run import PendingRun
 from tensorwright.runtime.plan.arena import Lifetime, plan_memory
 from tensorwright.runtime.plan.call_sizes import chosen_values
+from tensorwright.runtime.plan.capacity import with_room
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
     ArgumentSpec,
@@ -180,6 +181,7 @@ __all__ = [
     "spans_of_step",
     "usable_threads",
     "verify_plan",
+    "with_room",
     "without_teams",
     "write_container",
 ]

@@ -56,6 +56,7 @@ from tensorwright.runtime import (
     bytes_of_type,
     float_bits,
     host_ref,
+    with_room,
 )
 from tensorwright.schedule import Schedule
 
@@ -125,6 +126,7 @@ def write_c_library(library: CLibrary, folder: Path) -> tuple[str, ...]:
         files[f"kernels/kernel_{number}.c"] = f"/* {heading} */\n{source.text}".encode()
     plan, arrays = plan_network(library.partition, signatures, library.target, library.threads)
     _refuse(plan)
+    plan = with_room(plan, {size.name: size.most or 0 for size in plan.sizes})
     weights, offsets = _weights(arrays)
     values = _values(library, name, plan, len(weights), offsets)
     kernels = " ".join(f"kernels/kernel_{n}.o" for n in range(len(plan.kernels)))
