@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias
+from weakref import WeakKeyDictionary
 
 from tensorwright.base import (
     EXTENSIONS,
@@ -75,6 +76,8 @@ _LEAST_HELPED_BYTES = 1_000_000
 """Smaller models usually have few workloads: one process compiles them before a second starts."""
 _LEAST_CHECKED_BYTES = 256_000_000
 """Larger files are refused, if we lack an operator, before they are read for their digest."""
+_TOO_LARGE: WeakKeyDictionary[Executable, tuple[str, dict[str, Any]]] = WeakKeyDictionary()
+"""Executables of this process that the disk does not keep, with their keys and facts."""
 _SETTLED_S = 2.0
 """A file that was written more recently may be written again without a change of its times."""
 
@@ -236,10 +239,22 @@ class _Question:
         """The kept executable, if compiling would give the same one; else None."""
         key = self.key()
         entry = self.cache.entry(key)
-        if entry is None or not self._is_valid(key, entry):
+        if entry is None:
+            return self._alive(key)
+        store = _signature(self.store)  # before the records are asked
+        if not self._is_valid(entry):
             return None
+        if store is None or store != entry["store"]:
+            self.cache.renew(key, {**entry, "store": store})
         contents = self.cache.contents(entry)
         return None if contents is None else Executable.of(contents, self.threads)
+
+    def _alive(self, key: str) -> Executable | None:
+        """One that shares the constants of an executable which this process has."""
+        for executable, (other, facts) in list(_TOO_LARGE.items()):
+            if other == key and self._is_valid(facts):
+                return Executable.of(executable.contents, self.threads)
+        return None
 
     def compiled(self, model: Any, options: Mapping[str, Any]) -> Executable:
         """Compile, and keep the executable with what it depended on."""
@@ -252,7 +267,9 @@ class _Question:
         files = () if self.path is None else _external_files(self.path)
         if _state_of(self.path) == before[0] and files is not None:
             facts = {"files": files, "reads": watched.reads, "store": before[1]}
-            self.cache.put(self.key(), executable.contents, facts)
+            key = self.key()
+            if not self.cache.put(key, executable.contents, facts):
+                _TOO_LARGE[executable] = key, facts
         return executable
 
     def _helper(self, model: Any) -> contextlib.AbstractContextManager[None]:
@@ -270,7 +287,7 @@ class _Question:
         helper = importlib.import_module(_PROCESSES).spare_worker(*arguments)
         return helper
 
-    def _is_valid(self, key: str, entry: dict[str, Any]) -> bool:
+    def _is_valid(self, entry: dict[str, Any]) -> bool:
         """Whether the files of weights and the records that were read are unchanged."""
         if any(_digest_of(Path(name)) != digest for name, digest in entry["files"]):
             return False
@@ -279,10 +296,7 @@ class _Question:
             return True
         module = importlib.import_module(_RECORDS)
         with module.opened(self.records) as store:
-            if not module.answers_alike(store, entry["reads"]):
-                return False
-        self.cache.renew(key, {**entry, "store": signature})
-        return True
+            return bool(module.answers_alike(store, entry["reads"]))
 
 
 def _question(model: Any, options: Mapping[str, Any]) -> _Question | None:

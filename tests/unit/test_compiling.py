@@ -395,3 +395,19 @@ def test_all_missing_operators_are_one_list_and_no_weight_is_read(
         tensorwright.compile(file)
     assert "RandomNormalLike (node noise (RandomNormalLike)): its result" in refused.value.reason
     assert "Bernoulli (node coin (Bernoulli) and 1 more): its result" in refused.value.reason
+
+
+def test_an_executable_that_is_too_large_for_the_disk_is_shared_in_its_process(
+    compiled: list[object], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(compiling.ExecutableCache, "put", lambda *_: False)
+    file = tmp_path / "model.onnx"
+    onnx.save(model_of(), file)
+    first = tensorwright.compile(file)
+    second = tensorwright.compile(file)
+    assert len(compiled) == 1
+    assert second.contents is first.contents
+    np.testing.assert_array_equal(second(ROWS), first(ROWS))
+    onnx.save(model_of(weight=3.0), file)
+    assert not np.array_equal(tensorwright.compile(file)(ROWS), first(ROWS))
+    assert len(compiled) == 2

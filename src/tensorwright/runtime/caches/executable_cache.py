@@ -73,14 +73,15 @@ class ExecutableCache:
             os.utime(path)
         return contents
 
-    def put(self, key: str, contents: Contents, facts: dict[str, Any]) -> None:
+    def put(self, key: str, contents: Contents, facts: dict[str, Any]) -> bool:
         """Keep an executable and its entry, which has the facts and names the executable.
 
-        Nothing is kept if the executable is too large, or cannot be written to the disk.
+        Returns False, and keeps nothing, if the executable is too large, or cannot be written to
+        the disk.
         """
         size_bytes = sum(map(len, contents.objects)) + sum(a.nbytes for a in contents.constants)
         if 2 * size_bytes > self.limit_bytes or not self._entries.is_usable():
-            return
+            return False
         temporary: Path | None = None
         try:
             handle, name = tempfile.mkstemp(prefix=UNFINISHED, dir=self.folder)
@@ -91,9 +92,10 @@ class ExecutableCache:
         except OSError:
             if temporary is not None:
                 _remove(temporary)
-            return
+            return False
         self.renew(key, {**facts, "executable": digest})
         self._prune()
+        return True
 
     def renew(self, key: str, entry: dict[str, Any]) -> None:
         """Write an entry again, with other facts about the same executable."""
