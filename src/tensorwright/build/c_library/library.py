@@ -321,10 +321,11 @@ def _step(plan: Plan, step: Step, offsets: tuple[int, ...], *blocks: str) -> str
                 f"    if ({_value(condition, _BOOL, offsets)}) {{\n{then}"
                 f"    }} else {{\n{otherwise}    }}\n"
             )
-        case LoopStep(count, condition, iteration):
+        case LoopStep(count, condition, iteration, counted=counted):
             limit, holds = _value(count, "int64_t", offsets), _value(condition, _BOOL, offsets)
             counter = f"*(int64_t *)({_address(iteration.ref, offsets)})"
             (body,) = (textwrap.indent(block, "    ") for block in blocks)
+            holds += f" && i < {counted}" if isinstance(counted, int) else ""
             return (
                 f"    for (int64_t i = 0, count = {limit}; i < count && {holds}; i++) {{\n"
                 f"        {counter} = i;\n{body}    }}\n"

@@ -6,7 +6,8 @@ Theorem:  if `verify_plan` does not raise, then
           - steps write only outputs and the arena, and read the arena only where an earlier step
             wrote, in the same memory, whichever branches were taken;
           - kernels use the memory of their target's kind, host steps the host's;
-          - teams are in order, share no step, and have only native steps of one block.
+          - teams are in order, share no step, and have only native steps of one block, with all
+            steps of the blocks inside.
 """
 
 from __future__ import annotations
