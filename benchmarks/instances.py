@@ -1,6 +1,6 @@
 """What calls of unseen sizes cost: in memory, in compilations, and in time.
 
-    python benchmarks/instances.py [--calls 10000] [--lengths 80] [--threads 8] [--json FILE]
+    python benchmarks/instances.py [--calls 10000] [--lengths 24] [--threads 8] [--json FILE]
 
 Two networks: one whose program takes all sizes (convolutions of a signal), and one of which each
 length is an instance (its spectrum).  Each has a home folder of its own.
@@ -155,7 +155,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--calls", type=int, default=10_000)
-    parser.add_argument("--lengths", type=int, default=80, help="different lengths")
+    parser.add_argument("--lengths", type=int, default=24, help="different lengths")
     parser.add_argument("--threads", type=int, default=8)
     parser.add_argument("--json", type=Path, help="a file for the results")
     given = parser.parse_args()

@@ -166,6 +166,7 @@ class AnySizes(Executable):
         self._instances = instances
         self._threads = threads
         self._refusal = refusal
+        self._last: Executable | None = None  # the instance that has answered the last call
 
     @cached_property
     def _declared(self) -> Signature:
@@ -193,12 +194,15 @@ class AnySizes(Executable):
 
     def __call__(self, *inputs: Any) -> Array | tuple[Array, ...]:
         """As `run`, with inputs and outputs in order; a single output is not in a tuple."""
-        if self._program is None:
-            return self._for(check_positional(self._declared_ports, inputs))(*inputs)
-        try:
-            return self._program(*inputs)
-        except InputError as error:
-            return self._for(check_positional(self._declared_ports, inputs), error)(*inputs)
+        first, refused = self._last or self._program, None
+        if first is not None:
+            try:
+                return first(*inputs)
+            except InputError as error:
+                refused = error if first is self._program else None
+        chosen = self._for(check_positional(self._declared_ports, inputs), refused)
+        self._last = None if chosen is self._program else chosen
+        return chosen(*inputs)
 
     def run_async(self, inputs: Mapping[str, Any]) -> PendingRun:
         """As `Executable.run_async`; an instance that it needs is compiled before it returns."""
