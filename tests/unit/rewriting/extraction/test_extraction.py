@@ -90,6 +90,14 @@ def test_what_is_free_need_not_be_chosen(seed: int) -> None:
     assert len(small.problem.cost) + len(small.free) <= len(problem.cost)
 
 
+@pytest.mark.parametrize("costs", [(3.0, 2.0, 4.0), (2.0, 3.0, 4.0), (4.0, 3.0, 2.0)])
+def test_of_nodes_with_equal_needs_the_cheapest_is_left(costs: tuple[float, ...]) -> None:
+    nodes = [*((0, cost, (1, 2)) for cost in costs), (1, 1.0, ()), (2, 0.0, ())]
+    smaller = contracted(ExtractionProblem.of(nodes, (0,)))
+    assert smaller.nodes == (costs.index(2.0), 3)
+    assert smaller.problem.cost == (2.0, 1.0)
+
+
 def test_a_problem_of_which_all_is_free_has_a_selection() -> None:
     problem = ExtractionProblem.of([(0, 0.0, (1,)), (1, 0.0, ())], (0,))
     found = cheapest_exact(problem)
