@@ -98,10 +98,17 @@ class DevicePool:
         return good
 
     def expected_reference_s(self) -> float:
-        """The expected time of the reference kernel: the median of the devices; 0 if unknown."""
+        """The expected time of the reference kernel: the median of the devices; 0 if unknown.
+
+        Where there are several devices, one alone is not believed, nor a median that most are not
+        near: a false device may be the first to answer, and the right ones would be set aside.
+        """
         if self._expected_s is None:
             fit = [its_s for name, its_s in self._references.items() if name not in self._aside]
-            self._expected_s = statistics.median(fit) if fit else 0.0
+            median_s = statistics.median(fit) if fit else 0.0
+            is_alone = len(fit) == 1 and len(self.names()) > 1
+            is_known = not is_alone and 2 * sum(_is_near(each, median_s) for each in fit) > len(fit)
+            self._expected_s = median_s if is_known else 0.0
         return self._expected_s
 
     def note_reference(self, name: str, time_s: float) -> None:
@@ -114,10 +121,10 @@ class DevicePool:
         self._references[name] = time_s
         self._expected_s = None
         expected_s = self.expected_reference_s()
-        if len(self._references) < 3:
+        if len(self._references) < 3 or not expected_s:
             return
         for worker, its_s in self._references.items():
-            if worker not in self._aside and not 1 / DRIFT < its_s / expected_s < DRIFT:
+            if worker not in self._aside and not _is_near(its_s, expected_s):
                 self.put_aside(
                     worker,
                     f"the reference kernel takes {its_s * 1e3:.3g} ms there, and "
@@ -140,3 +147,8 @@ class DevicePool:
         deadline = time.monotonic() + _TELL_S
         for _ in self._farm.results([unit], lambda: time.monotonic() > deadline):
             pass
+
+
+def _is_near(time_s: float, expected_s: float) -> bool:
+    """Whether devices of one kind may take both times for the reference kernel."""
+    return 1 / DRIFT < time_s / expected_s < DRIFT

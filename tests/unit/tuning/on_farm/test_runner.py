@@ -181,3 +181,30 @@ def test_devices_that_are_away_are_not_set_aside(monkeypatch: pytest.MonkeyPatch
     farm.devices = {"a": there["a"]}
     with pytest.raises(MachineError, match="all are set aside: a: it lies"):
         pool.names()
+
+
+@pytest.mark.parametrize(
+    ("said", "expected_s", "aside"),
+    [
+        ({"false": 1.0}, 0.0, set()),
+        ({"false": 1.0, "a": 2.0}, 0.0, set()),
+        ({"false": 1.0, "a": 2.0, "b": 2.1}, 2.05, {"false"}),
+        ({"a": 2.0, "b": 2.2}, 2.1, set()),
+        ({"a": 1.0, "b": 2.0, "false": 4.0}, 0.0, set()),  # busy machines
+    ],
+)
+def test_the_time_of_the_reference_is_what_most_devices_say(
+    said: dict[str, float], expected_s: float, aside: set[str]
+) -> None:
+    farm = FakeFarm(false=halving, a=honest, b=honest)
+    pool = DevicePool(farm, "kind")
+    for name, time_s in said.items():
+        pool.note_reference(name, time_s)
+    assert pool.expected_reference_s() == pytest.approx(expected_s)
+    assert farm.aside.keys() == aside
+
+
+def test_a_device_alone_is_compared_with_itself() -> None:
+    pool = DevicePool(FakeFarm(a=honest), "kind")
+    pool.note_reference("a", 2.0)
+    assert pool.expected_reference_s() == 2.0
