@@ -56,14 +56,15 @@ def check_arena(plan: Plan, arena_bytes: int, values: Mapping[str, int]) -> None
     """
     if arena_bytes <= physical_memory_bytes():
         return
-    at = ", ".join(f"{name} = {value}" for name, value in values.items())
+    numbers = ", ".join(f"{name} = {value}" for name, value in values.items())
+    at = f" at {numbers}" if numbers else ""
     sizes = {
-        f"{each.name or number} {_numbers(each.shape, values)} at {at}": amount_at(
+        f"{each.name or number} {_numbers(each.shape, values)}{at}": amount_at(
             each.size_bytes, values
         )
         for number, each in enumerate(plan.pieces)
     }
-    check_fits(sizes or {f"memory of all tensors at {at}": arena_bytes}, arena_bytes)
+    check_fits(sizes or {f"memory{at}": arena_bytes}, arena_bytes)
 
 
 def _numbers(shape: tuple[Amount, ...], values: Mapping[str, int]) -> tuple[int, ...]:
