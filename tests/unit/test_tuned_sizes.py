@@ -16,6 +16,7 @@ from tensorwright.base import UsageError, cpu_target, override
 from tensorwright.build import BuildRequest, build
 from tensorwright.drivers.sized_network import (
     SizedNetwork,
+    choose_for_sizes,
     note_points,
     sized_network,
     sized_program,
@@ -162,6 +163,15 @@ def test_a_network_tuned_for_two_sizes_is_right_for_all(network: SizedNetwork) -
     assert set(chosen) == {workload.key for workload in parts.workloads}
     executable = finish(parts, TARGET, 1, store)
     check_all_sizes(parts.graph, executable.run)
+
+
+def test_where_nothing_was_measured_nothing_is_compared_and_kept(network: SizedNetwork) -> None:
+    store = MemoryStore()
+    note_points(network, store)
+    results = choose_for_sizes(network, SETTING, store, 1.0)
+    assert [each.at for each in results] == [str(each) for each in network.points]
+    assert all("no schedule but the untuned ones" in each.reason for each in results)
+    assert not load_choice(store, network.parts, TARGET, SETTING.hardware, SETTING.threads)
 
 
 def test_records_at_points_are_used_before_the_network_was_compared(

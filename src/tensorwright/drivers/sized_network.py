@@ -48,6 +48,7 @@ from tensorwright.tuning.session import (
     choose_over_sizes,
 )
 
+NOTHING_ELSE = "no schedule but the untuned ones was measured: it needs more time or trials"
 _BUILD_S = 120.0  # a kernel with many variants takes longer to build than a candidate
 
 
@@ -175,6 +176,8 @@ def choose_for_sizes(
 ) -> tuple[NetworkResult, ...]:
     """Correct the size tables of an open network by measurement, and keep the choice.
 
+    Where no schedule was measured, nothing is compared, and nothing is kept.
+
     limit_s   about how long it may take
     """
     started = time.monotonic()
@@ -184,11 +187,20 @@ def choose_for_sizes(
         for each in parts.workloads
     }
     tables: dict[str, SizeTable] = {}
+    has_measured = False
     for each in parts.workloads:
         table = size_table_of(each, target, threads, store, is_cold=True, has_exact=False)
         if table is None:
-            table = SizeTable.of_one(choose(each, target, threads, store, is_cold=True).trace)
-        tables[each.key] = table
+            alone = choose(each, target, threads, store, is_cold=True)
+            tables[each.key] = SizeTable.of_one(alone.trace)
+            has_measured |= alone.is_tuned
+        else:
+            tables[each.key], has_measured = table, True
+    if not has_measured:
+        return tuple(
+            NetworkResult(network.name, reason=NOTHING_ELSE, at=str(each))
+            for each in network.points
+        )
     sized = [
         SizedInstance(point, bound)
         for point, bound in zip(network.points, network.instances, strict=True)

@@ -16,6 +16,7 @@ from onnx import ModelProto
 
 from tensorwright.base import Target, UsageError, override, unknown_name
 from tensorwright.drivers.sized_network import (
+    NOTHING_ELSE,
     SizedNetwork,
     SizedProgram,
     choose_for_sizes,
@@ -83,7 +84,6 @@ _SIZES_SHARE = 0.22  # the same, if a network is tuned at several points
 _NETWORK_S = 4.0
 _NETWORK_PER_WORKLOAD_S = 0.4
 _LEAST_NETWORK_S = 12.0  # for that comparison at one point, if no minutes are given
-_NOTHING_ELSE = "no schedule but the untuned ones was measured: it needs more time or trials"
 _LEAST_SHARE = 0.02  # of the minutes, for that comparison even if all are spent
 
 
@@ -408,7 +408,7 @@ def choose_together(
         before = format_schedule(last.get(key, default))
         chosen[key] = before if is_replayable(state_of(workload), before) else untuned[key]
     if all(len(traces) == 1 for traces in options.values()):
-        return NetworkResult(parts.graph.name, reason=_NOTHING_ELSE)
+        return NetworkResult(parts.graph.name, reason=NOTHING_ELSE)
     standing = (untuned,) if chosen == untuned else (chosen, untuned)
     with override(dump=""):  # candidates are not dumped
         comparison = choose_in_network(parts, options, target, threads, limit_s, standing=standing)
