@@ -200,8 +200,7 @@ def _other_bounds(size: PlanSize, value: int) -> str:
     if size.most is not None and value > size.most:
         before = "give another size, or compile with other bounds: "
         return sizes_advice({size.name: f"{size.least}..{value}"}, before)
-    alone = "a call of the model itself (tensorwright run MODEL) takes others if the network can"
-    return f"give a size that fits, {size}; {alone}"
+    return f"give a size that fits: {size}"
 
 
 def _refusal(where: str, reason: str, remedy: str) -> InputError:
