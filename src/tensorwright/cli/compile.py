@@ -92,9 +92,7 @@ def _report(output: str, chosen: Sequence[Scheduled], executable: Executable) ->
     print_some(lines)
     if executable.sizes:
         click.echo(f"  any size: {', '.join(map(str, executable.sizes))}")
-        click.echo(
-            "  the file takes these alone; `tensorwright run MODEL` compiles for others, too"
-        )
+        click.echo("  the file takes these sizes alone")
         most = {size.name: size.most for size in executable.sizes}
         sizes = {name: most[name] or usual for name, usual in executable.chosen_sizes().items()}
         memory = executable.at(**sizes).peak_memory_bytes / 1e6
