@@ -15,7 +15,7 @@ from tensorwright.base import MachineError, Target
 from tensorwright.farm import Device, Farm, FarmWorker, Payload, Unit
 from tensorwright.machine import detect_hardware
 from tensorwright.tuning.on_farm.wire import read
-from tensorwright.tuning.on_farm.worker_functions import DRIFT
+from tensorwright.tuning.on_farm.worker_functions import is_near
 
 _WAITED_S = 60.0
 _REFRESH_S = 2.0
@@ -107,7 +107,7 @@ class DevicePool:
             fit = [its_s for name, its_s in self._references.items() if name not in self._aside]
             median_s = statistics.median(fit) if fit else 0.0
             is_alone = len(fit) == 1 and len(self.names()) > 1
-            is_known = not is_alone and 2 * sum(_is_near(each, median_s) for each in fit) > len(fit)
+            is_known = not is_alone and 2 * sum(is_near(each, median_s) for each in fit) > len(fit)
             self._expected_s = median_s if is_known else 0.0
         return self._expected_s
 
@@ -124,7 +124,7 @@ class DevicePool:
         if len(self._references) < 3 or not expected_s:
             return
         for worker, its_s in self._references.items():
-            if worker not in self._aside and not _is_near(its_s, expected_s):
+            if worker not in self._aside and not is_near(its_s, expected_s):
                 self.put_aside(
                     worker,
                     f"the reference kernel takes {its_s * 1e3:.3g} ms there, and "
@@ -147,8 +147,3 @@ class DevicePool:
         deadline = time.monotonic() + _TELL_S
         for _ in self._farm.results([unit], lambda: time.monotonic() > deadline):
             pass
-
-
-def _is_near(time_s: float, expected_s: float) -> bool:
-    """Whether devices of one kind may take both times for the reference kernel."""
-    return 1 / DRIFT < time_s / expected_s < DRIFT

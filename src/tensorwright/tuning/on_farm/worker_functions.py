@@ -44,7 +44,7 @@ from tensorwright.tuning.on_farm.wire import (
 from tensorwright.tuning.population import default_candidate
 from tensorwright.tuning.space import Space, sketches_of
 
-DRIFT = 1.4
+_DRIFT = 1.4
 """The ratio to the expected time, or its inverse, from which a reference kernel has drifted."""
 
 _QUIET_EVERY_S = 10.0
@@ -54,6 +54,11 @@ _PAUSE_S = 1.0
 
 
 _OF_THREAD = threading.local()
+
+
+def is_near(time_s: float, expected_s: float) -> bool:
+    """Whether devices of one kind may take both times for the reference kernel."""
+    return 1 / _DRIFT < time_s / expected_s < _DRIFT
 
 
 def build_candidate(payload: Payload, should_stop: Callable[[], bool]) -> Payload | None:
@@ -109,7 +114,7 @@ class _Measuring:
             if attempt:
                 time.sleep(_PAUSE_S)
             self.reference_s = self._reference(target)
-            if not expected_s or 1 / DRIFT < self.reference_s / expected_s < DRIFT:
+            if not expected_s or is_near(self.reference_s, expected_s):
                 self.referred_at = time.monotonic()
                 return ""
             if should_stop():
