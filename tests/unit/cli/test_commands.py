@@ -12,12 +12,24 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import Result
+from tests.targets import native_target
 
 import tensorwright
 from tensorwright.cli.arguments.options import read_shapes
 from tensorwright.graph import interpret
 from tensorwright.graph.onnx_import import load_onnx
-from tensorwright.records import Record, Status, open_store, record_tool
+from tensorwright.machine import detect_hardware
+from tensorwright.pipeline import prepare
+from tensorwright.records import (
+    NetworkChoice,
+    Record,
+    Status,
+    open_store,
+    record_tool,
+    save_choice,
+)
+from tensorwright.schedule import format_schedule
+from tensorwright.tuning.selection import choose_untuned
 from tensorwright.tuning.session import Budget
 from tensorwright_lab.comparison import BenchRow, make_row
 
@@ -182,7 +194,24 @@ def test_optimize_tunes_and_records_say_so(invoke: Invoke, model: Path, tmp_path
     shown = invoke(
         "inspect", model, "--what", "schedule", "--threads", 1, "--records", store
     ).stdout
-    assert shown.count("measured in the network:") == 2
+    # The choice in the network is kept only where another than the untuned schedules was measured.
+    assert len(re.findall(r"^(?:measured in the network|on record):$", shown, re.M)) == 2
+
+
+def test_inspect_shows_the_choice_in_the_network(
+    invoke: Invoke, model: Path, tmp_path: Path
+) -> None:
+    target, kept = native_target(), tmp_path / "r.sqlite"
+    parts = prepare(load_onnx(model), target)
+    texts = {
+        workload.key: format_schedule(choose_untuned(workload, target, 1, is_cold=True).trace)
+        for workload in parts.workloads
+    }
+    with open_store(kept) as store:
+        choice = NetworkChoice(tuple(sorted(texts.items())), 2.0, 1.0)
+        save_choice(store, parts, target, detect_hardware().fingerprint, 1, choice)
+    how = ("--what", "schedule", "--threads", 1, "--records", kept)
+    assert invoke("inspect", model, *how).stdout.count("measured in the network:") == 2
 
 
 def test_records_are_removed_after_a_yes(

@@ -89,4 +89,4 @@ def test_the_report_has_a_line_for_each_size(invoke: Invoke, model: Path) -> Non
     assert {"size", "n=1", "n=16", "n=4"} <= rows
     shown = invoke("inspect", model, *how, "--what", "schedule")
     assert shown.exit_code == 0, shown.output
-    assert "measured in the network:" in shown.output
+    assert "--- schedule: " in shown.output
