@@ -35,14 +35,11 @@ from tensorwright.runtime import (
     Bound,
     Contents,
     Executable,
-    PendingRun,
     Plan,
     PlanSize,
     Port,
-    StepTime,
     TensorSpec,
-    check_inputs,
-    check_positional,
+    check_array,
     chosen_values,
 )
 
@@ -166,7 +163,8 @@ class AnySizes(Executable):
         self._instances = instances
         self._threads = threads
         self._refusal = refusal
-        self._last: Executable | None = None  # the instance that has answered the last call
+        self._may_be_on_device = program is not None and program._may_be_on_device
+        self._last: tuple[Shapes | None, Executable | None] = None, None  # that has answered a call
 
     @cached_property
     def _declared(self) -> Signature:
@@ -174,51 +172,56 @@ class AnySizes(Executable):
         return self._read_declared() or Signature.of(self._whole)
 
     @cached_property
-    def _declared_ports(self) -> tuple[Port, ...]:
-        return tuple(map(Port.of, self._declared.inputs))
+    def _names(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(spec.name for spec in self.outputs)
+
+    @cached_property
+    def _ports(self) -> tuple[Port, ...]:  # type: ignore[override]
+        return tuple(Port.of(spec, any_sizes=True) for spec in self._signature.inputs)
 
     @property
     def _signature(self) -> Signature:
         return self._declared if self._program is None else Signature.of(self._program)
 
-    # -- calls
+    # -- calls: those of an Executable, which these methods lead to the program or an instance
 
-    def run(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
-        """As `Executable.run`; for sizes that nothing takes yet, an instance is compiled first."""
-        if self._program is None:
-            return self._for(check_inputs(self._declared_ports, inputs)).run(inputs)
-        try:
-            return self._program.run(inputs)
-        except InputError as error:
-            return self._for(check_inputs(self._declared_ports, inputs), error).run(inputs)
+    def _for(self, given: tuple[Array, ...]) -> Executable:
+        """What answers a call with these arrays: the program, or an instance.
 
-    def __call__(self, *inputs: Any) -> Array | tuple[Array, ...]:
-        """As `run`, with inputs and outputs in order; a single output is not in a tuple."""
-        first, refused = self._last or self._program, None
-        if first is not None:
+        Raises:  InputError for sizes that do not fit.
+        """
+        shapes = tuple([array.shape for array in given])
+        last, chosen = self._last
+        if shapes != last:
+            chosen = self._choose(given, shapes)
+            self._last = shapes, chosen
+        assert chosen is not None
+        return chosen
+
+    def _choose(self, given: tuple[Array, ...], shapes: Shapes) -> Executable:
+        refused: InputError | None = None
+        if self._program is not None:
             try:
-                return first(*inputs)
+                self._program.check_shapes(shapes)
+                return self._program
             except InputError as error:
-                refused = error if first is self._program else None
-        chosen = self._for(check_positional(self._declared_ports, inputs), refused)
-        self._last = None if chosen is self._program else chosen
-        return chosen(*inputs)
+                refused = error
+        for spec, array in zip(self._declared.inputs, given, strict=True):
+            check_array("input", spec, array)
+        return self._instance(shapes, refused)
 
-    def run_async(self, inputs: Mapping[str, Any]) -> PendingRun:
-        """As `Executable.run_async`; an instance that it needs is compiled before it returns."""
-        return self._for(check_inputs(self._declared_ports, inputs)).run_async(inputs)
+    def _is_on_device(self, *given: Mapping[str, Any] | tuple[Any, ...]) -> bool:
+        return self._whole._is_on_device(*given)
 
-    def run_into(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
-        """As `Executable.run_into`."""
-        self._for(check_inputs(self._declared_ports, inputs)).run_into(inputs, outputs)
+    def _call_on_device(
+        self, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None = None
+    ) -> tuple[Any, ...]:
+        return self._whole._call_on_device(inputs, outputs)
 
-    def bind(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None = None) -> Bound:
-        """As `Executable.bind`."""
-        return self._for(check_inputs(self._declared_ports, inputs)).bind(inputs, outputs)
-
-    def profile(self, inputs: Mapping[str, Any], repeat: int = 10) -> tuple[StepTime, ...]:
-        """As `Executable.profile`."""
-        return self._for(check_inputs(self._declared_ports, inputs)).profile(inputs, repeat)
+    def _bind_on_device(
+        self, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None
+    ) -> Bound:
+        return self._whole._bind_on_device(inputs, outputs)
 
     def chosen_sizes(self, **values: int) -> dict[str, int]:
         """As `Executable.chosen_sizes`; a value outside of the bounds is that of an instance."""
@@ -253,23 +256,6 @@ class AnySizes(Executable):
     def with_plan(self, plan: Plan, threads: int | None = None) -> Executable:
         """As `Executable.with_plan`, of the program."""
         return self._whole.with_plan(plan, threads)
-
-    def _for(self, given: tuple[Array, ...], error: InputError | None = None) -> Executable:
-        """What answers a call with these arrays: the program, or an instance.
-
-        error   with which the program has refused the call
-        Raises:  that error, if it is not about sizes; InputError for sizes that do not fit.
-        """
-        shapes = tuple([array.shape for array in given])
-        if self._program is not None:
-            try:
-                self._program.check_shapes(shapes)
-            except InputError as refused:
-                return self._instance(shapes, refused)
-            if error is not None:
-                raise error
-            return self._program
-        return self._instance(shapes)
 
     def _instance(self, shapes: Shapes, refused: InputError | None = None) -> Executable:
         """The instance for shapes of the inputs.

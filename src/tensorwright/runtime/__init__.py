@@ -36,9 +36,9 @@ from tensorwright.runtime.executable import Executable, StepTime
 from tensorwright.runtime.host import HOST, HostDevice
 from tensorwright.runtime.inputs import (
     Port,
+    check_array,
     check_inputs,
     check_names,
-    check_positional,
     random_array,
 )
 from tensorwright.runtime.loader import load
@@ -145,10 +145,10 @@ __all__ = [
     "amount_of",
     "blocks_of",
     "bytes_of_type",
+    "check_array",
     "check_device",
     "check_inputs",
     "check_names",
-    "check_positional",
     "choose_teams",
     "chosen_values",
     "default_cache",

@@ -41,6 +41,7 @@ from tensorwright.runtime.dlpack import stand_in
 from tensorwright.runtime.frame import AnyFrame, Frame, FramePool, Loaded, NoRoomError
 from tensorwright.runtime.inputs import (
     Port,
+    check_array,
     check_count,
     check_inputs,
     check_outputs,
@@ -133,6 +134,7 @@ class Executable:
         self._floats = float_bits(plan.target.arch)
         self._contents = contents
         self._loaded = None if missing_device(plan.target) else self._load()
+        self._may_be_on_device = plan.target.kind is not TargetKind.CPU
         self._hosts = {name: _host(name, hosts) for name in plan.host_operators}
         self._ports = tuple(Port.of(spec) for spec in plan.inputs)
         self._names = tuple(spec.name for spec in plan.outputs)
@@ -217,18 +219,20 @@ class Executable:
                  not enough memory for one more call, or if the machine lacks instructions of the
                  target.
         """
-        if self._is_on_device(inputs):
+        if self._may_be_on_device and self._is_on_device(inputs):
             return self._named(self._call_on_device(inputs))
-        return self._named(self._call(check_inputs(self._ports, inputs)))
+        given = check_inputs(self._ports, inputs)
+        return self._named(self._for(given)._call(given))
 
     def __call__(self, *inputs: Any) -> Array | tuple[Array, ...]:
         """As `run`, with inputs and outputs in order; a single output is not in a tuple."""
-        if self._is_on_device(inputs):
+        if self._may_be_on_device and self._is_on_device(inputs):
             check_count(self._ports, inputs)
             names = [port.name for port in self._ports]
             results = self._call_on_device(dict(zip(names, inputs, strict=True)))
         else:
-            results = self._call(check_positional(self._ports, inputs))
+            given = check_positional(self._ports, inputs)
+            results = self._for(given)._call(given)
         return results[0] if len(results) == 1 else results
 
     def run_async(self, inputs: Mapping[str, Any]) -> PendingRun:
@@ -240,9 +244,10 @@ class Executable:
                  results.
         """
         given = check_inputs(self._ports, inputs)
+        chosen = self._for(given)
 
         def work(stop: Stop) -> dict[str, Array]:
-            return self._named(self._call(given, stop))
+            return self._named(chosen._call(given, stop))
 
         return start_run(work)
 
@@ -260,10 +265,13 @@ class Executable:
         device are written there.
         Raises:  InputError as `run`, and for an array that cannot be written.
         """
-        if self._is_on_device(inputs) or self._is_on_device(outputs):
+        if self._may_be_on_device and self._is_on_device(inputs, outputs):
             self._call_on_device(inputs, outputs)
             return
         given = check_inputs(self._ports, inputs)
+        self._for(given)._call_into(given, outputs)
+
+    def _call_into(self, given: tuple[Array, ...], outputs: Mapping[str, Any]) -> None:
         sizes = self._sizes_of(given)
         wanted = check_outputs(self._outputs_at(sizes), outputs, given)
         places = tuple(
@@ -286,9 +294,12 @@ class Executable:
         Raises:  InputError as `run_into`, and for an output into which kernels cannot write
                  directly.
         """
-        if self._is_on_device(inputs) or self._is_on_device(outputs or {}):
+        if self._may_be_on_device and self._is_on_device(inputs, outputs or {}):
             return self._bind_on_device(inputs, outputs)
         given = check_inputs(self._ports, inputs)
+        return self._for(given)._bind(given, outputs)
+
+    def _bind(self, given: tuple[Array, ...], outputs: Mapping[str, Any] | None) -> Bound:
         sizes = self._sizes_of(given)
         if outputs is None:
             places = _fresh(sizes)
@@ -311,6 +322,9 @@ class Executable:
         Raises:  InputError as `run`.
         """
         given = check_inputs(self._ports, inputs)
+        return self._for(given)._timed(given, repeat)
+
+    def _timed(self, given: tuple[Array, ...], repeat: int) -> tuple[StepTime, ...]:
         sizes = self._sizes_of(given)
         frame = self._take()
         try:
@@ -406,6 +420,10 @@ class Executable:
     def __str__(self) -> str:
         return str(self.plan)
 
+    def _for(self, given: tuple[Array, ...]) -> Executable:
+        """The executable that answers a call with these arrays."""
+        return self
+
     def _call(self, inputs: tuple[Array, ...], stop: Stop = NEVER) -> tuple[Array, ...]:
         """A call with fresh results; it begins again if steps decide that it needs more room."""
         while True:
@@ -420,8 +438,8 @@ class Executable:
                 self._make_room({name: number})
                 self._sizes = None
 
-    def _is_on_device(self, given: Mapping[str, Any] | tuple[Any, ...]) -> bool:
-        return has_arrays_on_device(self._loaded, given)
+    def _is_on_device(self, *given: Mapping[str, Any] | tuple[Any, ...]) -> bool:
+        return any(has_arrays_on_device(self._loaded, each) for each in given)
 
     def _call_on_device(
         self, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None = None
@@ -481,6 +499,8 @@ class Executable:
             not plan.sizes or last.shapes == tuple([array.shape for array in inputs])
         ):
             return last
+        for spec, array in zip(plan.inputs, inputs, strict=True):
+            check_array("input", spec, array)
         sizes = call_sizes(plan, self._linked().program.amounts, inputs)
         self._check_results(sizes)
         if any(sizes.values[size.name] > size.capacity for size in plan.sizes):

@@ -20,26 +20,33 @@ _EXPORT_ERRORS = (BufferError, TypeError, ValueError, RuntimeError, OverflowErro
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A declared tensor, with precomputed data for the check of an array."""
+    """A declared tensor, with precomputed data for the check of an array.
+
+    shape   None if the check is of the rank alone: each call has its sizes, which are checked
+            when they are not those of the call before
+    """
 
     spec: TensorSpec
     name: str
     dtype: np.dtype[np.generic]
+    rank: int
     shape: tuple[int, ...] | None
 
     @classmethod
-    def of(cls, spec: TensorSpec) -> Port:
-        """The port of a declared tensor; its shape is None if `fits_shape` must check it."""
-        shape = None if spec.type.is_open else spec.extents
-        return cls(spec, spec.name, spec.dtype.numpy, shape)
+    def of(cls, spec: TensorSpec, *, any_sizes: bool = False) -> Port:
+        """The port of a declared tensor; with `any_sizes`, of all tensors of its rank."""
+        shape = None if any_sizes or spec.type.is_open else spec.extents
+        return cls(spec, spec.name, spec.dtype.numpy, len(spec.shape), shape)
 
     def fits(self, value: Any) -> bool:
         """Whether the value is a NumPy array of the declared type."""
         if type(value) is not np.ndarray or value.dtype != self.dtype:
             return False
-        if self.shape is None:
-            return fits_shape(self.spec, value.shape)
-        return bool(value.shape == self.shape)
+        return value.ndim == self.rank if self.shape is None else value.shape == self.shape
+
+    def take(self, value: Any) -> Array:
+        """The value as an array.  Raises: as `check_array`."""
+        return check_array("input", self.spec, value, any_sizes=self.shape is None)
 
 
 def fits_shape(spec: TensorSpec, shape: tuple[int, ...]) -> bool:
@@ -59,17 +66,16 @@ def check_inputs(ports: Sequence[Port], given: Mapping[str, Any]) -> tuple[Array
         arrays = tuple([given.get(port.name) for port in ports])
         if all(map(Port.fits, ports, arrays)):
             return cast(tuple[Array, ...], arrays)
-    specs = [port.spec for port in ports]
-    check_names("input", specs, given)
-    return tuple([check_array("input", spec, given[spec.name]) for spec in specs])
+    check_names("input", [port.spec for port in ports], given)
+    return tuple([port.take(given[port.name]) for port in ports])
 
 
 def check_positional(ports: Sequence[Port], given: Sequence[Any]) -> tuple[Array, ...]:
     """As `check_inputs`, for inputs given in calling order."""
+    if len(given) == len(ports) and all(map(Port.fits, ports, given)):
+        return tuple(given)
     check_count(ports, given)
-    return tuple(
-        [check_array("input", port.spec, value) for port, value in zip(ports, given, strict=True)]
-    )
+    return tuple([port.take(value) for port, value in zip(ports, given, strict=True)])
 
 
 def check_count(ports: Sequence[Port], given: Sequence[Any]) -> None:
@@ -178,8 +184,8 @@ def check_names(kind: str, specs: Sequence[TensorSpec], given: object) -> None:
         raise _refusal(f"{kind} {missing[0]}", "it is not given", _give(kind, specs))
 
 
-def check_array(kind: str, spec: TensorSpec, value: Any) -> Array:
-    """The value as an array of the declared type.
+def check_array(kind: str, spec: TensorSpec, value: Any, *, any_sizes: bool = False) -> Array:
+    """The value as an array of the declared type; with `any_sizes`, of its rank.
 
     Raises:  InputError with the expected and the given type.
     """
@@ -189,14 +195,15 @@ def check_array(kind: str, spec: TensorSpec, value: Any) -> Array:
     except _EXPORT_ERRORS as error:
         reason = f"a {type(value).__name__} cannot be read as an array of {spec.type} ({error})"
         raise _refusal(where, reason, _export_remedy(value)) from error
-    if array.dtype == spec.dtype.numpy and fits_shape(spec, array.shape):
+    fits = array.ndim == len(spec.shape) if any_sizes else fits_shape(spec, array.shape)
+    if fits and array.dtype == spec.dtype.numpy:
         return array
     try:
         actual: object = TensorType(DType.from_numpy(array.dtype), array.shape)
     except UsageError:
         actual = f"{array.dtype}({', '.join(map(str, array.shape))})"
     reason = f"it must be {spec.type}, not {actual}"
-    if not fits_shape(spec, array.shape):
+    if not fits:
         raise _refusal(where, reason, _reshape(spec, array))
     if array.dtype.newbyteorder("=") == spec.dtype.numpy:
         return array
