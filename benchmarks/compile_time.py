@@ -4,8 +4,11 @@ Each figure is measured in fresh processes with a home folder of their own.  Mod
 are made before the clock starts; importing the compiler is inside where compiling needs it.
 Python's byte code of all modules is kept, as it is of a package that pip has installed.
 Schedules are chosen for the workloads of random networks, in seconds of the processor.
+Long graphs of open sizes, `long:KIND`, are compiled with all sizes open and with numbers for them,
+in seconds of the processor, helpers included; `--nodes` says how long they are.
 
 Run: python benchmarks/compile_time.py [NETWORK ...] [--json FILE] [--repeats N] [--source SRC]
+     python benchmarks/compile_time.py long:all [--nodes N]
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from statistics import median
 
 import tensorwright
 from tensorwright.cli.arguments.models import read_proto, save_proto
+from tensorwright_lab.zoo.foreign.long import LONG
 
 IMPORT = """
 import time
@@ -48,6 +52,21 @@ time_s = time.perf_counter() - start
 if sys.argv[2:]:
     executable.save(sys.argv[2])
 print(time_s)
+"""
+
+LONG_GRAPH = """
+import json, resource, sys, time
+import tensorwright
+tensorwright.compile
+
+def spent_s():
+    used = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+sizes = json.loads(open(sys.argv[2]).read()) if sys.argv[2:] else None
+start_s = spent_s()
+executable = tensorwright.compile(sys.argv[1], sizes=sizes)
+print(spent_s() - start_s)
 """
 
 LOAD = """
@@ -100,6 +119,26 @@ class Row:
     load_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class LongRow:
+    """Seconds of the processor for a long graph.
+
+    open    compiling with empty caches, all sizes open
+    fixed   the same, with numbers for all sizes
+    again   compiling the open one in a new process
+    """
+
+    kind: str
+    nodes: int
+    open_s: float
+    fixed_s: float
+    again_s: float
+
+    def __str__(self) -> str:
+        times = f"{self.open_s:8.2f}{self.fixed_s:8.2f}{self.open_s / self.fixed_s:8.2f}"
+        return f"{self.kind:24}{self.nodes:10}{times}{self.again_s:8.3f}"
+
+
 class Checkout:
     """Fresh processes that run the package in a folder, each call with a home of its own."""
 
@@ -132,6 +171,19 @@ class Checkout:
             size_mb = model.stat().st_size / 1e6
             return Row(network, size_mb, first_s, kernels_s, again_s, load_s)
 
+    def long_row(self, kind: str, nodes: int, repeats: int) -> LongRow:
+        """All times of one kind of long graph; the first compilations are measured once."""
+        with tempfile.TemporaryDirectory() as folder:
+            model, sizes = Path(folder, "model.onnx"), Path(folder, "sizes.json")
+            proto = LONG[kind].build(nodes)
+            save_proto(proto, model)
+            sizes.write_text(json.dumps(dict(LONG[kind].sizes)))
+            fixed_s = self.seconds(LONG_GRAPH, Path(folder, "fixed"), model, sizes)
+            home = Path(folder, "open")
+            open_s = self.seconds(LONG_GRAPH, home, model)
+            again_s = median(self.seconds(LONG_GRAPH, home, model) for _ in range(repeats))
+            return LongRow(kind, len(proto.graph.node), open_s, fixed_s, again_s)
+
     def in_fresh_homes(self, program: str, repeats: int) -> float:
         """The median time of a program."""
         times_s = []
@@ -146,6 +198,7 @@ def main() -> None:
     parser.add_argument("networks", nargs="*", default=["light:squeezenet", "light:resnet50"])
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--nodes", type=int, default=200, help="of long graphs (default 200)")
     parser.add_argument("--choosing", action="store_true", help="time choosing schedules, too")
     own = Path(tensorwright.__file__).parents[1]
     parser.add_argument("--source", type=Path, default=own, help="the folder src of a checkout")
@@ -157,9 +210,21 @@ def main() -> None:
     if arguments.choosing:
         figures["choosing_s"] = checkout.in_fresh_homes(CHOOSE, repeats)
         print(f"choosing the schedule of a workload: {figures['choosing_s']:.3f} s")
-    print(f"{'seconds':24}{'model MB':>10}{'first':>8}{'kernels':>9}{'again':>8}{'load':>8}")
+    asked = [each.removeprefix("long:") for each in arguments.networks if each[:5] == "long:"]
+    networks = [each for each in arguments.networks if each[:5] != "long:"]
+    if asked:
+        print(
+            f"{'processor seconds':24}{'nodes':>10}{'open':>8}{'fixed':>8}{'ratio':>8}{'again':>8}"
+        )
+        long_rows = []
+        for kind in LONG if asked == ["all"] else asked:
+            long_rows.append(checkout.long_row(kind, arguments.nodes, repeats))
+            print(long_rows[-1], flush=True)
+        figures["long"] = [asdict(each) for each in long_rows]
+    if networks:
+        print(f"{'seconds':24}{'model MB':>10}{'first':>8}{'kernels':>9}{'again':>8}{'load':>8}")
     rows = []
-    for network in arguments.networks:
+    for network in networks:
         with tempfile.TemporaryDirectory() as folder:
             model = Path(folder, "model.onnx")
             save_proto(read_proto(network), model)

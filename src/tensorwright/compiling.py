@@ -26,6 +26,7 @@ from weakref import WeakKeyDictionary
 from tensorwright.base import (
     EXTENSIONS,
     KNOBS,
+    Advice,
     CpuTarget,
     Target,
     UndecidedError,
@@ -129,8 +130,12 @@ def compile(
         "on_kernel": on_kernel,
     }
     given = read_handle(model)
-    if trace or constants or on_kernel or sizes == "fixed":
-        return _pipeline(given, {**options, "sizes": None if sizes == "fixed" else sizes})
+    if sizes == "fixed":
+        options["sizes"] = None
+    if trace or constants or on_kernel:
+        return _pipeline(given, options)
+    if sizes == "fixed":
+        return _compiled(given, options)
     refusal: UndecidedError | None = None
     try:
         program = _compiled(given, options)
@@ -236,7 +241,10 @@ class _Question:
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
     def kept(self) -> Executable | None:
-        """The kept executable, if compiling would give the same one; else None."""
+        """The kept executable, if compiling would give the same one; else None.
+
+        Raises:  UndecidedError if compiling would raise the same one.
+        """
         key = self.key()
         entry = self.cache.entry(key)
         if entry is None:
@@ -244,6 +252,9 @@ class _Question:
         store = _signature(self.store)  # before the records are asked
         if not self._is_valid(entry):
             return None
+        if "refusal" in entry:
+            fields = entry["refusal"]
+            raise UndecidedError(**{**fields, "remedy": Advice(fields["remedy"], entry["command"])})
         if store is None or store != entry["store"]:
             self.cache.renew(key, {**entry, "store": store})
         contents = self.cache.contents(entry)
@@ -257,20 +268,30 @@ class _Question:
         return None
 
     def compiled(self, model: Any, options: Mapping[str, Any]) -> Executable:
-        """Compile, and keep the executable with what it depended on."""
+        """Compile, and keep the executable, or the refusal, with what it depended on."""
         module = importlib.import_module(_RECORDS)
         before = _state_of(self.path), _signature(self.store)
+        result: Executable | UndecidedError
         with module.opened(self.records) as store:
             watched = module.WatchedStore(store)
             with self._helper(model):
-                executable = _pipeline(model, {**options, "records": watched})
+                try:
+                    result = _pipeline(model, {**options, "records": watched})
+                except UndecidedError as error:
+                    result = error
         files = () if self.path is None else _external_files(self.path)
         if _state_of(self.path) == before[0] and files is not None:
             facts = {"files": files, "reads": watched.reads, "store": before[1]}
             key = self.key()
-            if not self.cache.put(key, executable.contents, facts):
-                _TOO_LARGE[executable] = key, facts
-        return executable
+            if isinstance(result, UndecidedError):
+                command = result.for_command().remedy
+                entry = {**facts, "refusal": dict(result.fields), "command": command}
+                self.cache.renew(key, entry)
+            elif not self.cache.put(key, result.contents, facts):
+                _TOO_LARGE[result] = key, facts
+        if isinstance(result, UndecidedError):
+            raise result
+        return result
 
     def _helper(self, model: Any) -> contextlib.AbstractContextManager[None]:
         """A second process that compiles, too; none for small models and without a second core.

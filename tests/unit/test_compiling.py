@@ -17,7 +17,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import tensorwright
 from tensorwright import compiling
-from tensorwright.base import UnsupportedError, knobs, override
+from tensorwright.base import Advice, UndecidedError, UnsupportedError, knobs, override
 from tensorwright.graph.onnx_import import importer, load_onnx
 from tensorwright.machine import keep_steps, kept_steps
 from tensorwright.records import Record, SavedSession, SqliteStore, Status, open_store
@@ -411,3 +411,54 @@ def test_an_executable_that_is_too_large_for_the_disk_is_shared_in_its_process(
     onnx.save(model_of(weight=3.0), file)
     assert not np.array_equal(tensorwright.compile(file)(ROWS), first(ROWS))
     assert len(compiled) == 2
+
+
+def test_an_executable_may_take_the_whole_limit_and_not_more(
+    compiled: list[object], path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = default_executable_cache()
+    contents = tensorwright.compile(path).contents
+    size_bytes = sum(map(len, contents.objects)) + sum(a.nbytes for a in contents.constants)
+    for limit_bytes, kept in ((size_bytes, 1), (size_bytes - 1, 0)):
+        cache.clear()
+        monkeypatch.setattr(cache, "limit_bytes", limit_bytes)
+        tensorwright.compile(path)
+        assert cache.count() == kept
+    monkeypatch.setattr(cache, "limit_bytes", size_bytes)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(9, 9, size_bytes))
+    tensorwright.compile(path)
+    assert cache.count() == 0
+
+
+def test_a_refusal_is_kept_with_its_advice(
+    compiled: list[object], path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    advice = Advice('sizes={"n": 3}', '--sizes "n=3"')
+    error = UndecidedError(
+        stage="import", where="a node", reason="n decides", remedy=advice, names=("n",)
+    )
+
+    def refuse(model: object, _: object) -> Executable:
+        compiled.append(model)
+        raise error
+
+    monkeypatch.setattr(compiling, "_pipeline", refuse)
+    for _ in range(2):
+        with pytest.raises(UndecidedError) as refused:
+            tensorwright.compile(path, sizes="fixed")
+        assert refused.value == error
+        assert refused.value.for_command().remedy == '--sizes "n=3"'
+        assert not tensorwright.compile(path).instances.kept
+    assert len(compiled) == 1
+
+
+def test_only_programs_of_numbers_are_given_where_sizes_are_fixed(
+    compiled: list[object], tmp_path: Path
+) -> None:
+    file = tmp_path / "open.onnx"
+    onnx.save(model_of(rows="n"), file)
+    for _ in range(2):
+        fixed = tensorwright.compile(file, sizes="fixed")
+        assert type(fixed) is Executable
+    assert type(tensorwright.compile(file)) is not Executable
+    assert len(compiled) == 1

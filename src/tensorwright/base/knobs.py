@@ -13,6 +13,7 @@ plain values to its workers.
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -155,6 +156,13 @@ def _default_home() -> Path:
         return Path(tempfile.gettempdir()) / "tensorwright"
 
 
+def _share_of_the_disk() -> int:
+    """Megabytes: a sixteenth of the disk on which the home folder is."""
+    home = HOME.get()
+    there = next(each for each in (home, *home.parents) if each.exists())
+    return max(4096, shutil.disk_usage(there).total // 16_000_000)
+
+
 THREADS = Knob(
     "threads",
     "how many threads a compiled program uses; OMP_NUM_THREADS counts where this is not set",
@@ -218,9 +226,10 @@ KERNEL_CACHE = Knob(
 )
 EXECUTABLE_CACHE = Knob(
     "executable_cache",
-    "how many megabytes of compiled networks are kept on disk; 0 keeps none",
+    "how many megabytes of compiled networks are kept on disk; 0 keeps none; if it is not set, a "
+    "sixteenth of the disk, and at least 4096",
     "a number of megabytes",
-    lambda: 4096,
+    _share_of_the_disk,
     _integer(0),
 )
 COST_MODEL = Knob(

@@ -12,6 +12,7 @@ import contextlib
 import json
 import mmap
 import os
+import shutil
 import tempfile
 from functools import lru_cache
 from pathlib import Path
@@ -42,7 +43,7 @@ _MEGABYTE = 1_000_000
 class ExecutableCache:
     """A folder of executables, least recently used first out.
 
-    limit_bytes   of all executables; one that needs more than half of the limit is not kept
+    limit_bytes   of all executables
     """
 
     def __init__(self, folder: Path, limit_bytes: int) -> None:
@@ -76,11 +77,13 @@ class ExecutableCache:
     def put(self, key: str, contents: Contents, facts: dict[str, Any]) -> bool:
         """Keep an executable and its entry, which has the facts and names the executable.
 
-        Returns False, and keeps nothing, if the executable is too large, or cannot be written to
-        the disk.
+        Returns False, and keeps nothing, if the executable alone exceeds the limit or half of what
+        is free on the disk, or cannot be written.
         """
         size_bytes = sum(map(len, contents.objects)) + sum(a.nbytes for a in contents.constants)
-        if 2 * size_bytes > self.limit_bytes or not self._entries.is_usable():
+        if size_bytes > self.limit_bytes or not self._entries.is_usable():
+            return False
+        if 2 * size_bytes > shutil.disk_usage(self.folder).free:
             return False
         temporary: Path | None = None
         try:
@@ -124,7 +127,7 @@ class ExecutableCache:
         size_bytes = sum(size for _, size, _ in files)
         if size_bytes <= self.limit_bytes:
             return
-        for _, size, path in files:
+        for _, size, path in files[:-1]:
             if size_bytes <= self.limit_bytes * _KEPT_SHARE:
                 return
             _remove(path)
