@@ -183,7 +183,7 @@ def choose_for_sizes(
     started = time.monotonic()
     parts, target, threads = network.parts, cpu_target(setting.target), setting.threads
     untuned = {
-        each.key: choose_untuned(each, target, threads, is_cold=True).trace
+        each.key: choose_untuned(each, target, threads, is_cold=True).schedule
         for each in parts.workloads
     }
     tables: dict[str, SizeTable] = {}
@@ -192,7 +192,7 @@ def choose_for_sizes(
         table = size_table_of(each, target, threads, store, is_cold=True, has_exact=False)
         if table is None:
             alone = choose(each, target, threads, store, is_cold=True)
-            tables[each.key] = SizeTable.of_one(alone.trace)
+            tables[each.key] = SizeTable.of_one(alone.schedule)
             has_measured |= alone.is_tuned
         else:
             tables[each.key], has_measured = table, True

@@ -31,6 +31,7 @@ from tensorwright.schedule.open_sizes import (
     open_trace,
     parse_schedule,
     steps_of,
+    trace_at,
     with_joined_loops,
 )
 from tensorwright.schedule.pipelining import fetched_in
@@ -178,6 +179,7 @@ __all__ = [
     "state_of",
     "steps_of",
     "tile_region",
+    "trace_at",
     "uses_algorithm",
     "windows_apart",
     "winograd_matrices",

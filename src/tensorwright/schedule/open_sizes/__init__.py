@@ -10,6 +10,7 @@ from tensorwright.schedule.open_sizes.sized_trace import (
     format_schedule,
     parse_schedule,
     steps_of,
+    trace_at,
 )
 
 __all__ = [
@@ -23,5 +24,6 @@ __all__ = [
     "open_trace",
     "parse_schedule",
     "steps_of",
+    "trace_at",
     "with_joined_loops",
 ]

@@ -89,6 +89,11 @@ Schedule: TypeAlias = Trace | OpenSchedule
 """A trace, or a trace for each range of the sizes."""
 
 
+def trace_at(schedule: Schedule, values: Mapping[str, int]) -> Trace:
+    """The trace of a schedule that runs for some values of the sizes."""
+    return schedule.at(values) if isinstance(schedule, OpenSchedule) else schedule
+
+
 def steps_of(schedule: Schedule) -> Trace:
     """The steps of all traces of a schedule."""
     if not isinstance(schedule, OpenSchedule):

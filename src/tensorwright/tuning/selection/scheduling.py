@@ -145,8 +145,8 @@ def size_table_of(
     has_exact   whether it is predicted which of them get a program for their sizes alone
     """
 
-    def untuned(each: Workload) -> Trace:
-        return choose_untuned(each, target, threads, is_cold=is_cold).trace
+    def untuned(each: Workload) -> Schedule:
+        return choose_untuned(each, target, threads, is_cold=is_cold).schedule
 
     predictor = open_predictor(target, threads, is_cold=is_cold)
     return tuned_table(workload, target, threads, store, predictor, untuned, has_exact=has_exact)

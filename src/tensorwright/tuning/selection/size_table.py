@@ -21,7 +21,14 @@ from operator import itemgetter
 from typing import Protocol, TypeAlias
 
 from tensorwright.expr import NamedSize
-from tensorwright.schedule import OpenSchedule, Schedule, SizedTrace, SizeRange, Trace
+from tensorwright.schedule import (
+    OpenSchedule,
+    Schedule,
+    SizedTrace,
+    SizeRange,
+    Trace,
+    trace_at,
+)
 
 _LEAST_GAIN = 0.03  # of the predicted time: what a program for one size must gain
 _SAME = 0.02  # of the predicted time: traces that differ by less are alike
@@ -59,17 +66,20 @@ class TunedTrace:
 
 @dataclass(frozen=True, slots=True)
 class SizeTable:
-    """As above; combinations are numbers in the order of `lines`, and all tuples are sorted."""
+    """As above; combinations are numbers in the order of `lines`, and all tuples are sorted.
+
+    The only cell of a table without lines may have a schedule with ranges of its own.
+    """
 
     lines: tuple[tuple[str, Numbers], ...]
-    cells: tuple[tuple[Numbers, Trace], ...]
+    cells: tuple[tuple[Numbers, Schedule], ...]
     tuned: tuple[tuple[Numbers, Trace], ...] = ()
     exact: tuple[Numbers, ...] = ()
 
     @classmethod
-    def of_one(cls, trace: Trace) -> SizeTable:
-        """The table of a trace that runs for all sizes."""
-        return cls((), (((), trace),))
+    def of_one(cls, schedule: Schedule) -> SizeTable:
+        """The table of a schedule that runs for all sizes."""
+        return cls((), (((), schedule),))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -88,21 +98,22 @@ class SizeTable:
         own = self._numbers(values)
         if own in self.exact:
             return dict(self.tuned)[own]
-        return dict(self.cells)[self.cell_of(values)]
+        return trace_at(dict(self.cells)[self.cell_of(values)], values)
 
     def tuned_at(self, values: Mapping[str, int]) -> Trace | None:
         """The trace for some sizes for which the workload was tuned; None for others."""
         return dict(self.tuned).get(self._numbers(values))
 
-    def with_cell(self, values: Mapping[str, int], trace: Trace) -> SizeTable:
-        """The table with another trace in the cell of some sizes.
+    def with_cell(self, values: Mapping[str, int], schedule: Schedule) -> SizeTable:
+        """The table with what another schedule has for some sizes in the cell of these.
 
         If the cell has the trace of a combination for which the workload was tuned, and the sizes
         are others, this combination keeps its trace by a program of its own.
         """
         cell, cells = self.cell_of(values), dict(self.cells)
-        keeps = cell != self._numbers(values) and cells[cell] == dict(self.tuned).get(cell) != trace
-        cells[cell] = trace
+        own = trace_at(schedule, values) if self.lines else schedule
+        keeps = cell != self._numbers(values) and cells[cell] == dict(self.tuned).get(cell) != own
+        cells[cell] = own
         table = replace(self, cells=tuple(sorted(cells.items(), key=itemgetter(0))))
         return table._with_exact(cell) if keeps else table
 
@@ -127,7 +138,9 @@ class SizeTable:
     @property
     def schedule(self) -> Schedule:
         """The traces with their ranges; the trace of most cells comes last, for all the rest."""
-        usual = Counter(trace for _, trace in self.cells).most_common(1)[0][0]
+        usual = Counter(each for _, each in self.cells).most_common(1)[0][0]
+        if isinstance(usual, OpenSchedule):
+            return usual
         tuned = dict(self.tuned)
         variants = [
             SizedTrace(tuple(map(SizeRange, self.names, numbers, numbers)), tuned[numbers])
@@ -143,6 +156,7 @@ class SizeTable:
             for trace, run in groupby(row, key=lambda cell: cell[1]):
                 numbers = [each[0] for each in run]
                 ranges = map(self._range, range(len(self.lines)), numbers[0], numbers[-1])
+                assert not isinstance(trace, OpenSchedule)  # which only a table without lines has
                 boxes.append(SizedTrace(tuple(filter(None, ranges)), trace))
         return boxes
 
@@ -163,7 +177,7 @@ def _borders(numbers: Numbers) -> list[int]:
 def filled_table(
     sizes: Sequence[NamedSize],
     tuned: Sequence[TunedTrace],
-    untuned: Trace,
+    untuned: Schedule,
     prices: Prices,
     *,
     has_exact: bool = True,
@@ -171,7 +185,7 @@ def filled_table(
     """The table of a workload with some sizes.
 
     tuned      at least one, each for other numbers
-    untuned    the trace that holds for all sizes
+    untuned    the schedule for all sizes
     prices     by the time model
     has_exact  whether it predicts, too, which traces get a program for their sizes alone
 
@@ -190,7 +204,7 @@ def filled_table(
             good[numbers] = (own.trace, *own.equals)
         else:
             near = _near(numbers, points) if own is None else [own]
-            good[numbers] = _cheapest(near, untuned, values, prices)
+            good[numbers] = _cheapest(near, trace_at(untuned, values), values, prices)
     cells = _few(good)
     exact = [
         numbers

@@ -9,7 +9,15 @@ from tensorwright.base import CpuTarget, ScheduleError, knobs
 from tensorwright.graph import Workload, bind_workload, representative
 from tensorwright.machine import detect_hardware
 from tensorwright.records import RecordStore, best_trace, load_tuned_sizes
-from tensorwright.schedule import OpenTrace, Trace, format_trace, open_trace, state_of
+from tensorwright.schedule import (
+    OpenTrace,
+    Schedule,
+    Trace,
+    format_trace,
+    open_trace,
+    state_of,
+    trace_at,
+)
 from tensorwright.tuning.selection.predictor import Predictor
 from tensorwright.tuning.selection.size_table import SizeTable, TunedTrace, filled_table
 
@@ -23,14 +31,14 @@ def tuned_table(
     threads: int,
     store: RecordStore,
     predictor: Predictor | None,
-    untuned: Callable[[Workload], Trace],
+    untuned: Callable[[Workload], Schedule],
     *,
     has_exact: bool,
 ) -> SizeTable | None:
     """The best schedules on record for the sizes for which a workload was tuned, and for the sizes
     between them what the time model prefers; None if none is on record.
 
-    untuned   the trace of a workload without records, with named sizes and with numbers for them
+    untuned   the schedule of a workload without records, with named sizes and with numbers for them
     has_exact   as of `filled_table`
     """
     tuned = _tuned_traces(workload, target, threads, store, untuned)
@@ -53,7 +61,7 @@ def _tuned_traces(
     target: CpuTarget,
     threads: int,
     store: RecordStore,
-    untuned: Callable[[Workload], Trace],
+    untuned: Callable[[Workload], Schedule],
 ) -> tuple[TunedTrace, ...]:
     """The best trace of each tuned point; points that differ in other sizes only are one."""
     names = sorted(size.name for size in workload.sizes)
@@ -68,7 +76,7 @@ def _tuned_traces(
             continue
         instance = bind_workload(workload, values)
         best = best_trace(store, instance, target, hardware, threads, algorithms=algorithms)
-        trace = untuned(instance) if best is None else best
+        trace = trace_at(untuned(instance), values) if best is None else best
         opens = opened_trace(workload, trace, target) is not None
         top = store.top(
             _TOP, workload=instance.key, target=target.key, hardware=hardware, threads=threads

@@ -32,7 +32,7 @@ from tensorwright.graph import Partition, SizePoint, Workload, bound_workloads, 
 from tensorwright.processes import never
 from tensorwright.runtime import Executable
 from tensorwright.runtime.measuring import faster_half
-from tensorwright.schedule import Schedule, Trace, format_schedule, format_trace
+from tensorwright.schedule import Schedule, format_schedule, format_trace, trace_at
 from tensorwright.tuning.measuring.builder import Builder
 from tensorwright.tuning.selection import SizeTable, choose_untuned
 from tensorwright.tuning.session.last_comparison import (
@@ -82,7 +82,7 @@ def choose_over_sizes(
     parts: Partition,
     instances: Sequence[SizedInstance],
     tables: Mapping[str, SizeTable],
-    untuned: Mapping[str, Trace],
+    untuned: Mapping[str, Schedule],
     target: CpuTarget,
     threads: int,
     limit_s: float,
@@ -93,7 +93,7 @@ def choose_over_sizes(
 
     parts      the open network
     instances  for the sizes at which it runs
-    tables     of each workload, by key             untuned   their untuned traces
+    tables     of each workload, by key             untuned   their untuned schedules
     limit_s    about how long it may take; half of it is left after the first executables are built
     builder    builds kernels in other processes; they are built in this one if None
 
@@ -126,7 +126,7 @@ def _last_turns(
     programs: _Programs,
     before: Executable,
     tables: Mapping[str, SizeTable],
-    untuned: Mapping[str, Trace],
+    untuned: Mapping[str, Schedule],
     instances: Sequence[SizedInstance],
     limits_s: Sequence[float],
     should_stop: Callable[[], bool],
@@ -187,15 +187,17 @@ class _Programs:
         return self._assembled(instance.parts, traces)
 
     def texts(
-        self, instance: SizedInstance, schedules: Mapping[str, SizeTable | Trace]
+        self, instance: SizedInstance, schedules: Mapping[str, SizeTable | Schedule]
     ) -> dict[str, str]:
         """The traces that run at one size, by the keys of the workloads there."""
         texts: dict[str, str] = {}
         for key, workload in bound_workloads(self._parts, instance.parts).items():
-            schedule = schedules[key]
+            schedule, values = schedules[key], instance.point.values
             if isinstance(schedule, SizeTable):
-                schedule = schedule.at(instance.point.values)
-            texts[workload.key] = format_trace(schedule)
+                trace = schedule.at(values)
+            else:
+                trace = trace_at(schedule, values)
+            texts[workload.key] = format_trace(trace)
         return texts
 
     def _assembled(self, parts: Partition, schedules: Mapping[str, Schedule]) -> Executable:
@@ -262,7 +264,7 @@ def _limits_s(runs_s: Sequence[float], whole_s: float) -> list[float]:
 def _corrected(
     parts: Partition,
     tables: Mapping[str, SizeTable],
-    untuned: Mapping[str, Trace],
+    untuned: Mapping[str, Schedule],
     instance: SizedInstance,
     samples: Sequence[Samples],
 ) -> dict[str, SizeTable]:
@@ -288,7 +290,7 @@ def _corrected(
 
 
 def _untuned_at(
-    tables: Mapping[str, SizeTable], untuned: Mapping[str, Trace], instance: SizedInstance
+    tables: Mapping[str, SizeTable], untuned: Mapping[str, Schedule], instance: SizedInstance
 ) -> dict[str, SizeTable]:
     """Tables without tuned traces at one size."""
     values = instance.point.values

@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tensorwright.expr import named_size, named_sizes_of
-from tensorwright.schedule import OpenSchedule, Parallel, SizedTrace, Trace, Unroll, Vectorize
+from tensorwright.schedule import (
+    OpenSchedule,
+    Parallel,
+    SizedTrace,
+    SizeRange,
+    Trace,
+    Unroll,
+    Vectorize,
+)
 from tensorwright.tuning.selection.size_table import SizeTable, TunedTrace, filled_table
 
 (N,) = named_sizes_of(named_size("n", greatest=64))
@@ -51,6 +59,18 @@ def test_between_points_the_untuned_trace_stays_where_nothing_is_known() -> None
     assert [table.at({"n": n}) for n in (1, 2, 3, 4, 15, 16, 45, 46, 64)] == [
         *(UNTUNED, FEW, FEW, UNTUNED, UNTUNED, MANY, MANY, UNTUNED, UNTUNED)
     ]
+
+
+def test_untuned_schedules_keep_their_ranges() -> None:
+    untuned = OpenSchedule((SizedTrace((SizeRange("n", 1, 5),), FEW), SizedTrace((), UNTUNED)))
+    alone = SizeTable.of_one(untuned)
+    assert alone.schedule == untuned
+    assert [alone.at({"n": n}) for n in (5, 6)] == [FEW, UNTUNED]
+    assert SizeTable.of_one(MANY).with_cell({"n": 2}, untuned).schedule == untuned
+    tuned = (TunedTrace({"n": 32}, MANY, opens=True),)
+    table = filled_table((N,), tuned, untuned, MadeUp())
+    assert [table.at({"n": n}) for n in (1, 32, 64)] == [FEW, MANY, UNTUNED]
+    assert table.with_cell({"n": 32}, untuned).at({"n": 32}) == UNTUNED
 
 
 def test_between_points_the_cheapest_trace_runs() -> None:
