@@ -127,6 +127,20 @@ def test_scatter_of_large_and_of_whole_numbers() -> None:
     check("scatter_elements", x, places(5000, 2, 40), np.ones((2, 40), np.int32), axis=1)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "reduction"),
+    [
+        *(("f16", "add"), ("bf16", "max"), ("i16", "mul"), ("u64", "min")),
+        *(("u32", "add"), ("u8", "max"), ("bool", "none")),
+    ],
+)
+def test_scatter_of_types(dtype: str, reduction: str) -> None:
+    kind = DType.parse(dtype).numpy
+    x, updates = (RANDOM.integers(0, 4, (n, 19)).astype(kind) for n in (5, 9))
+    check("scatter_nd", x, places(5, 9, 1).astype(np.int32), updates, reduction=reduction)
+    check("scatter_elements", x, places(5, 9, 19), updates, reduction=reduction)
+
+
 def test_the_last_of_equal_places_stays() -> None:
     x, indices = np.zeros((4, 40), np.float32), np.zeros((7, 40), np.int64)
     check("scatter_elements", x, indices, reals(7, 40), axis=0, on_grids=True)

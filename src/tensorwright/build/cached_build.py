@@ -30,7 +30,7 @@ from tensorwright.build.backend import backend_of
 from tensorwright.build.kernel import Kernel, build_kernel, build_program
 from tensorwright.codegen import Signature
 from tensorwright.expr import EXPRESSION_KINDS
-from tensorwright.loop import Buffer, LoopProgram, Packing, Parameter, Role
+from tensorwright.loop import Buffer, LoopProgram, Packing, Parameter, Role, sizes_of_program
 from tensorwright.runtime import default_cache
 from tensorwright.schedule import (
     LayoutKind,
@@ -64,7 +64,8 @@ def build_cached(workload: Workload, schedule: Schedule, target: Target) -> Kern
 def build_program_cached(program: LoopProgram, target: Target) -> Kernel:
     """As `build_program`, through the cache as by `build_cached`."""
     with dump_subject(program.name):
-        key = _key(target, str(program))
+        sizes = (f"{size}: {size.constraints}" for size in sizes_of_program(program))
+        key = _key(target, str(program), *sizes)
         return _cached(key, target, lambda: build_program(program, target))
 
 

@@ -9,7 +9,7 @@ from tensorwright.base import Target, TargetKind, UndecidedError
 from tensorwright.build.cached_build import build_program_cached
 from tensorwright.build.kernel import Kernel
 from tensorwright.graph import Node, OpaqueCall, Partition, Tensors
-from tensorwright.loop import LoopProgram, loop_algorithm, run_target_passes
+from tensorwright.loop import LoopProgram, loop_algorithm, run_passes, run_target_passes
 from tensorwright.ops import AttributeValue, TensorType
 
 
@@ -27,7 +27,8 @@ def _program(
     kind: TargetKind,
 ) -> LoopProgram | None:
     try:
-        return loop_algorithm(operator, types, dict(attributes), kind)
+        program = loop_algorithm(operator, types, dict(attributes), kind)
+        return None if program is None else run_passes(program)
     except UndecidedError:  # the loop algorithm needs sizes as numbers; NumPy takes all
         return None
 

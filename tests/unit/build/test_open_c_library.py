@@ -39,6 +39,19 @@ def scaled() -> Graph:
     return m.finish(y, codes, m.add("reshape", y, shape=(2 * rows * columns,)))
 
 
+def scattered() -> Graph:
+    """Sums of rows at positions that the caller gives, with loops of open and of fixed rows."""
+    rows, more = named_size("rows", 1, 40), named_size("more", 0, 90)
+    m = Maker("scattered")
+    x = m.builder.input("x", (rows, 20))
+    places = m.builder.input("places", (more, 1), DType.I64)
+    y = m.add("scatter_nd", x, places, m.builder.input("u", (more, 20)), reduction="add")
+    turned = m.add("transpose", y, perm=(1, 0))
+    wide = m.builder.input("wide", (5, rows))
+    which = m.builder.input("which", (5, 1), DType.I64)
+    return m.finish(y, m.add("scatter_nd", turned, which, wide, reduction="max"))
+
+
 def export(graph: Graph, folder: Path, name: str) -> None:
     """Write the library, with schedules by heuristic: their C is a fifth as long as what the time
     model would choose, and has guarded lanes and last tiles as well.
@@ -90,6 +103,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
             ("n = 1, s = 1:", "n = 4, s = 22:", "n = 8, s = 106:"),
         ),
         (open_networks.encoder, "clang", ()),
+        (scattered, "gcc", ("more = 0, rows = 1:",)),
         (scaled, "gcc", ("t_class = 1, t_int = 2:", "t_class = 4, t_int = 4:")),
     ],
 )

@@ -131,10 +131,10 @@ class Statements(Values):
             return
         kind = self.facts.kind(loop)
         if kind is ForKind.PARALLEL and not self.is_parallel and self.lanes == 1:
-            write, least = self._parallel, 0
+            write = self._parallel
         else:
-            write, least = self._serial_to, 1
-        if bounds is not None and bounds[0] >= least:
+            write = self._serial_to
+        if bounds is not None and bounds[0] >= 1:
             write(loop, extent)
             return
         stop = self.scalar(extent)

@@ -26,6 +26,12 @@ ALGORITHMS: ByKind[Algorithm] = {
 }
 """Each has the name of its operator."""
 
+_OF_A_THREAD: Mapping[TargetKind, Mapping[str, Mapping[str, int]]] = {
+    TargetKind.CPU: {},
+    TargetKind.GPU: {"scatter_elements": {"line": 1}, "scatter_nd": {"line": 1}},
+}
+"""What an algorithm is told of the share of a thread."""
+
 _FORMS: Mapping[TargetKind, Callable[[LoopProgram], LoopProgram | None]] = {
     TargetKind.GPU: on_groups
 }
@@ -46,7 +52,7 @@ def loop_algorithm(
     """
     for algorithm in ALGORITHMS[kind]:
         if algorithm.__name__ == operator:
-            program = algorithm(types, **attributes)
+            program = algorithm(types, **attributes, **_OF_A_THREAD[kind].get(operator, {}))
             form = _FORMS.get(kind)
             return program if program is None or form is None else form(program)
     return None

@@ -6,8 +6,6 @@ branch depends on data.  The steps of different pairs wait for different element
 
 from __future__ import annotations
 
-from typing import cast
-
 from tensorwright.base import DType, TensorType
 from tensorwright.expr import (
     Element,
@@ -28,6 +26,7 @@ from tensorwright.loop.algorithms.writing import (
     loop,
     parallel,
     program,
+    shape_of,
     vector,
 )
 from tensorwright.loop.ir import Buffer, LoopProgram, Stmt, Store, block
@@ -43,12 +42,12 @@ def tree_leaves(types: tuple[TensorType, ...], *, depth: int) -> LoopProgram | N
     None without elements, and for types that are not here.
     """
     x, _, _, _, roots = types
-    (trees,), (rows, columns) = roots.extents, _shape_of(x)
+    (trees,), (rows, columns) = roots.extents, shape_of(x)
     if x.dtype not in _DTYPES or 0 in (rows, columns, trees):
         return None
     names = ("x", "features", "limits", "children", "roots")
     inputs = [
-        Buffer(name, _shape_of(kind), kind.dtype) for name, kind in zip(names, types, strict=True)
+        Buffer(name, shape_of(kind), kind.dtype) for name, kind in zip(names, types, strict=True)
     ]
     source, features, limits, children, starts = inputs
     result = Buffer("leaves", (rows, trees), _NUMBER)
@@ -92,7 +91,3 @@ def tree_leaves(types: tuple[TensorType, ...], *, depth: int) -> LoopProgram | N
 
     body = parallel("p", ceil_div(pairs, _LANES), descended)
     return program("tree_leaves", inputs, (result,), body)
-
-
-def _shape_of(kind: TensorType) -> tuple[Index, ...]:
-    return cast(tuple[Index, ...], kind.shape)

@@ -7,41 +7,43 @@ one element. The updates of an element keep their order, whatever the number of 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
-from tensorwright.base import DType, TensorType
-from tensorwright.expr import Element, Fn, Index, Value, apply, mod
-from tensorwright.loop.algorithms.writing import at, loop, parallel, program, vector
+from tensorwright.base import TensorType
+from tensorwright.expr import Element, Fn, Index, Value, apply, ceil_div, floor_div, mod
+from tensorwright.loop.algorithms.writing import at, loop, parallel, program, shape_of, vector
 from tensorwright.loop.ir import Buffer, If, LoopProgram, Stmt, Store, block
 
 _FOLDS = {"add": Fn.ADD, "mul": Fn.MUL, "max": Fn.MAX, "min": Fn.MIN}
-_DTYPES = frozenset((DType.F32, DType.F64, DType.I8, DType.U8, DType.I32, DType.I64))
-_LINE = 16  # elements of a row that a thread takes at least
-_MOST_SLICES = 16  # that a dimension is shared out in
-_PIECE = 4096  # elements that a thread copies at a time
+_LINE = 64  # elements of a row that a thread takes at least: more passes over rows take longer
+_MOST_SLICES = 16  # that a dimension of a known extent is shared out in
+_PIECE = 512  # elements that a thread copies at a time
+_LANES = 8  # of the last piece of a row, where its extent is open
 
 
 def scatter_elements(
-    types: tuple[TensorType, ...], *, axis: int, reduction: str
+    types: tuple[TensorType, ...], *, axis: int, reduction: str, line: int = _LINE
 ) -> LoopProgram | None:
-    """The program of `scatter_elements`, each tensor as one dimension.
+    """The program of `scatter_elements`, each tensor as one dimension; all extents may be open.
 
-    None without elements, and for types that are not here.
+    line   how many elements of a row a thread takes at least
+    None without elements, and for a type that does not have the reduction.
     """
-    if not _is_here(types):
+    if not _is_here(types, reduction):
         return None
-    x, asked, _ = types
-    axis %= len(x.shape)
-    dims = range(len(x.shape))
-    shared = next((d for d in dims if d != axis and asked.extents[d] > 1), axis)
-    least = _LINE if shared > axis else 1
-    slices, width = (1, 1) if shared == axis else _slices(asked.extents[shared], least)
+    shape, asked = shape_of(types[0]), shape_of(types[1])
+    axis %= len(shape)
+    dims = range(len(shape))
+    shared = next((d for d in dims if d != axis and asked[d] != 1), axis)
+    whole = 1 if shared == axis else asked[shared]
+    width = _width(whole, line if shared > axis else 1)
     source, indices, updates, result = _flat(types)
 
     def update(position: Mapping[int, Index]) -> Stmt:
-        read = _dot(position, asked.extents)
-        row = mod(Element(indices, (read,)), x.extents[axis])
-        into = _dot({**position, axis: row}, x.extents)
+        read = _dot(position, asked)
+        row = mod(Element(indices, (read,)), shape[axis])
+        into = _dot({**position, axis: row}, shape)
         return _joined(reduction, result, into, at(updates, read))
 
     def nest(position: Mapping[int, Index], rest: Sequence[int], slice_: Index) -> Stmt:
@@ -49,59 +51,56 @@ def scatter_elements(
             return update(position)
         dim, *inner = rest
         if dim != shared or dim == axis:
-            extent = asked.extents[dim]
+            extent = asked[dim]
             return loop(f"i{dim}", extent, lambda i: nest({**position, dim: i}, inner, slice_))
-        whole = asked.extents[dim]
 
         def part(i: Index) -> Stmt:
             here = slice_ * width + i
             body = nest({**position, dim: here}, inner, slice_)
-            return body if whole % width == 0 else If(here < whole, body)
+            return body if isinstance(whole, int) else If(here < whole, body)
 
         return loop(f"i{dim}", width, part)
 
-    updated = parallel("s", slices, lambda s: nest({}, dims, s))
-    body = block(_copied(source, result), updated)
+    updated = parallel("s", ceil_div(whole, width), lambda s: nest({}, dims, s))
+    body = block(_copied(source, result), _if_any(shape[axis : axis + 1], updated))
     return program("scatter_elements", (source, indices, updates), (result,), body)
 
 
-def scatter_nd(types: tuple[TensorType, ...], *, reduction: str) -> LoopProgram | None:
-    """The program of `scatter_nd`, each tensor as one dimension.
+def scatter_nd(
+    types: tuple[TensorType, ...], *, reduction: str, line: int = _LINE
+) -> LoopProgram | None:
+    """The program of `scatter_nd`, each tensor as one dimension; all extents may be open.
 
-    None without elements, and for types that are not here.
+    line   how many elements of a row a thread takes at least
+    None without elements, and for a type that does not have the reduction.
     """
-    if not _is_here(types):
+    if not _is_here(types, reduction):
         return None
-    x, asked, _ = types
-    count = asked.extents[-1]
-    rows, row = math.prod(asked.extents[:-1]), math.prod(x.extents[count:])
-    _, width = _slices(row, _LINE)
+    shape, asked = shape_of(types[0]), shape_of(types[1])
+    count = types[1].shape[-1]
+    assert isinstance(count, int)
+    rows, row = math.prod(asked[:-1]), math.prod(shape[count:])
     source, indices, updates, result = _flat(types)
 
-    def update(number: Index, start: Index, extent: int) -> Stmt:
-        position = {
-            d: mod(Element(indices, (number * count + d,)), x.extents[d]) for d in range(count)
-        }
-        into = _dot(position, x.extents[:count]) * row + start
-        read = number * row + start
-        return vector(
-            "e", extent, lambda e: _joined(reduction, result, into + e, at(updates, read + e))
-        )
+    def update(number: Index) -> _Body:
+        position = {d: mod(Element(indices, (number * count + d,)), shape[d]) for d in range(count)}
+        into, read = _dot(position, shape[:count]) * row, number * row
+        return lambda e: _joined(reduction, result, into + e, at(updates, read + e))
 
-    whole, rest = divmod(row, width)
-    parts = [_copied(source, result)]
-    if whole:
-        parts.append(
-            parallel("s", whole, lambda s: loop("r", rows, lambda r: update(r, s * width, width)))
-        )
-    if rest:
-        parts.append(loop("r", rows, lambda r: update(r, whole * width, rest)))
-    return program("scatter_nd", (source, indices, updates), (result,), block(*parts))
+    updated = _shared_out(
+        row, _width(row, line), lambda part: loop("r", rows, lambda r: part(update(r)))
+    )
+    body = block(_copied(source, result), _if_any(shape[:count], updated))
+    return program("scatter_nd", (source, indices, updates), (result,), body)
 
 
-def _is_here(types: tuple[TensorType, ...]) -> bool:
+_Body: TypeAlias = Callable[[Index], Stmt]
+
+
+def _is_here(types: tuple[TensorType, ...], reduction: str) -> bool:
     x, asked, _ = types
-    return x.dtype in _DTYPES and 0 not in (*x.shape, *asked.shape)
+    fold = _FOLDS.get(reduction)
+    return (fold is None or fold.takes(x.dtype)) and 0 not in (*x.shape, *asked.shape)
 
 
 def _flat(types: tuple[TensorType, ...]) -> tuple[Buffer, Buffer, Buffer, Buffer]:
@@ -109,19 +108,58 @@ def _flat(types: tuple[TensorType, ...]) -> tuple[Buffer, Buffer, Buffer, Buffer
     names = ("x", "indices", "updates", "result")
     kinds = (*types, types[0])
     x, indices, updates, result = (
-        Buffer(name, (math.prod(kind.extents),), kind.dtype)
+        Buffer(name, (math.prod(shape_of(kind)),), kind.dtype)
         for name, kind in zip(names, kinds, strict=True)
     )
     return x, indices, updates, result
 
 
-def _slices(extent: int, least: int) -> tuple[int, int]:
-    """The number of slices into which a dimension is divided, and their width."""
-    width = min(extent, max(least, -(-extent // _MOST_SLICES)))
-    return -(-extent // width), width
+def _width(extent: Index, least: int) -> int:
+    """The width of the slices into which a dimension is divided; a number has equal ones."""
+    if not isinstance(extent, int):
+        return least
+    most = min(max(extent // least, 1), _MOST_SLICES)
+    return extent // next(slices for slices in range(most, 0, -1) if extent % slices == 0)
 
 
-def _dot(position: Mapping[int, Index], shape: tuple[int, ...]) -> Index:
+def _shared_out(extent: Index, width: int, run: Callable[[Callable[[_Body], Stmt]], Stmt]) -> Stmt:
+    """A loop over elements in pieces, which run at the same time, and one for the rest of them.
+
+    run   what is done with a piece, from a function that makes the loop over its elements
+    """
+    whole, rest = floor_div(extent, width), mod(extent, width)
+
+    def piece(start: Index, lanes: int, body: _Body) -> Stmt:
+        return vector("e", lanes, lambda e: body(start + e))
+
+    def last(body: _Body) -> Stmt:
+        if isinstance(rest, int):
+            return piece(extent - rest, rest, body)
+        vectors, start = floor_div(rest, _LANES), whole * width
+        return block(
+            loop("v", vectors, lambda v: piece(start + v * _LANES, _LANES, body)),
+            loop("n", mod(rest, _LANES), lambda n: body(start + vectors * _LANES + n)),
+        )
+
+    parts = []
+    if whole != 0:
+        parts.append(
+            parallel("p", whole, lambda p: run(lambda body: piece(p * width, width, body)))
+        )
+    if rest != 0:
+        parts.append(run(last))
+    return block(*parts)
+
+
+def _if_any(extents: Sequence[Index], updated: Stmt) -> Stmt:
+    """No update where an open extent, by which positions are divided, is 0."""
+    for extent in extents:
+        if not isinstance(extent, int):
+            updated = If(extent >= 1, updated)
+    return updated
+
+
+def _dot(position: Mapping[int, Index], shape: Sequence[Index]) -> Index:
     """The row-major number of an element."""
     number: Index = 0
     for dim, extent in enumerate(shape):
@@ -138,11 +176,7 @@ def _joined(reduction: str, result: Buffer, position: Index, update: Value) -> S
 
 def _copied(source: Buffer, result: Buffer) -> Stmt:
     """All of x, in pieces."""
-    (size,) = source.extents
-    whole, rest = divmod(size, _PIECE)
-
-    def piece(start: Index, extent: int) -> Stmt:
-        return vector("c", extent, lambda c: Store(result, (start + c,), at(source, start + c)))
-
-    pieces = [parallel("p", whole, lambda p: piece(p * _PIECE, _PIECE))] if whole else []
-    return block(*pieces, *([piece(whole * _PIECE, rest)] if rest else []))
+    (size,) = source.shape
+    return _shared_out(
+        size, _PIECE, lambda part: part(lambda c: Store(result, (c,), at(source, c)))
+    )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
-from tensorwright.base import DType, Role
+from tensorwright.base import DType, Role, TensorType
 from tensorwright.expr import Index, Load, Var
 from tensorwright.loop.ir import Allocate, Buffer, For, LoopProgram, Parameter, Stmt
 from tensorwright.loop.passes import verify
@@ -53,3 +54,8 @@ def program(
     parameters = [Parameter(buffer, Role.INPUT) for buffer in inputs]
     parameters += [Parameter(buffer, Role.OUTPUT) for buffer in outputs]
     return verify(LoopProgram(name, tuple(parameters), body))
+
+
+def shape_of(kind: TensorType) -> tuple[Index, ...]:
+    """The shape of a tensor as indices of its loops."""
+    return cast(tuple[Index, ...], kind.shape)
