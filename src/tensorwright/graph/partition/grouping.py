@@ -17,7 +17,8 @@ The criteria, in the order in which they are applied:
     operators becomes one group in this way.
  4. Any other reduction (pooling) takes element-wise nodes of its result's shape.
  5. Anchors and row operators take what comes before: element-wise nodes and rearrangements that
-    no other node reads.  Pooling does so only if its windows do not overlap.
+    no other node reads, and, behind an anchor, what is looked up once for each element.  Pooling
+    does so only if its windows do not overlap.
  6. The remaining element-wise nodes and rearrangements make chains: a node takes what comes before.
 Source:  Chen et al., TVM, OSDI 2018, section 3.1 (operator fusion).
 """
@@ -71,6 +72,7 @@ class _Group:
 
     kind: Kind
     members: set[int]
+    seed: int
     last: int
     rows: Rows | None
 
@@ -168,7 +170,7 @@ class _Grouping:
                 kind, rows = Kind.POOLING, None
             case _:
                 kind, rows = Kind.CHAIN, None
-        group = _Group(kind, {at}, at, rows)
+        group = _Group(kind, {at}, at, at, rows)
         self.owner[at] = group
         return group
 
@@ -265,7 +267,10 @@ class _Grouping:
             return self._fits_rows(at, group.rows)
         if operator.pattern is not Pattern.INJECTIVE:
             return False
-        return group.kind is Kind.CHAIN or operator.movement in _CHEAP
+        if group.kind is Kind.CHAIN or operator.movement in _CHEAP:
+            return True
+        is_looked_up = group.kind is Kind.ANCHOR and operator.movement is Movement.NONE
+        return is_looked_up and min(self.readers[at]) > group.seed
 
     def _is_within_limits(self, members: set[int]) -> bool:
         return is_within(self.graph, [self.nodes[at] for at in members], self.limits)

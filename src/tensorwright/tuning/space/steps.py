@@ -9,6 +9,7 @@ from tensorwright.base import LINE_BYTES, CpuTarget
 from tensorwright.expr import (
     Apply,
     Axis,
+    Compute,
     Fn,
     Index,
     Load,
@@ -54,6 +55,7 @@ from tensorwright.tuning.space.tile_limits import CPU_LIMITS, limits_of
 _CHEAP = frozenset((Fn.ADD, Fn.SUB, Fn.MUL, Fn.MIN, Fn.MAX, Fn.NEG))
 _MOST_VECTORS = 8  # side by side
 _MOST_AGAIN = 16  # operations that every reader may repeat
+_FUNCTION = 4  # elements of which something simple is computed while a function is computed once
 
 
 def is_cheap(value: Value) -> bool:
@@ -67,6 +69,19 @@ def _operations(value: Value) -> float:
         return math.inf
     own = isinstance(value, (Apply, Select))
     return own + sum(_operations(child) for child in children(value))
+
+
+def element_work(tensor: Compute) -> int:
+    """How often the body of a tensor is evaluated, with its functions as evaluations of their own.
+
+    A function such as exp takes the time of at least `_FUNCTION` simple elements.
+    """
+    return points(tensor) * (1 + _FUNCTION * _functions(tensor.body))
+
+
+def _functions(value: Value) -> int:
+    own = isinstance(value, Apply) and value.fn not in _CHEAP
+    return own + sum(map(_functions, children(value)))
 
 
 def inline_elementwise(
@@ -159,7 +174,7 @@ def schedule_at_root(builder: SketchBuilder, name: str, target: CpuTarget, prefi
         else:
             builder.do(Vectorize(name, inner))
             pack_across(builder, name, axes[-1])
-    parallelise(builder, name, outer, points(stage.tensor))
+    parallelise(builder, name, outer, element_work(stage.tensor))
 
 
 def _is_gathered(stage: Stage, axis: Axis) -> bool:

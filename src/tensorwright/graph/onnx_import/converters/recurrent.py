@@ -110,21 +110,18 @@ class _Cell:
     def lstm(self, x: str, before: str, memory: str) -> tuple[str, ...]:
         """Gates i, o, f, c: C = f * C before + i * g(...), H = o * h(C)."""
         call = self.call
-        product = self.recurrent(before)
-
-        def sum_of(gate: int) -> str:
-            return call.add("add", self.gate(x, gate), self.gate(product, gate))
+        sums = call.add("add", self.recurrent(before), x)
 
         def look(gate: int, seen: str) -> str:
             """A gate that also sees the memory, through its peephole weights."""
-            value = sum_of(gate)
+            value = self.gate(sums, gate)
             if "peepholes" in self.held:
                 weights = self.gate(self.held["peepholes"], gate)
                 value = call.add("add", value, call.add("mul", weights, seen))
             return self.activate(value, 0)
 
         i, f = look(0, memory), look(2, memory)
-        c = self.activate(sum_of(3), 1)
+        c = self.activate(self.gate(sums, 3), 1)
         memory = call.add("add", call.add("mul", f, memory), call.add("mul", i, c))
         # Only the gates are clipped: as ONNX Runtime does, the memory is left as it is.
         shown = self.activate(memory, 2, clipped=False)
