@@ -127,7 +127,7 @@ def test_many_weights_are_read_in_parts() -> None:
     executable = tensorwright.compile(model, threads=2)
     plan = executable.plan
     (kernel,) = steps_in_parts(plan)
-    assert plan.steps[kernel].label.startswith("matmul")
+    assert "matmul" in plan.steps[kernel].label
     (expected,) = by_onnxruntime(model, inputs)
     for threads in (1, 2):
         found = executable.with_plan(plan, threads)
