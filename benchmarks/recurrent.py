@@ -6,9 +6,10 @@
 A case is KIND-HIDDEN-BATCH-STEPS-DIRECTIONS, such as LSTM-256-1-20-2; inputs are as wide as the
 state.  Without cases, all of LSTM and GRU, hidden 64, 256 and 512, batch 1 and 8, 1, 20 and 200
 steps, one and two directions; --quick takes every seventh.  Each network is compiled without
-records in a fresh process.  The competitors are processes of their own, which take turns.  Prints a
-row for each case, with the steps of an iteration in the plan, and the geometric mean and the least
-of the ratios, above 1 where ours is faster.
+records in a fresh process, on a machine whose rates have been measured.  The competitors are
+processes of their own, which take turns.  Prints a row for each case, with the steps of an
+iteration in the plan, and the geometric mean and the least of the ratios, above 1 where ours is
+faster.
 """
 
 from __future__ import annotations
@@ -42,8 +43,11 @@ _EACH = 7  # of the cases, with --quick
 COMPILE = """
 import sys, time
 import tensorwright
-tensorwright.compile
+from tensorwright.base import detect_target, parse_target
+from tensorwright.runtime.measuring import this_machine
 path, out, target, threads = sys.argv[1:]
+this_machine(detect_target() if target == "native" else parse_target(target), int(threads))
+tensorwright.compile
 start = time.perf_counter()
 executable = tensorwright.compile(path, target=target, threads=int(threads))
 print(time.perf_counter() - start)
