@@ -68,6 +68,8 @@ CASES = (
     Case("Squeeze", [(2, 1, 3)], [numbers(1)]),
     Case("Concat", [(2, 3), (2, 1)], (), {"axis": 1}),
     Case("Slice", [(5, 6)], [numbers(1, 0), numbers(5, 4), numbers(1, 0), numbers(2, 1)]),
+    Case("Expand", [(3, 1)], [numbers(2, 1, 4)]),
+    Case("Trilu", [(2, 4, 5)], [numbers(1)]),
     Case("Sum", [(2, 3), (3,), (2, 1)]),
     Case("Sub", [(2, 3), (3,)]),
     Case("Div", [(2, 3)], [np.float32(3)]),

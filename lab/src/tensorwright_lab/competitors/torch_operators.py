@@ -210,6 +210,17 @@ def _reshape(node: Operation) -> Call:
     return call
 
 
+def _expand(node: Operation) -> Call:
+    shape = node.integers(1, "shape") or ()
+    return lambda x, *_: x.broadcast_to(torch.broadcast_shapes(x.shape, tuple(shape)))
+
+
+def _triangle(node: Operation) -> Call:
+    (diagonal,) = node.integers(1, "k") or (0,)
+    part = torch.triu if node.get("upper", 1) else torch.tril
+    return lambda x, *_: part(x, diagonal)
+
+
 def _flatten(node: Operation) -> Call:
     axis = int(node.get("axis", 1))
     return lambda x: x.reshape(math.prod(x.shape[:axis]), -1)
@@ -344,6 +355,7 @@ OPERATORS: Mapping[str, Maker] = MappingProxyType(
         "Elu": _with("alpha", 1.0, F.elu),
         "Erf": _same(torch.erf),
         "Exp": _same(torch.exp),
+        "Expand": _expand,
         "Flatten": _flatten,
         "Floor": _same(torch.floor),
         "Gather": _gather,
@@ -391,6 +403,7 @@ OPERATORS: Mapping[str, Maker] = MappingProxyType(
         "Sum": _same(lambda *parts: reduce(operator.add, parts)),
         "Tanh": _same(torch.tanh),
         "Transpose": _transpose,
+        "Trilu": _triangle,
         "Unsqueeze": _unsqueeze,
         "Where": _same(torch.where),
     }

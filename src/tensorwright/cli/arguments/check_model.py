@@ -64,7 +64,8 @@ def agrees(
     Print the largest error, and whether it is small enough.
     Raises:  PeerFailed if the other runtime refuses, crashes or hangs.
     """
-    proto = read_proto(model, how.shapes, how.seed)
+    called = {name: array.shape for name, array in inputs.items()}
+    proto = read_proto(model, how.shapes, how.seed, called)
     steps = quantised_steps(proto)
     with tempfile.TemporaryDirectory(prefix="tensorwright-check-") as folder:
         path = Path(folder) / "model.onnx"

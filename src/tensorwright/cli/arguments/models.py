@@ -54,14 +54,18 @@ def check_model(model: str) -> None:
         read_graph(model)
 
 
-def read_proto(model: str, shapes: Shapes | None = None, seed: int = 0) -> ModelProto:
+def read_proto(
+    model: str, shapes: Shapes | None = None, seed: int = 0, called: Shapes | None = None
+) -> ModelProto:
     """The ONNX model for another runtime: the original model, or an export of its graph.
 
     The graph is exported if shapes are given, and if the model is one of PyTorch.
+
+    called   shapes of all inputs of the only call; an exported graph needs no others
     """
     kind, name = split(model)
     if shapes or (not kind and is_archive(name)):
-        return to_onnx(read_graph(model, shapes, seed, is_open=True))
+        return to_onnx(read_graph(model, called or shapes, seed, is_open=True))
     if not kind:
         return onnx.load(name)
     proto: ModelProto = _of_suites(model, "read_proto")(kind, name, seed)
