@@ -5,15 +5,14 @@
 
 Both directions are one loop: the second one reads the sums in the reverse order of time, and its
 results are in this order until they are put back.  Arrays of a step are (directions, batch, ...);
-with one direction there is no such dimension.  Directions with many weights have a loop each, whose
-weights then stay in a cache.
+with one direction there is no such dimension.  Directions with functions of their own have a loop
+each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import prod
 from typing import TypeAlias
 
 import numpy as np
@@ -26,8 +25,6 @@ from tensorwright.graph.onnx_import.call import Call, Operand, Results, Table, i
 from tensorwright.graph.onnx_import.converters.quantization import in_codes
 from tensorwright.ops import NARROW
 
-_SHARED_NUMBERS = 1 << 18
-"""The most recurrent weights of both directions in one loop: half of a second cache of 2 MB."""
 _LENGTHS, _STATE, _CELL, _PEEPHOLES = 4, 5, 6, 7
 _OF_CODES, _W_SCALE, _R_SCALE = "DynamicQuantizeLSTM", 8, 10
 _Function: TypeAlias = tuple[str, tuple[tuple[str, float], ...]]
@@ -399,7 +396,7 @@ def _recurrent(call: Call) -> Results:
     sides, functions = backwards[kind], _activations(call)
     half = len(functions) // 2
     is_alike = functions[:half] == functions[half:] and call.operator != _OF_CODES
-    if len(sides) == 2 and is_alike and prod(call.shape(2)) <= _SHARED_NUMBERS:
+    if len(sides) == 2 and is_alike:
         y, *last = _Layer(call, x, sides, 0).run()
     else:
         runs = [_Layer(call, x, (each,), at).run() for at, each in enumerate(sides)]
