@@ -285,14 +285,23 @@ def test_no_steps_leave_the_states_as_they_are(operator: str, direction: str) ->
         np.testing.assert_array_equal(state, inputs[name])
 
 
-@pytest.mark.parametrize(("hidden", "loops"), [(8, 1), (512, 2)])
-def test_directions_with_many_weights_have_a_loop_each(hidden: int, loops: int) -> None:
+@pytest.mark.parametrize(
+    ("functions", "loops"), [(("Tanh", "Tanh"), 1), (("Tanh", "Relu"), 2)], ids=["equal", "other"]
+)
+def test_directions_share_a_loop_if_their_functions_are_equal(
+    functions: tuple[str, str], loops: int
+) -> None:
     constants = {
-        "w": np.zeros((2, hidden, WIDTH), np.float32),
-        "r": np.zeros((2, hidden, hidden), np.float32),
+        "w": np.zeros((2, HIDDEN, WIDTH), np.float32),
+        "r": np.zeros((2, HIDDEN, HIDDEN), np.float32),
     }
     node = helper.make_node(
-        "RNN", ["x", "w", "r"], ["y"], hidden_size=hidden, direction="bidirectional"
+        "RNN",
+        ["x", "w", "r"],
+        ["y"],
+        hidden_size=HIDDEN,
+        direction="bidirectional",
+        activations=functions,
     )
     model = model_of([node], {"x": (5, 4, WIDTH)}, ["y"], constants=constants, opset=14)
     assert [node.operator for node in load_onnx(model).nodes].count("loop") == loops
