@@ -49,6 +49,16 @@ NETWORKS: Mapping[str, tuple[str, dict[str, dict[int, str]], dict[str, str]]] = 
         {"image": {2: "height", 3: "width"}},
         {"height": "32..512 by 32", "width": "32..512 by 32"},
     ),
+    "log_mel": (
+        "open_networks:log_mel",
+        {"signal": {0: "batch", 1: "samples"}},
+        {"batch": "1..4", "samples": "400..160000"},
+    ),
+    "graph": (
+        "open_networks:graph_network",
+        {"x": {0: "nodes"}, "edges": {1: "edges"}},
+        {"nodes": "1..4096", "edges": "1..16384"},
+    ),
 }
 _MOST_WORK = 600_000  # products of sizes beyond which a call takes many seconds
 
@@ -197,7 +207,9 @@ def _inputs(
         dims = info.type.tensor_type.shape.dim
         shape = [dim.dim_value or values[dim.dim_param] for dim in dims]
         if info.type.tensor_type.elem_type == onnx.TensorProto.INT64:
-            arrays[info.name] = np.ones(shape, np.int64)
+            most = values.get("nodes", 0)  # numbers of nodes, else of words
+            ones = np.ones(shape, np.int64)
+            arrays[info.name] = generator.integers(0, most, shape) if most else ones
         else:
             arrays[info.name] = generator.standard_normal(shape).astype(np.float32)
     return arrays

@@ -23,7 +23,7 @@ from tensorwright.base.tensors import OpenSize
 T = TypeVar("T")
 _TOKEN = re.compile(r"\s*(?:(\d+)|(min|max)\b|([A-Za-z_]\w*(?:\.\w+)?)|(//|[-+*/%(),]))")
 _TYPICAL = 128  # of a size without a greatest number
-_TYPICAL_TIMES = 16  # the least number, if that is more
+_TYPICAL_WINDOWS = 32
 _BATCH = re.compile(r"batch|(^|_)bsz?($|_)", re.IGNORECASE)
 _LENGTH = re.compile(
     r"seq|len|time|token|frame|step|past|(^|_)(row|point|node|edge|box)(s|es)?($|_)", re.IGNORECASE
@@ -231,11 +231,11 @@ def typical_number(least: int, most: int | None, divisor: int) -> int:
     """The number assumed for a size in costs, schedules and examples: three quarters of the way
     from its least to its greatest number, on a logarithmic scale.
 
-    A size without a greatest number is 128, or some times its least number if that is more: where
-    the least number is that of one window of a convolution, the result has several positions.
+    A size without a greatest number is 128. If its least number is not only its divisor but that of
+    one window of a convolution, the size has so many windows that the last tile of them is cheap.
     What suits many rows suits more of them, and tiles are made smaller for fewer.
     """
-    number = max(_TYPICAL, _TYPICAL_TIMES * least)
+    number = max(_TYPICAL, _TYPICAL_WINDOWS * least if least > divisor else 0)
     if most is not None:
         number = math.isqrt(math.isqrt(max(1, least) * most) * most)
     return max(least, number - number % divisor)

@@ -129,7 +129,7 @@ def test_typical_sizes_are_inside_their_bounds() -> None:
         "f": (7, 7, 7),
     }
     atoms = [size for name, how in sizes.items() for size in named_sizes_of(named_size(name, *how))]
-    expected = {"a": 128, "b": 1600, "c": 106, "d": 416, "e": 768, "f": 7}
+    expected = {"a": 128, "b": 3200, "c": 106, "d": 416, "e": 96, "f": 7}
     assert representative(atoms) == expected
 
 

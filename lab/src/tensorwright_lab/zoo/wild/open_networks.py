@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -269,3 +271,54 @@ def segformer_b0() -> Example:
     """SegFormer-B0 (Xie et al., NeurIPS 2021): image f32 (batch, 3, height, width)."""
     module = _Segformer((32, 64, 160, 256), 2, 150)
     return Example(module, {"image": torch.zeros(1, 3, 64, 96)})
+
+
+class _LogMel(nn.Module):
+    """Windows of a signal times waves, powers in bands, logarithms: 25 ms each 10 ms of 16 kHz."""
+
+    def __init__(self, window: int = 400, stride: int = 160, bands: int = 80) -> None:
+        super().__init__()
+        self.stride, self.half = stride, window // 2 + 1
+        turns = torch.arange(self.half)[:, None] * torch.arange(window) / window
+        waves = torch.cat([torch.cos(2 * math.pi * turns), torch.sin(2 * math.pi * turns)])
+        self.register_buffer("waves", (waves * torch.hann_window(window))[:, None])
+        self.register_buffer("bands", torch.rand(bands, self.half))
+
+    def forward(self, signal: Tensor) -> Tensor:
+        parts = functional.conv1d(signal[:, None], self.waves, stride=self.stride)
+        power = parts[:, : self.half] ** 2 + parts[:, self.half :] ** 2
+        return (self.bands @ power).clamp(min=1e-5).log()
+
+
+def log_mel() -> Example:
+    """The front of a recogniser of speech: signal f32 (batch, samples)."""
+    return Example(_LogMel(), {"signal": torch.zeros(1, 16000)})
+
+
+class _GraphNetwork(nn.Module):
+    """Means of what the neighbours of a node send, by scatter add."""
+
+    def __init__(self, features: int, width: int, depth: int) -> None:
+        super().__init__()
+        widths = [features] + [width] * depth
+        self.layers = nn.ModuleList(map(nn.Linear, widths, widths[1:]))
+
+    def forward(self, x: Tensor, edges: Tensor) -> Tensor:
+        source, target = edges[0], edges[1]
+        sent = torch.ones(edges.size(1))
+        scale = (torch.zeros(x.size(0)).scatter_add(0, target, sent) + 1).rsqrt()
+        weights = (scale[source] * scale[target])[:, None]
+        for layer in self.layers:
+            x = layer(x)
+            rows = target[:, None].expand(-1, x.size(1))
+            sums = torch.zeros_like(x).scatter_add(0, rows, x[source] * weights)
+            x = functional.relu(sums + x * scale[:, None] ** 2)
+        return x
+
+
+def graph_network() -> Example:
+    """A graph convolutional network (Kipf and Welling, ICLR 2017): x f32 (nodes, 32), edges i64
+    (2, edges).
+    """
+    edges = torch.randint(0, 20, (2, 50))
+    return Example(_GraphNetwork(32, 64, 3), {"x": torch.zeros(20, 32), "edges": edges})
