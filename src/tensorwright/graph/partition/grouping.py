@@ -41,6 +41,8 @@ from tensorwright.ops import Fold, Movement, Pattern
 
 _REARRANGING = frozenset((Movement.COPY, Movement.RESHAPE, Movement.REORDER))
 _CHEAP = _REARRANGING | {Movement.CROP, Movement.EXTEND}
+_MOST_PLACES = 16
+"""For one element of a result, of elements that a node of the group is computed for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +237,8 @@ class _Grouping:
         while pending:
             at = pending.pop(0)
             taken = self._may_precede(group, at)
-            if taken and self._is_within_limits(group.members | taken):
+            members = group.members | taken
+            if taken and self._is_within_limits(members) and not self._is_repeated(members):
                 self._take(group, taken)
                 pending.extend(self._sources(taken))
 
@@ -271,6 +274,24 @@ class _Grouping:
             return True
         is_looked_up = group.kind is Kind.ANCHOR and operator.movement is Movement.NONE
         return is_looked_up and min(self.readers[at]) > group.seed
+
+    def _is_repeated(self, members: set[int]) -> bool:
+        """Whether a node is computed at too many places for one element of the result.
+
+        x[order] + x reads x at two places, and one of these behind another reads it at four: as
+        one kernel, n of them would take time, and a text, that grow as 2**n.
+        """
+        places: dict[int, set[tuple[int, ...]]] = {max(members): {()}}
+        for at in sorted(members, reverse=True):
+            own = places[at]
+            if len(own) > _MOST_PLACES:
+                return True
+            if self.operators[at].pattern is Pattern.INJECTIVE:
+                own = {(*path, at) for path in own}
+            for source in self._sources([at]):
+                if source in members:
+                    places.setdefault(source, set()).update(own)
+        return False
 
     def _is_within_limits(self, members: set[int]) -> bool:
         return is_within(self.graph, [self.nodes[at] for at in members], self.limits)

@@ -273,3 +273,13 @@ def test_pieces_are_aliases() -> None:
 def test_opaque_nodes_are_calls_of_their_own() -> None:
     parts = partition(networks.pieces())
     assert sum(isinstance(step, OpaqueCall) for step in parts.steps) == 1
+
+
+def test_rearrangements_behind_each_other_are_not_computed_ever_more_often() -> None:
+    b = GraphBuilder("orders")
+    x, order = b.input("x", (4, 3)), b.constant(np.array([2, 0, 3, 1]))
+    for _ in range(12):
+        x = b.add("add", b.add("gather", x, order, axis=0), x)
+    parts = partition(b.finish([x]))
+    assert len(parts.steps) == 3
+    check_partition(parts)
