@@ -25,16 +25,15 @@ _NAMED = re.compile(r"did you mean (?P<name>[^\s?]+)(?: or [^?]*)?\?")
 def _trying(imported: Callable[..., Any]) -> Callable[..., Any]:
     """`with_needed_bounds`, with whose refusals what they advise is tried."""
 
-    def tried(run: Any, bounds: dict[str, Any], open_sizes: Sequence[str]) -> Any:
-        given = dict(bounds)
+    def tried(run: Any, own: Any, given: dict[str, Any], open_sizes: Sequence[str]) -> Any:
         try:
-            return imported(run, bounds, open_sizes)
+            return imported(run, own, given, open_sizes)
         except TensorwrightError as error:
             advised = _SIZES.search(error.remedy)
             if advised is not None:
                 sizes = ast.literal_eval(advised[1])
                 try:
-                    imported(run, given | sizes, open_sizes)
+                    imported(run, own, {**given, **sizes}, open_sizes)
                 except TensorwrightError as again:
                     same = (again.where, again.reason) == (error.where, error.reason)
                     if same:

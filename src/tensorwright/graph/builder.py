@@ -176,9 +176,7 @@ class GraphBuilder:
                     for extent in type_.shape
                 )
             self._types[name] = replace(type_, shape=shapes[type_.shape])
-        for size, other in sizes.items():
-            if isinstance(other, NamedSize):
-                self._sizes[size.name] = other
+        self._sizes |= {each.name: each for each in named_sizes_of(*sizes.values())}
 
     def set_layout(self, name: str, layout: Layout) -> None:
         """Set the layout of a tensor."""

@@ -14,8 +14,15 @@ from contextlib import AbstractContextManager
 import numpy as np
 from onnx import ValueInfoProto, helper
 
-from tensorwright.base import DType, UnsupportedError
-from tensorwright.expr import Index, IndexExpr, named_sizes_of, parse_size
+from tensorwright.base import DType, UndecidedError, UnsupportedError
+from tensorwright.expr import (
+    Index,
+    IndexExpr,
+    NamedSize,
+    named_sizes_of,
+    parse_size,
+    substitute,
+)
 from tensorwright.graph.aten_import.call import Call, Converter, Results, Tensor, Value
 from tensorwright.graph.aten_import.converters import CONVERTERS
 from tensorwright.graph.aten_import.in_place import VIEWS, View, Views, written_through
@@ -33,8 +40,12 @@ from tensorwright.graph.aten_import.record import (
 from tensorwright.graph.aten_import.size_arithmetic import computed, is_arithmetic
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import Graph
-from tensorwright.graph.onnx_import.importer import Assumptions, with_needed_bounds
-from tensorwright.graph.onnx_import.open_dimensions import Sizes, within
+from tensorwright.graph.onnx_import.importer import (
+    MOST_ASSUMED,
+    Assumptions,
+    with_needed_bounds,
+)
+from tensorwright.graph.onnx_import.open_dimensions import Sizes
 from tensorwright.graph.onnx_import.refusals import NO_OPERATOR, converting, unsupported
 from tensorwright.graph.onnx_import.shapes import InputShapes, input_types, open_names
 from tensorwright.graph.onnx_import.size_terms import Term, index_of, term_of
@@ -73,15 +84,13 @@ def load_exported(
         for symbol, (_, greatest) in record.ranges.items()
         if symbol in names
     }
-    bounds = within(
-        {name: text for name, text in own.items() if name in open_names(infos)}, sizes or {}
-    )
+    own = {name: text for name, text in own.items() if name in open_names(infos)}
 
     def run(assumptions: Assumptions) -> Graph:
         types = input_types(infos, input_shapes, sizes=assumptions.bounds)
-        return _Import(record, names).run(types)
+        return _Import(record, names, assumptions).run(types)
 
-    return with_needed_bounds(run, bounds, open_names(infos))
+    return with_needed_bounds(run, own, sizes or {}, open_names(infos))
 
 
 def _bounds(least: int, greatest: int | None) -> str:
@@ -141,9 +150,12 @@ def _renamed(text: str, names: Mapping[str, str]) -> str:
 class _Import:
     """The state of one import."""
 
-    def __init__(self, record: ExportedGraph, names: Mapping[str, str]) -> None:
+    def __init__(
+        self, record: ExportedGraph, names: Mapping[str, str], assumptions: Assumptions
+    ) -> None:
         self.record = record
         self.names = names
+        self.assumptions = assumptions
         self.builder = GraphBuilder(record.name or "graph")
         self.values: dict[str, Value] = {}
         self.constant: set[str] = set()
@@ -201,7 +213,7 @@ class _Import:
     def convert_nodes(self, nodes: Sequence[Node]) -> None:
         for node in nodes:
             self.at += 1
-            results = self.convert(node)
+            results = self.convert_assuming(node)
             for position, name in enumerate(node.outputs):
                 if not name:
                     continue
@@ -210,6 +222,22 @@ class _Import:
                         node.label, f"it returns {len(results)} values, not {len(node.outputs)}"
                     )
                 self.values[name] = results[position]
+
+    def convert_assuming(self, node: Node) -> Results:
+        """As `convert`; what the node needs of a size is assumed in all tensors before it.
+
+        So one import finds the bounds that all nodes need; its graph is not used.
+        """
+        for _ in range(MOST_ASSUMED):
+            at = self.at
+            try:
+                return self.convert(node)
+            except UndecidedError as error:
+                self.at = at
+                sizes = self.assumptions.narrower(error, self.builder)
+                self.builder.narrow(sizes)
+                self.values = {name: _narrowed(each, sizes) for name, each in self.values.items()}
+        return self.convert(node)
 
     def convert(self, node: Node) -> Results:
         """The values that the node's outputs stand for."""
@@ -398,6 +426,12 @@ def _free(wish: str, taken: set[str]) -> str:
     while name in taken:
         name, number = f"{wish}_{number}", number + 1
     return name
+
+
+def _narrowed(value: Value, sizes: Mapping[NamedSize, Index]) -> Value:
+    if isinstance(value, tuple):
+        return tuple(_narrowed(each, sizes) for each in value)
+    return substitute(value, sizes) if isinstance(value, IndexExpr) else value
 
 
 def _as_value(term: Term) -> Value:

@@ -95,7 +95,7 @@ from tensorwright.graph.rename import rename_tensors
 from tensorwright.ops import TensorType
 
 _DEEPEST = 32
-_MOST_ASSUMED = 64  # bounds, each after another import
+MOST_ASSUMED = 64  # bounds, each after another import
 
 
 def load_onnx(
@@ -164,13 +164,13 @@ def _with_needed_bounds(
     A table of 512 positions makes a sequence no longer than that, whether or not the caller says
     so.  Bounds that the caller gives are not changed.
     """
-    bounds = within(_own_bounds(model), sizes)
+    own = _own_bounds(model)
 
     def run(assumptions: Assumptions) -> Graph:
         return _Import(model).run(shapes, values, assumptions)
 
     try:
-        return with_needed_bounds(run, bounds, open_names(model.model.graph.input))
+        return with_needed_bounds(run, own, sizes, open_names(model.model.graph.input))
     except ModelError as error:
         if not sizes or error.remedy != INVALID:
             raise
@@ -182,14 +182,17 @@ def _with_needed_bounds(
 class Assumptions:
     """Bounds of sizes that nodes turn out to need, and that are assumed; mutable.
 
-    bounds       those that the caller gives, which are not changed
+    own          those that the model says, which are narrowed
+    given        those that the caller gives, which are not changed
     open_sizes   names of open dimensions; other sizes are decided by values
+    Raises:  UsageError for given bounds that are not within the model's own.
     """
 
-    def __init__(self, bounds: Mapping[str, Bounds], open_sizes: Sequence[str]) -> None:
-        self._given = bounds
+    def __init__(self, own: Mapping[str, str], given: Sizes, open_sizes: Sequence[str]) -> None:
+        bounds = within(own, given)
+        self._given = given
         self._open_sizes = open_sizes
-        self._assumed: dict[str, Bounds] = {}
+        self._assumed = {name: each for name, each in bounds.items() if name not in given}
 
     @property
     def bounds(self) -> dict[str, Bounds]:
@@ -217,18 +220,32 @@ class Assumptions:
         )
         raise error.with_remedy(remedy) from None
 
+    def narrower(self, error: UndecidedError, builder: GraphBuilder) -> dict[NamedSize, Index]:
+        """As `take`: what stands for a size from now on in a graph that is being built.
+
+        Raises:  also the error if the size is none of the graph's, or if it must be one number.
+        """
+        size = builder.size_named(error.needs.partition("=")[0])
+        name, bounds = ("", "") if size is None else self.take(error)
+        if size is None or not is_bounds(str(bounds)):
+            raise error
+        return {size: bounded_size(name, bounds) // size.divisor}
+
 
 def with_needed_bounds(
-    run: Callable[[Assumptions], Graph], bounds: Mapping[str, Bounds], open_sizes: Sequence[str]
+    run: Callable[[Assumptions], Graph],
+    own: Mapping[str, str],
+    given: Sizes,
+    open_sizes: Sequence[str],
 ) -> Graph:
     """The graph that `run` imports, with the bounds that it turns out to need.
 
     An import may assume more bounds while it runs.  Then its graph was begun without them, so the
-    network is imported once more.
+    network is imported once more.  `own`, `given` and `open_sizes` are those of `Assumptions`.
     Raises:  the first UndecidedError, if no assumption leads to a graph.
     """
-    assumptions, first = Assumptions(bounds, open_sizes), None
-    for _ in range(_MOST_ASSUMED):
+    assumptions, first = Assumptions(own, given, open_sizes), None
+    for _ in range(MOST_ASSUMED):
         before = assumptions.bounds
         try:
             graph = run(assumptions)
@@ -385,17 +402,13 @@ class _Import:
 
         So one import finds the bounds that all nodes need.
         """
-        for _ in range(_MOST_ASSUMED):
+        for _ in range(MOST_ASSUMED):
             state = self.builder, self.values, self.depth
             try:
                 return self.convert(node, opset)
             except UndecidedError as error:
                 self.builder, self.values, self.depth = state
-                size = self.builder.size_named(error.needs.partition("=")[0])
-                name, bounds = ("", "") if size is None else assumptions.take(error)
-                if size is None or not is_bounds(str(bounds)):
-                    raise
-                self.narrow({size: bounded_size(name, bounds)})
+                self.narrow(assumptions.narrower(error, self.builder))
         return self.convert(node, opset)
 
     def narrow(self, sizes: Mapping[NamedSize, Index]) -> None:

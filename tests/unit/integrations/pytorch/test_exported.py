@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import tensorwright
-from tensorwright.base import UnsupportedError, override
+from tensorwright.base import UndecidedError, UnsupportedError, override
 from tensorwright.graph import interpret
-from tensorwright.graph.aten_import import ExportedGraph, Input, load_exported
+from tensorwright.graph.aten_import import ExportedGraph, Input, importer, load_exported
 from tensorwright.graph.aten_import.converters import CONVERTERS
 from tensorwright.graph.aten_import.in_place import VIEWS
 from tensorwright.graph.model_import import load_model
@@ -142,6 +142,33 @@ def test_files_have_infinities_and_sizes_that_are_derived(tmp_path: Path) -> Non
         for batch in (2, 20):
             x = torch.randn(batch, 4, 4)
             assert alike(torch.from_numpy(executable(x.numpy())), Masked()(x))
+
+
+def test_two_imports_find_what_all_nodes_need_of_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Levels(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: Any) -> Any:
+            for _ in range(3):  # each level needs twice the divisor
+                low = torch.nn.functional.max_pool2d(x, 2)
+                x = torch.cat([x, torch.nn.functional.interpolate(low, scale_factor=2.0)], 1)
+                x = torch.nn.functional.max_pool2d(x, 2)
+            return x
+
+    x = torch.randn(1, 2, 16, 24)
+    side = torch.export.Dim.DYNAMIC
+    program = torch.export.export(Levels(), (x,), dynamic_shapes=({2: side, 3: side},))
+    starts = []
+    start = importer._Import.run
+    monkeypatch.setattr(
+        importer._Import, "run", lambda *given: starts.append(given) or start(*given)
+    )
+    graph = load_model(program)
+    assert len(starts) == 2
+    assert {each.name: each.divisor for each in graph.sizes} == {"x_2": 8, "x_3": 8}
+    assert alike(
+        torch.from_numpy(interpret(graph, {"x": x.numpy()})[graph.outputs[0]]), Levels()(x)
+    )
+    with pytest.raises(UndecidedError, match="decides the shape"):
+        load_model(program, sizes={"x_2": "8..", "x_3": "8.."})  # the caller's bounds stay
 
 
 def test_operators_that_return_views_are_listed_as_views() -> None:
