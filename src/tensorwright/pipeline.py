@@ -84,6 +84,7 @@ from tensorwright.tuning.selection import (
     choose_all,
     open_predictor,
     schedules_text,
+    stage,
     suppose,
     working_ahead,
 )
@@ -173,7 +174,7 @@ def declared_signature(
 def cut(graph: Graph, target: Target, threads: int | None = None) -> Partition:
     """As `prepare`, for a network that is imported and simplified."""
     price = open_price(target, threads)
-    with without_collection():
+    with without_collection(), stage(f"layouts and kernels of {len(graph.nodes)} nodes"):
         lowered = run_target_passes(graph, target)
         if isinstance(target, CpuTarget):
             lowered = choose_layouts(lowered, target, price)
@@ -189,7 +190,8 @@ def import_graph(
     if isinstance(model, Graph):
         graph = model
     else:
-        graph = load_model(model, input_shapes, sizes)
+        with stage("import of the model"):
+            graph = load_model(model, input_shapes, sizes)
     dump("graph", "imported", graph.__str__)
     return simplify(compute_float16_as_float32(graph) if knobs.HALVES_IN_FLOATS.get() else graph)
 
@@ -239,13 +241,15 @@ def finish(
     kernels: dict[str, Kernel] = {}
     hardware, count = detect_hardware().fingerprint, usable_threads(threads)
     with working_ahead(parts.workloads, target, count):
-        chosen = choose_all(parts, target, count, store)
-        for number, scheduled in enumerate(chosen):
-            if on_kernel is not None:
-                on_kernel(scheduled, number, len(chosen))
-            kernels[scheduled.workload.key] = build_cached(
-                scheduled.workload, scheduled.schedule, target
-            )
+        with stage(f"schedules of {len(parts.workloads)} kernels"):
+            chosen = choose_all(parts, target, count, store)
+        with stage(f"code of {len(chosen)} kernels"):
+            for number, scheduled in enumerate(chosen):
+                workload = scheduled.workload
+                if on_kernel is not None:
+                    on_kernel(scheduled, number, len(chosen))
+                with stage(f"code of kernel {workload.key}, {workload.name}"):
+                    kernels[workload.key] = build_cached(workload, scheduled.schedule, target)
     sources = (("schedules", schedules_text(chosen)),)
     limits = load_thread_limits(store, parts, target, hardware, count)
     return assemble(parts, kernels, target, threads, sources, thread_limits=limits)

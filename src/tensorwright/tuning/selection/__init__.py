@@ -18,6 +18,7 @@ from tensorwright.tuning.selection.scheduling import (
     size_table_of,
 )
 from tensorwright.tuning.selection.size_table import SizeTable
+from tensorwright.tuning.selection.stages import stage
 
 __all__ = [
     "Chosen",
@@ -35,6 +36,7 @@ __all__ = [
     "open_predictor",
     "schedules_text",
     "size_table_of",
+    "stage",
     "suppose",
     "working_ahead",
 ]

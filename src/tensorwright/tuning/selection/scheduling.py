@@ -37,6 +37,7 @@ from tensorwright.schedule import (
 from tensorwright.tuning.selection.predictor import open_predictor
 from tensorwright.tuning.selection.size_table import SizeTable
 from tensorwright.tuning.selection.small_sizes import trace_for_small_sizes
+from tensorwright.tuning.selection.stages import stage
 from tensorwright.tuning.selection.tuned_table import ModelPrices, opened_trace, tuned_table
 from tensorwright.tuning.space import default_trace, heuristic_sketches, space_of
 
@@ -93,11 +94,13 @@ def choose_all(
 ) -> list[Scheduled]:
     """A schedule for each workload of a network: its choice on record, or by `choose`."""
     together = load_choice(store, parts, target, detect_hardware().fingerprint, threads)
+    chosen = []
     with without_collection():
-        return [
-            choose(workload, target, threads, store, together.get(workload.key), is_cold=True)
-            for workload in parts.workloads
-        ]
+        for workload in parts.workloads:
+            measured = together.get(workload.key)
+            with stage(f"schedule of kernel {workload.key}, {workload.name}"):
+                chosen.append(choose(workload, target, threads, store, measured, is_cold=True))
+    return chosen
 
 
 def choose(
