@@ -103,6 +103,38 @@ def open_recurrent(operator: str, **attributes: Any) -> ModelProto:
     return model
 
 
+def test_a_state_of_zeros_has_codes() -> None:
+    """The range of such a state is 0, by which nothing can be divided."""
+    generator, hidden = np.random.default_rng(7), 16
+    constants = {
+        "w": generator.integers(-99, 99, (1, WIDTH, 4 * hidden)).astype(np.int8),
+        "r": generator.integers(-99, 99, (1, hidden, 4 * hidden)).astype(np.int8),
+        "scale": np.array([0.01], np.float32),
+        "zero": np.array([0], np.int8),
+    }
+    names = ["x", "w", "r", *[""] * 5, "scale", "zero", "scale", "zero"]
+    node = helper.make_node(
+        "DynamicQuantizeLSTM", names, ["y"], domain="com.microsoft", hidden_size=hidden
+    )
+    model = model_of([node], {"x": (STEPS, BATCH, WIDTH)}, ["y"], constants=constants, opset=14)
+    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    inputs = random_inputs(graph := load_onnx(model))
+    expected = interpret(graph, inputs)["y"]
+    assert np.isfinite(expected).all()
+    found = tensorwright.compile(model, sizes="fixed").run(inputs)["y"]
+    np.testing.assert_allclose(found, expected, 1e-3, 1e-3)
+
+
+@pytest.mark.parametrize("numbers", [[0.0, 0.0], [0.0, 3.0], [-2.0, -1.0], [-1.0, 4.0]])
+def test_codes_by_the_range_of_numbers(numbers: list[float]) -> None:
+    node = helper.make_node("DynamicQuantizeLinear", ["x"], ["codes", "scale", "zero"])
+    model = model_of([node], {"x": (2,)}, ["codes", "scale", "zero"], opset=14)
+    given = {"x": np.array(numbers, np.float32)}
+    results = tensorwright.compile(model).run(given)
+    for expected, found in zip(by_onnxruntime(model, given), results.values(), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("operator", GATES)
 def test_any_number_of_steps(operator: str) -> None:
     model = open_recurrent(operator)

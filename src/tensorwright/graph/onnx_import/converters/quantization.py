@@ -135,19 +135,31 @@ def _qlinear_conv(call: Call) -> Results:
 
 
 def in_codes(call: Call, x: str) -> str:
-    """Numbers as their bytes say them, with a scale by the least and the greatest of them all.
+    """Numbers as their bytes say them, as `_dynamic` quantizes them."""
+    quantized, scale, middle = _quantized_by_range(call, x)
+    return call.add("dequantize_linear", quantized, scale, middle)
 
+
+def _dynamic(call: Call) -> Results:
+    return _quantized_by_range(call, call.tensor(0))
+
+
+def _quantized_by_range(call: Call, x: str) -> tuple[str, str, str]:
+    """Bytes, with a scale and a zero point by the least and the greatest of all numbers and 0.
+
+    If all numbers are 0, the scale is 1, as ONNX Runtime has it.
     Source:  DynamicQuantizeLinear of ONNX.
     """
     zero = np.zeros((), np.float32)
     axes = tuple(range(len(call.sizes_of(x))))
     least = call.add("min", call.add("reduce_min", x, axes=axes, keepdims=False), zero)
     most = call.add("max", call.add("reduce_max", x, axes=axes, keepdims=False), zero)
-    scale = call.add("div", call.add("sub", most, least), call.as_array(255.0, DType.F32))
+    span = call.add("sub", most, least)
+    step = call.add("div", span, call.as_array(255.0, DType.F32))
+    scale = call.add("where", call.add("equal", span, zero), np.ones((), np.float32), step)
     middle = call.add("round", call.add("div", call.add("neg", least), scale))
     middle = call.add("cast", call.add("clip", middle, min=0.0, max=255.0), to=DType.U8)
-    quantized = call.add("quantize_linear", x, scale, middle)
-    return call.add("dequantize_linear", quantized, scale, middle)
+    return call.add("quantize_linear", x, scale, middle), scale, middle
 
 
 QUANTIZATION: Table = (
@@ -155,4 +167,5 @@ QUANTIZATION: Table = (
     ("QLinearConv", _qlinear_conv),
     ("QuantizeLinear", _quantize),
     ("DequantizeLinear", _dequantize),
+    ("DynamicQuantizeLinear", _dynamic),
 )
