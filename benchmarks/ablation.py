@@ -41,8 +41,7 @@ from tensorwright.tuning.space import Space
 from tensorwright.tuning.strategies import ModelGuides, RandomSearch, Strategy
 from tensorwright.tuning.strategies.evolution import EvolutionFactory, EvolutionOptions
 from tensorwright.tuning.task import Task
-from tensorwright.tuning.task_scheduling.gradient_scheduler import GradientScheduler
-from tensorwright.tuning.task_scheduling.scheduler import Scheduler, TaskState
+from tensorwright.tuning.task_scheduling import GradientScheduler, Scheduler, TaskState
 from tensorwright_lab.strategies import (
     BeamFactory,
     RandomGuide,

@@ -24,10 +24,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean, median
 
+from tensorwright.artifacts import Kernel
 from tensorwright.base import CpuTarget, available_cores, override
-from tensorwright.build import Kernel
-from tensorwright.cli.arguments.progress import ProgressLines
-from tensorwright.cli.printing.tables import print_table
+from tensorwright.cli.arguments.output import ProgressLines
+from tensorwright.cli.printing import print_table
 from tensorwright.pipeline import chosen_target
 from tensorwright.runtime.measuring import this_machine
 from tensorwright.schedule import format_trace, uses_algorithm

@@ -36,14 +36,14 @@ _PARTS = (
         "Candidates.price_exactly",
     ),
     ("choosing: the rest", "tensorwright.tuning.selection.predictor", "Predictor.best"),
-    ("lowering", "tensorwright.build.kernel", "loop_program"),
-    ("LLVM IR", "tensorwright.build.kernel", "emit_source"),
+    ("lowering", "tensorwright.artifacts.kernel", "loop_program"),
+    ("LLVM IR", "tensorwright.artifacts.kernel", "emit_source"),
     ("LLVM", "tensorwright.codegen.llvm.backend", "compile_module"),
     ("kernels: the rest", "tensorwright.pipeline", "build_cached"),
-    ("packing constants", "tensorwright.build.assemble", "pack"),
+    ("packing constants", "tensorwright.artifacts.assemble", "pack"),
     ("assembling, linking", "tensorwright.pipeline", "assemble"),
     ("files beside the model", "tensorwright.compiling", "_external_files"),
-    ("writing the cache", "tensorwright.runtime.caches.executable_cache", "ExecutableCache.put"),
+    ("writing the cache", "tensorwright.runtime.caches", "ExecutableCache.put"),
 )
 """Part, module, and the function in which it is done."""
 

@@ -17,13 +17,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from tensorwright.cli.printing.tables import print_table
-from tensorwright.rewriting.extraction import (
-    ExtractionProblem,
-    Selection,
-    cheapest_dag,
-    cheapest_trees,
-)
+from tensorwright.cli.printing import print_table
+from tensorwright.rewriting.extraction import ExtractionProblem, Selection, cheapest_trees
+from tensorwright.rewriting.local_search import cheapest_dag
 from tensorwright_lab.exact_extraction import cheapest_exact, read_egraph
 
 T = TypeVar("T")

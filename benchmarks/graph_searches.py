@@ -24,13 +24,13 @@ from typing import TypeVar
 
 from tensorwright.base import detect_target, now_utc, write_atomically
 from tensorwright.cli.arguments.models import read_graph, row_name
-from tensorwright.cli.printing.tables import print_table
+from tensorwright.cli.printing import print_table
 from tensorwright.graph import Graph, simplify
 from tensorwright.pipeline import open_price
 from tensorwright.rewriting.backtracking import BacktrackingLimits, backtrack_network
 from tensorwright.rewriting.egraph import BudgetSpent
-from tensorwright.rewriting.extraction import cheapest_dag
 from tensorwright.rewriting.library import load_library
+from tensorwright.rewriting.local_search import cheapest_dag
 from tensorwright.rewriting.networks import (
     NetworkExtraction,
     NetworkRules,

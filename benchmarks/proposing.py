@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from tensorwright.artifacts import Kernel
 from tensorwright.base import CpuTarget, detect_target, now_utc
-from tensorwright.build import Kernel
 from tensorwright.machine import detect_hardware
 from tensorwright.pipeline import prepare
 from tensorwright.runtime.measuring import this_machine

@@ -45,7 +45,7 @@ from torch.utils import _pytree as pytree
 import tensorwright
 from tensorwright.base import TensorwrightError, cpu_target
 from tensorwright.peers.process import PeerProcess, Timing, rotate
-from tensorwright.peers.process.instructions import holding_variables
+from tensorwright.peers.process.process import holding_variables
 from tensorwright_lab.comparison.agreement import apart
 from tensorwright_lab.zoo.wild import WILD
 from tensorwright_lab.zoo.wild.example import Example, draw_inputs

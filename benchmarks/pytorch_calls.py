@@ -25,7 +25,7 @@ from typing import Any
 import torch
 from torch import fx, nn
 
-from tensorwright.cli.printing.tables import format_table
+from tensorwright.cli.printing import format_table
 from tensorwright.integrations.pytorch.compile_backend import tensorwright_backend
 
 WIDTH = 8

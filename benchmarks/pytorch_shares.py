@@ -29,7 +29,7 @@ import torch
 from pytorch_backends import exported, module_of
 
 import tensorwright
-from tensorwright.cli.printing.tables import format_table
+from tensorwright.cli.printing import format_table
 from tensorwright.integrations.pytorch.compile_backend import tensorwright_backend
 from tensorwright_lab.zoo.wild import WILD
 

@@ -29,7 +29,7 @@ from typing import Any
 
 from tensorwright.base import detect_target, now_utc
 from tensorwright.cli.arguments.models import read_graph, row_name
-from tensorwright.cli.printing.tables import print_table
+from tensorwright.cli.printing import print_table
 from tensorwright.graph import Graph, simplify
 from tensorwright.pipeline import open_price
 from tensorwright.rewriting import Rule, applications

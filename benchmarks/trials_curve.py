@@ -38,7 +38,7 @@ from tensorwright.base import (
     write_atomically,
 )
 from tensorwright.cli.arguments.models import read_graph, short_name
-from tensorwright.cli.printing.tables import print_table
+from tensorwright.cli.printing import print_table
 from tensorwright.drivers.tune import as_in_network, search, search_tasks, setting_of, tasks_of
 from tensorwright.graph import Graph, Partition, random_inputs
 from tensorwright.machine import detect_hardware

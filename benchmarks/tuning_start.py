@@ -20,7 +20,7 @@ from pathlib import Path
 
 from tensorwright.base import available_cores, override
 from tensorwright.cli.arguments.models import read_proto, short_name
-from tensorwright.cli.printing.tables import print_table
+from tensorwright.cli.printing import print_table
 from tensorwright.drivers.tune import as_in_network, setting_of, tasks_of
 from tensorwright.graph import Partition
 from tensorwright.pipeline import chosen_target, prepare

@@ -6,8 +6,8 @@ the whole image: its threads fetch parts of both operands together, four numbers
 shared memory, and each thread adds the bias where it stores. No card is needed to print it.
 """
 
+from tensorwright.artifacts import backend_of, emit_source, loop_program
 from tensorwright.base import parse_target
-from tensorwright.build import backend_of, emit_source, loop_program
 from tensorwright.expr import compute, max_of, placeholder, reduce_axis, sum_over
 from tensorwright.graph import program_workload
 from tensorwright.schedule import format_trace, state_of

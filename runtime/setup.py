@@ -18,10 +18,10 @@ SOURCE = HERE.parent / "src" / "tensorwright"
 NAME = "tensorwright_runtime"
 PARTS = ("base", "machine", "machine_code", "expr", "ops", "runtime", "version")
 """The folders that an executable needs at run time: `ops` has the functions that run in NumPy."""
-LEFT_OUT = ("machine_code/compilation", "runtime/measuring")
+LEFT_OUT = ("machine_code/compilation.py", "runtime/measuring")
 BASELINES = ("x86-64-sse2", "aarch64-neon")
 """The oldest processor of each architecture, for which own functions are compiled."""
-IMPORTED = re.compile(rf"\btensorwright(?=\.({'|'.join(PARTS)})\b)")
+IMPORTED = re.compile(rf"\btensorwright(?=(\.| import )({'|'.join(PARTS)})\b)")
 
 
 class BuildRuntime(build_py):  # type: ignore[misc]  # setuptools has no types
@@ -57,7 +57,7 @@ def _compile_into(folder: Path) -> None:
     sys.path.insert(0, str(SOURCE.parent))
     from tensorwright.base import cpu_target  # noqa: PLC0415 - only here, from the path above
     from tensorwright.machine_code.compilation import compile_module  # noqa: PLC0415
-    from tensorwright.runtime.native.own_code import prebuilt_name  # noqa: PLC0415
+    from tensorwright.runtime.native.jit import prebuilt_name  # noqa: PLC0415
     from tensorwright.runtime.native.own_modules import own_modules  # noqa: PLC0415
 
     folder.mkdir(exist_ok=True)

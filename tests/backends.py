@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tensorwright.artifacts import BACKENDS, load_backend
 from tensorwright.base import TargetKind
-from tensorwright.build import BACKENDS, load_backend
 
 LLVM, C = load_backend("llvm"), load_backend("c")
 CPU_BACKENDS = tuple(load_backend(name) for name in BACKENDS[TargetKind.CPU])

@@ -10,7 +10,7 @@ import pytest
 import tests.advice  # noqa: F401 - it lets imports follow the advice of refusals
 from tests.decisions.changes import Change, describe
 
-from tensorwright.codegen.c import compiler
+from tensorwright.codegen.c import backend
 
 LAYERS = ("interpreter", "shim", "pocl", "oclgrind", "nvrtc", "sass")
 """How code for graphics processors is tested where no card is; marks of tests name them."""
@@ -23,11 +23,11 @@ _SHORT = {
     "drivers.tune._LEAST_NETWORK_S": 1.0,  # the last comparison of a search
     "peers.process.rotation.TURN_S": 0.02,
     "peers.process.rotation.WARM_UP_S": 0.005,
-    "peers.prices.peer_prices._NETWORK_S": 0.05,
+    "peers.prices._NETWORK_S": 0.05,
     "runtime.measuring.peak._BUDGET_S": 0.03,
 }
 """How long tests measure, in seconds: none asks who is faster, or how fast this machine is."""
-compiler.WARNINGS += ("-Werror",)  # here, what we write in C has nothing to warn of
+backend.WARNINGS += ("-Werror",)  # here, what we write in C has nothing to warn of
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from tests.grids import CUDA_ON_CPU, SHIM, missing_compiler
 from tensorwright.base import GpuTarget
 from tensorwright.codegen import Source
 from tensorwright.codegen.c_family import emit_grid
-from tensorwright.codegen.cuda.backend import CudaBackend
+from tensorwright.codegen.cuda import CudaBackend
 from tensorwright.loop import LoopProgram
 from tensorwright.runtime.cards import cuda, cuda_cards
 from tensorwright.runtime.native.cuda_driver import Driver, open_driver

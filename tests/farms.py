@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tensorwright.farm.security import in_brackets
+from tensorwright.farm.connecting import in_brackets
 
 COMMAND = (sys.executable, "-m", "tensorwright")
 

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tensorwright.artifacts import load_backend
 from tensorwright.base import GpuTarget, Grid, knobs, parse_target
-from tensorwright.build import load_backend
 from tensorwright.codegen import Source
-from tensorwright.codegen.c.dialect import C
+from tensorwright.codegen.c.kernel import C
 from tensorwright.codegen.c_family import emit_grid
 from tensorwright.codegen.cuda import CUDA
 from tensorwright.expr import Placeholder, topological_order

@@ -42,8 +42,8 @@ from tests.grids import (
 from tests.unit.schedule.expressions import Expression, conv, matmul
 from tests.unit.schedule.test_random_traces import pipelines_of, schedules
 
+from tensorwright.artifacts import loop_program
 from tensorwright.base import TensorwrightError, UnsupportedError
-from tensorwright.build import loop_program
 from tensorwright.loop import LoopProgram, lower, run_passes
 from tensorwright.schedule import Trace, format_trace, replay
 from tensorwright.tuning.population import make_space_tables, sample

@@ -34,18 +34,17 @@ import dask
 from farm_faults import Processes, free_port, tell, wait_for
 from simulated_farm import workload
 
+from tensorwright.artifacts import Kernel
 from tensorwright.base import detect_target
-from tensorwright.build import Kernel
 from tensorwright.codegen import Signature
 from tensorwright.farm import Device, Payload, Server, connect
-from tensorwright.farm.dask.settings import apply_settings
-from tensorwright.farm.dask.worker import RESOURCE, FarmDaskWorker
-from tensorwright.farm.messages import pack_answer, unpack_request
+from tensorwright.farm.dask.worker import RESOURCE, FarmDaskWorker, apply_settings
+from tensorwright.farm.serving import pack_answer, unpack_request
 from tensorwright.processes import Done
 from tensorwright.records import Status
 from tensorwright.tuning.measuring import Measurement, Trial
 from tensorwright.tuning.on_farm import FarmRunner
-from tensorwright.tuning.on_farm.wire import write
+from tensorwright.tuning.on_farm.worker_functions import write
 
 KIND = "sleeper"
 START_S = 400.0

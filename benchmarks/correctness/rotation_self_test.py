@@ -29,7 +29,7 @@ import onnx
 from onnx import numpy_helper
 
 from tensorwright.base import MachineError, available_cores
-from tensorwright.cli.printing.tables import print_table
+from tensorwright.cli.printing import print_table
 from tensorwright.peers.process import Competitor, PeerProcess, Result, Timing, rotate
 from tensorwright.peers.process.rotation import summarise
 

@@ -20,8 +20,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from tensorwright.artifacts import BuildRequest, Kernel
 from tensorwright.base import detect_target
-from tensorwright.build import BuildRequest, Kernel
 from tensorwright.codegen import Signature
 from tensorwright.expr import compute, placeholder, reduce_axis, sum_over
 from tensorwright.farm import Farm, connect, device_for

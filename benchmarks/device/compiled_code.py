@@ -32,10 +32,10 @@ from datetime import UTC, datetime
 from multiprocessing import get_context
 from pathlib import Path
 
+from tensorwright.artifacts import backend_of, loop_program
+from tensorwright.artifacts.cached_build import opaque_programs
 from tensorwright.base import GpuTarget, parse_target
-from tensorwright.build import backend_of, loop_program
-from tensorwright.build.opaque_kernels import opaque_programs
-from tensorwright.codegen.cuda.nvrtc import Resources, require_nvrtc
+from tensorwright.codegen.cuda import Resources, require_nvrtc
 from tensorwright.graph import Graph, program_workload
 from tensorwright.loop import LoopProgram, run_target_passes
 from tensorwright.pipeline import prepare

@@ -28,7 +28,7 @@ from tensorwright.graph import program_workload
 from tensorwright.schedule import ScheduleState, Trace, state_of
 from tensorwright.tuning.selection import choose_untuned
 from tensorwright.tuning.space import Sketch
-from tensorwright.tuning.space.defaults.grid import grid_sketches
+from tensorwright.tuning.space.defaults.pointwise import grid_sketches
 from tensorwright.tuning.space.derived import batched_winograd_sketches, tiled_sketches
 
 Array = np.ndarray[Any, Any]

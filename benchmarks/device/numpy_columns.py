@@ -11,33 +11,33 @@ from typing import Any
 
 import numpy as np
 
-from tensorwright.tuning.features import column_program, columns
+from tensorwright.tuning.features import columns
 
 Array = np.ndarray[Any, Any]
 
 _STEPS: Mapping[int, Callable[[Array, Array, Array], Array]] = {
-    column_program.ADD: lambda a, b, c: a + b,
-    column_program.SUBTRACT: lambda a, b, c: a - b,
-    column_program.MULTIPLY: lambda a, b, c: a * b,
-    column_program.DIVIDE: lambda a, b, c: a / b,
-    column_program.FLOOR: lambda a, b, c: np.floor(a),
-    column_program.MINIMUM: lambda a, b, c: np.minimum(a, b),
-    column_program.MAXIMUM: lambda a, b, c: np.maximum(a, b),
-    column_program.ABSOLUTE: lambda a, b, c: np.abs(a),
-    column_program.ABOVE: lambda a, b, c: (a > b).astype(np.float64),
-    column_program.SAME: lambda a, b, c: (a == b).astype(np.float64),
-    column_program.CHOOSE: lambda a, b, c: np.where(a != 0, b, c),
+    columns.ADD: lambda a, b, c: a + b,
+    columns.SUBTRACT: lambda a, b, c: a - b,
+    columns.MULTIPLY: lambda a, b, c: a * b,
+    columns.DIVIDE: lambda a, b, c: a / b,
+    columns.FLOOR: lambda a, b, c: np.floor(a),
+    columns.MINIMUM: lambda a, b, c: np.minimum(a, b),
+    columns.MAXIMUM: lambda a, b, c: np.maximum(a, b),
+    columns.ABSOLUTE: lambda a, b, c: np.abs(a),
+    columns.ABOVE: lambda a, b, c: (a > b).astype(np.float64),
+    columns.SAME: lambda a, b, c: (a == b).astype(np.float64),
+    columns.CHOOSE: lambda a, b, c: np.where(a != 0, b, c),
 }
 
 
 def use_numpy() -> None:
     """From here on no feature asks for native code."""
     vars(columns)["needed_for"] = needed_for
-    setattr(column_program.ColumnProgram, "run", run)  # noqa: B010  it is a method, for mypy
+    setattr(columns.ColumnProgram, "run", run)  # noqa: B010  it is a method, for mypy
 
 
 def run(
-    program: column_program.ColumnProgram, given: Mapping[str, Array], count: int
+    program: columns.ColumnProgram, given: Mapping[str, Array], count: int
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
     """As `ColumnProgram.run`."""
     first = len(program._names)
@@ -46,9 +46,9 @@ def run(
     }
     results = np.empty((program._results, count))
     for operation, a, b, c, target in program._steps.tolist():
-        if operation == column_program._LOAD:
+        if operation == columns._LOAD:
             registers[target] = np.asarray(given[program._names[a]], np.float64)
-        elif operation == column_program._STORE:
+        elif operation == columns._STORE:
             results[target] = registers[a]
         else:
             parts = (registers.get(each, registers[a]) for each in (a, b, c))

@@ -63,6 +63,8 @@ from default_cases import CONSTANTS, LAYERS, SMALL_LAYERS, Layer, trace_of
 from numpy_columns import use_numpy
 
 import tensorwright
+from tensorwright.artifacts import build_kernel, load_backend, load_kernel
+from tensorwright.artifacts.kernel import LoadedKernel
 from tensorwright.base import (
     DType,
     GpuTarget,
@@ -71,8 +73,6 @@ from tensorwright.base import (
     TensorwrightError,
     override,
 )
-from tensorwright.build import build_kernel, load_backend, load_kernel
-from tensorwright.build.kernel import LoadedKernel
 from tensorwright.codegen.cuda import find_nvrtc
 from tensorwright.expr import (
     Compute,
@@ -89,7 +89,7 @@ from tensorwright.loop import Parameter, pack
 from tensorwright.profiling.devices import DeviceSpeed, measure_speed
 from tensorwright.runtime import Device, Memory, device_of, named_target, random_array
 from tensorwright.runtime.cards.cuda_cards import cuda_devices
-from tensorwright.runtime.measuring.devices import measure_rates
+from tensorwright.runtime.measuring.call_costs import measure_rates
 from tensorwright.schedule import format_trace, parse_trace
 from tensorwright_lab.cards import product as product_by_tiles
 from tensorwright_lab.cards import product_tiles

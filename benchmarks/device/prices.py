@@ -28,8 +28,8 @@ from statistics import geometric_mean, median
 
 import numpy as np
 
+from tensorwright.artifacts import build_kernel, load_kernel
 from tensorwright.base import GpuTarget, TensorwrightError, number_in, override
-from tensorwright.build import build_kernel, load_kernel
 from tensorwright.graph import Graph, GraphBuilder, Workload
 from tensorwright.machine import card_of
 from tensorwright.pipeline import prepare

@@ -25,7 +25,7 @@ import numpy as np
 
 from tensorwright import compile as compile_program
 from tensorwright.base import CpuTarget, detect_target
-from tensorwright.cli.printing.tables import print_table
+from tensorwright.cli.printing import print_table
 from tensorwright.expr import Fn, apply, compute, placeholder, reduce_axis, sum_over
 from tensorwright.graph import Graph, GraphBuilder, partition, random_inputs, simplify
 from tensorwright.graph.onnx_export import save_onnx

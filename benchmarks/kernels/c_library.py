@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 import onnx
 
+from tensorwright.artifacts.c_library import prefix_of
 from tensorwright.base import available_cores
-from tensorwright.build.c_library import prefix_of
 from tensorwright.cli.arguments.models import read_graph, read_proto, short_name
-from tensorwright.cli.printing.tables import print_table
+from tensorwright.cli.printing import print_table
 from tensorwright.drivers.c_library import export_c
 from tensorwright.graph import random_inputs
 from tensorwright.peers.process import PeerProcess, Timing, max_rel_error, rotate

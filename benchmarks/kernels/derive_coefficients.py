@@ -1,4 +1,4 @@
-"""Derive the polynomials of the f32 functions (codegen/llvm/math/coefficients.py) and print them.
+"""Derive the polynomials of the f32 functions (codegen/llvm/math_emitter.py) and print them.
 
     |r| <= ln(2)/2:     exp(r) - 1 = r + r^2 * q(r)
     0 <= t <= 4:        erf(t) = 1 - exp(-(t + t * q(t)))

@@ -29,8 +29,8 @@ from pathlib import Path
 
 import numpy as np
 
+from tensorwright.artifacts import backend_of, emit_source, loop_program
 from tensorwright.base import CpuTarget, DType, collect_dumps, cpu_target
-from tensorwright.build import backend_of, emit_source, loop_program
 from tensorwright.graph import Graph, GraphBuilder, Workload
 from tensorwright.pipeline import prepare
 from tensorwright.tuning.selection import choose_untuned

@@ -29,8 +29,8 @@ from statistics import median
 
 import numpy as np
 
+from tensorwright.artifacts import BuildRequest, Kernel, build, load_kernel
 from tensorwright.base import CpuTarget, DType, UsageError, cpu_target
-from tensorwright.build import BuildRequest, Kernel, build, load_kernel
 from tensorwright.expr import (
     Array,
     Compute,

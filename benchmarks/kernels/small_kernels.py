@@ -23,7 +23,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from tensorwright import compile as compile_model
 from tensorwright.base import available_cores
 from tensorwright.cli.arguments.models import read_proto, short_name
-from tensorwright.cli.printing.tables import print_table
+from tensorwright.cli.printing import print_table
 from tensorwright.graph import random_inputs
 from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.peers.process import PeerProcess, Result, Timing, max_rel_error, rotate

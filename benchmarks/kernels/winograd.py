@@ -23,8 +23,8 @@ from pathlib import Path
 
 import numpy as np
 
+from tensorwright.artifacts import build, build_request
 from tensorwright.base import CpuTarget, detect_target
-from tensorwright.build import build, build_request
 from tensorwright.graph import GraphBuilder, Workload
 from tensorwright.pipeline import prepare
 from tensorwright.records import Status

@@ -1,4 +1,4 @@
-"""Tables and figures of AutoTVM's experiments: `autotvm.py` has the searches."""
+"""Tables and figures of AutoTVM's experiments: `records/logs.py` has the searches."""
 
 from __future__ import annotations
 

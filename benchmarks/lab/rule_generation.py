@@ -23,7 +23,7 @@ from pathlib import Path
 import click
 
 from tensorwright.base import write_atomically
-from tensorwright.cli.printing.tables import print_table
+from tensorwright.cli.printing import print_table
 
 _ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from statistics import geometric_mean, median
 from typing import Self
 
+from tensorwright.artifacts import Kernel, build_request
 from tensorwright.base import CpuTarget, detect_target
-from tensorwright.build import Kernel, build_request
 from tensorwright.processes import hold_turn
 from tensorwright.records import Record, Status
 from tensorwright.tuning.measuring import (
@@ -33,7 +33,7 @@ from tensorwright.tuning.session.session import make_space
 from tensorwright.tuning.space import Space, SpaceKind
 from tensorwright.tuning.strategies import Strategy
 from tensorwright.tuning.task import Task
-from tensorwright.tuning.task_scheduling.scheduler import TaskState
+from tensorwright.tuning.task_scheduling import TaskState
 
 ROUND = 16
 THREADS = 2

@@ -21,46 +21,26 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from tensorwright.base import (
-    Array,
-    InputError,
-    ModelError,
-    Target,
-    UndecidedError,
-    UnsupportedError,
-    UsageError,
-    amount_at,
-)
-from tensorwright.runtime import (
-    Bound,
-    Contents,
-    Executable,
-    Plan,
-    PlanSize,
-    Port,
-    TensorSpec,
-    check_array,
-    chosen_values,
-)
+from tensorwright import base, runtime
 
 LOG = logging.getLogger("tensorwright.instances")
 MOST_INSTANCES = 32
 MOST_BYTES = 2 << 30
 Shapes: TypeAlias = tuple[tuple[int, ...], ...]
-Build: TypeAlias = Callable[[Mapping[str, tuple[int, ...]]], Executable]
+Build: TypeAlias = Callable[[Mapping[str, tuple[int, ...]]], runtime.Executable]
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
     """What an executable is to its callers: tensors, open sizes, and the processor."""
 
-    inputs: tuple[TensorSpec, ...]
-    outputs: tuple[TensorSpec, ...]
-    sizes: tuple[PlanSize, ...]
-    target: Target
+    inputs: tuple[runtime.TensorSpec, ...]
+    outputs: tuple[runtime.TensorSpec, ...]
+    sizes: tuple[runtime.PlanSize, ...]
+    target: base.Target
 
     @classmethod
-    def of(cls, executable: Executable) -> Signature:
+    def of(cls, executable: runtime.Executable) -> Signature:
         """The signature of an executable."""
         return cls(executable.inputs, executable.outputs, executable.sizes, executable.target)
 
@@ -76,7 +56,7 @@ class Instances:
         """
         self._label = label
         self._build = build
-        self._kept: OrderedDict[Shapes, Executable] = OrderedDict()
+        self._kept: OrderedDict[Shapes, runtime.Executable] = OrderedDict()
         self._turns: dict[Shapes, threading.Lock] = {}
         self._lock = threading.Lock()
 
@@ -84,7 +64,7 @@ class Instances:
         return len(self._kept)
 
     @property
-    def kept(self) -> tuple[Executable, ...]:
+    def kept(self) -> tuple[runtime.Executable, ...]:
         """Those that are in memory, the last used one last."""
         return tuple(self._kept.values())
 
@@ -93,7 +73,7 @@ class Instances:
         """Memory of the constants and arenas of all that are kept."""
         return sum(each.constant_bytes + each.peak_memory_bytes for each in self.kept)
 
-    def get(self, inputs: tuple[TensorSpec, ...], shapes: Shapes) -> Executable:
+    def get(self, inputs: tuple[runtime.TensorSpec, ...], shapes: Shapes) -> runtime.Executable:
         """The instance for shapes of the inputs; it is compiled if it is not kept.
 
         Raises:  the errors of compiling.
@@ -116,19 +96,21 @@ class Instances:
                     self._turns.pop(shapes, None)
         return kept
 
-    def _used(self, shapes: Shapes) -> Executable | None:
+    def _used(self, shapes: Shapes) -> runtime.Executable | None:
         if shapes in self._kept:
             self._kept.move_to_end(shapes)
         return self._kept.get(shapes)
 
-    def _keep(self, shapes: Shapes, built: Executable) -> None:
+    def _keep(self, shapes: Shapes, built: runtime.Executable) -> None:
         self._kept[shapes] = built
         while len(self._kept) > 1 and (
             len(self._kept) > MOST_INSTANCES or self.size_bytes > MOST_BYTES
         ):
             self._kept.popitem(last=False)
 
-    def _compiled(self, inputs: tuple[TensorSpec, ...], shapes: Shapes) -> Executable:
+    def _compiled(
+        self, inputs: tuple[runtime.TensorSpec, ...], shapes: Shapes
+    ) -> runtime.Executable:
         start = time.perf_counter()
         named = {spec.name: shape for spec, shape in zip(inputs, shapes, strict=True)}
         built = self._build(named)
@@ -138,7 +120,7 @@ class Instances:
         return built
 
 
-class AnySizes(Executable):
+class AnySizes(runtime.Executable):
     """A network of open sizes: a program for all sizes within its bounds, instances for others.
 
     It has the methods of an Executable.  What is of one compiled program (`plan`, `save`, ...) is
@@ -147,11 +129,11 @@ class AnySizes(Executable):
 
     def __init__(
         self,
-        program: Executable | None,
+        program: runtime.Executable | None,
         declared: Callable[[], Signature | None],
         instances: Instances,
         threads: int,
-        refusal: UndecidedError | None = None,
+        refusal: base.UndecidedError | None = None,
     ) -> None:
         """Wrap a program, or stand for one.
 
@@ -164,7 +146,10 @@ class AnySizes(Executable):
         self._threads = threads
         self._refusal = refusal
         self._may_be_on_device = program is not None and program._may_be_on_device
-        self._last: tuple[Shapes | None, Executable | None] = None, None  # that has answered a call
+        self._last: tuple[Shapes | None, runtime.Executable | None] = (
+            None,
+            None,
+        )  # that has answered a call
 
     @cached_property
     def _declared(self) -> Signature:
@@ -176,8 +161,8 @@ class AnySizes(Executable):
         return tuple(spec.name for spec in self.outputs)
 
     @cached_property
-    def _ports(self) -> tuple[Port, ...]:  # type: ignore[override]
-        return tuple(Port.of(spec, any_sizes=True) for spec in self._signature.inputs)
+    def _ports(self) -> tuple[runtime.Port, ...]:  # type: ignore[override]
+        return tuple(runtime.Port.of(spec, any_sizes=True) for spec in self._signature.inputs)
 
     @property
     def _signature(self) -> Signature:
@@ -185,7 +170,7 @@ class AnySizes(Executable):
 
     # -- calls: those of an Executable, which these methods lead to the program or an instance
 
-    def _for(self, given: tuple[Array, ...]) -> Executable:
+    def _for(self, given: tuple[base.Array, ...]) -> runtime.Executable:
         """What answers a call with these arrays: the program, or an instance.
 
         Raises:  InputError for sizes that do not fit.
@@ -198,16 +183,16 @@ class AnySizes(Executable):
         assert chosen is not None
         return chosen
 
-    def _choose(self, given: tuple[Array, ...], shapes: Shapes) -> Executable:
-        refused: InputError | None = None
+    def _choose(self, given: tuple[base.Array, ...], shapes: Shapes) -> runtime.Executable:
+        refused: base.InputError | None = None
         if self._program is not None:
             try:
                 self._program.check_shapes(shapes)
                 return self._program
-            except InputError as error:
+            except base.InputError as error:
                 refused = error
         for spec, array in zip(self._declared.inputs, given, strict=True):
-            check_array("input", spec, array)
+            runtime.check_array("input", spec, array)
         return self._instance(shapes, refused)
 
     def _is_on_device(self, *given: Mapping[str, Any] | tuple[Any, ...]) -> bool:
@@ -220,14 +205,14 @@ class AnySizes(Executable):
 
     def _bind_on_device(
         self, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None
-    ) -> Bound:
+    ) -> runtime.Bound:
         return self._whole._bind_on_device(inputs, outputs)
 
     def chosen_sizes(self, **values: int) -> dict[str, int]:
         """As `Executable.chosen_sizes`; a value outside of the bounds is that of an instance."""
-        return chosen_values(self.sizes, self.inputs, values)
+        return runtime.chosen_values(self.sizes, self.inputs, values)
 
-    def at(self, **values: int) -> Executable:
+    def at(self, **values: int) -> runtime.Executable:
         """The executable for given values of its named sizes; others are as in `chosen_sizes`.
 
         It is compiled now, if nothing takes these sizes yet; calls with them use it, too.
@@ -235,10 +220,10 @@ class AnySizes(Executable):
         """
         chosen = self.chosen_sizes(**values)
         if self._program is not None:
-            with suppress(UsageError):  # outside of its bounds
+            with suppress(base.UsageError):  # outside of its bounds
                 return self._program.at(**chosen)
         shapes = tuple(
-            tuple(amount_at(extent, chosen) for extent in spec.shape) for spec in self.inputs
+            tuple(base.amount_at(extent, chosen) for extent in spec.shape) for spec in self.inputs
         )
         return self._instance(shapes)
 
@@ -253,11 +238,13 @@ class AnySizes(Executable):
         """Write the program: as `Executable.save`.  Raises: UndecidedError where there is none."""
         self._whole.save(path)
 
-    def with_plan(self, plan: Plan, threads: int | None = None) -> Executable:
+    def with_plan(self, plan: runtime.Plan, threads: int | None = None) -> runtime.Executable:
         """As `Executable.with_plan`, of the program."""
         return self._whole.with_plan(plan, threads)
 
-    def _instance(self, shapes: Shapes, refused: InputError | None = None) -> Executable:
+    def _instance(
+        self, shapes: Shapes, refused: base.InputError | None = None
+    ) -> runtime.Executable:
         """The instance for shapes of the inputs.
 
         refused   what the program says of them
@@ -265,8 +252,8 @@ class AnySizes(Executable):
         """
         try:
             return self._instances.get(self._declared.inputs, shapes)
-        except (InputError, ModelError, UnsupportedError) as error:
-            if refused is not None and isinstance(error, InputError):
+        except (base.InputError, base.ModelError, base.UnsupportedError) as error:
+            if refused is not None and isinstance(error, base.InputError):
                 raise refused from None  # the caller's own bounds
             pairs = zip(self._declared.inputs, shapes, strict=True)
             given = ", ".join(f"{spec} of {shape}" for spec, shape in pairs)
@@ -274,7 +261,7 @@ class AnySizes(Executable):
                 ", ".join(map(str, self._signature.sizes)) if self._program is not None else ""
             )
             alone = f"the network cannot be computed for {given}: {error.where}: {error.reason}"
-            raise InputError(
+            raise base.InputError(
                 stage="run",
                 where="inputs" if refused is None else refused.where,
                 reason=alone if refused is None else f"{refused.reason}; {alone}",
@@ -284,7 +271,7 @@ class AnySizes(Executable):
     # -- what it is
 
     @property
-    def _whole(self) -> Executable:
+    def _whole(self) -> runtime.Executable:
         """The program.  Raises: UndecidedError that says which node has prevented it."""
         if self._program is None:
             assert self._refusal is not None
@@ -297,17 +284,17 @@ class AnySizes(Executable):
         return self._instances
 
     @property
-    def contents(self) -> Contents:
+    def contents(self) -> runtime.Contents:
         """The contents of the program's file.  Raises: UndecidedError where there is none."""
         return self._whole.contents
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> runtime.Plan:
         """The plan of the program.  Raises: UndecidedError where there is none."""
         return self._whole.plan
 
     @property
-    def target(self) -> Target:
+    def target(self) -> base.Target:
         """The processor for which it is compiled."""
         return self._signature.target
 
@@ -317,17 +304,17 @@ class AnySizes(Executable):
         return self._threads
 
     @property
-    def inputs(self) -> tuple[TensorSpec, ...]:
+    def inputs(self) -> tuple[runtime.TensorSpec, ...]:
         """Names and types of the inputs, in calling order."""
         return self._signature.inputs
 
     @property
-    def outputs(self) -> tuple[TensorSpec, ...]:
+    def outputs(self) -> tuple[runtime.TensorSpec, ...]:
         """Names and types of the outputs, in order."""
         return self._signature.outputs
 
     @property
-    def sizes(self) -> tuple[PlanSize, ...]:
+    def sizes(self) -> tuple[runtime.PlanSize, ...]:
         """The named sizes of its inputs, which each call decides."""
         return self._signature.sizes
 

@@ -26,16 +26,8 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias, cast
 
-from tensorwright.base import (
-    CpuTarget,
-    Target,
-    UsageError,
-    check_fits,
-    dump,
-    knobs,
-    without_collection,
-)
-from tensorwright.build import (
+from tensorwright import base, runtime
+from tensorwright.artifacts import (
     Kernel,
     assemble,
     assemble_workload,
@@ -75,19 +67,8 @@ from tensorwright.records import (
     opened,
     save_rewriting,
 )
-from tensorwright.runtime import Executable, TensorSpec, amount_of, named_target, usable_threads
 from tensorwright.schedule import Primitive, Trace, parse_trace
-from tensorwright.tuning.selection import (
-    Scheduled,
-    Source,
-    choose,
-    choose_all,
-    open_predictor,
-    schedules_text,
-    stage,
-    suppose,
-    working_ahead,
-)
+from tensorwright.tuning import selection
 
 Model: TypeAlias = ModelSource | Graph
 Shapes: TypeAlias = Mapping[str, Sequence[int] | int]
@@ -97,13 +78,13 @@ Sizes: TypeAlias = Mapping[str, int | str | tuple[int, int | None]]
 _GRAPH_RECORD = "tensorwright.drivers.graph_record"
 
 
-OnKernel: TypeAlias = Callable[[Scheduled, int, int], None]
+OnKernel: TypeAlias = Callable[[selection.Scheduled, int, int], None]
 
 
 def compile(
     model: Model | Program,
     *,
-    target: str | Target | None = None,
+    target: str | base.Target | None = None,
     threads: int | None = None,
     records: Records | None = None,
     input_shapes: Shapes | None = None,
@@ -111,7 +92,7 @@ def compile(
     trace: Trace | str | None = None,
     constants: Constants | None = None,
     on_kernel: OnKernel | None = None,
-) -> Executable:
+) -> runtime.Executable:
     """Compile a model or a tensor expression, whether or not its executable is kept.
 
     The arguments and errors are those of `tensorwright.compile`; models are not open handles.
@@ -133,7 +114,7 @@ def compile(
 
 def prepare(
     model: Model,
-    target: Target,
+    target: base.Target,
     input_shapes: Shapes | None = None,
     threads: int | None = None,
     sizes: Sizes | None = None,
@@ -151,7 +132,7 @@ def prepare(
 
 
 def declared_signature(
-    model: ModelSource, target: Target, input_shapes: Shapes | None, sizes: Sizes | None
+    model: ModelSource, target: base.Target, input_shapes: Shapes | None, sizes: Sizes | None
 ) -> Signature | None:
     """What a model that cannot be compiled for all its sizes declares; None where it says nothing.
 
@@ -162,7 +143,7 @@ def declared_signature(
         return None
     inputs, outputs = (
         tuple(
-            TensorSpec(name, each.dtype, tuple(map(amount_of, each.shape)))
+            runtime.TensorSpec(name, each.dtype, tuple(map(runtime.amount_of, each.shape)))
             for name, each in side.items()
         )
         for side in types
@@ -171,15 +152,20 @@ def declared_signature(
     return Signature(inputs, outputs, plan_sizes(atoms), target)
 
 
-def cut(graph: Graph, target: Target, threads: int | None = None) -> Partition:
+def cut(graph: Graph, target: base.Target, threads: int | None = None) -> Partition:
     """As `prepare`, for a network that is imported and simplified."""
     price = open_price(target, threads)
-    with without_collection(), stage(f"layouts and kernels of {len(graph.nodes)} nodes"):
+    with (
+        base.without_collection(),
+        selection.stage(f"layouts and kernels of {len(graph.nodes)} nodes"),
+    ):
         lowered = run_target_passes(graph, target)
-        if isinstance(target, CpuTarget):
+        if isinstance(target, base.CpuTarget):
             lowered = choose_layouts(lowered, target, price)
             if price is not None:
-                suppose(lambda: likely_workloads(lowered), target, usable_threads(threads))
+                selection.suppose(
+                    lambda: likely_workloads(lowered), target, runtime.usable_threads(threads)
+                )
         return check_memory(partition(lowered, price=price))
 
 
@@ -190,105 +176,107 @@ def import_graph(
     if isinstance(model, Graph):
         graph = model
     else:
-        with stage("import of the model"):
+        with selection.stage("import of the model"):
             graph = load_model(model, input_shapes, sizes)
-    dump("graph", "imported", graph.__str__)
-    return simplify(compute_float16_as_float32(graph) if knobs.HALVES_IN_FLOATS.get() else graph)
+    base.dump("graph", "imported", graph.__str__)
+    return simplify(
+        compute_float16_as_float32(graph) if base.knobs.HALVES_IN_FLOATS.get() else graph
+    )
 
 
 def record_graph(
-    store: RecordStore, source: Graph, target: Target, threads: int | None, certificate: str
+    store: RecordStore, source: Graph, target: base.Target, threads: int | None, certificate: str
 ) -> None:
     """Keep the certificate of a faster graph for a simplified network.
 
     certificate   JSON; "" if no faster graph was found
     """
     hardware = detect_hardware().fingerprint
-    save_rewriting(store, source, target, hardware, usable_threads(threads), certificate)
+    save_rewriting(store, source, target, hardware, runtime.usable_threads(threads), certificate)
 
 
 def recorded_graph(
-    store: RecordStore, source: Graph, target: Target, threads: int | None
+    store: RecordStore, source: Graph, target: base.Target, threads: int | None
 ) -> Graph | None:
     """The graph kept for a simplified network: a faster graph, or the network itself.
 
     None if none was kept, or if this version cannot follow the certificate.
     """
     hardware = detect_hardware().fingerprint
-    certificate = load_rewriting(store, source, target, hardware, usable_threads(threads))
+    certificate = load_rewriting(store, source, target, hardware, runtime.usable_threads(threads))
     if not certificate:
         return None if certificate is None else source
     followed: Graph | None = importlib.import_module(_GRAPH_RECORD).follow(certificate, source)
     return followed
 
 
-def open_price(target: Target, threads: int | None) -> Price | None:
+def open_price(target: base.Target, threads: int | None) -> Price | None:
     """The time model's prices of a network's workloads; None if the target has no such prices."""
-    if not isinstance(target, CpuTarget):
+    if not isinstance(target, base.CpuTarget):
         return None
-    predictor = open_predictor(target, usable_threads(threads), is_cold=True)
+    predictor = selection.open_predictor(target, runtime.usable_threads(threads), is_cold=True)
     return None if predictor is None else predictor.price
 
 
 def finish(
     parts: Partition,
-    target: Target,
+    target: base.Target,
     threads: int | None,
     store: RecordStore,
     on_kernel: OnKernel | None = None,
-) -> Executable:
+) -> runtime.Executable:
     """Choose a schedule for each workload, build the kernels and assemble the executable."""
     kernels: dict[str, Kernel] = {}
-    hardware, count = detect_hardware().fingerprint, usable_threads(threads)
-    with working_ahead(parts.workloads, target, count):
-        with stage(f"schedules of {len(parts.workloads)} kernels"):
-            chosen = choose_all(parts, target, count, store)
-        with stage(f"code of {len(chosen)} kernels"):
+    hardware, count = detect_hardware().fingerprint, runtime.usable_threads(threads)
+    with selection.working_ahead(parts.workloads, target, count):
+        with selection.stage(f"schedules of {len(parts.workloads)} kernels"):
+            chosen = selection.choose_all(parts, target, count, store)
+        with selection.stage(f"code of {len(chosen)} kernels"):
             for number, scheduled in enumerate(chosen):
                 workload = scheduled.workload
                 if on_kernel is not None:
                     on_kernel(scheduled, number, len(chosen))
-                with stage(f"code of kernel {workload.key}, {workload.name}"):
+                with selection.stage(f"code of kernel {workload.key}, {workload.name}"):
                     kernels[workload.key] = build_cached(workload, scheduled.schedule, target)
-    sources = (("schedules", schedules_text(chosen)),)
+    sources = (("schedules", selection.schedules_text(chosen)),)
     limits = load_thread_limits(store, parts, target, hardware, count)
     return assemble(parts, kernels, target, threads, sources, thread_limits=limits)
 
 
 def compile_program(
     workload: Workload,
-    target: Target,
+    target: base.Target,
     threads: int | None,
     store: RecordStore,
     constants: Constants | None,
     trace: Trace | None = None,
     on_kernel: OnKernel | None = None,
-) -> Executable:
+) -> runtime.Executable:
     """As `finish`, for a tensor expression.
 
     constants   values of inputs that stay the same from call to call
     trace       its schedule; if None, `choose` gives it
     """
     values = check_constants(workload, constants)
-    check_fits(bind_workload(workload, least_sizes(workload.sizes)).size_bytes)
+    base.check_fits(bind_workload(workload, least_sizes(workload.sizes)).size_bytes)
     if trace is None:
-        chosen = choose(workload, target, usable_threads(threads), store)
+        chosen = selection.choose(workload, target, runtime.usable_threads(threads), store)
     else:
-        chosen = Scheduled(workload, trace, Source.GIVEN)
+        chosen = selection.Scheduled(workload, trace, selection.Source.GIVEN)
     if on_kernel is not None:
         on_kernel(chosen, 0, 1)
     kernel = build_cached(workload, chosen.schedule, target)
-    sources = (("schedules", schedules_text((chosen,))),)
+    sources = (("schedules", selection.schedules_text((chosen,))),)
     return assemble_workload(workload, kernel, target, threads, values, sources)
 
 
-def chosen_target(target: str | Target | None) -> Target:
+def chosen_target(target: str | base.Target | None) -> base.Target:
     """A target from its name; that of the knob `target` if None.
 
     Raises:  the errors of `named_target`.
     """
-    named = target or knobs.TARGET.get()
-    return named_target(named) if isinstance(named, str) else named
+    named = target or base.knobs.TARGET.get()
+    return runtime.named_target(named) if isinstance(named, str) else named
 
 
 def _checked_trace(trace: object) -> Trace:
@@ -322,5 +310,7 @@ def refuse_for_models(trace: Trace | str | None, constants: Constants | None) ->
         raise _wrong("constants", reason, "give a tensor expression")
 
 
-def _wrong(argument: str, reason: str, remedy: str) -> UsageError:
-    return UsageError(stage="compile", where=f"argument {argument}", reason=reason, remedy=remedy)
+def _wrong(argument: str, reason: str, remedy: str) -> base.UsageError:
+    return base.UsageError(
+        stage="compile", where=f"argument {argument}", reason=reason, remedy=remedy
+    )

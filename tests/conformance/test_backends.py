@@ -35,8 +35,8 @@ from tests.unit.codegen.kernels import (
 )
 from tests.unit.loop.programs import arrays_for, loop_programs, same
 
+from tensorwright.artifacts import loop_program
 from tensorwright.base import CpuTarget, DType, UnsupportedError
-from tensorwright.build import loop_program
 from tensorwright.codegen import Backend
 from tensorwright.expr import (
     Cast,

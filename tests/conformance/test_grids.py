@@ -64,13 +64,12 @@ from tests.unit.schedule.expressions import Expression, matmul
 from tests.unit.schedule.test_random_traces import schedules
 from tests.unit.tuning.space.row_programs import softmax
 
+from tensorwright.artifacts import loop_program
 from tensorwright.base import DType, GpuTarget, UnsupportedError
-from tensorwright.build import loop_program
 from tensorwright.codegen import Backend
 from tensorwright.codegen.c_family import Dialect
-from tensorwright.codegen.cuda import find_nvrtc
-from tensorwright.codegen.cuda.dialect import CUDA
-from tensorwright.codegen.opencl.dialect import OPENCL as OPENCL_C
+from tensorwright.codegen.cuda import CUDA, find_nvrtc
+from tensorwright.codegen.opencl import OPENCL as OPENCL_C
 from tensorwright.expr import (
     Cast,
     Compute,

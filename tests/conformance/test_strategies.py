@@ -12,10 +12,11 @@ from tensorwright.base import cpu_target
 from tensorwright.records import Record, Status
 from tensorwright.schedule import parse_trace
 from tensorwright.tuning.population import Candidate
-from tensorwright.tuning.population.candidate import default_candidate
+from tensorwright.tuning.population.population import default_candidate
 from tensorwright.tuning.space import Space
 from tensorwright.tuning.strategies import RandomSearch, Strategy
-from tensorwright.tuning.strategies.annealing import VANILLA, AnnealingFactory, AnnealingOptions
+from tensorwright.tuning.strategies.annealing import AnnealingFactory
+from tensorwright.tuning.strategies.annealing_options import VANILLA, AnnealingOptions
 from tensorwright.tuning.strategies.evolution import EvolutionFactory, EvolutionOptions
 from tensorwright.tuning.strategies.strategy import StrategyFactory
 from tensorwright_lab.strategies import (

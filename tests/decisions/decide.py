@@ -20,10 +20,10 @@ from unittest.mock import patch
 from tests.decisions.cases import THREADS, Part, pages
 from tests.decisions.changes import PART, WORKLOAD
 
+from tensorwright.artifacts import loop_program
 from tensorwright.base import override
-from tensorwright.build import loop_program
 from tensorwright.graph import Workload
-from tensorwright.runtime.measuring import local_machine
+from tensorwright.runtime.measuring import peak
 from tensorwright.schedule import format_trace
 from tensorwright.tuning.selection import Chosen, open_predictor
 
@@ -40,7 +40,7 @@ def decide(name: str, home: Path) -> str:
     """The text of the page of that name; `home` is a folder of its own."""
     (page,) = (each for each in pages() if each.name == name)
     with (
-        patch.object(local_machine, "measure_steps", return_value=(0, 0)),
+        patch.object(peak, "measure_steps", return_value=(0, 0)),
         override(home=home, assume=""),
     ):
         return "\n".join(line for part in page.parts for line in _decide_part(part)) + "\n"

@@ -44,7 +44,7 @@ from tensorwright.expr import (
     simplify_condition,
     substitute,
 )
-from tensorwright.expr.index.counterexample import find_negative
+from tensorwright.expr.index.ranges import find_negative
 
 z3 = pytest.importorskip("z3")
 

@@ -54,7 +54,7 @@ def test_python_blocks_run(
     """One namespace for a page: a block may use what an earlier one defined."""
     monkeypatch.chdir(tmp_path)
     if page.name == "README.md":  # what is copied first runs with the package alone
-        monkeypatch.setattr("tensorwright.base.laboratory.has_laboratory", lambda: False)
+        monkeypatch.setattr("tensorwright.base.sources.has_laboratory", lambda: False)
     names: dict[str, object] = {"__name__": "__page__"}
     text = page.read_text()
     pieces, end = [], 0

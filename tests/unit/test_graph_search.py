@@ -18,7 +18,7 @@ from tensorwright.base import (
     UsageError,
     override,
 )
-from tensorwright.drivers import graph_timing
+from tensorwright.drivers import graph_prices
 from tensorwright.drivers import rewrite as graph_search
 from tensorwright.expr import Index, named_size
 from tensorwright.graph import Graph, GraphBuilder, bind_sizes, interpret, random_inputs
@@ -147,7 +147,7 @@ def test_what_is_measured_decides(
     def timed(executables: list[object], *_: object, **__: object) -> list[float]:
         return [2.0, *[after_s] * (len(executables) - 1)]
 
-    monkeypatch.setattr(graph_timing, "seconds_in_turns", timed)
+    monkeypatch.setattr(graph_prices, "seconds_in_turns", timed)
     found = tensorwright.rewrite(chain_of_products())
     assert found.is_changed == is_kept
     assert found.trial == graph_search.Trial(2.0, after_s)

@@ -14,7 +14,7 @@ from tests.unit.test_graph_search import chain_of_products
 import tensorwright
 from tensorwright import pipeline
 from tensorwright.base import RecordError
-from tensorwright.drivers import graph_record, graph_timing
+from tensorwright.drivers import graph_prices, graph_record
 from tensorwright.drivers import optimize as joint_search
 from tensorwright.expr import named_size
 from tensorwright.graph import bind_sizes, interpret, random_inputs, simplify
@@ -34,7 +34,7 @@ def rewriting_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     def first_loses(executables: list[object], *_: object, **__: object) -> list[float]:
         return [2.0, *[1.0] * (len(executables) - 1)]
 
-    monkeypatch.setattr(graph_timing, "seconds_in_turns", first_loses)
+    monkeypatch.setattr(graph_prices, "seconds_in_turns", first_loses)
     monkeypatch.setattr(joint_search, "seconds_in_turns", lambda *_, **__: [1.0, 2.0])
 
 

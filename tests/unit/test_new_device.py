@@ -15,6 +15,13 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from tensorwright.artifacts import (
+    BACKENDS,
+    assemble_workload,
+    build_kernel,
+    load_backend,
+    load_kernel,
+)
 from tensorwright.base import (
     TARGETS,
     ByKind,
@@ -30,13 +37,6 @@ from tensorwright.base import (
     detect_target,
     of_kind,
     parse_target,
-)
-from tensorwright.build import (
-    BACKENDS,
-    assemble_workload,
-    build_kernel,
-    load_backend,
-    load_kernel,
 )
 from tensorwright.codegen import Backend
 from tensorwright.expr import compute, placeholder
@@ -96,7 +96,9 @@ def test_what_a_device_has() -> None:
     assert members(Device) == named
     for name in members(Device):
         for device in (HostDevice, OpenClDevice, CudaDevice):
-            promised, given = (inspect.signature(getattr(each, name)) for each in (Device, device))
+            promised, given = (
+                inspect.signature(getattr(each, name), eval_str=True) for each in (Device, device)
+            )
             assert promised == given, name
 
 

@@ -10,14 +10,15 @@ import pytest
 from click.testing import CliRunner
 
 import tensorwright
+from tensorwright.artifacts import build_cached, load_kernel
 from tensorwright.base import (
     MachineError,
     check_runs_here,
     cpu_target,
+    cpu_targets,
     detect_target,
+    gpu_targets,
 )
-from tensorwright.base.targets import cpu, named
-from tensorwright.build import build_cached, load_kernel
 from tensorwright.cli.group import program
 from tensorwright.drivers.c_library import export_c
 from tensorwright.expr import Compute, compute, max_of, placeholder
@@ -57,15 +58,15 @@ def without_avx512(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """As on a processor of the level before; what messages say is missing."""
     if detect_target().arch != "x86-64":
         pytest.skip("this machine has no AVX-512 in any case")
-    read = cpu.read_flags
+    read = cpu_targets.read_flags
 
     def flags(cpuinfo: Path) -> frozenset[str]:
         return frozenset(each for each in read(cpuinfo) if not each.startswith("avx512"))
 
-    monkeypatch.setattr(cpu, "read_flags", flags)
-    named._this_machine.cache_clear()
+    monkeypatch.setattr(cpu_targets, "read_flags", flags)
+    gpu_targets._this_machine.cache_clear()
     yield "cannot run its code: it has no avx512bw, avx512cd, avx512dq, avx512f, avx512vl"
-    named._this_machine.cache_clear()
+    gpu_targets._this_machine.cache_clear()
 
 
 def refused(message: str) -> object:

@@ -12,8 +12,8 @@ from tests.unit.graph.small_networks import Maker
 from tests.unit.test_open_executables import dense
 
 import tensorwright
+from tensorwright.artifacts import BuildRequest, build
 from tensorwright.base import UsageError, cpu_target, override
-from tensorwright.build import BuildRequest, build
 from tensorwright.drivers.sized_network import (
     SizedNetwork,
     choose_for_sizes,
@@ -45,7 +45,7 @@ from tensorwright.records import (
 )
 from tensorwright.schedule import OpenSchedule, Trace, format_trace, state_of
 from tensorwright.tuning import Task
-from tensorwright.tuning.measuring.builder import BuildResult
+from tensorwright.tuning.measuring.runner import BuildResult
 from tensorwright.tuning.selection import SizeTable, Source, choose, choose_untuned
 from tensorwright.tuning.session import (
     Budget,
@@ -59,7 +59,7 @@ from tensorwright.tuning.session import (
     choose_over_sizes,
     over_sizes,
 )
-from tensorwright.tuning.session.last_comparison import Samples
+from tensorwright.tuning.session.result import Samples
 from tensorwright.tuning.session.session import merge
 from tensorwright.tuning.space import default_trace
 

@@ -16,8 +16,7 @@ from tensorwright.base import cpu_target
 from tensorwright.cli import INTERRUPTED
 from tensorwright.cli.arguments.models import read_graph, read_proto
 from tensorwright.cli.arguments.options import THREADS, Minutes, records_option, seed_option
-from tensorwright.cli.printing.summary import format_ms, print_workloads
-from tensorwright.cli.printing.tables import print_table
+from tensorwright.cli.printing import format_ms, print_table, print_workloads
 from tensorwright.drivers.tune import search, setting_of
 from tensorwright.graph import interpret, random_inputs
 from tensorwright.graph.onnx_import import load_onnx

@@ -23,9 +23,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from tensorwright.base.cores import available_cores
 from tensorwright.base.errors import UsageError, unknown_name
-from tensorwright.base.machines import ASSUMED, AssumedMachine
+from tensorwright.base.machines import ASSUMED, AssumedMachine, available_cores
 
 PREFIX = "TENSORWRIGHT_"
 DUMP_STAGES = ("graph", "rules", "layouts", "partition", "schedule", "loop", "source", "asm")

@@ -1,4 +1,4 @@
-"""The command line. Read registry.py first (the list of commands), then group.py.
+"""The command line. Read group.py first (the list of commands), then group.py.
 
 Each command has a file that is imported only when it is called, so that `tensorwright --help`
 stays fast.
@@ -6,8 +6,6 @@ stays fast.
 
 import importlib
 import sys
-
-__all__ = ["INTERRUPTED", "main"]
 
 INTERRUPTED = 130
 """The exit code of a command that Ctrl-C ended."""

@@ -6,15 +6,9 @@ from dataclasses import dataclass
 
 import click
 
+from tensorwright import runtime
 from tensorwright.base import knobs
-from tensorwright.cli.printing.tables import print_table
-from tensorwright.runtime import (
-    ExecutableCache,
-    KernelCache,
-    default_cache,
-    default_executable_cache,
-    named_cache,
-)
+from tensorwright.cli.printing import print_table
 
 _NAMES = ("executables", "kernels", "choices")
 
@@ -25,15 +19,15 @@ class _Kept:
 
     name: str
     saves: str
-    cache: KernelCache | ExecutableCache
+    cache: runtime.KernelCache | runtime.ExecutableCache
 
 
 def _caches() -> tuple[_Kept, ...]:
     executables, kernels, choices = _NAMES
     return (
-        _Kept(executables, "compiling a network again", default_executable_cache()),
-        _Kept(kernels, "building a kernel again", default_cache()),
-        _Kept(choices, "choosing a schedule again", named_cache(choices)),
+        _Kept(executables, "compiling a network again", runtime.default_executable_cache()),
+        _Kept(kernels, "building a kernel again", runtime.default_cache()),
+        _Kept(choices, "choosing a schedule again", runtime.named_cache(choices)),
     )
 
 

@@ -13,17 +13,18 @@ import click
 
 from tensorwright.base import UsageError, cpu_target, number_in, sizes_text
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
-from tensorwright.cli.arguments.kinds import ProgramKind, kind_of
 from tensorwright.cli.arguments.models import short_name
 from tensorwright.cli.arguments.options import (
+    ProgramKind,
     constants_option,
+    kind_of,
     output_option,
     program_argument,
     refuse_given,
 )
 from tensorwright.cli.arguments.output import check_executable
 from tensorwright.cli.arguments.programs import compile_any, prepare, refuse_constants
-from tensorwright.cli.printing.summary import print_some
+from tensorwright.cli.printing import print_some
 from tensorwright.records import opened
 from tensorwright.runtime import Executable, KernelStep
 from tensorwright.tuning.selection import Scheduled, Source

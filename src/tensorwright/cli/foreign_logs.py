@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tensorwright.base import Target
-from tensorwright.cli.arguments.kinds import is_reference
 from tensorwright.cli.arguments.models import read_graph
-from tensorwright.cli.arguments.references import read_program
-from tensorwright.cli.printing.summary import format_ms
+from tensorwright.cli.arguments.options import is_reference
+from tensorwright.cli.arguments.programs import read_program
+from tensorwright.cli.printing import format_ms
 from tensorwright.graph import Graph, Workload
 from tensorwright.pipeline import prepare
 from tensorwright.records import Record, RecordStore, Status, WorkloadText
@@ -122,12 +122,12 @@ def _program(line: AutoTvmLine, target: Target, by_key: Mapping[str, Workload]) 
     graph = graph_of_task(line)
     if not isinstance(graph, Graph):
         return graph
-    candidates = [w for w in prepare(graph, target).workloads if _folds(w)]
+    candidates = [
+        w
+        for w in prepare(graph, target).workloads
+        if any(stage.tensor.reduction is not None for stage in state_of(w).stages)
+    ]
     return candidates[0] if len(candidates) == 1 else "its program is more than one workload here"
-
-
-def _folds(workload: Workload) -> bool:
-    return any(stage.tensor.reduction is not None for stage in state_of(workload).stages)
 
 
 def export_log(

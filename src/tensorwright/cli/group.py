@@ -1,33 +1,127 @@
-"""The program `tensorwright`: it imports the called command, and prints errors as text."""
+"""The program `tensorwright`: it imports the called command, and prints errors as text.
+
+The list of commands. A new command needs a module with an object `command`, and a line here.
+
+The package tensorwright-lab has further commands, which are listed if it is installed.
+
+Wrap prose between words at the width of a terminal; lines for a file or a pipe stay whole.
+"""
 
 from __future__ import annotations
 
 import importlib
 import shlex
+import shutil
 import sys
+import textwrap
 import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
 import click
 
-from tensorwright.base import (
-    InternalError,
-    MachineError,
-    TensorwrightError,
-    UsageError,
-    did_you_mean,
-    knobs,
-    line_of,
-    require_laboratory,
-)
+from tensorwright import base
 from tensorwright.cli import INTERRUPTED
-from tensorwright.cli.printing.wrapping import echo_prose
-from tensorwright.cli.registry import OF_LABORATORY, commands
 from tensorwright.version import __version__
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A command: its name, and its line in the list of commands.
+
+    goes_on   whether the same command continues after an interrupt
+    package   the package that has the command's module
+    """
+
+    name: str
+    summary: str
+    goes_on: bool = False
+    package: str = "tensorwright.cli"
+
+    @property
+    def module(self) -> str:
+        """The name of the command's module, which is imported when the command is called."""
+        return f"{self.package}.{self.name}"
+
+
+COMMANDS = (
+    Entry("optimize", "Tune on this machine, compile with the best schedules, save.", goes_on=True),
+    Entry(
+        "tune",
+        "Tune models and tensor expressions; keep the measurements only.",
+        goes_on=True,
+    ),
+    Entry("compile", "Compile with schedules on record, or by prediction; save."),
+    Entry("run", "Run an executable, a model or a tensor expression."),
+    Entry("profile", "Say where the time goes, kernel by kernel, and what limits it."),
+    Entry("report", "Write one HTML file: what was found, where the time goes, and why."),
+    Entry("inspect", "Show what becomes of a program: graph, layouts, workloads, code."),
+    Entry("rewrite", "Write a better ONNX model: proved substitutions of its operators."),
+    Entry("records", "List, export, import, prune and delete measurements."),
+    Entry("cache", "Show what is kept on the disk, and clear it."),
+    Entry("rules", "Prove, refute and explain substitutions of operator graphs."),
+    Entry("farm", "Use many machines: start a scheduler, make keys, see what the workers do."),
+    Entry("worker", "Build and measure for others: a worker of a farm."),
+    Entry("operators", "List the operators of graphs, with their inputs and attributes."),
+    Entry("doctor", "Say what this machine offers, and what is missing."),
+    Entry("knobs", "List the settings."),
+    Entry("explain", "Say what a kind of error means, and what to do."),
+)
+OF_LABORATORY = (
+    Entry("bench", "Compare with other runtimes: same answers? how fast?", package=base.LABORATORY),
+    Entry(
+        "pretrain",
+        "Train the model that chooses schedules without measurements.",
+        package=base.LABORATORY,
+    ),
+    Entry(
+        "demo", "Tune a small network and compare it with ONNX Runtime.", package=base.LABORATORY
+    ),
+)
+
+
+def commands() -> tuple[Entry, ...]:
+    """All commands, with those of the laboratory if it is installed."""
+    return (*COMMANDS, *OF_LABORATORY) if base.has_laboratory() else COMMANDS
+
+
+_REMEDY = "  try: "
+_COMMAND = f"{_REMEDY}tensorwright "
+
+
+def echo_prose(text: str, *, err: bool = False) -> None:
+    """Print lines of prose, wrapped if the stream is a terminal."""
+    stream = sys.stderr if err else sys.stdout
+    if stream.isatty():
+        text = wrap_prose(text, shutil.get_terminal_size().columns)
+    click.echo(text, err=err)
+
+
+def wrap_prose(text: str, columns: int) -> str:
+    """Wrap each line of prose; continued lines are indented.
+
+    Indented lines stay as they are, because they are drawings or commands to copy. A remedy in
+    words is indented, too, but it is wrapped.
+    """
+    return "\n".join(_wrapped(line, columns) for line in text.splitlines())
+
+
+def _wrapped(line: str, columns: int) -> str:
+    is_remedy = line.startswith(_REMEDY) and not line.startswith(_COMMAND)
+    if line.startswith(" ") and not is_remedy:
+        return line
+    return textwrap.fill(
+        line,
+        columns,
+        subsequent_indent=" " * (len(_REMEDY) if is_remedy else 2),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
 
 ARGUMENTS = "tensorwright.arguments"
 """The key of the whole command line in the context's `meta`."""
@@ -60,9 +154,9 @@ class LazyGroup(click.Group):
         """Find a command as click does, but suggest the nearest command for an unknown name."""
         names = self.list_commands(ctx)
         if args[:1] and args[0] in {entry.name for entry in OF_LABORATORY}:
-            require_laboratory(f"command {args[0]}")
+            base.require_laboratory(f"command {args[0]}")
         if args and not args[0].startswith("-") and args[0] not in names:
-            hint = did_you_mean(args[0], names, "one of " + ", ".join(names))
+            hint = base.did_you_mean(args[0], names, "one of " + ", ".join(names))
             ctx.fail(f"no such command {args[0]!r}; {hint}")
         return super().resolve_command(ctx, args)
 
@@ -75,19 +169,19 @@ class LazyGroup(click.Group):
         """Run a command; an error becomes a text on the error stream and an exit code."""
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
-            for name, variable in knobs.misspelt_variables().items():
+            for name, variable in base.knobs.misspelt_variables().items():
                 echo_prose(f"warning: {name} sets nothing; did you mean {variable}?", err=True)
             try:
                 with _reporting_misuse(ctx):
                     return super().invoke(ctx)
-            except TensorwrightError as error:
+            except base.TensorwrightError as error:
                 _report(error)
                 ctx.exit(error.exit_code)
             except KeyboardInterrupt:
                 click.echo(_interrupted_text(ctx), err=True)
                 ctx.exit(INTERRUPTED)
             except MemoryError:
-                lack = MachineError(
+                lack = base.MachineError(
                     stage="memory",
                     where="this process",
                     reason="there is not enough memory",
@@ -99,7 +193,7 @@ class LazyGroup(click.Group):
                 raise
             except Exception as error:  # noqa: BLE001 - an unexpected error is printed
                 _report(_unexpected(error))
-                ctx.exit(InternalError.exit_code)
+                ctx.exit(base.InternalError.exit_code)
 
 
 def same_command(*more: str) -> str:
@@ -136,7 +230,7 @@ def _reporting_misuse(ctx: click.Context) -> Iterator[None]:
         command = f"{ctx.command_path} {ctx.invoked_subcommand or ''}".rstrip()
         command = error.ctx.command_path if error.ctx else command
         text = error.format_message().rstrip(".")
-        refusal = UsageError(
+        refusal = base.UsageError(
             stage="cli",
             where=command,
             reason=text[:1].lower() + text[1:],
@@ -162,14 +256,14 @@ def _show_warning(
     echo_prose(f"warning: {message}", err=True)
 
 
-def _report(error: TensorwrightError) -> None:
+def _report(error: base.TensorwrightError) -> None:
     kind = type(error).__name__
     page = f"docs/errors.md#{error.section.lower()}-{error.exit_code}"
     told = f"{kind}: {error.for_command()}"
     echo_prose(f"{told}\n  read on: tensorwright explain {kind} ({page})", err=True)
-    if not isinstance(error, InternalError):
+    if not isinstance(error, base.InternalError):
         return
-    if knobs.LOG.get() == "debug":
+    if base.knobs.LOG.get() == "debug":
         traceback.print_exc()
     click.echo(
         "This is a fault of tensorwright: please report it, with the command line and the files\n"
@@ -179,10 +273,10 @@ def _report(error: TensorwrightError) -> None:
     )
 
 
-def _unexpected(error: Exception) -> InternalError:
+def _unexpected(error: Exception) -> base.InternalError:
     """An internal error that says which unexpected exception occurred, and in which line."""
     reason = f"{type(error).__name__}: {error}"
-    return InternalError(stage="cli", where=line_of(error), reason=reason)
+    return base.InternalError(stage="cli", where=base.line_of(error), reason=reason)
 
 
 @click.group(

@@ -6,18 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import click
 
-from tensorwright.base import (
-    DUMP_STAGES,
-    Dump,
-    Target,
-    UsageError,
-    collect_dumps,
-    did_you_mean,
-)
-from tensorwright.build import backend_of, emit_source, loop_program
+from tensorwright import base
+from tensorwright.artifacts import backend_of, emit_source, loop_program
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
-from tensorwright.cli.arguments.kinds import ProgramKind, is_reference, kind_of
-from tensorwright.cli.arguments.options import refuse_given
+from tensorwright.cli.arguments.options import ProgramKind, is_reference, kind_of, refuse_given
 from tensorwright.cli.arguments.programs import prepare, read_expression
 from tensorwright.cli.foreign_logs import is_foreign_log, seed_record
 from tensorwright.graph import Partition, Workload
@@ -28,7 +20,7 @@ from tensorwright.runtime import read_container, usable_threads
 from tensorwright.schedule import Schedule, parse_trace
 from tensorwright.tuning.selection import choose
 
-STAGES = (*DUMP_STAGES[:4], "workloads", *DUMP_STAGES[4:])
+STAGES = (*base.DUMP_STAGES[:4], "workloads", *base.DUMP_STAGES[4:])
 _CODE = {"schedule", "loop", "source", "asm"}
 _OF_WORKLOADS = {"workloads", *_CODE}
 _OLD_NAMES = {"loops": "loop", "llvm": "source"}
@@ -85,7 +77,7 @@ def command(
         if wanted is not None and not _OF_WORKLOADS.intersection(stages):
             shown = ", ".join(sorted(_OF_WORKLOADS))
             refuse_given(("wanted",), because=f"--what does not name any of {shown}")
-        with collect_dumps(stages) as dumps:
+        with base.collect_dumps(stages) as dumps:
             parts = prepare(program, how)
         workloads = select(parts.workloads, wanted)
         _show(dumps, passes)
@@ -114,7 +106,7 @@ def _stages_of_expression(text: str, stages: Sequence[str], is_given: bool) -> t
     possible = tuple(name for name in stages if name in _OF_WORKLOADS)
     others = ", ".join(name for name in stages if name not in _OF_WORKLOADS)
     if is_given and others:
-        raise UsageError(
+        raise base.UsageError(
             stage="cli",
             where=f"--what {others}",
             reason=f"{text} is {ProgramKind.EXPRESSION}, and has no graph",
@@ -123,7 +115,7 @@ def _stages_of_expression(text: str, stages: Sequence[str], is_given: bool) -> t
     return possible
 
 
-def _show(dumps: Sequence[Dump], passes: bool) -> None:
+def _show(dumps: Sequence[base.Dump], passes: bool) -> None:
     for each in dumps if passes else last_of_each(dumps):
         if passes:
             click.echo(f"--- {each.stage}: {each.name}".rstrip(": "))
@@ -161,10 +153,10 @@ def _show_scheduled(
     origin: str,
     stages: Sequence[str],
     passes: bool,
-    target: Target,
+    target: base.Target,
 ) -> None:
     """Print the texts of a workload with a schedule, which comes from `origin`."""
-    with collect_dumps(stages) as dumps:
+    with base.collect_dumps(stages) as dumps:
         program = loop_program(workload, schedule, target)
         if "source" in stages or "asm" in stages:
             emit_source(program, target, backend_of(target))
@@ -176,7 +168,7 @@ def _show_scheduled(
         click.echo(each.text)
 
 
-def _show_log(path: str, stages: Sequence[str], passes: bool, target: Target) -> None:
+def _show_log(path: str, stages: Sequence[str], passes: bool, target: base.Target) -> None:
     """Print the texts of each line's program with its schedule, or why the line has no program."""
     for number, line in read_log(path, format_of(path)).items():
         click.echo(f"--- line {number}: {line}")
@@ -191,7 +183,7 @@ def _show_log(path: str, stages: Sequence[str], passes: bool, target: Target) ->
         _show_scheduled(workload, parse_trace(record.trace), origin, stages, passes, target)
 
 
-def last_of_each(dumps: Sequence[Dump]) -> tuple[Dump, ...]:
+def last_of_each(dumps: Sequence[base.Dump]) -> tuple[base.Dump, ...]:
     """The last text of each stage, in the order of the stages."""
     return tuple({each.stage: each for each in dumps}.values())
 
@@ -204,7 +196,7 @@ def read_stages(text: str) -> tuple[str, ...]:
     named = (part.strip() for part in text.split(",") if part.strip())
     given = tuple(_OLD_NAMES.get(name, name) for name in named)
     if not given:
-        raise UsageError(
+        raise base.UsageError(
             stage="cli",
             where=f"--what {text!r}",
             reason="it does not name a stage",
@@ -231,6 +223,6 @@ def select(workloads: Sequence[Workload], wanted: str | None) -> tuple[Workload,
     return matches
 
 
-def _unknown(where: str, reason: str, name: str, names: Sequence[str]) -> UsageError:
-    remedy = f"{did_you_mean(name, names)} one of {', '.join(names)}".lstrip()
-    return UsageError(stage="cli", where=where, reason=reason, remedy=remedy)
+def _unknown(where: str, reason: str, name: str, names: Sequence[str]) -> base.UsageError:
+    remedy = f"{base.did_you_mean(name, names)} one of {', '.join(names)}".lstrip()
+    return base.UsageError(stage="cli", where=where, reason=reason, remedy=remedy)

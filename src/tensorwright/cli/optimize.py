@@ -11,12 +11,13 @@ import click
 
 from tensorwright.base import OutputError, make_home
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
-from tensorwright.cli.arguments.farm import Workers, workers_options
-from tensorwright.cli.arguments.kinds import ProgramKind, is_reference
+from tensorwright.cli.arguments.machine import Workers, workers_options
 from tensorwright.cli.arguments.models import short_name
 from tensorwright.cli.arguments.options import (
+    ProgramKind,
     budget_options,
     constants_option,
+    is_reference,
     output_option,
     program_argument,
     refuse_given,
@@ -30,7 +31,7 @@ from tensorwright.cli.arguments.programs import (
 )
 from tensorwright.cli.arguments.searching import searching_options
 from tensorwright.cli.group import end_interrupted
-from tensorwright.cli.printing.summary import ending, print_result
+from tensorwright.cli.printing import ending, print_result
 from tensorwright.cli.reporting import (
     Searched,
     expression_subject,
@@ -45,14 +46,7 @@ from tensorwright.pipeline import compile_program
 from tensorwright.records import default_path, opened
 from tensorwright.report import Subject
 from tensorwright.runtime import Executable, usable_threads
-from tensorwright.tuning import Task
-from tensorwright.tuning.session import (
-    Budget,
-    SearchArguments,
-    TuneOptions,
-    TuneResult,
-    choose_callbacks,
-)
+from tensorwright.tuning import Task, session
 from tensorwright.tuning.space import SpaceKind
 
 
@@ -103,15 +97,15 @@ def command(
     check_writable(report, program, constants, how.records, output)
     workers.check(how.target)
 
-    def say_stopped(_: TuneResult) -> None:
+    def say_stopped(_: session.TuneResult) -> None:
         click.echo(f"stopped; writing {output} from the best so far ...", err=True)
 
     with opened_page(program, is_live=live) as page:
-        wanted = SearchArguments(
-            Budget(minutes, trials),
+        wanted = session.SearchArguments(
+            session.Budget(minutes, trials),
             how.seed,
-            (*choose_callbacks(quiet), *workers.callbacks(), *filter(None, [page])),
-            TuneOptions(strategy=strategy),
+            (*session.choose_callbacks(quiet), *workers.callbacks(), *filter(None, [page])),
+            session.TuneOptions(strategy=strategy),
             space=space,
         )
         try:
@@ -143,7 +137,7 @@ class _Optimized:
     """
 
     executable: Executable
-    result: TuneResult
+    result: session.TuneResult
     subject: Subject
     note: str = ""
 
@@ -151,10 +145,10 @@ class _Optimized:
 def _optimize_model(
     model: str,
     how: Compilation,
-    wanted: SearchArguments,
+    wanted: session.SearchArguments,
     rewrite: bool,
     workers: Workers,
-    on_interrupt: Callable[[TuneResult], None],
+    on_interrupt: Callable[[session.TuneResult], None],
 ) -> _Optimized:
     """Search for a graph and for schedules, within one budget."""
     refuse_constants(model)
@@ -182,9 +176,9 @@ def _optimize_expression(
     text: str,
     how: Compilation,
     constants: Path | None,
-    wanted: SearchArguments,
+    wanted: session.SearchArguments,
     workers: Workers,
-    on_interrupt: Callable[[TuneResult], None],
+    on_interrupt: Callable[[session.TuneResult], None],
 ) -> _Optimized:
     """Search for a schedule of a tensor expression, which has no graph."""
     refuse_given(("rewrite",), because=f"{text} is {ProgramKind.EXPRESSION}, and has no graph")

@@ -9,21 +9,14 @@ from pathlib import Path
 
 import click
 
+from tensorwright import profiling
 from tensorwright.base import sizes_text, write_atomically
 from tensorwright.cli.arguments.compilation import Compilation, compile_options, open_program
 from tensorwright.cli.arguments.machine import warn_if_unfit
 from tensorwright.cli.arguments.options import at_option, constants_option
 from tensorwright.cli.arguments.output import check_writable
-from tensorwright.cli.printing.tables import print_table
-from tensorwright.cli.printing.wrapping import echo_prose
-from tensorwright.profiling import (
-    FEWER,
-    Profile,
-    StepKind,
-    StepProfile,
-    chrome_trace,
-    profile_values,
-)
+from tensorwright.cli.group import echo_prose
+from tensorwright.cli.printing import print_table
 from tensorwright.profiling import profile as profile_executable
 
 _COLUMNS = (
@@ -104,12 +97,12 @@ def command(
     warn_if_unfit(report.state)
     print_profile(report, order, group, top)
     if json_path is not None:
-        write_atomically(json_path, json.dumps(profile_values(report), indent=1) + "\n")
+        write_atomically(json_path, json.dumps(profiling.profile_values(report), indent=1) + "\n")
     if trace_path is not None:
-        write_atomically(trace_path, json.dumps(chrome_trace(report)) + "\n")
+        write_atomically(trace_path, json.dumps(profiling.chrome_trace(report)) + "\n")
 
 
-def print_profile(report: Profile, order: str, group: str, top: int | None) -> None:
+def print_profile(report: profiling.Profile, order: str, group: str, top: int | None) -> None:
     """Print the table of steps, and the summary below it."""
     rows = report.by_workload() if group == "workload" else report.by_time()
     shown = rows if top is None else rows[:top]
@@ -126,7 +119,7 @@ def print_profile(report: Profile, order: str, group: str, top: int | None) -> N
         echo_prose(line)
 
 
-def summary_lines(report: Profile) -> list[str]:
+def summary_lines(report: profiling.Profile) -> list[str]:
     """The lines below the table: the times of a run, the machine, the bottlenecks and the views."""
     bottlenecks = ", ".join(
         f"{each.value} {share:.0%}" if report.adds_up else each.value
@@ -149,7 +142,7 @@ def summary_lines(report: Profile) -> list[str]:
     return lines
 
 
-def _whole_line(report: Profile) -> str:
+def _whole_line(report: profiling.Profile) -> str:
     at = f" at {sizes_text(dict(report.at))}" if report.at else ""
     return (
         f"{report.name}{at}, target {report.target}, {_count(report.threads, 'thread')}: "
@@ -158,7 +151,7 @@ def _whole_line(report: Profile) -> str:
     )
 
 
-def _outside_line(report: Profile) -> str:
+def _outside_line(report: profiling.Profile) -> str:
     return (
         f"a run takes {_signed_us(report.outside_s)} us beyond the steps' medians: "
         f"{_signed_us(report.fluctuation_s)} as steps are slower now and then, "
@@ -167,7 +160,7 @@ def _outside_line(report: Profile) -> str:
     )
 
 
-def _costs_line(report: Profile) -> str:
+def _costs_line(report: profiling.Profile) -> str:
     costs = report.costs
     threads = f", {costs.threads_s * 1e9:.0f} ns to start and join threads" * (report.threads > 1)
     return (
@@ -176,16 +169,17 @@ def _costs_line(report: Profile) -> str:
     )
 
 
-def _machine_line(report: Profile) -> str:
+def _machine_line(report: profiling.Profile) -> str:
     day = f", measured on {report.ceilings.day}" if report.ceilings.when else ""
     return f"machine: {report.ceilings}{day}"
 
 
-def _above_lines(report: Profile) -> list[str]:
+def _above_lines(report: profiling.Profile) -> list[str]:
     """Why steps are above the roofline: they do fewer operations, or the roofline is too low."""
     fewer = Counter(step.saves_by for step in report.steps if step.saves_by and step.why_above)
     lines = [
-        f"above 100%: {_count(count, 'step')}; {cause} {FEWER}" for cause, count in fewer.items()
+        f"above 100%: {_count(count, 'step')}; {cause} {profiling.FEWER}"
+        for cause, count in fewer.items()
     ]
     above = report.above_roofline
     if above:
@@ -199,7 +193,7 @@ def _above_lines(report: Profile) -> list[str]:
     return lines
 
 
-def _cells(row: StepProfile, adds_up: bool) -> tuple[str, ...]:
+def _cells(row: profiling.StepProfile, adds_up: bool) -> tuple[str, ...]:
     label = _shortened(row.label)
     name = f"{row.number} {label}" if row.count == 1 else f"{row.count} x {label}"
     writes = _shortened(row.outputs[0]) if row.count == 1 and row.outputs else row.workload[:6]
@@ -217,7 +211,7 @@ def _cells(row: StepProfile, adds_up: bool) -> tuple[str, ...]:
     )
 
 
-def _sum_cells(name: str, rows: Sequence[StepProfile], adds_up: bool) -> tuple[str, ...]:
+def _sum_cells(name: str, rows: Sequence[profiling.StepProfile], adds_up: bool) -> tuple[str, ...]:
     time_s = sum(row.time_s for row in rows)
     least_s = sum(row.least_s for row in rows)
     rates = [
@@ -229,14 +223,14 @@ def _sum_cells(name: str, rows: Sequence[StepProfile], adds_up: bool) -> tuple[s
     return (name, "", _us(time_s), of_run, *rates, share, "", "")
 
 
-def _roofline(row: StepProfile) -> str:
-    if row.kind is StepKind.HOST:
+def _roofline(row: profiling.StepProfile) -> str:
+    if row.kind is profiling.StepKind.HOST:
         return "-"
     above = ">" if row.why_above else ""
     return f"{above}{row.roofline_share:.0%}{_DOUBTED if row.is_above_roofline else ''}"
 
 
-def _schedule(row: StepProfile) -> str:
+def _schedule(row: profiling.StepProfile) -> str:
     if row.is_tuned is None:
         return "-"
     return "tuned" if row.is_tuned else "untuned"

@@ -15,8 +15,7 @@ from tensorwright.cli.arguments.options import any_target_option, records_option
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.foreign_logs import COLUMNS, export_log, import_log, workloads_of
 from tensorwright.cli.group import same_command
-from tensorwright.cli.printing.summary import format_ms
-from tensorwright.cli.printing.tables import print_table
+from tensorwright.cli.printing import format_ms, print_table
 from tensorwright.records import (
     Record,
     RecordStore,

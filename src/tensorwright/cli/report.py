@@ -7,12 +7,18 @@ from pathlib import Path
 
 import click
 
+from tensorwright import report
 from tensorwright.base import UsageError
 from tensorwright.cli.arguments.compilation import Compilation, compile_options, open_program
-from tensorwright.cli.arguments.kinds import ProgramKind, is_reference, kind_of
 from tensorwright.cli.arguments.machine import check_before_measuring
 from tensorwright.cli.arguments.models import short_name
-from tensorwright.cli.arguments.options import constants_option, refuse_given
+from tensorwright.cli.arguments.options import (
+    ProgramKind,
+    constants_option,
+    is_reference,
+    kind_of,
+    refuse_given,
+)
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.programs import (
     compile_any,
@@ -21,20 +27,10 @@ from tensorwright.cli.arguments.programs import (
     refuse_constants,
 )
 from tensorwright.cli.group import same_command
-from tensorwright.cli.reporting import expression_subject, model_subject
-from tensorwright.cli.reporting.writing import write_subject
+from tensorwright.cli.reporting import expression_subject, model_subject, write_subject
 from tensorwright.drivers.tune import setting_of
 from tensorwright.pipeline import cut, finish, recorded_graph
 from tensorwright.records import SavedSession, default_path, opened
-from tensorwright.report import (
-    Subject,
-    load_measured,
-    read_report,
-    report_values,
-    searched_of_session,
-    searched_of_workloads,
-    write_report,
-)
 
 _FILES = (".html", ".htm", ".json")
 
@@ -82,7 +78,7 @@ def command(
         refuse_given(("session",), because=f"{sources[0]} says what the report is about")
     if sources and all(each.lower().endswith(_FILES) for each in sources):
         refuse_given(("target", "threads", "records"), because="the files have all data")
-        reports = [read_report(each) for each in sources]
+        reports = [report.read_report(each) for each in sources]
     elif len(sources) == 2:
         raise UsageError(
             stage="report",
@@ -93,7 +89,7 @@ def command(
     else:
         reports = [_measured(sources[0], how, constants) if sources else _recorded(session, how)]
     if path is not None:
-        write_report(path, reports)
+        report.write_report(path, reports)
         click.echo(f"{path}: {Path(path).stat().st_size / 1e6:.2f} MB")
     if is_json:
         click.echo(json.dumps(reports[0] if len(reports) == 1 else reports, indent=1))
@@ -105,13 +101,13 @@ def _measured(program: str, how: Compilation, constants: Path | None) -> dict[st
     check_before_measuring(how.target, setting.threads)
     if kind_of(program) is ProgramKind.EXECUTABLE:
         executable = open_program(program, how, constants, draws=True)
-        subject = Subject(executable.plan.name, same_command(), executable)
+        subject = report.Subject(executable.plan.name, same_command(), executable)
         return write_subject(None, subject.name, subject, (), setting, how)
     if is_reference(program):
         workload = read_expression(program)
         executable = compile_any(program, how, constants, draws=True)
         subject = expression_subject(program, executable, None)
-        searched = searched_of_workloads([(workload, 1.0)], setting, is_cold=False)
+        searched = report.searched_of_workloads([(workload, 1.0)], setting, is_cold=False)
         return write_subject(None, program, subject, searched, setting, how)
     refuse_constants(program)
     source = read_network(program, how)
@@ -121,7 +117,7 @@ def _measured(program: str, how: Compilation, constants: Path | None) -> dict[st
         executable = finish(parts, how.target, how.threads, store)
     subject = model_subject(program, how, executable, source, graph)
     counted = [(each, float(parts.count(each))) for each in parts.workloads if not each.sizes]
-    searched = searched_of_workloads(counted, setting, is_cold=True)
+    searched = report.searched_of_workloads(counted, setting, is_cold=True)
     return write_subject(None, short_name(program), subject, searched, setting, how)
 
 
@@ -131,16 +127,16 @@ def _recorded(wanted: str | None, how: Compilation) -> dict[str, object]:
         named: SavedSession | None = None if wanted is None else store.session(wanted)
         sessions = store.sessions() if wanted is None else [named] if named else []
         for session in sessions:
-            searched = searched_of_session(session, store, how.target)
+            searched = report.searched_of_session(session, store, how.target)
             if searched is None:
                 continue
             setting, workloads = searched
-            measured = load_measured(store, setting, workloads) or {
+            measured = report.load_measured(store, setting, workloads) or {
                 "name": session.name,
                 "command": "",
                 "missing": {"profile": "nothing was measured but the candidates"},
             }
-            return report_values(setting, store, workloads, measured)
+            return report.report_values(setting, store, workloads, measured)
     path = how.records or default_path()
     raise UsageError(
         stage="report",

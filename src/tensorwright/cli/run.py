@@ -20,8 +20,13 @@ from tensorwright.cli.arguments.arrays import (
     write_arrays,
 )
 from tensorwright.cli.arguments.compilation import Compilation, compile_options, open_program
-from tensorwright.cli.arguments.kinds import ProgramKind, kind_of
-from tensorwright.cli.arguments.options import at_option, constants_option, refuse_given
+from tensorwright.cli.arguments.options import (
+    ProgramKind,
+    at_option,
+    constants_option,
+    kind_of,
+    refuse_given,
+)
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.runtime import HOST, Executable
 

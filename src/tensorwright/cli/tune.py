@@ -9,19 +9,27 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import LaboratoryPart, Target, UsageError, make_home, unknown_name
+from tensorwright import base
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
-from tensorwright.cli.arguments.farm import Workers, workers_options
-from tensorwright.cli.arguments.kinds import is_reference
-from tensorwright.cli.arguments.learning import learning_options
+from tensorwright.cli.arguments.machine import Workers, workers_options
 from tensorwright.cli.arguments.models import short_name
-from tensorwright.cli.arguments.options import budget_options, points_option, refuse_given
+from tensorwright.cli.arguments.options import (
+    budget_options,
+    is_reference,
+    points_option,
+    refuse_given,
+)
 from tensorwright.cli.arguments.output import check_writable
-from tensorwright.cli.arguments.programs import compile_any, prepare, read_network
-from tensorwright.cli.arguments.references import read_function, read_program
-from tensorwright.cli.arguments.searching import searching_options
+from tensorwright.cli.arguments.programs import (
+    compile_any,
+    prepare,
+    read_function,
+    read_network,
+    read_program,
+)
+from tensorwright.cli.arguments.searching import learning_options, searching_options
 from tensorwright.cli.group import end_interrupted
-from tensorwright.cli.printing.summary import ending, print_result
+from tensorwright.cli.printing import ending, print_result
 from tensorwright.cli.reporting import (
     Searched,
     expression_subject,
@@ -43,17 +51,9 @@ from tensorwright.graph import Partition, SizesAt
 from tensorwright.pipeline import cut, finish
 from tensorwright.records import default_path, opened
 from tensorwright.report import Subject
-from tensorwright.tuning import Task
+from tensorwright.tuning import Task, session
 from tensorwright.tuning.learning import Learning
 from tensorwright.tuning.measuring import MeasureOptions
-from tensorwright.tuning.session import (
-    Budget,
-    SearchArguments,
-    TuneOptions,
-    TuneResult,
-    choose_callbacks,
-    make_space,
-)
 from tensorwright.tuning.space import SpaceKind
 from tensorwright.tuning.strategies import is_guided
 from tensorwright.tuning.task_scheduling import (
@@ -64,7 +64,7 @@ from tensorwright.tuning.task_scheduling import (
 )
 
 _FLUSH_BYTES = 512 << 20
-_PROPOSING = LaboratoryPart("option --proposing", "proposing", "load_proposing_model")
+_PROPOSING = base.LaboratoryPart("option --proposing", "proposing", "load_proposing_model")
 
 
 @click.command()
@@ -132,7 +132,7 @@ def command(
     Example: tensorwright tune model.onnx --minutes 10
     """
     if how.records is None:
-        make_home()
+        base.make_home()
     if not is_guided(strategy):
         unused = ("features", "model", "fading", "start", "proposing")
         refuse_given(unused, because=f"the strategy {strategy} does not use a model")
@@ -147,11 +147,11 @@ def command(
     measuring = MeasureOptions(flush_bytes=_FLUSH_BYTES) if flush else as_in_network(*networks)
     name = " ".join(programs)
     with opened_page(name, is_live=live) as page:
-        search = SearchArguments(
-            Budget(minutes, trials),
+        search = session.SearchArguments(
+            session.Budget(minutes, trials),
             how.seed,
-            (*choose_callbacks(quiet), *workers.callbacks(), *filter(None, [page])),
-            TuneOptions(patience=patience or 0, strategy=strategy, proposing=proposer),
+            (*session.choose_callbacks(quiet), *workers.callbacks(), *filter(None, [page])),
+            session.TuneOptions(patience=patience or 0, strategy=strategy, proposing=proposer),
             objective=wanted,
             learning=learning,
             space=space,
@@ -176,7 +176,9 @@ def command(
         end_interrupted(result.resume_text)
 
 
-def _subject(programs: Sequence[str], how: Compilation, result: TuneResult) -> Subject | None:
+def _subject(
+    programs: Sequence[str], how: Compilation, result: session.TuneResult
+) -> Subject | None:
     """What a report measures: the program with recorded schedules; None for several programs."""
     if len(programs) > 1:
         return None
@@ -232,10 +234,10 @@ def read_tasks(
     return tuple(tasks), tuple(networks)
 
 
-def print_spaces(tasks: Sequence[Task], target: Target, kind: SpaceKind) -> None:
+def print_spaces(tasks: Sequence[Task], target: base.Target, kind: SpaceKind) -> None:
     """Print how many schedules the space of each workload holds, and in which families."""
     for task in {task.workload.key: task for task in tasks}.values():
-        space = make_space(task, target, kind)
+        space = session.make_space(task, target, kind)
         families = ", ".join(dict.fromkeys(sketch.family for sketch in space.sketches))
         click.echo(f"{task.workload.name}: {space.size:,} schedules of {families}", err=True)
 
@@ -248,7 +250,7 @@ def choose_objective(
     Raises:  UsageError for several objectives, and for a text that is not of the form NAME=MS.
     """
     if sum(map(bool, (function, limits, references))) > 1:
-        raise UsageError(
+        raise base.UsageError(
             stage="cli",
             where="--objective, --limit, --reference",
             reason="several objectives are given",
@@ -275,15 +277,15 @@ def check_names(option: str, texts: Sequence[str], tasks: Sequence[Task]) -> Non
     for name, _ in _read_times(option, texts):
         if name not in networks:
             reason = "no network or expression of this name is tuned"
-            raise unknown_name("cli", f"{option} {name}", reason, name, networks)
+            raise base.unknown_name("cli", f"{option} {name}", reason, name, networks)
 
 
 def _own_objective(reference: str) -> Objective:
     """The user's function as an objective; its errors become a UsageError that names it."""
     function = read_function(reference)
 
-    def fault(reason: str) -> UsageError:
-        return UsageError(
+    def fault(reason: str) -> base.UsageError:
+        return base.UsageError(
             stage="tune",
             where=f"objective {reference}",
             reason=reason,
@@ -311,7 +313,7 @@ def _read_times(option: str, texts: Sequence[str]) -> tuple[tuple[str, float], .
         except ValueError:
             time_ms = 0.0
         if not name or not time_ms > 0:
-            raise UsageError(
+            raise base.UsageError(
                 stage="cli",
                 where=f"{option} {text}",
                 reason="it is not of the form NAME=MS, with a time above zero",

@@ -7,9 +7,9 @@ from contextlib import ExitStack
 
 import click
 
+from tensorwright import farm
 from tensorwright.base import UsageError, available_cores
-from tensorwright.cli.arguments.farm import security_options
-from tensorwright.farm import FarmSecurity, dask_part, device_for, own_device, serve_stdio
+from tensorwright.cli.arguments.machine import security_options
 from tensorwright.pipeline import chosen_target
 
 _AUTO, _NONE = "auto", "none"
@@ -42,7 +42,7 @@ def command(
     device_name: str,
     slots: int | None,
     name: str,
-    security: FarmSecurity,
+    security: farm.FarmSecurity,
 ) -> None:
     """Build and measure for others, until it is ended: a worker of a farm.
 
@@ -62,14 +62,14 @@ def command(
         device = None
         if device_name != _NONE:
             target = chosen_target("native" if device_name == _AUTO else device_name)
-            is_free = stack.enter_context(own_device(target, must=device_name != _AUTO))
-            device = device_for(target) if is_free else None
+            is_free = stack.enter_context(farm.own_device(target, must=device_name != _AUTO))
+            device = farm.device_for(target) if is_free else None
         if address is None:
-            serve_stdio(name or platform.node(), slots or available_cores(), device)
+            farm.serve_stdio(name or platform.node(), slots or available_cores(), device)
             return
         text = f"measures on {device.kind}" if device else "builds only"
         click.echo(f"{text}, {slots or available_cores()} units at once; waits for {address}")
-        dask_part("worker").work(
+        farm.dask_part("worker").work(
             address,
             slots or available_cores(),
             device,

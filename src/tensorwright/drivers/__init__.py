@@ -3,5 +3,3 @@
 Import the file of the search that you need.  This module is empty, so that `compile` loads no
 search.
 """
-
-__all__: list[str] = []

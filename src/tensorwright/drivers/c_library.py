@@ -10,9 +10,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from tensorwright.base import CpuTarget, MachineError, knobs, missing_here
-from tensorwright.build import plan_sizes
-from tensorwright.build.c_library import (
+from tensorwright.artifacts import plan_sizes
+from tensorwright.artifacts.c_library import (
     CLibrary,
     Example,
     bounded,
@@ -20,6 +19,7 @@ from tensorwright.build.c_library import (
     prefix_of,
     write_c_library,
 )
+from tensorwright.base import CpuTarget, MachineError, knobs, missing_here
 from tensorwright.graph import Partition, bind_sizes, random_inputs, require_uncounted
 from tensorwright.pipeline import finish
 from tensorwright.records import RecordStore

@@ -22,18 +22,9 @@ from typing import TypeVar
 
 import onnx
 
-from tensorwright.base import (
-    GpuTarget,
-    MachineError,
-    Target,
-    UsageError,
-    cpu_target,
-    naming_faults,
-    unknown_name,
-)
-from tensorwright.drivers.device_prices import DevicePrices
+from tensorwright import base
+from tensorwright.drivers.graph_prices import DevicePrices, seconds_elsewhere, seconds_here
 from tensorwright.drivers.graph_record import proved_beside
-from tensorwright.drivers.graph_timing import seconds_elsewhere, seconds_here
 from tensorwright.graph import (
     FoldedConstants,
     Graph,
@@ -189,7 +180,7 @@ class Rewritten:
 def rewrite(
     model: Model,
     *,
-    target: str | Target | None = None,
+    target: str | base.Target | None = None,
     threads: int | None = None,
     input_shapes: Shapes | None = None,
     sizes: Sizes | None = None,
@@ -231,7 +222,7 @@ def rewrite(
     """
     kinds = _kind(SearchKind, "search", search), _kind(CostKind, "cost", cost)
     if seconds is not None and not seconds >= 0:
-        raise UsageError(
+        raise base.UsageError(
             stage="rewrite",
             where=f"seconds={seconds}",
             reason="it must be 0 or more",
@@ -248,7 +239,7 @@ def rewrite(
     limit_s = usual_seconds(source) if seconds is None else seconds
     how = CandidateSearch(*kinds, limit_s, saturation=replace(limits, seconds=limit_s))
     can_run = measure and not missing_device(machine)
-    with naming_faults("rewrite", "the search for a faster graph", _WITHOUT_SEARCH):
+    with base.naming_faults("rewrite", "the search for a faster graph", _WITHOUT_SEARCH):
         with _opened_prices(how, machine, threads, records) as prices:
             outcome = _search(source, rules_by_name, tried, prices, how, can_run, should_stop)
         searched_s = time.monotonic() - start
@@ -260,7 +251,7 @@ def _choose(
     source: Graph,
     outcome: _Searched,
     how: CandidateSearch,
-    machine: Target,
+    machine: base.Target,
     threads: int | None,
     records: Records | None,
 ) -> tuple[Trial | None, _Written | None]:
@@ -352,7 +343,7 @@ def _kind(kinds: type[Kind], argument: str, word: str) -> Kind:
     except ValueError:
         names = (kind.value for kind in kinds)
         where, reason = f"argument {argument}", f"there is no {word!r}"
-        raise unknown_name("rewrite", where, reason, word, names) from None
+        raise base.unknown_name("rewrite", where, reason, word, names) from None
 
 
 def usual_seconds(graph: Graph) -> float:
@@ -362,23 +353,23 @@ def usual_seconds(graph: Graph) -> float:
 
 @contextmanager
 def _opened_prices(
-    how: CandidateSearch, machine: Target, threads: int | None, records: Records | None
+    how: CandidateSearch, machine: base.Target, threads: int | None, records: Records | None
 ) -> Iterator[Prices]:
     """Yield the object that prices operators and graphs, and close it at the end."""
     if how.cost is CostKind.ONNXRUNTIME:
         with PeerPrices(how.cost.value, usable_threads(threads)) as measured:
             yield measured
         return
-    if isinstance(machine, GpuTarget):
+    if isinstance(machine, base.GpuTarget):
         check_device(machine, "rewrite")
         with opened(records) as store:
             until = time.monotonic() + _MEASURING_SHARE * how.seconds
             yield DevicePrices(machine, store, measure_speed(machine), until)
         return
-    machine = cpu_target(machine)
+    machine = base.cpu_target(machine)
     price = open_price(machine, threads)
     if price is None:
-        raise MachineError(
+        raise base.MachineError(
             stage="rewrite",
             where=f"target {machine.name}",
             reason="there is no time model for it",
@@ -439,7 +430,7 @@ def _certificate(
     network, proved = read_network(saturation.network.graph), proved_beside(rules_by_name.values())
     try:
         replay(certificate, network, proved)
-    except UsageError:
+    except base.UsageError:
         return None
     return certificate
 
@@ -491,7 +482,7 @@ def check_certificate(
         replayed = simplify(replay(certificate, read_network(source), is_proved))
     wanted = simplify(load_onnx(to_onnx(replayed)))
     if not are_alike(wanted, rewritten):
-        raise UsageError(
+        raise base.UsageError(
             stage="rewrite",
             where=f"graph {rewritten.name}",
             reason="it is not the graph of the certificate",

@@ -16,19 +16,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from tensorwright import graph
 from tensorwright.base import cpu_target, override
-from tensorwright.graph import (
-    Partition,
-    SizePoint,
-    SizesAt,
-    Workload,
-    between,
-    bind_partition,
-    bind_workload,
-    bound_workloads,
-    counted_sizes,
-    points_of,
-)
 from tensorwright.ops import work
 from tensorwright.pipeline import open_price
 from tensorwright.records import (
@@ -61,28 +50,28 @@ class SizedNetwork:
     """
 
     name: str
-    parts: Partition
-    points: tuple[SizePoint, ...]
-    instances: tuple[Partition, ...]
+    parts: graph.Partition
+    points: tuple[graph.SizePoint, ...]
+    instances: tuple[graph.Partition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SizedProgram:
     """A tensor expression with named sizes and the points for which it is tuned."""
 
-    workload: Workload
-    points: tuple[SizePoint, ...]
+    workload: graph.Workload
+    points: tuple[graph.SizePoint, ...]
 
 
-def sized_network(parts: Partition, at: SizesAt | None, name: str = "") -> SizedNetwork:
+def sized_network(parts: graph.Partition, at: graph.SizesAt | None, name: str = "") -> SizedNetwork:
     """An open network with the points that the caller names, or with a few that its bounds suggest.
 
     Raises:  UsageError as `points_of`.
     """
-    points = points_of(
-        parts.graph.sizes, at, counted_sizes(parts.graph), parts.graph.input_types.values()
+    points = graph.points_of(
+        parts.graph.sizes, at, graph.counted_sizes(parts.graph), parts.graph.input_types.values()
     )
-    instances = tuple(bind_partition(parts, point.values) for point in points)
+    instances = tuple(graph.bind_partition(parts, point.values) for point in points)
     return SizedNetwork(name or parts.graph.name, parts, points, instances)
 
 
@@ -94,7 +83,7 @@ def tasks_of_sizes(
     is_weighted   whether points have weights; False if the user gives an objective
     """
     workloads = [
-        list(bound_workloads(network.parts, bound).values()) for bound in network.instances
+        list(graph.bound_workloads(network.parts, bound).values()) for bound in network.instances
     ]
     counts = [network.parts.count(workload) for workload in network.parts.workloads]
     calls = [list(zip(own, counts, strict=True)) for own in workloads]
@@ -108,22 +97,22 @@ def tasks_of_sizes(
 
 
 def _task(
-    workload: Workload, count: int, weight: float, network: str, alike: tuple[str, ...]
+    workload: graph.Workload, count: int, weight: float, network: str, alike: tuple[str, ...]
 ) -> Task:
     """The task of a workload that one run of the network at a point calls `count` times."""
     return Task(workload, count * weight, network, alike=alike, calls=((network, count),))
 
 
-def sized_program(workload: Workload, at: SizesAt | None) -> SizedProgram:
+def sized_program(workload: graph.Workload, at: graph.SizesAt | None) -> SizedProgram:
     """As `sized_network`, for a tensor expression."""
-    return SizedProgram(workload, points_of(workload.sizes, at, inputs=workload.inputs))
+    return SizedProgram(workload, graph.points_of(workload.sizes, at, inputs=workload.inputs))
 
 
 def tasks_of_sized_program(
     program: SizedProgram, name: str, setting: SessionSetting, *, is_weighted: bool = True
 ) -> tuple[Task, ...]:
     """The tasks of an expression, one for each point; `is_weighted` as of `tasks_of_sizes`."""
-    instances = [bind_workload(program.workload, point.values) for point in program.points]
+    instances = [graph.bind_workload(program.workload, point.values) for point in program.points]
     calls = [[(each, 1)] for each in instances]
     weights = _weights(program.points, calls, setting, is_weighted=is_weighted)
     alike = tuple(instance.key for instance in instances)
@@ -134,8 +123,8 @@ def tasks_of_sized_program(
 
 
 def _weights(
-    points: Sequence[SizePoint],
-    workloads: Sequence[Sequence[tuple[Workload, int]]],
+    points: Sequence[graph.SizePoint],
+    workloads: Sequence[Sequence[tuple[graph.Workload, int]]],
     setting: SessionSetting,
     *,
     is_weighted: bool,
@@ -156,7 +145,7 @@ def _weights(
     return tuple(point.count * most / cost for point, cost in zip(points, costs, strict=True))
 
 
-def _operations(workload: Workload) -> float:
+def _operations(workload: graph.Workload) -> float:
     """The operations of a workload, which stand for its price if there is no time model."""
     return float(work(workload.outputs))
 
@@ -206,8 +195,8 @@ def choose_for_sizes(
         for point, bound in zip(network.points, network.instances, strict=True)
     ]
     sized += [
-        SizedInstance(point, bind_partition(parts, point.values), is_between=True)
-        for point in between(parts.graph.sizes, network.points)
+        SizedInstance(point, graph.bind_partition(parts, point.values), is_between=True)
+        for point in graph.between(parts.graph.sizes, network.points)
     ]
     limit_s = max(limit_s / 2, limit_s - (time.monotonic() - started))
     with override(dump=""), PoolBuilder(limit_s=_BUILD_S) as builder:  # candidates are not dumped

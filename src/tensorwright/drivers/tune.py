@@ -14,6 +14,7 @@ from typing import cast
 
 from onnx import ModelProto
 
+from tensorwright import graph
 from tensorwright.base import Target, UsageError, override, unknown_name
 from tensorwright.drivers.sized_network import (
     NOTHING_ELSE,
@@ -27,17 +28,6 @@ from tensorwright.drivers.sized_network import (
     tasks_of_sizes,
 )
 from tensorwright.farm import NO_SECURITY, Farm, FarmSecurity, opened_farm
-from tensorwright.graph import (
-    Constants,
-    Graph,
-    Partition,
-    Program,
-    SizesAt,
-    Workload,
-    as_program,
-    check_constants,
-    require_numbers,
-)
 from tensorwright.graph.aten_import import ExportedGraph
 from tensorwright.graph.model_import import is_exported_program
 from tensorwright.machine import detect_hardware
@@ -56,24 +46,11 @@ from tensorwright.pipeline import (
 from tensorwright.records import Records, RecordStore, load_last_choice, opened, save_choice
 from tensorwright.runtime import Executable, usable_threads
 from tensorwright.schedule import format_schedule, state_of
-from tensorwright.tuning import Task
+from tensorwright.tuning import Task, session
 from tensorwright.tuning.learning import USUAL, Learning
 from tensorwright.tuning.measuring import MeasureOptions
 from tensorwright.tuning.on_farm import kind_for
 from tensorwright.tuning.selection import choose_untuned
-from tensorwright.tuning.session import (
-    Budget,
-    Callback,
-    NetworkResult,
-    SearchArguments,
-    SessionSetting,
-    TuneOptions,
-    TuneResult,
-    choose_callbacks,
-    choose_in_network,
-    is_replayable,
-    options_of,
-)
 from tensorwright.tuning.session import tune as tune_tasks
 from tensorwright.tuning.space import SpaceKind
 
@@ -88,12 +65,12 @@ _LEAST_SHARE = 0.02  # of the minutes, for that comparison even if all are spent
 
 
 def tune(
-    model: Model | Program,
+    model: Model | graph.Program,
     *,
-    constants: Constants | None = None,
+    constants: graph.Constants | None = None,
     input_shapes: Shapes | None = None,
     sizes: Sizes | None = None,
-    at: SizesAt | None = None,
+    at: graph.SizesAt | None = None,
     minutes: float | None = None,
     trials: int | None = None,
     target: str | Target | None = None,
@@ -101,8 +78,8 @@ def tune(
     records: Records | None = None,
     seed: int | None = None,
     space: SpaceKind | str = SpaceKind.SKETCHES,
-    callbacks: Sequence[Callback] | None = None,
-    options: TuneOptions | None = None,
+    callbacks: Sequence[session.Callback] | None = None,
+    options: session.TuneOptions | None = None,
     measuring: MeasureOptions | None = None,
     learning: Learning = USUAL,
     workers: str | Farm | None = None,
@@ -145,18 +122,18 @@ def _arguments(
     trials: int | None,
     seed: int | None,
     space: SpaceKind | str,
-    callbacks: Sequence[Callback] | None,
-    options: TuneOptions | None,
+    callbacks: Sequence[session.Callback] | None,
+    options: session.TuneOptions | None,
     learning: Learning,
     farm: Farm | None,
-) -> SearchArguments:
-    budget = Budget(minutes, trials)
-    usual = TuneOptions(patience=_PATIENCE if budget.is_open else 0)
+) -> session.SearchArguments:
+    budget = session.Budget(minutes, trials)
+    usual = session.TuneOptions(patience=_PATIENCE if budget.is_open else 0)
     kind, chosen = parse_space(space), options or usual
-    return SearchArguments(
+    return session.SearchArguments(
         budget,
         seed,
-        choose_callbacks() if callbacks is None else tuple(callbacks),
+        session.choose_callbacks() if callbacks is None else tuple(callbacks),
         chosen,
         space=kind,
         learning=learning,
@@ -165,24 +142,24 @@ def _arguments(
 
 
 def _tune(
-    model: Model | Program,
-    constants: Constants | None,
+    model: Model | graph.Program,
+    constants: graph.Constants | None,
     input_shapes: Shapes | None,
     sizes: Sizes | None,
-    at: SizesAt | None,
+    at: graph.SizesAt | None,
     target: str | Target | None,
     threads: int | None,
     records: Records | None,
-    how: SearchArguments,
+    how: session.SearchArguments,
     measuring: MeasureOptions | None,
 ) -> Executable:
     """As `tune`, with the arguments of the search together."""
     machine = chosen_target(target)
     setting = setting_of(machine, threads, how.farm)
-    workload = as_program(model, constants)
+    workload = graph.as_program(model, constants)
     if workload is not None:
         refuse_for_programs(input_shapes, sizes)
-        check_constants(workload, constants)
+        graph.check_constants(workload, constants)
         programs, tasks = _program_to_tune(workload, at, setting)
         with opened(records, create=True) as store:
             name = workload.name
@@ -190,7 +167,9 @@ def _tune(
                 tasks, programs, setting, store, how, name=name, measuring=measuring
             ).raise_if_interrupted()
             return compile_program(workload, machine, threads, store, constants)
-    is_model = isinstance(model, str | os.PathLike | bytes | ModelProto | Graph | ExportedGraph)
+    is_model = isinstance(
+        model, str | os.PathLike | bytes | ModelProto | graph.Graph | ExportedGraph
+    )
     if not is_model and not is_exported_program(model):
         raise UsageError(
             stage="tune",
@@ -211,7 +190,7 @@ def _tune(
 
 
 def _program_to_tune(
-    workload: Workload, at: SizesAt | None, setting: SessionSetting
+    workload: graph.Workload, at: graph.SizesAt | None, setting: session.SessionSetting
 ) -> tuple[tuple[SizedProgram, ...], tuple[Task, ...]]:
     """The expression, or nothing if its sizes are numbers; and the tasks."""
     if not workload.sizes:
@@ -222,8 +201,8 @@ def _program_to_tune(
 
 
 def _network_to_tune(
-    parts: Partition, at: SizesAt | None, setting: SessionSetting
-) -> tuple[tuple[Partition | SizedNetwork], tuple[Task, ...]]:
+    parts: graph.Partition, at: graph.SizesAt | None, setting: session.SessionSetting
+) -> tuple[tuple[graph.Partition | SizedNetwork], tuple[Task, ...]]:
     """A network and its tasks; a network with open sizes gets points."""
     if not parts.graph.sizes:
         _refuse_sizes(at)
@@ -232,7 +211,7 @@ def _network_to_tune(
     return (network,), tasks_of_sizes(network, setting)
 
 
-def _refuse_sizes(at: SizesAt | None) -> None:
+def _refuse_sizes(at: graph.SizesAt | None) -> None:
     if at is not None:
         raise UsageError(
             stage="tune",
@@ -251,7 +230,9 @@ def parse_space(text: SpaceKind | str) -> SpaceKind:
     return kinds[text]
 
 
-def setting_of(target: Target, threads: int | None, farm: Farm | None = None) -> SessionSetting:
+def setting_of(
+    target: Target, threads: int | None, farm: Farm | None = None
+) -> session.SessionSetting:
     """The setting of a session: the target, the threads, and the machine that measures.
 
     threads   if None, as many as the knob `threads` says, or as another machine of the farm has
@@ -262,17 +243,17 @@ def setting_of(target: Target, threads: int | None, farm: Farm | None = None) ->
         device = kind_for(farm, target)
         is_here = device.hardware == detect_hardware().fingerprint
         usual = usable_threads(None) if is_here else device.threads
-        return SessionSetting(target, threads or usual, device.hardware)
-    return SessionSetting(target, usable_threads(threads), detect_hardware().fingerprint)
+        return session.SessionSetting(target, threads or usual, device.hardware)
+    return session.SessionSetting(target, usable_threads(threads), detect_hardware().fingerprint)
 
 
 def search(
-    parts: Partition,
-    setting: SessionSetting,
+    parts: graph.Partition,
+    setting: session.SessionSetting,
     store: RecordStore,
-    how: SearchArguments,
-    at: SizesAt | None = None,
-) -> TuneResult:
+    how: session.SearchArguments,
+    at: graph.SizesAt | None = None,
+) -> session.TuneResult:
     """As `search_networks`, for all workloads of one network; `at` as of `tune`."""
     measuring = as_in_network(parts)
     networks, tasks = _network_to_tune(parts, at, setting)
@@ -282,14 +263,14 @@ def search(
 
 def search_networks(
     tasks: Sequence[Task],
-    programs: Sequence[Partition | SizedNetwork | SizedProgram],
-    setting: SessionSetting,
+    programs: Sequence[graph.Partition | SizedNetwork | SizedProgram],
+    setting: session.SessionSetting,
     store: RecordStore,
-    how: SearchArguments,
+    how: session.SearchArguments,
     *,
     name: str = "",
     measuring: MeasureOptions | None = None,
-) -> TuneResult:
+) -> session.TuneResult:
     """Measure schedules of every workload, and keep the measurements in the store.
 
     programs   the networks of the tasks, and the expressions with named sizes
@@ -304,7 +285,7 @@ def search_networks(
     later = frozenset(each.key for network in networks for each in _workloads_of(network))
     how = replace(how, options=replace(how.options, after_s=kept_s, compared_later=later))
     for program in programs:
-        if not isinstance(program, Partition):
+        if not isinstance(program, graph.Partition):
             note_points(program, store)
     result = search_tasks(tasks, setting, store, how, name=name, measuring=measuring)
     if not networks:
@@ -320,7 +301,7 @@ def search_networks(
     if seconds is not None:
         limit_s = min(max(seconds - result.elapsed_s, _LEAST_SHARE * seconds), 2 * kept_s)
     shares = [each_s / math.fsum(wanted_s) for each_s in wanted_s]
-    chosen: list[NetworkResult] = []
+    chosen: list[session.NetworkResult] = []
     for network, share in zip(networks, shares, strict=True):
         if isinstance(network, SizedNetwork):
             chosen += choose_for_sizes(network, setting, store, share * limit_s)
@@ -329,53 +310,55 @@ def search_networks(
     return result.with_networks(chosen)
 
 
-def _workloads_of(network: Partition | SizedNetwork) -> tuple[Workload, ...]:
+def _workloads_of(network: graph.Partition | SizedNetwork) -> tuple[graph.Workload, ...]:
     """The workloads of a network that are measured: those of all points, if it has points."""
     if isinstance(network, SizedNetwork):
         return tuple(each for parts in network.instances for each in parts.workloads)
     return network.workloads
 
 
-def _stopped(network: Partition | SizedNetwork, reason: str = "interrupted") -> list[NetworkResult]:
+def _stopped(
+    network: graph.Partition | SizedNetwork, reason: str = "interrupted"
+) -> list[session.NetworkResult]:
     """The results of a network that is not compared, one for each point, with the reason."""
     if isinstance(network, SizedNetwork):
         name, points = network.name, [str(point) for point in network.points]
     else:
         name, points = network.graph.name, [""]
-    return [NetworkResult(name, reason=reason, at=point) for point in points]
+    return [session.NetworkResult(name, reason=reason, at=point) for point in points]
 
 
-def _points(networks: Sequence[Partition | SizedNetwork]) -> int:
+def _points(networks: Sequence[graph.Partition | SizedNetwork]) -> int:
     """The number of points of all networks; a network without open sizes counts as one point."""
     return sum(len(n.points) if isinstance(n, SizedNetwork) else 1 for n in networks)
 
 
-def _wanted_s(network: Partition | SizedNetwork) -> float:
+def _wanted_s(network: graph.Partition | SizedNetwork) -> float:
     """The seconds that the comparison inside a network should get."""
     count = len(_workloads_of(network))
     return _NETWORK_S * _points((network,)) + _NETWORK_PER_WORKLOAD_S * count
 
 
-def _network_s(seconds: float, networks: Sequence[Partition | SizedNetwork]) -> float:
+def _network_s(seconds: float, networks: Sequence[graph.Partition | SizedNetwork]) -> float:
     """The seconds of a budget that are kept for the comparisons inside networks."""
     has_sizes = any(isinstance(network, SizedNetwork) for network in networks)
     share = _SIZES_SHARE if has_sizes else _NETWORK_SHARE
     return min(share * seconds, math.fsum(map(_wanted_s, networks)))
 
 
-def _budget_of(how: SearchArguments) -> Budget:
-    return Budget(DEFAULT_MINUTES) if how.budget.is_open else how.budget
+def _budget_of(how: session.SearchArguments) -> session.Budget:
+    return session.Budget(DEFAULT_MINUTES) if how.budget.is_open else how.budget
 
 
 def search_tasks(
     tasks: Sequence[Task],
-    setting: SessionSetting,
+    setting: session.SessionSetting,
     store: RecordStore,
-    how: SearchArguments,
+    how: session.SearchArguments,
     *,
     name: str = "",
     measuring: MeasureOptions | None = None,
-) -> TuneResult:
+) -> session.TuneResult:
     """Measure schedules of given workloads, without comparisons inside networks.
 
     how         its budget is 10 minutes if none is given
@@ -387,8 +370,8 @@ def search_tasks(
 
 
 def choose_together(
-    parts: Partition, setting: SessionSetting, store: RecordStore, limit_s: float
-) -> NetworkResult:
+    parts: graph.Partition, setting: session.SessionSetting, store: RecordStore, limit_s: float
+) -> session.NetworkResult:
     """Compare the best schedules of all workloads inside the network, and keep the choice.
 
     limit_s   about how long it may take
@@ -404,38 +387,40 @@ def choose_together(
         key = workload.key
         default = choose_untuned(workload, target, threads, is_cold=True).trace
         untuned[key] = format_schedule(default)
-        options[key] = options_of(store, workload, setting, untuned[key])
+        options[key] = session.options_of(store, workload, setting, untuned[key])
         before = format_schedule(last.get(key, default))
-        chosen[key] = before if is_replayable(state_of(workload), before) else untuned[key]
+        chosen[key] = before if session.is_replayable(state_of(workload), before) else untuned[key]
     if all(len(traces) == 1 for traces in options.values()):
-        return NetworkResult(parts.graph.name, reason=NOTHING_ELSE)
+        return session.NetworkResult(parts.graph.name, reason=NOTHING_ELSE)
     standing = (untuned,) if chosen == untuned else (chosen, untuned)
     with override(dump=""):  # candidates are not dumped
-        comparison = choose_in_network(parts, options, target, threads, limit_s, standing=standing)
+        comparison = session.choose_in_network(
+            parts, options, target, threads, limit_s, standing=standing
+        )
     if comparison is None:
-        return NetworkResult(parts.graph.name, reason="stopped")
+        return session.NetworkResult(parts.graph.name, reason="stopped")
     save_choice(store, parts, target, hardware, threads, comparison.choice)
     return comparison.result
 
 
-def tasks_of(parts: Partition, network: str = "") -> tuple[Task, ...]:
+def tasks_of(parts: graph.Partition, network: str = "") -> tuple[Task, ...]:
     """The tasks of a network: its workloads, each weighted by how often it runs.
 
     Raises:  UnsupportedError for named sizes.
     """
-    require_numbers(parts.graph, "tune")
+    graph.require_numbers(parts.graph, "tune")
     return tuple(
         Task(workload, parts.count(workload), network or parts.graph.name)
         for workload in parts.workloads
     )
 
 
-def as_in_network(*programs: Partition | SizedNetwork | SizedProgram) -> MeasureOptions:
+def as_in_network(*programs: graph.Partition | SizedNetwork | SizedProgram) -> MeasureOptions:
     """Options for measuring with constants as cold as in the largest of some networks."""
     networks = [each.parts if isinstance(each, SizedNetwork) else each for each in programs]
     sizes = [
         sum(array.nbytes for array in each.graph.constants.values())
         for each in networks
-        if isinstance(each, Partition)
+        if isinstance(each, graph.Partition)
     ]
     return MeasureOptions(cold_bytes=max(sizes, default=0))

@@ -3,6 +3,8 @@
 Tensors are numbered in the order in which the outputs reach them, axes by their position. Of an
 input, only the shape, the type and whether it is constant are kept.  The keys of the record store
 and of the kernel cache are hashes of this text, so a change here makes old records useless.
+
+All classes of which a tensor expression consists, for code that writes and reads it as data.
 """
 
 from __future__ import annotations
@@ -10,10 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, assert_never
 
+from tensorwright.base import DType, Kinds, kinds_of
+from tensorwright.expr.functions import Fn
 from tensorwright.expr.index.nodes import (
     And,
     Compare,
     Condition,
+    Decision,
     Element,
     ExactDiv,
     FloorDiv,
@@ -25,10 +30,12 @@ from tensorwright.expr.index.nodes import (
     Not,
     Or,
     Poly,
+    Relation,
     Symbol,
     Var,
 )
-from tensorwright.expr.tensor import Compute, Placeholder, Tensor
+from tensorwright.expr.index.sizes import NamedSize
+from tensorwright.expr.tensor import Axis, Combiner, Compute, Placeholder, Reduction, Tensor
 from tensorwright.expr.value import Apply, Cast, Const, FromIndex, Load, Select, Value, ValueExpr
 
 
@@ -152,3 +159,11 @@ class _Writer:
         aside._variables = self._variables
         text = aside.index(atom)
         return text if not aside.lines else f"{text} where {'; '.join(aside.lines)}"
+
+
+EXPRESSION_KINDS: Kinds = kinds_of(
+    *(Var, Decision, NamedSize, Poly, ExactDiv, FloorDiv, Mod, Min, Max, Element),
+    *(Compare, Relation, And, Or, Not),
+    *(Const, Load, FromIndex, Apply, Fn, Select, Cast),
+    *(Axis, Combiner, Reduction, Placeholder, Compute, DType),
+)

@@ -25,9 +25,14 @@ import numpy as np
 
 from tensorwright.base import DType, ExpressionError
 from tensorwright.expr.functions import Fn
-from tensorwright.expr.index.condition import condition_sides
 from tensorwright.expr.index.nodes import Condition, Element, Index, IndexExpr, Logic, Var
-from tensorwright.expr.index.traversal import atoms_of, free_vars, substitute, substitute_condition
+from tensorwright.expr.index.traversal import (
+    atoms_of,
+    condition_sides,
+    free_vars,
+    substitute,
+    substitute_condition,
+)
 from tensorwright.expr.symbolic import (
     Symbolic,
     as_number,

@@ -2,17 +2,88 @@
 
 `dask/client.py` sends units to the scheduler of a Dask cluster.  `stdio.py` sends them through
 pipes to processes, over ssh or on this machine.
+
+The unit of work of a farm: a named function and plain data, and how it may end.
+
+A unit is to a farm what `processes.Job` is to a `WorkerPool`.  It travels as JSON and bytes, so its
+function is a name (`farm.py`), and its argument and result are payloads.  It has the outcomes
+of jobs and one more: the machine that had the unit went away.
+
+The functions that a worker calls: those of this list, and no others.
+
+Each takes a `Payload` and returns one.  A new function is a line here.  A worker imports the module
+of a function when a unit names it, so this folder imports no other folder.
+
+Farms without other machines: processes of this machine, or the caller alone.
+
+with LocalFarm(2) as farm: farm.run([Unit("farm.echo", Payload(1))])    [Done(Payload(1))]
+CALLER.run([Unit("farm.echo", Payload(1))])            the same, without a process
+answers(farm, units)            payloads as units end; a unit whose worker ended is done again
 """
 
 from __future__ import annotations
 
+import importlib
+import platform
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
-from tensorwright.farm.unit import FarmOutcome, Unit
-from tensorwright.processes import Raised, Stopped, never
+from tensorwright.base import InternalError, MachineError, TensorwrightError, UsageError
+from tensorwright.processes import Died, Done, Job, Outcome, Raised, Stopped, WorkerPool, never
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """The argument or the result of a function of a farm.
+
+    data    values that JSON has: texts, numbers, lists, dicts with texts as keys
+    blobs   bytes: object code, arrays, sorted runs of fingerprints
+    """
+
+    data: Any = None
+    blobs: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A call of a named function.  It must be idempotent, because it may be done twice.
+
+    function   a name of `FUNCTIONS`
+    payload    its argument
+    limit_s    most seconds that it may take, from its start on the worker
+    device     the kind of device that it needs (`Device.kind`); "" for any
+    workers    the names of those that may do it; () for any
+    turn       tells apart units that are otherwise equal, if each of them must be done
+    """
+
+    function: str
+    payload: Payload = Payload()
+    limit_s: float = 600.0
+    device: str = ""
+    workers: tuple[str, ...] = ()
+    turn: str = ""
+
+    @property
+    def needs(self) -> tuple[str, tuple[str, ...]]:
+        """The kind of device, and the workers that may do it."""
+        return self.device, self.workers
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The machine that had the unit went away, and so did those that got it afterwards."""
+
+    cause: str
+
+    def __str__(self) -> str:
+        return self.cause
+
+
+FarmOutcome: TypeAlias = Outcome | Lost
+"""Done (its value is a Payload), Raised, Died, TimedOut, Stopped or Lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,3 +210,191 @@ def value_of(outcome: FarmOutcome) -> Any:
     if value is None:
         raise RuntimeError(str(outcome))
     return value
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFunction:
+    """A function of this package, or of the laboratory.
+
+    name         its name in units
+    module       where it is defined           attribute   its name there
+    is_isolated  whether a child of the worker calls it, which is killed when the time is over.
+                 The worker itself calls the others, which start children of their own; they get
+                 a second argument, `should_stop`: whether the client has given the unit up
+    """
+
+    name: str
+    module: str
+    attribute: str
+    is_isolated: bool = True
+
+    def load(self) -> Callable[..., Any]:
+        """Import it."""
+        function: Callable[..., Any] = getattr(importlib.import_module(self.module), self.attribute)
+        return function
+
+
+_ENUMERATE = "tensorwright_lab.rule_generation.enumerate"
+_GENERALIZE = "tensorwright_lab.rule_generation.generalize.steps"
+_TICK_S = 0.2
+_TUNING = "tensorwright.tuning.on_farm.worker_functions"
+FUNCTIONS = (
+    NamedFunction("farm.echo", "tensorwright.farm.farm", "echo"),
+    NamedFunction("farm.wait", "tensorwright.farm.farm", "wait", is_isolated=False),
+    NamedFunction("rules.prove", "tensorwright.rewriting.prove.prover", "decided"),
+    NamedFunction("rules.keys", f"{_ENUMERATE}.shards", "shard_keys"),
+    NamedFunction("rules.words", f"{_ENUMERATE}.shards", "shard_words"),
+    NamedFunction("rules.values", f"{_ENUMERATE}.shards", "shard_values"),
+    NamedFunction("rules.collisions", f"{_ENUMERATE}.owners", "collisions"),
+    NamedFunction("rules.uses", "tensorwright_lab.rule_generation.candidates.uses", "listed_uses"),
+    NamedFunction("rules.holding", _GENERALIZE, "holding"),
+    NamedFunction("rules.widened", _GENERALIZE, "widened_rules"),
+    NamedFunction("rules.general", _GENERALIZE, "general_rules"),
+    NamedFunction(
+        "rules.examine", "tensorwright_lab.rule_generation.selection.examine", "examined"
+    ),
+    NamedFunction("farm.set_aside", "tensorwright.farm.serving", "set_aside", is_isolated=False),
+    NamedFunction("tune.build", _TUNING, "build_candidate", is_isolated=False),
+    NamedFunction("tune.measure", _TUNING, "measure_candidates", is_isolated=False),
+)
+
+
+def echo(payload: Payload) -> Payload:
+    """Return the payload: for tests, and to time a farm."""
+    return payload
+
+
+def wait(payload: Payload, should_stop: Callable[[], bool]) -> Payload | None:
+    """Return the payload after {"seconds"}: a simulated device, which uses no processor time."""
+    deadline = time.monotonic() + payload.data["seconds"]
+    while (left_s := deadline - time.monotonic()) > 0:
+        if should_stop():
+            return None
+        time.sleep(min(left_s, _TICK_S))
+    return payload
+
+
+def function_named(name: str) -> NamedFunction:
+    """The function of this name.
+
+    Raises:  UsageError if the list does not have it.
+    """
+    for function in FUNCTIONS:
+        if function.name == name:
+            return function
+    raise UsageError(
+        stage="farm",
+        where=f"function {name}",
+        reason="workers have no such function",
+        remedy="one of " + ", ".join(each.name for each in FUNCTIONS),
+    )
+
+
+def call_named(name: str, payload: Payload) -> Payload:
+    """Call a function by its name: the job of a worker's child."""
+    result: Payload = function_named(name).load()(payload)
+    return result
+
+
+_ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+_TRIES = 3
+
+
+class LocalFarm(Farm):
+    """Processes of this machine, each with one thread."""
+
+    shares_files = True
+
+    def __init__(self, processes: int) -> None:
+        self._count = processes
+        self._pool = WorkerPool(processes, variables=_ONE_THREAD)
+
+    def results(
+        self,
+        units: Iterable[Unit],
+        should_stop: Callable[[], bool] = never,
+        ahead: int = 0,
+    ) -> Iterator[tuple[int, FarmOutcome]]:
+        """As `Farm.results`; one unit is taken ahead for each process."""
+        jobs = (Job(call_named, (unit.function, unit.payload), unit.limit_s) for unit in units)
+        yield from self._pool.results(jobs, should_stop=should_stop)
+
+    def workers(self) -> tuple[FarmWorker, ...]:
+        """As `Farm.workers`: one, with a slot for each process."""
+        return (FarmWorker("processes", platform.node(), self._count),)
+
+    def close(self) -> None:
+        """As `Farm.close`."""
+        self._pool.close()
+
+
+class Caller(Farm):
+    """The calling process does the units itself, one after the other, without a limit of time."""
+
+    shares_files = True
+
+    def results(
+        self,
+        units: Iterable[Unit],
+        should_stop: Callable[[], bool] = never,
+        ahead: int = 0,
+    ) -> Iterator[tuple[int, FarmOutcome]]:
+        """As `Farm.results`, but the errors of units are raised."""
+        for index, unit in enumerate(units):
+            if should_stop():
+                return
+            yield index, Done(call_named(unit.function, unit.payload))
+
+    def workers(self) -> tuple[FarmWorker, ...]:
+        """As `Farm.workers`."""
+        return (FarmWorker("caller", platform.node(), 1),)
+
+    def close(self) -> None:
+        """Nothing is to be closed."""
+
+
+CALLER = Caller()
+
+
+def answers(farm: Farm, units: Iterable[Unit]) -> Iterator[tuple[int, Payload]]:
+    """Do units; yields the index and the answer of each as it ends.
+
+    A unit whose worker ended is done again, a few times.
+    Raises:  the TensorwrightError that a unit raised; MachineError if a unit ends each worker
+             that gets it, or takes too long; InternalError for another exception.
+    """
+    under_way: dict[int, Unit] = {}
+
+    def noted() -> Iterator[Unit]:
+        for index, unit in enumerate(units):
+            under_way[index] = unit
+            yield unit
+
+    attempt: Iterable[Unit] = noted()
+    numbers: Sequence[int] = ()
+    for _ in range(_TRIES):
+        for at, outcome in farm.results(attempt):
+            index = numbers[at] if numbers else at
+            if isinstance(outcome, Done):
+                del under_way[index]
+                yield index, outcome.value
+            elif not isinstance(outcome, Died | Lost):
+                raise _failure(under_way[index], outcome)
+        if not under_way:
+            return
+        numbers = sorted(under_way)
+        attempt = [under_way[index] for index in numbers]
+    raise _failure(under_way[numbers[0]], Lost(f"{_TRIES} workers ended while they had it"))
+
+
+def _failure(unit: Unit, outcome: FarmOutcome) -> TensorwrightError:
+    where = f"unit of {unit.function}"
+    if isinstance(outcome, Raised):
+        error = InternalError(stage="farm", where=where, reason=str(outcome))
+        return outcome.error or error
+    return MachineError(
+        stage="farm",
+        where=where,
+        reason=f"{outcome}; perhaps there was not enough memory",
+        remedy="give the same command again with fewer workers; it continues",
+    )

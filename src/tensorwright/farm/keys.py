@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from tensorwright.base import UsageError, make_folder, write_atomically
-from tensorwright.farm.security import (
+from tensorwright.farm.connecting import (
     AUTHORITY,
     CERTIFICATE,
     PRIVATE_KEY,

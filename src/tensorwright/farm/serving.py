@@ -2,25 +2,226 @@
 
 The answer holds the outcome of the unit, whatever it is.  The time limit of a unit begins when the
 unit begins, not while it waits in a queue; tvm#13963 shows why.
+
+Requests and answers as bytes: a digest with the shared key, a head in JSON, then the blobs.
+
+    32 bytes   HMAC-SHA256 of what follows, under the key that both sides have
+     4 bytes   length of the head, little-endian
+               the head: JSON in UTF-8; "blobs" has the lengths of the blobs
+               the blobs, one after the other
+
+The receiver checks the digest before it reads anything else.  Without a shared key the digest is
+made with an empty key and detects damage only.  An answer repeats the digest of its request, so
+that it cannot be taken for the answer to another one.
+
+What a worker reports of its device: clock, temperature, load, and why it is set aside.
 """
 
 from __future__ import annotations
 
+import functools
+import hashlib
+import hmac
+import json
+import os
+import struct
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
-from tensorwright.base import TensorwrightError
-from tensorwright.farm.functions import NamedFunction, call_named, function_named
-from tensorwright.farm.messages import (
-    WrongKeyError,
-    farm_version,
-    other_version,
-    pack_answer,
-    unpack_request,
+from tensorwright.base import (
+    ERROR_KINDS,
+    CpuTarget,
+    MachineError,
+    Target,
+    TensorwrightError,
+    UsageError,
+    available_cores,
+    hold_lock,
+    make_home,
+    read_text,
+    source_digest,
+    to_data,
 )
-from tensorwright.farm.unit import FarmOutcome, Unit
-from tensorwright.processes import Done, Job, Raised, Stopped, WorkerPool, never
+from tensorwright.farm.farm import (
+    Device,
+    FarmOutcome,
+    Lost,
+    NamedFunction,
+    Payload,
+    Unit,
+    call_named,
+    function_named,
+)
+from tensorwright.machine import detect_hardware
+from tensorwright.processes import Died, Done, Job, Raised, Stopped, TimedOut, WorkerPool, never
+from tensorwright.version import __version__
+
+_LENGTH = struct.Struct("<I")
+_DIGEST_BYTES = 32
+_ERRORS = {kind.__name__: kind for kind in ERROR_KINDS}
+
+
+class WrongKeyError(MachineError):
+    """A message whose sender does not have the shared key of this side."""
+
+
+@functools.cache
+def farm_version() -> str:
+    """The version that both sides must have: the package's, and a digest of its sources."""
+    return f"{__version__}+{source_digest('.')[:12]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A unit as a worker receives it.  `version` is that of the client."""
+
+    unit: Unit
+    version: str
+
+
+def pack_request(unit: Unit, key: bytes) -> bytes:
+    """A unit as bytes."""
+    head = {
+        "version": farm_version(),
+        "function": unit.function,
+        "data": unit.payload.data,
+        "limit_s": unit.limit_s,
+        "device": unit.device,
+        "workers": unit.workers,
+        "turn": unit.turn,
+    }
+    return _pack(head, unit.payload.blobs, key)
+
+
+def unpack_request(message: bytes, key: bytes) -> Request:
+    """The inverse of `pack_request`.
+
+    Raises:  WrongKeyError, ValueError for what is not a request.
+    """
+    head, blobs = _unpack(message, key)
+    try:
+        unit = Unit(
+            head["function"],
+            Payload(head["data"], blobs),
+            head["limit_s"],
+            head["device"],
+            tuple(head["workers"]),
+            head["turn"],
+        )
+        return Request(unit, head["version"])
+    except KeyError as error:
+        raise ValueError(f"a request without {error}") from error
+
+
+def pack_answer(outcome: FarmOutcome, request: bytes, key: bytes) -> bytes:
+    """How a unit ended, as bytes."""
+    head: dict[str, Any] = {"kind": type(outcome).__name__, "to": digest_of(request).hex()}
+    blobs: tuple[bytes, ...] = ()
+    match outcome:
+        case Done(Payload(data, blobs)):
+            head["data"] = data
+        case Done(value):
+            raise ValueError(
+                f"a function of a farm returns a payload, not a {type(value).__name__}"
+            )
+        case Raised(kind, text, trace, is_memory, error):
+            head |= {"error": kind, "text": text, "trace": trace, "is_memory": is_memory}
+            if error is not None:
+                head["fields"] = dict(error.fields)
+        case Died(cause, was_killed):
+            head |= {"cause": cause, "was_killed": was_killed}
+        case TimedOut(limit_s):
+            head["limit_s"] = limit_s
+        case Stopped():
+            pass
+        case Lost(cause):
+            head["cause"] = cause
+    return _pack(head, blobs, key)
+
+
+def unpack_answer(message: bytes, request: bytes, key: bytes) -> FarmOutcome:
+    """The inverse of `pack_answer`.
+
+    Raises:  WrongKeyError, ValueError for what is not an answer to this request.
+    """
+    head, blobs = _unpack(message, key)
+    if head.get("to") != digest_of(request).hex():
+        raise ValueError("an answer to another request")
+    try:
+        return _outcome(head, blobs)
+    except KeyError as error:
+        raise ValueError(f"an answer without {error}") from error
+
+
+def _outcome(head: Mapping[str, Any], blobs: tuple[bytes, ...]) -> FarmOutcome:
+    match head["kind"]:
+        case "Done":
+            return Done(Payload(head["data"], blobs))
+        case "Raised":
+            error = _error(head["error"], head["fields"]) if "fields" in head else None
+            return Raised(head["error"], head["text"], head["trace"], head["is_memory"], error)
+        case "Died":
+            return Died(head["cause"], head["was_killed"])
+        case "TimedOut":
+            return TimedOut(head["limit_s"])
+        case "Stopped":
+            return Stopped()
+        case "Lost":
+            return Lost(head["cause"])
+        case kind:
+            raise ValueError(f"an outcome {kind!r}")
+
+
+def _error(kind: str, fields: Mapping[str, str]) -> TensorwrightError | None:
+    """An error of `base/errors.py` by its name and fields; None if there is none of the name."""
+    return _ERRORS[kind](**fields) if kind in _ERRORS else None
+
+
+def other_version(theirs: str) -> UsageError:
+    """The error that two sides have different versions."""
+    return UsageError(
+        stage="farm",
+        where=f"worker of version {farm_version()}",
+        reason=f"the client is version {theirs}, whose kernels and times are not comparable",
+        remedy="install the same version on both sides",
+    )
+
+
+def _pack(head: Mapping[str, Any], blobs: tuple[bytes, ...], key: bytes) -> bytes:
+    text = json.dumps({**head, "blobs": [len(blob) for blob in blobs]}).encode()
+    body = b"".join((_LENGTH.pack(len(text)), text, *blobs))
+    return hmac.digest(key, body, "sha256") + body
+
+
+def _unpack(message: bytes, key: bytes) -> tuple[dict[str, Any], tuple[bytes, ...]]:
+    body = memoryview(message)[_DIGEST_BYTES:]
+    if not hmac.compare_digest(hmac.digest(key, body, "sha256"), bytes(message[:_DIGEST_BYTES])):
+        raise WrongKeyError(
+            stage="farm",
+            where="message of a farm",
+            reason="its sender does not have the shared key of this side",
+            remedy="give both sides the same folder of `tensorwright farm keys`",
+        )
+    (length,) = _LENGTH.unpack_from(body)
+    end = _LENGTH.size + length
+    head: dict[str, Any] = json.loads(bytes(body[_LENGTH.size : end]))
+    blobs = []
+    for size in head.pop("blobs"):
+        blobs.append(bytes(body[end : end + size]))
+        end += size
+    if end != len(body):
+        raise ValueError("the length of the message is not the one in its head")
+    return head, tuple(blobs)
+
+
+def digest_of(message: bytes) -> bytes:
+    """The digest at the beginning of a message; equal units and keys give equal digests."""
+    return message[:_DIGEST_BYTES]
 
 
 class Server:
@@ -84,3 +285,88 @@ def _here(function: NamedFunction, unit: Unit, should_stop: Callable[[], bool]) 
 
 def _raised(error: TensorwrightError) -> Raised:
     return Raised(type(error).__name__, str(error), error=error)
+
+
+_CLOCK = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq")
+_CPUINFO = Path("/proc/cpuinfo")
+_THERMAL = Path("/sys/class/thermal")
+
+_NAMES: list[str] = []
+"""The names that this process was given; the last one holds."""
+
+_REASONS: list[str] = []
+"""Why this worker's device is set aside; the last reason holds, until the process ends."""
+
+
+def name_worker(name: str) -> None:
+    """Set the name of this process in the farm."""
+    _NAMES.append(name)
+
+
+def worker_name() -> str:
+    """The name of this process in the farm; "" if it is not a worker."""
+    return _NAMES[-1] if _NAMES else ""
+
+
+def device_for(target: Target) -> Device:
+    """The device of this machine that runs programs for a target."""
+    hardware = detect_hardware().fingerprint
+    kind = hardware if isinstance(target, CpuTarget) else f"{hardware}+{target.key}"
+    return Device(kind, hardware, json.dumps(to_data(target)), available_cores())
+
+
+def set_aside(payload: Payload, _: Callable[[], bool]) -> Payload:
+    """Let this worker report that its device must not measure: {"reason": why}."""
+    _REASONS.append(str(payload.data["reason"]))
+    return Payload()
+
+
+def now(device: Device) -> Device:
+    """A device with its present clock, temperature and load."""
+    return replace(
+        device,
+        clock_mhz=_clock_mhz(),
+        celsius=_celsius(),
+        load=round(os.getloadavg()[0], 2),
+        set_aside=_REASONS[-1] if _REASONS else "",
+    )
+
+
+def _clock_mhz() -> float:
+    text = read_text(_CLOCK).strip()
+    if text.isdigit():
+        return int(text) / 1000
+    lines = [line for line in read_text(_CPUINFO).splitlines() if line.startswith("cpu MHz")]
+    return float(lines[0].partition(":")[2]) if lines else 0.0
+
+
+def _celsius() -> float:
+    texts = [read_text(path).strip() for path in _THERMAL.glob("thermal_zone*/temp")]
+    return max((int(text) / 1000 for text in texts if text.lstrip("-").isdigit()), default=0.0)
+
+
+@contextmanager
+def own_device(target: Target, *, must: bool) -> Iterator[bool]:
+    """Be the only worker of this user and machine that measures on a device, inside the block.
+
+    must   whether another worker that measures on it is an error; else the block gets False
+    Raises:  UsageError.
+    """
+    digest = hashlib.sha256(target.key.encode()).hexdigest()[:8]
+    path = make_home() / f"device-{digest}.lock"
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with ExitStack() as stack:
+        stack.callback(os.close, descriptor)
+        try:
+            stack.enter_context(hold_lock(descriptor, 0.0))
+        except TimeoutError:
+            if must:
+                raise UsageError(
+                    stage="farm",
+                    where=f"device {target}",
+                    reason="another worker of this machine measures on it",
+                    remedy="end that worker, or give --device none: this one then only builds",
+                ) from None
+            yield False
+            return
+        yield True

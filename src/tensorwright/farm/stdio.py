@@ -1,7 +1,7 @@
 """A farm of a few machines without a scheduler: a process on each, at the other end of a pipe.
 
 `ssh HOST tensorwright worker --stdio` starts such a process; no port is opened, and ssh checks who
-may connect.  Messages are those of `messages.py`, each after its length in eight bytes.  The first
+may connect.  Messages are those of `serving.py`, each after its length in eight bytes.  The first
 message of a worker has its version, its device and how many units it does at once.
 """
 
@@ -23,11 +23,15 @@ from itertools import count
 from typing import IO
 
 from tensorwright.base import MachineError
-from tensorwright.farm.device_state import name_worker, now
-from tensorwright.farm.farm import Device, Farm, FarmWorker, can_do
-from tensorwright.farm.messages import farm_version, pack_request, unpack_answer
-from tensorwright.farm.serving import Server
-from tensorwright.farm.unit import FarmOutcome, Lost, Unit
+from tensorwright.farm.farm import Device, Farm, FarmOutcome, FarmWorker, Lost, Unit, can_do
+from tensorwright.farm.serving import (
+    Server,
+    farm_version,
+    name_worker,
+    now,
+    pack_request,
+    unpack_answer,
+)
 from tensorwright.processes import never
 
 _LENGTH = struct.Struct("<Q")

@@ -11,15 +11,8 @@ from typing import SupportsIndex, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tensorwright import expr
 from tensorwright.base import DType, ModelError, OpenSize
-from tensorwright.expr import (
-    Index,
-    IndexExpr,
-    NamedSize,
-    is_nonnegative,
-    named_sizes_of,
-    substitute,
-)
 from tensorwright.graph.graph import Graph, Layout, Node
 from tensorwright.graph.infer import typed_node
 from tensorwright.ops import Array, Attributes, AttributeValue, TensorType
@@ -70,7 +63,7 @@ class GraphBuilder:
         self._types: dict[str, TensorType] = {}
         self._layouts: dict[str, Layout] = {}
         self._counters: dict[str, int] = {}
-        self._sizes: dict[str, NamedSize] = {}
+        self._sizes: dict[str, expr.NamedSize] = {}
 
     def input(self, name: str, shape: Sequence[int | OpenSize], dtype: DType = DType.F32) -> str:
         """Declare an input; its name is part of the graph's signature.
@@ -80,7 +73,9 @@ class GraphBuilder:
         Raises:  ModelError if the name is taken, or for what is not an extent.
         """
         extents = tuple(_checked_extent(name, extent) for extent in shape)
-        for size in named_sizes_of(*(each for each in extents if isinstance(each, IndexExpr))):
+        for size in expr.named_sizes_of(
+            *(each for each in extents if isinstance(each, expr.IndexExpr))
+        ):
             if self._sizes.setdefault(size.name, size) is not size:
                 raise _fault(
                     f"input {name}",
@@ -162,21 +157,21 @@ class GraphBuilder:
         """Append a node and return its first output."""
         return self.apply(operator, inputs, (output,) if output else (), **attributes)[0]
 
-    def size_named(self, name: str) -> NamedSize | None:
+    def size_named(self, name: str) -> expr.NamedSize | None:
         """The size of that name which inputs have; None if there is none."""
         return self._sizes.get(name)
 
-    def narrow(self, sizes: Mapping[NamedSize, Index]) -> None:
+    def narrow(self, sizes: Mapping[expr.NamedSize, expr.Index]) -> None:
         """Replace sizes by narrower ones in all types; attributes of nodes keep theirs."""
         shapes: dict[tuple[int | OpenSize, ...], tuple[int | OpenSize, ...]] = {}
         for name, type_ in self._types.items():
             if type_.shape not in shapes:
                 shapes[type_.shape] = tuple(
-                    substitute(extent, sizes) if isinstance(extent, IndexExpr) else extent
+                    expr.substitute(extent, sizes) if isinstance(extent, expr.IndexExpr) else extent
                     for extent in type_.shape
                 )
             self._types[name] = replace(type_, shape=shapes[type_.shape])
-        self._sizes |= {each.name: each for each in named_sizes_of(*sizes.values())}
+        self._sizes |= {each.name: each for each in expr.named_sizes_of(*sizes.values())}
 
     def set_layout(self, name: str, layout: Layout) -> None:
         """Set the layout of a tensor."""
@@ -290,8 +285,8 @@ class GraphBuilder:
 
 def _checked_extent(name: str, extent: object) -> int | OpenSize:
     """An extent of an input: a number, or a size that is never negative."""
-    if isinstance(extent, IndexExpr):
-        if is_nonnegative(extent, {}):
+    if isinstance(extent, expr.IndexExpr):
+        if expr.is_nonnegative(extent, {}):
             return extent
         raise _fault(
             f"input {name}",

@@ -22,19 +22,56 @@ all tensors follow from the inputs, the constants and the operators' shape rules
 `types`.  A layout is the order of a tensor in memory and does not change its meaning: shapes and
 axes of operators are always those of the plain tensor.  A node may hold graphs, which it runs when
 it runs (`nested/`): a branch, a loop.  They see nothing of the graph around them but their inputs.
+
+Names, attribute values and constants in the text form of graphs.
+
+Give tensors other names, and compare graphs up to them.
 """
 
 from __future__ import annotations
 
+import hashlib
 import html
+import json
+import math
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from tensorwright.base import ModelError, Printer
+import numpy as np
+
+from tensorwright import base, ops
 from tensorwright.expr import Index, IndexExpr, NamedSize, named_sizes_of
-from tensorwright.graph.printing import digest, format_name, format_value
-from tensorwright.ops import Array, AttributeValue, TensorType, as_size, number_of
+
+PLAIN_NAME = re.compile(r"[A-Za-z0-9_./]+")
+_DIGEST_DIGITS = 16
+
+
+def digest(array: ops.Array) -> str:
+    """A short SHA-256 of the element type, the shape and the bytes, as the text form shows it."""
+    head = f"{base.DType.from_numpy(array.dtype)}{array.shape}".encode()
+    state = hashlib.sha256(head)
+    state.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return "sha256:" + state.hexdigest()[:_DIGEST_DIGITS]
+
+
+def format_name(name: str) -> str:
+    """A tensor name, quoted where it holds more than letters, digits, "_", "." and "/"."""
+    return name if PLAIN_NAME.fullmatch(name) else json.dumps(name)
+
+
+def format_value(value: ops.AttributeValue) -> str:
+    """An attribute value as the text form writes it."""
+    if isinstance(value, tuple):
+        inner = ", ".join(map(format_value, value))
+        return f"({inner},)" if len(value) == 1 else f"({inner})"
+    if isinstance(value, str):
+        return json.dumps(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    return str(value) if isinstance(value, base.DType | base.OpenSize) else repr(value)
+
 
 _HTML_NODES = 200
 
@@ -49,11 +86,11 @@ class Node:
     operator: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    attributes: tuple[tuple[str, AttributeValue], ...] = ()
+    attributes: tuple[tuple[str, ops.AttributeValue], ...] = ()
     graphs: tuple[Graph, ...] = ()
 
     @property
-    def attribute_map(self) -> dict[str, AttributeValue]:
+    def attribute_map(self) -> dict[str, ops.AttributeValue]:
         """The attributes by name."""
         return dict(self.attributes)
 
@@ -62,14 +99,14 @@ class Node:
 
         Raises:  UndecidedError where one is a named size.
         """
-        return tuple(map(number_of, self.sizes(name)))
+        return tuple(map(ops.number_of, self.sizes(name)))
 
     def sizes(self, name: str) -> tuple[Index, ...]:
         """An attribute that is a tuple of integers, or of named sizes."""
         value = self.attribute_map[name]
         if not isinstance(value, tuple):
             raise self._wrong(name, "a tuple of integers")
-        return tuple(map(as_size, value))
+        return tuple(map(ops.as_size, value))
 
     def integer(self, name: str) -> int:
         """An integer or bool attribute, as an integer."""
@@ -85,10 +122,10 @@ class Node:
             return float(value)
         raise self._wrong(name, "a number")
 
-    def _wrong(self, name: str, wanted: str) -> ModelError:
+    def _wrong(self, name: str, wanted: str) -> base.ModelError:
         reason = f"attribute {name} is not {wanted}"
         remedy = f"docs/operators.md says what attributes {self.operator} has"
-        return ModelError(stage="graph", where=self.label, reason=reason, remedy=remedy)
+        return base.ModelError(stage="graph", where=self.label, reason=reason, remedy=remedy)
 
     @property
     def label(self) -> str:
@@ -154,26 +191,26 @@ class Graph:
 
     name: str
     inputs: tuple[str, ...]
-    constants: Mapping[str, Array]
+    constants: Mapping[str, ops.Array]
     nodes: tuple[Node, ...]
     outputs: tuple[str, ...]
-    types: Mapping[str, TensorType]
+    types: Mapping[str, ops.TensorType]
     layouts: Mapping[str, Layout] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
-    def input_types(self) -> dict[str, TensorType]:
+    def input_types(self) -> dict[str, ops.TensorType]:
         """The type of each input, in calling order."""
         return {name: self.types[name] for name in self.inputs}
 
     @property
-    def output_types(self) -> dict[str, TensorType]:
+    def output_types(self) -> dict[str, ops.TensorType]:
         """The type of each output, in order."""
         return {name: self.types[name] for name in self.outputs}
 
     @property
     def sizes(self) -> tuple[NamedSize, ...]:
         """The named sizes of its tensors and attributes, each once."""
-        pending: list[AttributeValue] = [type_.shape for type_ in self.types.values()]
+        pending: list[ops.AttributeValue] = [type_.shape for type_ in self.types.values()]
         pending += [value for node in self.nodes for _, value in node.attributes]
         sizes: dict[NamedSize, None] = {}
         for value in pending:
@@ -199,7 +236,7 @@ class Graph:
         return {name: tuple(nodes) for name, nodes in readers.items()}
 
     def __str__(self) -> str:
-        page = Printer()
+        page = base.Printer()
         with page.block(f"graph {format_name(self.name)}"):
             for size in self.sizes:
                 page.line(f"size {size.name}: {size.constraints}".removesuffix(": "))
@@ -232,3 +269,73 @@ class Graph:
             nodes.append(f"... and {len(self.nodes) - _HTML_NODES} more")
         head, body = html.escape("\n".join(rows)), html.escape("\n".join(nodes))
         return f"<details><summary><pre>{head}</pre></summary><pre>{body}</pre></details>"
+
+
+def rename_tensors(graph: Graph, names: Mapping[str, str]) -> Graph:
+    """The same graph under new names; a tensor that is not in `names` keeps its own, numbered where
+    that is taken.
+
+    Raises:  InternalError if two tensors would get one name.
+    """
+    if len(set(names.values())) < len(names):
+        raise base.InternalError(
+            stage="graph", where=f"graph {graph.name}", reason="two tensors get one name"
+        )
+    full = dict(names)
+    taken = set(names.values())
+    for old in graph.types:
+        if old in full:
+            continue
+        new, number = old, 0
+        while new in taken:
+            new, number = f"{old}_{number}", number + 1
+        full[old] = new
+        taken.add(new)
+    nodes = tuple(
+        replace(
+            node,
+            inputs=tuple(full[name] for name in node.inputs),
+            outputs=tuple(full[name] for name in node.outputs),
+        )
+        for node in graph.nodes
+    )
+    return Graph(
+        graph.name,
+        tuple(full[name] for name in graph.inputs),
+        MappingProxyType({full[name]: array for name, array in graph.constants.items()}),
+        nodes,
+        tuple(full[name] for name in graph.outputs),
+        MappingProxyType({full[name]: type_ for name, type_ in graph.types.items()}),
+        MappingProxyType({full[name]: layout for name, layout in graph.layouts.items()}),
+    )
+
+
+def are_alike(one: Graph, other: Graph) -> bool:
+    """Whether two graphs are the same but for the names of tensors between inputs and outputs."""
+    ends = ((*one.inputs, *one.outputs), (*other.inputs, *other.outputs))
+    if (one.inputs, one.outputs) != (other.inputs, other.outputs):
+        return False
+    if len(one.nodes) != len(other.nodes):
+        return False
+    pairs = list(zip(*ends, strict=True))
+    for mine, its in zip(one.nodes, other.nodes, strict=True):
+        if (mine.operator, mine.attributes) != (its.operator, its.attributes):
+            return False
+        if len(mine.graphs) != len(its.graphs) or not all(map(are_alike, mine.graphs, its.graphs)):
+            return False
+        if (len(mine.inputs), len(mine.outputs)) != (len(its.inputs), len(its.outputs)):
+            return False
+        pairs += zip((*mine.inputs, *mine.outputs), (*its.inputs, *its.outputs), strict=True)
+    names = dict(pairs)
+    if any(names[mine] != its for mine, its in pairs) or len(set(names.values())) < len(names):
+        return False
+    return all(_tensors_alike(one, mine, other, its) for mine, its in names.items())
+
+
+def _tensors_alike(one: Graph, mine: str, other: Graph, its: str) -> bool:
+    """Whether tensors have one type and layout and, if they are constants, one value."""
+    if one.types[mine] != other.types[its] or one.layouts.get(mine) != other.layouts.get(its):
+        return False
+    if mine not in one.constants or its not in other.constants:
+        return (mine in one.constants) == (its in other.constants)
+    return np.array_equal(one.constants[mine], other.constants[its], equal_nan=True)

@@ -20,16 +20,14 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from tensorwright.base import CpuTarget, DType, dump, knobs
-from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
-from tensorwright.graph.infer import operator_of
+from tensorwright.graph.graph import PLAIN, Graph, Layout, Node, format_name
+from tensorwright.graph.infer import operator_of, verify
 from tensorwright.graph.layout_by_price import decide_layouts, merged_sets
 from tensorwright.graph.layout_cost import CostModel, LayoutBias, is_channelwise, lie_alike
 from tensorwright.graph.nested import map_nested
 from tensorwright.graph.partition import Price
 from tensorwright.graph.physical import is_row_major
-from tensorwright.graph.printing import format_name
 from tensorwright.graph.sizes import with_typical_sizes
-from tensorwright.graph.verify import verify
 from tensorwright.ops import LayoutPreference, Movement, Pattern, sizes_of
 
 _CHANNELS = 1

@@ -13,7 +13,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from tensorwright.base import dump
-from tensorwright.graph.graph import PLAIN, Graph, Layout
+from tensorwright.graph.graph import PLAIN, Graph, Layout, format_name
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.partition import (
     Alternative,
@@ -25,7 +25,6 @@ from tensorwright.graph.partition import (
     moves_nothing,
 )
 from tensorwright.graph.physical import memory_order
-from tensorwright.graph.printing import format_name
 from tensorwright.graph.workload import Workload, build_workload
 from tensorwright.ops import sizes_of
 

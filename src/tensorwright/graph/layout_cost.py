@@ -19,13 +19,13 @@ from math import prod
 from types import MappingProxyType
 from typing import Any
 
+from tensorwright import ops
 from tensorwright.expr import Index
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.partition import Limits, elide_concats, group_nodes
 from tensorwright.graph.physical import memory_order
 from tensorwright.machine import NOMINAL
-from tensorwright.ops import BY_DIMENSION, Fold, LayoutPreference, Movement, Pattern, sizes_of
 
 _BLOCK_EFFICIENCY = {1: 1.0, 2: 0.55, 4: 0.3}  # by lanes / block
 _PLAIN_EFFICIENCY = 0.35
@@ -102,19 +102,19 @@ def _cost(data: _Node, lanes: int) -> float:
     operator = operator_of(node)
     if operator.is_convolution:
         return _convolution(data, lanes)
-    if operator.movement is Movement.JOIN:
+    if operator.movement is ops.Movement.JOIN:
         return _concat(data)
-    if operator.pattern is Pattern.ELEMENTWISE or operator.layout is LayoutPreference.ANY:
+    if operator.pattern is ops.Pattern.ELEMENTWISE or operator.layout is ops.LayoutPreference.ANY:
         return data.moved(_OTHER_ORDER, _FUSED)
-    if operator.layout is not LayoutPreference.PLAIN:
+    if operator.layout is not ops.LayoutPreference.PLAIN:
         return _pooling(data)
-    if operator.movement in BY_DIMENSION:
+    if operator.movement in ops.BY_DIMENSION:
         return data.moved(_OTHER_ORDER if data.keeps_blocks() else _UNSUITED)
-    if operator.fold is Fold.AXES:
+    if operator.fold is ops.Fold.AXES:
         axes = node.attribute_map["axes"]
         if isinstance(axes, tuple) and axes and not {1, 1 - data.rank} & set(axes):
             return data.moved(_OTHER_ORDER)
-    is_anchor = operator.pattern is Pattern.ANCHOR
+    is_anchor = operator.pattern is ops.Pattern.ANCHOR
     return data.moved_plain(_UNSUITED_ANCHOR if is_anchor else _UNSUITED)
 
 
@@ -179,7 +179,7 @@ def lie_alike(graph: Graph, layouts: Layouts, name: str, output: str) -> bool:
     A tensor of another rank than the output is broadcast, and counts as alike.
     """
     own, wanted = layouts.get(name, PLAIN), layouts.get(output, PLAIN)
-    shapes = sizes_of(graph.types[name]), sizes_of(graph.types[output])
+    shapes = ops.sizes_of(graph.types[name]), ops.sizes_of(graph.types[output])
     if own == wanted or len(shapes[0]) != len(shapes[1]):
         return True
     orders = ((_order_in(shape, own), _order_in(shape, wanted)) for shape in shapes)

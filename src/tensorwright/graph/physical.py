@@ -13,28 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from tensorwright.expr import (
-    Axis,
-    Compute,
-    Condition,
-    Const,
-    Element,
-    Index,
-    Load,
-    Range,
-    Tensor,
-    Value,
-    Var,
-    floor_div,
-    map_condition,
-    map_elements,
-    mod,
-    rebuild,
-    simplify,
-    simplify_condition,
-    substitute,
-    substitute_condition,
-)
+from tensorwright import expr
 from tensorwright.graph.graph import PLAIN, Layout
 from tensorwright.ops import Array, product_of
 
@@ -43,7 +22,7 @@ def _order(layout: Layout, rank: int) -> tuple[int, ...]:
     return layout.order or tuple(range(rank))
 
 
-def physical_shape(shape: Sequence[Index], layout: Layout) -> tuple[Index, ...]:
+def physical_shape(shape: Sequence[expr.Index], layout: Layout) -> tuple[expr.Index, ...]:
     """The extents in memory: NCHW16c of (1, 64, 7, 7) is (1, 4, 7, 7, 16)."""
     extents = [
         shape[at] // layout.block if at == layout.axis else shape[at]
@@ -67,7 +46,7 @@ def to_physical(array: Array, layout: Layout) -> Array:
     return np.ascontiguousarray(moved)
 
 
-def memory_order(shape: Sequence[Index], layout: Layout) -> tuple[tuple[int, Index], ...]:
+def memory_order(shape: Sequence[expr.Index], layout: Layout) -> tuple[tuple[int, expr.Index], ...]:
     """(dimension, extent) from the outermost to the innermost, without what has extent 1.
 
     Neighbouring parts of one dimension count as one: blocked and plain are the same order where
@@ -77,10 +56,12 @@ def memory_order(shape: Sequence[Index], layout: Layout) -> tuple[tuple[int, Ind
 
 
 @lru_cache(maxsize=1 << 14)
-def _memory_order(shape: tuple[Index, ...], layout: Layout) -> tuple[tuple[int, Index], ...]:
+def _memory_order(
+    shape: tuple[expr.Index, ...], layout: Layout
+) -> tuple[tuple[int, expr.Index], ...]:
     order = _order(layout, len(shape))
     dimensions = (*order, layout.axis) if layout.block > 1 else order
-    spans: list[tuple[int, Index]] = []
+    spans: list[tuple[int, expr.Index]] = []
     for at, extent in zip(dimensions, physical_shape(shape, layout), strict=True):
         if extent == 1:
             continue
@@ -91,80 +72,86 @@ def _memory_order(shape: tuple[Index, ...], layout: Layout) -> tuple[tuple[int, 
     return tuple(spans)
 
 
-def is_row_major(shape: Sequence[Index], layout: Layout) -> bool:
+def is_row_major(shape: Sequence[expr.Index], layout: Layout) -> bool:
     """Whether the elements lie in memory as in the plain layout."""
     return memory_order(shape, layout) == memory_order(shape, PLAIN)
 
 
-def outer_extent(shape: Sequence[Index], layout: Layout, axis: int) -> Index:
+def outer_extent(shape: Sequence[expr.Index], layout: Layout, axis: int) -> expr.Index:
     """The product of the physical extents outside dimension `axis` (outside its blocks)."""
     order = _order(layout, len(shape))
     return product_of(physical_shape(shape, layout)[: order.index(axis)])
 
 
 def physical_compute(
-    tensor: Compute, layouts: Mapping[Tensor, Layout], sources: Mapping[Tensor, Tensor | Const]
-) -> Compute:
+    tensor: expr.Compute,
+    layouts: Mapping[expr.Tensor, Layout],
+    sources: Mapping[expr.Tensor, expr.Tensor | expr.Const],
+) -> expr.Compute:
     """The tensor with its own axes, and its reads, in the order of memory.
 
     layouts  of the tensor and of all that it reads (plain tensors); missing ones are plain
     sources  what stands for each tensor that it reads; a number for one that holds one element
     """
-    substitution: dict[Var, Index] = {}
+    substitution: dict[expr.Var, expr.Index] = {}
     axes = _physical_axes(tensor, layouts.get(tensor, PLAIN), substitution)
     every = (*axes, *tensor.reduce_axes)
-    bounds = {axis.var: Range.of_extent(axis.extent) for axis in every}
+    bounds = {axis.var: expr.Range.of_extent(axis.extent) for axis in every}
 
-    def in_memory(source: Tensor, indices: tuple[Index, ...]) -> tuple[Index, ...]:
+    def in_memory(source: expr.Tensor, indices: tuple[expr.Index, ...]) -> tuple[expr.Index, ...]:
         physical = physical_indices(indices, layouts.get(source, PLAIN))
-        return tuple(simplify(index, bounds) for index in physical)
+        return tuple(expr.simplify(index, bounds) for index in physical)
 
-    def on_element(element: Element) -> Index:
+    def on_element(element: expr.Element) -> expr.Index:
         source = sources[element.source]
-        if isinstance(source, Const):
+        if isinstance(source, expr.Const):
             return int(source.value)
-        return Element(source, in_memory(element.source, element.indices))
+        return expr.Element(source, in_memory(element.source, element.indices))
 
-    def on_index(index: Index) -> Index:
-        return map_elements(simplify(substitute(index, substitution), bounds), on_element)
+    def on_index(index: expr.Index) -> expr.Index:
+        return expr.map_elements(
+            expr.simplify(expr.substitute(index, substitution), bounds), on_element
+        )
 
-    def on_load(load: Load) -> Value:
+    def on_load(load: expr.Load) -> expr.Value:
         source = sources[load.source]
-        if isinstance(source, Const):
+        if isinstance(source, expr.Const):
             return source
-        return Load(source, in_memory(load.source, load.indices))
+        return expr.Load(source, in_memory(load.source, load.indices))
 
-    def on_condition(condition: Condition) -> Condition:
-        decided = simplify_condition(substitute_condition(condition, substitution), bounds)
-        return map_condition(decided, lambda side: map_elements(side, on_element))
+    def on_condition(condition: expr.Condition) -> expr.Condition:
+        decided = expr.simplify_condition(
+            expr.substitute_condition(condition, substitution), bounds
+        )
+        return expr.map_condition(decided, lambda side: expr.map_elements(side, on_element))
 
-    body = rebuild(tensor.body, on_load, on_index, on_condition)
+    body = expr.rebuild(tensor.body, on_load, on_index, on_condition)
     return replace(tensor, axes=axes, body=body)
 
 
-def physical_indices(indices: tuple[Index, ...], layout: Layout) -> tuple[Index, ...]:
+def physical_indices(indices: tuple[expr.Index, ...], layout: Layout) -> tuple[expr.Index, ...]:
     """Indices into the plain tensor as indices into memory."""
     physical = [
-        floor_div(indices[at], layout.block) if at == layout.axis else indices[at]
+        expr.floor_div(indices[at], layout.block) if at == layout.axis else indices[at]
         for at in _order(layout, len(indices))
     ]
     return (
-        (*physical, mod(indices[layout.axis], layout.block))
+        (*physical, expr.mod(indices[layout.axis], layout.block))
         if layout.block > 1
         else tuple(physical)
     )
 
 
 def _physical_axes(
-    tensor: Compute, layout: Layout, substitution: dict[Var, Index]
-) -> tuple[Axis, ...]:
+    tensor: expr.Compute, layout: Layout, substitution: dict[expr.Var, expr.Index]
+) -> tuple[expr.Axis, ...]:
     if layout.is_plain:
         return tensor.axes
     axes = [tensor.axes[at] for at in _order(layout, len(tensor.axes))]
     if layout.block == 1:
         return tuple(axes)
     split = tensor.axes[layout.axis]
-    outer = Axis(Var(f"{split.name}_o"), floor_div(split.extent, layout.block))
-    inner = Axis(Var(f"{split.name}_i"), layout.block)
+    outer = expr.Axis(expr.Var(f"{split.name}_o"), expr.floor_div(split.extent, layout.block))
+    inner = expr.Axis(expr.Var(f"{split.name}_i"), layout.block)
     substitution[split.var] = outer.var * layout.block + inner.var
     return (*(outer if axis is split else axis for axis in axes), inner)

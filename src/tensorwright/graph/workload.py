@@ -14,24 +14,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from tensorwright import expr
 from tensorwright.base import InternalError, Printer, UsageError
-from tensorwright.expr import (
-    Compute,
-    Const,
-    Index,
-    NamedSize,
-    Placeholder,
-    Tensor,
-    bind_tensors,
-    canonical_text,
-    constant,
-    evaluate,
-    exact_div,
-    join_open_axes,
-    sizes_of_tensors,
-    substitute,
-    topological_order,
-)
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.physical import physical_compute, physical_shape
@@ -54,16 +38,16 @@ class Workload:
     """
 
     name: str
-    inputs: tuple[Placeholder, ...]
+    inputs: tuple[expr.Placeholder, ...]
     constants: frozenset[str]
-    outputs: tuple[Compute, ...]
+    outputs: tuple[expr.Compute, ...]
     key: str
 
     @property
-    def stages(self) -> tuple[Compute, ...]:
+    def stages(self) -> tuple[expr.Compute, ...]:
         """Every tensor that is computed, in an order in which they could run."""
-        order = topological_order(*self.outputs)
-        return tuple(tensor for tensor in order if isinstance(tensor, Compute))
+        order = expr.topological_order(*self.outputs)
+        return tuple(tensor for tensor in order if isinstance(tensor, expr.Compute))
 
     @property
     def input_types(self) -> tuple[TensorType, ...]:
@@ -76,14 +60,14 @@ class Workload:
         return tuple(_type_of(tensor) for tensor in self.outputs)
 
     @property
-    def sizes(self) -> tuple[NamedSize, ...]:
+    def sizes(self) -> tuple[expr.NamedSize, ...]:
         """The named sizes in the extents and indices, sorted by name."""
-        return sizes_of_tensors(self.outputs)
+        return expr.sizes_of_tensors(self.outputs)
 
     @property
     def size_bytes(self) -> dict[str, int]:
         """How much memory each input and output takes, by name."""
-        tensors: tuple[Tensor, ...] = (*self.inputs, *self.outputs)
+        tensors: tuple[expr.Tensor, ...] = (*self.inputs, *self.outputs)
         types = (*self.input_types, *self.output_types)
         return {each.name: type_.size_bytes for each, type_ in zip(tensors, types, strict=True)}
 
@@ -181,24 +165,24 @@ def _built(piece: _Piece) -> BoundWorkload:
     graph, nodes = piece.graph, piece.graph.nodes
     given = nodes[-1].outputs
     plain, layouts = _plain_program(graph, nodes)
-    order = topological_order(*(plain[name] for name in given))
+    order = expr.topological_order(*(plain[name] for name in given))
     numbers = {tensor: number for tensor in order if (number := _number(graph, tensor)) is not None}
     names = _short_names([tensor for tensor in order if tensor not in numbers], graph)
-    sources: dict[Tensor, Tensor | Const] = dict(numbers)
+    sources: dict[expr.Tensor, expr.Tensor | expr.Const] = dict(numbers)
     origin: dict[str, str] = {}
     for tensor in order:
         if tensor in numbers:
             continue
-        if isinstance(tensor, Compute):
+        if isinstance(tensor, expr.Compute):
             physical = physical_compute(tensor, layouts, sources)
             sources[tensor] = replace(physical, name=names[tensor])
         else:
             entry = _physical_input(graph, tensor, names[tensor])
             origin[entry.name] = tensor.name
             sources[tensor] = entry
-    made = tuple(each for name in given if isinstance(each := sources[plain[name]], Compute))
-    results = join_open_axes(made)
-    inputs = tuple(t for t in topological_order(*results) if isinstance(t, Placeholder))
+    made = tuple(each for name in given if isinstance(each := sources[plain[name]], expr.Compute))
+    results = expr.join_open_axes(made)
+    inputs = tuple(t for t in expr.topological_order(*results) if isinstance(t, expr.Placeholder))
     fixed = frozenset(each.name for each in inputs if origin[each.name] in graph.constants)
     key = _key(results, inputs, fixed)
     workload = Workload(workload_name(graph, nodes), inputs, fixed, results, key)
@@ -206,16 +190,16 @@ def _built(piece: _Piece) -> BoundWorkload:
 
 
 def program_workload(
-    outputs: Sequence[Compute], constants: frozenset[str] = frozenset(), name: str = ""
+    outputs: Sequence[expr.Compute], constants: frozenset[str] = frozenset(), name: str = ""
 ) -> Workload:
     """A user's tensor expression as a workload; its tensors keep their names.
 
     constants  names of the placeholders whose values are known when it is compiled
     Raises:    UsageError if two tensors have one name, or a constant is not a placeholder.
     """
-    order = topological_order(*outputs)
+    order = expr.topological_order(*outputs)
     names = [tensor.name for tensor in order]
-    inputs = tuple(tensor for tensor in order if isinstance(tensor, Placeholder))
+    inputs = tuple(tensor for tensor in order if isinstance(tensor, expr.Placeholder))
     where = f"expression {name or outputs[-1].name}"
     repeated = next((each for each in names if names.count(each) > 1), "")
     if repeated:
@@ -230,7 +214,7 @@ def program_workload(
     return Workload(name or outputs[-1].name, inputs, constants, tuple(outputs), key)
 
 
-def bind_workload(workload: Workload, values: Mapping[str, Index]) -> Workload:
+def bind_workload(workload: Workload, values: Mapping[str, expr.Index]) -> Workload:
     """The workload with numbers for some of its named sizes, or sizes that have other bounds.
 
     Raises:  ExpressionError for a number that a size may not be.
@@ -238,26 +222,26 @@ def bind_workload(workload: Workload, values: Mapping[str, Index]) -> Workload:
     given = {s: _quotient(s, values[s.name]) for s in workload.sizes if s.name in values}
     if not given:
         return workload
-    outputs = bind_tensors(workload.outputs, given)
-    read = {t.name: t for t in topological_order(*outputs) if isinstance(t, Placeholder)}
+    outputs = expr.bind_tensors(workload.outputs, given)
+    read = {t.name: t for t in expr.topological_order(*outputs) if isinstance(t, expr.Placeholder)}
     inputs = tuple(
         read[t.name]
         if t.name in read
-        else replace(t, shape=tuple(substitute(n, given) for n in t.shape))
+        else replace(t, shape=tuple(expr.substitute(n, given) for n in t.shape))
         for t in workload.inputs  # perhaps no longer read
     )
     key = _key(outputs, inputs, workload.constants)
     return replace(workload, inputs=inputs, outputs=outputs, key=key)
 
 
-def _quotient(size: NamedSize, value: Index) -> Index:
+def _quotient(size: expr.NamedSize, value: expr.Index) -> expr.Index:
     """The value of a size's atom, which is the size over its divisor."""
-    return size.checked(value) if isinstance(value, int) else exact_div(value, size.divisor)
+    return size.checked(value) if isinstance(value, int) else expr.exact_div(value, size.divisor)
 
 
 def reference(workload: Workload, arrays: Sequence[Array]) -> tuple[Array, ...]:
     """The outputs from arrays for the inputs, all in physical layout, by the evaluator."""
-    return evaluate(workload.outputs, dict(zip(workload.inputs, arrays, strict=True)))
+    return expr.evaluate(workload.outputs, dict(zip(workload.inputs, arrays, strict=True)))
 
 
 def workload_name(graph: Graph, nodes: Sequence[Node]) -> str:
@@ -282,36 +266,36 @@ def _operator_name(graph: Graph, node: Node) -> str:
     return node.operator
 
 
-def _type_of(tensor: Tensor) -> TensorType:
+def _type_of(tensor: expr.Tensor) -> TensorType:
     return TensorType(tensor.dtype, tensor.shape)
 
 
 def _plain_program(
     graph: Graph, nodes: Sequence[Node]
-) -> tuple[dict[str, Tensor], dict[Tensor, Layout]]:
+) -> tuple[dict[str, expr.Tensor], dict[expr.Tensor, Layout]]:
     """Every tensor of the nodes by its name in the graph, and the layouts of all stages."""
-    tensors: dict[str, Tensor] = {}
-    layouts: dict[Tensor, Layout] = {}
+    tensors: dict[str, expr.Tensor] = {}
+    layouts: dict[expr.Tensor, Layout] = {}
     for node in nodes:
         meaning = operator_of(node).meaning
         assert meaning is not None, "asked before"
         for name in node.inputs:
             if name not in tensors:
                 type_ = graph.types[name]
-                tensors[name] = Placeholder(name, sizes_of(type_), type_.dtype)
+                tensors[name] = expr.Placeholder(name, sizes_of(type_), type_.dtype)
                 layouts[tensors[name]] = graph.layouts.get(name, PLAIN)
         results = meaning(tuple(tensors[n] for n in node.inputs), node.attribute_map)
         results = tuple(map(_as_typed, results, (graph.types[n] for n in node.outputs)))
         for name, result in zip(node.outputs, results, strict=True):
             tensors[name] = result
             layouts[result] = graph.layouts.get(name, PLAIN)
-        for stage in topological_order(*results):
+        for stage in expr.topological_order(*results):
             if stage not in layouts:
                 layouts[stage] = _stage_layout(graph, node, stage)
     return tensors, layouts
 
 
-def _as_typed(result: Compute, type_: TensorType) -> Compute:
+def _as_typed(result: expr.Compute, type_: TensorType) -> expr.Compute:
     """A result whose extents are written as those of its type: equal sizes may look different."""
     shape = sizes_of(type_)
     if result.shape == shape or not type_.is_open:
@@ -320,7 +304,7 @@ def _as_typed(result: Compute, type_: TensorType) -> Compute:
     return replace(result, axes=tuple(replace(axis, extent=extent) for axis, extent in pairs))
 
 
-def _stage_layout(graph: Graph, node: Node, stage: Tensor) -> Layout:
+def _stage_layout(graph: Graph, node: Node, stage: expr.Tensor) -> Layout:
     """The layout of a tensor inside an operator's meaning.
 
     That of the output where the shapes are equal; else that of the first input where both have one
@@ -352,27 +336,27 @@ def _channels_last(rank: int) -> Layout:
     return Layout(order=(0, *range(2, rank), 1))
 
 
-def _number(graph: Graph, tensor: Tensor) -> Const | None:
+def _number(graph: Graph, tensor: expr.Tensor) -> expr.Const | None:
     """The value of an input that is a constant of one element."""
-    array = graph.constants.get(tensor.name) if isinstance(tensor, Placeholder) else None
+    array = graph.constants.get(tensor.name) if isinstance(tensor, expr.Placeholder) else None
     if array is None or array.size != 1:
         return None
-    return constant(array.reshape(()).item(), tensor.dtype)
+    return expr.constant(array.reshape(()).item(), tensor.dtype)
 
 
-def _physical_input(graph: Graph, tensor: Placeholder, name: str) -> Placeholder:
+def _physical_input(graph: Graph, tensor: expr.Placeholder, name: str) -> expr.Placeholder:
     type_ = graph.types[tensor.name]
     layout = graph.layouts.get(tensor.name, PLAIN)
-    return Placeholder(name, physical_shape(sizes_of(type_), layout), tensor.dtype)
+    return expr.Placeholder(name, physical_shape(sizes_of(type_), layout), tensor.dtype)
 
 
-def _short_names(order: Iterable[Tensor], graph: Graph) -> Mapping[Tensor, str]:
+def _short_names(order: Iterable[expr.Tensor], graph: Graph) -> Mapping[expr.Tensor, str]:
     """x, x_1, ... for inputs, w, w_1, ... for constants; stages keep theirs, numbered if taken."""
-    names: dict[Tensor, str] = {}
+    names: dict[expr.Tensor, str] = {}
     taken: set[str] = set()
     for tensor in order:
         wish = tensor.name
-        if isinstance(tensor, Placeholder):
+        if isinstance(tensor, expr.Placeholder):
             wish = "w" if tensor.name in graph.constants else "x"
         name, number = wish, 0
         while name in taken:
@@ -384,13 +368,15 @@ def _short_names(order: Iterable[Tensor], graph: Graph) -> Mapping[Tensor, str]:
 
 
 def _key(
-    outputs: tuple[Compute, ...], inputs: tuple[Placeholder, ...], constants: frozenset[str]
+    outputs: tuple[expr.Compute, ...],
+    inputs: tuple[expr.Placeholder, ...],
+    constants: frozenset[str],
 ) -> str:
     """The names are part of the key, because traces name stages and axes."""
     fixed = frozenset(tensor for tensor in inputs if tensor.name in constants)
-    lines = [canonical_text(outputs, fixed)]
-    lines += [each.constraints for each in sizes_of_tensors(outputs)]
-    for tensor in topological_order(*outputs):
-        axes = (*tensor.axes, *tensor.reduce_axes) if isinstance(tensor, Compute) else ()
+    lines = [expr.canonical_text(outputs, fixed)]
+    lines += [each.constraints for each in expr.sizes_of_tensors(outputs)]
+    for tensor in expr.topological_order(*outputs):
+        axes = (*tensor.axes, *tensor.reduce_axes) if isinstance(tensor, expr.Compute) else ()
         lines.append(" ".join([tensor.name, *(axis.name for axis in axes)]))
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]

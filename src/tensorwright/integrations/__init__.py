@@ -3,5 +3,3 @@
 `onnx_backend.py`: the interface that the onnx package asks of a backend.
 `pytorch/`: exported programs, and the backend of torch.compile.
 """
-
-__all__: list[str] = []

@@ -49,8 +49,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from tensorwright import expr
 from tensorwright.base import DType, InternalError, Printer, Role
-from tensorwright.expr import Apply, Compute, Condition, Fn, Index, Load, Value, Var
 from tensorwright.schedule import PLAIN, ForKind, MemoryLayout, Scope
 
 
@@ -62,7 +62,7 @@ class Buffer:
     """
 
     name: str
-    shape: tuple[Index, ...]
+    shape: tuple[expr.Index, ...]
     dtype: DType
     scope: Scope = Scope.GLOBAL
     layout: MemoryLayout = PLAIN
@@ -93,11 +93,11 @@ class Packing:
                   None if that is the source itself
     """
 
-    axes: tuple[tuple[Var, Index], ...]
-    indices: tuple[Index, ...]
-    valid: Condition
-    source_shape: tuple[Index, ...]
-    derivation: Compute | None = None
+    axes: tuple[tuple[expr.Var, expr.Index], ...]
+    indices: tuple[expr.Index, ...]
+    valid: expr.Condition
+    source_shape: tuple[expr.Index, ...]
+    derivation: expr.Compute | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +129,8 @@ class Block:
 class For:
     """A loop over 0..extent."""
 
-    var: Var
-    extent: Index
+    var: expr.Var
+    extent: expr.Index
     kind: ForKind
     body: Stmt
 
@@ -139,7 +139,7 @@ class For:
 class If:
     """Run the body where the condition holds."""
 
-    condition: Condition
+    condition: expr.Condition
     then: Stmt
 
 
@@ -156,8 +156,8 @@ class Store:
     """buffer[indices] = value."""
 
     buffer: Buffer
-    indices: tuple[Index, ...]
-    value: Value
+    indices: tuple[expr.Index, ...]
+    value: expr.Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ class Prefetch:
     """
 
     buffer: Buffer
-    indices: tuple[Index, ...]
+    indices: tuple[expr.Index, ...]
     level: int = 1
 
 
@@ -177,7 +177,7 @@ class Window:
     """A box inside a buffer, by its first element: what an intrinsic reads or writes."""
 
     buffer: Buffer
-    indices: tuple[Index, ...]
+    indices: tuple[expr.Index, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +205,8 @@ class LaneFold(GroupStatement):
     """Fold an element over the threads of a warp, which exchange it without memory."""
 
     buffer: Buffer
-    indices: tuple[Index, ...]
-    fn: Fn
+    indices: tuple[expr.Index, ...]
+    fn: expr.Fn
     lanes: int
 
 
@@ -275,7 +275,7 @@ def block(*statements: Stmt) -> Stmt:
     return flat[0] if len(flat) == 1 else Block(tuple(flat))
 
 
-def guarded(condition: Condition, statement: Stmt) -> Stmt:
+def guarded(condition: expr.Condition, statement: Stmt) -> Stmt:
     """A statement under a condition; the statement itself, or nothing, where that is decided."""
     if isinstance(condition, bool):
         return statement if condition else block()
@@ -358,17 +358,23 @@ def _nest(loop: For, marked: Stmt | None, note: str) -> tuple[list[For], Stmt, s
     return group, body, note if any(part is marked for part in group) else ""
 
 
-_UPDATES = {Fn.ADD: "+=", Fn.SUB: "-=", Fn.MUL: "*=", Fn.MAX: "max=", Fn.MIN: "min="}
+_UPDATES = {
+    expr.Fn.ADD: "+=",
+    expr.Fn.SUB: "-=",
+    expr.Fn.MUL: "*=",
+    expr.Fn.MAX: "max=",
+    expr.Fn.MIN: "min=",
+}
 
 
-def _assignment(buffer: Buffer, indices: tuple[Index, ...], value: Value) -> str:
+def _assignment(buffer: Buffer, indices: tuple[expr.Index, ...], value: expr.Value) -> str:
     """The right side: "= x", or "+= x" if the value is the element plus x."""
-    if isinstance(value, Apply) and value.fn in _UPDATES and len(value.args) == 2:
+    if isinstance(value, expr.Apply) and value.fn in _UPDATES and len(value.args) == 2:
         old, new = value.args
-        if old == Load(buffer, indices):
+        if old == expr.Load(buffer, indices):
             return f"{_UPDATES[value.fn]} {new}"
     return f"= {value}"
 
 
-def _access(buffer: Buffer, indices: tuple[Index, ...]) -> str:
+def _access(buffer: Buffer, indices: tuple[expr.Index, ...]) -> str:
     return f"{buffer.name}[{', '.join(map(str, indices))}]"

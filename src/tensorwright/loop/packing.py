@@ -15,25 +15,8 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
+from tensorwright import expr
 from tensorwright.base import InternalError
-from tensorwright.expr import (
-    Compare,
-    Compute,
-    Condition,
-    Index,
-    Placeholder,
-    Range,
-    Relation,
-    Var,
-    all_of,
-    conjuncts,
-    evaluate_condition,
-    evaluate_index,
-    interval,
-    simplify_condition,
-    terms_of,
-    topological_order,
-)
 from tensorwright.expr import evaluate as evaluate_tensors
 from tensorwright.loop.ir import Packing
 
@@ -59,8 +42,8 @@ def pack(array: NDArray[Any], packing: Packing, make: Maker = np.empty) -> NDArr
         _fail(f"the constant has shape {array.shape}, not {source_shape}")
     if prod(shape) == 0:
         return np.zeros(shape, array.dtype)
-    bounds = {var: Range.of_extent(extent) for var, extent in packing.axes}
-    valid = simplify_condition(packing.valid, bounds)
+    bounds = {var: expr.Range.of_extent(extent) for var, extent in packing.axes}
+    valid = expr.simplify_condition(packing.valid, bounds)
     if valid is False:
         return np.zeros(shape, array.dtype)
     rows = tuple(_affine_row(index, packing.axes) for index in packing.indices)
@@ -72,8 +55,10 @@ def pack(array: NDArray[Any], packing: Packing, make: Maker = np.empty) -> NDArr
     return _gathered(array, packing, shape, valid, make)
 
 
-def _derived(array: NDArray[Any], tensor: Compute) -> NDArray[Any]:
-    (constant,) = (each for each in topological_order(tensor) if isinstance(each, Placeholder))
+def _derived(array: NDArray[Any], tensor: expr.Compute) -> NDArray[Any]:
+    (constant,) = (
+        each for each in expr.topological_order(tensor) if isinstance(each, expr.Placeholder)
+    )
     if array.shape != constant.shape:
         _fail(f"the constant has shape {array.shape}, not {constant.shape}")
     (packed,) = evaluate_tensors((tensor,), {constant: array})
@@ -84,24 +69,26 @@ def _fail(reason: str) -> NoReturn:
     raise InternalError(stage="loop", where="a packed constant", reason=reason)
 
 
-def _bound(extent: Index) -> int:
+def _bound(extent: expr.Index) -> int:
     if not isinstance(extent, int):
         _fail(f"the extent {extent} is not bound")
     return extent
 
 
-def _sizes(packing: Packing) -> tuple[tuple[Var, int], ...]:
+def _sizes(packing: Packing) -> tuple[tuple[expr.Var, int], ...]:
     return tuple((var, _bound(extent)) for var, extent in packing.axes)
 
 
-def _affine_row(index: Index, axes: tuple[tuple[Var, Index], ...]) -> tuple[int, ...] | None:
+def _affine_row(
+    index: expr.Index, axes: tuple[tuple[expr.Var, expr.Index], ...]
+) -> tuple[int, ...] | None:
     """(constant, coefficient per axis) of an affine index, or None."""
     column = {var: n for n, (var, _) in enumerate(axes)}
     row = [0] * (len(axes) + 1)
-    for monomial, coefficient in terms_of(index):
+    for monomial, coefficient in expr.terms_of(index):
         if not monomial:
             row[0] = coefficient
-        elif len(monomial) == 1 and isinstance(monomial[0], Var):
+        elif len(monomial) == 1 and isinstance(monomial[0], expr.Var):
             row[1 + column[monomial[0]]] = coefficient
         else:
             return None
@@ -113,7 +100,7 @@ def _strided(
     packing: Packing,
     shape: tuple[int, ...],
     rows: tuple[tuple[int, ...], ...],
-    valid: Condition,
+    valid: expr.Condition,
     make: Maker,
 ) -> NDArray[Any] | None:
     """Copy a strided view of the source, padded with zeros so that every index is inside."""
@@ -145,21 +132,23 @@ def _strided(
     return packed
 
 
-def _beyond_padding(valid: Condition, packing: Packing, shape: tuple[int, ...]) -> Condition:
+def _beyond_padding(
+    valid: expr.Condition, packing: Packing, shape: tuple[int, ...]
+) -> expr.Condition:
     """The parts of `valid` that zero padding does not ensure already."""
-    padded: set[Index] = set()
+    padded: set[expr.Index] = set()
     for index, extent in zip(packing.indices, shape, strict=True):
         padded |= {index - extent, -1 - index}
-    parts = conjuncts(valid)
-    return all_of(*(part for part in parts if _violation(part) not in padded))
+    parts = expr.conjuncts(valid)
+    return expr.all_of(*(part for part in parts if _violation(part) not in padded))
 
 
-def _violation(part: Condition) -> Index | None:
+def _violation(part: expr.Condition) -> expr.Index | None:
     """An index expression that is >= 0 exactly where an inequality fails."""
     match part:
-        case Compare(Relation.LT, left, right):
+        case expr.Compare(expr.Relation.LT, left, right):
             return left - right
-        case Compare(Relation.LE, left, right):
+        case expr.Compare(expr.Relation.LE, left, right):
             return left - right - 1
         case _:
             return None
@@ -169,7 +158,7 @@ def _gathered(
     array: NDArray[Any],
     packing: Packing,
     shape: tuple[int, ...],
-    valid: Condition,
+    valid: expr.Condition,
     make: Maker,
 ) -> NDArray[Any]:
     """Gather by computed offsets, as many rows of the first axis at a time as fit in a block."""
@@ -185,7 +174,7 @@ def _gathered(
         offset: Any = np.int64(0)
         inside: Any = _condition_on(grid, valid)
         for index, extent in zip(packing.indices, array.shape, strict=True):
-            positions = evaluate_index(index, grid.__getitem__)
+            positions = expr.evaluate_index(index, grid.__getitem__)
             if not _stays_inside(index, extent, packing):
                 inside = inside & (positions >= 0) & (positions < extent)
                 positions = np.clip(positions, 0, extent - 1)
@@ -196,8 +185,8 @@ def _gathered(
 
 
 def _grid(
-    axes: Sequence[tuple[Var, int]], first: range | None = None
-) -> dict[Var, NDArray[np.int64]]:
+    axes: Sequence[tuple[expr.Var, int]], first: range | None = None
+) -> dict[expr.Var, NDArray[np.int64]]:
     """The values of each variable, along a dimension of its own; `first` are the first one's."""
     grid = {}
     for n, (var, extent) in enumerate(axes):
@@ -207,12 +196,14 @@ def _grid(
     return grid
 
 
-def _condition_on(grid: dict[Var, NDArray[np.int64]], condition: Condition) -> Any:
-    return evaluate_condition(condition, lambda index: evaluate_index(index, grid.__getitem__))
+def _condition_on(grid: dict[expr.Var, NDArray[np.int64]], condition: expr.Condition) -> Any:
+    return expr.evaluate_condition(
+        condition, lambda index: expr.evaluate_index(index, grid.__getitem__)
+    )
 
 
-def _stays_inside(index: Index, extent: int, packing: Packing) -> bool:
-    reach = interval(index, {var: Range.of_extent(n) for var, n in packing.axes})
+def _stays_inside(index: expr.Index, extent: int, packing: Packing) -> bool:
+    reach = expr.interval(index, {var: expr.Range.of_extent(n) for var, n in packing.axes})
     if reach is None or not isinstance(reach.low, int) or not isinstance(reach.high, int):
         return False
     return reach.low >= 0 and reach.high < extent

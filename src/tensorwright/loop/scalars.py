@@ -2,6 +2,8 @@
 
 Floats of 32 bits or fewer compute transcendental functions in f64 and round once.  Integers wrap.
 Callers compute inside `quiet()`: overflow and invalid operations are results, not warnings.
+
+Stores that fold a value into an element: what the lanes of a vector may do to one element.
 """
 
 from __future__ import annotations
@@ -12,8 +14,35 @@ from typing import Any
 
 import numpy as np
 
+from tensorwright import expr
 from tensorwright.base import DType
-from tensorwright.expr import TRANSCENDENTAL, Fn
+from tensorwright.loop.ir import Store
+
+FOLD_IDENTITIES: dict[expr.Fn, float] = {
+    expr.Fn.ADD: 0.0,
+    expr.Fn.MUL: 1.0,
+    expr.Fn.MAX: float("-inf"),
+    expr.Fn.MIN: float("inf"),
+}
+"""For each function of a fold, the operand that leaves a float as it is."""
+
+
+def folded_operand(store: Store) -> tuple[expr.Fn, expr.Value] | None:
+    """The operand that a store folds into its element, a float; None if it does something else.
+
+    The operand does not read the buffer.
+    """
+    value = store.value
+    if not isinstance(value, expr.Apply) or value.fn not in FOLD_IDENTITIES:
+        return None
+    if not store.buffer.dtype.is_float:
+        return None
+    old, operand = value.args
+    if not isinstance(old, expr.Load) or (old.source, old.indices) != (store.buffer, store.indices):
+        return None
+    reads = {load.source.name for load in expr.loads_of(operand)}
+    return None if store.buffer.name in reads else (value.fn, operand)
+
 
 Scalar = Any  # a NumPy scalar of the dtype
 
@@ -84,62 +113,62 @@ def _shift_right(a: Scalar, b: Scalar) -> Scalar:
     return _wrap(int(a) >> (min(int(b), 64) if b >= 0 else 64), a)
 
 
-_PLAIN: dict[Fn, Callable[..., Any]] = {
-    Fn.ADD: lambda a, b: a + b,
-    Fn.SUB: lambda a, b: a - b,
-    Fn.MUL: lambda a, b: a * b,
-    Fn.MIN: np.minimum,
-    Fn.MAX: np.maximum,
-    Fn.NEG: lambda a: -a,
-    Fn.ABS: abs,
-    Fn.SIGN: np.sign,
-    Fn.ISNAN: lambda a: np.bool_(a != a),
-    Fn.ISINF: lambda a: np.bool_(abs(a) == math.inf),
-    Fn.LT: lambda a, b: a < b,
-    Fn.LE: lambda a, b: a <= b,
-    Fn.EQ: lambda a, b: a == b,
-    Fn.NE: lambda a, b: a != b,
-    Fn.AND: lambda a, b: np.bool_(a and b),
-    Fn.OR: lambda a, b: np.bool_(a or b),
-    Fn.XOR: lambda a, b: np.bool_(bool(a) != bool(b)),
-    Fn.NOT: lambda a: np.bool_(not a),
-    Fn.BITAND: lambda a, b: a & b,
-    Fn.BITOR: lambda a, b: a | b,
-    Fn.BITXOR: lambda a, b: a ^ b,
-    Fn.BITNOT: lambda a: ~a,
+_PLAIN: dict[expr.Fn, Callable[..., Any]] = {
+    expr.Fn.ADD: lambda a, b: a + b,
+    expr.Fn.SUB: lambda a, b: a - b,
+    expr.Fn.MUL: lambda a, b: a * b,
+    expr.Fn.MIN: np.minimum,
+    expr.Fn.MAX: np.maximum,
+    expr.Fn.NEG: lambda a: -a,
+    expr.Fn.ABS: abs,
+    expr.Fn.SIGN: np.sign,
+    expr.Fn.ISNAN: lambda a: np.bool_(a != a),
+    expr.Fn.ISINF: lambda a: np.bool_(abs(a) == math.inf),
+    expr.Fn.LT: lambda a, b: a < b,
+    expr.Fn.LE: lambda a, b: a <= b,
+    expr.Fn.EQ: lambda a, b: a == b,
+    expr.Fn.NE: lambda a, b: a != b,
+    expr.Fn.AND: lambda a, b: np.bool_(a and b),
+    expr.Fn.OR: lambda a, b: np.bool_(a or b),
+    expr.Fn.XOR: lambda a, b: np.bool_(bool(a) != bool(b)),
+    expr.Fn.NOT: lambda a: np.bool_(not a),
+    expr.Fn.BITAND: lambda a, b: a & b,
+    expr.Fn.BITOR: lambda a, b: a | b,
+    expr.Fn.BITXOR: lambda a, b: a ^ b,
+    expr.Fn.BITNOT: lambda a: ~a,
 }
-_INTEGER: dict[Fn, Callable[..., Any]] = {
-    Fn.DIV: _truncated_quotient,
-    Fn.MOD: _truncated_remainder,
-    Fn.FLOORMOD: lambda a, b: _wrap(int(a) % int(b), a) if b else type(a)(0),
-    Fn.POW: _integer_power,
-    Fn.SHL: _shift_left,
-    Fn.SHR: _shift_right,
-    Fn.FLOOR: lambda a: a,
-    Fn.CEIL: lambda a: a,
-    Fn.ROUND: lambda a: a,
-    Fn.TRUNC: lambda a: a,
-    Fn.ISNAN: lambda a: np.bool_(0),
-    Fn.ISINF: lambda a: np.bool_(0),
+_INTEGER: dict[expr.Fn, Callable[..., Any]] = {
+    expr.Fn.DIV: _truncated_quotient,
+    expr.Fn.MOD: _truncated_remainder,
+    expr.Fn.FLOORMOD: lambda a, b: _wrap(int(a) % int(b), a) if b else type(a)(0),
+    expr.Fn.POW: _integer_power,
+    expr.Fn.SHL: _shift_left,
+    expr.Fn.SHR: _shift_right,
+    expr.Fn.FLOOR: lambda a: a,
+    expr.Fn.CEIL: lambda a: a,
+    expr.Fn.ROUND: lambda a: a,
+    expr.Fn.TRUNC: lambda a: a,
+    expr.Fn.ISNAN: lambda a: np.bool_(0),
+    expr.Fn.ISINF: lambda a: np.bool_(0),
 }
-_FLOAT: dict[Fn, Callable[..., Any]] = {
-    Fn.DIV: lambda a, b: a / b,
-    Fn.SQRT: np.sqrt,
-    Fn.FLOOR: np.floor,
-    Fn.CEIL: np.ceil,
-    Fn.ROUND: np.rint,
-    Fn.TRUNC: np.trunc,
+_FLOAT: dict[expr.Fn, Callable[..., Any]] = {
+    expr.Fn.DIV: lambda a, b: a / b,
+    expr.Fn.SQRT: np.sqrt,
+    expr.Fn.FLOOR: np.floor,
+    expr.Fn.CEIL: np.ceil,
+    expr.Fn.ROUND: np.rint,
+    expr.Fn.TRUNC: np.trunc,
 }
-_WIDE: dict[Fn, Callable[..., Any]] = {
-    **TRANSCENDENTAL,
-    Fn.MOD: np.fmod,
-    Fn.FLOORMOD: np.mod,
-    Fn.ERF: _erf,
-    Fn.SIGMOID: _sigmoid,
+_WIDE: dict[expr.Fn, Callable[..., Any]] = {
+    **expr.TRANSCENDENTAL,
+    expr.Fn.MOD: np.fmod,
+    expr.Fn.FLOORMOD: np.mod,
+    expr.Fn.ERF: _erf,
+    expr.Fn.SIGMOID: _sigmoid,
 }
 
 
-def function_of(fn: Fn, dtype: DType) -> Callable[..., Any]:
+def function_of(fn: expr.Fn, dtype: DType) -> Callable[..., Any]:
     """The function on NumPy scalars of `dtype`; bool arguments for the logical functions."""
     if not dtype.is_float and fn in _INTEGER:
         return _INTEGER[fn]

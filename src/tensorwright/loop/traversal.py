@@ -1,28 +1,22 @@
-"""Walk over loop nests and copy them with other names, indices or values."""
+"""Walk over loop nests and copy them with other names, indices or values.
+
+Where the elements of a buffer lie in memory: what a back end writes for an access.
+
+    address = moved(offset), where moved is the swizzle of the layout, or nothing
+
+`offset_of` is an index expression. A swizzle needs `xor`, which index expressions do not have, so
+the back end writes it, as `MemoryLayout.swizzle` says.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
-from tensorwright.expr import (
-    Condition,
-    Element,
-    Index,
-    Load,
-    NamedSize,
-    Value,
-    Var,
-    atoms_of,
-    loads_of,
-    map_condition,
-    map_elements,
-    named_sizes_of,
-    rebuild,
-    substitute,
-)
+from tensorwright import expr
 from tensorwright.expr import condition_sides as sides_of
 from tensorwright.loop.ir import (
     Allocate,
@@ -114,11 +108,11 @@ def is_empty(statement: Stmt) -> bool:
     return isinstance(statement, Block) and not statement.statements
 
 
-def buffers_of_index(*expressions: Index) -> Iterator[Buffer]:
+def buffers_of_index(*expressions: expr.Index) -> Iterator[Buffer]:
     """The buffers whose elements occur as numbers in index expressions."""
     for expression in expressions:
-        for atom in atoms_of(expression):
-            if isinstance(atom, Element):
+        for atom in expr.atoms_of(expression):
+            if isinstance(atom, expr.Element):
                 yield atom.source
 
 
@@ -153,7 +147,7 @@ def _read_by(part: Stmt) -> Iterator[Buffer]:
     """The buffers that a statement reads, apart from those that statements inside it read."""
     match part:
         case Store(_, indices, value):
-            yield from (load.source for load in loads_of(value))
+            yield from (load.source for load in expr.loads_of(value))
             yield from buffers_of_index(*indices)
         case For(_, extent, _, _):
             yield from buffers_of_index(extent)
@@ -175,27 +169,27 @@ def _read_by(part: Stmt) -> Iterator[Buffer]:
 class _Maps:
     """What `map_statement` applies to the parts of a statement."""
 
-    index: Callable[[Index], Index]
-    condition: Callable[[Condition], Condition]
+    index: Callable[[expr.Index], expr.Index]
+    condition: Callable[[expr.Condition], expr.Condition]
     buffer: Callable[[Buffer], Buffer]
-    var: Callable[[Var], Var]
+    var: Callable[[expr.Var], expr.Var]
 
-    def value(self, value: Value) -> Value:
-        return rebuild(value, self.load, self.index, self.condition)
+    def value(self, value: expr.Value) -> expr.Value:
+        return expr.rebuild(value, self.load, self.index, self.condition)
 
-    def load(self, load: Load) -> Value:
-        return Load(self.buffer(load.source), load.indices)
+    def load(self, load: expr.Load) -> expr.Value:
+        return expr.Load(self.buffer(load.source), load.indices)
 
-    def indices(self, indices: tuple[Index, ...]) -> tuple[Index, ...]:
+    def indices(self, indices: tuple[expr.Index, ...]) -> tuple[expr.Index, ...]:
         return tuple(self.index(index) for index in indices)
 
 
 def map_statement(
     statement: Stmt,
-    index: Callable[[Index], Index],
-    condition: Callable[[Condition], Condition],
+    index: Callable[[expr.Index], expr.Index],
+    condition: Callable[[expr.Condition], expr.Condition],
     buffer: Callable[[Buffer], Buffer] = lambda buffer: buffer,
-    var: Callable[[Var], Var] = lambda var: var,
+    var: Callable[[expr.Var], expr.Var] = lambda var: var,
 ) -> Stmt:
     """Copy a statement with every index expression, condition, buffer and bound variable mapped.
 
@@ -230,7 +224,9 @@ def _map(statement: Stmt, maps: _Maps) -> Stmt:
 
 
 def substitute_statement(
-    statement: Stmt, mapping: Mapping[Any, Index], buffers: Mapping[Buffer, Buffer] | None = None
+    statement: Stmt,
+    mapping: Mapping[Any, expr.Index],
+    buffers: Mapping[Buffer, Buffer] | None = None,
 ) -> Stmt:
     """Replace variables and decisions by index expressions, and buffers by buffers, everywhere.
 
@@ -238,43 +234,47 @@ def substitute_statement(
     """
     renamed = buffers or {}
 
-    def on_index(index: Index) -> Index:
-        return _rename_elements(substitute(index, mapping), renamed)
+    def on_index(index: expr.Index) -> expr.Index:
+        return _rename_elements(expr.substitute(index, mapping), renamed)
 
-    def on_var(var: Var) -> Var:
+    def on_var(var: expr.Var) -> expr.Var:
         mapped = mapping.get(var, var)
-        return mapped if isinstance(mapped, Var) else var
+        return mapped if isinstance(mapped, expr.Var) else var
 
     return map_statement(
         statement,
         on_index,
-        lambda condition: map_condition(condition, on_index),
+        lambda condition: expr.map_condition(condition, on_index),
         lambda buffer: renamed.get(buffer, buffer),
         on_var,
     )
 
 
-def _rename_elements(index: Index, buffers: Mapping[Buffer, Buffer]) -> Index:
+def _rename_elements(index: expr.Index, buffers: Mapping[Buffer, Buffer]) -> expr.Index:
     """Change the buffers of the elements inside an index expression."""
     if not buffers:
         return index
-    return map_elements(index, lambda e: Element(buffers.get(e.source, e.source), e.indices))
+    return expr.map_elements(
+        index, lambda e: expr.Element(buffers.get(e.source, e.source), e.indices)
+    )
 
 
-def with_symbols(program: LoopProgram, mapping: Mapping[Any, Index]) -> LoopProgram:
+def with_symbols(program: LoopProgram, mapping: Mapping[Any, expr.Index]) -> LoopProgram:
     """The program with index expressions for symbols everywhere, in the shapes of buffers, too."""
 
     def on_buffer(buffer: Buffer) -> Buffer:
-        shape = tuple(substitute(extent, mapping) for extent in buffer.shape)
+        shape = tuple(expr.substitute(extent, mapping) for extent in buffer.shape)
         return buffer if shape == buffer.shape else replace(buffer, shape=shape)
 
-    def on_index(index: Index) -> Index:
-        moved = substitute(index, mapping)
-        return map_elements(moved, lambda each: Element(on_buffer(each.source), each.indices))
+    def on_index(index: expr.Index) -> expr.Index:
+        moved = expr.substitute(index, mapping)
+        return expr.map_elements(
+            moved, lambda each: expr.Element(on_buffer(each.source), each.indices)
+        )
 
     parameters = tuple(replace(p, buffer=on_buffer(p.buffer)) for p in program.parameters)
     body = map_statement(
-        program.body, on_index, lambda condition: map_condition(condition, on_index), on_buffer
+        program.body, on_index, lambda condition: expr.map_condition(condition, on_index), on_buffer
     )
     return LoopProgram(program.name, parameters, body)
 
@@ -310,22 +310,22 @@ class Namer:
 
 def freshen(statement: Stmt, namer: Namer) -> Stmt:
     """Copy a statement with new names for all variables and buffers that it binds."""
-    variables: dict[Any, Index] = {}
+    variables: dict[Any, expr.Index] = {}
     buffers: dict[Buffer, Buffer] = {}
     for part in walk(statement):
         if isinstance(part, For):
-            variables[part.var] = Var(namer.fresh(part.var.name))
+            variables[part.var] = expr.Var(namer.fresh(part.var.name))
         elif isinstance(part, Allocate):
             buffers[part.buffer] = replace(part.buffer, name=namer.fresh(part.buffer.name))
     return substitute_statement(statement, variables, buffers)
 
 
-def sizes_of_program(program: LoopProgram) -> tuple[NamedSize, ...]:
+def sizes_of_program(program: LoopProgram) -> tuple[expr.NamedSize, ...]:
     """The named sizes that occur in a program, sorted by name."""
-    by_name: dict[str, NamedSize] = {}
+    by_name: dict[str, expr.NamedSize] = {}
 
-    def note(index: Index) -> Index:
-        by_name.update((size.name, size) for size in named_sizes_of(index))
+    def note(index: expr.Index) -> expr.Index:
+        by_name.update((size.name, size) for size in expr.named_sizes_of(index))
         return index
 
     def note_buffer(buffer: Buffer) -> Buffer:
@@ -335,10 +335,33 @@ def sizes_of_program(program: LoopProgram) -> tuple[NamedSize, ...]:
 
     for parameter in program.parameters:
         note_buffer(parameter.buffer)
-    map_statement(program.body, note, lambda each: map_condition(each, note), note_buffer)
+    map_statement(program.body, note, lambda each: expr.map_condition(each, note), note_buffer)
     return tuple(by_name[name] for name in sorted(by_name))
 
 
 def total_size(statements: Iterable[Stmt]) -> int:
     """The number of statements, at all depths."""
     return sum(1 for statement in statements for _ in walk(statement))
+
+
+def offset_of(buffer: Buffer, indices: Sequence[expr.Index]) -> expr.Index:
+    """The row-major number of an element, with the padding of its rows; before the swizzle."""
+    offset: expr.Index = 0
+    extents = padded_extents(buffer)
+    for index, extent in zip(indices, extents, strict=True):
+        offset = offset * extent + index
+    return offset
+
+
+def padded_extents(buffer: Buffer) -> tuple[expr.Index, ...]:
+    """The shape with the padding of its rows."""
+    padding = buffer.layout.padding
+    if not buffer.shape or not padding:
+        return buffer.shape
+    return (*buffer.shape[:-1], buffer.shape[-1] + padding)
+
+
+def room_of(buffer: Buffer) -> expr.Index:
+    """The number of elements of memory that a buffer takes."""
+    count: expr.Index = prod(padded_extents(buffer), start=1)
+    return buffer.layout.room(count, buffer.dtype.size_bytes)

@@ -2,42 +2,14 @@
 
 `text.py` says what all writers of LLVM's text have in common. The code generator adds its own
 (`codegen/llvm`); what the runtime and the models compile when they start is written as a
-`NativeFunction`, on `numbers.py`. `compilation/` makes object code; import it on its own: it loads
-LLVM, which nothing needs that runs what was compiled before.
+`NativeFunction`, on `native_function.py`. `compilation.py` makes object code; import it on its own:
+it loads LLVM, which nothing needs that runs what was compiled before.
 """
 
-from tensorwright.machine_code.libm import LIBM_BINARY, LIBM_SYMBOLS, LIBM_UNARY
-from tensorwright.machine_code.native_function import NativeFunction
-from tensorwright.machine_code.numbers import Kind, NativeArray, Number, Operand, Variable
-from tensorwright.machine_code.text import (
-    FunctionText,
-    Lines,
-    Module,
-    flat,
-    float_literal,
-    mangled,
-    shuffle_text,
-    splat_literal,
-    vector_type,
+from tensorwright.machine_code.native_function import (
+    Kind, NativeArray, NativeFunction, Number, Operand, Variable,
 )
-
-__all__ = [
-    "LIBM_BINARY",
-    "LIBM_SYMBOLS",
-    "LIBM_UNARY",
-    "FunctionText",
-    "Kind",
-    "Lines",
-    "Module",
-    "NativeArray",
-    "NativeFunction",
-    "Number",
-    "Operand",
-    "Variable",
-    "flat",
-    "float_literal",
-    "mangled",
-    "shuffle_text",
-    "splat_literal",
-    "vector_type",
-]
+from tensorwright.machine_code.text import (
+    LIBM_BINARY, LIBM_SYMBOLS, LIBM_UNARY, FunctionText, Lines, Module, flat, float_literal,
+    mangled, shuffle_text, splat_literal, vector_type,
+)

@@ -2,6 +2,8 @@
 
 `Module` and `FunctionText` are what every writer of LLVM's text has in common: code generators, and
 `NativeFunction`, which writes the small functions of the runtime and of the models.
+
+The functions of the C mathematical library that object code may call.
 """
 
 from __future__ import annotations
@@ -180,3 +182,20 @@ def _flatten(lines: Lines, into: list[str]) -> None:
             into.append(line)
         else:
             _flatten(line, into)
+
+
+LIBM_UNARY = (
+    *("sin", "cos", "tan", "asin", "acos", "atan"),
+    *("sinh", "cosh", "asinh", "acosh", "atanh"),
+    *("exp2", "log2", "log10", "cbrt", "erf", "erfc", "tgamma", "lgamma"),
+)
+LIBM_BINARY = ("pow", "atan2", "fmod", "hypot", "remainder")
+
+LIBM_SYMBOLS: tuple[str, ...] = tuple(
+    name + suffix for name in (*LIBM_UNARY, *LIBM_BINARY, "fma", "sincos") for suffix in ("", "f")
+)
+"""Symbols of the C library that object code may need from the loader ("sin", "sinf", ...).
+
+LLVM itself calls fma and fmaf where the target has no such instruction, and sincos for the sine and
+the cosine of one number.
+"""

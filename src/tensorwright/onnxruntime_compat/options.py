@@ -2,19 +2,141 @@
 
 What would change answers, leave a file or run foreign code is done or refused; everything else is
 kept, can be read again, and has no effect.
+
+The errors of a session: kinds of this package under the names of ONNX Runtime.
+
+    Fail               a call that its RunOptions stopped, and any other UserError; also the kinds
+                       that are never raised here
+      EPFail, EngineError, ModelLoaded, NoModel
+    InvalidArgument    an InputError and UsageError
+      MissingInput     a ValueError, too: what ONNX Runtime raises where an input is not given
+      BindingError     a RuntimeError, too: what it raises of a binding
+    InvalidProtobuf    a ModelError: a file that is not a model
+    NoSuchFile         a ModelError
+    InvalidGraph       a ModelError: a model that is wrong
+    NotImplemented     an UnsupportedError
+    RuntimeException   a MachineError: no memory, or instructions that are not there
+
+So a program may catch both its own names and those of tensorwright. An InternalError stays one.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
+from pathlib import Path
 from typing import Any, NoReturn
 
-from tensorwright.onnxruntime_compat.errors import Fail, InvalidArgument, refusal
+from tensorwright import base
+
+
+class Fail(base.UserError):
+    """A call that its RunOptions stopped, or an error that no other name here is for."""
+
+
+class EPFail(Fail):
+    """Never raised here: there are no execution providers beside the processor."""
+
+
+class EngineError(Fail):
+    """Never raised here."""
+
+
+class ModelLoaded(Fail):
+    """Never raised here: a session has one model from its beginning."""
+
+
+class NoModel(Fail):
+    """Never raised here: no session is without a model."""
+
+
+class InvalidArgument(base.InputError, base.UsageError):
+    """An input that does not fit, the name of no output, an option that is refused."""
+
+
+class MissingInput(InvalidArgument, ValueError):
+    """An input that is not given."""
+
+
+class BindingError(InvalidArgument, RuntimeError):
+    """A binding that does not fit the model, or lacks something."""
+
+
+class InvalidProtobuf(base.ModelError):
+    """A file that is not a model, or is damaged."""
+
+
+class NoSuchFile(base.ModelError):
+    """A path without a file."""
+
+
+class InvalidGraph(base.ModelError):
+    """A model that is wrong."""
+
+
+class NotImplemented(base.UnsupportedError):
+    """An operator, type or attribute that is not supported."""
+
+
+class RuntimeException(base.MachineError):
+    """Something that this machine does not have."""
+
+
+NAMES_HERE: tuple[tuple[type[base.UserError], type[base.UserError]], ...] = (
+    (base.ModelError, InvalidGraph),
+    (base.UnsupportedError, NotImplemented),
+    (base.UsageError, InvalidArgument),
+    (base.InputError, InvalidArgument),
+    (base.MachineError, RuntimeException),
+    (base.UserError, Fail),
+)
+"""The first that an error is of says under which name it is raised here."""
+
+
+@contextmanager
+def loading(model: Any) -> Iterator[None]:
+    """Raise the errors of compiling or loading a model under their names here."""
+    try:
+        yield
+    except base.ModelError as error:
+        if isinstance(model, str | os.PathLike) and not Path(model).exists():
+            raise _as(NoSuchFile, error) from error
+        is_of_file = error.where in ("model bytes", "the bytes") or error.where.startswith("file ")
+        raise _as(InvalidProtobuf if is_of_file else InvalidGraph, error) from error
+    except base.UserError as error:
+        if isinstance(error, tuple(theirs for _, theirs in NAMES_HERE)):
+            raise
+        kind = next(theirs for ours, theirs in NAMES_HERE if isinstance(error, ours))
+        raise _as(kind, error) from error
+
+
+@contextmanager
+def calling(kind: type[InvalidArgument] = InvalidArgument) -> Iterator[None]:
+    """Raise the errors of a call under their names here.
+
+    kind   of those about its inputs and outputs
+    """
+    with loading(None):
+        try:
+            yield
+        except base.InputError as error:
+            raise error if isinstance(error, InvalidArgument) else _as(kind, error) from error
+
+
+def refusal(where: str, reason: str, remedy: str) -> InvalidArgument:
+    """An error of a session."""
+    return InvalidArgument(stage="session", where=where, reason=reason, remedy=remedy)
+
+
+def _as(kind: type[base.UserError], error: base.UserError) -> base.UserError:
+    """The error under another name, which has all its fields or fewer."""
+    kept = {name: value for name, value in error.fields if name in kind.field_names}
+    return kind(**kept)
 
 
 class GraphOptimizationLevel(IntEnum):

@@ -7,23 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tensorwright.base import (
-    EXECUTABLE,
-    HEAD_BYTES,
-    did_you_mean,
-    kind_of_bytes,
-    kind_of_file,
-)
+from tensorwright import base
 from tensorwright.compiling import compile, read_handle
-from tensorwright.onnxruntime_compat.binding import IOBinding
-from tensorwright.onnxruntime_compat.errors import (
+from tensorwright.onnxruntime_compat.options import (
     MissingInput,
+    RunOptions,
+    SessionOptions,
     calling,
     loading,
     refusal,
 )
-from tensorwright.onnxruntime_compat.options import RunOptions, SessionOptions
-from tensorwright.onnxruntime_compat.values import NodeArg, OrtValue, array_of
+from tensorwright.onnxruntime_compat.values import IOBinding, NodeArg, OrtValue, array_of
 from tensorwright.runtime import Executable, check_names, load
 from tensorwright.version import __version__
 
@@ -63,7 +57,7 @@ class InferenceSession:
         providers       the one for processors must be among them, where some are named
         provider_options, and other arguments by name, have no effect
         Raises:  InvalidArgument for other providers alone and options that are refused; the errors
-                 of `compile` and `load` under their names in `errors.py`.
+                 of `compile` and `load` under their names in `options.py`.
         """
         del provider_options, others  # say how another library computes
         _check_providers(providers)
@@ -197,7 +191,9 @@ class InferenceSession:
             raise refusal(
                 f"output {unknown[0]}",
                 "the model has no such output",
-                did_you_mean(unknown[0], self._names, "name some of " + ", ".join(self._names)),
+                base.did_you_mean(
+                    unknown[0], self._names, "name some of " + ", ".join(self._names)
+                ),
             )
         return wanted
 
@@ -269,8 +265,8 @@ def set_seed(_: int) -> None:
 
 def _is_executable(model: Any) -> bool:
     if isinstance(model, bytes):
-        return kind_of_bytes(model[:HEAD_BYTES]) is EXECUTABLE
+        return base.kind_of_bytes(model[: base.HEAD_BYTES]) is base.EXECUTABLE
     try:
-        return isinstance(model, str | os.PathLike) and kind_of_file(model) is EXECUTABLE
+        return isinstance(model, str | os.PathLike) and base.kind_of_file(model) is base.EXECUTABLE
     except OSError:  # compiling says what is wrong with it
         return False

@@ -19,13 +19,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.base import Array, Attributes, DType, InputError, TensorType
+from tensorwright import base
 from tensorwright.expr import Index
-from tensorwright.ops.attributes import (
+from tensorwright.ops.host import opaque_operator
+from tensorwright.ops.named_sizes import decided, is_equal, product_of, sizes_of
+from tensorwright.ops.operator import (
     AXIS,
     FLOATS,
     POSITIONS,
     SORTED,
+    Attribute,
     bool_of,
     fault,
     int_of,
@@ -34,16 +37,13 @@ from tensorwright.ops.attributes import (
     require_shape,
     size_in,
 )
-from tensorwright.ops.host import opaque_operator
-from tensorwright.ops.named_sizes import decided, is_equal, product_of, sizes_of
-from tensorwright.ops.operator import Attribute
 from tensorwright.ops.shapes import axis_in
 
 COUNT, MOST = "count", "most"
 _MOST_AT_ONCE = 1 << 17  # boxes of all lines that suppression handles together
 
 
-def _count_of(attributes: Attributes) -> Index:
+def _count_of(attributes: base.Attributes) -> Index:
     """The extent that values decide.
 
     Raises:  ModelError where it or its greatest number is negative.
@@ -55,7 +55,7 @@ def _count_of(attributes: Attributes) -> Index:
     return size_in(attributes, COUNT)
 
 
-def _as_many(array: NDArray[Any], attributes: Attributes, axis: int = 0) -> NDArray[Any]:
+def _as_many(array: NDArray[Any], attributes: base.Attributes, axis: int = 0) -> NDArray[Any]:
     """The slices along an axis: all of them, or `count`."""
     count = attributes[COUNT]
     if not isinstance(count, int) or array.shape[axis] == count:
@@ -66,30 +66,34 @@ def _as_many(array: NDArray[Any], attributes: Attributes, axis: int = 0) -> NDAr
     return np.pad(kept, missing)
 
 
-def _infer_nonzero(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer_nonzero(
+    types: tuple[base.TensorType, ...], attributes: base.Attributes
+) -> tuple[base.TensorType, ...]:
     (x,) = types
-    return (TensorType(DType.I64, (len(x.shape), _count_of(attributes))),)
+    return (base.TensorType(base.DType.I64, (len(x.shape), _count_of(attributes))),)
 
 
-def _nonzero(arrays: tuple[Array, ...], attributes: Attributes) -> tuple[Array, ...]:
+def _nonzero(arrays: tuple[base.Array, ...], attributes: base.Attributes) -> tuple[base.Array, ...]:
     (x,) = arrays
     positions = np.stack(np.nonzero(x)) if x.ndim else np.zeros((0, int(x != 0)))
     return (_as_many(positions.astype(np.int64), attributes, axis=1),)
 
 
-def _infer_unique(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer_unique(
+    types: tuple[base.TensorType, ...], attributes: base.Attributes
+) -> tuple[base.TensorType, ...]:
     (x,) = types
     count, shape = _count_of(attributes), sizes_of(x)
-    numbers = TensorType(DType.I64, (count,))
+    numbers = base.TensorType(base.DType.I64, (count,))
     if bool_of(attributes, "flat"):
-        elements = TensorType(DType.I64, (product_of(shape),))
-        return TensorType(x.dtype, (count,)), numbers, elements, numbers
+        elements = base.TensorType(base.DType.I64, (product_of(shape),))
+        return base.TensorType(x.dtype, (count,)), numbers, elements, numbers
     axis = axis_in(int_of(attributes, "axis"), len(shape))
-    values = TensorType(x.dtype, (*shape[:axis], count, *shape[axis + 1 :]))
-    return values, numbers, TensorType(DType.I64, (shape[axis],)), numbers
+    values = base.TensorType(x.dtype, (*shape[:axis], count, *shape[axis + 1 :]))
+    return values, numbers, base.TensorType(base.DType.I64, (shape[axis],)), numbers
 
 
-def _unique(arrays: tuple[Array, ...], attributes: Attributes) -> tuple[Array, ...]:
+def _unique(arrays: tuple[base.Array, ...], attributes: base.Attributes) -> tuple[base.Array, ...]:
     (x,) = arrays
     axis = None if bool_of(attributes, "flat") else int_of(attributes, "axis")
     values, first, inverse, counts = np.unique(
@@ -111,14 +115,14 @@ def _unique(arrays: tuple[Array, ...], attributes: Attributes) -> tuple[Array, .
     )
 
 
-def _require_single(name: str, given: TensorType) -> None:
+def _require_single(name: str, given: base.TensorType) -> None:
     if not is_equal(product_of(sizes_of(given)), 1):
         raise fault(f"input {name} is {given}, and must be a single number")
 
 
 def _infer_suppression(
-    types: tuple[TensorType, ...], attributes: Attributes
-) -> tuple[TensorType, ...]:
+    types: tuple[base.TensorType, ...], attributes: base.Attributes
+) -> tuple[base.TensorType, ...]:
     boxes, scores, most_boxes, *thresholds = types
     for name, given in (("boxes", boxes), ("scores", scores)):
         require_dtype(name, given, FLOATS)
@@ -130,10 +134,12 @@ def _infer_suppression(
         _require_single(name, given)
     batch, _, count = sizes_of(scores)
     require_shape("boxes", boxes, (batch, count, 4))
-    return (TensorType(DType.I64, (_count_of(attributes), 3)),)
+    return (base.TensorType(base.DType.I64, (_count_of(attributes), 3)),)
 
 
-def _suppression(arrays: tuple[Array, ...], attributes: Attributes) -> tuple[Array, ...]:
+def _suppression(
+    arrays: tuple[base.Array, ...], attributes: base.Attributes
+) -> tuple[base.Array, ...]:
     """Rows of batch, class and box: in each class the best box, then the next one that overlaps
     none of those before by more than the threshold, and so on.
     """
@@ -201,17 +207,19 @@ def _common(
     return common
 
 
-def _infer_below(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer_below(
+    types: tuple[base.TensorType, ...], attributes: base.Attributes
+) -> tuple[base.TensorType, ...]:
     (limit,) = types
     require_dtype("limit", limit, POSITIONS)
     _require_single("limit", limit)
-    return (TensorType(DType.I64, (_count_of(attributes),)),)
+    return (base.TensorType(base.DType.I64, (_count_of(attributes),)),)
 
 
-def _below(arrays: tuple[Array, ...], attributes: Attributes) -> tuple[Array, ...]:
+def _below(arrays: tuple[base.Array, ...], attributes: base.Attributes) -> tuple[base.Array, ...]:
     limit, most = int(arrays[0].item()), attributes[MOST]
     if limit < 0:
-        raise InputError(
+        raise base.InputError(
             stage="run",
             where=f"size {attributes[COUNT]}",
             reason=f"the network computes {limit} for it, and there is no negative extent",

@@ -19,26 +19,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.base import Array, Attributes, DType, HostFunction, TensorType
-from tensorwright.ops.attributes import (
+from tensorwright import base
+from tensorwright.ops.moving.gathering import require_inside
+from tensorwright.ops.named_sizes import decided, number_of, sizes_of
+from tensorwright.ops.operator import (
     AXIS,
     NUMBERS,
     POSITIONS,
     SORTED,
-    bool_of,
-    dtype_of,
-    fault,
-    int_of,
-    require_dtype,
-    require_rank,
-    require_same_dtype,
-    require_shape,
-    size_in,
-    text_of,
-)
-from tensorwright.ops.moving.gathering import require_inside
-from tensorwright.ops.named_sizes import decided, number_of, sizes_of
-from tensorwright.ops.operator import (
     Attribute,
     Fold,
     InferRule,
@@ -46,7 +34,17 @@ from tensorwright.ops.operator import (
     Movement,
     Operator,
     Pattern,
+    bool_of,
+    dtype_of,
+    fault,
+    int_of,
     never_identity,
+    require_dtype,
+    require_rank,
+    require_same_dtype,
+    require_shape,
+    size_in,
+    text_of,
 )
 from tensorwright.ops.shapes import axis_in
 
@@ -54,7 +52,9 @@ _FOLDS = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimu
 _REDUCTIONS = ("none", *_FOLDS)
 
 
-def _infer_topk(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer_topk(
+    types: tuple[base.TensorType, ...], attributes: base.Attributes
+) -> tuple[base.TensorType, ...]:
     (x,) = types
     require_dtype("x", x, NUMBERS)
     axis = axis_in(int_of(attributes, "axis"), len(x.shape))
@@ -63,10 +63,10 @@ def _infer_topk(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[
     if not decided(k >= 0) or not decided(extent >= k):
         raise fault(f"attribute k is {k}, but dimension {axis} has {extent} elements")
     shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
-    return TensorType(x.dtype, shape), TensorType(DType.I64, shape)
+    return base.TensorType(x.dtype, shape), base.TensorType(base.DType.I64, shape)
 
 
-def _topk(arrays: tuple[Array, ...], attributes: Attributes) -> tuple[Array, ...]:
+def _topk(arrays: tuple[base.Array, ...], attributes: base.Attributes) -> tuple[base.Array, ...]:
     """Equal elements come in the order of their positions."""
     (x,) = arrays
     axis, k = int_of(attributes, "axis"), int_of(attributes, "k")
@@ -110,8 +110,8 @@ def _sorted_places(rows: NDArray[Any], *, is_largest: bool) -> NDArray[np.intp]:
 
 
 def _infer_elements(
-    types: tuple[TensorType, ...], attributes: Attributes
-) -> tuple[TensorType, ...]:
+    types: tuple[base.TensorType, ...], attributes: base.Attributes
+) -> tuple[base.TensorType, ...]:
     x, indices, updates = types
     require_dtype("indices", indices, POSITIONS)
     require_same_dtype(("x", "updates"), (x, updates))
@@ -123,7 +123,9 @@ def _infer_elements(
     return (x,)
 
 
-def _store(result: NDArray[Any], places: tuple[Any, ...], updates: Array, reduction: str) -> None:
+def _store(
+    result: NDArray[Any], places: tuple[Any, ...], updates: base.Array, reduction: str
+) -> None:
     """Write updates in row-major order, of equal positions the last one stays; or fold them in."""
     if reduction == "none":
         result[places] = updates
@@ -144,7 +146,9 @@ def _store(result: NDArray[Any], places: tuple[Any, ...], updates: Array, reduct
     flat[rows[starts]] = fold(flat[rows[starts]], folded)
 
 
-def _scatter_elements(arrays: tuple[Array, ...], attributes: Attributes) -> tuple[Array, ...]:
+def _scatter_elements(
+    arrays: tuple[base.Array, ...], attributes: base.Attributes
+) -> tuple[base.Array, ...]:
     x, indices, updates = arrays
     axis = int_of(attributes, "axis") % x.ndim
     result: NDArray[Any] = x.copy()
@@ -154,12 +158,14 @@ def _scatter_elements(arrays: tuple[Array, ...], attributes: Attributes) -> tupl
     return (result,)
 
 
-def _positive(indices: Array, extent: int) -> NDArray[np.int64]:
+def _positive(indices: base.Array, extent: int) -> NDArray[np.int64]:
     """Positions counted from the start; taken modulo the extent, so that none lies outside."""
     return np.asarray(indices, np.int64) % max(extent, 1)
 
 
-def _infer_nd(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer_nd(
+    types: tuple[base.TensorType, ...], attributes: base.Attributes
+) -> tuple[base.TensorType, ...]:
     x, indices, updates = types
     require_dtype("indices", indices, POSITIONS)
     require_same_dtype(("x", "updates"), (x, updates))
@@ -173,7 +179,9 @@ def _infer_nd(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[Te
     return (x,)
 
 
-def _scatter_nd(arrays: tuple[Array, ...], attributes: Attributes) -> tuple[Array, ...]:
+def _scatter_nd(
+    arrays: tuple[base.Array, ...], attributes: base.Attributes
+) -> tuple[base.Array, ...]:
     x, indices, updates = arrays
     result: NDArray[Any] = x.copy()
     places = tuple(_positive(indices[..., at], x.shape[at]) for at in range(indices.shape[-1]))
@@ -181,33 +189,39 @@ def _scatter_nd(arrays: tuple[Array, ...], attributes: Attributes) -> tuple[Arra
     return (result,)
 
 
-def _infer_bitcast(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer_bitcast(
+    types: tuple[base.TensorType, ...], attributes: base.Attributes
+) -> tuple[base.TensorType, ...]:
     to = dtype_of(attributes, "to")
     if to.size_bytes != types[0].dtype.size_bytes:
         raise fault(f"elements of {types[0].dtype} and {to} differ in size")
-    return (TensorType(to, types[0].shape),)
+    return (base.TensorType(to, types[0].shape),)
 
 
-def _bitcast(arrays: tuple[Array, ...], attributes: Attributes) -> tuple[Array, ...]:
+def _bitcast(arrays: tuple[base.Array, ...], attributes: base.Attributes) -> tuple[base.Array, ...]:
     array = np.ascontiguousarray(arrays[0])  # which makes a scalar one-dimensional
     return (array.view(dtype_of(attributes, "to").numpy).reshape(arrays[0].shape),)
 
 
-def _infer_leaves(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer_leaves(
+    types: tuple[base.TensorType, ...], attributes: base.Attributes
+) -> tuple[base.TensorType, ...]:
     x, features, limits, children, roots = types
     require_rank("x", x, 2, 2)
     for name, each in (("features", features), ("children", children), ("roots", roots)):
-        require_dtype(name, each, frozenset((DType.I32,)))
+        require_dtype(name, each, frozenset((base.DType.I32,)))
         require_rank(name, each, 1, 1)
     require_same_dtype(("x", "limits"), (x, limits))
     require_shape("limits", limits, sizes_of(features))
     require_shape("children", children, sizes_of(features))
     if int_of(attributes, "depth") < 0:
         raise fault("attribute depth is negative")
-    return (TensorType(DType.I32, (x.shape[0], roots.shape[0])),)
+    return (base.TensorType(base.DType.I32, (x.shape[0], roots.shape[0])),)
 
 
-def _tree_leaves(arrays: tuple[Array, ...], attributes: Attributes) -> tuple[Array, ...]:
+def _tree_leaves(
+    arrays: tuple[base.Array, ...], attributes: base.Attributes
+) -> tuple[base.Array, ...]:
     x, features, limits, children, roots = arrays
     nodes = np.broadcast_to(roots, (len(x), len(roots)))
     for _ in range(int_of(attributes, "depth")):
@@ -223,7 +237,7 @@ def opaque_operator(
     inputs: tuple[str, ...],
     attributes: tuple[Attribute, ...],
     infer: InferRule,
-    host: HostFunction,
+    host: base.HostFunction,
     decides: str = "",
 ) -> Operator:
     """An operator without a tensor expression; `decides` as of `Operator`."""

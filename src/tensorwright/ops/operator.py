@@ -4,20 +4,27 @@ The meaning is a tensor expression; NumPy reference, fingerprints, proofs and ma
 from it.  An operator without a tensor expression (non-zero, sorting, ...) has a host implementation
 instead; where `loop/algorithms` has a loop nest for it, that runs.  Shape rules and meanings take
 numbers and named sizes (`named_sizes.py`), host implementations take arrays.
+
+Read attributes with their types, and say what is wrong with an application of an operator.
+
+A rule raises `fault(reason, remedy)`; `infer_types` adds the operator and the node.
+
+How much arithmetic an expression needs, and how many bytes it moves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from math import prod
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.base import Attributes, AttributeValue, HostFunction, TensorType
-from tensorwright.expr import Compute, Tensor
+from tensorwright import base, expr
+from tensorwright.ops.named_sizes import are_equal, number_of, shape_text, sizes_of
 
 
 class Pattern(Enum):
@@ -78,15 +85,17 @@ class Attribute:
     """A declared attribute; `default` None means that it is required."""
 
     name: str
-    default: AttributeValue | None
+    default: base.AttributeValue | None
     doc: str
 
 
-InferRule: TypeAlias = Callable[[tuple[TensorType, ...], Attributes], tuple[TensorType, ...]]
-Meaning: TypeAlias = Callable[[tuple[Tensor, ...], Attributes], tuple[Compute, ...]]
-IdentityRule: TypeAlias = Callable[[TensorType, Attributes], bool]
+InferRule: TypeAlias = Callable[
+    [tuple[base.TensorType, ...], base.Attributes], tuple[base.TensorType, ...]
+]
+Meaning: TypeAlias = Callable[[tuple[expr.Tensor, ...], base.Attributes], tuple[expr.Compute, ...]]
+IdentityRule: TypeAlias = Callable[[base.TensorType, base.Attributes], bool]
 Numbers: TypeAlias = NDArray[np.float64]
-ChannelScale: TypeAlias = Callable[[Numbers, Numbers, Attributes], Numbers]
+ChannelScale: TypeAlias = Callable[[Numbers, Numbers, base.Attributes], Numbers]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +125,7 @@ class Operator:
     attributes: tuple[Attribute, ...]
     infer: InferRule
     meaning: Meaning | None
-    host: HostFunction | None
+    host: base.HostFunction | None
     pattern: Pattern
     layout: LayoutPreference
     movement: Movement
@@ -139,7 +148,7 @@ class Operator:
             self.inputs
         )
 
-    def complete(self, attributes: Attributes) -> dict[str, AttributeValue]:
+    def complete(self, attributes: base.Attributes) -> dict[str, base.AttributeValue]:
         """The attributes with defaults filled in.
 
         Raises: ValueError for an unknown or missing attribute.
@@ -155,12 +164,12 @@ class Operator:
         return {name: value for name, value in full.items() if value is not None}
 
 
-def never_identity(source: TensorType, attributes: Attributes) -> bool:
+def never_identity(source: base.TensorType, attributes: base.Attributes) -> bool:
     """An operator whose output is another tensor than its input."""
     return False
 
 
-def identity_of_type(source: TensorType, attributes: Attributes) -> bool:
+def identity_of_type(source: base.TensorType, attributes: base.Attributes) -> bool:
     """An operator that gives its only input where the types are equal."""
     return True
 
@@ -197,3 +206,227 @@ def tensor_operator(
         decides="",
         doc=doc,
     )
+
+
+FLOATS = frozenset(dtype for dtype in base.DType if dtype.is_float)
+INTS = frozenset(dtype for dtype in base.DType if dtype.is_int)
+NUMBERS = FLOATS | INTS
+SIGNED = frozenset(dtype for dtype in NUMBERS if dtype.is_signed)
+BOOLS = frozenset({base.DType.BOOL})
+NARROW = frozenset({base.DType.F16, base.DType.BF16})
+ANY_DTYPE = frozenset(base.DType)
+POSITIONS = frozenset({base.DType.I32, base.DType.I64})
+
+_DTYPE_SETS = {
+    FLOATS: "a float",
+    INTS: "an integer",
+    NUMBERS: "a number",
+    SIGNED: "a signed number",
+    BOOLS: "bool",
+    POSITIONS: "i32 or i64",
+}
+
+
+def fault(reason: str, remedy: str = "") -> base.ModelError:
+    """The error that a rule raises; `infer_types` adds the operator and the node."""
+    return base.ModelError(stage="operators", where="", reason=reason, remedy=remedy)
+
+
+def require_dtype(name: str, given: base.TensorType, allowed: frozenset[base.DType]) -> None:
+    """Refuse an input whose element type is not among `allowed`."""
+    if given.dtype not in allowed:
+        wanted = _DTYPE_SETS.get(allowed) or " or ".join(sorted(map(str, allowed)))
+        raise fault(f"input {name} has elements of type {given.dtype}, not {wanted}")
+
+
+def require_same_dtype(names: tuple[str, ...], given: tuple[base.TensorType, ...]) -> None:
+    """Refuse inputs whose element types differ."""
+    if len({each.dtype for each in given}) > 1:
+        dtypes = ", ".join(f"{n} is {t.dtype}" for n, t in zip(names, given, strict=True))
+        raise fault(f"the inputs differ in element type: {dtypes}", "cast them to one type")
+
+
+def require_rank(name: str, given: base.TensorType, least: int, most: int | None = None) -> None:
+    """Refuse an input with too few or too many dimensions."""
+    rank = len(given.shape)
+    if rank < least or (most is not None and rank > most):
+        if most is None:
+            wanted = f"at least {least}"
+        elif least == most:
+            wanted = f"{least}"
+        else:
+            wanted = f"{least} to {most}"
+        raise fault(f"input {name} has {rank} dimensions {given.shape}, not {wanted}")
+
+
+def require_shape(name: str, given: base.TensorType, wanted: tuple[expr.Index, ...]) -> None:
+    """Refuse an input of another shape."""
+    own = sizes_of(given)
+    if not are_equal(own, wanted):
+        raise fault(f"input {name} has shape {shape_text(own)}, not {shape_text(wanted)}")
+
+
+def int_of(attributes: base.Attributes, name: str) -> int:
+    """An integer attribute."""
+    value = attributes[name]
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise fault(f"attribute {name} must be an integer, not {value!r}")
+    return value
+
+
+def size_in(attributes: base.Attributes, name: str) -> expr.Index:
+    """An attribute that is an integer, or a named size."""
+    value = attributes[name]
+    return value if isinstance(value, expr.IndexExpr) else int_of(attributes, name)
+
+
+def float_of(attributes: base.Attributes, name: str) -> float:
+    """A number attribute."""
+    value = attributes[name]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise fault(f"attribute {name} must be a number, not {value!r}")
+    return value
+
+
+def scalar_of(attributes: base.Attributes, name: str) -> float | int | bool:
+    """A number or bool attribute: the value of an element."""
+    value = attributes[name]
+    return value if isinstance(value, bool) else float_of(attributes, name)
+
+
+def bool_of(attributes: base.Attributes, name: str) -> bool:
+    """A bool attribute; 0 and 1 are taken too."""
+    value = attributes[name]
+    if not isinstance(value, bool) and value not in (0, 1):
+        raise fault(f"attribute {name} must be true or false, not {value!r}")
+    return bool(value)
+
+
+def text_of(attributes: base.Attributes, name: str, allowed: tuple[str, ...] = ()) -> str:
+    """A text attribute, one of `allowed` where that is given."""
+    value = attributes[name]
+    if not isinstance(value, str):
+        raise fault(f"attribute {name} must be a text, not {value!r}")
+    if allowed and value not in allowed:
+        raise fault(f"attribute {name} is {value!r}", "one of " + ", ".join(allowed))
+    return value
+
+
+def dtype_of(attributes: base.Attributes, name: str) -> base.DType:
+    """An element type attribute."""
+    value = attributes[name]
+    if not isinstance(value, base.DType):
+        raise fault(f"attribute {name} must be an element type, not {value!r}")
+    return value
+
+
+def ints_of(attributes: base.Attributes, name: str) -> tuple[int, ...]:
+    """An attribute that is a tuple of integers."""
+    return tuple(int(item) for item in _numbers_of(attributes, name, int, "integers"))
+
+
+def sizes_in(attributes: base.Attributes, name: str) -> tuple[expr.Index, ...]:
+    """An attribute that is a tuple of integers, or of named sizes."""
+    value = _numbers_of(attributes, name, (int, expr.IndexExpr), "integers")
+    return tuple(item if isinstance(item, expr.IndexExpr) else int(item) for item in value)
+
+
+def floats_of(attributes: base.Attributes, name: str) -> tuple[float, ...]:
+    """An attribute that is a tuple of numbers."""
+    return tuple(float(item) for item in _numbers_of(attributes, name, (int, float), "numbers"))
+
+
+def _numbers_of(
+    attributes: base.Attributes, name: str, kind: type[int] | tuple[type, ...], what: str
+) -> tuple[Any, ...]:
+    value = attributes[name]
+    if not isinstance(value, tuple) or not all(isinstance(item, kind) for item in value):
+        if isinstance(value, tuple) and any(isinstance(item, expr.IndexExpr) for item in value):
+            remedy = "give a number for each named size"
+            given = f"({', '.join(map(str, value))})"
+            raise fault(f"attribute {name} must be a tuple of {what}, not {given}", remedy)
+        raise fault(f"attribute {name} must be a tuple of {what}, not {value!r}")
+    return value
+
+
+def per_axis(attributes: base.Attributes, name: str, count: int, default: int) -> tuple[int, ...]:
+    """One integer per axis; an empty tuple stands for the default everywhere."""
+    values = ints_of(attributes, name) or (default,) * count
+    if len(values) != count:
+        raise fault(f"attribute {name} {values} has {len(values)} values, not {count}")
+    return values
+
+
+AXIS = Attribute("axis", -1, "the dimension; negative counts from the last")
+EPSILON = Attribute("epsilon", 1e-5, "is added to the variance")
+KEEPDIMS = Attribute("keepdims", default=True, doc="keep the reduced dimensions with extent 1")
+SORTED = Attribute("sorted", default=True, doc="in order of the values")
+
+
+_FREE = frozenset((expr.Fn.AND, expr.Fn.OR, expr.Fn.XOR, expr.Fn.NOT, expr.Fn.ISNAN, expr.Fn.ISINF))
+
+
+def work(computes: Sequence[expr.Tensor]) -> int:
+    """As `open_work`, for tensors whose extents are numbers.
+
+    Raises:  UnsupportedError for others.
+    """
+    return number_of(open_work(computes))
+
+
+def moved_bytes(computes: Sequence[expr.Tensor]) -> int:
+    """As `open_moved_bytes`, for tensors whose extents are numbers."""
+    return number_of(open_moved_bytes(computes))
+
+
+def open_work(computes: Sequence[expr.Tensor]) -> expr.Index:
+    """The operations of the given tensors and of all that they are computed from, each counted
+    once: a number, or an expression of named sizes.
+
+    An arithmetic function or comparison of values is one operation, whatever it is; so is each step
+    of a reduction, so that a multiply-add is two.  Loads, selects, casts and index arithmetic do
+    not count.
+    """
+    stages = [
+        stage for stage in expr.topological_order(*computes) if isinstance(stage, expr.Compute)
+    ]
+    return expr.sum_of(
+        [
+            _box(stage) * (_operations(stage.body) + (stage.reduction is not None))
+            for stage in stages
+        ]
+    )
+
+
+def _box(stage: expr.Compute) -> expr.Index:
+    """How often the body of a stage is evaluated."""
+    return prod((axis.extent for axis in (*stage.axes, *stage.reduce_axes)), start=1)
+
+
+def open_moved_bytes(computes: Sequence[expr.Tensor]) -> expr.Index:
+    """The bytes of inputs and outputs that must be moved at least, each counted once.
+
+    Of an input, only the elements that are read count: a looked-up row, not the whole table.
+    """
+    stages = [
+        stage for stage in expr.topological_order(*computes) if isinstance(stage, expr.Compute)
+    ]
+    reads: dict[expr.Tensor, expr.Index] = {}
+    for stage in stages:
+        for load in expr.loads_of(stage.body):
+            if not isinstance(load.source, expr.Compute):
+                reads[load.source] = reads.get(load.source, 0) + _box(stage)
+    moved = [
+        expr.minimum(count, _elements(tensor)) * tensor.dtype.size_bytes
+        for tensor, count in reads.items()
+    ]
+    return expr.sum_of([*moved, *(_elements(each) * each.dtype.size_bytes for each in computes)])
+
+
+def _elements(tensor: expr.Tensor) -> expr.Index:
+    return prod(tensor.shape, start=1)
+
+
+def _operations(value: expr.Value) -> int:
+    own = 1 if isinstance(value, expr.Apply) and value.fn not in _FREE else 0
+    return own + sum(_operations(child) for child in expr.children(value))

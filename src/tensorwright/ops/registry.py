@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-from tensorwright.base import (
-    Attributes,
-    AttributeValue,
-    ModelError,
-    TensorType,
-    UnsupportedError,
-    did_you_mean,
-)
-from tensorwright.ops.attributes import bool_of, scalar_of, text_of
-from tensorwright.ops.contraction.attention import ATTENTION_OPERATORS
-from tensorwright.ops.contraction.einsum import EINSUM_OPERATORS
-from tensorwright.ops.contraction.matmul import MATMUL_OPERATORS
+from tensorwright import base
+from tensorwright.ops.attention import ATTENTION_OPERATORS, SOFTMAX_OPERATORS
+from tensorwright.ops.contraction import EINSUM_OPERATORS, MATMUL_OPERATORS
 from tensorwright.ops.counted import COUNTED_OPERATORS
-from tensorwright.ops.folding.normalization import NORMALIZATION_OPERATORS
-from tensorwright.ops.folding.reduction import REDUCTION_OPERATORS
-from tensorwright.ops.folding.running import RUNNING_OPERATORS
-from tensorwright.ops.folding.softmax import SOFTMAX_OPERATORS
 from tensorwright.ops.host import HOST_OPERATORS
 from tensorwright.ops.moving.gathering import GATHERING_OPERATORS
 from tensorwright.ops.moving.generation import GENERATION_OPERATORS
 from tensorwright.ops.moving.joining import JOINING_OPERATORS
 from tensorwright.ops.moving.movement import MOVEMENT_OPERATORS
-from tensorwright.ops.moving.resizing import RESIZING_OPERATORS
-from tensorwright.ops.moving.sampling import SAMPLING_OPERATORS
-from tensorwright.ops.operator import Operator
+from tensorwright.ops.moving.resizing import RESIZING_OPERATORS, SAMPLING_OPERATORS
+from tensorwright.ops.normalization import NORMALIZATION_OPERATORS
+from tensorwright.ops.operator import Operator, bool_of, scalar_of, text_of
 from tensorwright.ops.pointwise.activation import ACTIVATION_OPERATORS
 from tensorwright.ops.pointwise.elementwise import ELEMENTWISE_OPERATORS
 from tensorwright.ops.pointwise.quantization import QUANTIZATION_OPERATORS
-from tensorwright.ops.precision import in_single_precision
+from tensorwright.ops.reduction import REDUCTION_OPERATORS, RUNNING_OPERATORS
+from tensorwright.ops.shapes import in_single_precision
 from tensorwright.ops.windows.convolution import CONVOLUTION_OPERATORS
 from tensorwright.ops.windows.pooling import POOLING_OPERATORS
 from tensorwright.ops.windows.transposed_convolution import TRANSPOSED_CONVOLUTION_OPERATORS
@@ -68,19 +56,22 @@ def operator(name: str) -> Operator:
     """
     match = _BY_NAME.get(name)
     if match is None:
-        raise UnsupportedError(
+        raise base.UnsupportedError(
             stage="operators",
             where="looking it up",
             reason="there is no such operator",
-            remedy=did_you_mean(name, _BY_NAME, most=3),
+            remedy=base.did_you_mean(name, _BY_NAME, most=3),
             operator=name,
         )
     return match
 
 
 def infer_types(
-    name: str, input_types: tuple[TensorType, ...], attributes: Attributes, where: str = ""
-) -> tuple[tuple[TensorType, ...], dict[str, AttributeValue]]:
+    name: str,
+    input_types: tuple[base.TensorType, ...],
+    attributes: base.Attributes,
+    where: str = "",
+) -> tuple[tuple[base.TensorType, ...], dict[str, base.AttributeValue]]:
     """The output types of an application, and its attributes with the defaults filled in.
 
     where    the position for error messages, "node conv_3"
@@ -94,7 +85,7 @@ def infer_types(
         complete = op.complete(attributes)
     except ValueError as error:
         names = ", ".join(attribute.name for attribute in op.attributes)
-        raise ModelError(
+        raise base.ModelError(
             stage="operators",
             where=position,
             reason=str(error),
@@ -104,16 +95,16 @@ def infer_types(
     try:
         _require_kinds(op, complete)
         return op.infer(input_types, complete), complete
-    except UnsupportedError as error:
+    except base.UnsupportedError as error:
         raise error.of(name).at(position, "operators") from None
-    except ModelError as error:
+    except base.ModelError as error:
         remedy = error.remedy or f"docs/operators.md says what {name} takes"
-        raise ModelError(
+        raise base.ModelError(
             stage="operators", where=position, reason=error.reason, remedy=remedy
         ) from None
 
 
-def _require_kinds(op: Operator, attributes: Attributes) -> None:
+def _require_kinds(op: Operator, attributes: base.Attributes) -> None:
     """Refuse an attribute of another kind than its default, as its reader does."""
     for attribute in op.attributes:
         match attribute.default:
@@ -131,7 +122,7 @@ def _require_count(op: Operator, count: int, position: str) -> None:
     least, most = op.input_range
     if count < least or (most is not None and count > most):
         names = ", ".join(op.inputs)
-        raise ModelError(
+        raise base.ModelError(
             stage="operators",
             where=position,
             reason=f"{count} inputs given",

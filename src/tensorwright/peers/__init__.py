@@ -2,8 +2,6 @@
 
 Read process/protocol.py first (what a runtime must do), then process/rotation.py (how times are
 compared). A new runtime is a module with a class that fulfils `Peer`, and one line in
-process/kinds.py. Its process imports only `process` and its own module, so this module is empty:
+process/protocol.py. Its process imports only `process` and its own module, so this module is empty:
 import the folders.
 """
-
-__all__: list[str] = []

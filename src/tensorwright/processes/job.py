@@ -2,16 +2,28 @@
 
 A job is a function that another process can import by name, and plain arguments. Its outcome is a
 value, however it ended; `str` of a failure is the reason as a message.
+
+Turns of measuring: only one process of a user measures at a time.
+
+End a stopped process when the one that stopped it dies.
+
+A stopped process does not notice that its pipes have closed, and whether the system wakes it
+depends on its new parent. So a shell waits at a pipe that only the benchmark holds open. When the
+benchmark has ended in any way, the shell ends the competitor.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from tensorwright.base import TensorwrightError
+from tensorwright.base import OutputError, TensorwrightError, hold_lock, make_home
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +95,56 @@ Outcome: TypeAlias = Done | Raised | Died | TimedOut | Stopped
 def never() -> bool:
     """The `should_stop` of a caller that never stops."""
     return False
+
+
+_TICK_S = 0.2  # between two calls of `should_stop`
+
+
+@contextmanager
+def hold_turn(should_stop: Callable[[], bool] = never) -> Iterator[bool]:
+    """Be the only tuner or benchmark of this user that measures, inside the block.
+
+    The lock is a file in the folder of the knob `home`; if that cannot be written, there is no
+    lock.  The block gets False, and does not hold the turn, if `should_stop` became true first.
+    """
+    try:
+        path = make_home() / "turn.lock"
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except (OSError, OutputError):
+        yield True
+        return
+    is_held = False
+    with ExitStack() as stack:
+        stack.callback(os.close, descriptor)
+        while not is_held and not should_stop():
+            with suppress(TimeoutError):
+                stack.enter_context(hold_lock(descriptor, _TICK_S))
+                is_held = True
+        yield is_held
+
+
+_SCRIPT = 'read _; kill -s KILL -- "-$1" 2>/dev/null'
+
+
+class Guard:
+    """Watches the process group of `pid`, from its creation until `close`."""
+
+    def __init__(self, pid: int) -> None:
+        self._shell: subprocess.Popen[bytes] | None = None
+        if hasattr(signal, "SIGSTOP"):  # a process that cannot be stopped needs no guard
+            self._shell = subprocess.Popen(
+                ["/bin/sh", "-c", _SCRIPT, "sh", str(pid)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                process_group=0,
+            )
+
+    def close(self) -> None:
+        """Stop watching; call it before the process is waited for. Closing twice does no harm."""
+        shell, self._shell = self._shell, None
+        if shell is not None:
+            shell.kill()
+            shell.wait()
+            if shell.stdin is not None:
+                shell.stdin.close()

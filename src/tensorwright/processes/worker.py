@@ -1,6 +1,6 @@
 """The process that does jobs, one after another, until its parent closes the pipe.
 
-`child.py` starts it as `python -m tensorwright.processes.worker FD`, where FD is the pipe of jobs.
+`pool.py` starts it as `python -m tensorwright.processes.worker FD`, where FD is the pipe of jobs.
 The standard input carries no data: it ends when the parent ends in any way.  The process then ends
 itself, even in an endless loop of machine code.
 """

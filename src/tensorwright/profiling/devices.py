@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from tensorwright.artifacts import build_program, load_kernel
 from tensorwright.base import DType, GpuApi, GpuTarget, Role, Target, now_utc, override
-from tensorwright.build import build_program, load_kernel
 from tensorwright.expr import Load, Value, Var, constant
 from tensorwright.loop import Allocate, Buffer, For, LoopProgram, Parameter, Store, block
 from tensorwright.machine import MEMORY, Ceilings, Level

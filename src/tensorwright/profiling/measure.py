@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from tensorwright.base import CpuTarget, ScheduleError, UsageError, cpu_target, knobs, number_in
-from tensorwright.build import StepNames, read_step_names
+from tensorwright import base
+from tensorwright.artifacts import StepNames, read_step_names
 from tensorwright.compiling import compile
 from tensorwright.graph import Program
 from tensorwright.machine import Ceilings, LoadWatch, MachineState, kept_ceilings, refine_ceilings
@@ -23,8 +23,15 @@ from tensorwright.pipeline import Model, Shapes, Sizes
 from tensorwright.processes import hold_turn
 from tensorwright.profiling.devices import measure_speed
 from tensorwright.profiling.report import Profile, StepKind, StepProfile
-from tensorwright.profiling.reuse import Operand, moved_bytes_of, operands_of
-from tensorwright.profiling.roofline import Bottleneck, Bounds, bottleneck_of, bounds_of
+from tensorwright.profiling.roofline import (
+    Bottleneck,
+    Bounds,
+    Operand,
+    bottleneck_of,
+    bounds_of,
+    moved_bytes_of,
+    operands_of,
+)
 from tensorwright.records import Records
 from tensorwright.runtime import (
     CollectStep,
@@ -79,7 +86,7 @@ def profile(
              of `compile` and `load`; MachineError if there is no device for its code.
     """
     if repeats is not None and repeats < 1:
-        raise UsageError(
+        raise base.UsageError(
             stage="profile",
             where="argument repeats",
             reason=f"{repeats} runs cannot be timed",
@@ -88,12 +95,12 @@ def profile(
     executable = _executable(program, target, threads, records, input_shapes, sizes)
     chosen = executable.chosen_sizes(**(at or {}))
     executable = executable.at(**chosen) if chosen else executable
-    arrays = _arrays(executable, inputs or {}, knobs.SEED.get() if seed is None else seed)
+    arrays = _arrays(executable, inputs or {}, base.knobs.SEED.get() if seed is None else seed)
     with hold_turn():
         watch = LoadWatch()
         samples = _measure(executable, arrays, repeats)
         others = watch.load()
-        if not isinstance(executable.target, CpuTarget):
+        if not isinstance(executable.target, base.CpuTarget):
             return replace(_of_device(executable, samples), at=tuple(chosen.items()))
         kept = kept_ceilings(executable.target, executable.threads)
         costs = measure_call_costs(executable.threads)
@@ -115,7 +122,7 @@ def _of_device(executable: Executable, samples: Samples) -> Profile:
 
 def _measure_machine(executable: Executable) -> tuple[Ceilings, Ceilings, Ceilings]:
     """The present ceilings; the maxima of the present and the kept ones; those of one thread."""
-    target, threads = cpu_target(executable.target), executable.threads
+    target, threads = base.cpu_target(executable.target), executable.threads
     now = measure_ceilings(target, threads)
     best = refine_ceilings(target, now)
     alone = refine_ceilings(target, measure_ceilings(target, 1)) if threads > 1 else best
@@ -151,7 +158,9 @@ def make_profile(
         measured_s = median(times[number] for times in samples.steps_s)
         is_host = not is_native(step)
         time_s = measured_s if is_host else max(0.0, measured_s - costs.clock_s)
-        has_threads = _has_threads(executable, step)
+        has_threads = (
+            isinstance(step, KernelStep) and _STARTS_THREADS in executable.objects[step.kernel]
+        )
         bounds, bottleneck = _explain(step, operands, time_s, has_threads, ceilings, alone, costs)
         outputs, workload = _names_of(names, positions[number])
         rows.append(
@@ -266,11 +275,6 @@ def _explain(
     return bounds, bottleneck_of(time_s, bounds, one)
 
 
-def _has_threads(executable: Executable, step: Step) -> bool:
-    """Whether a step's code starts threads: whether it names the function that starts them."""
-    return isinstance(step, KernelStep) and _STARTS_THREADS in executable.objects[step.kernel]
-
-
 def _kind(step: Step) -> StepKind:
     match step:
         case KernelStep():
@@ -282,7 +286,7 @@ def _kind(step: Step) -> StepKind:
 
 
 def _flops(step: Step) -> int:
-    return number_in(step.flops) if isinstance(step, KernelStep) else 0
+    return base.number_in(step.flops) if isinstance(step, KernelStep) else 0
 
 
 def _positions(steps: Sequence[Step]) -> tuple[int | None, ...]:
@@ -313,7 +317,7 @@ def _saves_by(trace: str) -> str:
     """As `StepProfile.saves_by`; "" if this version cannot read the trace."""
     try:
         steps = steps_of(parse_schedule(trace))
-    except (UsageError, ScheduleError):
+    except (base.UsageError, base.ScheduleError):
         return ""
     for step in steps:
         if isinstance(step, UseAlgorithm) and step.algorithm.startswith("winograd"):

@@ -1,12 +1,24 @@
-"""Where the time of a network goes, as data: a row for each step, and sums."""
+"""Where the time of a network goes, as data: a row for each step, and sums.
+
+A profile as plain values, for JSON: numbers with their units in the names.
+
+A profile in Chrome's trace format, for chrome://tracing and ui.perfetto.dev.
+
+The trace shows one run with median times: the network on the first track, its steps one after
+another on the second, and the rate of arithmetic as a counter.  The format has microseconds.
+
+Source:   Trace Event Format, https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Any
 
-from tensorwright.build import View
+from tensorwright.artifacts import View
 from tensorwright.machine import Ceilings, MachineState
 from tensorwright.profiling.roofline import Bottleneck, Bounds
 from tensorwright.runtime.measuring import CallCosts
@@ -210,3 +222,133 @@ def _together(steps: Sequence[StepProfile]) -> StepProfile:
         count=sum(step.count for step in steps),
         saves_by=slowest.saves_by,
     )
+
+
+def step_values(step: StepProfile) -> dict[str, Any]:
+    """One step."""
+    return {
+        "number": step.number,
+        "label": step.label,
+        "kind": step.kind.value,
+        "outputs": list(step.outputs),
+        "workload": step.workload,
+        "time_us": step.time_s * 1e6,
+        "share": step.share,
+        "flops": step.flops,
+        "bytes_moved": step.bytes_moved,
+        "gflops_per_s": step.flops_per_s / 1e9,
+        "gbytes_per_s": step.bytes_per_s / 1e9,
+        "roofline_share": step.roofline_share,
+        "above_roofline": step.why_above,
+        "arithmetic_us": step.bounds.arithmetic_s * 1e6,
+        "memory_us": step.bounds.memory_s * 1e6,
+        "cache_us": step.bounds.cache_s * 1e6,
+        "calls_us": step.bounds.calls_s * 1e6,
+        "bottleneck": step.bottleneck.value,
+        "tuned": step.is_tuned,
+        "saves_by": step.saves_by,
+    }
+
+
+def summary_values(profile: Profile) -> dict[str, Any]:
+    """The values of the whole network, and of the machine."""
+    return {
+        "network": profile.name,
+        "at": dict(profile.at),
+        "target": profile.target,
+        "threads": profile.threads,
+        "runs": profile.runs,
+        "network_us": profile.network_s * 1e6,
+        "steps_us": profile.steps_s * 1e6,
+        "outside_us": profile.outside_s * 1e6,
+        "fluctuation_us": profile.fluctuation_s * 1e6,
+        "entering_us": profile.entering_s * 1e6,
+        "unexplained_us": profile.unexplained_s * 1e6,
+        "adds_up": profile.adds_up,
+        "roofline_share": profile.roofline_share,
+        "share_by_bottleneck": {each.value: share for each, share in profile.share_by_bottleneck()},
+        "peak_gflops_per_s": profile.ceilings.flops_per_s / 1e9,
+        "levels": [
+            {
+                "name": level.name,
+                "size_bytes": int(level.size_bytes) if math.isfinite(level.size_bytes) else None,
+                "gbytes_per_s": level.bytes_per_s / 1e9,
+            }
+            for level in profile.ceilings.levels
+        ],
+        "clock_ns": profile.costs.clock_s * 1e9,
+        "call_ns": profile.costs.step_s * 1e9,
+        "enter_ns": profile.costs.enter_s * 1e9,
+        "start_threads_ns": profile.costs.threads_s * 1e9,
+    }
+
+
+def profile_values(profile: Profile) -> dict[str, Any]:
+    """All values: the summary, the steps, the views."""
+    views = [
+        {"operator": v.operator, "inputs": list(v.inputs), "output": v.output, "before": v.before}
+        for v in profile.views
+    ]
+    steps = [step_values(step) for step in profile.steps]
+    return {**summary_values(profile), "steps": steps, "views": views}
+
+
+_PROCESS = 1
+_NETWORK, _STEPS = 1, 2
+_COUNTER = "GFLOP/s"
+
+
+def chrome_trace(profile: Profile) -> dict[str, Any]:
+    """The trace in the form that `json.dumps` takes."""
+    whole_s = max(profile.network_s, profile.steps_s)
+    events = [
+        _name("process_name", 0, f"{profile.name}, {profile.target}, {profile.threads} threads"),
+        _name("thread_name", _NETWORK, "network"),
+        _name("thread_name", _STEPS, "steps"),
+        _span(profile.name, "network", _NETWORK, 0.0, whole_s, summary_values(profile)),
+    ]
+    start_s = 0.0
+    for step in profile.steps:
+        events += _events(step, start_s)
+        start_s += step.time_s
+    events.append(_counter(start_s, 0.0))
+    return {
+        "traceEvents": events,
+        "displayTimeUnit": "ns",
+        "otherData": summary_values(profile),
+    }
+
+
+def _events(step: StepProfile, start_s: float) -> list[dict[str, Any]]:
+    span = _span(step.label, step.bottleneck.value, _STEPS, start_s, step.time_s, step_values(step))
+    return [span, _counter(start_s, step.flops_per_s / 1e9)]
+
+
+def _span(
+    name: str, category: str, track: int, start_s: float, time_s: float, values: dict[str, Any]
+) -> dict[str, Any]:
+    """An event with a beginning and a duration."""
+    return {
+        "name": name,
+        "cat": category,
+        "ph": "X",
+        "pid": _PROCESS,
+        "tid": track,
+        "ts": start_s * 1e6,
+        "dur": time_s * 1e6,
+        "args": values,
+    }
+
+
+def _counter(start_s: float, value: float) -> dict[str, Any]:
+    return {
+        "name": _COUNTER,
+        "ph": "C",
+        "pid": _PROCESS,
+        "ts": start_s * 1e6,
+        "args": {_COUNTER: value},
+    }
+
+
+def _name(kind: str, track: int, name: str) -> dict[str, Any]:
+    return {"name": kind, "ph": "M", "pid": _PROCESS, "tid": track, "args": {"name": name}}

@@ -5,79 +5,18 @@ the default, JSON lines are for exchange, `MemoryStore` is for tests. A new kind
 file that fulfils the contract, and one subclass of the conformance suite.
 """
 
-from tensorwright.records.best import best_record, best_trace
-from tensorwright.records.exchange import WorkloadText
-from tensorwright.records.json_lines_store import JsonLinesStore
-from tensorwright.records.memory_store import MemoryStore
+from tensorwright.records.json_lines_store import JsonLinesStore, MemoryStore
 from tensorwright.records.networks import (
-    NetworkChoice,
-    forget_workloads,
-    load_choice,
-    load_last_choice,
-    load_rewriting,
-    load_thread_limits,
-    load_tuned_sizes,
-    save_choice,
-    save_rewriting,
-    save_tuned_sizes,
+    NetworkChoice, forget_workloads, load_choice, load_last_choice, load_rewriting,
+    load_thread_limits, load_tuned_sizes, save_choice, save_rewriting, save_tuned_sizes,
 )
 from tensorwright.records.opening import (
-    Records,
-    default_path,
-    is_store,
-    open_store,
-    opened,
+    Records, WatchedStore, answers_alike, best_record, best_trace, default_path, is_store,
+    open_store, opened,
 )
-from tensorwright.records.ranking import rank
 from tensorwright.records.record import (
-    TOOL_VERSION,
-    Record,
-    Status,
-    from_line,
-    is_current,
-    record_tool,
-    to_line,
-    with_times,
+    TOOL_VERSION, Record, SavedSession, Status, from_line, is_current, record_tool, session_id,
+    to_line, with_times,
 )
-from tensorwright.records.session import SavedSession, session_id
 from tensorwright.records.sqlite_store import SqliteStore
-from tensorwright.records.store import RecordStore
-from tensorwright.records.watched_store import WatchedStore, answers_alike
-
-__all__ = [
-    "TOOL_VERSION",
-    "JsonLinesStore",
-    "MemoryStore",
-    "NetworkChoice",
-    "Record",
-    "RecordStore",
-    "Records",
-    "SavedSession",
-    "SqliteStore",
-    "Status",
-    "WatchedStore",
-    "WorkloadText",
-    "answers_alike",
-    "best_record",
-    "best_trace",
-    "default_path",
-    "forget_workloads",
-    "from_line",
-    "is_current",
-    "is_store",
-    "load_choice",
-    "load_last_choice",
-    "load_rewriting",
-    "load_thread_limits",
-    "load_tuned_sizes",
-    "open_store",
-    "opened",
-    "rank",
-    "record_tool",
-    "save_choice",
-    "save_rewriting",
-    "save_tuned_sizes",
-    "session_id",
-    "to_line",
-    "with_times",
-]
+from tensorwright.records.store import RecordStore, WorkloadText, rank

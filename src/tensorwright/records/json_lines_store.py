@@ -3,6 +3,8 @@
 Appending is one locked write of whole lines. Only `remove` rewrites the file: it replaces it by a
 new one. A process that is killed within a write leaves an incomplete last line. Readers skip this
 line, and the next append removes it.
+
+A record store that lives as long as its process, for tests and for tuning without a file.
 """
 
 from __future__ import annotations
@@ -14,21 +16,81 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tensorwright.base import (
-    OutputError,
-    RecordError,
-    atomic_writer,
-    hold_lock,
-    is_same_file,
-    make_folder,
-    output_error,
+from tensorwright import base
+from tensorwright.records.record import Record, SavedSession, record_error, session_to_line, to_line
+from tensorwright.records.store import (
+    Facts,
+    RecordStore,
+    Selection,
+    WorkloadText,
+    parse_lines,
+    text_to_line,
 )
-from tensorwright.records.exchange import Facts, WorkloadText, parse_lines, text_to_line
-from tensorwright.records.memory_store import MemoryStore
-from tensorwright.records.ranking import Selection
-from tensorwright.records.record import Record, record_error, to_line
-from tensorwright.records.session import SavedSession, session_to_line
-from tensorwright.records.store import RecordStore
+
+
+class MemoryStore(RecordStore):
+    """See `RecordStore`; nothing is written to a file."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._records: dict[str, Record] = {}
+        self._texts: dict[str, str] = {}
+        self._sessions: dict[str, SavedSession] = {}
+
+    def append(self, records: Iterable[Record], texts: Iterable[WorkloadText] = ()) -> int:
+        """Add records, and texts of workloads; return how many records were new."""
+        new = {record.digest: record for record in records}
+        given = list(texts)
+        with self._lock:
+            before = len(self._records)
+            for digest, record in new.items():
+                self._records.setdefault(digest, record)
+            for workload, text in given:
+                self._texts.setdefault(workload, text)
+            return len(self._records) - before
+
+    def find_new(self, records: Iterable[Record]) -> tuple[Record, ...]:
+        """The records that the store lacks, each once."""
+        with self._lock:
+            given = {record.digest: record for record in records}
+            return tuple(r for digest, r in given.items() if digest not in self._records)
+
+    def select(self, selection: Selection) -> Iterator[Record]:
+        """The records of a selection, at the time when the first one is requested."""
+        with self._lock:
+            records = tuple(self._records.values())
+        return (record for record in records if selection.matches(record))
+
+    def workload_text(self, workload: str) -> str | None:
+        """The readable text of a workload."""
+        with self._lock:
+            return self._texts.get(workload)
+
+    def workload_texts(self) -> tuple[WorkloadText, ...]:
+        """All texts, by key."""
+        with self._lock:
+            return tuple(WorkloadText(*item) for item in sorted(self._texts.items()))
+
+    def remove(self, records: Iterable[Record]) -> int:
+        """Remove records; return how many of them the store had."""
+        given = list(records)
+        with self._lock:
+            return sum(self._records.pop(record.digest, None) is not None for record in given)
+
+    def save_session(self, session: SavedSession) -> None:
+        """Add a tuning session, or replace the one of the same id."""
+        with self._lock:
+            self._sessions[session.id] = session
+
+    def sessions(self) -> tuple[SavedSession, ...]:
+        """All tuning sessions, the last updated first."""
+        with self._lock:
+            sessions = tuple(self._sessions.values())
+        return tuple(sorted(sessions, key=lambda s: (s.updated, s.id), reverse=True))
+
+    def close(self) -> None:
+        """Do nothing: the records live as long as the object."""
+
 
 _STARTS = (b'{"decisions": ', b'{"kind": ', b'{"arguments": ')
 
@@ -51,7 +113,7 @@ class JsonLinesStore(RecordStore):
         self._read_lines = 0
         self._ends_line = True
         self._is_closed = False
-        make_folder(self.path.absolute().parent)
+        base.make_folder(self.path.absolute().parent)
         try:
             self._current()
         except BaseException:
@@ -117,8 +179,8 @@ class JsonLinesStore(RecordStore):
             while True:
                 self._open()
                 try:
-                    with hold_lock(self._file, self._busy_s):
-                        if is_same_file(self._file, self.path):
+                    with base.hold_lock(self._file, self._busy_s):
+                        if base.is_same_file(self._file, self.path):
                             self._read_new()
                             yield
                             return
@@ -134,7 +196,7 @@ class JsonLinesStore(RecordStore):
         try:
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         except OSError as error:
-            raise output_error(self.path, error) from error
+            raise base.output_error(self.path, error) from error
 
     def _forget(self) -> None:
         """Close the replaced file, and start reading from the beginning."""
@@ -180,7 +242,7 @@ class JsonLinesStore(RecordStore):
 
     def _replace(self) -> None:
         memory = self._memory
-        with atomic_writer(self.path) as file:
+        with base.atomic_writer(self.path) as file:
             for text in memory.workload_texts():
                 file.write(text_to_line(text).encode() + b"\n")
             for record in memory.query():
@@ -188,16 +250,16 @@ class JsonLinesStore(RecordStore):
             for session in reversed(memory.sessions()):
                 file.write(session_to_line(session).encode() + b"\n")
 
-    def _unwritable(self, error: OSError) -> OutputError:
-        cause = output_error(self.path, error)
-        return OutputError(
+    def _unwritable(self, error: OSError) -> base.OutputError:
+        cause = base.output_error(self.path, error)
+        return base.OutputError(
             stage="records",
             where=cause.where,
             reason=f"{cause.reason}; none of this was stored",
             remedy="free some space and repeat; earlier records are safe",
         )
 
-    def _error(self, reason: str, remedy: str) -> RecordError:
+    def _error(self, reason: str, remedy: str) -> base.RecordError:
         where = f"file {self.path}"
         return record_error(where, reason, remedy)
 

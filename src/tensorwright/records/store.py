@@ -1,18 +1,209 @@
-"""The contract of a record store; `memory_store`, `json_lines_store`, `sqlite_store` fulfil it."""
+"""The contract of a record store; `memory_store`, `json_lines_store`, `sqlite_store` fulfil it.
+
+JSON lines: one fact per line, a record, the text of a workload, or a tuning session.
+
+{"kind": "workload", "schema": 1, "workload": KEY, "text": TEXT}
+{"kind": "record", "schema": 1, ...}                    see `record.py`
+{"kind": "session", "schema": 1, ...}                   see `record.py`
+
+The valid records and their order, which are the same in every store.
+
+A trace may have several measurements: a lucky first one, and slower ones when the best traces are
+measured again. The newest record of a trace is valid, and the trace counts only if it is OK.
+"""
 
 from __future__ import annotations
 
 import os
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
-from typing import Protocol, Self
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple, Protocol, Self
 
-from tensorwright.base import now_utc
-from tensorwright.records.exchange import WorkloadText, read_lines, write_lines
-from tensorwright.records.ranking import Selection, find_surplus, rank
-from tensorwright.records.record import Record, Status
-from tensorwright.records.session import SavedSession
+from tensorwright.base import atomic_writer, now_utc
+from tensorwright.records.record import (
+    SCHEMA,
+    Record,
+    SavedSession,
+    Status,
+    from_fields,
+    is_encodable,
+    parse_object,
+    record_error,
+    session_from_fields,
+    to_json,
+    to_line,
+)
+
+
+class WorkloadText(NamedTuple):
+    """Key of a workload and its text for people."""
+
+    workload: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The facts of some lines, in order."""
+
+    records: tuple[Record, ...]
+    texts: tuple[WorkloadText, ...]
+    sessions: tuple[SavedSession, ...]
+
+
+def text_to_line(text: WorkloadText) -> str:
+    """The text of a workload as one JSON line, without its newline."""
+    return to_json({"kind": "workload", "schema": SCHEMA, **text._asdict()})
+
+
+def write_lines(
+    path: str | os.PathLike[str], records: Iterable[Record], texts: Iterable[WorkloadText]
+) -> int:
+    """Write texts, then records; return the number of records.
+
+    Raises:  OutputError if the file cannot be written; an old file is then unchanged.
+    """
+    count = 0
+    with atomic_writer(path) as file:
+        for text in texts:
+            file.write(text_to_line(text).encode() + b"\n")
+        for record in records:
+            file.write(to_line(record).encode() + b"\n")
+            count += 1
+    return count
+
+
+def read_lines(path: str | os.PathLike[str]) -> Facts:
+    """Read a whole file.
+
+    Raises:  RecordError for a file that cannot be read, and for the first bad line.
+    """
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise record_error(
+            f"file {path}", f"cannot be read: {error.strerror}", "check the path"
+        ) from error
+    return parse_lines(content, path)
+
+
+def parse_lines(content: bytes, path: str | os.PathLike[str], first_line: int = 1) -> Facts:
+    """Read lines; empty ones are allowed.
+
+    Raises:  RecordError that names the first bad line.
+    """
+    records: list[Record] = []
+    texts: list[WorkloadText] = []
+    sessions: list[SavedSession] = []
+    for number, line in enumerate(content.split(b"\n"), first_line):
+        where = f"file {path}, line {number}"
+        if not line.strip():
+            continue
+        match _parse_line(line, where):
+            case Record() as record:
+                records.append(record)
+            case WorkloadText() as text:
+                texts.append(text)
+            case SavedSession() as session:
+                sessions.append(session)
+    return Facts(tuple(records), tuple(texts), tuple(sessions))
+
+
+def _parse_line(line: bytes, where: str) -> Record | WorkloadText | SavedSession:
+    try:
+        fields = parse_object(line.decode(), where)
+    except UnicodeDecodeError:
+        raise record_error(where, "not UTF-8 text") from None
+    match fields.get("kind"):
+        case "record":
+            return from_fields(fields, where)
+        case "workload":
+            return _read_text(fields, where)
+        case "session":
+            return session_from_fields(fields, where)
+        case kind:
+            raise record_error(
+                where,
+                f"unknown kind of fact {kind!r}",
+                "give a file that `tensorwright records export` wrote",
+            )
+
+
+def _read_text(fields: dict[str, object], where: str) -> WorkloadText:
+    workload, text = fields.get("workload"), fields.get("text")
+    for value in (workload, text):
+        if not isinstance(value, str) or not value or not is_encodable(value):
+            reason = "a workload line needs the texts 'workload' and 'text'"
+            raise record_error(where, reason)
+    return WorkloadText(str(workload), str(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The values that selected records have; None stands for any."""
+
+    workload: str | None = None
+    target: str | None = None
+    hardware: str | None = None
+    threads: int | None = None
+    status: Status | None = None
+
+    def matches(self, record: Record) -> bool:
+        """Whether the record is selected."""
+        return all(wanted is None or getattr(record, name) == wanted for name, wanted in self.items)
+
+    @property
+    def items(self) -> tuple[tuple[str, str | int | None], ...]:
+        """The name and value of every field."""
+        return tuple((name, getattr(self, name)) for name in self.__slots__)
+
+
+class Setting(NamedTuple):
+    """Records compete only with records of the same setting."""
+
+    workload: str
+    target: str
+    hardware: str
+    threads: int
+
+
+def setting_of(record: Record) -> Setting:
+    """The setting of a record."""
+    return Setting(record.workload, record.target, record.hardware, record.threads)
+
+
+def rank(records: Iterable[Record]) -> tuple[Record, ...]:
+    """The valid OK records of one setting, the fastest first, ties in the given order."""
+    newest: dict[str, Record] = {}
+    for record in records:
+        standing = newest.get(record.trace)
+        if standing is None or record.when >= standing.when:
+            newest[record.trace] = record
+    order = {record.digest: number for number, record in enumerate(newest.values())}
+    good = [record for record in newest.values() if record.status is Status.OK]
+    return tuple(sorted(good, key=lambda record: (record.median_s, order[record.digest])))
+
+
+def find_surplus(
+    records: Iterable[Record], keep: int, failures_before: str | None
+) -> tuple[Record, ...]:
+    """The records that `RecordStore.prune` removes: timed records beyond the best, old failures."""
+    settings: dict[Setting, list[Record]] = {}
+    for record in records:
+        settings.setdefault(setting_of(record), []).append(record)
+    surplus = []
+    for group in settings.values():
+        kept = {record.digest for record in rank(group)[:keep]}
+        for record in group:
+            if record.status.is_timed:
+                is_surplus = record.digest not in kept
+            else:
+                is_surplus = failures_before is not None and record.when < failures_before
+            if is_surplus:
+                surplus.append(record)
+    return tuple(surplus)
 
 
 class RecordStore(Protocol):

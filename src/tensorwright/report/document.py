@@ -8,20 +8,233 @@
 
 Times are in microseconds (`_us`), ratios plain numbers; a value without a measurement is absent or
 null.
+
+The search of each workload, from the records: the trials, their moments and their times.
+
+The searched workloads of a report, from the result of a session or from a stored session.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from tensorwright.base import UsageError, now_utc, sizes_text
-from tensorwright.records import RecordStore
-from tensorwright.report.conditions import machine_values
-from tensorwright.report.nests import nest_values
-from tensorwright.report.numbers import Values, short
-from tensorwright.report.searches import SearchedWorkload, search_values
-from tensorwright.tuning.session import SessionSetting
+from tensorwright import base
+from tensorwright.records import Record, RecordStore, SavedSession, Status
+from tensorwright.report.numbers import (
+    Values,
+    comparison_values,
+    machine_values,
+    micro,
+    nest_values,
+    short,
+)
+from tensorwright.schedule import Workload, format_trace, state_of
+from tensorwright.tuning.datasets import parse_workload
+from tensorwright.tuning.learning import load_predictions, trace_digest
+from tensorwright.tuning.selection import open_predictor
+from tensorwright.tuning.session import Comparison, SessionSetting, TuneResult
+from tensorwright.tuning.space import default_trace
+
+_PAUSE_S = 60.0  # between two records: the session had stopped meanwhile
+_MOST_TRIALS = 1000  # of a workload; of more, the best ones and an even choice of the others
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedWorkload:
+    """A workload of a session.
+
+    weight     how often a run calls it; of a network with open sizes, times the weight of its point
+    workload   None if only its key is known
+    default    the text of its schedule without a search; "" if that is unknown
+    compared   the default and the best schedule in turns
+    """
+
+    key: str
+    name: str
+    weight: float
+    workload: Workload | None = None
+    default: str = ""
+    compared: Comparison | None = None
+
+
+def search_values(
+    searched: Sequence[SearchedWorkload], setting: SessionSetting, store: RecordStore
+) -> list[Values]:
+    """The searches, the most expensive workload first."""
+    values = [_search(each, setting, store) for each in searched]
+    return sorted(values, key=lambda each: -(each["weight"] * (each["best_us"] or 0.0)))
+
+
+def _search(searched: SearchedWorkload, setting: SessionSetting, store: RecordStore) -> Values:
+    filters = setting.filters(searched.key)
+    records = sorted(store.query(**filters), key=lambda record: record.when)
+    expected = {each.trace: each for each in load_predictions(store, **filters)}
+    best = store.best(**filters)
+    own = [record for record in records if record.trace == searched.default]
+    default = next((each for each in reversed(own) if each.status is Status.OK), None)
+    values: Values = {
+        "key": searched.key,
+        "name": searched.name,
+        "weight": short(searched.weight),
+        "best_us": micro(best.median_s) if best is not None else None,
+        "default_us": micro(default.median_s) if default is not None else None,
+        "best_schedule": best.trace if best is not None else "",
+        "default_schedule": searched.default,
+        "failed": sum(not record.status.is_timed for record in records),
+        "is_searched": any(record.trace != searched.default for record in records),
+        "trials": [],
+    }
+    if searched.workload is not None:
+        values["shape"] = " x ".join(map(str, searched.workload.outputs[0].shape))
+    if searched.compared is not None:
+        values["compared"] = comparison_values(searched.compared)
+        values["default_us"] = micro(searched.compared.untuned_s)  # of one set of turns
+        values["best_us"] = micro(searched.compared.tuned_s)
+    every: list[tuple[bool, Values]] = []
+    before_s, timed = math.inf, set[str]()
+    for record, passed_s, best_s in zip(
+        records, _seconds(records), _best_so_far(records), strict=True
+    ):
+        prediction = expected.get(trace_digest(record.trace))
+        trial: Values = {"at_s": round(passed_s, 1), "status": record.status.value}
+        if math.isfinite(best_s):
+            trial["best_us"] = micro(best_s)
+        if record.times_s:
+            trial["time_us"] = micro(record.median_s)
+        if prediction is not None:
+            trial["predicted_us"] = micro(prediction.seconds)
+            trial["round"] = prediction.round
+        if record.trace == searched.default:
+            trial["is_default"] = True
+        if record.trace in timed:
+            trial["is_again"] = True
+        if record.status is Status.OK:
+            timed.add(record.trace)
+        every.append((best_s != before_s, trial))
+        before_s = best_s
+    values["trials"] = _some(every)
+    values["trial_count"] = len(every)
+    return values
+
+
+def _best_so_far(records: Sequence[Record]) -> list[float]:
+    """The least time until each record, of the first measurement of each schedule.
+
+    It never rises.  At the end the fastest schedules are measured again, and `best_us` of the
+    workload is the least of the last measurements: it may be above this curve.
+    """
+    best: list[float] = []
+    now_s, timed = math.inf, set[str]()
+    for record in records:
+        if record.status is Status.OK and record.trace not in timed:
+            timed.add(record.trace)
+            now_s = min(now_s, record.median_s)
+        best.append(now_s)
+    return best
+
+
+def _some(trials: Sequence[tuple[bool, Values]]) -> list[Values]:
+    """All trials; of many, those that change the best one and every n-th. Each has its number."""
+    stride = math.ceil(len(trials) / _MOST_TRIALS)
+    return [
+        {"number": number, **trial}
+        for number, (changes_best, trial) in enumerate(trials, 1)
+        if changes_best or number % stride == 0
+    ]
+
+
+def _seconds(records: Sequence[Record]) -> list[float]:
+    """The moment of each record, in seconds of searching: pauses do not count."""
+    moments = [datetime.fromisoformat(record.when).timestamp() for record in records]
+    seconds, passed_s = [], 0.0
+    for before, now in zip(moments[:1] + moments, moments, strict=False):
+        step_s = max(0.0, now - before)
+        passed_s += step_s if step_s < _PAUSE_S else 0.0
+        seconds.append(passed_s)
+    return seconds
+
+
+def searched_of(
+    result: TuneResult, setting: SessionSetting, *, is_cold: bool
+) -> tuple[SearchedWorkload, ...]:
+    """The workloads of a session that has just ended.
+
+    is_cold   whether their constants come from memory, as in a network
+    """
+    return tuple(
+        SearchedWorkload(
+            each.task.workload.key,
+            each.task.workload.name,
+            each.task.weight,
+            each.task.workload,
+            _default(each.task.workload, setting, is_cold=is_cold),
+            each.compared,
+        )
+        for each in result.tasks
+    )
+
+
+def searched_of_workloads(
+    workloads: Iterable[tuple[Workload, float]], setting: SessionSetting, *, is_cold: bool
+) -> tuple[SearchedWorkload, ...]:
+    """The searched workloads, each with its weight."""
+    return tuple(
+        SearchedWorkload(
+            each.key, each.name, weight, each, _default(each, setting, is_cold=is_cold)
+        )
+        for each, weight in workloads
+    )
+
+
+def searched_of_session(
+    session: SavedSession, store: RecordStore, target: base.Target
+) -> tuple[SessionSetting, tuple[SearchedWorkload, ...]] | None:
+    """The setting and the workloads of a stored session; None if it did not tune for the target."""
+    arguments = json.loads(session.arguments)
+    if not isinstance(arguments, dict) or not {"workloads", "seed"} <= arguments.keys():
+        return None
+    if arguments["target"] != target.key:
+        return None
+    setting = SessionSetting(target, int(arguments["threads"]), str(arguments["hardware"]))
+    texts = {each.workload: each.text for each in store.workload_texts()}
+    searched = []
+    for key, weight in arguments["workloads"].items():
+        workload = _read(texts.get(key, ""))
+        name = workload.name if workload is not None else _name(texts.get(key, ""), key)
+        default = "" if workload is None else _default(workload, setting, is_cold=True)
+        searched.append(SearchedWorkload(key, name, float(weight), workload, default))
+    return setting, tuple(searched)
+
+
+def _name(text: str, key: str) -> str:
+    """The name of a workload whose text cannot be read, from its first line."""
+    words = text.split()
+    return words[1] if words[:1] == ["workload"] and len(words) > 1 else key
+
+
+def _read(text: str) -> Workload | None:
+    try:
+        return parse_workload(text) if text else None
+    except base.TensorwrightError:
+        return None
+
+
+def _default(workload: Workload, setting: SessionSetting, *, is_cold: bool) -> str:
+    """The schedule of the workload without tuning; "" if there is none."""
+    target = setting.target
+    try:
+        predictor = open_predictor(target, setting.threads, is_cold=is_cold)
+        if predictor is None:
+            return format_trace(default_trace(state_of(workload), target))
+        return format_trace(predictor.best(workload).trace)
+    except base.TensorwrightError:
+        return ""
+
 
 FORMAT = "tensorwright report 1"
 _NOT_SEARCHED = "no schedule but the untuned ones was measured: tensorwright optimize --minutes 10"
@@ -42,7 +255,7 @@ def report_values(
 
     measured   the result of `measure`; at least a name and a command
     """
-    values: Values = {"format": FORMAT, "written": now_utc()}
+    values: Values = {"format": FORMAT, "written": base.now_utc()}
     values |= {name: measured[name] for name in _OF_MEASURED if name in measured}
     values.setdefault("machine", machine_values(setting))
     values.setdefault("missing", {})
@@ -61,7 +274,7 @@ def profile_document(profile: Mapping[str, Any]) -> Values:
     """The document of a profile alone, the output of `profile --json`."""
     values: Values = {
         "format": FORMAT,
-        "written": now_utc(),
+        "written": base.now_utc(),
         "name": profile["network"],
         "command": "",
         "profile": dict(profile),
@@ -97,7 +310,7 @@ def answer_values(values: Mapping[str, Any]) -> Values:
         if capped:
             answer["capped"] = capped
         if profile.get("at"):
-            answer["at"] = sizes_text(profile["at"])
+            answer["at"] = base.sizes_text(profile["at"])
     timed = [each for each in turns.get("rivals", ()) if each.get("ratio")]
     if timed:
         answer["rival"] = min(timed, key=lambda each: float(each["ratio"]))
@@ -148,7 +361,7 @@ def _add_nests(
 def check_document(values: object, where: str) -> Values:
     """A document that was read.  Raises: UsageError if it is none of this version."""
     if not isinstance(values, dict) or values.get("format") != FORMAT:
-        raise UsageError(
+        raise base.UsageError(
             stage="report",
             where=where,
             reason="it is not a report of this version",

@@ -11,17 +11,27 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tensorwright import records
 from tensorwright.base import Array, TensorwrightError
 from tensorwright.graph import Graph, random_inputs
 from tensorwright.pipeline import cut, finish
 from tensorwright.profiling import profile, profile_values
-from tensorwright.records import MemoryStore, RecordStore, SavedSession, load_rewriting, session_id
-from tensorwright.report.conditions import machine_values, noise_values
+from tensorwright.report.document import SearchedWorkload
 from tensorwright.report.graph_changes import GraphChanges, add_gains, add_proofs, graph_values
-from tensorwright.report.numbers import LATE, Values, comparison_values
-from tensorwright.report.rivals import WriteModel, alone_values, rival_values
-from tensorwright.report.searches import SearchedWorkload
-from tensorwright.report.variants import variant_values, variants_of
+from tensorwright.report.numbers import (
+    LATE,
+    Values,
+    comparison_values,
+    machine_values,
+    noise_values,
+)
+from tensorwright.report.rivals import (
+    WriteModel,
+    alone_values,
+    rival_values,
+    variant_values,
+    variants_of,
+)
 from tensorwright.rewriting.networks import Certificate, parse_certificate
 from tensorwright.runtime import Executable
 from tensorwright.tuning.session import Comparison, SessionSetting
@@ -56,7 +66,7 @@ class Subject:
 def measure(
     subject: Subject,
     setting: SessionSetting,
-    store: RecordStore,
+    store: records.RecordStore,
     searched: Sequence[SearchedWorkload],
     seconds: float = USUAL_SECONDS,
     on_part: Callable[[str], object] = lambda part: None,
@@ -90,7 +100,7 @@ def _measure_network(
     subject: Subject,
     source: Graph,
     setting: SessionSetting,
-    store: RecordStore,
+    store: records.RecordStore,
     deadline: float,
     on_part: Callable[[str], object],
 ) -> None:
@@ -142,7 +152,7 @@ def _measure_network(
 def _untuned(tuned: Executable, source: Graph, setting: SessionSetting) -> Executable | None:
     """The network as it was, without records; None if that gives the same code."""
     parts = cut(source, setting.target, setting.threads)
-    made = finish(parts, setting.target, setting.threads, MemoryStore())
+    made = finish(parts, setting.target, setting.threads, records.MemoryStore())
     return None if made.objects == tuned.objects else made
 
 
@@ -156,12 +166,12 @@ def _costliest(profile: Mapping[str, Any]) -> list[str]:
 
 
 def _certificate(
-    source: Graph, graph: Graph, setting: SessionSetting, store: RecordStore
+    source: Graph, graph: Graph, setting: SessionSetting, store: records.RecordStore
 ) -> Certificate | None:
     """The proof that the compiled graph is equal to the network; None if it is the network."""
     if graph is source:
         return None
-    text = load_rewriting(store, source, setting.target, setting.hardware, setting.threads)
+    text = records.load_rewriting(store, source, setting.target, setting.hardware, setting.threads)
     return parse_certificate(text, "the record store") if text else None
 
 
@@ -187,7 +197,7 @@ def _graphs(
 
 
 def save_measured(
-    store: RecordStore,
+    store: records.RecordStore,
     setting: SessionSetting,
     searched: Sequence[SearchedWorkload],
     values: Values,
@@ -196,15 +206,17 @@ def save_measured(
     arguments = _arguments(setting, searched)
     name = f"report of {values['name']}"
     store.renew_session(
-        SavedSession(session_id(arguments), name, values["name"], arguments, json.dumps(values))
+        records.SavedSession(
+            records.session_id(arguments), name, values["name"], arguments, json.dumps(values)
+        )
     )
 
 
 def load_measured(
-    store: RecordStore, setting: SessionSetting, searched: Sequence[SearchedWorkload]
+    store: records.RecordStore, setting: SessionSetting, searched: Sequence[SearchedWorkload]
 ) -> Values | None:
     """The kept measurements for a set of workloads; None without any."""
-    identity = session_id(_arguments(setting, searched))
+    identity = records.session_id(_arguments(setting, searched))
     state = next((each.state for each in store.sessions() if each.id == identity), None)
     values = None if state is None else json.loads(state)
     return values if isinstance(values, dict) else None

@@ -1,4 +1,12 @@
-"""A network beside other runtimes: each in a separate process, all in turns."""
+"""A network beside other runtimes: each in a separate process, all in turns.
+
+The gain of each part of the compiler: variants with one more part each, timed in turns.
+
+operators    a kernel for each operator, plain layouts, one thread, no search
+fusion       nodes share kernels              layouts      tensors lie as kernels read them
+threads      all threads                      rewriting    the rewritten graph
+schedules    the schedules of the search
+"""
 
 from __future__ import annotations
 
@@ -6,11 +14,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
-from tensorwright.base import Array, TensorwrightError, UnsupportedError
-from tensorwright.graph import Graph, KernelCall, Partition
+from tensorwright import base
+from tensorwright.graph import Graph, KernelCall, Limits, Partition, partition, run_target_passes
 from tensorwright.peers.prices import PeerPrices
 from tensorwright.peers.process import (
     Failure,
@@ -22,8 +31,10 @@ from tensorwright.peers.process import (
     rotate,
     summarise,
 )
+from tensorwright.pipeline import cut, finish, open_price
 from tensorwright.processes import hold_turn
-from tensorwright.report.numbers import Values, comparison_values, micro, short, timing
+from tensorwright.records import MemoryStore
+from tensorwright.report.numbers import LATE, Values, comparison_values, micro, short, timing
 from tensorwright.runtime import Executable
 from tensorwright.runtime.measuring import faster_half, samples_in_turns
 from tensorwright.tuning.session import Comparison
@@ -43,7 +54,7 @@ WriteModel = Callable[[Path], object]
 class _Here:
     """The executable of this process as a competitor."""
 
-    def __init__(self, executable: Executable, inputs: Mapping[str, Array]) -> None:
+    def __init__(self, executable: Executable, inputs: Mapping[str, base.Array]) -> None:
         self.name = "tensorwright"
         self._bound = executable.bind(dict(inputs))
 
@@ -67,7 +78,7 @@ class _Here:
 def rival_values(
     executable: Executable,
     untuned: Executable | None,
-    inputs: Mapping[str, Array],
+    inputs: Mapping[str, base.Array],
     write_model: WriteModel | None,
 ) -> Values:
     """Our time and that of the untuned program, and the time of each installed runtime or the
@@ -85,7 +96,7 @@ def rival_values(
         for name in NAMES if write_model is not None else ():
             try:
                 find_kind(name)
-            except TensorwrightError:
+            except base.TensorwrightError:
                 continue
             if write_model is not None and not path.exists():
                 write_model(path)
@@ -123,7 +134,7 @@ def rival_values(
 
 
 def _in_turns(
-    programs: Sequence[Executable], peers: Sequence[PeerProcess], inputs: Mapping[str, Array]
+    programs: Sequence[Executable], peers: Sequence[PeerProcess], inputs: Mapping[str, base.Array]
 ) -> Sequence[Timing | Failure]:
     """The times of our programs and of peers; without peers a turn is one run in this process."""
     if peers:
@@ -149,7 +160,7 @@ def alone_values(parts: Partition, keys: Sequence[str], threads: int, deadline: 
         for key in keys:
             if key not in calls or time.monotonic() > deadline:
                 continue
-            with suppress(UnsupportedError):  # an operator that ONNX does not have
+            with suppress(base.UnsupportedError):  # an operator that ONNX does not have
                 (kernel,) = prices.kernels_of(_graph_of(parts.graph, calls[key]))
                 times_us[key] = micro(kernel.seconds)
     return {"name": NAMES[_ALONE], "times_us": times_us}
@@ -180,3 +191,86 @@ def _against(ours_s: Sequence[float], result: Timing | Failure) -> Values:
         "most": short(compared.most),
         "is_sure": compared.is_sure,
     }
+
+
+_ONE_NODE = Limits(nodes=1)
+_VARIANT_TURNS = 30
+_TURNS_S = 6.0
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A network with some parts of the compiler.
+
+    part   the part that was added last       does   what that part does
+    make   builds the executable
+    """
+
+    part: str
+    does: str
+    make: Callable[[], Executable]
+
+
+def variants_of(
+    source: Graph, graph: Graph, tuned: Executable, target: base.Target, threads: int
+) -> tuple[Variant, ...]:
+    """The variants, from no part to all parts.
+
+    source   the network          graph   the rewritten network, or the source
+    tuned    the executable of that graph with the schedules on record
+    """
+
+    def untuned(make: Callable[[], Partition], count: int) -> Callable[[], Executable]:
+        return lambda: finish(make(), target, count, MemoryStore())
+
+    def plain(limits: Limits | None = None) -> Partition:
+        lowered = run_target_passes(source, target)
+        if limits is not None:
+            return partition(lowered, limits)
+        return partition(lowered, price=open_price(target, threads))
+
+    start = "a kernel for each operator, plain layouts, one thread, untuned"
+    variants = [
+        Variant("operators", start, untuned(lambda: plain(_ONE_NODE), 1)),
+        Variant("fusion", "operators that follow each other share a kernel", untuned(plain, 1)),
+    ]
+    if isinstance(target, base.CpuTarget):
+        does = "tensors lie in memory as their kernels read them"
+        variants.append(Variant("layouts", does, untuned(lambda: cut(source, target, threads), 1)))
+    if threads > 1:
+        make = untuned(lambda: cut(source, target, threads), threads)
+        variants.append(Variant("threads", f"{threads} threads in place of one", make))
+    if graph is not source:
+        make = untuned(lambda: cut(graph, target, threads), threads)
+        variants.append(Variant("rewriting", "proved rules make another graph", make))
+    does = "the schedules that were measured to be fast"
+    return (*variants, Variant("schedules", does, lambda: tuned))
+
+
+def variant_values(
+    variants: Sequence[Variant], inputs: Mapping[str, base.Array], deadline: float
+) -> Values:
+    """The time of each variant, and the missing variants with the reasons.
+
+    deadline   of the monotonic clock, after which no further variant is built.  The last variants,
+               whose kernels exist, are built first
+    """
+    built: dict[str, Executable] = {}
+    missing: list[Values] = []
+    for variant in reversed(variants):
+        try:
+            if time.monotonic() > deadline:
+                raise TimeoutError(LATE)
+            with base.override(dump=""):
+                built[variant.part] = variant.make()
+        except (base.TensorwrightError, TimeoutError) as error:
+            reason = error.reason if isinstance(error, base.TensorwrightError) else str(error)
+            missing.append({"part": variant.part, "reason": reason})
+    shown = [variant for variant in variants if variant.part in built]
+    executables = [built[variant.part] for variant in shown]
+    samples = samples_in_turns(executables, inputs, _VARIANT_TURNS, _TURNS_S) or []
+    parts = [
+        {"part": variant.part, "does": variant.does, **timing(taken)}
+        for variant, taken in zip(shown, samples, strict=True)
+    ]
+    return {"parts": parts, "missing": missing}

@@ -13,25 +13,5 @@ from tensorwright.rewriting.meaning import evaluate_terms
 from tensorwright.rewriting.operators import operator_named
 from tensorwright.rewriting.terms import Rule, Term, applications, operator_names
 from tensorwright.rewriting.text import (
-    condition_text,
-    parse_rule,
-    parse_rules,
-    parse_term,
-    rule_text,
-    term_text,
+    condition_text, parse_rule, parse_rules, parse_term, rule_text, term_text,
 )
-
-__all__ = [
-    "Rule",
-    "Term",
-    "applications",
-    "condition_text",
-    "evaluate_terms",
-    "operator_named",
-    "operator_names",
-    "parse_rule",
-    "parse_rules",
-    "parse_term",
-    "rule_text",
-    "term_text",
-]

@@ -3,40 +3,84 @@
 infer((matmul(?x, ?y),), symbolic shapes)    shape (x.0, y.1) where x.1 = y.0
 infer_shapes((relu(?x),), {"x": (2, 3)})     ((2, 3),)
 evaluate_terms((relu(?x),), {"x": array})    (the array with 0 for what is less,)
+
+Names of rules: the operators of the left side, "to", the operators of the right side.
+
+relu(transpose[1, 0](?x)) == transpose[1, 0](relu(?x))
+systematic_name                   relu-transpose-to-transpose-relu
+where that is taken               relu-transpose-to-transpose-relu-2
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from tensorwright import expr
 from tensorwright.base import DType
-from tensorwright.expr import (
-    NUMPY,
-    Array,
-    Compute,
-    Domain,
-    Placeholder,
-    Prepared,
-    Tensor,
-    placeholder,
-    topological_order,
-)
 from tensorwright.ops import operator as ops_operator
+from tensorwright.rewriting.assumptions import IllTyped, Misfit, Needs, fitting
 from tensorwright.rewriting.dims import Extent, Shape, Size
 from tensorwright.rewriting.operators import IntShape, Step, follow, operator_named
-from tensorwright.rewriting.shapes import IllTyped, Misfit, Needs, fitting
 from tensorwright.rewriting.terms import (
     Apply,
     Fact,
     Input,
     Param,
+    Rule,
     Term,
     applications,
+    canonical_rule,
     input_names,
     substitute,
 )
+from tensorwright.rewriting.text import rule_text
+
+
+def systematic_name(rule: Rule) -> str:
+    """A name that tells what the rule does; others may have it, too."""
+    return f"{_words(rule.left)}-to-{_words(rule.right)}"
+
+
+def unused_name(name: str, taken: Container[str]) -> str:
+    """The name, with a number where it is taken; in the same order the same names come out."""
+    number = 1
+    unused = name
+    while unused in taken:
+        number += 1
+        unused = f"{name}-{number}"
+    return unused
+
+
+def sides_key(rule: Rule) -> str:
+    """A text that rules share if they differ in condition, direction and names of inputs alone."""
+    turned = Rule(rule.right, rule.left)
+    texts = (rule_text(canonical_rule(each)) for each in (Rule(rule.left, rule.right), turned))
+    return min(texts)
+
+
+def _words(side: Sequence[Term]) -> str:
+    """The operators from the roots down, each application once, both halves of a split as one."""
+    words: list[str] = []
+    seen: set[object] = set()
+
+    def visit(term: Term) -> None:
+        if not isinstance(term, Apply):
+            return
+        word = operator_named(term.operator).word
+        key = (word, term.params, term.args)
+        if key in seen:
+            return
+        seen.add(key)
+        words.append(word)
+        for arg in term.args:
+            visit(arg)
+
+    for root in side:
+        visit(root)
+    return "-".join(words) or ("input" if len(side) == 1 else "inputs")
+
 
 _DTYPE = DType.F64
 _READY, _NUMBERED = 4096, 1024
@@ -172,7 +216,7 @@ def instantiate(term: Term, shapes: Mapping[str, IntShape]) -> Term | Misfit:
         return Misfit("a size is divided by zero")
 
 
-def tensor_of(term: Apply, arguments: tuple[Tensor, ...]) -> Compute:
+def tensor_of(term: Apply, arguments: tuple[expr.Tensor, ...]) -> expr.Compute:
     """The tensor expression of one application on tensors that fit it, its parameters numbers.
 
     Raises:  InternalError where they do not fit.
@@ -181,32 +225,32 @@ def tensor_of(term: Apply, arguments: tuple[Tensor, ...]) -> Compute:
     shapes = tuple(_concrete(_extents(tensor)) for tensor in arguments)
     fitting(operator.result(term.params, shapes, Needs()))
     (result,) = follow(operator.meaning(term.params, shapes), arguments, _applied)
-    assert isinstance(result, Compute), "a chain of steps has at least one"
+    assert isinstance(result, expr.Compute), "a chain of steps has at least one"
     return result
 
 
-def _applied(step: Step, arguments: tuple[Tensor, ...]) -> Compute:
+def _applied(step: Step, arguments: tuple[expr.Tensor, ...]) -> expr.Compute:
     target = ops_operator(step.operator)
     assert target.meaning is not None, "operators of rules mean operators with expressions"
     return target.meaning(arguments, target.complete(step.attributes))[0]
 
 
-def _extents(tensor: Tensor) -> Shape:
+def _extents(tensor: expr.Tensor) -> Shape:
     return tuple(extent if isinstance(extent, int) else -1 for extent in tensor.shape)
 
 
 def evaluate_terms(
     roots: Sequence[Term],
-    inputs: Mapping[str, Array],
-    domain: Domain = NUMPY,
-) -> tuple[Array, ...]:
+    inputs: Mapping[str, expr.Array],
+    domain: expr.Domain = expr.NUMPY,
+) -> tuple[expr.Array, ...]:
     """The values of terms at concrete inputs that fit them, over a number domain.
 
     Raises:  InternalError where they do not fit: `infer_shapes` says whether they do.
     """
     shapes = {name: array.shape for name, array in inputs.items()}
     numbered = fitting(_numbered(tuple(roots), tuple(shapes.items())))
-    arrays: dict[Term, Array] = {
+    arrays: dict[Term, expr.Array] = {
         Input(name): domain.inject(array, _DTYPE) for name, array in inputs.items()
     }
     for each in numbered.applications:
@@ -220,11 +264,11 @@ def evaluate_terms(
 class _Ready:
     """An application at given shapes of its arguments, ready to be evaluated at any values."""
 
-    arguments: tuple[Placeholder, ...]
-    steps: tuple[Prepared, ...]
+    arguments: tuple[expr.Placeholder, ...]
+    steps: tuple[expr.Prepared, ...]
 
-    def value(self, values: Sequence[Array], domain: Domain) -> Array:
-        arrays: dict[Tensor, Array] = dict(zip(self.arguments, values, strict=True))
+    def value(self, values: Sequence[expr.Array], domain: expr.Domain) -> expr.Array:
+        arrays: dict[expr.Tensor, expr.Array] = dict(zip(self.arguments, values, strict=True))
         for step in self.steps:
             arrays[step.tensor] = step.value(arrays, domain)
         return arrays[self.steps[-1].tensor]
@@ -233,7 +277,7 @@ class _Ready:
 @lru_cache(maxsize=_READY)
 def _ready(operator: str, params: tuple[Param, ...], shapes: tuple[IntShape, ...]) -> _Ready:
     """Remembered, because random trials evaluate the same operators at few shapes many times."""
-    arguments = tuple(placeholder(f"a{n}", shape, _DTYPE) for n, shape in enumerate(shapes))
+    arguments = tuple(expr.placeholder(f"a{n}", shape, _DTYPE) for n, shape in enumerate(shapes))
     result = tensor_of(Apply(operator, params, ()), arguments)
-    order = (each for each in topological_order(result) if isinstance(each, Compute))
-    return _Ready(arguments, tuple(map(Prepared, order)))
+    order = (each for each in expr.topological_order(result) if isinstance(each, expr.Compute))
+    return _Ready(arguments, tuple(map(expr.Prepared, order)))

@@ -231,12 +231,12 @@ def substitute(
     """
     if isinstance(term, Input):
         return terms.get(term.name, term)
-    params = term.params if sizes is None else tuple(_resized(p, sizes) for p in term.params)
+    params = (
+        term.params
+        if sizes is None
+        else tuple((resized(p, sizes) if isinstance(p, IndexExpr) else p) for p in term.params)
+    )
     return Apply(term.operator, params, tuple(substitute(a, terms, sizes) for a in term.args))
-
-
-def _resized(param: Param, sizes: Callable[[Extent], Size]) -> Param:
-    return resized(param, sizes) if isinstance(param, IndexExpr) else param
 
 
 def with_subterm(term: Term, old: Term, new: Term) -> Term:

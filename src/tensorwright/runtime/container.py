@@ -34,24 +34,13 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from tensorwright.base import (
-    EXECUTABLE,
-    EXECUTABLE_MAGIC,
-    Array,
-    InternalError,
-    ModelError,
-    atomic_writer,
-    kind_of_bytes,
-    kind_of_file,
-    on_all_cores,
-)
+from tensorwright import base
 from tensorwright.runtime.buffers import ALIGNMENT, byte_view
 from tensorwright.runtime.plan.plan import Plan, TensorSpec
-from tensorwright.runtime.plan.plan_json import plan_from_data, plan_to_data
-from tensorwright.runtime.plan.plan_verify import verify_plan
+from tensorwright.runtime.plan.plan_verify import plan_from_data, plan_to_data, verify_plan
 from tensorwright.version import __version__
 
-MAGIC = EXECUTABLE_MAGIC
+MAGIC = base.EXECUTABLE_MAGIC
 FORMAT_VERSION = 4
 _READABLE_VERSIONS = range(1, FORMAT_VERSION + 1)
 _PREFIX = struct.Struct("<8sIQ32s")
@@ -69,7 +58,7 @@ class Contents:
 
     plan: Plan
     objects: tuple[bytes, ...]
-    constants: tuple[Array, ...]
+    constants: tuple[base.Array, ...]
     sources: tuple[tuple[str, str], ...] = ()
 
 
@@ -86,7 +75,7 @@ def write_container(path: str | os.PathLike[str], contents: Contents) -> None:
 
     Raises:  OutputError for a full disk, a missing folder or permission and the like.
     """
-    with atomic_writer(path) as file:
+    with base.atomic_writer(path) as file:
         write_contents(file, contents)
 
 
@@ -114,7 +103,7 @@ def write_contents(file: BinaryIO, contents: Contents) -> str:
     return digest.hexdigest()
 
 
-def container_digest(memory: Array) -> str:
+def container_digest(memory: base.Array) -> str:
     """The digest of the header that the file holds: the one that `write_contents` returned."""
     *_, digest = _PREFIX.unpack(memory[: _PREFIX.size].tobytes())
     return str(digest.hex())
@@ -122,7 +111,7 @@ def container_digest(memory: Array) -> str:
 
 def is_executable(path: str | os.PathLike[str]) -> bool:
     """Whether `write_container` wrote a file, by its first bytes."""
-    return kind_of_file(path) is EXECUTABLE
+    return base.kind_of_file(path) is base.EXECUTABLE
 
 
 def read_container(path: str | os.PathLike[str], check_constants: bool = True) -> Contents:
@@ -135,7 +124,7 @@ def read_container(path: str | os.PathLike[str], check_constants: bool = True) -
     return parse_container(_map(Path(path)), f"file {os.fspath(path)}", check_constants)
 
 
-def parse_container(memory: Array, where: str, check_constants: bool = True) -> Contents:
+def parse_container(memory: base.Array, where: str, check_constants: bool = True) -> Contents:
     """As `read_container`, from the bytes of a file; `where` is their name in errors."""
     header, start = _read_header(where, memory)
     try:
@@ -146,7 +135,7 @@ def parse_container(memory: Array, where: str, check_constants: bool = True) -> 
         constants = tuple(parts[f"constant/{i}"] for i in range(len(plan.constants)))
         end = max((section.offset + section.size for section in sections), default=0)
         verify_plan(plan)
-    except InternalError as error:
+    except base.InternalError as error:
         raise _damaged(where, f"the header is inconsistent ({error.reason})") from error
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise _damaged(where, f"the header is inconsistent ({error})") from error
@@ -167,7 +156,7 @@ def parse_container(memory: Array, where: str, check_constants: bool = True) -> 
         data = _part(body, section).data if copy is None else memoryview(copy)
         return _digest(data, section.digest)
 
-    digests = on_all_cores(digest, checked, size_bytes)
+    digests = base.on_all_cores(digest, checked, size_bytes)
     for section, actual in zip(checked, digests, strict=True):
         if actual != section.digest:
             raise _damaged(where, f"the digest of section {section.name} is wrong")
@@ -193,7 +182,7 @@ def _lay_out(contents: Contents) -> tuple[tuple[_Section, ...], tuple[memoryview
     parts += [
         (f"constant/{i}", byte_view(array).data) for i, array in enumerate(contents.constants)
     ]
-    digests = on_all_cores(
+    digests = base.on_all_cores(
         lambda part: _digest(part[1], _SUMS if part[0].startswith("constant/") else ""),
         parts,
         sum(len(data) for _, data in parts),
@@ -206,7 +195,7 @@ def _lay_out(contents: Contents) -> tuple[tuple[_Section, ...], tuple[memoryview
     return tuple(sections), tuple(data for _, data in parts)
 
 
-def _map(path: Path) -> Array:
+def _map(path: Path) -> base.Array:
     """The bytes of a file, mapped read-only."""
     try:
         with path.open("rb") as file:
@@ -220,13 +209,13 @@ def _map(path: Path) -> Array:
     return np.frombuffer(mapped, np.uint8)
 
 
-def _read_header(where: str, memory: Array) -> tuple[dict[str, Any], int]:
+def _read_header(where: str, memory: base.Array) -> tuple[dict[str, Any], int]:
     """The checked header, and the offset of the first section."""
     prefix = memory[: _PREFIX.size].tobytes()
     if not prefix:
         raise _refusal(where, "it is empty", _REMEDY)
     if prefix[: len(MAGIC)] != MAGIC[: len(prefix)]:
-        kind = kind_of_bytes(prefix)
+        kind = base.kind_of_bytes(prefix)
         told = f", but {kind.name}" if kind else ""
         model = where.removeprefix("file ")
         remedy = f"if it is a model, compile it:\n  tensorwright compile {model} -o FILE.tw"
@@ -248,7 +237,7 @@ def _read_header(where: str, memory: Array) -> tuple[dict[str, Any], int]:
     return header, _aligned(_PREFIX.size + size, _PAGE)
 
 
-def _part(body: Array, section: _Section) -> Array:
+def _part(body: base.Array, section: _Section) -> base.Array:
     return body[section.offset : section.offset + section.size]
 
 
@@ -264,18 +253,18 @@ def _digest(data: memoryview, method: str) -> str:
     return _SUMS + digest.hexdigest()
 
 
-def _constant(where: str, body: Array, section: _Section, spec: TensorSpec) -> Array:
+def _constant(where: str, body: base.Array, section: _Section, spec: TensorSpec) -> base.Array:
     if section.size != spec.size_bytes or section.offset % ALIGNMENT:
         raise _damaged(where, f"section {section.name} has the wrong size or position")
     return _part(body, section).view(spec.dtype.numpy).reshape(spec.extents)
 
 
-def _damaged(where: str, reason: str) -> ModelError:
+def _damaged(where: str, reason: str) -> base.ModelError:
     return _refusal(where, f"it is damaged: {reason}", _REMEDY)
 
 
-def _refusal(where: str, reason: str, remedy: str) -> ModelError:
-    return ModelError(stage="load", where=where, reason=reason, remedy=remedy)
+def _refusal(where: str, reason: str, remedy: str) -> base.ModelError:
+    return base.ModelError(stage="load", where=where, reason=reason, remedy=remedy)
 
 
 def _aligned(size: int, unit: int) -> int:

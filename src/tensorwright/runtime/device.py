@@ -19,22 +19,13 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from tensorwright.base import (
-    Array,
-    ByKind,
-    InternalError,
-    Launch,
-    MachineError,
-    Target,
-    TargetKind,
-    check_runs_here,
-    missing_here,
-    of_kind,
-    parse_target,
-)
-from tensorwright.runtime.native.loaded_code import LoadedCode
+from tensorwright import base
+from tensorwright.runtime.native.jit import LoadedCode
 
-DEVICES: ByKind[str] = {TargetKind.CPU: ("host",), TargetKind.GPU: ("cards.opencl", "cards.cuda")}
+DEVICES: base.ByKind[str] = {
+    base.TargetKind.CPU: ("host",),
+    base.TargetKind.GPU: ("cards.opencl", "cards.cuda"),
+}
 """The modules beside this one whose `DEVICE` runs the code of a kind of machine."""
 
 DETECTED = {
@@ -44,7 +35,7 @@ DETECTED = {
 """Names of targets that stand for a device of this machine, and the modules with their
 `detect_target`."""
 
-Function: TypeAlias = tuple[int, Launch]
+Function: TypeAlias = tuple[int, base.Launch]
 """The address of a function in loaded code, and how it is launched."""
 
 
@@ -65,7 +56,7 @@ class Memory:
         if size_bytes > self.size_bytes:
             where = f"memory of {self.size_bytes} bytes"
             reason = f"a copy of {size_bytes} bytes exceeds it"
-            raise InternalError(stage="runtime", where=where, reason=reason)
+            raise base.InternalError(stage="runtime", where=where, reason=reason)
 
     def overlaps(self, other: Memory) -> bool:
         """Whether both have a byte in common."""
@@ -115,7 +106,7 @@ class DlpackDevice:
 class Device(Hashable, Protocol):
     """A device runs kernels.  Sizes are in bytes; errors of the driver are MachineErrors."""
 
-    def missing(self, target: Target) -> Missing | None:
+    def missing(self, target: base.Target) -> Missing | None:
         """What this machine lacks to run a target's code on this device; None if nothing."""
         ...
 
@@ -127,11 +118,11 @@ class Device(Hashable, Protocol):
         """A fresh piece of memory with undefined content."""
         ...
 
-    def copy_in(self, array: Array, memory: Memory) -> None:
+    def copy_in(self, array: base.Array, memory: Memory) -> None:
         """Write a dense array of the host to the beginning of a piece of memory."""
         ...
 
-    def copy_out(self, memory: Memory, array: Array) -> None:
+    def copy_out(self, memory: Memory, array: base.Array) -> None:
         """Fill a dense array of the host from the beginning of a piece of memory."""
         ...
 
@@ -139,7 +130,7 @@ class Device(Hashable, Protocol):
         """Copy all bytes of a piece of memory to the beginning of another, as a launch."""
         ...
 
-    def memory_of(self, array: Array) -> Memory:
+    def memory_of(self, array: base.Array) -> Memory:
         """Memory with the content of a dense array that does not change; it may be the array's."""
         ...
 
@@ -154,7 +145,7 @@ class Device(Hashable, Protocol):
     def launch(
         self,
         function: int,
-        launch: Launch,
+        launch: base.Launch,
         arguments: Sequence[Memory],
         workspace: Memory,
         threads: int = 1,
@@ -191,7 +182,7 @@ class Device(Hashable, Protocol):
     def time_calls(
         self,
         functions: Sequence[Function],
-        table: Array,
+        table: base.Array,
         workspace: Memory,
         threads: int,
         count: int = 1,
@@ -204,20 +195,20 @@ class Device(Hashable, Protocol):
         ...
 
 
-def device_of(target: Target) -> Device:
+def device_of(target: base.Target) -> Device:
     """The device of this machine that runs a target's code.
 
     Raises:  MachineError if there is none.
     """
     missing: list[Missing] = []
-    for name in of_kind(DEVICES, target, "devices"):
+    for name in base.of_kind(DEVICES, target, "devices"):
         device: Device = importlib.import_module(f"tensorwright.runtime.{name}").DEVICE
         lack = device.missing(target)
         if lack is None:
             return device
         missing.append(lack)
     missing = [lack for lack in missing if not lack.is_other_driver] or missing
-    raise MachineError(
+    raise base.MachineError(
         stage="runtime",
         where=f"target {target}",
         reason="this machine has no device for its code"
@@ -226,14 +217,14 @@ def device_of(target: Target) -> Device:
     )
 
 
-def named_target(text: str) -> Target:
+def named_target(text: str) -> base.Target:
     """A target from its name; "opencl" and "cuda" are devices of this machine.
 
     Raises:  UsageError for an unknown name; MachineError if there is no such device.
     """
     if text not in DETECTED:
-        return parse_target(text)
-    detected: Target = importlib.import_module(DETECTED[text]).detect_target()
+        return base.parse_target(text)
+    detected: base.Target = importlib.import_module(DETECTED[text]).detect_target()
     return detected
 
 
@@ -244,23 +235,23 @@ def device_facts(driver: str) -> tuple[DeviceFacts, ...]:
     return facts
 
 
-def missing_device(target: Target) -> str:
+def missing_device(target: base.Target) -> str:
     """Why no device of this machine runs a target's code, as a message; "" if one does."""
-    if target.kind is TargetKind.CPU:
-        return missing_here(target)
+    if target.kind is base.TargetKind.CPU:
+        return base.missing_here(target)
     try:
         device_of(target)
-    except MachineError as error:
+    except base.MachineError as error:
         return error.reason
     return ""
 
 
-def check_device(target: Target, stage: str, where: str = "", remedy: str = "") -> None:
+def check_device(target: base.Target, stage: str, where: str = "", remedy: str = "") -> None:
     """As `check_runs_here`; a target that is not a processor needs a device that runs its code.
 
     Raises:  MachineError with the missing part of this machine.
     """
-    if target.kind is TargetKind.CPU:
-        check_runs_here(target, stage, where, remedy)
+    if target.kind is base.TargetKind.CPU:
+        base.check_runs_here(target, stage, where, remedy)
     else:
         device_of(target)

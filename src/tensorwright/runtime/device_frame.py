@@ -4,6 +4,10 @@ The arena of a call holds the intermediate tensors, the device's copies of input
 the scratch memory of the kernels.  Constants are on the device from the start.  All of them keep
 their addresses.  So a driver that can record launches makes all launches between two copies at
 once, from the second call of the same sizes on.
+
+A call with arrays in the memory of a device: its inputs, outputs and copies.
+
+Steps on the host use arrays of the host, so the caller's arrays that they use are copied.
 """
 
 from __future__ import annotations
@@ -13,17 +17,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from tensorwright.base import Array, Formula, HostFunction, InternalError, knobs, number_in
-from tensorwright.runtime.buffers import ALIGNMENT, byte_view, empty_bytes
+from tensorwright import base
+from tensorwright.runtime.buffers import ALIGNMENT, byte_view, empty_bytes, is_kernel_ready
 from tensorwright.runtime.device import Device, Memory
-from tensorwright.runtime.dlpack import DeviceArray
-from tensorwright.runtime.host import HOST
-from tensorwright.runtime.host_step import run_host_step
-from tensorwright.runtime.native.loaded_code import LoadedCode
+from tensorwright.runtime.dlpack import DeviceArray, is_on
+from tensorwright.runtime.host import HOST, run_host_step
+from tensorwright.runtime.inputs import check_in_place
+from tensorwright.runtime.native.jit import LoadedCode
 from tensorwright.runtime.plan.call_sizes import CallSizes
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
@@ -42,7 +46,7 @@ from tensorwright.runtime.plan.plan import (
 )
 
 _ONE_CALL = threading.RLock()  # one thread at a time may use a device
-AnyArray: TypeAlias = Array | DeviceArray
+AnyArray: TypeAlias = base.Array | DeviceArray
 _RECORDED_RUN = 2  # of the same sizes, because recording costs more than one call's launches
 
 
@@ -54,7 +58,7 @@ class DeviceProgram:
     code: tuple[LoadedCode, ...]
 
     @property
-    def amounts(self) -> tuple[Formula, ...]:
+    def amounts(self) -> tuple[base.Formula, ...]:
         """(): `Plan.at` puts numbers into all steps of a call."""
         return ()
 
@@ -66,11 +70,11 @@ class LoadedOnDevice:
     device: Device
     program: DeviceProgram
     constants: tuple[Memory, ...]
-    host_constants: tuple[Array, ...]
+    host_constants: tuple[base.Array, ...]
 
 
 def load_on_device(
-    device: Device, plan: Plan, objects: Sequence[bytes], constants: Sequence[Array]
+    device: Device, plan: Plan, objects: Sequence[bytes], constants: Sequence[base.Array]
 ) -> LoadedOnDevice:
     """Load the code of a plan, and copy its constants to one piece of the device's memory.
 
@@ -113,7 +117,7 @@ class DeviceFrame:
         "run",
     )
 
-    def __init__(self, loaded: LoadedOnDevice, hosts: Mapping[str, HostFunction]) -> None:
+    def __init__(self, loaded: LoadedOnDevice, hosts: Mapping[str, base.HostFunction]) -> None:
         """Allocate the memory of a call.  Raises: MemoryError if the device has no room."""
         self.loaded = loaded
         self.device = loaded.device
@@ -192,7 +196,7 @@ class DeviceFrame:
     def _run(self) -> None:
         with _ONE_CALL:
             self._runs += 1
-            if self._runs == _RECORDED_RUN and knobs.DEVICE_GRAPHS.get():
+            if self._runs == _RECORDED_RUN and base.knobs.DEVICE_GRAPHS.get():
                 self._recorded = list(self._with_recorded())
             for action in self._recorded:
                 action()
@@ -224,7 +228,7 @@ class DeviceFrame:
         take as long as a launch.
         """
         for is_on_device, actions in self._in_a_row():
-            is_recorded = is_on_device and knobs.DEVICE_GRAPHS.get()
+            is_recorded = is_on_device and base.knobs.DEVICE_GRAPHS.get()
             timed = self.device.record_timed(actions) if is_recorded else None
             clock = self.device if is_on_device else HOST
             yield timed or partial(_times_of, clock, actions)
@@ -234,21 +238,21 @@ class DeviceFrame:
             case KernelStep():
                 self._launch(plan, step)
             case CopyStep(source, destination, size_bytes):
-                self._copy(source, destination, number_in(size_bytes))
+                self._copy(source, destination, base.number_in(size_bytes))
             case HostStep():
                 run_host_step(step, self._hosts[step.operator], self._values, self._view)
             case _:
-                raise InternalError(
+                raise base.InternalError(
                     stage="run", where=f"step {step.label}", reason="a device has no such steps"
                 )
 
     def _launch(self, plan: Plan, step: KernelStep[BufferRef]) -> None:
         spec, code = plan.kernels[step.kernel], self.loaded.program.code[step.kernel]
         arguments = [
-            self._on_device(ref, number_in(argument.size_bytes))
+            self._on_device(ref, base.number_in(argument.size_bytes))
             for ref, argument in zip(step.arguments, spec.arguments, strict=True)
         ]
-        arguments += [Memory(number_in(size), 0, None) for size in spec.sizes]
+        arguments += [Memory(base.number_in(size), 0, None) for size in spec.sizes]
         for symbol, launch in zip(spec.symbols, spec.launches, strict=True):
             self.device.launch(code.address(symbol), launch, arguments, self._workspace)
 
@@ -297,12 +301,12 @@ class DeviceFrame:
                 memory = self._own[whole] if whole in self._own else self._copies[whole]
                 return memory.part(host.offset_bytes, size_bytes)
 
-    def _on_host(self, ref: BufferRef, size_bytes: int) -> Array:
+    def _on_host(self, ref: BufferRef, size_bytes: int) -> base.Array:
         """Bytes in the host's memory."""
         assert not isinstance(ref, DeviceRef)
         return self._host_bytes(ref)[ref.offset_bytes : ref.offset_bytes + size_bytes]
 
-    def _host_bytes(self, ref: HostRef) -> Array:
+    def _host_bytes(self, ref: HostRef) -> base.Array:
         match ref:
             case InputRef(index):
                 return byte_view(_of_host(self._inputs[index]))
@@ -313,7 +317,7 @@ class DeviceFrame:
             case ArenaRef():
                 return self._host_arena
 
-    def _view(self, typed: TypedRef) -> Array:
+    def _view(self, typed: TypedRef) -> base.Array:
         """The tensor at a reference on the host, as a fresh view."""
         part = self._on_host(typed.ref, typed.type.size_bytes)
         return part.view(typed.type.dtype.numpy).reshape(typed.type.extents)
@@ -357,7 +361,7 @@ def _whole(ref: BufferRef) -> InputRef | OutputRef:
     return replace(ref, offset_bytes=0)
 
 
-def _of_host(array: AnyArray) -> Array:
+def _of_host(array: AnyArray) -> base.Array:
     assert not isinstance(array, DeviceArray), "it is in `used_on_host`"
     return array
 
@@ -385,3 +389,75 @@ def _needs_host_arena(plan: Plan) -> bool:
                 return False
 
     return any(map(uses, plan.steps))
+
+
+def has_arrays_on_device(loaded: object, given: Mapping[str, Any] | tuple[Any, ...]) -> bool:
+    """Whether one of a call's arrays is in the memory of the device that runs the code."""
+    if not isinstance(loaded, LoadedOnDevice) or not isinstance(given, Mapping | tuple):
+        return False
+    named = loaded.device.dlpack()
+    arrays = given.values() if isinstance(given, Mapping) else given
+    return any(is_on(named, array) for array in arrays)
+
+
+def new_outputs(device: Device, sizes: CallSizes) -> tuple[DeviceArray, ...]:
+    """An array on the device for each output.  Raises: MemoryError if the device has no room."""
+    return tuple(
+        DeviceArray.empty(device, maker.shape, base.DType.from_numpy(maker.dtype))
+        for maker in sizes.makers
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceCall:
+    """The arrays of a call, each on the device or the host.
+
+    inputs    the caller's
+    outputs   the caller's, for the results
+    """
+
+    device: Device
+    plan: Plan
+    inputs: tuple[AnyArray, ...]
+    outputs: tuple[AnyArray, ...]
+    sizes: CallSizes
+
+    def read_arrays(self) -> tuple[AnyArray, ...]:
+        """The inputs; those that steps on the host read are copied to it."""
+        on_host = used_on_host(self.plan)
+        return tuple(
+            np.asarray(array) if InputRef(number) in on_host else array
+            for number, array in enumerate(self.inputs)
+        )
+
+    def written_arrays(self) -> tuple[AnyArray, ...]:
+        """For each output, the caller's array if a step can write into it; else a new one."""
+        on_host = used_on_host(self.plan)
+        return tuple(
+            array if _is_written_directly(array, OutputRef(number) in on_host) else maker.make()
+            for number, (maker, array) in enumerate(
+                zip(self.sizes.makers, self.outputs, strict=True)
+            )
+        )
+
+    def copy_results(self, written: Sequence[AnyArray]) -> None:
+        """Copy the results that steps wrote into other arrays to the caller's arrays."""
+        for array, result in zip(self.outputs, written, strict=True):
+            if isinstance(array, DeviceArray) and isinstance(result, np.ndarray):
+                self.device.copy_in(result, array.memory)
+            elif isinstance(array, np.ndarray) and array is not result:
+                np.copyto(array, result)
+
+    def check_in_place(self, outputs: Sequence[AnyArray]) -> None:
+        """Check that each step can read and write its arrays directly.  Raises: InputError."""
+        on_host, plan = used_on_host(self.plan), self.plan
+        for n, (spec, array) in enumerate(zip(plan.inputs, self.inputs, strict=True)):
+            check_in_place("input", spec, array, is_here=InputRef(n) in on_host)
+        for n, (spec, array) in enumerate(zip(plan.outputs, outputs, strict=True)):
+            check_in_place("output", spec, array, is_here=OutputRef(n) in on_host)
+
+
+def _is_written_directly(array: AnyArray, is_from_host: bool) -> bool:
+    if isinstance(array, DeviceArray):
+        return not is_from_host
+    return is_kernel_ready(array)

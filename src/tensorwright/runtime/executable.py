@@ -19,26 +19,28 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tensorwright.base import (
-    Array,
-    HostFunction,
-    InternalError,
-    MachineError,
-    Target,
-    TargetKind,
-    UnsupportedError,
-    UsageError,
-    check_fits,
-    physical_memory_bytes,
-)
-from tensorwright.runtime.bound_call import Bound, written
+from tensorwright import base
 from tensorwright.runtime.buffers import is_kernel_ready, kernel_ready
 from tensorwright.runtime.container import Contents, write_container
 from tensorwright.runtime.device import Device, check_device, device_of, missing_device
-from tensorwright.runtime.device_call import DeviceCall, has_arrays_on_device, new_outputs
-from tensorwright.runtime.device_frame import DeviceFrame, LoadedOnDevice, load_on_device
+from tensorwright.runtime.device_frame import (
+    DeviceCall,
+    DeviceFrame,
+    LoadedOnDevice,
+    has_arrays_on_device,
+    load_on_device,
+    new_outputs,
+)
 from tensorwright.runtime.dlpack import stand_in
-from tensorwright.runtime.frame import AnyFrame, Frame, FramePool, Loaded, NoRoomError
+from tensorwright.runtime.frame import (
+    AnyFrame,
+    Bound,
+    Frame,
+    FramePool,
+    Loaded,
+    NoRoomError,
+    written,
+)
 from tensorwright.runtime.inputs import (
     Port,
     check_array,
@@ -90,11 +92,11 @@ class Executable:
         self,
         plan: Plan,
         objects: Sequence[bytes],
-        constants: Sequence[Array],
+        constants: Sequence[base.Array],
         *,
         threads: int | None = None,
         sources: Sequence[tuple[str, str]] = (),
-        hosts: Mapping[str, HostFunction] | None = None,
+        hosts: Mapping[str, base.HostFunction] | None = None,
     ) -> None:
         """Link the code. `constants` are kept, and copied only if kernels cannot read them.
 
@@ -127,14 +129,14 @@ class Executable:
         self,
         contents: Contents,
         threads: int | None,
-        hosts: Mapping[str, HostFunction] | None,
+        hosts: Mapping[str, base.HostFunction] | None,
     ) -> None:
         plan = contents.plan
         self._threads = usable_threads(threads)
         self._floats = float_bits(plan.target.arch)
         self._contents = contents
         self._loaded = None if missing_device(plan.target) else self._load()
-        self._may_be_on_device = plan.target.kind is not TargetKind.CPU
+        self._may_be_on_device = plan.target.kind is not base.TargetKind.CPU
         self._hosts = {name: _host(name, hosts) for name in plan.host_operators}
         self._ports = tuple(Port.of(spec) for spec in plan.inputs)
         self._names = tuple(spec.name for spec in plan.outputs)
@@ -159,7 +161,7 @@ class Executable:
         return self.plan.outputs
 
     @property
-    def target(self) -> Target:
+    def target(self) -> base.Target:
         """The processor for which it was compiled."""
         return self.plan.target
 
@@ -208,7 +210,7 @@ class Executable:
         """The texts from which it was built, if they were kept."""
         return dict(self._contents.sources)
 
-    def run(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
+    def run(self, inputs: Mapping[str, Any]) -> dict[str, base.Array]:
         """Compute all outputs.
 
         inputs   an array for each name of an input
@@ -224,7 +226,7 @@ class Executable:
         given = check_inputs(self._ports, inputs)
         return self._named(self._for(given)._call(given))
 
-    def __call__(self, *inputs: Any) -> Array | tuple[Array, ...]:
+    def __call__(self, *inputs: Any) -> base.Array | tuple[base.Array, ...]:
         """As `run`, with inputs and outputs in order; a single output is not in a tuple."""
         if self._may_be_on_device and self._is_on_device(inputs):
             check_count(self._ports, inputs)
@@ -246,7 +248,7 @@ class Executable:
         given = check_inputs(self._ports, inputs)
         chosen = self._for(given)
 
-        def work(stop: Stop) -> dict[str, Array]:
+        def work(stop: Stop) -> dict[str, base.Array]:
             return self._named(chosen._call(given, stop))
 
         return start_run(work)
@@ -271,7 +273,7 @@ class Executable:
         given = check_inputs(self._ports, inputs)
         self._for(given)._call_into(given, outputs)
 
-    def _call_into(self, given: tuple[Array, ...], outputs: Mapping[str, Any]) -> None:
+    def _call_into(self, given: tuple[base.Array, ...], outputs: Mapping[str, Any]) -> None:
         sizes = self._sizes_of(given)
         wanted = check_outputs(self._outputs_at(sizes), outputs, given)
         places = tuple(
@@ -299,7 +301,7 @@ class Executable:
         given = check_inputs(self._ports, inputs)
         return self._for(given)._bind(given, outputs)
 
-    def _bind(self, given: tuple[Array, ...], outputs: Mapping[str, Any] | None) -> Bound:
+    def _bind(self, given: tuple[base.Array, ...], outputs: Mapping[str, Any] | None) -> Bound:
         sizes = self._sizes_of(given)
         if outputs is None:
             places = _fresh(sizes)
@@ -324,7 +326,7 @@ class Executable:
         given = check_inputs(self._ports, inputs)
         return self._for(given)._timed(given, repeat)
 
-    def _timed(self, given: tuple[Array, ...], repeat: int) -> tuple[StepTime, ...]:
+    def _timed(self, given: tuple[base.Array, ...], repeat: int) -> tuple[StepTime, ...]:
         sizes = self._sizes_of(given)
         frame = self._take()
         try:
@@ -404,7 +406,7 @@ class Executable:
             self._pool.trim()
 
     def __reduce__(self) -> NoReturn:
-        raise UsageError(
+        raise base.UsageError(
             stage="runtime",
             where=f"executable {self.plan.name}",
             reason="it cannot be pickled: it holds machine code and memory of this process",
@@ -420,11 +422,11 @@ class Executable:
     def __str__(self) -> str:
         return str(self.plan)
 
-    def _for(self, given: tuple[Array, ...]) -> Executable:
+    def _for(self, given: tuple[base.Array, ...]) -> Executable:
         """The executable that answers a call with these arrays."""
         return self
 
-    def _call(self, inputs: tuple[Array, ...], stop: Stop = NEVER) -> tuple[Array, ...]:
+    def _call(self, inputs: tuple[base.Array, ...], stop: Stop = NEVER) -> tuple[base.Array, ...]:
         """A call with fresh results; it begins again if steps decide that it needs more room."""
         while True:
             sizes = self._sizes_of(inputs)
@@ -491,7 +493,7 @@ class Executable:
         wanted = take_outputs(device, self._outputs_at(sizes), outputs, given)
         return DeviceCall(device, self.plan, given, wanted, sizes)
 
-    def _sizes_of(self, inputs: tuple[Array, ...]) -> CallSizes:
+    def _sizes_of(self, inputs: tuple[base.Array, ...]) -> CallSizes:
         """The sizes of a call; those of the last call if the shapes are the same."""
         last = self._sizes
         plan = self.plan
@@ -511,10 +513,12 @@ class Executable:
     def _check_results(self, sizes: CallSizes) -> None:
         """Raise a MachineError for results that are larger than the memory of the machine."""
         total_bytes = sum([maker.room_bytes for maker in sizes.makers])
-        if total_bytes > physical_memory_bytes():
+        if total_bytes > base.physical_memory_bytes():
             at = ", ".join(f"{name} = {value}" for name, value in sizes.values.items())
             pairs = zip(self._names, sizes.makers, strict=True)
-            check_fits({f"{name} {each.shape} at {at}": each.room_bytes for name, each in pairs})
+            base.check_fits(
+                {f"{name} {each.shape} at {at}": each.room_bytes for name, each in pairs}
+            )
 
     def _make_room(self, values: Mapping[str, int]) -> None:
         """Lay out the arena for larger calls; frames of the old layout are dropped when idle.
@@ -547,11 +551,11 @@ class Executable:
 
     def _run(
         self,
-        inputs: tuple[Array, ...],
-        outputs: tuple[Array, ...],
+        inputs: tuple[base.Array, ...],
+        outputs: tuple[base.Array, ...],
         sizes: CallSizes,
         stop: Stop = NEVER,
-    ) -> tuple[Array, ...]:
+    ) -> tuple[base.Array, ...]:
         """Run a call; returns the parts of the output arrays that it has written."""
         frame = self._take()
         try:
@@ -568,7 +572,7 @@ class Executable:
 
     def _load(self) -> Loaded | LoadedOnDevice:
         device = device_of(self.target)
-        if self.target.kind is not TargetKind.CPU:
+        if self.target.kind is not base.TargetKind.CPU:
             return self._load_on(device)
         pairs = zip(self.plan.kernels, self.objects, strict=True)
         code = tuple(device.load(data, kernel.symbols) for kernel, data in pairs)
@@ -580,7 +584,7 @@ class Executable:
             contents = self._contents
             return load_on_device(device, contents.plan, contents.objects, contents.constants)
         except MemoryError as error:
-            raise MachineError(
+            raise base.MachineError(
                 stage="load",
                 where=f"executable {self.plan.name}",
                 reason=f"its constants need {self.constant_bytes} bytes of the device's memory, "
@@ -597,7 +601,7 @@ class Executable:
 
     def _frame(self) -> AnyFrame:
         loaded = self._linked()
-        if self.target.kind is TargetKind.CPU:
+        if self.target.kind is base.TargetKind.CPU:
             check_arena(self.plan, self.plan.arena_bytes, self.plan.capacity)
         try:
             if isinstance(loaded, LoadedOnDevice):
@@ -606,12 +610,12 @@ class Executable:
         except MemoryError as error:
             raise self._no_room(loaded) from error
 
-    def _no_room(self, loaded: Loaded | LoadedOnDevice) -> MachineError:
+    def _no_room(self, loaded: Loaded | LoadedOnDevice) -> base.MachineError:
         needed_bytes = self.peak_memory_bytes
         if isinstance(loaded, LoadedOnDevice):  # inputs and outputs have copies there
             plan = loaded.program.plan.at_capacity
             needed_bytes += sum(spec.size_bytes for spec in (*plan.inputs, *plan.outputs))
-        return MachineError(
+        return base.MachineError(
             stage="run",
             where=f"executable {self.plan.name}",
             reason=f"a call needs {needed_bytes} bytes of memory, but "
@@ -620,18 +624,20 @@ class Executable:
         )
 
 
-def _fresh(sizes: CallSizes) -> tuple[Array, ...]:
+def _fresh(sizes: CallSizes) -> tuple[base.Array, ...]:
     return tuple([maker.make() for maker in sizes.makers])
 
 
-def _host(name: str, hosts: Mapping[str, HostFunction] | None) -> HostFunction:
+def _host(name: str, hosts: Mapping[str, base.HostFunction] | None) -> base.HostFunction:
     """The NumPy function of an operator; `ops` is imported only for programs that need one."""
     if hosts is None:
-        host: HostFunction | None = importlib.import_module("tensorwright.ops").operator(name).host
+        host: base.HostFunction | None = (
+            importlib.import_module("tensorwright.ops").operator(name).host
+        )
     else:
         host = hosts.get(name)
     if host is None:
-        raise UnsupportedError(
+        raise base.UnsupportedError(
             stage="load",
             where=f"host step {name}",
             reason="this tensorwright has no NumPy implementation of it",
@@ -641,16 +647,16 @@ def _host(name: str, hosts: Mapping[str, HostFunction] | None) -> HostFunction:
     return host
 
 
-def _check_constants(plan: Plan, constants: Sequence[Array]) -> None:
+def _check_constants(plan: Plan, constants: Sequence[base.Array]) -> None:
     if len(constants) != len(plan.constants):
-        raise InternalError(
+        raise base.InternalError(
             stage="runtime",
             where="constants",
             reason=f"{len(constants)} given, {len(plan.constants)} declared",
         )
     for spec, array in zip(plan.constants, constants, strict=True):
         if array.shape != spec.shape or array.dtype != spec.dtype.numpy:
-            raise InternalError(
+            raise base.InternalError(
                 stage="runtime",
                 where=f"constant {spec.name}",
                 reason=f"it is {array.dtype}{array.shape}, but {spec.type} is declared",

@@ -4,6 +4,8 @@ A call takes a frame from a pool and returns it at the end. So several threads m
 executable, because each call has a separate frame. Calls that run in native code from the first
 step to the last share arenas (`arenas.py`). A frame with steps in Python has a separate arena,
 because those steps run outside of the gate.
+
+A call that is prepared once and made many times.
 """
 
 from __future__ import annotations
@@ -13,22 +15,17 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
+from math import prod
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from tensorwright.base import Array, HostFunction, InputError, sizes_advice
+from tensorwright import base
 from tensorwright.runtime.arenas import Arenas
-from tensorwright.runtime.buffers import (
-    address_of,
-    byte_view,
-    empty,
-    is_kernel_ready,
-)
+from tensorwright.runtime.buffers import address_of, byte_view, empty, is_kernel_ready
 from tensorwright.runtime.device import Device, Memory
 from tensorwright.runtime.device_frame import DeviceFrame
-from tensorwright.runtime.host import HOST, host_bytes
-from tensorwright.runtime.host_step import run_host_step
+from tensorwright.runtime.host import HOST, host_bytes, run_host_step
 from tensorwright.runtime.native.driver import NativeFrame, Program, amount_base, driver
 from tensorwright.runtime.native.pool.pending_run import NEVER, Stop
 from tensorwright.runtime.native.segments import (
@@ -45,6 +42,7 @@ from tensorwright.runtime.plan.plan import (
     HostStep,
     InputRef,
     OutputRef,
+    TensorSpec,
     TypedRef,
 )
 
@@ -99,7 +97,7 @@ class Frame:
     def __init__(
         self,
         loaded: Loaded,
-        hosts: Mapping[str, HostFunction],
+        hosts: Mapping[str, base.HostFunction],
         threads: int,
         floats: int,
     ) -> None:
@@ -117,10 +115,10 @@ class Frame:
         sizes_bytes = () if is_native else (plan.arena_bytes, plan.scratch_bytes(threads))
         self._own = tuple(self.device.allocate(size) for size in sizes_bytes)
         arena, workspace = (memory.address for memory in self._own) if self._own else (0, 0)
-        self._staged: dict[int, Array] = {}
+        self._staged: dict[int, base.Array] = {}
         self._staged_addresses: dict[int, int] = {}
-        self._inputs: tuple[Array, ...] = ()
-        self._outputs: tuple[Array, ...] = ()
+        self._inputs: tuple[base.Array, ...] = ()
+        self._outputs: tuple[base.Array, ...] = ()
         first, self._amount_base = 1 + len(plan.inputs) + len(plan.outputs), amount_base(plan)
         self._bases = (ctypes.c_int64 * (self._amount_base + len(program.amounts)))()
         self._bases[first : self._amount_base] = [
@@ -154,7 +152,9 @@ class Frame:
             # There is at most one segment, so this one foreign call is the whole run.
             self.run = partial(driver().run, ctypes.addressof(self._native))
 
-    def connect(self, inputs: Sequence[Array], outputs: Sequence[Array], sizes: CallSizes) -> None:
+    def connect(
+        self, inputs: Sequence[base.Array], outputs: Sequence[base.Array], sizes: CallSizes
+    ) -> None:
         """Point the call at these arrays, which share no memory with each other.
 
         An input that kernels cannot read in place is copied into memory of the frame. A small input
@@ -178,7 +178,7 @@ class Frame:
             bases[position] = address_of(array)
 
     def connect_in_place(
-        self, inputs: Sequence[Array], outputs: Sequence[Array], sizes: CallSizes
+        self, inputs: Sequence[base.Array], outputs: Sequence[base.Array], sizes: CallSizes
     ) -> None:
         """As `connect`, but small inputs that kernels can read are not copied."""
         self.connect(inputs, outputs, sizes)
@@ -191,7 +191,7 @@ class Frame:
         for position, array in enumerate(self._inputs, start=1):
             self._bases[position] = address_of(array)
 
-    def _stage(self, position: int, array: Array) -> Array:
+    def _stage(self, position: int, array: base.Array) -> base.Array:
         """A copy of an input in memory that the frame keeps for it."""
         staged = self._staged.get(position)
         if staged is None or staged.shape != array.shape:
@@ -219,7 +219,7 @@ class Frame:
             self.stop_by(NEVER)
 
     @property
-    def inputs(self) -> tuple[Array, ...]:
+    def inputs(self) -> tuple[base.Array, ...]:
         """The arrays that the kernels read."""
         return self._inputs
 
@@ -306,11 +306,11 @@ class Frame:
             raise _too_many(size, room, number, f"values make it more than {room}")
         least = next(each.least for each in self._program.plan.sizes if each.name == size)
         if number < least:
-            raise InputError(
+            raise base.InputError(
                 stage="run",
                 where=f"size {size}",
                 reason=f"values make it {number}, but it must be at least {least}",
-                remedy=sizes_advice(
+                remedy=base.sizes_advice(
                     {size: f"{number or ''}..{room}"}, "compile with a smaller number: "
                 ),
             )
@@ -322,7 +322,7 @@ class Frame:
         function = self._hosts[step.operator]
         run_host_step(step, function, self._values, self._view, self._decide)
 
-    def _view(self, typed: TypedRef) -> Array:
+    def _view(self, typed: TypedRef) -> base.Array:
         """The tensor at a reference, as a fresh view."""
         match typed.ref:
             case InputRef(index):
@@ -338,7 +338,7 @@ class Frame:
         return part.view(typed.type.dtype.numpy).reshape(typed.type.extents)
 
 
-class NoRoomError(InputError):
+class NoRoomError(base.InputError):
     """A step decides a size for which the memory of the call has no room.
 
     needed   the size and its number, at least
@@ -352,7 +352,9 @@ def _too_many(size: str, room: int, number: int, reason: str, of_what: str = "")
         stage="run",
         where=f"size {size}",
         reason=f"{reason}, and there is no room for more{of_what}",
-        remedy=sizes_advice({size: f"..{2 * max(1, room)}"}, "compile with a greater number: "),
+        remedy=base.sizes_advice(
+            {size: f"..{2 * max(1, room)}"}, "compile with a greater number: "
+        ),
     )
     error.needed = size, number
     return error
@@ -386,3 +388,64 @@ class FramePool:
     def trim(self) -> None:
         """Free the memory of idle frames."""
         self._idle.clear()
+
+
+class Bound:
+    """A prepared call with its arena, for serving and for measurements.
+
+    inputs    the arrays that are read: the caller's if kernels can read them in place, otherwise
+              copies. Write new data into these between runs.
+    outputs   the arrays that are written, the same ones in every run. If a loop decides the number
+              of rows, they have room for the most, and `run` returns the part that was written.
+    Either may be in the memory of the device that runs the code.
+    It runs one call at a time: each concurrent thread needs a separate `Bound`.
+    """
+
+    __slots__ = ("_frame", "_run", "_specs", "inputs", "outputs")
+
+    def __init__(
+        self,
+        frame: AnyFrame,
+        inputs: dict[str, Any],
+        outputs: dict[str, Any],
+        specs: tuple[TensorSpec, ...] = (),
+    ) -> None:
+        self._frame = frame
+        self._specs = specs
+        self._run = frame.run
+        self.inputs = inputs
+        self.outputs = outputs
+
+    def run(self) -> dict[str, base.Array]:
+        """Compute the outputs from the present content of the inputs."""
+        self._run()
+        if not self._specs:
+            return self.outputs
+        parts = written(self._specs, tuple(self.outputs.values()), self._frame.values)
+        return dict(zip(self.outputs, parts, strict=True))
+
+    __call__ = run
+
+    def run_seconds(self) -> float:
+        """As `run`; returns the seconds that it takes, by the device's clock."""
+        return self._frame.device.time(self._run)
+
+    def run_timed(self) -> tuple[float, ...]:
+        """As `run`; returns the seconds of each step of the plan.
+
+        Native code reads the clock at the beginning of each step. So the time of a step includes
+        one reading and the cost of the call (`measure_call_costs`).
+        """
+        return self._frame.run_timed()
+
+
+def written(
+    specs: Sequence[TensorSpec], arrays: Sequence[base.Array], values: Mapping[str, int]
+) -> tuple[base.Array, ...]:
+    """The parts of arrays that a call with these sizes has written, as dense tensors."""
+    parts: list[base.Array] = []
+    for spec, array in zip(specs, arrays, strict=True):
+        shape = tuple(base.amount_at(extent, values) for extent in spec.shape)
+        is_whole = shape == array.shape
+        parts.append(array if is_whole else array.reshape(-1)[: prod(shape)].reshape(shape))
+    return tuple(parts)

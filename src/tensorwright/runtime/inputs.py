@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from tensorwright.base import Array, DType, InputError, TensorType, UsageError, did_you_mean
+from tensorwright import base
 from tensorwright.runtime.buffers import is_kernel_ready, to_array
 from tensorwright.runtime.device import Device
 from tensorwright.runtime.dlpack import DeviceArray, is_on, room_for, stand_in, taken
@@ -44,7 +44,7 @@ class Port:
             return False
         return value.ndim == self.rank if self.shape is None else value.shape == self.shape
 
-    def take(self, value: Any) -> Array:
+    def take(self, value: Any) -> base.Array:
         """The value as an array.  Raises: as `check_array`."""
         return check_array("input", self.spec, value, any_sizes=self.shape is None)
 
@@ -57,7 +57,7 @@ def fits_shape(spec: TensorSpec, shape: tuple[int, ...]) -> bool:
     )
 
 
-def check_inputs(ports: Sequence[Port], given: Mapping[str, Any]) -> tuple[Array, ...]:
+def check_inputs(ports: Sequence[Port], given: Mapping[str, Any]) -> tuple[base.Array, ...]:
     """The inputs as arrays of the declared types, in calling order, without copies if possible.
 
     Raises:  InputError for a name, shape or element type that is not declared.
@@ -65,12 +65,12 @@ def check_inputs(ports: Sequence[Port], given: Mapping[str, Any]) -> tuple[Array
     if isinstance(given, dict) and len(given) == len(ports):
         arrays = tuple([given.get(port.name) for port in ports])
         if all(map(Port.fits, ports, arrays)):
-            return cast(tuple[Array, ...], arrays)
+            return cast(tuple[base.Array, ...], arrays)
     check_names("input", [port.spec for port in ports], given)
     return tuple([port.take(given[port.name]) for port in ports])
 
 
-def check_positional(ports: Sequence[Port], given: Sequence[Any]) -> tuple[Array, ...]:
+def check_positional(ports: Sequence[Port], given: Sequence[Any]) -> tuple[base.Array, ...]:
     """As `check_inputs`, for inputs given in calling order."""
     if len(given) == len(ports) and all(map(Port.fits, ports, given)):
         return tuple(given)
@@ -87,8 +87,8 @@ def check_count(ports: Sequence[Port], given: Sequence[Any]) -> None:
 
 
 def check_outputs(
-    specs: Sequence[TensorSpec], given: Mapping[str, Any], inputs: Sequence[Array]
-) -> tuple[Array, ...]:
+    specs: Sequence[TensorSpec], given: Mapping[str, Any], inputs: Sequence[base.Array]
+) -> tuple[base.Array, ...]:
     """The arrays for the results, in order; each has the declared type.
 
     Raises:  InputError if one does not fit, cannot be written, or shares memory with another.
@@ -111,7 +111,7 @@ def check_outputs(
 
 def take_inputs(
     device: Device, ports: Sequence[Port], given: Mapping[str, Any]
-) -> tuple[Array | DeviceArray, ...]:
+) -> tuple[base.Array | DeviceArray, ...]:
     """As `check_inputs`, if some are in the memory of a device.
 
     Raises:  InputError as `check_inputs`, and for an array that the device cannot read in place.
@@ -128,8 +128,8 @@ def take_outputs(
     device: Device,
     specs: Sequence[TensorSpec],
     given: Mapping[str, Any],
-    inputs: Sequence[Array | DeviceArray],
-) -> tuple[Array | DeviceArray, ...]:
+    inputs: Sequence[base.Array | DeviceArray],
+) -> tuple[base.Array | DeviceArray, ...]:
     """As `check_outputs`, if some are in the memory of a device.
 
     Raises:  InputError as `check_outputs`, and for an array that the device cannot write in place.
@@ -163,7 +163,7 @@ def _take(kind: str, device: Device, given: Mapping[str, Any]) -> dict[str, Any]
     return arrays
 
 
-def _shared(where: str) -> InputError:
+def _shared(where: str) -> base.InputError:
     reason = "it shares memory with an input or another output"
     return _refusal(where, reason, "give it separate memory")
 
@@ -177,14 +177,14 @@ def check_names(kind: str, specs: Sequence[TensorSpec], given: object) -> None:
     missing = [name for name in names if name not in given]
     unknown = [name for name in given if name not in names]
     if unknown:
-        hint = did_you_mean(str(unknown[0]), missing or names)
+        hint = base.did_you_mean(str(unknown[0]), missing or names)
         remedy = f"{hint} {_give(kind, specs)}".lstrip()
         raise _refusal(f"{kind} {unknown[0]}", f"there is no such {kind}", remedy)
     if missing:
         raise _refusal(f"{kind} {missing[0]}", "it is not given", _give(kind, specs))
 
 
-def check_array(kind: str, spec: TensorSpec, value: Any, *, any_sizes: bool = False) -> Array:
+def check_array(kind: str, spec: TensorSpec, value: Any, *, any_sizes: bool = False) -> base.Array:
     """The value as an array of the declared type; with `any_sizes`, of its rank.
 
     Raises:  InputError with the expected and the given type.
@@ -199,8 +199,8 @@ def check_array(kind: str, spec: TensorSpec, value: Any, *, any_sizes: bool = Fa
     if fits and array.dtype == spec.dtype.numpy:
         return array
     try:
-        actual: object = TensorType(DType.from_numpy(array.dtype), array.shape)
-    except UsageError:
+        actual: object = base.TensorType(base.DType.from_numpy(array.dtype), array.shape)
+    except base.UsageError:
         actual = f"{array.dtype}({', '.join(map(str, array.shape))})"
     reason = f"it must be {spec.type}, not {actual}"
     if not fits:
@@ -210,7 +210,7 @@ def check_array(kind: str, spec: TensorSpec, value: Any, *, any_sizes: bool = Fa
     raise _refusal(where, reason, f"convert it: array.astype({spec.dtype.numpy.name!r})")
 
 
-def check_ready(spec: TensorSpec, array: Array) -> None:
+def check_ready(spec: TensorSpec, array: base.Array) -> None:
     """Raise InputError unless kernels may write the array in place."""
     if not is_kernel_ready(array):
         raise _refusal(
@@ -232,7 +232,7 @@ def check_in_place(kind: str, spec: TensorSpec, array: Any, *, is_here: bool) ->
         raise _refusal(f"{kind} {spec.name}", reason, "give an array of NumPy, or call run_into")
 
 
-def random_array(spec: TensorSpec, generator: np.random.Generator) -> Array:
+def random_array(spec: TensorSpec, generator: np.random.Generator) -> base.Array:
     """Normal numbers, or whole numbers below 2, which every network accepts."""
     if spec.dtype.is_float:
         return generator.standard_normal(spec.extents, np.float32).astype(spec.dtype.numpy)
@@ -249,7 +249,7 @@ def _export_remedy(value: Any) -> str:
     return "give a NumPy array"
 
 
-def _reshape(spec: TensorSpec, array: Array) -> str:
+def _reshape(spec: TensorSpec, array: base.Array) -> str:
     if spec.type.is_open:
         numbers = ", ".join(str(each) for each in spec.shape if not isinstance(each, int))
         return f"only {numbers} may change from call to call; give an array of that shape"
@@ -258,8 +258,8 @@ def _reshape(spec: TensorSpec, array: Array) -> str:
     return "shapes are fixed when a model is compiled: compile it for this shape"
 
 
-def _refusal(where: str, reason: str, remedy: str) -> InputError:
-    return InputError(stage="run", where=where, reason=reason, remedy=remedy)
+def _refusal(where: str, reason: str, remedy: str) -> base.InputError:
+    return base.InputError(stage="run", where=where, reason=reason, remedy=remedy)
 
 
 def _give(kind: str, specs: Sequence[TensorSpec]) -> str:

@@ -21,33 +21,8 @@ from functools import lru_cache
 from math import prod
 from weakref import WeakKeyDictionary
 
-from tensorwright.expr import (
-    Compute,
-    Condition,
-    FloorDiv,
-    Index,
-    Range,
-    Var,
-    all_of,
-    ceil_div,
-    decisions_of,
-    exact_div,
-    floor_div,
-    free_vars,
-    has_element,
-    interval,
-    is_nonnegative,
-    loads_of,
-    maximum,
-    minimum,
-    mod,
-    ranges_in,
-    simplify,
-    simplify_condition,
-    substitute,
-    terms_of,
-)
-from tensorwright.schedule.execution import THREADS
+from tensorwright import expr
+from tensorwright.schedule.memory_layout import THREADS
 from tensorwright.schedule.sharing import has_threads, is_shared
 from tensorwright.schedule.state import (
     After,
@@ -67,8 +42,8 @@ from tensorwright.schedule.state import (
 class Region:
     """A box of a tensor: its first element and its extents, per axis."""
 
-    low: tuple[Index, ...]
-    extents: tuple[Index, ...]
+    low: tuple[expr.Index, ...]
+    extents: tuple[expr.Index, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +59,11 @@ class Nest:
     """
 
     region: Region
-    extents: Mapping[str, Index]
-    variables: Mapping[str, Var]
-    axis_values: Mapping[Var, Index]
-    guards: Condition
-    overhang: Condition
+    extents: Mapping[str, expr.Index]
+    variables: Mapping[str, expr.Var]
+    axis_values: Mapping[expr.Var, expr.Index]
+    guards: expr.Condition
+    overhang: expr.Condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +76,14 @@ class Analysis:
     """
 
     nests: Mapping[str, Nest]
-    bounds: Mapping[Var, Range]
-    real: Mapping[Var, Index]
-    beyond: Mapping[Var, Range]
+    bounds: Mapping[expr.Var, expr.Range]
+    real: Mapping[expr.Var, expr.Index]
+    beyond: Mapping[expr.Var, expr.Range]
     parts: Mapping[str, _Part]
 
-    def realise(self, index: Index) -> Index:
+    def realise(self, index: expr.Index) -> expr.Index:
         """The index with its virtual variables replaced by what they are."""
-        return substitute(index, self.real) if self.real else index
+        return expr.substitute(index, self.real) if self.real else index
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,19 +95,19 @@ class _Part:
 
     nest: Nest
     shared: frozenset[str]
-    bounds: Mapping[Var, Range]
-    real: Mapping[Var, Index]
-    beyond: Mapping[Var, Range]
+    bounds: Mapping[expr.Var, expr.Range]
+    real: Mapping[expr.Var, expr.Index]
+    beyond: Mapping[expr.Var, expr.Range]
 
 
 @lru_cache(maxsize=1 << 12)
 def _part_of(
-    tensor: Compute,
+    tensor: expr.Compute,
     loops: tuple[str, ...],
     relations: tuple[LoopRelation, ...],
     shared: frozenset[str],
     region: Region,
-    around: tuple[tuple[Var, Range], ...],
+    around: tuple[tuple[expr.Var, expr.Range], ...],
 ) -> _Part:
     """The analysis of a stage's loops in a region: a step changes one stage, the others stay.
 
@@ -197,32 +172,34 @@ def note_step(before: ScheduleState, after: ScheduleState) -> None:
 class _LoopsOfStage:
     """Mutable working state: the loops of one stage, and what its axes are in terms of them."""
 
-    def __init__(self, tensor: Compute, shared: frozenset[str], bounds: dict[Var, Range]) -> None:
+    def __init__(
+        self, tensor: expr.Compute, shared: frozenset[str], bounds: dict[expr.Var, expr.Range]
+    ) -> None:
         self.tensor = tensor
         self.shared = shared
         self.bounds = bounds
-        self.real: dict[Var, Index] = {}
-        self.beyond: dict[Var, Range] = {}
+        self.real: dict[expr.Var, expr.Index] = {}
+        self.beyond: dict[expr.Var, expr.Range] = {}
 
     def run(
         self, loops: tuple[str, ...], relations: tuple[LoopRelation, ...], region: Region
     ) -> _Part:
-        extents: dict[str, Index] = {}
+        extents: dict[str, expr.Index] = {}
         for axis, extent in zip(self.tensor.axes, region.extents, strict=True):
             extents[axis.name] = extent
         for axis in self.tensor.reduce_axes:
             extents[axis.name] = axis.extent
         for relation in relations:
             _add_extents(relation, extents)
-        values: dict[str, Index] = {}
-        variables: dict[str, Var] = {}
+        values: dict[str, expr.Index] = {}
+        variables: dict[str, expr.Var] = {}
         for loop in loops:
             values[loop] = 0
             if extents[loop] != 1:
                 variables[loop] = self._variable(loop)
                 values[loop] = variables[loop]
-                self.bounds[variables[loop]] = Range.of_extent(extents[loop])
-        guards: list[Condition] = []
+                self.bounds[variables[loop]] = expr.Range.of_extent(extents[loop])
+        guards: list[expr.Condition] = []
         for relation in reversed(relations):
             if isinstance(relation, SplitRelation):
                 values[relation.parent] = self._split_value(relation, extents, values, guards)
@@ -233,13 +210,13 @@ class _LoopsOfStage:
     def _part(
         self,
         region: Region,
-        extents: Mapping[str, Index],
-        variables: Mapping[str, Var],
-        values: Mapping[str, Index],
-        guards: list[Condition],
+        extents: Mapping[str, expr.Index],
+        variables: Mapping[str, expr.Var],
+        values: Mapping[str, expr.Index],
+        guards: list[expr.Condition],
     ) -> _Part:
-        axis_values: dict[Var, Index] = {}
-        overhang: list[Condition] = []
+        axis_values: dict[expr.Var, expr.Index] = {}
+        overhang: list[expr.Condition] = []
         for axis, low in zip(self.tensor.axes, region.low, strict=True):
             axis_values[axis.var] = low + values[axis.name]
             if low != 0 or extents[axis.name] != axis.extent:
@@ -250,22 +227,22 @@ class _LoopsOfStage:
         nest = Nest(region, extents, variables, axis_values, self._all(guards), self._all(overhang))
         return _Part(nest, self.shared, self.bounds, self.real, self.beyond)
 
-    def _variable(self, loop: str) -> Var:
+    def _variable(self, loop: str) -> expr.Var:
         """The variable of a loop; its plain name where no other stage has it."""
-        return Var(f"{self.tensor.name}.{loop}" if loop in self.shared else loop)
+        return expr.Var(f"{self.tensor.name}.{loop}" if loop in self.shared else loop)
 
-    def _all(self, conditions: list[Condition]) -> Condition:
-        return all_of(*(simplify_condition(each, self.bounds) for each in conditions))
+    def _all(self, conditions: list[expr.Condition]) -> expr.Condition:
+        return expr.all_of(*(expr.simplify_condition(each, self.bounds) for each in conditions))
 
     def _split_value(
         self,
         relation: SplitRelation,
-        extents: Mapping[str, Index],
-        values: Mapping[str, Index],
-        guards: list[Condition],
-    ) -> Index:
-        inner: Index = values[relation.children[-1]]
-        stride: Index = relation.factors[-1]
+        extents: Mapping[str, expr.Index],
+        values: Mapping[str, expr.Index],
+        guards: list[expr.Condition],
+    ) -> expr.Index:
+        inner: expr.Index = values[relation.children[-1]]
+        stride: expr.Index = relation.factors[-1]
         for child, factor in zip(
             reversed(relation.children[1:-1]), reversed(relation.factors[:-1]), strict=True
         ):
@@ -274,23 +251,23 @@ class _LoopsOfStage:
         outer = values[relation.children[0]] * stride
         extent = extents[relation.parent]
         if relation.tail is Tail.SHIFT:
-            return simplify(minimum(outer, extent - stride), self.bounds) + inner
+            return expr.simplify(expr.minimum(outer, extent - stride), self.bounds) + inner
         value = outer + inner
         if relation.tail is Tail.GUARD:
             guards.append(value < extent)
         return value
 
-    def _goes_beyond(self, value: Index, extent: Index) -> bool:
+    def _goes_beyond(self, value: expr.Index, extent: expr.Index) -> bool:
         """Whether a loop is split into tiles, the last of which may go beyond its end."""
-        return not isinstance(value, Var) or _may_be_less(extent - 1, self.bounds[value].high)
+        return not isinstance(value, expr.Var) or _may_be_less(extent - 1, self.bounds[value].high)
 
     def _fuse_values(
         self,
         relation: FuseRelation,
-        extents: Mapping[str, Index],
-        values: dict[str, Index],
+        extents: Mapping[str, expr.Index],
+        values: dict[str, expr.Index],
     ) -> None:
-        rest: Index = values[relation.child]
+        rest: expr.Index = values[relation.child]
         # A split by more than there are has no outer loop: its variable, too, goes beyond the end.
         is_split = self._goes_beyond(rest, extents[relation.child])
         for position in range(len(relation.parents) - 1, -1, -1):
@@ -300,25 +277,27 @@ class _LoopsOfStage:
                 continue
             virtual = self._variable(loop)
             outermost = all(extents[p] == 1 for p in relation.parents[:position])
-            value = rest if outermost else mod(rest, extents[loop])
-            if isinstance(value, Var):  # the only parent of more than one iteration
+            value = rest if outermost else expr.mod(rest, extents[loop])
+            if isinstance(value, expr.Var):  # the only parent of more than one iteration
                 values[loop] = value
                 continue
-            rest = floor_div(rest, extents[loop])
+            rest = expr.floor_div(rest, extents[loop])
             values[loop] = virtual
-            self.bounds[virtual] = Range.of_extent(extents[loop])
-            self.real[virtual] = substitute(value, self.real)
-            reach = interval(self.real[virtual], self.bounds)
+            self.bounds[virtual] = expr.Range.of_extent(extents[loop])
+            self.real[virtual] = expr.substitute(value, self.real)
+            reach = expr.interval(self.real[virtual], self.bounds)
             whole = self.bounds[virtual]
             if reach is not None and is_split and _may_be_less(whole.high, reach.high):
                 self.beyond[virtual] = reach
 
 
-def _may_be_less(one: Index, other: Index) -> bool:
+def _may_be_less(one: expr.Index, other: expr.Index) -> bool:
     """Whether one is less than another for some named sizes; decisions count as unknown."""
     if isinstance(one, int) and isinstance(other, int):
         return one < other
-    return not decisions_of(one) | decisions_of(other) and not is_nonnegative(one - other, {})
+    return not expr.decisions_of(one) | expr.decisions_of(other) and not expr.is_nonnegative(
+        one - other, {}
+    )
 
 
 class _Analyser:
@@ -334,9 +313,9 @@ class _Analyser:
         self.taken_over: set[str] = set()
         self.parts: dict[str, _Part] = {}
         self.nests: dict[str, Nest] = {}
-        self.bounds: dict[Var, Range] = {}
-        self.real: dict[Var, Index] = {}
-        self.beyond: dict[Var, Range] = {}
+        self.bounds: dict[expr.Var, expr.Range] = {}
+        self.real: dict[expr.Var, expr.Index] = {}
+        self.beyond: dict[expr.Var, expr.Range] = {}
         loops = Counter(loop for stage in state.stages for loop in stage.loop_names)
         self.shared = frozenset(loop for loop, count in loops.items() if count > 1)
 
@@ -389,9 +368,9 @@ class _Analyser:
 
     def _new_part(self, stage: Stage, shared: frozenset[str]) -> _Part:
         region = self._region(stage)
-        around: dict[Var, Range] = {}
+        around: dict[expr.Var, expr.Range] = {}
         for index in (*region.low, *region.extents):
-            around |= ranges_in(index, {**self.bounds, **self.beyond})
+            around |= expr.ranges_in(index, {**self.bounds, **self.beyond})
         return _part_of(
             stage.tensor, stage.loops, stage.relations, shared, region, tuple(around.items())
         )
@@ -404,44 +383,48 @@ class _Analyser:
             case At(host, loop):
                 together = is_shared(self.state, stage)
                 fixed = enclosing_variables(self.state, self.nests, host, loop, together=together)
-                boxes: list[list[Range | None]] = []
+                boxes: list[list[expr.Range | None]] = []
                 for reader in self.state.readers(stage.name):
                     boxes += self._reads(reader, stage.name, fixed)
                 return self._union(stage, boxes)
             case After(host, loop):
                 return self._determined(stage, host, loop)
 
-    def _reads(self, reader: Stage, name: str, fixed: frozenset[Var]) -> list[list[Range | None]]:
+    def _reads(
+        self, reader: Stage, name: str, fixed: frozenset[expr.Var]
+    ) -> list[list[expr.Range | None]]:
         values = self.nests[reader.name].axis_values
-        boxes: list[list[Range | None]] = []
-        for load in loads_of(reader.tensor.body):
+        boxes: list[list[expr.Range | None]] = []
+        for load in expr.loads_of(reader.tensor.body):
             if load.source.name == name:
-                indices = [simplify(substitute(i, values), self.bounds) for i in load.indices]
+                indices = [
+                    expr.simplify(expr.substitute(i, values), self.bounds) for i in load.indices
+                ]
                 boxes.append([self.moved(index, fixed) for index in indices])
         return boxes
 
-    def moved(self, index: Index, fixed: frozenset[Var]) -> Range | None:
+    def moved(self, index: expr.Index, fixed: frozenset[expr.Var]) -> expr.Range | None:
         """The range of an index while every variable that is not fixed moves."""
         for _ in range(2):
             partly = {
                 v: self.real[v]
-                for v in free_vars(index)
+                for v in expr.free_vars(index)
                 if v in self.real
-                and free_vars(self.real[v]) & fixed
-                and not free_vars(self.real[v]) <= fixed
+                and expr.free_vars(self.real[v]) & fixed
+                and not expr.free_vars(self.real[v]) <= fixed
             }
-            index = simplify(substitute(index, partly), self.bounds) if partly else index
+            index = expr.simplify(expr.substitute(index, partly), self.bounds) if partly else index
         moving = {
             v: self.bounds[v]
-            for v in free_vars(index)
-            if not (free_vars(self.real[v]) if v in self.real else {v}) <= fixed
+            for v in expr.free_vars(index)
+            if not (expr.free_vars(self.real[v]) if v in self.real else {v}) <= fixed
         }
         # an element of another tensor is known when the program runs, in its buffer
-        return None if has_element(index) else interval(index, moving)
+        return None if expr.has_element(index) else expr.interval(index, moving)
 
-    def _union(self, stage: Stage, boxes: list[list[Range | None]]) -> Region:
-        low: list[Index] = []
-        extents: list[Index] = []
+    def _union(self, stage: Stage, boxes: list[list[expr.Range | None]]) -> Region:
+        low: list[expr.Index] = []
+        extents: list[expr.Index] = []
         for position, axis in enumerate(stage.tensor.axes):
             ranges = [box[position] for box in boxes]
             first, count = self._join(ranges, axis.extent)
@@ -449,71 +432,73 @@ class _Analyser:
             extents.append(count)
         return Region(tuple(low), tuple(extents))
 
-    def _join(self, ranges: list[Range | None], extent: Index) -> tuple[Index, Index]:
+    def _join(
+        self, ranges: list[expr.Range | None], extent: expr.Index
+    ) -> tuple[expr.Index, expr.Index]:
         """The smallest stated range that holds all of them: (first, count)."""
         if not ranges or any(r is None for r in ranges):
             return 0, extent
         stated = [r for r in ranges if r is not None]
         first, last = stated[0].low, stated[0].high
         for other in stated[1:]:
-            first, last = minimum(first, other.low), maximum(last, other.high)
-        count = simplify(last - first + 1, self.bounds)
-        if free_vars(count):
+            first, last = expr.minimum(first, other.low), expr.maximum(last, other.high)
+        count = expr.simplify(last - first + 1, self.bounds)
+        if expr.free_vars(count):
             narrow = _gap_of_quotients(count)
             if narrow is None:
-                widest = interval(count, {v: self.bounds[v] for v in free_vars(count)})
-                if widest is None or free_vars(widest.high):
+                widest = expr.interval(count, {v: self.bounds[v] for v in expr.free_vars(count)})
+                if widest is None or expr.free_vars(widest.high):
                     return 0, extent
                 narrow = widest.high
             count = narrow
         if isinstance(count, int) and isinstance(extent, int) and count >= extent:
             return 0, extent
-        return simplify(first, self.bounds), count
+        return expr.simplify(first, self.bounds), count
 
     def _determined(self, stage: Stage, host: str, loop: str) -> Region:
         tile = tile_region(self.state, self, host, loop)
-        low: list[Index] = [0] * len(stage.tensor.axes)
+        low: list[expr.Index] = [0] * len(stage.tensor.axes)
         extents = list(stage.tensor.shape)
         positions = {axis.var: n for n, axis in enumerate(stage.tensor.axes)}
-        for load in loads_of(stage.tensor.body):
+        for load in expr.loads_of(stage.tensor.body):
             if load.source.name != host:
                 continue
             for dimension, index in enumerate(load.indices):
-                if isinstance(index, Var) and index in positions:
+                if isinstance(index, expr.Var) and index in positions:
                     low[positions[index]] = tile.low[dimension]
                     extents[positions[index]] = tile.extents[dimension]
         return Region(tuple(low), tuple(extents))
 
 
-def _gap_of_quotients(count: Index) -> Index | None:
+def _gap_of_quotients(count: expr.Index) -> expr.Index | None:
     """The most that c*(a//g - b//g) + rest can be, if a - b and the rest hold no variable.
 
     Theorem: floor((b + w) / g) - floor(b / g) <= ceil(w / g), since floor(x + y) <= floor(x) +
     ceil(y).
     """
-    moving = [(m, c) for m, c in terms_of(count) if any(free_vars(atom) for atom in m)]
+    moving = [(m, c) for m, c in expr.terms_of(count) if any(expr.free_vars(atom) for atom in m)]
     if len(moving) != 2:
         return None
     (one, c), (other, d) = sorted(moving, key=lambda term: -term[1])
     if len(one) != 1 or len(other) != 1 or c + d:
         return None
     first, second = one[0], other[0]
-    if not isinstance(first, FloorDiv) or not isinstance(second, FloorDiv):
+    if not isinstance(first, expr.FloorDiv) or not isinstance(second, expr.FloorDiv):
         return None
-    if first.divisor != second.divisor or free_vars(first.divisor):
+    if first.divisor != second.divisor or expr.free_vars(first.divisor):
         return None
     width = first.dividend - second.dividend
-    if free_vars(width):
+    if expr.free_vars(width):
         return None
-    return count - c * first + c * second + c * ceil_div(width, first.divisor)
+    return count - c * first + c * second + c * expr.ceil_div(width, first.divisor)
 
 
-def _add_extents(relation: SplitRelation | FuseRelation, extents: dict[str, Index]) -> None:
+def _add_extents(relation: SplitRelation | FuseRelation, extents: dict[str, expr.Index]) -> None:
     if isinstance(relation, FuseRelation):
         extents[relation.child] = prod((extents[parent] for parent in relation.parents), start=1)
         return
     extents |= zip(relation.children[1:], relation.factors, strict=True)
-    divide = exact_div if relation.tail is Tail.EXACT else ceil_div
+    divide = expr.exact_div if relation.tail is Tail.EXACT else expr.ceil_div
     extents[relation.children[0]] = divide(extents[relation.parent], relation.tile)
 
 
@@ -524,7 +509,7 @@ def enclosing_variables(
     loop: str,
     *,
     together: bool = False,
-) -> frozenset[Var]:
+) -> frozenset[expr.Var]:
     """The real variables of the loops around the body of `loop` of `host`, that loop included.
 
     together   without those over threads: what all threads of a group do in common

@@ -13,98 +13,77 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import chain
 
-from tensorwright.base import (
-    BYTE_GROUPS,
-    BYTE_PRODUCTS,
-    BYTE_TERMS,
-    BYTE_TILE,
-    BYTE_TILES,
-    ByteProduct,
-    ByteTile,
-    DType,
-)
-from tensorwright.expr import (
-    Axis,
-    Compute,
-    Index,
-    Load,
-    Value,
-    Var,
-    cast,
-    children,
-    compute,
-    condition_sides,
-    conjuncts,
-    free_vars,
-    loads_of,
-    named_size,
-    named_sizes_of,
-    placeholder,
-    reduce_axis,
-    simplify,
-    substitute,
-    sum_over,
-    terms_of,
-)
+from tensorwright import base, expr
 from tensorwright.schedule.analysis import Nest, analyse
 from tensorwright.schedule.state import At, ScheduleState, Stage
 
 
-def _dot4(product: ByteProduct) -> Compute:
+def _dot4(product: base.ByteProduct) -> expr.Compute:
     """total[q] += sum over m of data[m] * weights[q, m]: four products of bytes to each lane."""
-    data = placeholder("data", (BYTE_TERMS,), product.data)
-    weights = placeholder("weights", (product.lanes, BYTE_TERMS), DType.I8)
-    m = reduce_axis("m", BYTE_TERMS)
-    return compute(
+    data = expr.placeholder("data", (base.BYTE_TERMS,), product.data)
+    weights = expr.placeholder("weights", (product.lanes, base.BYTE_TERMS), base.DType.I8)
+    m = expr.reduce_axis("m", base.BYTE_TERMS)
+    return expr.compute(
         product.intrinsic,
         (product.lanes,),
-        lambda q: sum_over(cast(data[m], DType.I32) * cast(weights[q, m], DType.I32), m),
-    )
-
-
-def _tile(product: ByteTile) -> Compute:
-    """total[r, c] += sum over g, m of data[r, g, m] * weights[c, g, m]: two rows of two groups of
-    four bytes, each group anywhere, by two columns.
-    """
-    row, group = named_size("row", BYTE_GROUPS), named_size("group", BYTE_TERMS)
-    data = placeholder("data", (BYTE_TILE, row, group), product.data)
-    weights = placeholder("weights", (BYTE_TILE, BYTE_GROUPS, BYTE_TERMS), DType.I8)
-    g, m = reduce_axis("g", BYTE_GROUPS), reduce_axis("m", BYTE_TERMS)
-    return compute(
-        product.intrinsic,
-        (BYTE_TILE, BYTE_TILE),
-        lambda r, c: sum_over(
-            cast(data[r, g, m], DType.I32) * cast(weights[c, g, m], DType.I32), g, m
+        lambda q: expr.sum_over(
+            expr.cast(data[m], base.DType.I32) * expr.cast(weights[q, m], base.DType.I32), m
         ),
     )
 
 
-INTRINSICS: tuple[Compute, ...] = (*map(_dot4, BYTE_PRODUCTS), *map(_tile, BYTE_TILES))
+def _tile(product: base.ByteTile) -> expr.Compute:
+    """total[r, c] += sum over g, m of data[r, g, m] * weights[c, g, m]: two rows of two groups of
+    four bytes, each group anywhere, by two columns.
+    """
+    row, group = expr.named_size("row", base.BYTE_GROUPS), expr.named_size("group", base.BYTE_TERMS)
+    data = expr.placeholder("data", (base.BYTE_TILE, row, group), product.data)
+    weights = expr.placeholder(
+        "weights", (base.BYTE_TILE, base.BYTE_GROUPS, base.BYTE_TERMS), base.DType.I8
+    )
+    g, m = expr.reduce_axis("g", base.BYTE_GROUPS), expr.reduce_axis("m", base.BYTE_TERMS)
+    return expr.compute(
+        product.intrinsic,
+        (base.BYTE_TILE, base.BYTE_TILE),
+        lambda r, c: expr.sum_over(
+            expr.cast(data[r, g, m], base.DType.I32) * expr.cast(weights[c, g, m], base.DType.I32),
+            g,
+            m,
+        ),
+    )
 
 
-def find_meaning(name: str) -> Compute | None:
+INTRINSICS: tuple[expr.Compute, ...] = (
+    *map(_dot4, base.BYTE_PRODUCTS),
+    *map(_tile, base.BYTE_TILES),
+)
+
+
+def find_meaning(name: str) -> expr.Compute | None:
     """The meaning of an intrinsic; None where there is none of that name."""
     return next((meaning for meaning in INTRINSICS if meaning.name == name), None)
 
 
-def stride_along(load: Load, indices: tuple[Index, ...], var: Var) -> Index | None:
+def stride_along(
+    load: expr.Load, indices: tuple[expr.Index, ...], var: expr.Var
+) -> expr.Index | None:
     """The distance of two reads that differ by one in `var`; None where it is not constant."""
-    stride: Index = 0
-    step: Index = 1
+    stride: expr.Index = 0
+    step: expr.Index = 1
     for index, extent in zip(reversed(indices), reversed(load.source.shape), strict=True):
-        for monomial, coefficient in terms_of(index):
+        for monomial, coefficient in expr.terms_of(index):
             if monomial == (var,):
                 stride = stride + step * coefficient
-            elif var in free_vars(*monomial):
+            elif var in expr.free_vars(*monomial):
                 return None
         step = step * extent
     return stride
 
 
-def windows_apart(meaning: Compute) -> tuple[tuple[Axis, ...], ...]:
+def windows_apart(meaning: expr.Compute) -> tuple[tuple[expr.Axis, ...], ...]:
     """For the result and each operand, the axes along which each element has its own window."""
     axes = (*meaning.axes, *meaning.reduce_axes)
-    result: tuple[Axis, ...] = ()
+    result: tuple[expr.Axis, ...] = ()
     return (
         result,
         *(
@@ -113,12 +92,14 @@ def windows_apart(meaning: Compute) -> tuple[tuple[Axis, ...], ...]:
                 for axis in axes
                 if not isinstance(stride_along(load, load.indices, axis.var), int)
             )
-            for load in loads_of(meaning.body)
+            for load in expr.loads_of(meaning.body)
         ),
     )
 
 
-def difference_of_loops(meaning: Compute, state: ScheduleState, stage: Stage, loop: str) -> str:
+def difference_of_loops(
+    meaning: expr.Compute, state: ScheduleState, stage: Stage, loop: str
+) -> str:
     """Why the loops of a stage from one inwards are not those of a meaning; "" where they are."""
     nest = analyse(state).nests[stage.name]
     inner = stage.loops[stage.loops.index(loop) :]
@@ -133,7 +114,9 @@ def difference_of_loops(meaning: Compute, state: ScheduleState, stage: Stage, lo
     return ""
 
 
-def difference_of_operands(meaning: Compute, state: ScheduleState, stage: Stage, loop: str) -> str:
+def difference_of_operands(
+    meaning: expr.Compute, state: ScheduleState, stage: Stage, loop: str
+) -> str:
     """Why a stage whose loops are those of a meaning is another fold; "" where it is the same."""
     nest = analyse(state).nests[stage.name]
     inner = stage.loops[stage.loops.index(loop) :]
@@ -149,62 +132,62 @@ class _Match:
     state: ScheduleState
     stage: Stage
     nest: Nest
-    loops: dict[Var, Var]
+    loops: dict[expr.Var, expr.Var]
 
-    def difference(self, meaning: Compute) -> str:
+    def difference(self, meaning: expr.Compute) -> str:
         """As `difference_of_operands`."""
         tensor = self.stage.tensor
         if tensor.reduction is None or meaning.reduction is None:
             return f"{tensor.name} folds nothing"
         if tensor.reduction.combiner is not meaning.reduction.combiner:
             return f"{tensor.name} folds with {tensor.reduction.combiner.value}"
-        result = Load(tensor, tuple(axis.var for axis in tensor.axes))
-        wanted = Load(meaning, tuple(axis.var for axis in meaning.axes))
+        result = expr.Load(tensor, tuple(axis.var for axis in tensor.axes))
+        wanted = expr.Load(meaning, tuple(axis.var for axis in meaning.axes))
         stored = self._load(result, wanted) if len(meaning.axes) == 1 else self._tile(meaning)
         return stored or self._value(tensor.body, meaning.body)
 
-    def _tile(self, meaning: Compute) -> str:
+    def _tile(self, meaning: expr.Compute) -> str:
         """Why the stage's own buffer does not consist of results of the meaning; "" if it does."""
         tensor = self.stage.tensor
         if not isinstance(self.stage.placement, At):
             return f"{tensor.name} is not computed inside another stage"
         inside = {self.loops[axis.var] for axis in meaning.axes}
-        for condition in conjuncts(self.nest.overhang):
-            sides = (*condition_sides(condition),)
-            if named_sizes_of(*sides) and inside & free_vars(*sides):
+        for condition in expr.conjuncts(self.nest.overhang):
+            sides = (*expr.condition_sides(condition),)
+            if expr.named_sizes_of(*sides) and inside & expr.free_vars(*sides):
                 return f"a part of a tile is computed where {condition}"
         bounds = analyse(self.state).bounds
         local = [
-            dict(terms_of(simplify(self.nest.axis_values[axis.var] - low, bounds)))
+            dict(expr.terms_of(expr.simplify(self.nest.axis_values[axis.var] - low, bounds)))
             for axis, low in zip(tensor.axes, self.nest.region.low, strict=True)
         ]
         for axis in meaning.axes:
             loop = self.loops[axis.var]
-            along = [terms for terms in local if loop in free_vars(*chain(*terms))]
+            along = [terms for terms in local if loop in expr.free_vars(*chain(*terms))]
             if len(along) != 1 or along[0].pop((loop,), 0) != 1:
                 return f"{loop} is not the innermost loop along one axis of {tensor.name}"
             if any(step % axis.length for step in along[0].values()):
                 return f"tiles along {loop} do not begin at multiples of {axis.length}"
         return ""
 
-    def _value(self, mine: Value, theirs: Value) -> str:
-        if isinstance(mine, Load) and isinstance(theirs, Load):
+    def _value(self, mine: expr.Value, theirs: expr.Value) -> str:
+        if isinstance(mine, expr.Load) and isinstance(theirs, expr.Load):
             return self._load(mine, theirs)
         same_kind = type(mine) is type(theirs) and mine.dtype is theirs.dtype
         same_function = getattr(mine, "fn", None) is getattr(theirs, "fn", None)
-        if not same_kind or not same_function or not children(mine):
+        if not same_kind or not same_function or not expr.children(mine):
             return f"{mine} is not {theirs}"
-        pairs = zip(children(mine), children(theirs), strict=True)
+        pairs = zip(expr.children(mine), expr.children(theirs), strict=True)
         return next((text for a, b in pairs if (text := self._value(a, b))), "")
 
-    def _load(self, mine: Load, theirs: Load) -> str:
+    def _load(self, mine: expr.Load, theirs: expr.Load) -> str:
         if mine.dtype is not theirs.dtype:
             return f"{mine.source.name} is {mine.dtype}, the intrinsic wants {theirs.dtype}"
         if (mine.source.name, self.stage.name) in self.state.packed:
             return ""
         values = self.nest.axis_values
         bounds = analyse(self.state).bounds
-        indices = tuple(simplify(substitute(i, values), bounds) for i in mine.indices)
+        indices = tuple(expr.simplify(expr.substitute(i, values), bounds) for i in mine.indices)
         for axis, loop in self.loops.items():
             stride, wanted = (
                 stride_along(mine, indices, loop),

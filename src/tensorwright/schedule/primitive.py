@@ -17,8 +17,7 @@ from weakref import WeakKeyDictionary
 from tensorwright.base import ScheduleError
 from tensorwright.expr import Load, Var
 from tensorwright.schedule.analysis import note_step
-from tensorwright.schedule.execution import BLOCKS, THREADS, ForKind, may_not_be_inside
-from tensorwright.schedule.render import render
+from tensorwright.schedule.memory_layout import BLOCKS, THREADS, ForKind, may_not_be_inside
 from tensorwright.schedule.sharing import allocation_loop, is_shared, kinds_around
 from tensorwright.schedule.state import (
     After,
@@ -31,7 +30,7 @@ from tensorwright.schedule.state import (
     Stage,
     own_loops,
 )
-from tensorwright.schedule.text import step_text
+from tensorwright.schedule.text import render, step_text
 
 
 @runtime_checkable

@@ -4,14 +4,17 @@ Threads have only SHARED memory in common.  So a tensor is shared if its stage a
 several threads touch it: if a loop over threads lies between the loop in which the tensor is
 allocated and a statement that stores or reads it. Source: Halide chooses the memory of a GPU in the
 same way (MemoryType::Auto).
+
+What a loop fetches into shared memory, so that it may be fetched some iterations ahead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tensorwright.schedule.execution import THREADS, ForKind, Scope
-from tensorwright.schedule.state import After, At, AtRoot, ScheduleState, Stage
+from tensorwright.expr import Load
+from tensorwright.schedule.memory_layout import THREADS, CopyMechanism, ForKind, Scope
+from tensorwright.schedule.state import After, At, AtRoot, ScheduleState, Stage, reads_of
 
 
 def has_threads(state: ScheduleState) -> bool:
@@ -87,3 +90,46 @@ def _kinds_between(state: ScheduleState, stage: Stage, host: str, loop: str) -> 
         around = stage.placement
         stage = state.stage(around.stage)
         loops = stage.loops[: stage.loops.index(around.loop) + 1]
+
+
+_LEAST_BYTES = 4
+"""Of an element that cp.async moves."""
+
+
+def fetched_in(
+    state: ScheduleState, name: str, loop: str, mechanism: CopyMechanism
+) -> tuple[Stage, ...]:
+    """The stages computed in a loop that may be computed before its iteration begins.
+
+    Theorem: what such a stage reads is whole before the nest begins, so it is the same in all
+    iterations; what it computes is read in its own iteration only.
+    """
+    here = At(name, loop)
+    return tuple(
+        stage
+        for stage in state.stages
+        if stage.placement == here
+        and is_shared(state, stage)
+        and stage.tensor.reduction is None
+        and _reads_what_is_whole(state, stage)
+        and not _has_guests(state, stage)
+        and (
+            mechanism is CopyMechanism.REGISTERS
+            or (
+                isinstance(stage.tensor.body, Load)
+                and stage.tensor.dtype.size_bytes >= _LEAST_BYTES
+            )
+        )
+    )
+
+
+def _has_guests(state: ScheduleState, stage: Stage) -> bool:
+    places = [each.placement for each in state.stages]
+    return any(isinstance(placement, At) and placement.stage == stage.name for placement in places)
+
+
+def _reads_what_is_whole(state: ScheduleState, stage: Stage) -> bool:
+    read = [state.stage(each) for each in reads_of(stage.tensor) if state.has_stage(each)]
+    return all(
+        isinstance(each.placement, AtRoot) and allocation_loop(state, each) is None for each in read
+    )

@@ -26,24 +26,9 @@ from functools import lru_cache
 from math import prod
 from typing import TypeAlias
 
+from tensorwright import expr
 from tensorwright.base import InternalError
-from tensorwright.expr import (
-    Compute,
-    Condition,
-    Element,
-    Index,
-    Load,
-    Placeholder,
-    Tensor,
-    Value,
-    decompose_arg_reduction,
-    loads_of,
-    map_elements,
-    rebuild,
-    topological_order,
-)
-from tensorwright.schedule.execution import CopyMechanism, ForKind, Scope
-from tensorwright.schedule.memory_layout import PLAIN, MemoryLayout
+from tensorwright.schedule.memory_layout import PLAIN, CopyMechanism, ForKind, MemoryLayout, Scope
 
 
 class Tail(Enum):
@@ -64,11 +49,11 @@ class SplitRelation:
 
     parent: str
     children: tuple[str, ...]
-    factors: tuple[Index, ...]
+    factors: tuple[expr.Index, ...]
     tail: Tail
 
     @property
-    def tile(self) -> Index:
+    def tile(self) -> expr.Index:
         """How many iterations of the parent one of the outermost child stands for."""
         return prod(self.factors, start=1)
 
@@ -117,7 +102,7 @@ class PrefetchRequest:
 
     tensor: str
     loop: str
-    distance: Index
+    distance: expr.Index
     is_next_part: bool = False
 
 
@@ -143,7 +128,7 @@ class Skipped(Enum):
 class Skip:
     """Where a condition over the axes of a stage fails, terms of its sum are zero, and left out."""
 
-    condition: Condition
+    condition: expr.Condition
     of: Skipped
 
 
@@ -151,7 +136,7 @@ class Skip:
 class Stage:
     """How one tensor is computed."""
 
-    tensor: Compute
+    tensor: expr.Compute
     loops: tuple[str, ...]
     relations: tuple[LoopRelation, ...] = ()
     marks: tuple[tuple[str, ForKind], ...] = ()
@@ -163,7 +148,9 @@ class Stage:
     intrinsic: tuple[str, str] | None = (
         None  # (loop, name): the nest from that loop inwards is one intrinsic
     )
-    inside: Condition = True  # the elements that some reader reads; others need not be computed
+    inside: expr.Condition = (
+        True  # the elements that some reader reads; others need not be computed
+    )
     layout: MemoryLayout = PLAIN
     pipeline: PipelineRequest | None = None
     lanes: str = ""  # the loop of the reduction whose terms the lanes of a warp exchange
@@ -242,8 +229,8 @@ class Folded:
     tensor  what is computed from it; the input that stands for it has its name
     """
 
-    source: Placeholder
-    tensor: Compute
+    source: expr.Placeholder
+    tensor: expr.Compute
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -258,7 +245,7 @@ class ScheduleState:
     folded     the inputs that are computed from constants when the program is built
     """
 
-    inputs: tuple[Placeholder, ...]
+    inputs: tuple[expr.Placeholder, ...]
     constants: frozenset[str]
     stages: tuple[Stage, ...]
     outputs: tuple[str, ...]
@@ -276,11 +263,11 @@ class ScheduleState:
         """Whether there is a stage of that name."""
         return any(stage.tensor.name == name for stage in self.stages)
 
-    def source(self, name: str) -> Placeholder:
+    def source(self, name: str) -> expr.Placeholder:
         """The tensor that loads of that name read: an input, or a stage's placeholder."""
         if self.has_stage(name):
             tensor = self.stage(name).tensor
-            return Placeholder(name, tensor.shape, tensor.dtype)
+            return expr.Placeholder(name, tensor.shape, tensor.dtype)
         return next(tensor for tensor in self.inputs if tensor.name == name)
 
     def with_stage(self, changed: Stage) -> ScheduleState:
@@ -305,66 +292,68 @@ def readers_among(stages: Iterable[Stage], name: str) -> tuple[Stage, ...]:
 
 
 @lru_cache(maxsize=1024)
-def reads_of(tensor: Compute) -> frozenset[str]:
+def reads_of(tensor: expr.Compute) -> frozenset[str]:
     """The names of the tensors that a tensor reads; asked for at each step of each schedule."""
-    return frozenset(load.source.name for load in loads_of(tensor.body))
+    return frozenset(load.source.name for load in expr.loads_of(tensor.body))
 
 
 def redirect(
-    tensor: Compute, mapping: Mapping[str, Tensor], order: tuple[int, ...] = ()
-) -> Compute:
+    tensor: expr.Compute, mapping: Mapping[str, expr.Tensor], order: tuple[int, ...] = ()
+) -> expr.Compute:
     """The tensor with its loads from some names reading other tensors of the same rank.
 
     order   dimension n of these others is dimension order[n]; () where all are as they were
     """
 
-    def moved(indices: tuple[Index, ...]) -> tuple[Index, ...]:
+    def moved(indices: tuple[expr.Index, ...]) -> tuple[expr.Index, ...]:
         return tuple(indices[n] for n in order) if order else indices
 
-    def on_element(element: Element) -> Index:
+    def on_element(element: expr.Element) -> expr.Index:
         other = mapping.get(element.source.name)
-        return element if other is None else Element(other, moved(element.indices))
+        return element if other is None else expr.Element(other, moved(element.indices))
 
-    def on_index(index: Index) -> Index:
-        return map_elements(index, on_element)
+    def on_index(index: expr.Index) -> expr.Index:
+        return expr.map_elements(index, on_element)
 
-    def on_load(load: Load) -> Value:
+    def on_load(load: expr.Load) -> expr.Value:
         other = mapping.get(load.source.name)
-        return load if other is None else Load(other, moved(load.indices))
+        return load if other is None else expr.Load(other, moved(load.indices))
 
-    body = rebuild(tensor.body, on_load, on_index, lambda condition: condition)
-    return Compute(tensor.name, tensor.axes, body, tensor.reduction)
+    body = expr.rebuild(tensor.body, on_load, on_index, lambda condition: condition)
+    return expr.Compute(tensor.name, tensor.axes, body, tensor.reduction)
 
 
 @lru_cache(maxsize=256)
 def initial_state(
-    outputs: tuple[Compute, ...], constants: frozenset[str] = frozenset()
+    outputs: tuple[expr.Compute, ...], constants: frozenset[str] = frozenset()
 ) -> ScheduleState:
     """The schedule in which every stage runs at the root, serially, its loops in the order of its
     axes.
 
     Argmax and argmin are decomposed into two reductions each.  Tensor names must be unique.
     """
-    order = [part for tensor in topological_order(*outputs) for part in _expand(tensor)]
-    stand_ins = {t.name: Placeholder(t.name, t.shape, t.dtype) for t in order}
+    order = [part for tensor in expr.topological_order(*outputs) for part in _expand(tensor)]
+    stand_ins = {t.name: expr.Placeholder(t.name, t.shape, t.dtype) for t in order}
     if len(stand_ins) != len(order):
         raise InternalError(stage="schedule", where="tensors", reason="two tensors have one name")
-    stages = tuple(fresh_stage(redirect(t, stand_ins)) for t in order if isinstance(t, Compute))
-    inputs = tuple(stand_ins[t.name] for t in order if isinstance(t, Placeholder))
+    stages = tuple(
+        fresh_stage(redirect(t, stand_ins)) for t in order if isinstance(t, expr.Compute)
+    )
+    inputs = tuple(stand_ins[t.name] for t in order if isinstance(t, expr.Placeholder))
     return ScheduleState(inputs, constants, stages, tuple(t.name for t in outputs))
 
 
-def _expand(tensor: Tensor) -> tuple[Tensor, ...]:
-    if isinstance(tensor, Compute) and tensor.reduction and tensor.reduction.combiner.is_arg:
-        return decompose_arg_reduction(tensor)
+def _expand(tensor: expr.Tensor) -> tuple[expr.Tensor, ...]:
+    if isinstance(tensor, expr.Compute) and tensor.reduction and tensor.reduction.combiner.is_arg:
+        return expr.decompose_arg_reduction(tensor)
     return (tensor,)
 
 
-def fresh_stage(tensor: Compute, scope: Scope = Scope.GLOBAL) -> Stage:
+def fresh_stage(tensor: expr.Compute, scope: Scope = Scope.GLOBAL) -> Stage:
     """A stage at the root with the tensor's own axes as loops."""
     return Stage(tensor, own_loops(tensor), scope=scope)
 
 
-def own_loops(tensor: Compute) -> tuple[str, ...]:
+def own_loops(tensor: expr.Compute) -> tuple[str, ...]:
     """The loops of an unscheduled tensor: its axes, then those of its reduction."""
     return tuple(axis.name for axis in (*tensor.axes, *tensor.reduce_axes))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from itertools import pairwise
 from math import prod
 
-from tensorwright.expr import Index, Load, Var, decisions_of, is_nonnegative, loads_of
+from tensorwright import expr
 from tensorwright.schedule.analysis import analyse
-from tensorwright.schedule.execution import ForKind
 from tensorwright.schedule.intrinsics import (
     difference_of_loops,
     difference_of_operands,
     find_meaning,
 )
+from tensorwright.schedule.memory_layout import ForKind
 from tensorwright.schedule.primitive import refuse
 from tensorwright.schedule.sharing import allocation_loop
 from tensorwright.schedule.state import (
@@ -45,10 +45,10 @@ def need_whole_tiles(step: object, before: ScheduleState, after: ScheduleState) 
                 extent = analyse(after).nests[stage.name].extents[relation.parent]
             except ValueError:  # an exact division with a rest, in this split or another one
                 extent = 0
-            if decisions_of(extent, total):
+            if expr.decisions_of(extent, total):
                 continue
             has_rest = relation.tail is Tail.EXACT and not is_zero(extent % total)
-            if has_rest or not is_nonnegative(extent - total):
+            if has_rest or not expr.is_nonnegative(extent - total):
                 reason = f"{stage.name} is split by {total}, and no whole tile would be left"
                 raise refuse(step, before, reason, "split with tail guard, or after this step")
     for stage in after.stages:
@@ -98,7 +98,7 @@ def _need_full_tiles_for_readers(
             continue
         total = relation.tile
         extent = analyse(after).nests[stage.name].extents[relation.parent]
-        if decisions_of(extent, total) or is_zero(extent % total):
+        if expr.decisions_of(extent, total) or is_zero(extent % total):
             continue
         for loop in around:
             enclosing = stage.loops[: stage.loops.index(loop) + 1]
@@ -153,7 +153,7 @@ def _need_finished_operands(
         return
     host, here = placed.placement.stage, (placed.placement.stage, placed.placement.loop)
     order = [each.name for each in after.stages]
-    for load in loads_of(stage.tensor.body):
+    for load in expr.loads_of(stage.tensor.body):
         if not after.has_stage(load.source.name):
             continue
         other = after.stage(load.source.name)
@@ -176,7 +176,9 @@ def _path(state: ScheduleState, stage: Stage) -> list[Stage]:
     return path
 
 
-def _is_finished(state: ScheduleState, own: list[Stage], path: list[Stage], load: Load) -> bool:
+def _is_finished(
+    state: ScheduleState, own: list[Stage], path: list[Stage], load: expr.Load
+) -> bool:
     """Whether a stage after a tile may read an element of a stage of the same nest.
 
     own, path   from the reader, and from what is read, to the root
@@ -198,20 +200,20 @@ def _is_finished(state: ScheduleState, own: list[Stage], path: list[Stage], load
     return all(
         axis.extent == 1
         or axis.var not in wanted
-        or (isinstance(index, Var) and cut.get(index) == wanted[axis.var])
+        or (isinstance(index, expr.Var) and cut.get(index) == wanted[axis.var])
         for axis, index in zip(other.tensor.axes, load.indices, strict=True)
     )
 
 
-def _cut_axes(state: ScheduleState, stage: Stage) -> dict[Var, Var]:
+def _cut_axes(state: ScheduleState, stage: Stage) -> dict[expr.Var, expr.Var]:
     """The axes of a stage of which a tile has a part, and the axis of the root that each is."""
     if not isinstance(stage.placement, After):
         return {axis.var: axis.var for axis in stage.tensor.axes}
     host = state.stage(stage.placement.stage)
     of_host = _cut_axes(state, host)
-    load = next(each for each in loads_of(stage.tensor.body) if each.source.name == host.name)
+    load = next(each for each in expr.loads_of(stage.tensor.body) if each.source.name == host.name)
     pairs = zip(load.indices, host.tensor.axes, strict=True)
-    return {i: of_host[a.var] for i, a in pairs if isinstance(i, Var) and a.var in of_host}
+    return {i: of_host[a.var] for i, a in pairs if isinstance(i, expr.Var) and a.var in of_host}
 
 
 def _need_no_empty_tiles(
@@ -232,9 +234,9 @@ def _need_no_empty_tiles(
             continue
         tile, whole = 1, extents[relation.parent]
         for child, factor in zip(relation.children[:0:-1], relation.factors[::-1], strict=True):
-            if decisions_of(whole) or not isinstance(factor, int):
+            if expr.decisions_of(whole) or not isinstance(factor, int):
                 break
-            if child in around and factor != 1 and not is_nonnegative(whole - tile - 1):
+            if child in around and factor != 1 and not expr.is_nonnegative(whole - tile - 1):
                 reason = f"tiles of {child} lie beyond the end of the axis"
                 raise refuse(step, before, reason, "split by less", _mark(before, stage, child))
             tile *= factor
@@ -281,7 +283,7 @@ def _need_no_tiles_beyond(
         if is_last and relation.parent not in stage.overlapping_loops:
             continue
         extent = analyse(after).nests[stage.name].extents[relation.parent]
-        if decisions_of(extent, relation.tile) or is_zero(extent % relation.tile):
+        if expr.decisions_of(extent, relation.tile) or is_zero(extent % relation.tile):
             continue
         own = _parts_of_loops(stage, (relation.parent,))
         if any(axis.name in cut & own for axis in stage.tensor.axes):
@@ -338,9 +340,9 @@ def _leaves(stage: Stage, loop: str) -> tuple[str, ...]:
     return (loop,) if loop in stage.loops else ()
 
 
-def _is_box(tile: Index, extents: list[Index]) -> bool:
+def _is_box(tile: expr.Index, extents: list[expr.Index]) -> bool:
     """Whether `tile` elements in row-major order, from a multiple of `tile` on, are a box."""
-    if decisions_of(tile, *extents):
+    if expr.decisions_of(tile, *extents):
         return True
     for extent in reversed(extents):
         if not isinstance(tile, int) or not isinstance(extent, int):
@@ -353,7 +355,7 @@ def _is_box(tile: Index, extents: list[Index]) -> bool:
     return True
 
 
-def is_zero(remainder: Index) -> bool:
+def is_zero(remainder: expr.Index) -> bool:
     """Whether what is left over is 0 for all values of the named sizes in it."""
     return isinstance(remainder, int) and remainder == 0
 

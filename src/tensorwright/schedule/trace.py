@@ -3,6 +3,8 @@
 A trace is a tuple of primitives.  It prints one step a line, parses back, replays on a fresh state,
 and is what the record store keeps.  Its decisions (tile sizes, unroll depths) may be unbound names;
 `bind` gives them values.
+
+The subject of a schedule: a program with a name, and which of its inputs are constants.
 """
 
 from __future__ import annotations
@@ -10,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from operator import index
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
-from tensorwright.expr import Decision, Index, IndexExpr, substitute
+from tensorwright import expr
 from tensorwright.schedule.primitive import Primitive, applied
 from tensorwright.schedule.primitives import PRIMITIVES
-from tensorwright.schedule.state import ScheduleState
+from tensorwright.schedule.state import ScheduleState, initial_state
 from tensorwright.schedule.text import parse_step, snake_case
 
 Trace: TypeAlias = tuple[Primitive, ...]
@@ -53,16 +55,51 @@ def bind(trace: Trace, values: Mapping[str, int]) -> Trace:
 
     The numbers may be NumPy's.
     """
-    mapping: dict[Any, Index] = {Decision(name): index(value) for name, value in values.items()}
+    mapping: dict[Any, expr.Index] = {
+        expr.Decision(name): index(value) for name, value in values.items()
+    }
     return tuple(_bind_step(step, mapping) for step in trace)
 
 
-def _bind_step(step: Primitive, mapping: Mapping[Any, Index]) -> Primitive:
+def _bind_step(step: Primitive, mapping: Mapping[Any, expr.Index]) -> Primitive:
     changes: dict[str, object] = {}
     for field in fields(step):  # type: ignore[arg-type]
         value = getattr(step, field.name)
-        if isinstance(value, IndexExpr):
-            changes[field.name] = substitute(value, mapping)
-        elif isinstance(value, tuple) and any(isinstance(item, IndexExpr) for item in value):
-            changes[field.name] = tuple(substitute(item, mapping) for item in value)
+        if isinstance(value, expr.IndexExpr):
+            changes[field.name] = expr.substitute(value, mapping)
+        elif isinstance(value, tuple) and any(isinstance(item, expr.IndexExpr) for item in value):
+            changes[field.name] = tuple(expr.substitute(item, mapping) for item in value)
     return replace(step, **changes) if changes else step  # type: ignore[type-var]
+
+
+class Schedulable(Protocol):
+    """Anything that can be scheduled: tensors to compute, and which inputs are constant."""
+
+    @property
+    def constants(self) -> frozenset[str]:
+        """The names of the inputs that are known when the program is built."""
+
+    @property
+    def outputs(self) -> tuple[expr.Compute, ...]:
+        """The tensors that the caller gets, in order."""
+
+
+class Workload(Schedulable, Protocol):
+    """A program to be scheduled; `str` of it is for people. `graph.Workload` is one."""
+
+    @property
+    def name(self) -> str:
+        """For people."""
+
+    @property
+    def key(self) -> str:
+        """The same for every program of this structure."""
+
+    @property
+    def inputs(self) -> tuple[expr.Placeholder, ...]:
+        """The tensors that the caller passes, in order."""
+
+
+def state_of(workload: Schedulable) -> ScheduleState:
+    """The state before the first step of a schedule."""
+    return initial_state(workload.outputs, workload.constants)

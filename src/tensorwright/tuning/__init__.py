@@ -7,7 +7,3 @@ folders inside: `from tensorwright.tuning.session import tune`.
 """
 
 from tensorwright.tuning.task import Task
-
-__all__ = [
-    "Task",
-]

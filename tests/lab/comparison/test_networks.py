@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tensorwright.base import CpuTarget, MachineError, cpu_target
-from tensorwright.peers.process import Arrays, PeerFailed, PeerInfo, instructions
-from tensorwright.peers.process.instructions import holding_variables
+from tensorwright.peers.process import Arrays, PeerFailed, PeerInfo, process
+from tensorwright.peers.process.process import holding_variables
 from tensorwright_lab.comparison import Compiled, compare_model
 from tensorwright_lab.comparison import networks as comparison
 from tensorwright_lab.comparison.network_rows import summarise_ratios
@@ -153,7 +153,7 @@ def test_untuned_and_tuned_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_who_is_held_to_a_narrower_target(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparison, "PeerProcess", FakeProcess)
     machine = replace(cpu_target("x86-64-avx512"), name="native")
-    monkeypatch.setattr(instructions, "detect_target", lambda: machine)
+    monkeypatch.setattr(process, "detect_target", lambda: machine)
     narrow = cpu_target("x86-64-avx2")
     row = compare_model("m", "a", "b", X, 1, ["slow", "fast"], target=narrow, rounds=3)
     assert [(each.peer, each.is_held) for each in row.peers] == [("slow", True), ("fast", False)]

@@ -6,7 +6,7 @@ import io
 
 from rich.console import Console
 
-from tensorwright.cli.printing.tables import fit_table, format_table, print_table, shorten
+from tensorwright.cli.printing import fit_table, format_table, print_table, shorten
 
 COLUMNS = ("workload", "ms", "writes", "limited by")
 CELLS = [

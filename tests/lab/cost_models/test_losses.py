@@ -7,7 +7,7 @@ import pytest
 from tests.unit.tuning.models.model_samples import made_up
 
 from tensorwright.tuning.models import BoostedSettings, LossKind, Sample, make_loss
-from tensorwright.tuning.models.training import TrainingSet, training_set
+from tensorwright.tuning.models.protocol import TrainingSet, training_set
 from tensorwright_lab.cost_models.losses import LambdaRank, WeightedSquares
 
 

@@ -16,7 +16,8 @@ from tests.unit.rewriting.extraction.problems import (
     split_again,
 )
 
-from tensorwright.rewriting.extraction import ExtractionProblem, cheapest_dag
+from tensorwright.rewriting.extraction import ExtractionProblem
+from tensorwright.rewriting.local_search import cheapest_dag
 from tensorwright_lab.exact_extraction import cheapest_exact
 from tensorwright_lab.exact_extraction.conflicts import exclusive_users
 from tensorwright_lab.exact_extraction.decomposition import independent_parts

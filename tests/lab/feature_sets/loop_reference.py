@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.schedule import ForKind
-from tensorwright.tuning.features.names import BUFFERS
+from tensorwright.tuning.features.operations import BUFFERS
 from tensorwright_lab.feature_sets.loop_kernel import KINDS, LOOPS, CellRows
 from tensorwright_lab.feature_sets.relation_curves import CurveSettings
 

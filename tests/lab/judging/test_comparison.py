@@ -10,7 +10,7 @@ import pytest
 from tests.targets import native_target
 from tests.unit.tuning.helpers import matmul, time_of
 
-from tensorwright.build import BuildRequest, Kernel
+from tensorwright.artifacts import BuildRequest, Kernel
 from tensorwright.codegen import Signature
 from tensorwright.processes import never
 from tensorwright.records import Status

@@ -16,7 +16,7 @@ from tensorwright.tuning import Task
 from tensorwright.tuning.features import FEATURE_NAMES, STATEMENT
 from tensorwright.tuning.models import RooflineModel
 from tensorwright.tuning.space import space_of
-from tensorwright.tuning.strategies.model_guide import ModelGuides
+from tensorwright.tuning.strategies.sources import ModelGuides
 from tensorwright_lab.pretrain.train import command as train_command
 from tensorwright_lab.pretraining import (
     CONDITIONS,

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tensorwright.expr import FieldDomain, residues
+from tensorwright.rewriting.assumptions import fitting
 from tensorwright.rewriting.meaning import evaluate_terms, infer_shapes
 from tensorwright.rewriting.operators import OPERATORS
-from tensorwright.rewriting.shapes import fitting
 from tensorwright.rewriting.terms import Apply, Input
 from tensorwright.rewriting.text import parse_rule
 from tensorwright_lab.rule_generation.enumerate.state import prepared_values

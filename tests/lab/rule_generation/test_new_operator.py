@@ -12,10 +12,10 @@ from tensorwright.rewriting.operators.operator import (
     ArgumentRole,
     RewriteOperator,
     StructureKind,
+    first_points,
     plain,
     same_shape,
 )
-from tensorwright.rewriting.operators.split_points import first_points
 from tensorwright.rewriting.terms import Rule, canonical_rule
 from tensorwright.rewriting.text import rule_text
 from tensorwright_lab.rule_generation.candidates.congruence import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.unit.tuning.strategies.evolving import BEST_S, SPACE, TASK, Oracle, record_of
 
-from tensorwright.tuning.population.candidate import default_candidate
+from tensorwright.tuning.population.population import default_candidate
 from tensorwright.tuning.space import Choice, Kind
 from tensorwright.tuning.strategies import Strategy
 from tensorwright.tuning.strategies.evolution import EvolutionFactory, EvolutionOptions

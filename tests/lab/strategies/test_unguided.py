@@ -14,7 +14,7 @@ from tensorwright.expr import Decision
 from tensorwright.records import Record, Status
 from tensorwright.schedule import Split
 from tensorwright.tuning.population import Population, make_space_tables, sample
-from tensorwright.tuning.population.candidate import default_candidate
+from tensorwright.tuning.population.population import default_candidate
 from tensorwright.tuning.space import Choice, Limit, Sketch, Space
 from tensorwright_lab.strategies import GeneticOptions, GeneticSearch, GridSearch, grid
 from tensorwright_lab.strategies.genetic import change, one_point

@@ -80,5 +80,5 @@ def test_cores_are_those_of_the_mask_cut_by_the_quota(
     mask: set[int], quota: float | None, cores: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda _: mask, raising=False)
-    monkeypatch.setattr("tensorwright.base.cores.cpu_quota", lambda: quota)
+    monkeypatch.setattr("tensorwright.base.machines.cpu_quota", lambda: quota)
     assert available_cores() == cores

@@ -27,7 +27,7 @@ from tensorwright.base import (
     missing_here,
     parse_target,
 )
-from tensorwright.base.targets import cpu as cpu_module
+from tensorwright.base import cpu_targets as cpu_module
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=str)

@@ -353,7 +353,7 @@ def test_bench_models_keeps_what_a_file_has(
 
 
 def test_the_suite_of_the_paper() -> None:
-    from tensorwright.cli.arguments.kinds import split
+    from tensorwright.cli.arguments.options import split
     from tensorwright_lab.suites import suite
 
     assert [split(name)[1] for name in suite("paper")] == [

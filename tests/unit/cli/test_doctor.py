@@ -16,14 +16,13 @@ import pytest
 from click.testing import Result
 
 from tensorwright.base import detect_target
-from tensorwright.cli.doctor import devices as device_findings
-from tensorwright.cli.doctor import tools
 from tensorwright.machine import Ceilings, Level, Load, keep_ceilings, kept_ceilings
 from tensorwright.runtime import HOST
-from tensorwright.runtime.measuring.devices import measure_rates
+from tensorwright.runtime.measuring.call_costs import measure_rates
 
 Invoke = Callable[..., Result]
-doctor = importlib.import_module("tensorwright.cli.doctor.command")
+doctor = importlib.import_module("tensorwright.cli.doctor")
+device_findings = doctor
 
 LISTED = (
     *("llvmlite", "target", "caches", "fingerprint", "threads", "record store"),
@@ -93,7 +92,7 @@ def test_what_is_missing_is_optional_and_says_how_to_install_it(
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    found = [*tools.packages(), *tools.programs(), *tools.portable_opencl()]
+    found = [*doctor.packages(), *doctor.programs(), *doctor.portable_opencl()]
     assert {each.name for each in found} == set(LISTED[6:])
     for each in found:
         assert "for " in each.text
@@ -108,12 +107,12 @@ def test_a_program_tells_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyP
         path.write_text(f'#!/bin/sh\necho "{name} version 12.2"{stream}\necho more\n')
         path.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    found = {each.name: each for each in tools.programs()}
+    found = {each.name: each for each in doctor.programs()}
     assert found["clang"].text.splitlines()[0] == "clang version 12.2"
     assert found["C compiler"].text.startswith("cc version 12.2\n")
     assert all(not each.remedy for each in found.values())
     (tmp_path / "clang").write_text("#!/bin/sh\nexit 3\n")
-    broken = {each.name: each for each in tools.programs()}["clang"]
+    broken = {each.name: each for each in doctor.programs()}["clang"]
     assert broken.text.splitlines()[0] == str(tmp_path / "clang")
 
 
@@ -133,7 +132,7 @@ def test_pocl_is_a_platform_of_opencl(
 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
     monkeypatch.setattr(subprocess, "run", run)
-    (found,) = tools.portable_opencl()
+    (found,) = doctor.portable_opencl()
     assert text in found.text
     assert bool(found.remedy) != is_here
 

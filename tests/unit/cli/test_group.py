@@ -25,8 +25,7 @@ from tensorwright.base import (
 )
 from tensorwright.cli.explain import PAGE
 from tensorwright.cli.explain import command as explain
-from tensorwright.cli.group import LazyGroup, program
-from tensorwright.cli.registry import COMMANDS
+from tensorwright.cli.group import COMMANDS, LazyGroup, program
 
 Invoke = Callable[..., Result]
 

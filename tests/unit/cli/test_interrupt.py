@@ -117,7 +117,7 @@ def test_a_call_from_python_is_interrupted_after_it_has_kept_what_it_measured(
     [
         ("optimize", "tensorwright.cli.optimize.check_executable"),
         ("optimize", "tensorwright.cli.optimize.read_network"),
-        ("optimize", "tensorwright.cli.arguments.farm.check_before_measuring"),
+        ("optimize", "tensorwright.cli.arguments.machine.check_before_measuring"),
         ("optimize", "tensorwright.drivers.optimize.rewrite"),
         ("optimize", "tensorwright.drivers.optimize.search"),
         ("optimize", "tensorwright.drivers.optimize.finish"),
@@ -136,7 +136,9 @@ def test_the_command_that_goes_on_is_told_whenever_the_interrupt_comes(
     def interrupted(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tensorwright.cli.arguments.farm.check_before_measuring", lambda *_: None)
+    monkeypatch.setattr(
+        "tensorwright.cli.arguments.machine.check_before_measuring", lambda *_: None
+    )
     monkeypatch.setattr(step, interrupted)
     out = tmp_path / "out.tw"
     words = [command, str(model), *(("-o", str(out)) if command == "optimize" else ())]
@@ -155,7 +157,7 @@ def test_what_cannot_be_tuned_is_refused_before_the_machine_is_looked_at(
 
     out = tmp_path / "m.tw"
     assert invoke("compile", model, "-o", out, "--threads", 1).exit_code == 0
-    monkeypatch.setattr("tensorwright.cli.arguments.farm.check_before_measuring", looked_at)
+    monkeypatch.setattr("tensorwright.cli.arguments.machine.check_before_measuring", looked_at)
     other = tmp_path / "other.tw"
     for words in (("optimize", out, "-o", other), ("optimize", "no.py:x", "-o", other)):
         assert invoke(*words, "--trials", 1).exit_code == 2

@@ -10,7 +10,7 @@ import pytest
 from tests.command_line import Invoke
 
 from tensorwright.base import LABORATORY, MachineError
-from tensorwright.cli.registry import COMMANDS, OF_LABORATORY, commands
+from tensorwright.cli.group import COMMANDS, OF_LABORATORY, commands
 from tensorwright.peers.process import find_kind
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from tests.unit.tuning.helpers import doubled
 
-from tensorwright.cli.printing.summary import (
+from tensorwright.cli.printing import (
     print_cut,
     print_networks,
     print_result,

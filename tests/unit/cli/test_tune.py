@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from tensorwright.cli.arguments.references import read_program
+from tensorwright.cli.arguments.programs import read_program
 from tensorwright.cli.tune import choose_objective
 from tensorwright.records import open_store
 from tensorwright.tuning.task_scheduling import LatencyRequirement, MeanSpeedUp, NetworkTimes

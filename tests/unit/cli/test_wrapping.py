@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable
 from typing import Any
 
-from tensorwright.cli.printing.wrapping import wrap_prose
+from tensorwright.cli.group import wrap_prose
 
 
 def test_prose_and_remedies_in_words_are_wrapped_and_the_rest_stays() -> None:

@@ -26,7 +26,8 @@ from tensorwright.base import (
     UnsupportedError,
     override,
 )
-from tensorwright.codegen.cuda import find_nvrtc, nvrtc
+from tensorwright.codegen import cuda
+from tensorwright.codegen.cuda import find_nvrtc
 from tensorwright.expr import Fn, Load, apply, compute, exp, named_size, placeholder
 from tensorwright.loop import (
     Allocate,
@@ -132,7 +133,7 @@ def test_an_executable_is_made_without_a_card(tmp_path: Path) -> None:
 
 
 def test_without_nvrtc_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nvrtc, "find_nvrtc", lambda: None)
+    monkeypatch.setattr(cuda, "find_nvrtc", lambda: None)
     source = CUDA_BACKEND.emit(program(For(i, 64, THREAD_X, COPY), (X,), Y), SM_80)
     with pytest.raises(MachineError) as refused:
         CUDA_BACKEND.compile(source, SM_80)

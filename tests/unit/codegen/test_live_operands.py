@@ -27,7 +27,7 @@ from tests.unit.codegen.kernels import (
 
 from tensorwright.base import CpuTarget
 from tensorwright.codegen.analysis.facts import Facts
-from tensorwright.codegen.analysis.live_operands import keeps_steps_apart
+from tensorwright.codegen.analysis.tiles import keeps_steps_apart
 from tensorwright.expr import Load, constant
 from tensorwright.loop import Allocate, For, LoopProgram, Store, block, walk
 

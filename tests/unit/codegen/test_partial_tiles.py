@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tensorwright.base import DType
-from tensorwright.codegen.analysis.partial_tiles import ends_at_guard
+from tensorwright.codegen.analysis.tiles import ends_at_guard
 from tensorwright.expr import Condition, Index, Relation, Var, all_of, compare, constant, named_size
 from tensorwright.loop import Buffer, For, If, Store
 from tensorwright.schedule import ForKind

@@ -10,7 +10,17 @@ from tests.unit.loop.programs import arrays_for, loop_programs, same
 
 from tensorwright.base import CpuTarget
 from tensorwright.codegen.llvm import emit
-from tensorwright.expr import Condition, Element, Index, Load, Value, Var, map_elements, rebuild
+from tensorwright.expr import (
+    Condition,
+    Element,
+    Index,
+    Load,
+    Value,
+    Var,
+    map_condition,
+    map_elements,
+    rebuild,
+)
 from tensorwright.loop import (
     Allocate,
     Block,
@@ -23,7 +33,6 @@ from tensorwright.loop import (
     Store,
     block,
 )
-from tensorwright.loop.traversal import map_condition
 from tensorwright.machine_code.compilation import compile_module
 from tensorwright.schedule import ForKind, Scope
 from tensorwright_lab.loop_interpreter import interpret

@@ -21,9 +21,9 @@ from tensorwright.expr import (
     select,
     sum_over,
 )
+from tensorwright.expr.binding import refine_axes
 from tensorwright.expr.evaluation.contraction import find_product_sum
 from tensorwright.expr.evaluation.evaluate import evaluate_one
-from tensorwright.expr.refine import refine_axes
 
 SIZES = st.integers(1, 4)
 

@@ -29,10 +29,10 @@ from tensorwright.expr import (
     sum_over,
     topological_order,
 )
+from tensorwright.expr.binding import refine_axes
 from tensorwright.expr.evaluation import loop_box
 from tensorwright.expr.evaluation.contraction import find_product_sum
 from tensorwright.expr.evaluation.evaluate import evaluate_one
-from tensorwright.expr.refine import refine_axes
 
 
 def by_blocks(output: Compute, inputs, limit_bytes: int) -> np.ndarray:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tensorwright.expr import Decision, Element, Poly, Range, Var, all_of, placeholder, simplify
-from tensorwright.expr.interned import Interned
+from tensorwright.expr.symbolic import Interned
 
 LOOP, F = Var("i"), Decision("f")
 

@@ -35,7 +35,7 @@ from tensorwright.expr import (
     substitute,
     without_division,
 )
-from tensorwright.expr.index.counterexample import find_negative
+from tensorwright.expr.index.ranges import find_negative
 
 o, i, j, k = Var("o"), Var("i"), Var("j"), Var("k")
 f, n, t0, t1, t2 = (Decision(name) for name in ("f", "n", "t0", "t1", "t2"))

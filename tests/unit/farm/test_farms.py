@@ -29,7 +29,7 @@ from tensorwright.farm import (
     dask_part,
     make_keys,
 )
-from tensorwright.farm.security import loopback_of
+from tensorwright.farm.connecting import loopback_of
 from tensorwright.processes import Done, Raised
 
 WORKER = (*COMMAND, "worker")

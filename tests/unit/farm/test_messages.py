@@ -6,14 +6,14 @@ import pytest
 
 from tensorwright.base import UsageError
 from tensorwright.farm import Lost, Payload, Server, Unit, WrongKeyError, function_named
-from tensorwright.farm.messages import (
+from tensorwright.farm.farm import FarmOutcome
+from tensorwright.farm.serving import (
     digest_of,
     pack_answer,
     pack_request,
     unpack_answer,
     unpack_request,
 )
-from tensorwright.farm.unit import FarmOutcome
 from tensorwright.processes import Died, Done, Raised, Stopped, TimedOut
 
 KEY = b"k" * 32

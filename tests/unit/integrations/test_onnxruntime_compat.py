@@ -23,7 +23,7 @@ from tensorwright.base import (
     UserError,
 )
 from tensorwright.onnxruntime_compat.capi import onnxruntime_pybind11_state as states
-from tensorwright.onnxruntime_compat.errors import NAMES_HERE, calling, loading
+from tensorwright.onnxruntime_compat.options import NAMES_HERE, calling, loading
 
 X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
 BOTH = pytest.mark.parametrize("library", [onnxruntime, onnxruntime_compat], ids=["ort", "ours"])

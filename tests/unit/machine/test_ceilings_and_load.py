@@ -96,8 +96,8 @@ def test_what_others_use_is_what_this_family_does_not(
 ) -> None:
     proc, me = tmp_path / "proc", os.getpid()
     clock = [100.0]
-    monkeypatch.setattr("tensorwright.machine.load.time.monotonic", lambda: clock[0])
-    monkeypatch.setattr("tensorwright.machine.load.os.cpu_count", lambda: 2)
+    monkeypatch.setattr("tensorwright.machine.kept.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("tensorwright.machine.kept.os.cpu_count", lambda: 2)
     second = os.sysconf("SC_CLK_TCK")
     idle = {me: ("python", 1, "0 0 0 0"), 7: ("worker (of mine)", me, "0 0 0 0")}
     others = {8: ("grandchild", 7, "0 0 0 0"), 9: ("a greedy one", 1, "50 0 0 0")}

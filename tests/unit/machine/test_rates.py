@@ -30,7 +30,7 @@ from tensorwright.machine import (
     nominal_rates,
     steps_from,
 )
-from tensorwright.runtime.measuring import local_machine, measure_ceilings, this_machine
+from tensorwright.runtime.measuring import measure_ceilings, peak, this_machine
 
 ODD = replace(
     cpu_target("aarch64-neon"), vector_bytes=128, vector_registers=8, l2_bytes=0, l3_bytes=0
@@ -51,8 +51,8 @@ def test_of_rates_only_powers_of_two_count() -> None:
 def test_an_assumed_machine_is_the_same_everywhere(
     machine: AssumedMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local_machine, "measure_peak", None)  # nothing may be measured
-    monkeypatch.setattr(local_machine, "measure_bandwidth", None)
+    monkeypatch.setattr(peak, "measure_peak", None)  # nothing may be measured
+    monkeypatch.setattr(peak, "measure_bandwidth", None)
     with override(assume=machine.name, home=tmp_path):
         target = cpu_target("native")
         assert (target.l2_bytes, target.cores) == (machine.l2_kib * 1024, machine.cores)
@@ -102,7 +102,7 @@ def test_rates_are_measured_once_and_anew_where_the_file_is_damaged(
         return nominal_rates(target).flops_per_s / 2.1
 
     here = cpu_target("native")
-    monkeypatch.setattr("tensorwright.runtime.measuring.local_machine.measure_peak", peak)
+    monkeypatch.setattr("tensorwright.runtime.measuring.peak.measure_peak", peak)
     for home in ("one", "two"):
         with override(home=tmp_path / home):
             rates = this_machine(here, 2).rates

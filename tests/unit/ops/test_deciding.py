@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tensorwright.expr import Condition, Relation, compare, minimum, named_size
-from tensorwright.ops.deciding import deciding_bounds
+from tensorwright.ops.named_sizes import deciding_bounds
 
 n, batch, wide = named_size("n"), named_size("batch"), named_size("wide", 4, 64, 4)
 

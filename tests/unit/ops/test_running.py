@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.unit.ops.apply import check, floats, ints, meaning, type_of
 
-from tensorwright.ops.work import work
+from tensorwright.ops.operator import work
 
 EXTENTS = (1, 5, 16, 17, 64, 300)
 

@@ -12,7 +12,7 @@ from tests.unit.peers.models import draw, make_model, small_network
 
 from tensorwright.base import cpu_target, detect_target
 from tensorwright.peers.process import PeerFailed, PeerProcess, find_kind
-from tensorwright.peers.process.instructions import is_held, is_narrower
+from tensorwright.peers.process.process import is_held, is_narrower
 
 
 @pytest.fixture(scope="module")

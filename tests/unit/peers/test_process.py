@@ -21,7 +21,7 @@ from tensorwright.peers.process import (
     PeerFailed,
     PeerProcess,
     Timing,
-    kinds,
+    protocol,
     rotate,
 )
 from tensorwright.processes import Outcome
@@ -188,12 +188,12 @@ def test_unknown_and_missing_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="one of ours, onnxruntime, openvino, pytorch, inductor"):
         PeerProcess("x", "nobody")
     missing = Kind("other", "tensorwright.peers.other", "a_package_nobody_has", "bench")
-    monkeypatch.setattr(kinds, "KINDS", (missing,))
+    monkeypatch.setattr(protocol, "KINDS", (missing,))
     with pytest.raises(MachineError) as caught:
         PeerProcess("x", "other")
     assert caught.value.reason == "the package a_package_nobody_has is not installed"
     assert caught.value.remedy == "pip install 'tensorwright[bench]'"
     missing = Kind("other", "tensorwright.peers.other", program="a-program-nobody-has")
-    monkeypatch.setattr(kinds, "KINDS", (missing,))
+    monkeypatch.setattr(protocol, "KINDS", (missing,))
     with pytest.raises(MachineError, match="no program a-program-nobody-has"):
         PeerProcess("x", "other")

@@ -12,7 +12,7 @@ from tensorwright.processes import (
     Job,
     has_spare,
     occupy_spare,
-    spare,
+    pool,
     spare_worker,
     take_spare,
 )
@@ -40,7 +40,7 @@ def test_a_spare_does_what_it_is_given_in_turn(tmp_path: Path) -> None:
 
 def test_a_spare_that_nobody_takes_ends() -> None:
     with spare_worker("time", "sleep", 600):
-        (child,) = spare._spares
+        (child,) = pool._spares
     assert child.end is not None
     assert not has_spare()
     assert take_spare() is None
@@ -51,6 +51,6 @@ def test_compiling_goes_on_without_a_process(monkeypatch: pytest.MonkeyPatch) ->
     def refuse(job: Job) -> None:
         raise OSError("no more processes")
 
-    monkeypatch.setattr(spare, "Child", refuse)
+    monkeypatch.setattr(pool, "Child", refuse)
     with spare_worker("time", "sleep", 600):
         assert not has_spare()

@@ -8,7 +8,7 @@ from tensorwright.base import CpuTarget
 from tensorwright.pipeline import chosen_target
 from tensorwright.records import MemoryStore, Record, Status
 from tensorwright.report import SearchedWorkload, report_values
-from tensorwright.report.searches import search_values
+from tensorwright.report.document import search_values
 from tensorwright.tuning.learning import (
     Prediction,
     load_predictions,

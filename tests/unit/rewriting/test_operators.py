@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from torch.nn import functional
 
 from tensorwright.base import InternalError, UsageError
+from tensorwright.rewriting.assumptions import Misfit, Needs, fitting
 from tensorwright.rewriting.dims import Extent, atoms_of, value_of
 from tensorwright.rewriting.meaning import (
     evaluate_terms,
@@ -25,7 +26,6 @@ from tensorwright.rewriting.meaning import (
 )
 from tensorwright.rewriting.operators import OPERATORS, number_word, operator_named
 from tensorwright.rewriting.operators.parameters import number_of_word
-from tensorwright.rewriting.shapes import Misfit, Needs, fitting
 from tensorwright.rewriting.terms import Apply, Input
 from tensorwright.rewriting.text import parse_term
 

@@ -10,8 +10,8 @@ import pytest
 from tests.targets import native_target
 
 import tensorwright
+from tensorwright.artifacts import build_kernel, load_kernel
 from tensorwright.base import DType, GpuTarget, InternalError, Threads
-from tensorwright.build import build_kernel, load_kernel
 from tensorwright.expr import compute, named_size, placeholder
 from tensorwright.graph import Graph, GraphBuilder, program_workload
 from tensorwright.runtime import Device

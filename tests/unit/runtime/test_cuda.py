@@ -22,6 +22,7 @@ from tests.unit.runtime.on_cards import (
 )
 
 import tensorwright
+from tensorwright.artifacts import build_kernel, load_kernel
 from tensorwright.base import (
     DType,
     GpuApi,
@@ -31,7 +32,6 @@ from tensorwright.base import (
     override,
     parse_target,
 )
-from tensorwright.build import build_kernel, load_kernel
 from tensorwright.expr import compute, placeholder, reduce_axis, sum_over
 from tensorwright.graph import Graph, GraphBuilder, program_workload
 from tensorwright.profiling import devices

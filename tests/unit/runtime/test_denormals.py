@@ -15,8 +15,8 @@ from tests.unit.runtime.networks import CHAIN, COUNT, HOSTED, chain_inputs, exec
 from tests.unit.runtime.test_pool import run_script
 
 from tensorwright import compile as compile_model
+from tensorwright.artifacts import Kernel, assemble_workload, emit_source, loop_program
 from tensorwright.base import CpuTarget, DType, InternalError, override
-from tensorwright.build import Kernel, assemble_workload, emit_source, loop_program
 from tensorwright.codegen import Backend
 from tensorwright.codegen.c import refusal
 from tensorwright.drivers.c_library import build_shared, export_c

@@ -11,8 +11,17 @@ import pytest
 from tensorwright.base import InternalError, MachineError, cpu_target, detect_target
 from tensorwright.machine_code.compilation import compile_module
 from tensorwright.runtime import load_code, load_object
-from tensorwright.runtime.native.elf import ObjectFile, Relocation, Section, Symbol, read_object
-from tensorwright.runtime.native.linker import PAGE_BYTES, LinkError, lay_out, write_image
+from tensorwright.runtime.native.linker import (
+    PAGE_BYTES,
+    LinkError,
+    ObjectFile,
+    Relocation,
+    Section,
+    Symbol,
+    lay_out,
+    read_object,
+    write_image,
+)
 
 BASE = 0x400000
 PROGRAM = """

@@ -18,6 +18,7 @@ from tests.unit.runtime.on_cards import (
 )
 
 import tensorwright
+from tensorwright.artifacts import load_kernel
 from tensorwright.base import (
     Grid,
     InternalError,
@@ -25,7 +26,6 @@ from tensorwright.base import (
     detect_target,
     override,
 )
-from tensorwright.build import load_kernel
 from tensorwright.expr import (
     Fn,
     apply,

@@ -23,8 +23,8 @@ from tensorwright.runtime import load_object
 from tensorwright.runtime.native.jit import Session
 from tensorwright.runtime.native.own_modules import own_modules
 from tensorwright.runtime.native.pool import Pool, Worker, pool_memory, worker_base
-from tensorwright.runtime.native.pool.clock import Clock
-from tensorwright.runtime.native.pool.lease import write_pay
+from tensorwright.runtime.native.pool.gate import write_pay
+from tensorwright.runtime.native.pool.layout import Clock
 from tensorwright.runtime.native.pool.serving import write_do_piece
 
 ROOT = Path(__file__).parents[3]

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from tests.targets import native_target
 from tests.unit.graph.partition.partition_runner import random_inputs
 
+from tensorwright.artifacts import Kernel, build_cached, load_kernel
 from tensorwright.base import CpuTarget
-from tensorwright.build import Kernel, build_cached, load_kernel
 from tensorwright.graph import (
     PLAIN,
     Graph,
@@ -31,7 +31,7 @@ from tensorwright.pipeline import finish
 from tensorwright.records import MemoryStore
 from tensorwright.runtime import HOST, Memory, empty
 from tensorwright.schedule import parse_trace
-from tensorwright.tuning.measuring.answer_check import Guarded, allowed_error, find_difference
+from tensorwright.tuning.measuring.timing import Guarded, allowed_error, find_difference
 
 Case = tuple[Workload, tuple[Array, ...]]
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 from tests.targets import native_target
 
+from tensorwright.artifacts import BuildRequest, Kernel
 from tensorwright.base import CpuTarget, DType
-from tensorwright.build import BuildRequest, Kernel
 from tensorwright.codegen import Signature
 from tensorwright.expr import (
     Compute,
@@ -37,7 +37,7 @@ from tensorwright.tuning.measuring import (
     Measurement,
     Runner,
 )
-from tensorwright.tuning.measuring.builder import BackgroundJob
+from tensorwright.tuning.measuring.runner import BackgroundJob
 from tensorwright.tuning.space import Choice, Sketch, Space
 from tensorwright.tuning.task import Task
 

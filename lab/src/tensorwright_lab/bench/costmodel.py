@@ -16,7 +16,7 @@ import numpy as np
 from tensorwright.base import CpuTarget, knobs, write_atomically
 from tensorwright.cli.arguments.options import machine_options, seed_option
 from tensorwright.cli.arguments.output import check_writable
-from tensorwright.cli.printing.tables import print_table
+from tensorwright.cli.printing import print_table
 from tensorwright.machine import detect_hardware, machine_of
 from tensorwright.records import RecordStore, open_store
 from tensorwright.schedule import state_of

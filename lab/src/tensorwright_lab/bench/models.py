@@ -26,7 +26,7 @@ from tensorwright.cli.arguments.options import (
     sizes_option,
 )
 from tensorwright.cli.arguments.output import check_writable
-from tensorwright.cli.printing.tables import shorten
+from tensorwright.cli.printing import shorten
 from tensorwright.graph import SizesAt
 from tensorwright.peers.process import describe_error
 from tensorwright.records import MemoryStore, opened

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tensorwright.base import TensorwrightError
-from tensorwright.cli.arguments.kinds import split
 from tensorwright.cli.arguments.models import read_graph
-from tensorwright.cli.arguments.options import Shapes, Sizes, refuse_given
+from tensorwright.cli.arguments.options import Shapes, Sizes, refuse_given, split
 from tensorwright.graph import Graph, SizePoint, SizesAt, counted_sizes, points_of
 
 NUMBERS = SizePoint(())

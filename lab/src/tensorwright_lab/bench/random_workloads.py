@@ -14,11 +14,10 @@ from pathlib import Path
 import click
 
 from tensorwright.base import CpuTarget, knobs, override, source_digest, write_atomically
-from tensorwright.cli.arguments.farm import Workers, workers_options
+from tensorwright.cli.arguments.machine import Workers, workers_options
 from tensorwright.cli.arguments.options import machine_options
-from tensorwright.cli.arguments.output import check_writable
-from tensorwright.cli.arguments.progress import ProgressLines
-from tensorwright.cli.printing.tables import print_table
+from tensorwright.cli.arguments.output import ProgressLines, check_writable
+from tensorwright.cli.printing import print_table
 from tensorwright.farm import Farm
 from tensorwright.machine import detect_hardware
 from tensorwright.schedule import format_trace

@@ -19,7 +19,7 @@ import numpy as np
 from tensorwright.base import CpuTarget, UsageError, atomic_writer, without_collection
 from tensorwright.cli.arguments.options import seed_option, target_option
 from tensorwright.cli.arguments.output import check_writable
-from tensorwright.cli.printing.tables import print_table
+from tensorwright.cli.printing import print_table
 from tensorwright.schedule import state_of
 from tensorwright.tuning.features import ColumnGraph, Plan, lower_sketch
 from tensorwright.tuning.models import Features, LearnedModel, Sample, make_model

@@ -34,7 +34,7 @@ from tensorwright.cli.arguments.options import (
     shapes_option,
 )
 from tensorwright.cli.arguments.output import check_writable
-from tensorwright.cli.printing.tables import print_table, write_objects
+from tensorwright.cli.printing import print_table, write_objects
 from tensorwright.graph import random_inputs
 from tensorwright.peers.process import Arrays, PeerFailed, PeerProcess
 from tensorwright.pipeline import compile as compile_model

@@ -12,13 +12,12 @@ from pathlib import Path
 
 import click
 
+from tensorwright.artifacts import Kernel
 from tensorwright.base import CpuTarget, MachineError, TensorwrightError, UsageError, override
-from tensorwright.build import Kernel
 from tensorwright.cli.arguments.machine import check_before_measuring
 from tensorwright.cli.arguments.models import check_model
 from tensorwright.cli.arguments.options import machine_options
-from tensorwright.cli.arguments.output import check_writable
-from tensorwright.cli.arguments.progress import ProgressLines
+from tensorwright.cli.arguments.output import ProgressLines, check_writable
 from tensorwright.machine import detect_hardware
 from tensorwright.schedule import format_trace
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from tensorwright.base import write_atomically
-from tensorwright.cli.printing.tables import print_table
+from tensorwright.cli.printing import print_table
 from tensorwright_lab.bench.same_run import check_same_run
 from tensorwright_lab.comparison import AGAIN, print_builds
 from tensorwright_lab.comparison.row_files import read_file_of

@@ -1,6 +1,6 @@
 """Checks of code for graphics processors without a card.
 
-kernels.py   six kernels with schedules by hand
+codegen/llvm/math.py   six kernels with schedules by hand
 faults.py    programs with a fault put in, for those who must find it
 running.py   a program on the device of its target
 oclgrind.py  on a simulator that finds races and accesses outside of memory

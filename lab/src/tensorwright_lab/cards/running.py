@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tensorwright.artifacts import backend_of
 from tensorwright.base import GpuTarget
-from tensorwright.build import backend_of
 from tensorwright.loop import LoopProgram, Parameter, Role, pack
 from tensorwright.runtime import device_of, kernel_spec
 

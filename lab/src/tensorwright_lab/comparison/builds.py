@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 
 from tensorwright.base import source_digest
-from tensorwright.cli.printing.tables import print_line
+from tensorwright.cli.printing import print_line
 
 UNKNOWN_BUILD = "unknown"
 AGAIN = "--resume --same-build measures them again"

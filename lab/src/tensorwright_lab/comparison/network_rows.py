@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from tensorwright.cli.printing.tables import write_objects
+from tensorwright.cli.printing import write_objects
 from tensorwright_lab.comparison.agreement import Apart, worst_of
 from tensorwright_lab.comparison.builds import this_build
 from tensorwright_lab.comparison.row_files import read_file_of

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from tensorwright.cli.printing.tables import print_line, print_table
-from tensorwright.peers.process.accuracy import describe_error
+from tensorwright.cli.printing import print_line, print_table
+from tensorwright.peers.process.protocol import describe_error
 from tensorwright_lab.comparison.agreement import UNHELD
 from tensorwright_lab.comparison.builds import AGAIN, build_columns, print_builds
 from tensorwright_lab.comparison.network_rows import BenchRow, PeerTime, summarise_ratios

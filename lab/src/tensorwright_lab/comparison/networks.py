@@ -8,10 +8,8 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from tensorwright.base import CpuTarget, TensorwrightError
-from tensorwright.peers.process.accuracy import NO_STEPS, Steps
-from tensorwright.peers.process.instructions import is_held
-from tensorwright.peers.process.process import PeerProcess
-from tensorwright.peers.process.protocol import Arrays, PeerFailed, PeerInfo
+from tensorwright.peers.process.process import PeerProcess, is_held
+from tensorwright.peers.process.protocol import NO_STEPS, Arrays, PeerFailed, PeerInfo, Steps
 from tensorwright.peers.process.rotation import Failure, Timing, rotate
 from tensorwright_lab.comparison.agreement import (
     Apart,

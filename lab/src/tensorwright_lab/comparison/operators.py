@@ -18,11 +18,8 @@ from tempfile import TemporaryDirectory
 from tensorwright.base import CpuTarget, MachineError
 from tensorwright.graph.onnx_export import save_onnx
 from tensorwright.ops import Array, work
-from tensorwright.peers.process.accuracy import max_rel_error
-from tensorwright.peers.process.instructions import is_held
-from tensorwright.peers.process.kinds import find_kind
-from tensorwright.peers.process.process import PeerProcess
-from tensorwright.peers.process.protocol import Arrays, PeerFailed
+from tensorwright.peers.process.process import PeerProcess, is_held
+from tensorwright.peers.process.protocol import Arrays, PeerFailed, find_kind, max_rel_error
 from tensorwright.peers.process.rotation import Failure, Timing, rotate
 from tensorwright_lab.competitors.our_operators import FACTORY as OUR_FACTORY
 from tensorwright_lab.zoo import (

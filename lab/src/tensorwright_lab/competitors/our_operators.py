@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from tensorwright.artifacts import Kernel, build_cached, load_kernel
 from tensorwright.base import cpu_target
-from tensorwright.build import Kernel, build_cached, load_kernel
 from tensorwright.loop import Role, pack
 from tensorwright.ops import Array
 from tensorwright.peers.process.protocol import Arrays

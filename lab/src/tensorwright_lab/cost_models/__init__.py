@@ -1,6 +1,6 @@
 """Cost models that are compared with the usual one, and how good one is.
 
-accuracy.py   does a model put the faster of two programs first, and find the fastest?
+protocol.py   does a model put the faster of two programs first, and find the fastest?
 held_out.py   how much a prior counts, by programs that were held out
 losses.py     losses besides that of pairs
 tree_gru.py   the program embedding: a recurrent network that goes up the tree of loops;

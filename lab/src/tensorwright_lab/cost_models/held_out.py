@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tensorwright.tuning.models.fading import ScoreBy
-from tensorwright.tuning.models.losses import Column
-from tensorwright.tuning.models.training import TrainingSet
+from tensorwright.tuning.models.losses import Column, ScoreBy
+from tensorwright.tuning.models.protocol import TrainingSet
 from tensorwright_lab.cost_models.accuracy import count_pairs
 from tensorwright_lab.cost_models.training_part import part_of
 

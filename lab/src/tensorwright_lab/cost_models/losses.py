@@ -15,7 +15,7 @@ from tensorwright.tuning.models.losses import (
     draw_pairs,
     pair_slopes,
 )
-from tensorwright.tuning.models.training import TrainingSet
+from tensorwright.tuning.models.protocol import TrainingSet
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from tensorwright.tuning.models.losses import Column, make_loss
-from tensorwright.tuning.models.training import TrainingSet
+from tensorwright.tuning.models.protocol import TrainingSet
 from tensorwright_lab.cost_models.network_settings import NetworkSettings
 from tensorwright_lab.cost_models.training_part import part_of
 from tensorwright_lab.cost_models.tree_arrays import Trees, trees_of

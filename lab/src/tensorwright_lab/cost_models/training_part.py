@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.tuning.models.training import TrainingSet
+from tensorwright.tuning.models.protocol import TrainingSet
 
 
 def part_of(data: TrainingSet, is_kept: NDArray[np.bool_]) -> TrainingSet:

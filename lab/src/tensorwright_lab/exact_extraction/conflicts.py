@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TypeAlias
 
-from tensorwright.rewriting.extraction.problem import ExtractionProblem
+from tensorwright.rewriting.extraction import ExtractionProblem
 from tensorwright_lab.exact_extraction.needed_classes import names_in
 
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tensorwright.rewriting.extraction.problem import ExtractionProblem, cyclic_parts
+from tensorwright.rewriting.extraction import ExtractionProblem, cyclic_parts
 
 
 @dataclass(frozen=True, slots=True, eq=False)

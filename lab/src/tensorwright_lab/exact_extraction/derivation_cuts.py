@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
-from tensorwright.rewriting.extraction.problem import ExtractionProblem, strong_parts
+from tensorwright.rewriting.extraction import ExtractionProblem, strong_parts
 
 _UNIT = 1_000_000  # of flow
 _CREEP = 100  # of each node: of cuts that are violated as much, that of the fewest nodes

@@ -21,10 +21,14 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from tensorwright.rewriting.extraction.cheapest_trees import cheapest_trees
-from tensorwright.rewriting.extraction.contraction import contracted
-from tensorwright.rewriting.extraction.local_search import LocalSearcher
-from tensorwright.rewriting.extraction.problem import ExtractionProblem, Selection, strong_parts
+from tensorwright.rewriting.extraction import (
+    ExtractionProblem,
+    Selection,
+    cheapest_trees,
+    contracted,
+    strong_parts,
+)
+from tensorwright.rewriting.local_search import LocalSearcher
 from tensorwright_lab.exact_extraction.decomposition import Part, independent_parts
 from tensorwright_lab.exact_extraction.derivation_cuts import Cut, cut_of, violated_cuts
 from tensorwright_lab.exact_extraction.integer_program import IntegerProgram, Relaxed

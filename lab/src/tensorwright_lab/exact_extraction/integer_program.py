@@ -22,7 +22,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csr_array, vstack
 
-from tensorwright.rewriting.extraction.problem import ExtractionProblem
+from tensorwright.rewriting.extraction import ExtractionProblem
 from tensorwright_lab.exact_extraction.conflicts import exclusive_users
 from tensorwright_lab.exact_extraction.derivation_cuts import Cut, Vector
 

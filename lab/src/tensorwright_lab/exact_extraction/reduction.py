@@ -34,7 +34,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tensorwright.rewriting.extraction.problem import ExtractionProblem
+from tensorwright.rewriting.extraction import ExtractionProblem
 from tensorwright_lab.exact_extraction.needed_classes import NeededClasses, names_in
 
 _SLACK = 1e-9

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tensorwright.base import UsageError, write_atomically
-from tensorwright.rewriting.extraction.problem import ExtractionProblem
+from tensorwright.rewriting.extraction import ExtractionProblem
 
 
 @dataclass(frozen=True, slots=True, eq=False)

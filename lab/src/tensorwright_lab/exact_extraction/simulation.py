@@ -28,8 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tensorwright.rewriting.extraction.cheapest_trees import cheapest_trees
-from tensorwright.rewriting.extraction.problem import ExtractionProblem
+from tensorwright.rewriting.extraction import ExtractionProblem, cheapest_trees
 from tensorwright_lab.exact_extraction.needed_classes import NeededClasses
 
 _MOST = 200_000  # pairs of classes that are asked about

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tensorwright.schedule import ForKind
-from tensorwright.tuning.features.names import BUFFERS
+from tensorwright.tuning.features.operations import BUFFERS
 from tensorwright_lab.feature_sets.loop_kernel import (
     KINDS,
     LOOPS,

@@ -18,7 +18,7 @@ Source:   Chen et al., AutoTVM, NeurIPS 2018, appendix; tvm, src/autotvm/touch_e
 
 from __future__ import annotations
 
-from tensorwright.tuning.features.names import BUFFERS
+from tensorwright.tuning.features.operations import BUFFERS
 from tensorwright_lab.feature_sets.loop_kernel import (
     KINDS,
     LOOPS,

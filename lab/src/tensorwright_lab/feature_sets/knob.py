@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tensorwright.base import UsageError
 from tensorwright.expr import Decision
 from tensorwright.schedule import Primitive, Trace, format_trace
-from tensorwright.tuning.features.cell_tables import Features
+from tensorwright.tuning.features.columns import Features
 from tensorwright.tuning.space.sketch import Sketch, Space
 
 _STRUCTURE = 2

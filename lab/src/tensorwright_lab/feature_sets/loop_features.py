@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 from tensorwright.base import without_collection
 from tensorwright.loop import lower
 from tensorwright.schedule import ScheduleState, Trace, replay
-from tensorwright.tuning.features.cell_tables import Features
-from tensorwright.tuning.features.columns import ColumnGraph
-from tensorwright.tuning.features.featurizer import lower_sketch
-from tensorwright.tuning.features.source import PlansBySketch
+from tensorwright.tuning.features.columns import ColumnGraph, Features
+from tensorwright.tuning.features.featurizer import PlansBySketch, lower_sketch
 from tensorwright.tuning.space.sketch import Sketch
 from tensorwright_lab.feature_sets.loop_kernel import LoopFormula
 from tensorwright_lab.feature_sets.loop_plan import LoopPlan

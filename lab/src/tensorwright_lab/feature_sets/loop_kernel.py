@@ -34,8 +34,8 @@ from numpy.typing import NDArray
 
 from tensorwright.runtime import LoadedObject, load_ir
 from tensorwright.schedule import ForKind
-from tensorwright.tuning.features.cell_tables import Features
-from tensorwright.tuning.features.names import BUFFERS
+from tensorwright.tuning.features.columns import Features
+from tensorwright.tuning.features.operations import BUFFERS
 from tensorwright_lab.feature_sets.native_text import FLOAT, INT, Array, NativeText, Number
 
 LOOPS = 24  # the number of innermost loops of a statement that are described

@@ -16,8 +16,13 @@ from numpy.typing import NDArray
 
 from tensorwright.loop import LoopProgram
 from tensorwright.tuning.features.access import BufferUse
-from tensorwright.tuning.features.cell_tables import CellTable, Features, ResultNumbers
-from tensorwright.tuning.features.columns import Cell, ColumnGraph
+from tensorwright.tuning.features.columns import (
+    Cell,
+    CellTable,
+    ColumnGraph,
+    Features,
+    ResultNumbers,
+)
 from tensorwright.tuning.features.formulas import Nest, nests_of
 from tensorwright_lab.feature_sets.loop_kernel import (
     KINDS,

@@ -15,7 +15,7 @@ Source:   Chen et al., AutoTVM, NeurIPS 2018, section 3.1 and appendix (TreeGRU)
 
 from __future__ import annotations
 
-from tensorwright.tuning.features.names import BUFFERS
+from tensorwright.tuning.features.operations import BUFFERS
 from tensorwright_lab.feature_sets.itervar import LOOP_FIELDS, write_loop
 from tensorwright_lab.feature_sets.loop_kernel import LOOPS, OPERATIONS, LoopFormula, LoopsInCode
 from tensorwright_lab.feature_sets.native_text import Array, NativeText

@@ -31,7 +31,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from tensorwright.tuning.features.names import BUFFERS
+from tensorwright.tuning.features.operations import BUFFERS
 from tensorwright_lab.feature_sets.loop_kernel import LOOPS, LoopFormula, LoopsInCode
 from tensorwright_lab.feature_sets.native_text import FLOAT, INT, Array, NativeText, Number
 

@@ -1,4 +1,4 @@
-"""Read the text form of graphs: the inverse of `printing.py`."""
+"""Read the text form of graphs: the inverse of `graph.py`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from types import MappingProxyType
 from tensorwright.base import ExpressionError
 from tensorwright.expr import Index, parse_named_size
 from tensorwright.graph.builder import frozen_array
-from tensorwright.graph.graph import Graph, Layout, Node
-from tensorwright.graph.printing import digest
-from tensorwright.graph.verify import verify
+from tensorwright.graph.graph import Graph, Layout, Node, digest
+from tensorwright.graph.infer import verify
 from tensorwright.ops import Array, TensorType
 from tensorwright_lab.graph_text.line import Line, parse_error
 

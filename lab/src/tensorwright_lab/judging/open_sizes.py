@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from tensorwright.artifacts import assemble_workload, build_kernel, loop_program
 from tensorwright.base import Array, CpuTarget, TensorwrightError, UnsupportedError
-from tensorwright.build import assemble_workload, build_kernel, loop_program
 from tensorwright.expr import Index, NamedSize
 from tensorwright.graph import (
     Graph,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tensorwright.build import Kernel
+from tensorwright.artifacts import Kernel
 from tensorwright.records import Status
 from tensorwright.schedule import Workload, state_of
 from tensorwright.tuning.measuring import BuildFailed, Measurement

@@ -29,8 +29,8 @@ from tensorwright.graph import (
 from tensorwright.ops import Array
 from tensorwright.rewriting.backtracking import BacktrackingLimits, backtrack_network
 from tensorwright.rewriting.egraph import Id
-from tensorwright.rewriting.extraction import cheap_selections
 from tensorwright.rewriting.library import load_library
+from tensorwright.rewriting.local_search import cheap_selections
 from tensorwright.rewriting.networks import (
     Certificate,
     NetworkExtraction,

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from tensorwright.artifacts import Kernel, build_request
 from tensorwright.base import CpuTarget
-from tensorwright.build import Kernel, build_request
 from tensorwright.records import Status
 from tensorwright.schedule import Workload
 from tensorwright.tuning.measuring import Builder, BuildFailed, BuildStopped, Measurement

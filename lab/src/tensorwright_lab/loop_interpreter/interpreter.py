@@ -33,7 +33,6 @@ from tensorwright.expr import (
     free_vars,
     is_nonnegative,
 )
-from tensorwright.loop.folds import folded_operand
 from tensorwright.loop.ir import (
     Allocate,
     Barrier,
@@ -56,7 +55,7 @@ from tensorwright.loop.ir import (
     print_statement,
 )
 from tensorwright.loop.packing import pack
-from tensorwright.loop.scalars import convert, function_of, quiet
+from tensorwright.loop.scalars import convert, folded_operand, function_of, quiet
 from tensorwright.loop.traversal import buffers_of_index, has_barrier, walk
 from tensorwright.schedule import BLOCKS, THREADS, ForKind, Scope
 from tensorwright_lab.loop_interpreter.bind import bind_decisions

@@ -20,9 +20,9 @@ from tensorwright.base import (
     override,
     write_atomically,
 )
-from tensorwright.cli.arguments.farm import Workers, workers_options
+from tensorwright.cli.arguments.machine import Workers, workers_options
 from tensorwright.cli.arguments.options import Minutes
-from tensorwright.cli.arguments.progress import duration
+from tensorwright.cli.arguments.output import duration
 from tensorwright.graph import Workload
 from tensorwright.machine import Machine
 from tensorwright.pipeline import prepare

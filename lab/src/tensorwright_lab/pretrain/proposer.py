@@ -10,8 +10,7 @@ import numpy as np
 
 from tensorwright.base import RecordError, TensorwrightError
 from tensorwright.cli.arguments.options import seed_option
-from tensorwright.cli.arguments.output import check_writable
-from tensorwright.cli.arguments.progress import ProgressLines
+from tensorwright.cli.arguments.output import ProgressLines, check_writable
 from tensorwright.schedule import state_of
 from tensorwright.tuning.space import space_of
 from tensorwright_lab.pretrain.networks import records_by_network, workloads_of

@@ -17,8 +17,7 @@ from tensorwright.base import (
     write_atomically,
 )
 from tensorwright.cli.arguments.options import seed_option
-from tensorwright.cli.arguments.output import check_writable
-from tensorwright.cli.arguments.progress import ProgressLines
+from tensorwright.cli.arguments.output import ProgressLines, check_writable
 from tensorwright.graph import Workload
 from tensorwright.records import Record
 from tensorwright.schedule import format_trace, state_of

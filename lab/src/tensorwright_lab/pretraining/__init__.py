@@ -8,7 +8,7 @@ measured_candidates.py  their measurements, and those of uniform draws
 feature_files.py      their features and times as plain arrays
 programs.py           what trees are fitted to, from those files
 time_loss.py          what the trees make small
-accuracy.py           how good a choice by predictions is
+protocol.py           how good a choice by predictions is
 fitting.py            the time model from measured programs, and what is known of its accuracy
 """
 

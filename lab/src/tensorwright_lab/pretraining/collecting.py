@@ -17,7 +17,7 @@ from tensorwright.tuning.features import STATEMENT
 from tensorwright.tuning.measuring import MeasureOptions, Runner
 from tensorwright.tuning.models import CostModel, RooflineModel
 from tensorwright.tuning.space import space_of
-from tensorwright.tuning.strategies.model_guide import ModelGuides
+from tensorwright.tuning.strategies.sources import ModelGuides
 from tensorwright.tuning.task import Task
 from tensorwright_lab.judging import builder_of, runner_of
 from tensorwright_lab.pretraining.conditions import Conditions

@@ -9,16 +9,15 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from tensorwright.artifacts import Kernel, build_request
 from tensorwright.base import CpuTarget
-from tensorwright.build import Kernel, build_request
 from tensorwright.records import Record, RecordStore, Status
 from tensorwright.schedule import Workload
-from tensorwright.tuning.measuring.builder import Builder, BuildFailed, BuildStopped
-from tensorwright.tuning.measuring.runner import Runner
+from tensorwright.tuning.measuring.runner import Builder, BuildFailed, BuildStopped, Runner
 from tensorwright.tuning.measuring.timing import Measurement
-from tensorwright.tuning.population.candidate import Candidate
+from tensorwright.tuning.population.population import Candidate
 from tensorwright.tuning.space.sketch import Space
-from tensorwright.tuning.strategies.random_search import RandomSearch
+from tensorwright.tuning.strategies.named import RandomSearch
 from tensorwright.tuning.task import Task
 
 _BATCH = 32

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tensorwright.tuning.models.settings import GrowthSettings
+from tensorwright.tuning.models.protocol import GrowthSettings
 
 
 @dataclass(frozen=True, slots=True)

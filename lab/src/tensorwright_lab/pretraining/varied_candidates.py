@@ -13,13 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
-from tensorwright.tuning.population.candidate import Candidate
-from tensorwright.tuning.population.population import Population
+from tensorwright.tuning.population.population import Candidate, Population
 from tensorwright.tuning.population.variation import mutate, sample
 from tensorwright.tuning.space.sketch import Space
-from tensorwright.tuning.strategies.evolution.options import EvolutionOptions
-from tensorwright.tuning.strategies.evolution.search import EvolutionarySearch
-from tensorwright.tuning.strategies.guide import Guide
+from tensorwright.tuning.strategies.evolution import EvolutionarySearch, EvolutionOptions
+from tensorwright.tuning.strategies.strategy import Guide
 from tensorwright.tuning.task import Task
 
 

@@ -3,7 +3,7 @@
 decisions.py    what can be decided next, as rows that do not depend on the operator
 model.py        trees over such rows; drawing by them, which searches start from
 examples.py     what good schedules on record decided      fitting.py   trees from that
-model_file.py   a model as plain data
+model.py   a model as plain data
 """
 
 from tensorwright_lab.proposing.decisions import COLUMNS, DecisionTables, Prefix

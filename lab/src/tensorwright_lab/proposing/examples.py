@@ -15,7 +15,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from tensorwright.records import Record, Status
-from tensorwright.tuning.strategies.history import locate
+from tensorwright.tuning.strategies.strategy import locate
 from tensorwright_lab.proposing.decisions import COLUMNS, DecisionTables, Matrix, Prefix
 
 _NEAR = 1.3  # schedules within this factor of the best are followed

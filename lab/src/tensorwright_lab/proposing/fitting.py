@@ -9,7 +9,7 @@ from typing import Any
 
 from tensorwright.base import MachineError
 from tensorwright.tuning.models import Forest
-from tensorwright.tuning.models.settings import GrowthSettings
+from tensorwright.tuning.models.protocol import GrowthSettings
 from tensorwright.tuning.time_model import CompactTrees
 from tensorwright_lab.proposing.decisions import COLUMNS
 from tensorwright_lab.proposing.examples import Examples

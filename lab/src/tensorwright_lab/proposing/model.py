@@ -23,7 +23,7 @@ from tensorwright.base import RecordError
 from tensorwright.machine import Machine
 from tensorwright.tuning.population.population import Genes, Population, by_sketch
 from tensorwright.tuning.population.space_tables import SpaceTables
-from tensorwright.tuning.strategies.annealing.covering import pick_covering
+from tensorwright.tuning.strategies.annealing import pick_covering
 from tensorwright.tuning.task import Task
 from tensorwright.tuning.time_model import CompactTrees, TreeWalk
 from tensorwright_lab.proposing.decisions import COLUMNS, DecisionTables, Matrix, Prefix

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from tensorwright.base import write_atomically
-from tensorwright.cli.arguments.farm import OpenFarm, farm_options
+from tensorwright.cli.arguments.machine import OpenFarm, farm_options
 from tensorwright.cli.arguments.options import seed_option
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.rewriting import rule_text

@@ -17,9 +17,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from tensorwright.rewriting.assumptions import fitting
 from tensorwright.rewriting.meaning import infer_shapes
 from tensorwright.rewriting.operators import IntShape
-from tensorwright.rewriting.shapes import fitting
 from tensorwright.rewriting.terms import Apply, Input, Param, Term
 from tensorwright.rewriting.text import logical_lines, parse_term
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from tensorwright.base import write_atomically
-from tensorwright.cli.arguments.progress import ProgressLines
-from tensorwright.cli.printing.tables import print_table
+from tensorwright.cli.arguments.output import ProgressLines
+from tensorwright.cli.printing import print_table
 from tensorwright.farm import Farm
 from tensorwright.rewriting import Rule, rule_text
 from tensorwright.rewriting.library import LibraryRule, library_text

@@ -21,7 +21,7 @@ from tensorwright.tuning.population import Population
 from tensorwright.tuning.space import Kind, Sketch, Space
 from tensorwright.tuning.strategies import Outcome
 from tensorwright.tuning.strategies.evolution import EvolutionOptions
-from tensorwright.tuning.strategies.guide import Scores
+from tensorwright.tuning.strategies.strategy import Scores
 from tensorwright.tuning.task_scheduling import TaskState
 
 

@@ -16,14 +16,11 @@ import numpy as np
 from numpy.random import Generator
 
 from tensorwright.records import Record
-from tensorwright.tuning.population.candidate import Candidate
-from tensorwright.tuning.population.picking import find_new
-from tensorwright.tuning.population.population import Population
+from tensorwright.tuning.population.population import Candidate, Population, find_new
 from tensorwright.tuning.population.space_tables import SpaceTables, make_space_tables
 from tensorwright.tuning.population.variation import sample
 from tensorwright.tuning.space.sketch import Space
-from tensorwright.tuning.strategies.guide import Guide, MakeGuide
-from tensorwright.tuning.strategies.history import History
+from tensorwright.tuning.strategies.strategy import Guide, History, MakeGuide
 from tensorwright.tuning.task import Task
 
 _WIDTH = 32

@@ -21,13 +21,11 @@ from numpy.typing import NDArray
 
 from tensorwright.base import UsageError
 from tensorwright.records import Record
-from tensorwright.tuning.population.candidate import Candidate
-from tensorwright.tuning.population.picking import find_new
-from tensorwright.tuning.population.population import Population
+from tensorwright.tuning.population.population import Candidate, Population, find_new
 from tensorwright.tuning.population.space_tables import SpaceTables, make_space_tables
 from tensorwright.tuning.space.sketch import Space
-from tensorwright.tuning.strategies.history import History, Outcome
 from tensorwright.tuning.strategies.sources import draw_new, rest_of
+from tensorwright.tuning.strategies.strategy import History, Outcome
 from tensorwright.tuning.task import Task
 
 _SPARE = 4  # how many times more children than needed: some are known

@@ -18,11 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.records import Record
-from tensorwright.tuning.population.candidate import Candidate
-from tensorwright.tuning.population.population import Population
+from tensorwright.tuning.population.population import Candidate, Population
 from tensorwright.tuning.population.space_tables import SpaceTables, make_space_tables
 from tensorwright.tuning.space.sketch import Space
-from tensorwright.tuning.strategies.history import History
+from tensorwright.tuning.strategies.strategy import History
 from tensorwright.tuning.task import Task
 
 _BLOCK = 4096

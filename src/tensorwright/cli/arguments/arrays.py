@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tensorwright.base import Array, InputError, OutputError, UsageError, write_atomically
+from tensorwright import base
 from tensorwright.runtime import TensorSpec, check_names, random_array
 
 RANDOM = "random"
@@ -22,7 +22,7 @@ def read_inputs(
     specs: Sequence[TensorSpec],
     seed: int,
     open_specs: Sequence[TensorSpec],
-) -> dict[str, Array]:
+) -> dict[str, base.Array]:
     """The arrays of the inputs, as the options --input give them.
 
     specs        the inputs of the executable, with the sizes for which random arrays are drawn
@@ -31,7 +31,7 @@ def read_inputs(
     Raises:  InputError for a file without an array, for an input that is not given, and for a name
              that is not of an input; UsageError for a text that does not name an input.
     """
-    arrays: dict[str, Array] = {}
+    arrays: dict[str, base.Array] = {}
     drawn: set[str] = set()
     for text in given:
         name, equals, source = text.partition("=")
@@ -44,7 +44,7 @@ def read_inputs(
         elif text.endswith(".npz"):
             arrays |= read_arrays(text)
         else:
-            raise UsageError(
+            raise base.UsageError(
                 stage="cli",
                 where=f"--input {text}",
                 reason="it does not name an input",
@@ -69,7 +69,7 @@ def read_inputs(
     return arrays
 
 
-def read_arrays(path: str) -> dict[str, Array]:
+def read_arrays(path: str) -> dict[str, base.Array]:
     """The arrays of a file: those of .npz with their names, that of .npy with the name "".
 
     Raises:  InputError for a file that does not exist or has no arrays.
@@ -106,12 +106,12 @@ def check_arrays_path(path: str, names: Sequence[str]) -> None:
     reason = "its name ends in neither .npy (one array) nor .npz (arrays by name)"
     if suffix == ".npy":
         reason = f"a .npy file holds one array, and there are {len(names)}: {', '.join(names)}"
-    raise OutputError(
+    raise base.OutputError(
         stage="cli", where=f"file {path}", reason=reason, remedy=f"name an archive:\n  -o {archive}"
     )
 
 
-def write_arrays(path: str, arrays: Mapping[str, Array]) -> None:
+def write_arrays(path: str, arrays: Mapping[str, base.Array]) -> None:
     """Write one array to .npy, or arrays by name to .npz; an error leaves the file as it was.
 
     Raises:  OutputError.
@@ -127,14 +127,14 @@ def write_arrays(path: str, arrays: Mapping[str, Array]) -> None:
                 member = io.BytesIO()
                 _write_array(member, array)
                 archive.writestr(f"{name}.npy", member.getvalue())
-    write_atomically(path, content.getvalue())
+    base.write_atomically(path, content.getvalue())
 
 
-def _write_array(file: io.BytesIO, array: Array) -> None:
+def _write_array(file: io.BytesIO, array: base.Array) -> None:
     np.lib.format.write_array(file, np.asarray(array), allow_pickle=False)
 
 
-def describe(array: Array) -> str:
+def describe(array: base.Array) -> str:
     """The type and shape of an array, and a summary of its numbers."""
     extents = ", ".join(map(str, array.shape))
     text = f"{array.dtype}({extents})"
@@ -146,7 +146,7 @@ def describe(array: Array) -> str:
     return f"{text} least {numbers.min():.6g}, mean {numbers.mean():.6g}, most {numbers.max():.6g}"
 
 
-def _one(arrays: dict[str, Array], name: str, source: str) -> Array:
+def _one(arrays: dict[str, base.Array], name: str, source: str) -> base.Array:
     if name in arrays:
         return arrays[name]
     if len(arrays) == 1:
@@ -155,5 +155,5 @@ def _one(arrays: dict[str, Array], name: str, source: str) -> Array:
     raise _refusal(f"file {source}", reason, "name one of them, or give the file without a name")
 
 
-def _refusal(where: str, reason: str, remedy: str) -> InputError:
-    return InputError(stage="cli", where=where, reason=reason, remedy=remedy)
+def _refusal(where: str, reason: str, remedy: str) -> base.InputError:
+    return base.InputError(stage="cli", where=where, reason=reason, remedy=remedy)

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from tensorwright.base import Target, knobs
-from tensorwright.cli.arguments.kinds import ProgramKind, kind_of
 from tensorwright.cli.arguments.options import (
     Command,
+    ProgramKind,
     Shapes,
     Sizes,
     any_machine_options,
+    kind_of,
     records_option,
     refuse_given,
     seed_option,

@@ -10,8 +10,13 @@ import onnx
 from onnx import ModelProto
 
 from tensorwright.base import LaboratoryPart
-from tensorwright.cli.arguments.kinds import refuse_other_than_model, split
-from tensorwright.cli.arguments.options import Shapes, Sizes, refuse_given
+from tensorwright.cli.arguments.options import (
+    Shapes,
+    Sizes,
+    refuse_given,
+    refuse_other_than_model,
+    split,
+)
 from tensorwright.graph import Graph, require_numbers
 from tensorwright.graph.aten_import import is_archive
 from tensorwright.graph.model_import import load_model

@@ -1,18 +1,96 @@
-"""The options that several commands share, and the functions that read their texts."""
+"""The options that several commands share, and the functions that read their texts.
+
+The kind of an argument: an executable, a model, a network of a suite, a tensor expression.
+
+This module does not import onnx or read models, so that a command that only runs an executable
+starts fast.
+"""
 
 from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from tensorwright.base import UsageError, cpu_target, knobs
+from tensorwright import base
 from tensorwright.runtime import named_target
+
+
+class ProgramKind(StrEnum):
+    """The kinds of programs, with their names in messages."""
+
+    EXECUTABLE = "an executable of tensorwright"
+    EXPRESSION = "a tensor expression"
+    MODEL = "a model"
+
+
+def kind_of(text: str) -> ProgramKind:
+    """The kind of an argument: the content of a file decides, not its suffix."""
+    if base.kind_of_file(text) is base.EXECUTABLE:
+        return ProgramKind.EXECUTABLE
+    return ProgramKind.EXPRESSION if is_reference(text) else ProgramKind.MODEL
+
+
+def is_reference(text: str) -> bool:
+    """Whether an argument is MODULE:NAME, and not a file or a network of a suite."""
+    kind, name = split(text)
+    module, colon, attribute = name.rpartition(":")
+    is_drive = len(module) == 1  # as in C:\\model.onnx
+    return (
+        not kind and bool(colon and module and attribute) and not (is_drive or Path(text).exists())
+    )
+
+
+def split(model: str) -> tuple[str, str]:
+    """Split a MODEL argument into suite and name; the suite is "" for a file."""
+    kind, _, name = model.partition(":")
+    if kind in base.SUITE_LOADERS and not Path(model).exists():
+        return kind, name
+    return "", model
+
+
+def refuse_other_than_model(text: str) -> None:
+    """Refuse an argument that is not a model, for a command that needs a model.
+
+    Raises:  UsageError for an executable, a tensor expression or a Python file. Its remedy says
+             what the user can do with the argument.
+    """
+    name = shlex.quote(text)
+    kind = kind_of(text)
+    if kind is ProgramKind.EXECUTABLE:
+        raise _refusal(
+            f"file {text}",
+            f"it is {kind}, compiled already; a model is needed",
+            "give the model from which it was compiled, or use it as it is:\n"
+            f"  tensorwright run {name} --input random\n"
+            f"  tensorwright profile {name}",
+        )
+    if kind is ProgramKind.EXPRESSION:
+        raise _refusal(
+            text,
+            f"it names {kind}; a model is needed, a network of operators",
+            "give a model, or use the expression with another command:\n"
+            f"  tensorwright tune {name}\n"
+            f"  tensorwright run {name} --input random",
+        )
+    if Path(text).suffix == ".py" and Path(text).is_file():
+        raise _refusal(
+            f"file {text}",
+            "it is a Python file, not a model",
+            f"name a tensor expression in it:\n  {text}:NAME",
+        )
+
+
+def _refusal(where: str, reason: str, remedy: str) -> base.UsageError:
+    return base.UsageError(stage="cli", where=where, reason=reason, remedy=remedy)
+
 
 Command = Callable[..., Any]
 Shapes = Mapping[str, Sequence[int] | int]
@@ -131,7 +209,7 @@ def refuse_given(names: Iterable[str], because: str) -> None:
         if context.get_parameter_source(parameter.name) is not ParameterSource.COMMANDLINE:
             continue
         option = max((*parameter.opts, *parameter.secondary_opts), key=len)
-        raise UsageError(
+        raise base.UsageError(
             stage="cli",
             where=f"option {option}",
             reason=f"it does not apply here: {because}",
@@ -180,7 +258,7 @@ def any_target_option(function: Command) -> Command:
     """Add --target, as any target."""
     return click.option(
         "--target",
-        callback=lambda ctx, param, name: named_target(name or knobs.TARGET.get()),
+        callback=lambda ctx, param, name: named_target(name or base.knobs.TARGET.get()),
         help='The machine to compile for; by default this one. "opencl" and "cuda" are '
         "its devices of these kinds.",
     )(function)
@@ -190,7 +268,7 @@ def target_option(function: Command) -> Command:
     """Add --target, as a `CpuTarget`, for a command that supports only processors."""
     return click.option(
         "--target",
-        callback=lambda ctx, param, name: cpu_target(name or knobs.TARGET.get()),
+        callback=lambda ctx, param, name: base.cpu_target(name or base.knobs.TARGET.get()),
         help="The machine to compile for; by default this one.",
     )(function)
 
@@ -274,6 +352,6 @@ def seed_option(function: Command) -> Command:
     return click.option(
         "--seed",
         type=click.IntRange(min=0, max=_LARGEST_SEED),
-        default=knobs.SEED.get,
+        default=base.knobs.SEED.get,
         help="Seed of every random choice.",
     )(function)

@@ -1,6 +1,8 @@
 """Check, before the work, that a command can write its files, so that no work is lost.
 
 A command must not overwrite a file that it reads, so callers also name what the command reads.
+
+Print the progress of a long command, and the time that is left.
 """
 
 from __future__ import annotations
@@ -9,16 +11,14 @@ import importlib
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tensorwright.base import (
-    OutputError,
-    TensorwrightError,
-    check_replaceable,
-    output_error,
-)
-from tensorwright.cli.arguments.kinds import ProgramKind, is_reference, kind_of
+import click
+
+from tensorwright.base import OutputError, TensorwrightError, check_replaceable, output_error
+from tensorwright.cli.arguments.options import ProgramKind, is_reference, kind_of
 
 _MODEL_FILES = "tensorwright.graph.onnx_import"  # imported only when needed: it imports onnx
 
@@ -108,3 +108,41 @@ def _external_files(model: str) -> tuple[Path, ...]:
     except TensorwrightError:
         return ()
     return files
+
+
+_EVERY_S = 5.0
+
+
+class ProgressLines:
+    """Prints the progress to the error stream every few seconds.
+
+    what   the plural of what is counted: "rules"
+    """
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._start = self._last = time.monotonic()
+        self._total = -1
+
+    def show(self, done: int, total: int, here: int | None = None, remark: str = "") -> None:
+        """Print how many are done and how long the rest takes, if the last line is old enough.
+
+        here   how many of `done` this run did; by default all
+        A new total begins a new piece of work.
+        """
+        now = time.monotonic()
+        if total != self._total:
+            self._total, self._start = total, now
+        if now - self._last < _EVERY_S:
+            return
+        self._last = now
+        passed_s = now - self._start
+        pace_s = passed_s / max(1, done if here is None else here)
+        times = f"{duration(passed_s)} passed, {duration(pace_s * (total - done))} left"
+        click.echo(f"{done}/{total} {self._what}{remark}, {times}", err=True)
+
+
+def duration(seconds: float) -> str:
+    """A duration for people: "2 min 05 s"; "0 s" if it is negative."""
+    minutes, rest = divmod(max(0, round(seconds)), 60)
+    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"

@@ -1,5 +1,3 @@
 """`tensorwright explain`: print a section of the page of errors."""
 
 from tensorwright.cli.explain.command import PAGE, command
-
-__all__ = ["PAGE", "command"]

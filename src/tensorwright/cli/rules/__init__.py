@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from tensorwright.base import LaboratoryPart, has_laboratory
-from tensorwright.cli.rules import coverage, library, operators, proving
+from tensorwright.cli.rules import library, operators, proving
 
 _OF_LABORATORY = {
     "generate": LaboratoryPart(
@@ -37,6 +37,6 @@ def command() -> None:
     """Generate, prove, explain and check rules: which graphs of operators compute the same."""
 
 
-_ALONE = (coverage.command, operators.command)
+_ALONE = (library.command, operators.command)
 for _each in (*_ALONE, *library.COMMANDS, *proving.COMMANDS):
     command.add_command(_each)

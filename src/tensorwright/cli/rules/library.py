@@ -1,27 +1,67 @@
-"""`tensorwright rules list | derive`: the shipped rules, and what follows from them."""
+"""`tensorwright rules list | derive`: the shipped rules, and what follows from them.
+
+Read the files of rules and the names of rules that commands take.
+
+`tensorwright rules coverage`: at how many places of networks each rule can be applied.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 import click
 
-from tensorwright.cli.printing.tables import print_table
-from tensorwright.cli.rules.reading import read_rules
-from tensorwright.rewriting import (
-    Rule,
-    operator_named,
-    operator_names,
-    parse_rule,
-    rule_text,
-    term_text,
-)
+from tensorwright import rewriting
+from tensorwright.base import LaboratoryPart, UsageError, did_you_mean
+from tensorwright.cli.arguments.models import check_model, read_graph, row_name, short_name
+from tensorwright.cli.arguments.output import check_writable
+from tensorwright.cli.printing import print_table, write_objects
+from tensorwright.graph import simplify
+from tensorwright.rewriting import library
+from tensorwright.rewriting.candidates import places_of_rules
 from tensorwright.rewriting.derivation import Derived, derive, rule_set
-from tensorwright.rewriting.library import LibraryRule
+from tensorwright.rewriting.networks import read_network
+
+
+def read_rules(path: Path | None) -> tuple[library.LibraryRule, ...]:
+    """The rules of a file, or those that ship with the package.
+
+    Raises:  UsageError for a file that cannot be read, or a line that is not a rule.
+    """
+    return library.read_library(_lines(path))
+
+
+def read_head(path: Path | None) -> tuple[str, ...]:
+    """The comment at the top of a file of rules.
+
+    Raises:  UsageError for a file that cannot be read.
+    """
+    return library.head_of(_lines(path))
+
+
+def _lines(path: Path | None) -> list[str]:
+    return library.rule_lines(library.shipped_path() if path is None else path)
+
+
+def named_rule(name: str, path: Path | None) -> rewriting.Rule:
+    """The rule of this name in a file, or among those that ship with the package.
+
+    Raises:  UsageError for an unknown name; it suggests the nearest name.
+    """
+    rules = {each.rule.name: each.rule for each in read_rules(path)}
+    if name in rules:
+        return rules[name]
+    raise UsageError(
+        stage="rules",
+        where=f"rule {name}",
+        reason=f"there is no rule of this name in {path or 'the shipped file'}",
+        remedy=did_you_mean(name, rules, "tensorwright rules list shows all names"),
+    )
+
 
 UNKNOWN = 11
 """The exit code of `rules derive` if no derivation is found."""
@@ -48,14 +88,14 @@ def list_(
     chosen = [each for each in every if _fits(each, operator, origin, name)]
     if not counts:
         for each in chosen:
-            click.echo(rule_text(each.rule))
+            click.echo(rewriting.rule_text(each.rule))
     _print_counts("operator", (word for each in chosen for word in _operators(each.rule)))
     _print_counts("origin", (each.origin or "-" for each in chosen))
     click.echo(f"{len(chosen)} of {len(every)} rules")
 
 
 def _fits(
-    each: LibraryRule, operators: tuple[str, ...], origin: str | None, name: str | None
+    each: library.LibraryRule, operators: tuple[str, ...], origin: str | None, name: str | None
 ) -> bool:
     return (
         set(operators) <= _operators(each.rule)
@@ -64,10 +104,10 @@ def _fits(
     )
 
 
-def _operators(rule: Rule) -> frozenset[str]:
+def _operators(rule: rewriting.Rule) -> frozenset[str]:
     """The names of a rule's operators; for an output of an operator, the operator's name, too."""
-    names = operator_names(*rule.roots)
-    return names | {operator_named(name).output_of for name in names} - {""}
+    names = rewriting.operator_names(*rule.roots)
+    return names | {rewriting.operator_named(name).output_of for name in names} - {""}
 
 
 def _print_counts(title: str, words: Iterable[str]) -> None:
@@ -86,7 +126,7 @@ def derive_(rule: str, file: Path | None) -> None:
 
     Example: tensorwright rules derive "relu(relu(relu(?x))) == relu(?x)"
     """
-    wanted = parse_rule(rule)
+    wanted = rewriting.parse_rule(rule)
     rules_by_name = _by_name(read_rules(file))
     derived = derive(wanted, rule_set(rules_by_name.values()))
     if derived is None:
@@ -95,10 +135,10 @@ def derive_(rule: str, file: Path | None) -> None:
     click.echo(_told(derived))
     click.echo("rules:" if derived.names else "both sides are the same")
     for name in derived.names:
-        click.echo(f"  {rule_text(rules_by_name[name])}")
+        click.echo(f"  {rewriting.rule_text(rules_by_name[name])}")
 
 
-def _by_name(rules: Iterable[LibraryRule]) -> dict[str, Rule]:
+def _by_name(rules: Iterable[library.LibraryRule]) -> dict[str, rewriting.Rule]:
     """The rules by name; a rule without a name gets its number as a name."""
     named = (
         replace(each.rule, name=each.rule.name or f"rule-{number}")
@@ -111,11 +151,84 @@ def _told(derived: Derived) -> str:
     lines = [f"follows from {', '.join(derived.names) or 'nothing'}"]
     for chain in derived.chains:
         if chain:
-            lines.append(f"  {term_text(chain[0].before)}")
+            lines.append(f"  {rewriting.term_text(chain[0].before)}")
         for step in chain:
             lines.append(f"    by {step.rule}" + ("" if step.forward else ", from right to left"))
-            lines.append(f"  {term_text(step.after)}")
+            lines.append(f"  {rewriting.term_text(step.after)}")
     return "\n".join(lines)
 
 
 COMMANDS = (list_, derive_)
+
+
+Places = Mapping[str, int]
+_USUAL = "rewriting"
+
+
+@click.command("coverage")
+@click.argument("models", nargs=-1, metavar="[MODEL]...")
+@click.option("--suite", "suites", multiple=True, metavar="NAME", help="A whole suite.")
+@click.option("--file", type=click.Path(path_type=Path), help="Rules instead of the shipped ones.")
+@click.option("--json", "output", metavar="FILE", help="Write the counts to this file.")
+def command(
+    models: tuple[str, ...], suites: tuple[str, ...], file: Path | None, output: str | None
+) -> None:
+    """Count the places of networks at which each rule can be applied.
+
+    Each rule is tried once, on the network as it is read, without applying other rules. Without
+    MODEL and --suite the command takes the networks of the suite rewriting.
+
+    Example: tensorwright rules coverage light:inception_v1
+    """
+    chosen = suites or (() if models else (_USUAL,))
+    listed = (LaboratoryPart(f"suite {name}", "suites", "suite").load()(name) for name in chosen)
+    names = tuple(dict.fromkeys((*models, *(each for names in listed for each in names))))
+    for name in names:
+        check_model(name)
+    check_writable(output, *names, file)
+    rules = [each.rule for each in read_rules(file)]
+    places_by_network: dict[str, Places] = {}
+    for name in names:
+        places_by_network[name] = places_of_rules(read_network(simplify(read_graph(name))), rules)
+        click.echo(f"{row_name(name)}: {_counted(places_by_network[name])}")
+    _print(places_by_network, [rule.name for rule in rules])
+    if output is not None:
+        write_objects(output, {"rules": len(rules)}, list(_rows(places_by_network)))
+
+
+def _counted(places: Places) -> str:
+    matching = sum(map(bool, places.values()))
+    return f"{sum(places.values())} places, {matching} of {len(places)} rules"
+
+
+def _print(places_by_network: Mapping[str, Places], rules: Sequence[str]) -> None:
+    """Print a row for each rule that matches somewhere, the totals, and the names of the others."""
+    totals = {rule: sum(places[rule] for places in places_by_network.values()) for rule in rules}
+    used = sorted((rule for rule in rules if totals[rule]), key=lambda rule: -totals[rule])
+    rows = [
+        _row(rule, [places_by_network[name][rule] for name in places_by_network], totals[rule])
+        for rule in used
+    ]
+    sums = [sum(places.values()) for places in places_by_network.values()]
+    kinds = [sum(map(bool, places.values())) for places in places_by_network.values()]
+    rows += [_row("places", sums, sum(sums)), _row("rules", kinds, len(used))]
+    print_table(("rule", *(short_name(name) for name in places_by_network), "total"), rows)
+    idle = [rule for rule in rules if not totals[rule]]
+    click.echo(f"{len(used)} of {len(rules)} rules match somewhere")
+    if idle:
+        click.echo(f"{len(idle)} match nowhere: {', '.join(idle)}")
+
+
+def _row(name: str, counts: Sequence[int], total: int) -> tuple[str, ...]:
+    return (name, *(str(count) if count else "." for count in counts), str(total))
+
+
+def _rows(places_by_network: Mapping[str, Places]) -> list[dict[str, object]]:
+    return [
+        {
+            "model": row_name(name),
+            "places": sum(places.values()),
+            "rules": {rule: count for rule, count in places.items() if count},
+        }
+        for name, places in places_by_network.items()
+    ]

@@ -7,20 +7,14 @@ from collections.abc import Iterator
 
 import click
 
-from tensorwright.rewriting.operators import (
-    OPERATORS,
-    ArgumentRole,
-    Parameter,
-    RewriteOperator,
-    number_of_word,
-)
+from tensorwright.rewriting import operators
 
 _COLUMNS = 80
 _LETTERS = {
-    ArgumentRole.TENSOR: "xyzt",
-    ArgumentRole.NUMBER: "c",
-    ArgumentRole.KERNEL: "w",
-    ArgumentRole.VARIANCE: "v",
+    operators.ArgumentRole.TENSOR: "xyzt",
+    operators.ArgumentRole.NUMBER: "c",
+    operators.ArgumentRole.KERNEL: "w",
+    operators.ArgumentRole.VARIANCE: "v",
 }
 
 
@@ -32,7 +26,7 @@ def command() -> None:
 
     Example: tensorwright rules operators
     """
-    for operator in OPERATORS:
+    for operator in operators.OPERATORS:
         click.echo(textwrap.fill(signature(operator), _COLUMNS, subsequent_indent=" " * 8))
         for parameter in operator.parameters:
             values = _values(parameter)
@@ -45,22 +39,22 @@ def command() -> None:
     )
 
 
-def signature(operator: RewriteOperator) -> str:
+def signature(operator: operators.RewriteOperator) -> str:
     """How an operator is written: `conv2d[stride_h, stride_w, padding, activation](?x, ?w)`."""
     names = [f"{each.name}{', ...' * each.repeats}" for each in operator.parameters]
     params = f"[{', '.join(names)}]" if names else ""
     return f"{operator.name}{params}({', '.join(_arguments(operator))})"
 
 
-def _arguments(operator: RewriteOperator) -> Iterator[str]:
+def _arguments(operator: operators.RewriteOperator) -> Iterator[str]:
     left = {role: iter(letters) for role, letters in _LETTERS.items()}
     return (f"?{next(left[role])}" for role in operator.arguments)
 
 
-def _values(parameter: Parameter) -> str:
+def _values(parameter: operators.Parameter) -> str:
     """The words that a parameter may be, or examples of them; "" if it is a number."""
     if parameter.form and not parameter.words:
         first = parameter.samples[0]
-        return f"a number as a word: {number_of_word(first)} is {first}"
+        return f"a number as a word: {operators.number_of_word(first)} is {first}"
     like = f"words like {parameter.samples[0]}" if parameter.samples else ""
     return ", ".join(filter(None, (*parameter.words, like)))

@@ -9,19 +9,11 @@ from pathlib import Path
 
 import click
 
+from tensorwright import rewriting
 from tensorwright.base import write_atomically
-from tensorwright.cli.arguments.farm import OpenFarm, farm_options
-from tensorwright.cli.arguments.output import check_writable
-from tensorwright.cli.arguments.progress import ProgressLines
-from tensorwright.cli.rules.reading import named_rule, read_head, read_rules
-from tensorwright.rewriting import (
-    Term,
-    applications,
-    condition_text,
-    parse_rule,
-    rule_text,
-    term_text,
-)
+from tensorwright.cli.arguments.machine import OpenFarm, farm_options
+from tensorwright.cli.arguments.output import ProgressLines, check_writable
+from tensorwright.cli.rules.library import named_rule, read_head, read_rules
 from tensorwright.rewriting.axioms import instances, load_axioms, set_hash
 from tensorwright.rewriting.library import library_text
 from tensorwright.rewriting.prove import (
@@ -63,13 +55,13 @@ def check(rule: str) -> None:
 
     Example: tensorwright rules check "relu(relu(?x)) == relu(?x)"
     """
-    outcome = prove(parse_rule(rule))
+    outcome = prove(rewriting.parse_rule(rule))
     click.echo(str(outcome))
     if isinstance(outcome, Proved) and outcome.reassociating:
         click.echo("over the reals; floats may differ in the last bits")
     narrower = conditioned(outcome.rule) if isinstance(outcome, Refuted) else None
     if narrower is not None and isinstance(prove(narrower), Proved):
-        click.echo(f"it is proved if {condition_text(narrower.condition)}")
+        click.echo(f"it is proved if {rewriting.condition_text(narrower.condition)}")
     click.get_current_context().exit(_exit_code([outcome]))
 
 
@@ -96,7 +88,7 @@ def prove_(file: Path | None, open_farm: OpenFarm, output: Path | None) -> None:
             outcomes[number] = outcome
             progress.show(len(outcomes), len(rules))
             if not isinstance(outcome, Proved):
-                click.echo(f"{rule_text(rules[number])}\n{outcome}")
+                click.echo(f"{rewriting.rule_text(rules[number])}\n{outcome}")
     counts = Counter(type(outcome).__name__.lower() for outcome in outcomes.values())
     click.echo(f"{len(rules)} rules: {_counted(counts)}; stamp {stamp_of()}")
     proved = (outcome for outcome in outcomes.values() if isinstance(outcome, Proved))
@@ -129,7 +121,7 @@ def explain(rule: str, file: Path | None) -> None:
 
     Example: tensorwright rules explain "relu(relu(?x)) == relu(?x)"
     """
-    parsed = parse_rule(rule) if "==" in rule else named_rule(rule, file)
+    parsed = rewriting.parse_rule(rule) if "==" in rule else named_rule(rule, file)
     for word, side in (("left", parsed.left), ("right", parsed.right)):
         click.echo(f"{word}:")
         for line in _drawn(side):
@@ -143,16 +135,16 @@ def explain(rule: str, file: Path | None) -> None:
             click.echo(f"  {axioms_by_name[name][0]}")
 
 
-def _drawn(roots: tuple[Term, ...]) -> list[str]:
+def _drawn(roots: tuple[rewriting.Term, ...]) -> list[str]:
     """A graph as text: one line for each different application of an operator."""
-    names: dict[Term, str] = {}
+    names: dict[rewriting.Term, str] = {}
     lines = []
-    for each in applications(*roots):
+    for each in rewriting.applications(*roots):
         names[each] = f"t{len(names)}"
         params = f"[{', '.join(map(str, each.params))}]" if each.params else ""
-        args = ", ".join(names.get(arg, term_text(arg)) for arg in each.args)
+        args = ", ".join(names.get(arg, rewriting.term_text(arg)) for arg in each.args)
         lines.append(f"{names[each]} = {each.operator}{params}({args})")
-    return [*lines, "-> " + ", ".join(names.get(root, term_text(root)) for root in roots)]
+    return [*lines, "-> " + ", ".join(names.get(root, rewriting.term_text(root)) for root in roots)]
 
 
 @click.command()
@@ -228,7 +220,7 @@ def suggest_axioms(file: Path, open_farm: OpenFarm) -> None:
     )
     missing = missing_properties(rules[number] for number in unknown)
     for each in missing:
-        click.echo(f"{rule_text(each.rule)}    explains {len(each.candidates)}")
+        click.echo(f"{rewriting.rule_text(each.rule)}    explains {len(each.candidates)}")
     click.echo(f"{len(unknown)} of {len(rules)} unproved, {len(missing)} properties missing")
 
 

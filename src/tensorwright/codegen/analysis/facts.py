@@ -1,24 +1,20 @@
-"""Facts about loop programs by which code generators decide, before any text is written."""
+"""Facts about loop programs by which code generators decide, before any text is written.
+
+The memory of a kernel's buffers that are not in registers: the call's workspace or the stack.
+
+A workspace holds `shared` bytes for the whole call and then `own` bytes for each thread.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import Enum
 from typing import Protocol
 
+from tensorwright import expr
 from tensorwright.base import DType, InternalError, UnsupportedError
-from tensorwright.expr import (
-    Apply,
-    Cast,
-    Fn,
-    Load,
-    Select,
-    Value,
-    ValueExpr,
-    decisions_of,
-    loads_of,
-    values_below,
-)
 from tensorwright.loop import (
     Allocate,
     Buffer,
@@ -30,6 +26,7 @@ from tensorwright.loop import (
     Stmt,
     Store,
     children_of,
+    room_of,
     walk,
 )
 from tensorwright.schedule import ForKind, Scope
@@ -41,8 +38,16 @@ _MOST_COPIES = 1 << 12  # statements of an unrolled loop; with more, it stays a 
 _MANY = 1 << 30  # the assumed iterations of an open loop
 _MASKED_BYTES = (4, 8)  # sizes of elements that masked loads have
 _LONG = (
-    *(Fn.EXP, Fn.EXPM1, Fn.LOG, Fn.LOG1P, Fn.SIGMOID, Fn.TANH, Fn.ERF),
-    *(Fn.SIN, Fn.COS, Fn.ATAN),
+    *(
+        expr.Fn.EXP,
+        expr.Fn.EXPM1,
+        expr.Fn.LOG,
+        expr.Fn.LOG1P,
+        expr.Fn.SIGMOID,
+        expr.Fn.TANH,
+        expr.Fn.ERF,
+    ),
+    *(expr.Fn.SIN, expr.Fn.COS, expr.Fn.ATAN),
 )
 _CPU_KINDS = (ForKind.SERIAL, ForKind.UNROLLED, ForKind.VECTOR, ForKind.PARALLEL)
 
@@ -178,7 +183,7 @@ class Facts:
         """
         if isinstance(loop.extent, int):
             return False
-        if decisions_of(loop.extent):
+        if expr.decisions_of(loop.extent):
             raise InternalError(
                 stage="codegen",
                 where=f"loop {loop.var} in 0..{loop.extent}",
@@ -293,9 +298,9 @@ class Facts:
             return False
         values = (part.value for part in walk(body) if isinstance(part, Store))
         return is_short or any(
-            isinstance(each, Apply) and each.fn in _LONG
+            isinstance(each, expr.Apply) and each.fn in _LONG
             for value in values
-            for each in values_below(value)
+            for each in expr.values_below(value)
         )
 
     def _is_serial(self, statement: Stmt) -> bool:
@@ -309,7 +314,7 @@ def _fits_rows(body: Stmt, lanes: int) -> bool:
     for store in (part for part in walk(body) if isinstance(part, Store)):
         if store.buffer.scope is Scope.LOCAL and store.buffer.shape[-1:] != (lanes,):
             return False
-        for load in loads_of(store.value):
+        for load in expr.loads_of(store.value):
             source = load.source
             if isinstance(source, Buffer) and source.scope is Scope.LOCAL and source.shape:
                 row = source.shape[-1]
@@ -325,12 +330,11 @@ def _is_unguarded(statement: Stmt) -> bool:
     A choice by value reads both sides.
     """
     if isinstance(statement, Store):
-        return not any(_guards_loads(each) for each in values_below(statement.value))
+        return not any(
+            (isinstance(each, expr.Select) and not isinstance(each.condition, expr.ValueExpr))
+            for each in expr.values_below(statement.value)
+        )
     return not isinstance(statement, (If, Call))
-
-
-def _guards_loads(value: Value) -> bool:
-    return isinstance(value, Select) and not isinstance(value.condition, ValueExpr)
 
 
 def dtypes_below(statement: Stmt) -> Iterator[DType]:
@@ -338,6 +342,77 @@ def dtypes_below(statement: Stmt) -> Iterator[DType]:
     for part in walk(statement):
         if isinstance(part, Store):
             yield part.buffer.dtype
-            for value in values_below(part.value):
-                if isinstance(value, (Load, Apply, Cast)) and value.dtype is not DType.BOOL:
+            for value in expr.values_below(part.value):
+                if (
+                    isinstance(value, (expr.Load, expr.Apply, expr.Cast))
+                    and value.dtype is not DType.BOOL
+                ):
                     yield value.dtype
+
+
+BUFFER_ALIGN = 64
+_STACK_BYTES = 32 << 10  # the largest local buffer on the stack
+_FRAME_BYTES = 256 << 10  # of all of them in one function
+
+
+class Arena:
+    """Offsets in a workspace; the memory of a buffer is free again after its statement."""
+
+    def __init__(self) -> None:
+        self.top: expr.Index = 0
+        self.size: expr.Index = 0
+
+    def take(self, count_bytes: expr.Index) -> expr.Index:
+        """The offset of new memory; give it back by setting `top` to what it was before."""
+        offset = self.top
+        room_bytes = expr.room_for(count_bytes)  # the memory must hold all sizes up to the greatest
+        self.top = -(-(offset + room_bytes) // BUFFER_ALIGN) * BUFFER_ALIGN
+        self.size = expr.maximum(self.size, self.top)
+        return offset
+
+
+class MemoryKind(Enum):
+    """The memory that holds a buffer."""
+
+    SHARED = "shared"  # one piece per call
+    OWN = "own"  # one piece per thread
+    STACK = "stack"
+
+
+@dataclass(slots=True)
+class Workspace:
+    """The memory of one kernel while it is written."""
+
+    shared: Arena = field(default_factory=Arena)  # one per call
+    own: Arena = field(default_factory=Arena)  # one per thread
+
+    def reserve(
+        self, buffer: Buffer, count_bytes: expr.Index, frame_bytes: int
+    ) -> tuple[MemoryKind, expr.Index]:
+        """The memory for a buffer and its offset there; the stack holds `frame_bytes` already."""
+        if buffer.scope is not Scope.LOCAL:
+            return MemoryKind.SHARED, self.shared.take(count_bytes)
+        is_short = isinstance(count_bytes, int) and count_bytes <= _STACK_BYTES
+        if is_short and frame_bytes + count_bytes <= _FRAME_BYTES:
+            return MemoryKind.STACK, frame_bytes
+        return MemoryKind.OWN, self.own.take(count_bytes)
+
+    @contextmanager
+    def statement(self) -> Iterator[None]:
+        """Free memory that is reserved inside, afterwards."""
+        tops = self.shared.top, self.own.top
+        yield
+        self.shared.top, self.own.top = tops
+
+
+def element_count(buffer: Buffer) -> expr.Index:
+    """The number of elements that a buffer takes: a number, or an expression of named sizes."""
+    count = room_of(buffer)
+    if expr.decisions_of(count):
+        raise InternalError(
+            stage="codegen",
+            where=f"buffer {buffer}",
+            reason="an extent has a decision",
+            remedy="bind the decisions of the program first",
+        )
+    return count

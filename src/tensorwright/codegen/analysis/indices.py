@@ -3,43 +3,95 @@
 The base class adds up terms that are linear in the loop variables, and decides conditions by their
 ranges. A back end writes the rest: products, quotients, remainders, minima, elements, and masks,
 which are the truth of a condition in one or all lanes.
+
+Index values while code is written: a constant, scaled names, and a step per lane.
+
+A `Linear` is const + sum(coefficient * name) + step * lane. Names are whatever the back end calls
+its index values. Only what stays variable after unrolling is in it, so two copies of an unrolled
+statement differ in the constant alone.
+
+A transposed copy of a matrix, in blocks that are transposed in registers.
+
+    for k in 0..n:  for i in 0..w @vectorize:  T[.., k, i] = S[.., i, k]
+
+Each step reads w columns of a row of S for every lane i, transposes the w vectors in registers and
+writes them. A gather would touch a cache line for each element, and every line w times.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Generic, TypeAlias, TypeVar
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
-from tensorwright.base import InternalError
-from tensorwright.codegen.analysis.linear import Linear, combine, scaled, sorted_terms
-from tensorwright.expr import (
-    And,
-    Compare,
-    Condition,
-    Element,
-    ExactDiv,
-    FloorDiv,
-    Index,
-    IndexExpr,
-    Max,
-    Min,
-    Mod,
-    Not,
-    Or,
-    Relation,
-    Symbol,
-    Var,
-    simplify,
-    terms_of,
-    without_division,
-)
-from tensorwright.loop import Buffer, offset_of
+from tensorwright import expr
+from tensorwright.base import CpuTarget, InternalError
+from tensorwright.codegen.analysis.facts import Facts
+from tensorwright.loop import Buffer, For, Store, offset_of
+from tensorwright.schedule import ForKind
+
+Terms = tuple[tuple[str, int], ...]
+
+
+class Linear(NamedTuple):
+    """const + sum(coefficient * name) + step * lane."""
+
+    const: int
+    terms: Terms = ()
+    step: int = 0
+
+
+def combine(left: Linear, right: Linear, scale: int = 1) -> Linear:
+    """left + scale * right."""
+    const = left.const + scale * right.const
+    step = left.step + scale * right.step
+    if not right.terms:
+        return Linear(const, left.terms, step)
+    total = dict(left.terms)
+    for name, coefficient in right.terms:
+        total[name] = total.get(name, 0) + scale * coefficient
+    return Linear(const, sorted_terms(total), step)
+
+
+def scaled(value: Linear, factor: int) -> Linear:
+    """factor * value."""
+    return combine(Linear(0), value, factor) if factor != 1 else value
+
+
+def sorted_terms(terms: Mapping[str, int]) -> Terms:
+    """Terms in one order, without zeros."""
+    if len(terms) == 1:
+        ((name, coefficient),) = terms.items()
+        return ((name, coefficient),) if coefficient else ()
+    return tuple(sorted((n, c) for n, c in terms.items() if c))
+
+
+def linear_range(
+    value: Linear, lanes: int, ranges: Mapping[str, tuple[int, int]]
+) -> tuple[int, int] | None:
+    """Inclusive bounds over `lanes`, by the bounds of the names; None if one has none."""
+    low = high = value.const
+    reach = value.step * (lanes - 1)
+    if reach > 0:
+        high += reach
+    else:
+        low += reach
+    for name, coefficient in value.terms:
+        bounds = ranges.get(name)
+        if bounds is None:
+            return None
+        first, last = bounds[0] * coefficient, bounds[1] * coefficient
+        low += min(first, last)
+        high += max(first, last)
+    return low, high
+
 
 Bounds: TypeAlias = tuple[int, int]
 Mask = TypeVar("Mask")
 
 # constant, variables with coefficients, other monomials with coefficients
-_Plan = tuple[int, tuple[tuple[str, int], ...], tuple[tuple[tuple[IndexExpr, ...], int], ...]]
+_Plan = tuple[int, tuple[tuple[str, int], ...], tuple[tuple[tuple[expr.IndexExpr, ...], int], ...]]
 
 
 class IndexEvaluator(ABC, Generic[Mask]):
@@ -77,11 +129,11 @@ class IndexEvaluator(ABC, Generic[Mask]):
         """Inclusive bounds over the real lanes (or over `lanes`), or None."""
 
     @abstractmethod
-    def element(self, buffer: Buffer, indices: tuple[Index, ...]) -> Linear:
+    def element(self, buffer: Buffer, indices: tuple[expr.Index, ...]) -> Linear:
         """An element of an integer buffer, as a number."""
 
     @abstractmethod
-    def compared(self, relation: Relation, gap: Linear) -> Mask:
+    def compared(self, relation: expr.Relation, gap: Linear) -> Mask:
         """Whether gap <relation> 0, which the ranges do not decide."""
 
     @abstractmethod
@@ -92,28 +144,28 @@ class IndexEvaluator(ABC, Generic[Mask]):
     def inverted(self, mask: Mask) -> Mask:
         """Whether it does not hold."""
 
-    def condition(self, condition: Condition) -> bool | Mask:
+    def condition(self, condition: expr.Condition) -> bool | Mask:
         """A condition as a bool if the ranges decide it, else as a mask."""
         match condition:
             case bool():
                 return condition
-            case Compare(relation, left, right):
-                plain = without_division(relation, left, right)
-                if not isinstance(plain, Compare):
+            case expr.Compare(relation, left, right):
+                plain = expr.without_division(relation, left, right)
+                if not isinstance(plain, expr.Compare):
                     return self.condition(plain)
                 gap = combine(self.evaluate(plain.left), self.evaluate(plain.right), -1)
                 bounds = self.range_of(gap)
                 decided = None if bounds is None else _decide(plain.relation, *bounds)
                 return self.compared(plain.relation, gap) if decided is None else decided
-            case And(parts):
+            case expr.And(parts):
                 return self._all_or_any(parts, is_and=True)
-            case Or(parts):
+            case expr.Or(parts):
                 return self._all_or_any(parts, is_and=False)
-            case Not(part):
+            case expr.Not(part):
                 inner = self.condition(part)
                 return not inner if isinstance(inner, bool) else self.inverted(inner)
 
-    def _all_or_any(self, parts: tuple[Condition, ...], *, is_and: bool) -> bool | Mask:
+    def _all_or_any(self, parts: tuple[expr.Condition, ...], *, is_and: bool) -> bool | Mask:
         total: Mask | None = None
         for part in parts:
             mask = self.condition(part)
@@ -123,18 +175,18 @@ class IndexEvaluator(ABC, Generic[Mask]):
                 return mask
         return is_and if total is None else total
 
-    def evaluate(self, index: Index) -> Linear:
+    def evaluate(self, index: expr.Index) -> Linear:
         """The value of an index expression."""
         if isinstance(index, int):
             return Linear(index)
-        if isinstance(index, Var):
+        if isinstance(index, expr.Var):
             return self._variable(index)
         kept = self._plans.get(id(index))
         if kept is None:
             kept = self._plans[id(index)] = (index, _plan(index))
         return self._run(kept[1])
 
-    def offset(self, buffer: Buffer, indices: tuple[Index, ...]) -> Linear:
+    def offset(self, buffer: Buffer, indices: tuple[expr.Index, ...]) -> Linear:
         """The row-major position of an element of a buffer."""
         key = (id(indices), buffer.name)
         kept = self._places.get(key)
@@ -152,7 +204,7 @@ class IndexEvaluator(ABC, Generic[Mask]):
             if isinstance(value, int):
                 const += coefficient * value
                 continue
-            linear = self._variable(Var(variable)) if value is None else value
+            linear = self._variable(expr.Var(variable)) if value is None else value
             const += coefficient * linear.const
             step += coefficient * linear.step
             for name, factor in linear.terms:
@@ -162,7 +214,7 @@ class IndexEvaluator(ABC, Generic[Mask]):
             total = combine(total, self._monomial(monomial), coefficient)
         return total
 
-    def _variable(self, variable: Var) -> Linear:
+    def _variable(self, variable: expr.Var) -> Linear:
         value = self.env.get(variable.name)
         if value is None:
             raise InternalError(
@@ -170,7 +222,7 @@ class IndexEvaluator(ABC, Generic[Mask]):
             )
         return Linear(value) if isinstance(value, int) else value
 
-    def _monomial(self, monomial: tuple[IndexExpr, ...]) -> Linear:
+    def _monomial(self, monomial: tuple[expr.IndexExpr, ...]) -> Linear:
         result = Linear(1)
         for atom in monomial:
             factor = self._atom(atom)
@@ -182,28 +234,28 @@ class IndexEvaluator(ABC, Generic[Mask]):
                 result = self.product(result, factor)
         return result
 
-    def _atom(self, atom: IndexExpr) -> Linear:
+    def _atom(self, atom: expr.IndexExpr) -> Linear:
         match atom:
-            case Var():
+            case expr.Var():
                 return self._variable(atom)
-            case FloorDiv(a, b) | ExactDiv(a, b):
+            case expr.FloorDiv(a, b) | expr.ExactDiv(a, b):
                 divisor = self._divisor(atom, b)
                 if isinstance(divisor, Linear):
                     return self.quotient_by(self.evaluate(a), divisor)
                 return self._floor_divide(self.evaluate(a), divisor)
-            case Mod(a, b):
+            case expr.Mod(a, b):
                 value, divisor = self.evaluate(a), self._divisor(atom, b)
                 if isinstance(divisor, Linear):
                     return self._modulus_of(value, divisor)
                 return self._modulus(value, divisor)
-            case Min(a, b):
+            case expr.Min(a, b):
                 return self._extreme(self.evaluate(a), self.evaluate(b), is_min=True)
-            case Max(a, b):
+            case expr.Max(a, b):
                 return self._extreme(self.evaluate(a), self.evaluate(b), is_min=False)
-            case Element(source, indices):
+            case expr.Element(source, indices):
                 return self.element(source, indices)
-            case Symbol():
-                return self._variable(Var(size_name(atom)))
+            case expr.Symbol():
+                return self._variable(expr.Var(size_name(atom)))
         return self.evaluate(atom)
 
     def _floor_divide(self, value: Linear, divisor: int) -> Linear:
@@ -244,7 +296,7 @@ class IndexEvaluator(ABC, Generic[Mask]):
         quotient = self.quotient_by(value, divisor)
         return combine(value, self.product(quotient, divisor), -1)
 
-    def _divisor(self, atom: IndexExpr, divisor: Index) -> int | Linear:
+    def _divisor(self, atom: expr.IndexExpr, divisor: expr.Index) -> int | Linear:
         """The divisor as a number if it is one."""
         value = self.evaluate(divisor)
         if value.terms:
@@ -256,38 +308,97 @@ class IndexEvaluator(ABC, Generic[Mask]):
         return value.const
 
 
-def size_name(size: Symbol) -> str:
+def size_name(size: expr.Symbol) -> str:
     """The name of a named size in the environment: it has a space, as no loop variable has."""
     return f"size {size}"
 
 
-def flat_index(buffer: Buffer, indices: tuple[Index, ...]) -> Index:
+def flat_index(buffer: Buffer, indices: tuple[expr.Index, ...]) -> expr.Index:
     """The row-major position of an element, before a swizzle; digits of one number are rejoined."""
     flat = offset_of(buffer, indices)
-    is_digit = any(isinstance(atom, Mod) for monomial, _ in terms_of(flat) for atom in monomial)
-    return simplify(flat, {}) if is_digit else flat
+    is_digit = any(
+        isinstance(atom, expr.Mod) for monomial, _ in expr.terms_of(flat) for atom in monomial
+    )
+    return expr.simplify(flat, {}) if is_digit else flat
 
 
-def _plan(index: Index) -> _Plan:
+def _plan(index: expr.Index) -> _Plan:
     const = 0
     variables: list[tuple[str, int]] = []
-    others: list[tuple[tuple[IndexExpr, ...], int]] = []
-    for monomial, coefficient in terms_of(index):
+    others: list[tuple[tuple[expr.IndexExpr, ...], int]] = []
+    for monomial, coefficient in expr.terms_of(index):
         if not monomial:
             const = coefficient
-        elif len(monomial) == 1 and isinstance(monomial[0], Var):
+        elif len(monomial) == 1 and isinstance(monomial[0], expr.Var):
             variables.append((monomial[0].name, coefficient))
         else:
             others.append((monomial, coefficient))
     return const, tuple(variables), tuple(others)
 
 
-def _decide(relation: Relation, low: int, high: int) -> bool | None:
+def _decide(relation: expr.Relation, low: int, high: int) -> bool | None:
     """Whether x <relation> 0 for all x in low..high, or for none; None if for some."""
-    if relation is Relation.LT:
+    if relation is expr.Relation.LT:
         return True if high < 0 else False if low >= 0 else None
-    if relation is Relation.LE:
+    if relation is expr.Relation.LE:
         return True if high <= 0 else False if low > 0 else None
     if low > 0 or high < 0:
-        return relation is Relation.NE
-    return relation is Relation.EQ if low == high else None
+        return relation is expr.Relation.NE
+    return relation is expr.Relation.EQ if low == high else None
+
+
+@dataclass(frozen=True, slots=True)
+class Transposition:
+    """A loop nest that copies a matrix transposed.
+
+    along   the loop along the rows of the source      across  the vector loop, `width` long
+    """
+
+    along: For
+    across: For
+    store: Store
+    load: expr.Load
+    width: int
+
+
+def find_transposition(loop: For, facts: Facts, target: CpuTarget) -> Transposition | None:
+    """The transposed copy that a serial loop is; None for other loops."""
+    across = loop.body
+    if not (isinstance(across, For) and isinstance(across.body, Store)):
+        return None
+    if facts.is_open(loop) or facts.is_open(across):
+        return None
+    store = across.body
+    load = store.value
+    if not isinstance(load, expr.Load) or load.source == store.buffer:
+        return None
+    if facts.kind(across) is not ForKind.VECTOR or load.dtype.size_bytes not in (4, 8):
+        return None
+    width = target.vector_bytes // load.dtype.size_bytes
+    if facts.extent(across) != width or facts.extent(loop) % width or width < 4:
+        return None
+    read = _steps(load.source, load.indices, loop.var, across.var)
+    written = _steps(store.buffer, store.indices, loop.var, across.var)
+    if read is None or written is None or read[0] != 1 or written[1] != 1:
+        return None
+    return (
+        None
+        if read[1] in (0, 1) or not written[0]
+        else Transposition(loop, across, store, load, width)
+    )
+
+
+def _steps(
+    buffer: Buffer, indices: tuple[expr.Index, ...], along: expr.Var, across: expr.Var
+) -> tuple[int, int] | None:
+    """The distances of neighbours along two variables; None if one is not constant."""
+    steps = {along: 0, across: 0}
+    for monomial, coefficient in expr.terms_of(flat_index(buffer, indices)):
+        moving = [var for var in steps if var in expr.free_vars(*monomial)]
+        if moving and len(monomial) > 1:
+            return None
+        for var in moving:
+            if monomial[0] != var:
+                return None
+            steps[var] = coefficient
+    return steps[along], steps[across]

@@ -1,14 +1,11 @@
 """C back end: loop programs to C source with vector extensions, built by the system's compiler.
 
-From loop program to text: kernel.py and statements.py, on the walker of `c_family`, whose words
-dialect.py has. From text to a shared object: compiler.py.
+From loop program to text: kernel.py, on the walker of `c_family`, whose words
+kernel.py has. From text to a shared object: backend.py.
 """
 
-from tensorwright.codegen.c.compiler import FLAGS, machine_flags, refusal
-from tensorwright.codegen.c.dialect import FLOAT_STATE, C
-from tensorwright.codegen.c.kernel import emit
+from tensorwright.codegen.c.backend import BACKEND, FLAGS, machine_flags, refusal
+from tensorwright.codegen.c.kernel import FLOAT_STATE, C, emit
 
 c_name = C.identifier
 """A C identifier near a name."""
-
-__all__ = ["FLAGS", "FLOAT_STATE", "c_name", "emit", "machine_flags", "refusal"]

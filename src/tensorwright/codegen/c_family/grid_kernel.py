@@ -13,8 +13,9 @@ from math import prod
 
 from tensorwright.base import GpuTarget, Grid, Launch
 from tensorwright.codegen.analysis import MOST_ITERATIONS, Facts, Linear, size_name
-from tensorwright.codegen.analysis.workspace import Arena, element_count
-from tensorwright.codegen.c_family.dialect import Dialect, GridWords
+from tensorwright.codegen.analysis.facts import Arena, element_count
+from tensorwright.codegen.backend import Signature, Source
+from tensorwright.codegen.c_family.dialect import Dialect, GridWords, Names
 from tensorwright.codegen.c_family.grid_statements import (
     GridStatements,
     check_extents,
@@ -23,9 +24,7 @@ from tensorwright.codegen.c_family.grid_statements import (
 )
 from tensorwright.codegen.c_family.helpers import Helpers
 from tensorwright.codegen.c_family.statements import function_text
-from tensorwright.codegen.c_family.text import Names
 from tensorwright.codegen.c_family.values import Piece
-from tensorwright.codegen.source import Signature, Source
 from tensorwright.expr import Fn, Index, NamedSize
 from tensorwright.loop import (
     Buffer,

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tensorwright import expr
 from tensorwright.base import UnsupportedError
 from tensorwright.codegen.analysis import MOST_ITERATIONS, Facts, Linear, element_count
-from tensorwright.codegen.c_family.dialect import Dialect, GridWords
-from tensorwright.codegen.c_family.helpers import Helpers
-from tensorwright.codegen.c_family.indices import VariesByLane
+from tensorwright.codegen.c_family.dialect import Dialect, GridWords, Names, Val
+from tensorwright.codegen.c_family.helpers import Helpers, VariesByLane
 from tensorwright.codegen.c_family.statements import Statements
-from tensorwright.codegen.c_family.text import Names, Val
 from tensorwright.codegen.c_family.values import Piece
-from tensorwright.expr import Fn, Index, Load, free_vars, loads_of
 from tensorwright.loop import (
     Allocate,
     Barrier,
@@ -158,7 +156,11 @@ class GridStatements(Statements):
     def _started(self, store: Store) -> bool:
         """Write the beginning of a copy; False if it must be written as a store."""
         value, storage = store.value, self.storage(store.buffer)
-        if self.copies is None or not isinstance(value, Load) or not isinstance(storage, Piece):
+        if (
+            self.copies is None
+            or not isinstance(value, expr.Load)
+            or not isinstance(storage, Piece)
+        ):
             return False
         source = self.storage(value.source)
         if not isinstance(source, Piece) or source.dtype is not storage.dtype:
@@ -183,7 +185,9 @@ class GridStatements(Statements):
         self.out.add(f"{name}<{size_bytes}>({to}, {start});")
         return True
 
-    def _lane_fold(self, buffer: Buffer, indices: tuple[Index, ...], fn: Fn, lanes: int) -> None:
+    def _lane_fold(
+        self, buffer: Buffer, indices: tuple[expr.Index, ...], fn: expr.Fn, lanes: int
+    ) -> None:
         """Fold an element over adjacent threads, in steps that halve their distance."""
         exchange = self.words.exchange
         if exchange is None:
@@ -193,7 +197,7 @@ class GridStatements(Statements):
                 "fold through shared memory",
             )
         storage, offset = self.storage(buffer), self.element_offset(buffer, indices)
-        element = Load(buffer, indices)
+        element = expr.Load(buffer, indices)
         distance = lanes // 2
         while distance:
             own = self.bind(self.value(element))
@@ -251,10 +255,10 @@ def _loops_to_unroll(allocate: Allocate, facts: Facts) -> set[str]:
     for part in walk(allocate.body):
         if isinstance(part, Store):
             indices = [*part.indices] if part.buffer == buffer else []
-            for load in loads_of(part.value):
+            for load in expr.loads_of(part.value):
                 if load.source == buffer:
                     indices += load.indices
-            names.update(var.name for var in free_vars(*indices))
+            names.update(var.name for var in expr.free_vars(*indices))
     return {name for name in names if _is_short(allocate.body, name, facts)}
 
 
@@ -296,7 +300,7 @@ def check_extents(name: str, nest: LaunchNest) -> None:
             f"kernel {name}", "the number of its threads is open", "bind loops of numbers"
         )
     for loop in nest.blocks:
-        if free_vars(loop.extent):
+        if expr.free_vars(loop.extent):
             raise _refusal(
                 f"loop {loop.var} in 0..{loop.extent}",
                 "the number of its blocks depends on a loop",

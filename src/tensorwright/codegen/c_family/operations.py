@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tensorwright.base import DType
+from tensorwright.codegen.backend import without_meaning
+from tensorwright.codegen.c_family.dialect import Val, held, mask_dtype, unsigned_dtype
 from tensorwright.codegen.c_family.helpers import Helpers
-from tensorwright.codegen.c_family.text import Val, held, mask_dtype, unsigned_dtype
-from tensorwright.codegen.source import without_meaning
 from tensorwright.expr import Fn
 
 _ARITHMETIC = {Fn.ADD: "+", Fn.SUB: "-", Fn.MUL: "*"}

@@ -12,9 +12,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from tensorwright.codegen.analysis import MOST_ITERATIONS, Facts, Linear
-from tensorwright.codegen.c_family.helpers import Helpers
-from tensorwright.codegen.c_family.indices import VariesByLane
-from tensorwright.codegen.c_family.text import Lines, Names, Val
+from tensorwright.codegen.c_family.dialect import Lines, Names, Val
+from tensorwright.codegen.c_family.helpers import Helpers, VariesByLane
 from tensorwright.codegen.c_family.values import Piece, Tile, Values, VectorLoop, stored_as
 from tensorwright.expr import Condition, Fn, Load, Value
 from tensorwright.loop import (

@@ -11,34 +11,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from tensorwright import expr
 from tensorwright.base import DType, InternalError
 from tensorwright.codegen.analysis import Linear, combine, scaled
-from tensorwright.codegen.c_family.helpers import Helpers
-from tensorwright.codegen.c_family.indices import Indices, VariesByLane
+from tensorwright.codegen.c_family.dialect import Lines, Names, Val, held, mask_dtype
+from tensorwright.codegen.c_family.helpers import Helpers, Indices, VariesByLane
 from tensorwright.codegen.c_family.operations import Operations
-from tensorwright.codegen.c_family.text import (
-    Lines,
-    Names,
-    Val,
-    held,
-    mask_dtype,
-)
-from tensorwright.expr import (
-    And,
-    Apply,
-    Cast,
-    Compare,
-    Const,
-    Fn,
-    FromIndex,
-    Index,
-    Load,
-    Not,
-    Or,
-    Select,
-    Value,
-    children,
-)
 from tensorwright.loop import Buffer
 
 
@@ -119,7 +97,7 @@ class Values(Indices):
 
     # accesses
 
-    def element_offset(self, buffer: Buffer, indices: tuple[Index, ...]) -> Linear:
+    def element_offset(self, buffer: Buffer, indices: tuple[expr.Index, ...]) -> Linear:
         """The offset of an element, or of the lanes' elements."""
         storage = self.storage(buffer)
         offset = self.offset(buffer, indices)
@@ -223,14 +201,14 @@ class Values(Indices):
         self.out.add(store.format(lanes=self.lanes, at=first, value=value.text) + ";")
         return True
 
-    def element(self, buffer: Buffer, indices: tuple[Index, ...]) -> Linear:
+    def element(self, buffer: Buffer, indices: tuple[expr.Index, ...]) -> Linear:
         """An element of an integer buffer, as a number that all lanes share."""
         storage, offset = self.storage(buffer), self.element_offset(buffer, indices)
         if offset.step:
             raise VariesByLane
         return self._named(f"({self.helpers.index}){self.element_at(storage, offset)}")
 
-    def _load(self, buffer: Buffer, indices: tuple[Index, ...]) -> Val:
+    def _load(self, buffer: Buffer, indices: tuple[expr.Index, ...]) -> Val:
         storage, offset = self.storage(buffer), self.element_offset(buffer, indices)
         dtype = buffer.dtype
         if not offset.step:
@@ -252,14 +230,14 @@ class Values(Indices):
 
     # values
 
-    def value(self, value: Value) -> Val:
+    def value(self, value: expr.Value) -> Val:
         """The value of an expression, for one statement."""
         self._computed = {}
         self._shared = _shared(value)
         return self._value(value)
 
-    def _value(self, value: Value) -> Val:
-        if isinstance(value, Const):
+    def _value(self, value: expr.Value) -> Val:
+        if isinstance(value, expr.Const):
             return Val(self.dialect.literal(value.value, value.type), value.type)
         key = id(value), -1 if self.vector is None else self.vector.lane
         computed = self._computed.get(key)
@@ -275,22 +253,22 @@ class Values(Indices):
             result = self._computed[key] = self.bind(result)
         return result
 
-    def _of(self, value: Value) -> Val:
+    def _of(self, value: expr.Value) -> Val:
         match value:
-            case Load(source, indices):
+            case expr.Load(source, indices):
                 return self._load(source, indices)
-            case Cast(operand, dtype):
+            case expr.Cast(operand, dtype):
                 return self.operations.convert(self._value(operand), dtype)
-            case FromIndex(index, dtype):
+            case expr.FromIndex(index, dtype):
                 number = Val(f"({self.sum(self.evaluate(index))})", DType.I64)
                 return self.operations.convert(number, dtype)
-            case Select():
+            case expr.Select():
                 return self._selected(value)
-            case Apply(fn, args):
+            case expr.Apply(fn, args):
                 return self.operations.apply(fn, tuple(self._value(arg) for arg in args))
         raise InternalError(stage="codegen", where=f"value {value}", reason="not a value")
 
-    def _lane_by_lane(self, value: Value) -> Val:
+    def _lane_by_lane(self, value: expr.Value) -> Val:
         """A vector made of lanes that are computed one by one."""
         lanes = self.lanes
         self.helpers.vector(value.dtype, lanes)
@@ -300,9 +278,9 @@ class Values(Indices):
                 parts.append(self._value(value).text)
         return self.operations.vector_of(parts, value.dtype)
 
-    def _selected(self, value: Select) -> Val:
+    def _selected(self, value: expr.Select) -> Val:
         condition = value.condition
-        if not isinstance(condition, (bool, Compare, And, Or, Not)):
+        if not isinstance(condition, (bool, expr.Compare, expr.And, expr.Or, expr.Not)):
             return self._chosen_by_value(condition, value.then, value.otherwise)
         decided = self.condition(condition)
         if isinstance(decided, bool):
@@ -317,7 +295,7 @@ class Values(Indices):
         return self._branched(decided, value, kept, max(then.lanes, otherwise.lanes))
 
     def _branched(
-        self, condition: str, value: Select, computed: dict[tuple[int, int], Val], lanes: int
+        self, condition: str, value: expr.Select, computed: dict[tuple[int, int], Val], lanes: int
     ) -> Val:
         """Compute only the side that the condition chooses."""
         name = self.names.fresh("v")
@@ -335,11 +313,18 @@ class Values(Indices):
         self._computed = computed
         return Val(name, value.dtype, lanes)
 
-    def _chosen_by_value(self, condition: Value, then: Value, otherwise: Value) -> Val:
+    def _chosen_by_value(
+        self, condition: expr.Value, then: expr.Value, otherwise: expr.Value
+    ) -> Val:
         """Compute both sides; a comparison as wide as the result is the mask itself."""
         first, second = self._value(then), self._value(otherwise)
         operations = self.operations
-        if isinstance(condition, Apply) and condition.fn in (Fn.LT, Fn.LE, Fn.EQ, Fn.NE):
+        if isinstance(condition, expr.Apply) and condition.fn in (
+            expr.Fn.LT,
+            expr.Fn.LE,
+            expr.Fn.EQ,
+            expr.Fn.NE,
+        ):
             a, b = (self._value(arg) for arg in condition.args)
             lanes = max(a.lanes, b.lanes)
             is_as_wide = mask_dtype(a.dtype) is mask_dtype(then.dtype)
@@ -362,18 +347,18 @@ def _is_multiple(offset: Linear, lanes: int) -> bool:
     return offset.const % lanes == 0 and all(factor % lanes == 0 for _, factor in offset.terms)
 
 
-def _shared(value: Value) -> frozenset[int]:
+def _shared(value: expr.Value) -> frozenset[int]:
     """The operations that occur more than once in a value."""
     seen: set[int] = set()
     twice: set[int] = set()
     waiting = [value]
     while waiting:
         part = waiting.pop()
-        if isinstance(part, Const):
+        if isinstance(part, expr.Const):
             continue
         if id(part) in seen:
             twice.add(id(part))
             continue
         seen.add(id(part))
-        waiting += children(part)
+        waiting += expr.children(part)
     return frozenset(twice)

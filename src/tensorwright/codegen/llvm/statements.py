@@ -7,25 +7,30 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from tensorwright.base import CpuTarget
-from tensorwright.codegen.analysis.facts import MOST_ITERATIONS, Facts
-from tensorwright.codegen.analysis.indices import flat_index
-from tensorwright.codegen.analysis.linear import Linear
-from tensorwright.codegen.analysis.live_operands import keeps_steps_apart, reads_by_lane
-from tensorwright.codegen.analysis.partial_tiles import ends_at_guard
-from tensorwright.codegen.analysis.tiles import tile_width
-from tensorwright.codegen.analysis.transposition import Transposition, find_transposition
-from tensorwright.codegen.analysis.workspace import (
+from tensorwright.codegen.analysis.facts import (
     BUFFER_ALIGN,
+    MOST_ITERATIONS,
+    Facts,
     MemoryKind,
     Workspace,
     element_count,
 )
-from tensorwright.codegen.llvm.intrinsics import intrinsics_of
-from tensorwright.codegen.llvm.memory.access import Piece
-from tensorwright.codegen.llvm.memory.buffers import Slots
-from tensorwright.codegen.llvm.parallel import Region, capture, write_region
-from tensorwright.codegen.llvm.text.builder import Function
-from tensorwright.codegen.llvm.text.literals import memory_type
+from tensorwright.codegen.analysis.indices import (
+    Linear,
+    Transposition,
+    find_transposition,
+    flat_index,
+)
+from tensorwright.codegen.analysis.tiles import (
+    ends_at_guard,
+    keeps_steps_apart,
+    reads_by_lane,
+    tile_width,
+)
+from tensorwright.codegen.llvm.access import Piece
+from tensorwright.codegen.llvm.buffers import Slots
+from tensorwright.codegen.llvm.parallel import Region, capture, intrinsics_of, write_region
+from tensorwright.codegen.llvm.text import Function, memory_type
 from tensorwright.codegen.llvm.values import Values
 from tensorwright.expr import Condition, Fn, Index, Value
 from tensorwright.loop import (

@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
+from tensorwright import expr
 from tensorwright.base import CpuTarget, DType, InternalError
-from tensorwright.codegen.analysis.linear import Linear
-from tensorwright.codegen.llvm.memory.buffers import Memory, Slots
-from tensorwright.codegen.llvm.operations.apply import Operations
-from tensorwright.codegen.llvm.operations.powers import constant_power
-from tensorwright.codegen.llvm.text.builder import Function
-from tensorwright.codegen.llvm.text.literals import (
+from tensorwright.codegen.analysis.indices import Linear
+from tensorwright.codegen.llvm.buffers import Memory, Slots
+from tensorwright.codegen.llvm.operations import Operations, constant_power
+from tensorwright.codegen.llvm.text import (
+    Function,
     Val,
     literal_text,
     register_type,
     scalar_literal,
-)
-from tensorwright.expr import (
-    Apply,
-    Cast,
-    Const,
-    Fn,
-    FromIndex,
-    Index,
-    Load,
-    Select,
-    Value,
-    ValueExpr,
-    values_below,
 )
 
 
@@ -37,65 +24,73 @@ class Values(Memory):
         self.operations = Operations(function, target)
         self._shared: dict[int, Val] = {}
 
-    def value(self, value: Value) -> Val:
+    def value(self, value: expr.Value) -> Val:
         """The value of an expression, for one statement."""
         self._shared = {}
         return self._value(value)
 
-    def _value(self, value: Value) -> Val:
+    def _value(self, value: expr.Value) -> Val:
         match value:
-            case Load(source, indices):
+            case expr.Load(source, indices):
                 return self.load(source, indices)
-            case Const(number, dtype):
+            case expr.Const(number, dtype):
                 return Val(literal_text(number, dtype), dtype)
         result = self._shared.get(id(value))
         if result is None:
             result = self._shared[id(value)] = self._computed(value)
         return result
 
-    def _computed(self, value: Value) -> Val:
+    def _computed(self, value: expr.Value) -> Val:
         match value:
-            case Apply(fn, args):
+            case expr.Apply(fn, args):
                 return self._applied(fn, args)
-            case Cast(operand, dtype):
+            case expr.Cast(operand, dtype):
                 if DType.F16 in (operand.dtype, dtype):
                     self.require_half()
                 return self.operations.convert(self._value(operand), dtype)
-            case FromIndex(index, dtype):
+            case expr.FromIndex(index, dtype):
                 return self._from_index(index, dtype)
-            case Select():
+            case expr.Select():
                 return self._selected(value)
         raise InternalError(stage="codegen", where=f"value {value}", reason="not a value")
 
-    def _applied(self, fn: Fn, args: tuple[Value, ...]) -> Val:
-        if self.target.fma and fn in (Fn.ADD, Fn.SUB) and args[0].dtype in (DType.F32, DType.F64):
+    def _applied(self, fn: expr.Fn, args: tuple[expr.Value, ...]) -> Val:
+        if (
+            self.target.fma
+            and fn in (expr.Fn.ADD, expr.Fn.SUB)
+            and args[0].dtype in (DType.F32, DType.F64)
+        ):
             fused = self._contracted(fn, *args)
             if fused is not None:
                 return fused
-        if fn is Fn.POW and isinstance(args[1], Const):
+        if fn is expr.Fn.POW and isinstance(args[1], expr.Const):
             power = constant_power(self.operations, self._value(args[0]), float(args[1].value))
             if power is not None:
                 return power
         return self.operations.apply(fn, tuple(self._value(arg) for arg in args))
 
-    def _contracted(self, fn: Fn, left: Value, right: Value) -> Val | None:
+    def _contracted(self, fn: expr.Fn, left: expr.Value, right: expr.Value) -> Val | None:
         """left + right or left - right where one of them is a product: one rounding."""
         operations = self.operations
-        if isinstance(right, Apply) and right.fn is Fn.MUL and id(right) not in self._shared:
+        if (
+            isinstance(right, expr.Apply)
+            and right.fn is expr.Fn.MUL
+            and id(right) not in self._shared
+        ):
             addend = self._value(left)
             a, b = (self._value(arg) for arg in right.args)
-            if fn is Fn.SUB:
-                a = operations.apply(Fn.NEG, (a,))
+            if fn is expr.Fn.SUB:
+                a = operations.apply(expr.Fn.NEG, (a,))
             return self._in_place(left, (a, b), operations.fused(a, b, addend))
-        if isinstance(left, Apply) and left.fn is Fn.MUL and id(left) not in self._shared:
+        if isinstance(left, expr.Apply) and left.fn is expr.Fn.MUL and id(left) not in self._shared:
             a, b = (self._value(arg) for arg in left.args)
             addend = self._value(right)
-            if fn is Fn.SUB:
-                addend = operations.apply(Fn.NEG, (addend,))
+            if fn is expr.Fn.SUB:
+                addend = operations.apply(expr.Fn.NEG, (addend,))
             return self._in_place(right, (a, b), operations.fused(a, b, addend))
         return None
 
-    def _in_place(self, addend: Value, factors: tuple[Val, Val], result: Val) -> Val:
+    def _in_place(self, addend: expr.Value, factors: tuple[Val, Val], result: Val) -> Val:
         """Keep a sum of a register tile in its register, where loads spread the factors.
 
         LLVM gives a multiply-add the register of an operand that is not used afterwards: that of
@@ -116,10 +111,12 @@ class Values(Memory):
                 self.function.effect(f'call void asm sideeffect "", "x,x"({operands})')
         return result
 
-    def _is_in_tile(self, value: Value) -> bool:
-        return isinstance(value, Load) and isinstance(self.storages.get(value.source.name), Slots)
+    def _is_in_tile(self, value: expr.Value) -> bool:
+        return isinstance(value, expr.Load) and isinstance(
+            self.storages.get(value.source.name), Slots
+        )
 
-    def _from_index(self, index: Index, dtype: DType) -> Val:
+    def _from_index(self, index: expr.Index, dtype: DType) -> Val:
         linear = self.evaluate(index)
         if not linear.terms and not linear.step:
             return Val(literal_text(linear.const, dtype), dtype)
@@ -131,10 +128,10 @@ class Values(Memory):
         name, bits = self.vector(linear)
         return Val(name, DType.I32 if bits == 32 else DType.I64, self.lanes)
 
-    def _selected(self, value: Select) -> Val:
+    def _selected(self, value: expr.Select) -> Val:
         """Decide, or compute both sides, each guarded by its side of an index condition."""
         condition = value.condition
-        if isinstance(condition, ValueExpr):
+        if isinstance(condition, expr.ValueExpr):
             mask = self._value(condition)
             return self.chosen(mask, self._value(value.then), self._value(value.otherwise))
         decided = self.condition(condition)
@@ -142,37 +139,39 @@ class Values(Memory):
             return self._value(value.then if decided else value.otherwise)
         if decided.lanes == 1 and self._is_worth_a_branch(value):
             return self._branched(decided, value.then, value.otherwise)
-        if decided.lanes == 1 and isinstance(value.then, Load):
+        if decided.lanes == 1 and isinstance(value.then, expr.Load):
             chosen = self._load_or(decided, value.then, value.otherwise)
             if chosen is not None:
                 return chosen
         then = self._under(decided, value.then)
         otherwise = value.otherwise
-        if isinstance(otherwise, Const):
+        if isinstance(otherwise, expr.Const):
             return self.chosen(decided, then, self._value(otherwise))
         rest = self._under(self.inverted(decided), otherwise)
         return self.chosen(decided, then, rest)
 
-    def _is_worth_a_branch(self, value: Select) -> bool:
+    def _is_worth_a_branch(self, value: expr.Select) -> bool:
         """Whether to evaluate one side alone: both are expensive, or are vectors from memory.
 
         The vector of the other side may lie on a page that is not mapped: a masked load without
         lanes then takes hundreds of cycles.
         """
         sides = (value.then, value.otherwise)
-        reads = all(any(isinstance(x, Load) for x in values_below(side)) for side in sides)
+        reads = all(
+            any(isinstance(x, expr.Load) for x in expr.values_below(side)) for side in sides
+        )
         return any(map(is_heavy, sides)) or (self.lanes > 1 and reads)
 
-    def _load_or(self, condition: Val, load: Load, otherwise: Value) -> Val | None:
+    def _load_or(self, condition: Val, load: expr.Load, otherwise: expr.Value) -> Val | None:
         """A load, or a constant if the condition fails; None if no masked load does this."""
-        if not isinstance(otherwise, Const) or load.dtype not in _PLAIN_IN_MEMORY:
+        if not isinstance(otherwise, expr.Const) or load.dtype not in _PLAIN_IN_MEMORY:
             return None
         if not self.target.has_masks:
             return None
         constant = Val(literal_text(otherwise.value, otherwise.type), otherwise.type)
         return self.load_or(load.source, load.indices, condition, constant)
 
-    def _under(self, mask: Val, value: Value) -> Val:
+    def _under(self, mask: Val, value: expr.Value) -> Val:
         """Evaluate with a guard on the loads."""
         kept_guard, kept_shared = self.guard, self._shared
         self.guard, self._shared = self.guarded(mask), {}
@@ -180,7 +179,7 @@ class Values(Memory):
         self.guard, self._shared = kept_guard, kept_shared
         return result
 
-    def _branched(self, condition: Val, then: Value, otherwise: Value) -> Val:
+    def _branched(self, condition: Val, then: expr.Value, otherwise: expr.Value) -> Val:
         """Evaluate one side only; the result goes through a stack slot that LLVM promotes."""
         function, lanes = self.function, self.lanes
         kind = register_type(then.dtype, lanes)
@@ -199,25 +198,33 @@ _SMALLEST_REGISTER = 16  # bytes
 _PLAIN_IN_MEMORY = (DType.F32, DType.F64, DType.I32, DType.I64)  # as in registers
 _CHEAP = frozenset(
     (
-        *(Fn.ADD, Fn.SUB, Fn.MUL, Fn.MIN, Fn.MAX, Fn.NEG, Fn.ABS),
-        *(Fn.LT, Fn.LE, Fn.EQ, Fn.NE, Fn.AND, Fn.OR, Fn.NOT),
+        *(
+            expr.Fn.ADD,
+            expr.Fn.SUB,
+            expr.Fn.MUL,
+            expr.Fn.MIN,
+            expr.Fn.MAX,
+            expr.Fn.NEG,
+            expr.Fn.ABS,
+        ),
+        *(expr.Fn.LT, expr.Fn.LE, expr.Fn.EQ, expr.Fn.NE, expr.Fn.AND, expr.Fn.OR, expr.Fn.NOT),
     )
 )
 _BRANCH_COST = 6  # in cheap operations
 
 
-def is_heavy(value: Value) -> bool:
+def is_heavy(value: expr.Value) -> bool:
     """Whether computing a value needlessly costs more than a branch."""
-    return sum(_own_cost(part) for part in values_below(value)) > _BRANCH_COST
+    return sum(_own_cost(part) for part in expr.values_below(value)) > _BRANCH_COST
 
 
-def _own_cost(value: Value) -> int:
+def _own_cost(value: expr.Value) -> int:
     match value:
-        case Apply(fn, _):
+        case expr.Apply(fn, _):
             return 1 if fn in _CHEAP else 8
-        case Load():
+        case expr.Load():
             return 2
-        case Select() | Cast():
+        case expr.Select() | expr.Cast():
             return 1
         case _:
             return 0

@@ -2,11 +2,18 @@
 
 The index sort is always integers; a domain gives a meaning to the value sort.  Values travel as
 NumPy arrays of whatever the domain stores: floats, packed residues, objects that are terms.
+
+The number domain of NumPy, with which every compiled program is compared.
+
+Exact in the element type: integers wrap, division truncates, NaN propagates through min and max.
+Transcendental functions of f16, bf16 and f32 are computed in f64 and rounded once, sums and
+products of them are accumulated in f64, so that the result may serve as a reference.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -71,3 +78,235 @@ class Domain(Protocol):
 
         Shapes:  left (b, m, k), right (b, k, n) -> (b, m, n), all extents positive
         """
+
+
+_F64 = np.dtype(np.float64)
+_EXACT_LIMIT = float(1 << 53)  # integers below are exact in f64
+
+
+class NumpyDomain:
+    """Values are NumPy numbers of the element type; see the module docstring."""
+
+    def storage(self, dtype: DType) -> np.dtype[Any]:
+        """The NumPy type of the element type."""
+        return dtype.numpy
+
+    def inject(self, array: Array, dtype: DType) -> Array:
+        """The array itself.
+
+        Raises:  TypeError for an array of another type: the evaluator converts nothing silently.
+        """
+        if array.dtype != dtype.numpy:
+            raise TypeError(f"an array of {array.dtype} for a tensor of {dtype}")
+        return array
+
+    def const(self, value: float | int | bool, dtype: DType) -> Array:
+        """The number, rounded or wrapped to the type."""
+        if dtype.is_int:
+            bits = 8 * dtype.size_bytes
+            wrapped = int(value) & ((1 << bits) - 1)
+            if dtype.is_signed and wrapped >> (bits - 1):
+                wrapped -= 1 << bits
+            return np.array(wrapped, dtype.numpy)
+        return np.array(value, dtype.numpy)
+
+    def from_index(self, index: Array, dtype: DType) -> Array:
+        """The integers converted."""
+        return self.cast(index, DType.I64, dtype)
+
+    def to_index(self, array: Array) -> Array:
+        """The integers widened."""
+        return array.astype(np.int64, copy=False)
+
+    def apply(self, fn: Fn, args: Sequence[Array], dtype: DType) -> Array:
+        """The function as `value.py` states it.
+
+        Raises:  TypeError for a function that the type does not have (exp of an integer).
+        """
+        if fn in TRANSCENDENTAL and dtype.is_float:
+            wide = [np.asarray(arg, _F64) for arg in args]
+            return np.asarray(TRANSCENDENTAL[fn](*wide)).astype(dtype.numpy, copy=False)
+        table = _INTEGER if dtype.is_int else _BOOL if dtype is DType.BOOL else _FLOAT
+        function = table.get(fn) or _ANY.get(fn)
+        if function is None:
+            raise TypeError(f"{fn.text} of {dtype}: the type does not have it")
+        if dtype in (DType.F16, DType.BF16):
+            args = [np.asarray(arg, np.float32) for arg in args]
+        result = np.asarray(function(*args))
+        return result if fn.gives_bool else result.astype(dtype.numpy, copy=False)
+
+    def select(self, condition: Array, then: Array, otherwise: Array) -> Array:
+        """Choose elements."""
+        return np.where(condition, then, otherwise)
+
+    def cast(self, array: Array, source: DType, target: DType) -> Array:
+        """Convert: to bool by `!= 0`, float to int towards zero, int to int by wrapping."""
+        if source is target:
+            return array
+        if target is DType.BOOL:
+            return np.asarray(array != 0)
+        if source is DType.BF16 or target is DType.BF16:  # ml_dtypes converts to and from f32 only
+            wide = array if array.dtype == np.float32 else array.astype(np.float32)
+            return wide.astype(target.numpy, copy=False)
+        return np.asarray(array).astype(target.numpy, order="C", copy=False)
+
+    def accumulator(self, combiner: Combiner, dtype: DType) -> DType:
+        """f64 for sums and products of floats, else the type itself."""
+        if dtype.is_float and combiner in (Combiner.SUM, Combiner.PROD):
+            return DType.F64
+        return dtype
+
+    def reduce(
+        self, combiner: Combiner, array: Array, axes: tuple[int, ...], dtype: DType
+    ) -> Array:
+        """Fold; positions come as i64, the first among equals and the first NaN if there is one."""
+        if dtype in (DType.F16, DType.BF16):
+            array = array.astype(np.float32)
+        if combiner.is_arg:
+            find = np.argmax if combiner is Combiner.ARGMAX else np.argmin
+            return np.asarray(find(array, axis=axes[0]), np.int64)
+        fold = _FOLD[combiner]
+        if combiner in (Combiner.SUM, Combiner.PROD):
+            return np.asarray(fold(array, axis=axes, dtype=dtype.numpy))
+        return np.asarray(fold(array, axis=axes)).astype(dtype.numpy, copy=False)
+
+    def matmul(self, left: Array, right: Array, dtype: DType) -> Array:
+        """BLAS for floats, and for integers whose sums stay exact in f64; other integers wrap."""
+        if dtype.is_int and left.size and right.size:
+            largest = float(_magnitude(left)) * float(_magnitude(right)) * left.shape[-1]
+            if largest < _EXACT_LIMIT:
+                product = np.matmul(left.astype(_F64), right.astype(_F64))
+                return np.asarray(product.astype(np.int64).astype(dtype.numpy, copy=False))
+        return np.asarray(np.matmul(left, right))
+
+
+NUMPY = NumpyDomain()
+
+
+def _magnitude(array: Array) -> int:
+    return max(abs(int(array.min())), abs(int(array.max())))
+
+
+def _erf(x: Array) -> Array:
+    flat = x.ravel()
+    return np.fromiter(map(math.erf, flat.tolist()), _F64, flat.size).reshape(x.shape)
+
+
+def _sigmoid(x: Array) -> Array:
+    small = np.exp(-np.abs(x))  # never overflows
+    return np.asarray(np.where(x >= 0, 1.0, small) / (1.0 + small))
+
+
+def _truncating_div(a: Array, b: Array) -> Array:
+    quotient = np.floor_divide(a, b)
+    rounded_down = ((a < 0) != (b < 0)) & (quotient * b != a) & (b != 0)
+    return np.asarray(quotient + rounded_down.astype(quotient.dtype))
+
+
+def _integer_pow(a: Array, b: Array) -> Array:
+    power = np.power(a, np.maximum(b, 0))
+    inverse = np.where(a == 1, 1, np.where(a == -1, np.where(b % 2 == 0, 1, -1), 0))
+    return np.where(b < 0, inverse, power)
+
+
+def _false(a: Array) -> Array:
+    return np.zeros(np.shape(a), np.bool_)
+
+
+def _same(a: Array) -> Array:
+    return a
+
+
+# numpy's ufuncs are declared with more precise types than a table can hold
+_Table = dict[Fn, Callable[..., Any]]
+
+_ANY: _Table = {
+    Fn.MIN: np.minimum,
+    Fn.MAX: np.maximum,
+    Fn.LT: np.less,
+    Fn.LE: np.less_equal,
+    Fn.EQ: np.equal,
+    Fn.NE: np.not_equal,
+    Fn.AND: np.logical_and,
+    Fn.OR: np.logical_or,
+    Fn.XOR: np.logical_xor,
+    Fn.NOT: np.logical_not,
+    Fn.ISNAN: _false,
+    Fn.ISINF: _false,
+}
+_FLOAT: _Table = {
+    Fn.ADD: np.add,
+    Fn.SUB: np.subtract,
+    Fn.MUL: np.multiply,
+    Fn.DIV: np.true_divide,
+    Fn.MOD: np.fmod,
+    Fn.FLOORMOD: np.remainder,
+    Fn.NEG: np.negative,
+    Fn.ABS: np.abs,
+    Fn.SIGN: np.sign,
+    Fn.FLOOR: np.floor,
+    Fn.CEIL: np.ceil,
+    Fn.ROUND: np.rint,
+    Fn.TRUNC: np.trunc,
+    Fn.SQRT: np.sqrt,
+    Fn.ISNAN: np.isnan,
+    Fn.ISINF: np.isinf,
+}
+_BITS: _Table = {
+    Fn.BITAND: np.bitwise_and,
+    Fn.BITOR: np.bitwise_or,
+    Fn.BITXOR: np.bitwise_xor,
+    Fn.BITNOT: np.invert,
+}
+_INTEGER: _Table = {
+    **_BITS,
+    Fn.ADD: np.add,
+    Fn.SUB: np.subtract,
+    Fn.MUL: np.multiply,
+    Fn.DIV: _truncating_div,
+    Fn.MOD: np.fmod,
+    Fn.FLOORMOD: np.remainder,
+    Fn.POW: _integer_pow,
+    Fn.NEG: np.negative,
+    Fn.ABS: np.abs,
+    Fn.SIGN: np.sign,
+    Fn.FLOOR: _same,
+    Fn.CEIL: _same,
+    Fn.ROUND: _same,
+    Fn.TRUNC: _same,
+    Fn.SHL: np.left_shift,
+    Fn.SHR: np.right_shift,
+}
+_BOOL: _Table = {**_BITS, Fn.ADD: np.logical_or, Fn.MUL: np.logical_and}
+TRANSCENDENTAL: _Table = {
+    Fn.POW: np.power,
+    Fn.ATAN2: np.arctan2,
+    Fn.RSQRT: lambda x: 1.0 / np.sqrt(x),
+    Fn.EXP: np.exp,
+    Fn.LOG: np.log,
+    Fn.LOG1P: np.log1p,
+    Fn.EXPM1: np.expm1,
+    Fn.SIN: np.sin,
+    Fn.COS: np.cos,
+    Fn.TAN: np.tan,
+    Fn.ASIN: np.arcsin,
+    Fn.ACOS: np.arccos,
+    Fn.ATAN: np.arctan,
+    Fn.SINH: np.sinh,
+    Fn.COSH: np.cosh,
+    Fn.TANH: np.tanh,
+    Fn.ASINH: np.arcsinh,
+    Fn.ACOSH: np.arccosh,
+    Fn.ATANH: np.arctanh,
+    Fn.ERF: _erf,
+    Fn.SIGMOID: _sigmoid,
+}
+"""Functions of floats that are computed in f64 and rounded once."""
+_FOLD: dict[Combiner, Callable[..., Any]] = {
+    Combiner.SUM: np.sum,
+    Combiner.PROD: np.prod,
+    Combiner.MAX: np.max,
+    Combiner.MIN: np.min,
+    Combiner.ANY: np.any,
+    Combiner.ALL: np.all,
+}

@@ -1,7 +1,7 @@
 """The one evaluator of tensor expressions, over any number domain, in bounded memory.
 
 Sums of products become matrix multiplications on views (`contraction.py`); everything else is
-evaluated on blocks of the output (`grid.py`), and of the reduction where one output point is
+evaluated on blocks of the output (`contraction.py`), and of the reduction where one output point is
 still too large.
 """
 
@@ -15,26 +15,25 @@ from typing import Any
 import numpy as np
 
 from tensorwright.base import InputError
-from tensorwright.expr.evaluation.blocks import (
-    Spans,
-    halves,
-    spans_of,
-    volume,
-    working_bytes,
-)
+from tensorwright.expr.binding import refine_axes
 from tensorwright.expr.evaluation.contraction import (
+    Grid,
     ProductSum,
     contract_box,
     find_product_sum,
     product_boxes,
     product_bytes,
 )
-from tensorwright.expr.evaluation.domain import Array, Domain
-from tensorwright.expr.evaluation.grid import Grid
-from tensorwright.expr.evaluation.loop_box import LoopBox
-from tensorwright.expr.evaluation.numpy_domain import NUMPY
-from tensorwright.expr.evaluation.window import Span
-from tensorwright.expr.refine import refine_axes
+from tensorwright.expr.evaluation.domain import NUMPY, Array, Domain
+from tensorwright.expr.evaluation.loop_box import (
+    LoopBox,
+    Span,
+    Spans,
+    halves,
+    spans_of,
+    volume,
+    working_bytes,
+)
 from tensorwright.expr.tensor import (
     Combiner,
     Compute,

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 from math import prod
 
-from tensorwright.expr.index.counterexample import find_negative
 from tensorwright.expr.index.nodes import (
     Element,
     ExactDiv,
@@ -35,7 +34,7 @@ from tensorwright.expr.index.nodes import (
     sum_of,
     terms_of,
 )
-from tensorwright.expr.index.ranges import Bounds, Range, ranges_in
+from tensorwright.expr.index.ranges import Bounds, Range, find_negative, ranges_in
 from tensorwright.expr.index.traversal import free_vars, substitute, symbols_of
 
 

@@ -35,8 +35,7 @@ from typing import Any, ClassVar, TypeAlias, TypeGuard
 import numpy as np
 
 from tensorwright.base import ExpressionError, OpenSize
-from tensorwright.expr.interned import Interned
-from tensorwright.expr.symbolic import STAGE, Symbolic, as_number, noun_of, refused
+from tensorwright.expr.symbolic import STAGE, Interned, Symbolic, as_number, noun_of, refused
 
 _REMEMBERED = 1 << 15  # results of each operation
 _MOST_FACTORS = 8

@@ -1,14 +1,35 @@
-"""Ranges of loop variables: the table that simplifications and proofs use."""
+"""Ranges of loop variables: the table that simplifications and proofs use.
+
+Points at which an index expression is negative: such an expression has no proof.
+
+The answer to most questions "is this never negative?" is no, and a proof that cannot succeed tries
+everything before it gives up.  So a few corners of the ranges are tried first. An expression that
+is not negative at these corners may still be negative elsewhere.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tensorwright.expr.index.condition import limits_of
-from tensorwright.expr.index.nodes import Condition, Index, Var
-from tensorwright.expr.index.traversal import free_vars
-from tensorwright.expr.interned import Interned
+from tensorwright.expr.index.nodes import (
+    Condition,
+    Element,
+    Index,
+    IndexExpr,
+    Poly,
+    Symbol,
+    Var,
+    terms_of,
+)
+from tensorwright.expr.index.traversal import (
+    Arithmetic,
+    atoms_of,
+    free_vars,
+    limits_of,
+    value_of_node,
+)
+from tensorwright.expr.symbolic import Interned
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,3 +86,127 @@ def ranges_in(expression: Index, bounds: Bounds) -> tuple[tuple[Var, Range], ...
 
 def _name_of(pair: tuple[Var, Range]) -> str:
     return pair[0].name
+
+
+@dataclass(frozen=True, slots=True)
+class _Corner:
+    """The ends that atoms are set to: those in negative terms, and the others.
+
+    is_high, is_other_high   variables are at the upper ends of their ranges
+    symbol, other            the values of decisions and sizes, where they may have these
+    """
+
+    is_high: bool
+    symbol: int
+    is_other_high: bool
+    other: int
+
+
+_CORNERS = (
+    _Corner(is_high=False, symbol=1, is_other_high=False, other=1),
+    _Corner(is_high=True, symbol=1, is_other_high=True, other=1),
+    _Corner(is_high=True, symbol=64, is_other_high=False, other=1),
+    _Corner(is_high=True, symbol=5, is_other_high=True, other=5),  # which divides few extents
+    _Corner(is_high=False, symbol=1 << 20, is_other_high=False, other=1 << 20),
+)
+
+
+class _NoSuchPointError(Exception):
+    """A division that must be exact is not, a range is empty, or an element is not known."""
+
+
+def find_negative(expression: IndexExpr, bounds: Bounds) -> dict[IndexExpr, int] | None:
+    """Values of variables and symbols, in their ranges, for which the expression is negative.
+
+    None is not a proof: only corners are tried.
+    """
+    lowering = frozenset(
+        atom
+        for monomial, coefficient in terms_of(expression)
+        if coefficient < 0
+        for factor in monomial
+        for atom in atoms_of(factor)
+    )
+    for corner in _CORNERS:
+        point = _Point(bounds, corner, lowering)
+        try:
+            if point.value(expression) < 0:
+                return point.chosen
+        except _NoSuchPointError:
+            continue
+    return None
+
+
+def _divided(dividend: int, divisor: int) -> int:
+    if divisor <= 0:
+        raise _NoSuchPointError
+    return dividend // divisor
+
+
+def _left_over(dividend: int, divisor: int) -> int:
+    return dividend - _divided(dividend, divisor) * divisor
+
+
+def _divided_exactly(dividend: int, divisor: int) -> int:
+    if _left_over(dividend, divisor):
+        raise _NoSuchPointError
+    return dividend // divisor
+
+
+_AT_A_POINT: Arithmetic[int] = Arithmetic(sum, _divided_exactly, _divided, _left_over, min, max)
+
+
+class _Point:
+    """Values of variables and symbols, each chosen when it is asked for; mutable."""
+
+    def __init__(self, bounds: Bounds, corner: _Corner, lowering: frozenset[IndexExpr]) -> None:
+        self._bounds = bounds
+        self._corner = corner
+        self._lowering = lowering
+        self._values: dict[IndexExpr, int] = {}
+        self._asked: set[Var] = set()
+
+    def value(self, expression: Index) -> int:
+        """The value of an expression at this point.  Raises _NoSuchPointError."""
+        if isinstance(expression, int):
+            return expression
+        value = self._values.get(expression)
+        if value is None:
+            value = self._values[expression] = self._computed(expression)
+        return value
+
+    @property
+    def chosen(self) -> dict[IndexExpr, int]:
+        """The variables and symbols that were asked for."""
+        return {
+            each: number for each, number in self._values.items() if isinstance(each, (Var, Symbol))
+        }
+
+    def _computed(self, expression: IndexExpr) -> int:
+        match expression:
+            case Poly():  # most are
+                pass
+            case Var():
+                return self._end_of_range(expression)
+            case Symbol():
+                corner = self._corner
+                wanted = corner.symbol if expression in self._lowering else corner.other
+                most = expression.most
+                return max(expression.least, wanted if most is None else min(wanted, most))
+            case Element():
+                raise _NoSuchPointError
+        return value_of_node(expression, self.value, _AT_A_POINT)
+
+    def _end_of_range(self, var: Var) -> int:
+        own = self._bounds.get(var)
+        if own is None:  # its value may be anything
+            return 0
+        if var in self._asked:  # its range depends on itself
+            raise _NoSuchPointError
+        self._asked.add(var)
+        low, high = self.value(own.low), self.value(own.high)
+        if low > high:
+            raise _NoSuchPointError
+        is_lowering = var in self._lowering
+        is_high = self._corner.is_high if is_lowering else self._corner.is_other_high
+        return high if is_high else low

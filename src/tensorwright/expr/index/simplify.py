@@ -9,7 +9,6 @@ from functools import lru_cache
 from math import gcd, prod
 
 from tensorwright.expr.index.bounds import interval, is_nonnegative
-from tensorwright.expr.index.condition import map_comparisons
 from tensorwright.expr.index.nodes import (
     Condition,
     Element,
@@ -35,6 +34,7 @@ from tensorwright.expr.index.nodes import (
     terms_of,
 )
 from tensorwright.expr.index.ranges import Bounds, Range, ranges_in
+from tensorwright.expr.index.traversal import map_comparisons
 
 
 def simplify(expression: Index, bounds: Bounds) -> Index:

@@ -24,14 +24,17 @@ from dask._task_spec import Task, TaskRef
 from distributed import Client
 
 from tensorwright.base import MachineError
-from tensorwright.farm.dask.guard import RefusedPickle, guarded
-from tensorwright.farm.dask.running import run_unit
-from tensorwright.farm.dask.settings import dask_security
-from tensorwright.farm.dask.worker import RESOURCE, no_scheduler
-from tensorwright.farm.farm import Device, Farm, FarmWorker, can_do
-from tensorwright.farm.messages import digest_of, pack_request, unpack_answer
-from tensorwright.farm.security import NO_SECURITY, FarmSecurity
-from tensorwright.farm.unit import FarmOutcome, Lost, Unit
+from tensorwright.farm.connecting import NO_SECURITY, FarmSecurity
+from tensorwright.farm.dask.worker import (
+    RESOURCE,
+    RefusedPickle,
+    dask_security,
+    guarded,
+    no_scheduler,
+    run_unit,
+)
+from tensorwright.farm.farm import Device, Farm, FarmOutcome, FarmWorker, Lost, Unit, can_do
+from tensorwright.farm.serving import digest_of, pack_request, unpack_answer
 from tensorwright.processes import never
 
 _CONNECT_S = 10.0

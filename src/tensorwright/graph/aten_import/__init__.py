@@ -7,30 +7,6 @@ file, and `importer.py` makes a Graph of it.
 from tensorwright.graph.aten_import.archive import is_archive, read_pt2
 from tensorwright.graph.aten_import.importer import load_exported
 from tensorwright.graph.aten_import.record import (
-    DTYPES,
-    Argument,
-    Body,
-    ElementType,
-    ExportedGraph,
-    Input,
-    Node,
-    Ref,
-    TensorMeta,
+    DTYPES, Argument, Body, ElementType, ExportedGraph, Input, Node, Ref, TensorMeta,
     only_in_pytorch,
 )
-
-__all__ = [
-    "DTYPES",
-    "Argument",
-    "Body",
-    "ElementType",
-    "ExportedGraph",
-    "Input",
-    "Node",
-    "Ref",
-    "TensorMeta",
-    "is_archive",
-    "load_exported",
-    "only_in_pytorch",
-    "read_pt2",
-]

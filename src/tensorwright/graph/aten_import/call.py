@@ -2,16 +2,26 @@
 
 A converter is a function from a `Call` to its values: tensors of the graph, sizes, numbers. The
 arguments have the names of the operator's schema; those with default values may be left out.
+
+Element types of results, by PyTorch's rules.
+
+Tensors with dimensions rank first, then tensors without dimensions, then numbers. An operand of a
+later rank counts only if its kind is higher (bool < integer < float). A float number alone is f32.
+Source:  "Type promotion" in PyTorch's page on tensor attributes.
+
+ATen operators that are one operator of tensorwright, one row each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import TypeAlias
 
 import numpy as np
 
+from tensorwright import ops
 from tensorwright.base import DType, UnsupportedError
 from tensorwright.expr import Index, IndexExpr
 from tensorwright.graph.builder import GraphBuilder
@@ -20,9 +30,7 @@ from tensorwright.graph.onnx_import.call import OnnxAttribute, Operand
 from tensorwright.graph.onnx_import.converters import CONVERTERS
 from tensorwright.graph.onnx_import.counterparts import COUNTERPARTS as ONNX_COUNTERPARTS
 from tensorwright.graph.onnx_import.refusals import NO_OPERATOR, OTHERWISE, unsupported
-from tensorwright.graph.onnx_import.size_array import SizeArray, known_array
-from tensorwright.graph.onnx_import.size_terms import term_of
-from tensorwright.ops import AttributeValue, TensorType, axis_in, number_of, sizes_of
+from tensorwright.graph.onnx_import.size_terms import SizeArray, known_array, term_of
 
 _ONNX_OPSET = 22
 
@@ -93,7 +101,7 @@ class Call:
 
     def integer(self, name: str, default: int | None = None) -> int:
         """An integer that does not depend on named sizes."""
-        return number_of(self.index(name, default))
+        return ops.number_of(self.index(name, default))
 
     def indices(self, name: str, default: Sequence[Index] | None = None) -> tuple[Index, ...]:
         """A list of integers, which may be expressions of sizes; one integer is a list of one."""
@@ -103,7 +111,7 @@ class Call:
 
     def ints(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
         """A list of integers that do not depend on named sizes."""
-        return tuple(map(number_of, self.indices(name, default)))
+        return tuple(map(ops.number_of, self.indices(name, default)))
 
     def per_dimension(self, name: str, count: int, default: tuple[int, ...]) -> tuple[int, ...]:
         """A number for each dimension; a single one holds for all."""
@@ -140,7 +148,7 @@ class Call:
 
     def axis(self, rank: int, name: str = "dim", default: int | None = None) -> int:
         """A dimension of a tensor of that rank as a number from 0; a negative one counts back."""
-        return axis_in(self.integer(name, default), max(rank, 1))
+        return ops.axis_in(self.integer(name, default), max(rank, 1))
 
     def _list(self, name: str) -> tuple[Value, ...]:
         value = self.get(name)
@@ -159,7 +167,7 @@ class Call:
 
     # -- tensors
 
-    def type_of(self, tensor: str) -> TensorType:
+    def type_of(self, tensor: str) -> ops.TensorType:
         """The type of a tensor."""
         return self.builder.type_of(tensor)
 
@@ -169,14 +177,14 @@ class Call:
 
     def sizes(self, tensor: str) -> tuple[Index, ...]:
         """The shape of a tensor, which may have named sizes."""
-        return sizes_of(self.builder.type_of(tensor))
+        return ops.sizes_of(self.builder.type_of(tensor))
 
     def extents(self, tensor: str) -> tuple[int, ...]:
         """The shape of a tensor without named sizes.
 
         Raises:  UnsupportedError for named sizes.
         """
-        return tuple(map(number_of, self.sizes(tensor)))
+        return tuple(map(ops.number_of, self.sizes(tensor)))
 
     def rank(self, tensor: str) -> int:
         """The number of dimensions of a tensor."""
@@ -205,12 +213,12 @@ class Call:
 
     # -- results
 
-    def add(self, operator: str, /, *inputs: str, **attributes: AttributeValue) -> str:
+    def add(self, operator: str, /, *inputs: str, **attributes: ops.AttributeValue) -> str:
         """Append a node to the graph and return its first output."""
         return self.builder.apply(operator, inputs, (), **attributes)[0]
 
     def apply(
-        self, operator: str, /, *inputs: str, **attributes: AttributeValue
+        self, operator: str, /, *inputs: str, **attributes: ops.AttributeValue
     ) -> tuple[str, ...]:
         """Append a node to the graph and return all its outputs."""
         return self.builder.apply(operator, inputs, (), **attributes)
@@ -261,3 +269,199 @@ Table: TypeAlias = tuple[tuple[str, Converter], ...]
 def tensors(*names: str) -> Results:
     """Tensors of the graph as values."""
     return tuple(map(Tensor, names))
+
+
+_HALVES = (DType.F16, DType.BF16)
+
+
+def _kind(dtype: DType) -> int:
+    return 2 if dtype.is_float else 1 if dtype.is_int else 0
+
+
+def joined(left: DType, right: DType) -> DType:
+    """The type of the result of two operands of the same rank."""
+    if left is right:
+        return left
+    if _kind(left) != _kind(right):
+        return max(left, right, key=_kind)
+    if left.is_float:
+        if left in _HALVES and right in _HALVES:
+            return DType.F32
+        return max(left, right, key=lambda each: each.size_bytes)
+    return DType.from_numpy(np.promote_types(left.numpy, right.numpy))
+
+
+def _dtype_and_rank(call: Call, value: Value) -> tuple[DType, int]:
+    if isinstance(value, Tensor):
+        return call.dtype_of(value.name), 0 if call.rank(value.name) else 1
+    if isinstance(value, bool):
+        return DType.BOOL, 2
+    if isinstance(value, int | IndexExpr):
+        return DType.I64, 2
+    if isinstance(value, float):
+        return DType.F32, 2
+    raise call.unsupported("an operand of it is neither a tensor nor a number")
+
+
+def common_type(call: Call, values: Sequence[Value]) -> DType:
+    """The element type in which an operator computes with these operands."""
+    by_rank: list[DType | None] = [None, None, None]
+    for value in values:
+        dtype, rank = _dtype_and_rank(call, value)
+        before = by_rank[rank]
+        by_rank[rank] = dtype if before is None else joined(before, dtype)
+    chosen: DType | None = None
+    for each in by_rank:
+        if each is not None and (chosen is None or _kind(each) > _kind(chosen)):
+            chosen = each
+    assert chosen is not None
+    return chosen
+
+
+def as_type(call: Call, value: Value, dtype: DType) -> str:
+    """An operand as a tensor of an element type."""
+    if isinstance(value, Tensor):
+        return call.cast(value.name, dtype)
+    return call.full((), value, dtype)
+
+
+def promoted(call: Call, *names: str) -> tuple[str, ...]:
+    """Arguments as tensors of their common type."""
+    values = [call.get(name) for name in names]
+    dtype = common_type(call, values)
+    return tuple(as_type(call, value, dtype) for value in values)
+
+
+def scaled(call: Call, tensor: str, name: str) -> str:
+    """A tensor times the number that an argument is; itself for 1."""
+    factor = call.get(name, 1)
+    if factor == 1:
+        return tensor
+    return call.add("mul", tensor, as_type(call, factor, call.dtype_of(tensor)))
+
+
+def as_float(call: Call, tensor: str) -> str:
+    """Integers and bools as f32, floats unchanged."""
+    return tensor if call.dtype_of(tensor).is_float else call.cast(tensor, DType.F32)
+
+
+class Elements(Enum):
+    """In which element type an operator computes."""
+
+    OWN = "that of its operand"
+    FLOAT = "that of its operand, f32 for integers"
+    COMMON = "that of all operands together"
+
+
+@dataclass(frozen=True, slots=True)
+class Counterpart:
+    """An ATen operator and the operator of tensorwright that computes the same.
+
+    theirs, ours   the names of both
+    operands       the tensors, by the names of ATen's schema; all but the first are optional
+    attributes     our name, ATen's name and the default of each attribute
+    """
+
+    theirs: str
+    ours: str
+    elements: Elements = Elements.OWN
+    operands: tuple[str, ...] = ("self",)
+    attributes: tuple[tuple[str, str, int | float | bool | str], ...] = ()
+
+    def convert(self, call: Call) -> Results:
+        """The converter of the operator."""
+        given = tuple(name for name in self.operands if call.has(name))
+        match self.elements:
+            case Elements.COMMON:
+                operands = promoted(call, *given)
+            case Elements.FLOAT:
+                operands = tuple(as_float(call, call.tensor(name)) for name in given)
+            case Elements.OWN:
+                operands = tuple(call.tensor(name) for name in given)
+        attributes = {
+            ours: _attribute(call, theirs, default) for ours, theirs, default in self.attributes
+        }
+        return tensors(call.add(self.ours, *operands, **attributes))
+
+
+def _attribute(
+    call: Call, name: str, default: int | float | bool | str
+) -> int | float | bool | str:
+    match default:
+        case bool():
+            return call.flag(name, default=default)
+        case int():
+            return call.integer(name, default)
+        case float():
+            return call.real(name, default)
+        case str():
+            return call.text(name, default)
+
+
+_ROWS_OWN = (
+    ("abs", "abs"),
+    ("neg", "neg"),
+    ("relu", "relu"),
+    ("isnan", "isnan"),
+    ("isinf", "isinf"),
+    ("hardswish", "hard_swish"),
+    ("mish", "mish"),
+)
+_ROWS_FLOAT = (
+    ("sqrt", "sqrt"),
+    ("rsqrt", "rsqrt"),
+    ("reciprocal", "reciprocal"),
+    ("exp", "exp"),
+    ("expm1", "expm1"),
+    ("log", "log"),
+    ("log1p", "log1p"),
+    ("erf", "erf"),
+    ("special_erf", "erf"),
+    ("sin", "sin"),
+    ("cos", "cos"),
+    ("tan", "tan"),
+    ("asin", "asin"),
+    ("acos", "acos"),
+    ("atan", "atan"),
+    ("sinh", "sinh"),
+    ("cosh", "cosh"),
+    ("tanh", "tanh"),
+    ("asinh", "asinh"),
+    ("acosh", "acosh"),
+    ("atanh", "atanh"),
+    ("sigmoid", "sigmoid"),
+    ("special_expit", "sigmoid"),
+    ("silu", "swish"),
+    ("softsign", "softsign"),
+    ("selu", "selu"),
+)
+_ROWS_COMMON = (
+    ("maximum", "max"),
+    ("minimum", "min"),
+    ("eq", "equal"),
+    ("ne", "not_equal"),
+    ("lt", "less"),
+    ("le", "less_or_equal"),
+    ("gt", "greater"),
+    ("ge", "greater_or_equal"),
+    ("remainder", "floormod"),
+    ("fmod", "fmod"),
+)
+_BOTH = ("self", "other")
+_HARD_SIGMOID = (("alpha", "", 1 / 6), ("beta", "", 0.5))
+
+COUNTERPARTS = (
+    *(Counterpart(theirs, ours) for theirs, ours in _ROWS_OWN),
+    *(Counterpart(theirs, ours, Elements.FLOAT) for theirs, ours in _ROWS_FLOAT),
+    *(Counterpart(theirs, ours, Elements.COMMON, _BOTH) for theirs, ours in _ROWS_COMMON),
+    Counterpart("hardsigmoid", "hard_sigmoid", Elements.FLOAT, attributes=_HARD_SIGMOID),
+    Counterpart("leaky_relu", "leaky_relu", attributes=(("alpha", "negative_slope", 0.01),)),
+    Counterpart("gelu", "gelu", attributes=(("approximate", "approximate", "none"),)),
+    Counterpart("celu", "celu", attributes=(("alpha", "alpha", 1.0),)),
+    Counterpart("mm", "matmul", operands=("self", "mat2")),
+    Counterpart("bmm", "matmul", operands=("self", "mat2")),
+    Counterpart("mv", "matmul", operands=("self", "vec")),
+    Counterpart("dot", "matmul", operands=("self", "tensor")),
+    Counterpart("matmul", "matmul", operands=("self", "other")),
+)
+ALIKE: Table = tuple((each.theirs, each.convert) for each in COUNTERPARTS)

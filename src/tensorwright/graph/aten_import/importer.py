@@ -14,18 +14,18 @@ from contextlib import AbstractContextManager
 import numpy as np
 from onnx import ValueInfoProto, helper
 
+from tensorwright import expr
 from tensorwright.base import DType, UndecidedError, UnsupportedError
-from tensorwright.expr import (
-    Index,
-    IndexExpr,
-    NamedSize,
-    named_sizes_of,
-    parse_size,
-    substitute,
-)
 from tensorwright.graph.aten_import.call import Call, Converter, Results, Tensor, Value
 from tensorwright.graph.aten_import.converters import CONVERTERS
-from tensorwright.graph.aten_import.in_place import VIEWS, View, Views, written_through
+from tensorwright.graph.aten_import.in_place import (
+    VIEWS,
+    View,
+    Views,
+    computed,
+    is_arithmetic,
+    written_through,
+)
 from tensorwright.graph.aten_import.record import (
     EXPORT_AGAIN,
     Argument,
@@ -37,9 +37,8 @@ from tensorwright.graph.aten_import.record import (
     Ref,
     dtype_of,
 )
-from tensorwright.graph.aten_import.size_arithmetic import computed, is_arithmetic
 from tensorwright.graph.builder import GraphBuilder
-from tensorwright.graph.graph import Graph
+from tensorwright.graph.graph import Graph, rename_tensors
 from tensorwright.graph.onnx_import.importer import (
     MOST_ASSUMED,
     Assumptions,
@@ -50,7 +49,6 @@ from tensorwright.graph.onnx_import.refusals import NO_OPERATOR, converting, uns
 from tensorwright.graph.onnx_import.shapes import InputShapes, input_types, open_names
 from tensorwright.graph.onnx_import.size_terms import Term, index_of, term_of
 from tensorwright.graph.onnx_import.tensors import DTYPES as ONNX_DTYPES
-from tensorwright.graph.rename import rename_tensors
 from tensorwright.ops import TensorType
 
 _NAME = r"[A-Za-z_]\w*"
@@ -108,7 +106,7 @@ def _least(symbol: str, ranges: Mapping[str, tuple[int, int | None]]) -> int:
     if least != 2:
         return least
     parts = [text for text in ranges if re.findall(_NAME, text) == [symbol] != [text]]
-    at_one = [parse_size(text, {symbol: 1}.get) for text in parts]
+    at_one = [expr.parse_size(text, {symbol: 1}.get) for text in parts]
     is_told = bool(parts) and all(
         isinstance(value, int) and ranges[text][0] <= value
         for text, value in zip(parts, at_one, strict=True)
@@ -176,28 +174,28 @@ class _Import:
             if given.meta is not None:
                 self.constant.add(given.name)
 
-    def symbols(self, types: Mapping[str, TensorType]) -> dict[str, Index]:
+    def symbols(self, types: Mapping[str, TensorType]) -> dict[str, expr.Index]:
         """The size that each name stands for: of a plain extent, or of one in an expression."""
         pairs = [
             (extent, size)
             for each in self.record.inputs
             if each.meta is not None and each.name in types
             for extent, size in zip(each.meta.sizes, types[each.name].shape, strict=True)
-            if isinstance(extent, str) and isinstance(size, int | IndexExpr)
+            if isinstance(extent, str) and isinstance(size, int | expr.IndexExpr)
         ]
-        inside = {size.name: size for _, extent in pairs for size in named_sizes_of(extent)}
+        inside = {size.name: size for _, extent in pairs for size in expr.named_sizes_of(extent)}
         plain = {self.names[text]: size for text, size in pairs if text in self.names}
         return {**inside, **plain}
 
     def input(
-        self, given: Input, types: Mapping[str, TensorType], symbols: Mapping[str, Index]
+        self, given: Input, types: Mapping[str, TensorType], symbols: Mapping[str, expr.Index]
     ) -> Value:
         if given.name in types:
             type_ = types[given.name]
             return Tensor(self.builder.input(given.name, type_.shape, type_.dtype))
         if given.symbol:
             try:
-                return parse_size(_renamed(given.symbol, self.names), symbols.get)
+                return expr.parse_size(_renamed(given.symbol, self.names), symbols.get)
             except ValueError as error:
                 raise self.refused(
                     f"input {given.name}", f"no input has a dimension of the size {given.symbol}"
@@ -297,7 +295,7 @@ class _Import:
 
     def term(self, argument: Argument, node: Node) -> Term:
         value = self.value(argument, node)
-        if isinstance(value, IndexExpr):
+        if isinstance(value, expr.IndexExpr):
             return term_of(value)
         if isinstance(value, bool | int | float):
             return value
@@ -410,7 +408,7 @@ class _Import:
         if isinstance(value, Tensor):
             return value.name
         call = Call("output", "default", f"output {name}", {}, self.builder)
-        if isinstance(value, IndexExpr | int | float):
+        if isinstance(value, expr.IndexExpr | int | float):
             kinds = ((bool, DType.BOOL), (float, DType.F32))
             dtype = next((dtype for kind, dtype in kinds if isinstance(value, kind)), DType.I64)
             return call.full((), value, dtype)
@@ -428,10 +426,10 @@ def _free(wish: str, taken: set[str]) -> str:
     return name
 
 
-def _narrowed(value: Value, sizes: Mapping[NamedSize, Index]) -> Value:
+def _narrowed(value: Value, sizes: Mapping[expr.NamedSize, expr.Index]) -> Value:
     if isinstance(value, tuple):
         return tuple(_narrowed(each, sizes) for each in value)
-    return substitute(value, sizes) if isinstance(value, IndexExpr) else value
+    return expr.substitute(value, sizes) if isinstance(value, expr.IndexExpr) else value
 
 
 def _as_value(term: Term) -> Value:

@@ -3,5 +3,3 @@ each.
 """
 
 from tensorwright.graph.onnx_export.exporter import save_onnx, to_onnx
-
-__all__ = ["save_onnx", "to_onnx"]

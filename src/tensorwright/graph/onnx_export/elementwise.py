@@ -1,23 +1,39 @@
-"""Operators that ONNX has alike, element-wise operators and reductions."""
+"""Operators that ONNX has alike, element-wise operators and reductions.
+
+Rearrangements, reading and writing at positions, and tensors made of indices.
+
+Convolutions, pooling and attention.
+"""
 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
+import numpy as np
 from onnx import defs
 
-from tensorwright.base import DType
-from tensorwright.graph.onnx_export.call import ONNX_DTYPES, ExportCall, ExportRule, ExportTable
-from tensorwright.graph.onnx_import.converters.elementwise import VARIADIC
-from tensorwright.graph.onnx_import.converters.reduction import REDUCTIONS
+from tensorwright.base import DType, OpenSize
+from tensorwright.expr import Index, floor_div
+from tensorwright.graph.onnx_export.call import (
+    ONNX_DTYPES,
+    ExportCall,
+    ExportRule,
+    ExportTable,
+    OnnxValue,
+)
+from tensorwright.graph.onnx_import.converters.elementwise import REDUCTIONS, VARIADIC
 from tensorwright.graph.onnx_import.counterparts import (
     AT_POSITIONS,
     COUNTERPARTS,
+    MAX_POOL,
+    POOLS,
     TRAILING_NORMS,
     WITH_NUMBER,
     WRITTEN_ALIKE,
     Counterpart,
 )
+from tensorwright.ops import as_size, sizes_of
 
 _ALIKE = (
     *COUNTERPARTS,
@@ -125,4 +141,244 @@ ELEMENTWISE: ExportTable = (
     ("not_equal", _not_equal),
     ("shift_left", _shift("LEFT")),
     ("shift_right", _shift("RIGHT")),
+)
+
+
+_FINEST = 1 << 12  # the largest denominator that a scale stands for, as in the operator
+
+
+def _numbers(operator: str, attribute: str, **fixed: OnnxValue) -> ExportRule:
+    """A rule for an operator that takes one of our attributes as its second input."""
+
+    def rule(call: ExportCall) -> None:
+        is_given = call.node.sizes(attribute) or attribute == "shape"
+        second = [call.sizes(attribute)] if is_given else []
+        call.emit(operator, [*call.node.inputs, *second], **fixed)
+
+    return rule
+
+
+def _transpose(call: ExportCall) -> None:
+    perm = call.ints("perm") or tuple(reversed(range(call.rank(0))))
+    call.emit("Transpose", perm=perm)
+
+
+def _split(call: ExportCall) -> None:
+    call.emit("Split", [*call.node.inputs, call.sizes("sizes")], axis=call.integer("axis"))
+
+
+def _slice(call: ExportCall) -> None:
+    count = len(call.node.sizes("starts"))
+    axes = call.ints("axes") or tuple(range(count))
+    steps = call.ints("steps") or (1,) * count
+    operands = [call.sizes("starts"), call.sizes("ends"), call.constant(axes), call.constant(steps)]
+    call.emit("Slice", [*call.node.inputs, *operands])
+
+
+def _pad(call: ExportCall) -> None:
+    mode = str(call.attribute("mode"))
+    if mode == "wrap":
+        call.needs_opset(19)
+    inputs = [*call.node.inputs, call.sizes("pads")]
+    if mode == "constant":
+        inputs.append(call.constant(call.number("value"), call.type_at(0).dtype))
+    call.emit("Pad", inputs, mode=mode)
+
+
+def _resize(call: ExportCall) -> None:
+    call.needs_opset(19)
+    given, sizes = call.attribute("scales"), call.node.sizes("sizes")
+    scales = tuple(s for s in given if isinstance(s, float)) if isinstance(given, tuple) else ()
+    inputs = [*call.node.inputs, ""]
+    if scales:
+        pairs = zip(sizes_of(call.type_at(0)), scales, sizes, strict=True)
+        if not all(_is_scaled(*each) for each in pairs):
+            shape = ", ".join(map(str, sizes))
+            raise call.unsupported(f"ONNX does not get sizes ({shape}) from scales {scales}")
+        inputs.append(call.constant(scales, DType.F32))
+    else:
+        inputs += ["", call.sizes("sizes")]
+    call.emit(
+        "Resize",
+        inputs,
+        mode=str(call.attribute("mode")),
+        coordinate_transformation_mode=str(call.attribute("coordinates")),
+        nearest_mode=str(call.attribute("nearest_mode")),
+        cubic_coeff_a=call.number("cubic_a"),
+        exclude_outside=call.integer("exclude_outside"),
+    )
+
+
+def _is_scaled(extent: Index, scale: float, size: Index) -> bool:
+    """Whether ONNX gets a size from an extent and a scale."""
+    if isinstance(extent, int):
+        return int(extent * scale + 1e-5) == size
+    exact = Fraction(scale).limit_denominator(_FINEST)
+    return size == floor_div(extent * exact.numerator, exact.denominator)
+
+
+def _one_hot(call: ExportCall) -> None:
+    indices, values = call.node.inputs
+    call.emit("OneHot", (indices, call.size("depth"), values), axis=call.integer("axis"))
+
+
+def _topk(call: ExportCall) -> None:
+    more = {name: call.integer(name) for name in ("axis", "largest", "sorted")}
+    k = as_size(call.attribute("k"))
+    count = call.constant([k]) if isinstance(k, int) else call.writing.sizes.vector((k,))
+    call.emit("TopK", [*call.node.inputs, count], **more)
+
+
+def _tree_leaves(call: ExportCall) -> None:
+    """A step down all trees is four gathers and a comparison."""
+    x, features, limits, children, roots = call.node.inputs
+    shape = sizes_of(call.type_at(0))[0], *sizes_of(call.type_at(4))
+    fixed = [each for each in shape if isinstance(each, int)]
+    target = call.constant(fixed) if len(fixed) == 2 else call.writing.sizes.vector(shape)
+    nodes = call.step("Expand", roots, target)
+    for _ in range(call.integer("depth")):
+        columns = call.step("Gather", features, nodes)
+        read = call.step("GatherElements", x, columns, axis=1)
+        is_greater = call.step("Greater", read, call.step("Gather", limits, nodes))
+        more = call.step("Cast", is_greater, to=ONNX_DTYPES[DType.I32])
+        nodes = call.step("Add", call.step("Gather", children, nodes), more)
+    call.emit("Identity", (nodes,))
+
+
+def _reverse_sequence(call: ExportCall) -> None:
+    x, lengths = call.node.inputs
+    if call.type_at(1).dtype is not DType.I64:
+        lengths = call.step("Cast", lengths, to=ONNX_DTYPES[DType.I64])
+    more = {name: call.integer(name) for name in ("batch_axis", "time_axis")}
+    call.emit("ReverseSequence", (x, lengths), **more)
+
+
+def _bitcast(call: ExportCall) -> None:
+    call.needs_opset(defs.get_schema("BitCast").since_version)
+    call.emit("BitCast", to=ONNX_DTYPES[_output_dtype(call)])
+
+
+def _output_dtype(call: ExportCall) -> DType:
+    return call.types[call.node.outputs[0]].dtype
+
+
+def _full(call: ExportCall) -> None:
+    given = call.attribute("value")
+    if isinstance(given, OpenSize):
+        value = call.step("Cast", call.scalar(as_size(given)), to=_onnx(call))
+    else:
+        value = call.constant(call.number("value"), _output_dtype(call))
+    call.emit("Expand", (value, call.sizes("shape")))
+
+
+def _range(call: ExportCall) -> None:
+    """The numbers themselves, where they are known."""
+    if not isinstance(call.attribute("size"), int) or isinstance(call.attribute("start"), OpenSize):
+        _open_range(call)
+        return
+    start, step = call.number("start"), call.number("step")
+    values = start + np.arange(call.integer("size")) * step
+    call.emit("Identity", (call.constant(values, _output_dtype(call)),))
+
+
+def _open_range(call: ExportCall) -> None:
+    """From start to before start + size * step, all of them integers."""
+    given, step = call.attribute("start"), call.number("step")
+    start = int(given) if isinstance(given, float) and given.is_integer() else given
+    if isinstance(start, float) or not step.is_integer():
+        raise call.unsupported(f"steps of {step} from {start} to a size are rounded")
+    first = as_size(start)
+    ends = (first, first + as_size(call.attribute("size")) * int(step))
+    made = call.step("Range", *map(call.scalar, (*ends, int(step))))
+    call.emit("Cast", (made,), to=_onnx(call))
+
+
+def _onnx(call: ExportCall) -> int:
+    return ONNX_DTYPES[_output_dtype(call)]
+
+
+def _eye_like(call: ExportCall) -> None:
+    rows, columns = call.type_at(0).extents
+    values = np.eye(rows, columns, call.integer("k"))
+    call.emit("Identity", (call.constant(values, _output_dtype(call)),))
+
+
+def _quantize(call: ExportCall) -> None:
+    inputs = list(call.node.inputs)
+    if len(inputs) == 2:
+        shape = call.type_at(1).extents
+        inputs.append(call.constant(np.zeros(shape), _output_dtype(call)))
+    call.emit("QuantizeLinear", inputs, axis=call.integer("axis"))
+
+
+MOVEMENT: ExportTable = (
+    ("reshape", _numbers("Reshape", "shape", allowzero=1)),
+    ("expand", _numbers("Expand", "shape")),
+    ("squeeze", _numbers("Squeeze", "axes")),
+    ("unsqueeze", _numbers("Unsqueeze", "axes")),
+    ("tile", _numbers("Tile", "repeats")),
+    ("transpose", _transpose),
+    ("split", _split),
+    ("slice", _slice),
+    ("pad", _pad),
+    ("resize", _resize),
+    ("one_hot", _one_hot),
+    ("topk", _topk),
+    ("tree_leaves", _tree_leaves),
+    ("reverse_sequence", _reverse_sequence),
+    ("bitcast", _bitcast),
+    ("full", _full),
+    ("range", _range),
+    ("eye_like", _eye_like),
+    ("quantize_linear", _quantize),
+)
+
+
+def _window(call: ExportCall) -> dict[str, OnnxValue]:
+    """Strides, pads and dilations, where they are said."""
+    given = {name: call.ints(name) for name in ("strides", "pads", "dilations")}
+    return {name: values for name, values in given.items() if values}
+
+
+def _conv(operator: str) -> ExportRule:
+    return lambda call: call.emit(operator, group=call.integer("groups"), **_window(call))
+
+
+def _conv_transpose(call: ExportCall) -> None:
+    window = _window(call)
+    if extra := call.ints("output_padding"):
+        window["output_padding"] = extra
+    call.emit("ConvTranspose", group=call.integer("groups"), **window)
+
+
+def _pool(counterpart: Counterpart) -> ExportRule:
+    def rule(call: ExportCall) -> None:
+        window = _window(call)
+        if any(d != 1 for d in call.ints("dilations")):
+            call.needs_opset(19)
+        elif counterpart.theirs == "AveragePool":
+            window.pop("dilations", None)  # known from operator set 19 on
+        more = call.attributes_of(counterpart)
+        call.emit(counterpart.theirs, kernel_shape=call.ints("kernel"), **window, **more)
+
+    return rule
+
+
+def _attention(call: ExportCall) -> None:
+    call.needs_opset(23)
+    if call.attribute("nan_weights") == "zero":
+        raise call.unsupported("it makes weights that are NaN 0")
+    attributes: dict[str, OnnxValue] = {"is_causal": call.integer("causal")}
+    for name in ("scale", "softcap"):
+        if call.number(name):
+            attributes[name] = call.number(name)
+    call.emit("Attention", **attributes)
+
+
+WINDOWS: ExportTable = (
+    ("conv", _conv("Conv")),
+    ("conv_integer", _conv("ConvInteger")),
+    ("conv_transpose", _conv_transpose),
+    *((each.ours, _pool(each)) for each in (MAX_POOL, *POOLS)),
+    ("attention", _attention),
 )

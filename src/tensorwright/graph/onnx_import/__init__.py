@@ -2,8 +2,6 @@
 family of operators.
 """
 
+from tensorwright.graph.onnx_import.folding import value_inputs
 from tensorwright.graph.onnx_import.importer import declared_types, load_onnx, read_supported_model
 from tensorwright.graph.onnx_import.reading import external_files
-from tensorwright.graph.onnx_import.value_inputs import value_inputs
-
-__all__ = ["declared_types", "external_files", "load_onnx", "read_supported_model", "value_inputs"]

@@ -15,36 +15,23 @@ from typing import TypeAlias
 import numpy as np
 from onnx import GraphProto, SparseTensorProto, TensorProto
 
+from tensorwright import expr, ops
 from tensorwright.base import DType, UndecidedError, UnsupportedError
-from tensorwright.expr import Index, IndexExpr, minimum, named_sizes_of, terms_of
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.interpret import interpret
-from tensorwright.graph.onnx_import.counted_sizes import CountedSizes, greatest_value
+from tensorwright.graph.onnx_import.open_dimensions import CountedSizes, greatest_value
 from tensorwright.graph.onnx_import.refusals import (
     NO_OPERATOR,
     OTHERWISE,
     model_error,
     unsupported,
 )
-from tensorwright.graph.onnx_import.size_array import SizeArray, add_size_array
-from tensorwright.ops import (
-    AT_POSITIONS,
-    POSITIONS_INPUT,
-    Array,
-    AttributeValue,
-    TensorType,
-    int_of,
-    is_equal,
-    not_decided,
-    number_of,
-    position_fault,
-    sizes_of,
-)
+from tensorwright.graph.onnx_import.size_terms import SizeArray, add_size_array
 from tensorwright.ops import operator as operator_named
 
 MOST_ITERATIONS = 4096  # of what is written out step by step
 MOST_ELEMENTS = 1 << 27  # of what is written out as a table
-Single: TypeAlias = str | Array | SizeArray
+Single: TypeAlias = str | ops.Array | SizeArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +56,7 @@ OnnxAttribute: TypeAlias = (
 )
 
 
-def type_of(operand: Operand, builder: GraphBuilder) -> TensorType:
+def type_of(operand: Operand, builder: GraphBuilder) -> ops.TensorType:
     """The type of an operand of a graph under construction.
 
     Raises:  UnsupportedError for a sequence.
@@ -79,7 +66,7 @@ def type_of(operand: Operand, builder: GraphBuilder) -> TensorType:
         return builder.type_of(operand)
     if isinstance(operand, SizeArray):
         return operand.type
-    return TensorType(DType.from_numpy(operand.dtype), operand.shape)
+    return ops.TensorType(DType.from_numpy(operand.dtype), operand.shape)
 
 
 def as_tensor(operand: Operand, builder: GraphBuilder) -> str:
@@ -171,11 +158,11 @@ class Call:
         """A tensor of the graph."""
         return as_tensor(operand, self.builder)
 
-    def type_at(self, position: int) -> TensorType:
+    def type_at(self, position: int) -> ops.TensorType:
         """The type of an input."""
         return self.type_of(self.operand(position))
 
-    def type_of(self, operand: Operand) -> TensorType:
+    def type_of(self, operand: Operand) -> ops.TensorType:
         """The type of an operand."""
         return type_of(operand, self.builder)
 
@@ -184,28 +171,28 @@ class Call:
 
         Raises:  UnsupportedError for named sizes.
         """
-        return tuple(map(number_of, self.sizes(position)))
+        return tuple(map(ops.number_of, self.sizes(position)))
 
-    def sizes(self, position: int) -> tuple[Index, ...]:
+    def sizes(self, position: int) -> tuple[expr.Index, ...]:
         """The shape of an input, which may have named sizes."""
-        return sizes_of(self.type_at(position))
+        return ops.sizes_of(self.type_at(position))
 
-    def sizes_of(self, operand: Operand) -> tuple[Index, ...]:
+    def sizes_of(self, operand: Operand) -> tuple[expr.Index, ...]:
         """The shape of an operand, which may have named sizes."""
-        return sizes_of(self.type_of(operand))
+        return ops.sizes_of(self.type_of(operand))
 
     def rank(self, position: int) -> int:
         """How many dimensions an input has."""
         return len(self.type_at(position).shape)
 
-    def static_value(self, position: int) -> Array | None:
+    def static_value(self, position: int) -> ops.Array | None:
         """The value of an input where it is known at import."""
         operand = self.operands[position] if self.has(position) else None
         if isinstance(operand, str):
             return self.builder.constant_value(operand)
         return None if isinstance(operand, SizeArray | TensorList) else operand
 
-    def array(self, position: int, what: str) -> Array:
+    def array(self, position: int, what: str) -> ops.Array:
         """The value of an input that must be known.
 
         Raises:  UnsupportedError if it is only known when the model runs.
@@ -219,7 +206,7 @@ class Call:
             )
         return value
 
-    def known_value(self, position: int, what: str) -> Array | None:
+    def known_value(self, position: int, what: str) -> ops.Array | None:
         """The value of an input, None where it is only known when the model runs.
 
         Raises:  UnsupportedError where sizes decide it.
@@ -237,10 +224,10 @@ class Call:
         Raises:  UnsupportedError where sizes of inputs decide it.
         """
         if isinstance(operand, SizeArray):
-            if self.counted.have_decided(named_sizes_of(*operand.indices)):
+            if self.counted.have_decided(expr.named_sizes_of(*operand.indices)):
                 return None
             raise self.undecided(operand.indices, what)
-        value: Array | None
+        value: ops.Array | None
         if isinstance(operand, str):
             value = self.builder.constant_value(operand)
             graph = self.builder.constant_graph(operand) if value is None else None
@@ -251,9 +238,9 @@ class Call:
             value = None if isinstance(operand, TensorList) else operand
         return None if value is None or value.size != 1 else bool(value.reshape(-1)[0])
 
-    def undecided(self, sizes: Iterable[Index], what: str) -> UndecidedError:
+    def undecided(self, sizes: Iterable[expr.Index], what: str) -> UndecidedError:
         """The error for a value of this node that sizes decide, and that must be a number."""
-        error = not_decided(sizes, f"its {what} must be known")
+        error = ops.not_decided(sizes, f"its {what} must be known")
         return UndecidedError(
             stage="import",
             where=self.label,
@@ -263,7 +250,7 @@ class Call:
             names=error.names,
         )
 
-    def _computed(self, tensor: str, what: str) -> Array | None:
+    def _computed(self, tensor: str, what: str) -> ops.Array | None:
         """The value of a tensor that nodes make of constants, which is too large to be held.
 
         Raises:  UnsupportedError where it is made of sizes, too.
@@ -273,12 +260,12 @@ class Call:
             raise self.undecided(graph.sizes, what)
         return None if graph is None else interpret(graph, {})[tensor]
 
-    def indices(self, position: int, what: str) -> tuple[Index, ...]:
+    def indices(self, position: int, what: str) -> tuple[expr.Index, ...]:
         """The value of a 1-D integer input, whose elements may be expressions of sizes."""
         operand = self.operand(position)
         return operand.indices if isinstance(operand, SizeArray) else self.ints(position, what)
 
-    def index(self, position: int, what: str) -> Index:
+    def index(self, position: int, what: str) -> expr.Index:
         """The value of an integer input with one element, which may be an expression of sizes."""
         operand = self.operand(position)
         if not isinstance(operand, SizeArray):
@@ -287,7 +274,7 @@ class Call:
             raise self.unsupported(f"its {what} has {operand.terms.size} elements, not one")
         return operand.indices[0]
 
-    def whole(self, position: int, what: str) -> Index:
+    def whole(self, position: int, what: str) -> expr.Index:
         """The value of an input with one element, a whole number or an expression of sizes."""
         operand = self.operand(position)
         if isinstance(operand, SizeArray):
@@ -385,12 +372,12 @@ class Call:
 
     # -- results
 
-    def add(self, operator: str, /, *inputs: Operand, **attributes: AttributeValue) -> str:
+    def add(self, operator: str, /, *inputs: Operand, **attributes: ops.AttributeValue) -> str:
         """Append a node to the graph and return its first output."""
         return self.apply(operator, *inputs, **attributes)[0]
 
     def apply(
-        self, operator: str, /, *inputs: Operand, **attributes: AttributeValue
+        self, operator: str, /, *inputs: Operand, **attributes: ops.AttributeValue
     ) -> tuple[str, ...]:
         """Append a node to the graph and return all its outputs.
 
@@ -399,22 +386,22 @@ class Call:
         """
         operands = tuple(map(self.as_tensor, inputs))
         results = self.builder.apply(operator, operands, (), **attributes)
-        if operator in AT_POSITIONS:
+        if operator in ops.AT_POSITIONS:
             self._check_positions(operator, operands, attributes)
         return results
 
     def _check_positions(
-        self, name: str, operands: tuple[str, ...], attributes: Mapping[str, AttributeValue]
+        self, name: str, operands: tuple[str, ...], attributes: Mapping[str, ops.AttributeValue]
     ) -> None:
         complete = operator_named(name).complete(attributes)
-        positions = self.builder.constant_value(operands[POSITIONS_INPUT])
+        positions = self.builder.constant_value(operands[ops.POSITIONS_INPUT])
         if positions is None:
             if name == "gather":
-                self._need_positions_inside(operands, int_of(complete, "axis"))
+                self._need_positions_inside(operands, ops.int_of(complete, "axis"))
             return
-        fault = position_fault(name, self.builder.type_of(operands[0]), positions, complete)
+        fault = ops.position_fault(name, self.builder.type_of(operands[0]), positions, complete)
         if fault:
-            source = self._name_of(operands[POSITIONS_INPUT])
+            source = self._name_of(operands[ops.POSITIONS_INPUT])
             reason = f"in its input {source}, {fault}" if source else fault
             raise model_error(self.label, reason)
 
@@ -423,18 +410,18 @@ class Call:
 
         Raises:  UndecidedError that names the bound.
         """
-        extent = sizes_of(self.builder.type_of(operands[0]))[axis]
-        last = greatest_value(self.builder, operands[POSITIONS_INPUT])
-        if not isinstance(last, IndexExpr) or not isinstance(extent, int):
+        extent = ops.sizes_of(self.builder.type_of(operands[0]))[axis]
+        last = greatest_value(self.builder, operands[ops.POSITIONS_INPUT])
+        if not isinstance(last, expr.IndexExpr) or not isinstance(extent, int):
             return
-        offset = dict(terms_of(last)).get((), 0)
+        offset = dict(expr.terms_of(last)).get((), 0)
         count = last - offset
         try:
-            is_equal(count, minimum(count, extent - 1 - offset))
+            ops.is_equal(count, expr.minimum(count, extent - 1 - offset))
         except UndecidedError as error:
             if error.needs:
                 reason = f"its positions go up to {last}, and the dimension has {extent}"
-                raise not_decided((last,), reason, error.needs) from None
+                raise ops.not_decided((last,), reason, error.needs) from None
 
     def _name_of(self, tensor: str) -> str:
         """The model's name for a tensor of the graph that is an input of the node; "" for none."""
@@ -445,7 +432,7 @@ class Call:
                 return name
         return ""
 
-    def positions(self, count: Index, dtype: DType) -> Operand:
+    def positions(self, count: expr.Index, dtype: DType) -> Operand:
         """The numbers from 0 on."""
         if isinstance(count, int):
             return np.arange(count, dtype=dtype.numpy)
@@ -460,7 +447,7 @@ class Call:
         rows = [self.add("unsqueeze", tensor, axes=(axis,)) for tensor in tensors]
         return rows[0] if len(rows) == 1 else self.add("concat", *rows, axis=axis)
 
-    def as_array(self, value: float, dtype: DType) -> Array:
+    def as_array(self, value: float, dtype: DType) -> ops.Array:
         """A scalar array."""
         return np.asarray(value).astype(dtype.numpy)
 

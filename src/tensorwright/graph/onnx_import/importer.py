@@ -17,20 +17,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, helper
 
-from tensorwright.base import (
-    DType,
-    InputError,
-    MachineError,
-    ModelError,
-    UndecidedError,
-    UnsupportedError,
-    UsageError,
-)
+from tensorwright import base
 from tensorwright.expr import Index, NamedSize
 from tensorwright.graph.builder import GraphBuilder
-from tensorwright.graph.graph import Graph
+from tensorwright.graph.graph import Graph, rename_tensors
 from tensorwright.graph.onnx_import.ai_onnx_ml import AI_ONNX_ML
 from tensorwright.graph.onnx_import.ai_onnx_ml import DOMAIN as AI_ONNX_ML_DOMAIN
+from tensorwright.graph.onnx_import.bodies import Body, Captured, Inside, Nested
 from tensorwright.graph.onnx_import.call import (
     Call,
     Converter,
@@ -42,9 +35,8 @@ from tensorwright.graph.onnx_import.call import (
     type_of,
 )
 from tensorwright.graph.onnx_import.com_microsoft import COM_MICROSOFT, DOMAIN
-from tensorwright.graph.onnx_import.control_flow import CONTROL_FLOW, Body, Captured, Inside, Nested
+from tensorwright.graph.onnx_import.control_flow import CONTROL_FLOW
 from tensorwright.graph.onnx_import.converters import AT_IMPORT, CONVERTERS
-from tensorwright.graph.onnx_import.counted_sizes import CountedSizes, may_be_counted, stem_of
 from tensorwright.graph.onnx_import.folding import fold
 from tensorwright.graph.onnx_import.functions import (
     expand_local,
@@ -55,10 +47,13 @@ from tensorwright.graph.onnx_import.functions import (
 from tensorwright.graph.onnx_import.open_dimensions import (
     SIZES_PROPERTY,
     Bounds,
+    CountedSizes,
     Sizes,
     bounded_size,
     is_bounds,
+    may_be_counted,
     narrowed,
+    stem_of,
     within,
 )
 from tensorwright.graph.onnx_import.reading import (
@@ -89,9 +84,8 @@ from tensorwright.graph.onnx_import.shapes import (
     output_types,
     overridden_sizes,
 )
-from tensorwright.graph.onnx_import.size_array import SizeArray
+from tensorwright.graph.onnx_import.size_terms import SizeArray
 from tensorwright.graph.onnx_import.tensors import dense, to_array
-from tensorwright.graph.rename import rename_tensors
 from tensorwright.ops import TensorType
 
 _DEEPEST = 32
@@ -129,7 +123,7 @@ def load_onnx(
     try:
         return _with_needed_bounds(model, input_shapes, input_values or {}, sizes or {})
     except MemoryError as error:
-        raise MachineError(
+        raise base.MachineError(
             stage="import",
             where=model.label,
             reason="there is not enough memory for its constants",
@@ -171,7 +165,7 @@ def _with_needed_bounds(
 
     try:
         return with_needed_bounds(run, own, sizes, open_names(model.model.graph.input))
-    except ModelError as error:
+    except base.ModelError as error:
         if not sizes or error.remedy != INVALID:
             raise
         given = ", ".join(f"{name}={value}" for name, value in sizes.items())
@@ -199,7 +193,7 @@ class Assumptions:
         """All bounds."""
         return {**self._given, **self._assumed}
 
-    def take(self, error: UndecidedError) -> tuple[str, Bounds]:
+    def take(self, error: base.UndecidedError) -> tuple[str, Bounds]:
         """Assume what a node needs: the name of the size, and its bounds from now on.
 
         Raises:  the error, if nothing can be assumed with which the node is decided.
@@ -220,7 +214,7 @@ class Assumptions:
         )
         raise error.with_remedy(remedy) from None
 
-    def narrower(self, error: UndecidedError, builder: GraphBuilder) -> dict[NamedSize, Index]:
+    def narrower(self, error: base.UndecidedError, builder: GraphBuilder) -> dict[NamedSize, Index]:
         """As `take`: what stands for a size from now on in a graph that is being built.
 
         Raises:  also the error if the size is none of the graph's, or if it must be one number.
@@ -251,14 +245,14 @@ def with_needed_bounds(
             graph = run(assumptions)
             if assumptions.bounds == before:
                 return graph
-        except UndecidedError as error:
+        except base.UndecidedError as error:
             first = first or error
             if assumptions.bounds == before:
                 try:
                     assumptions.take(error)
-                except UndecidedError as last:
+                except base.UndecidedError as last:
                     raise (first if last is error else last) from None
-        except (ModelError, UnsupportedError):
+        except (base.ModelError, base.UnsupportedError):
             if assumptions.bounds == before:
                 if first is None:
                     raise
@@ -289,7 +283,7 @@ def _require_mapping(name: str, given: object, remedy: str) -> None:
     Raises:  UsageError.
     """
     if given is not None and not isinstance(given, Mapping):
-        raise UsageError(
+        raise base.UsageError(
             stage="import", where=f"{name}={given!r}", reason="it is not a mapping", remedy=remedy
         )
 
@@ -352,7 +346,7 @@ class _Import:
         declared = {info.name: info for info in graph.input}
         for name, value in values.items():
             if name not in declared:
-                raise InputError(
+                raise base.InputError(
                     stage="import",
                     where=f"input value {name}",
                     reason="the model has no such input",
@@ -362,11 +356,11 @@ class _Import:
             array = np.asarray(value)
             shape = {name: array.shape}
             wanted = input_types([declared[name]], shape, self.readers)[name].dtype
-            if DType.from_numpy(array.dtype) is not wanted:
-                raise InputError(
+            if base.DType.from_numpy(array.dtype) is not wanted:
+                raise base.InputError(
                     stage="import",
                     where=f"input value {name}",
-                    reason=f"it must be {wanted}, not {DType.from_numpy(array.dtype)}",
+                    reason=f"it must be {wanted}, not {base.DType.from_numpy(array.dtype)}",
                     remedy=f"give an array of {wanted.numpy}: array.astype('{wanted.numpy}')",
                 )
             self.values[name] = array
@@ -406,7 +400,7 @@ class _Import:
             state = self.builder, self.values, self.depth
             try:
                 return self.convert(node, opset)
-            except UndecidedError as error:
+            except base.UndecidedError as error:
                 self.builder, self.values, self.depth = state
                 self.narrow(assumptions.narrower(error, self.builder))
         return self.convert(node, opset)
@@ -615,7 +609,7 @@ def _read_names(graph: GraphProto) -> Iterator[str]:
                 yield from _read_names(attribute.g)
 
 
-def _refusal(node: NodeProto, opset: int) -> UnsupportedError | None:
+def _refusal(node: NodeProto, opset: int) -> base.UnsupportedError | None:
     """Why the operator of a node cannot be imported; None if it can."""
     reason, remedy = "", OTHERWISE
     is_ours = any(node.op_type in each for each in (AT_IMPORT, CONVERTERS, CONTROL_FLOW))
@@ -660,7 +654,7 @@ def _refuse_missing_operators(model: ModelProto, label: str) -> None:
     """
     functions = {(each.domain, each.name): each for each in model.functions}
     todo = [(model.graph.node, opset_of(model, label))]
-    refusals: dict[tuple[str, str], UnsupportedError] = {}
+    refusals: dict[tuple[str, str], base.UnsupportedError] = {}
     counts: Counter[tuple[str, str]] = Counter()
     while todo:
         nodes, opset = todo.pop()

@@ -9,16 +9,8 @@ from contextlib import contextmanager, suppress
 
 from onnx import ModelProto, ValueInfoProto, shape_inference
 
+from tensorwright import expr
 from tensorwright.base import Advice, ExpressionError, InputError, sizes_advice
-from tensorwright.expr import (
-    Index,
-    IndexExpr,
-    NamedSize,
-    is_nonnegative,
-    named_sizes_of,
-    solved_size,
-    substitute,
-)
 from tensorwright.graph.onnx_import.open_dimensions import (
     OpenDimensions,
     Sizes,
@@ -64,10 +56,10 @@ def _as_extents(name: str, given: Sequence[int] | int) -> tuple[int, ...]:
 
 def _fixed(
     infos: Sequence[ValueInfoProto], given: InputShapes, dimensions: OpenDimensions
-) -> dict[NamedSize, int]:
+) -> dict[expr.NamedSize, int]:
     """The sizes that are given as numbers: by their name, or by shapes of inputs."""
-    fixed: dict[NamedSize, int] = {}
-    pairs: list[tuple[str, Index, int]] = []
+    fixed: dict[expr.NamedSize, int] = {}
+    pairs: list[tuple[str, expr.Index, int]] = []
     for name, shape in given.items():
         if name in dimensions.named and isinstance(shape, int):
             number = _as_extents(name, shape)[0]
@@ -87,10 +79,10 @@ def _fixed(
     while len(fixed) != before:  # past + sequence tells past once another input tells sequence
         before = len(fixed)
         for name, own, extent in pairs:
-            rest = substitute(own, fixed)
-            if named_sizes_of(rest):
+            rest = expr.substitute(own, fixed)
+            if expr.named_sizes_of(rest):
                 with _naming(name):
-                    solution = solved_size(rest, extent)
+                    solution = expr.solved_size(rest, extent)
                     if solution is not None:
                         fixed.setdefault(*solution)
     return fixed
@@ -100,17 +92,19 @@ def _resolve(
     info: ValueInfoProto,
     given: InputShapes,
     dimensions: OpenDimensions,
-    values: Mapping[NamedSize, Index],
-) -> tuple[Index, ...]:
+    values: Mapping[expr.NamedSize, expr.Index],
+) -> tuple[expr.Index, ...]:
     """The shape of an input; `values` are the sizes of which the caller says something."""
     dims = _dims(info)
     own = [dimensions.extents.get((info.name, axis), dim) for axis, dim in enumerate(dims or ())]
     with _naming(info.name):
-        shape = tuple(substitute(extent, values) for extent in own if not isinstance(extent, str))
+        shape = tuple(
+            expr.substitute(extent, values) for extent in own if not isinstance(extent, str)
+        )
     if info.name in given:
         extents = _as_extents(info.name, given[info.name])
         for name, size, asked in zip(own, shape, extents, strict=False):
-            if isinstance(name, IndexExpr) and isinstance(size, int) and size != asked:
+            if isinstance(name, expr.IndexExpr) and isinstance(size, int) and size != asked:
                 reason = f"dimension {name} is {asked} here and {size} elsewhere"
                 raise _fail(f"input shape {info.name}", reason, _ONE_NUMBER)
         return extents
@@ -122,8 +116,8 @@ def _resolve(
         )
         raise model_error(where, "the model leaves its shape open", remedy)
     for extent in shape:
-        if not is_nonnegative(extent):
-            least = least_for(extent >= 0) if isinstance(extent, IndexExpr) else {}
+        if not expr.is_nonnegative(extent):
+            least = least_for(extent >= 0) if isinstance(extent, expr.IndexExpr) else {}
             say = "say the least number that it may be"
             told = sizes_advice(least, f"{say}: ") if least else f"{say}, of each of its sizes"
             raise model_error(f"input {info.name}", f"its extent {extent} may be negative", told)
@@ -237,8 +231,8 @@ def input_types(
     fixed = _fixed(infos, given, dimensions)
     for size, number in fixed.items():
         _check_bounds(size.name, number, bounded.get(size))
-    said = {size: substitute(answer, fixed) for size, answer in bounded.items()}
-    values: dict[NamedSize, Index] = {**said, **fixed}
+    said = {size: expr.substitute(answer, fixed) for size, answer in bounded.items()}
+    values: dict[expr.NamedSize, expr.Index] = {**said, **fixed}
     return {
         info.name: TensorType(
             dtype_of(
@@ -252,7 +246,7 @@ def input_types(
     }
 
 
-def _check_bounds(name: str, number: int, bounded: Index | None) -> None:
+def _check_bounds(name: str, number: int, bounded: expr.Index | None) -> None:
     """Refuse a number that the caller's own bounds exclude.
 
     Raises:  InputError.
@@ -260,7 +254,7 @@ def _check_bounds(name: str, number: int, bounded: Index | None) -> None:
     if isinstance(bounded, int) and bounded != number:
         reason = f"{name} is {number} here, and {bounded} in sizes"
         raise _fail(f"input shape {name}", reason, _ONE_NUMBER)
-    for size in named_sizes_of(*(() if bounded is None else (bounded,))):
+    for size in expr.named_sizes_of(*(() if bounded is None else (bounded,))):
         try:
             size.checked(number)
         except ExpressionError as error:

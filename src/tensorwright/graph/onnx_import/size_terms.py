@@ -7,31 +7,32 @@ over these terms:
     integers   int | Ratio        floats   float | Ratio        bools   bool
 
 What sizes do not decide ends in an error that names them.
+
+Tensors whose elements are known, but for named sizes: what Shape gives, and what is made of it.
+
+    x: f32(n, 3, 2*m)    Shape(x) = [n, 3, 2*m]    Gather(Shape(x), 2) * 4 = 8*m
+
+Nodes of them are computed while the model is read, as nodes of constants are.  Where such a tensor
+is needed when the network runs, nodes make it of the sizes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite
 from typing import Any, TypeAlias
 
-from tensorwright.base import DType
-from tensorwright.expr import (
-    Fn,
-    Index,
-    IndexExpr,
-    Relation,
-    ceil_div,
-    compare,
-    floor_div,
-    maximum,
-    minimum,
-    mod,
-    simplify,
-)
-from tensorwright.ops import decided, not_decided
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorwright import expr
+from tensorwright.base import DType, TensorType
+from tensorwright.graph.builder import GraphBuilder
+from tensorwright.graph.graph import Graph
+from tensorwright.graph.infer import operator_of
+from tensorwright.ops import Array, decided, not_decided
 
 _FINEST = 1 << 12
 """The largest denominator of a float that may meet a size.
@@ -48,8 +49,8 @@ class Ratio:
     NumPy takes it for an object, where it would ask an index expression for its elements.
     """
 
-    dividend: Index
-    divisor: Index = 1
+    dividend: expr.Index
+    divisor: expr.Index = 1
 
     def __str__(self) -> str:
         return str(self.dividend) if self.divisor == 1 else f"({self.dividend})/({self.divisor})"
@@ -58,12 +59,12 @@ class Ratio:
 Term: TypeAlias = int | float | bool | Ratio
 
 
-def term_of(index: Index) -> int | Ratio:
+def term_of(index: expr.Index) -> int | Ratio:
     """An integer as a term."""
-    return Ratio(index) if isinstance(index, IndexExpr) else index
+    return Ratio(index) if isinstance(index, expr.IndexExpr) else index
 
 
-def index_of(term: Term) -> Index:
+def index_of(term: Term) -> expr.Index:
     """A term as an integer.
 
     Raises:  TypeError for a fraction.
@@ -90,11 +91,11 @@ class SizeTerms:
         Raises:  UnsupportedError for a size.
         """
         index = index_of(term)
-        if isinstance(index, IndexExpr):
+        if isinstance(index, expr.IndexExpr):
             raise not_decided((index,), f"the position {index} must be a number here")
         return index
 
-    def apply(self, fn: Fn, args: tuple[Any, ...], dtype: DType) -> Term:
+    def apply(self, fn: expr.Fn, args: tuple[Any, ...], dtype: DType) -> Term:
         """A function; comparisons are decided by the bounds of the sizes."""
         if dtype.is_float:
             return _of_floats(fn, tuple(map(_ratio, args)))
@@ -110,7 +111,7 @@ class SizeTerms:
     def cast(self, term: Term, source: DType, target: DType) -> Term:
         """Integers keep their value; floats are cut off."""
         if target is DType.BOOL:
-            return decided(compare(Relation.NE, _ratio(term).dividend, 0))
+            return decided(expr.compare(expr.Relation.NE, _ratio(term).dividend, 0))
         if target.is_float:
             return term if isinstance(term, Ratio) else float(term)
         if not source.is_float:
@@ -119,77 +120,79 @@ class SizeTerms:
         return term_of(_truncated(ratio.dividend, ratio.divisor))
 
 
-def _numeric(table: Mapping[Fn, Callable[..., Any]], fn: Fn) -> Callable[..., Any]:
+def _numeric(table: Mapping[expr.Fn, Callable[..., Any]], fn: expr.Fn) -> Callable[..., Any]:
     operation = table.get(fn)
     if operation is None:
         raise TypeError(f"{fn.text} of sizes is not computed before they are known")
     return operation
 
 
-def _compared(relation: Relation, is_swapped: bool = False) -> Callable[[Index, Index], bool]:
-    def holds(left: Index, right: Index) -> bool:
+def _compared(
+    relation: expr.Relation, is_swapped: bool = False
+) -> Callable[[expr.Index, expr.Index], bool]:
+    def holds(left: expr.Index, right: expr.Index) -> bool:
         pair = (right, left) if is_swapped else (left, right)
-        return decided(compare(relation, *pair))
+        return decided(expr.compare(relation, *pair))
 
     return holds
 
 
-def _truncated(dividend: Index, divisor: Index) -> Index:
+def _truncated(dividend: expr.Index, divisor: expr.Index) -> expr.Index:
     """A quotient of integers, rounded towards zero."""
     if not decided(divisor > 0):
         dividend, divisor = -dividend, -divisor
     if decided(dividend >= 0):
-        return floor_div(dividend, divisor)
-    return -floor_div(-dividend, divisor)
+        return expr.floor_div(dividend, divisor)
+    return -expr.floor_div(-dividend, divisor)
 
 
-def _floormod(dividend: Index, divisor: Index) -> Index:
+def _floormod(dividend: expr.Index, divisor: expr.Index) -> expr.Index:
     if decided(divisor > 0):
-        return mod(dividend, divisor)
-    return -mod(-dividend, -divisor)
+        return expr.mod(dividend, divisor)
+    return -expr.mod(-dividend, -divisor)
 
 
-def _sign(x: Index) -> int:
-    return 0 if decided(compare(Relation.EQ, x, 0)) else 1 if decided(x > 0) else -1
+def _sign(x: expr.Index) -> int:
+    return 0 if decided(expr.compare(expr.Relation.EQ, x, 0)) else 1 if decided(x > 0) else -1
 
 
-_INTEGERS: Mapping[Fn, Callable[..., Index]] = {
-    Fn.ADD: lambda a, b: a + b,
-    Fn.SUB: lambda a, b: a - b,
-    Fn.MUL: lambda a, b: a * b,
-    Fn.DIV: _truncated,
-    Fn.MOD: lambda a, b: a - b * _truncated(a, b),
-    Fn.FLOORMOD: _floormod,
-    Fn.MIN: lambda a, b: simplify(minimum(a, b), {}),
-    Fn.MAX: lambda a, b: simplify(maximum(a, b), {}),
-    Fn.NEG: lambda a: -a,
-    Fn.ABS: lambda a: a if decided(a >= 0) else -a,
-    Fn.SIGN: _sign,
-    Fn.LT: _compared(Relation.LT),
-    Fn.LE: _compared(Relation.LE),
-    Fn.EQ: _compared(Relation.EQ),
-    Fn.NE: _compared(Relation.NE),
+_INTEGERS: Mapping[expr.Fn, Callable[..., expr.Index]] = {
+    expr.Fn.ADD: lambda a, b: a + b,
+    expr.Fn.SUB: lambda a, b: a - b,
+    expr.Fn.MUL: lambda a, b: a * b,
+    expr.Fn.DIV: _truncated,
+    expr.Fn.MOD: lambda a, b: a - b * _truncated(a, b),
+    expr.Fn.FLOORMOD: _floormod,
+    expr.Fn.MIN: lambda a, b: expr.simplify(expr.minimum(a, b), {}),
+    expr.Fn.MAX: lambda a, b: expr.simplify(expr.maximum(a, b), {}),
+    expr.Fn.NEG: lambda a: -a,
+    expr.Fn.ABS: lambda a: a if decided(a >= 0) else -a,
+    expr.Fn.SIGN: _sign,
+    expr.Fn.LT: _compared(expr.Relation.LT),
+    expr.Fn.LE: _compared(expr.Relation.LE),
+    expr.Fn.EQ: _compared(expr.Relation.EQ),
+    expr.Fn.NE: _compared(expr.Relation.NE),
 }
-_LOGIC: Mapping[Fn, Callable[..., bool]] = {
-    Fn.AND: lambda a, b: a and b,
-    Fn.OR: lambda a, b: a or b,
-    Fn.XOR: lambda a, b: a != b,
-    Fn.NOT: lambda a: not a,
-    Fn.EQ: lambda a, b: a == b,
-    Fn.NE: lambda a, b: a != b,
-    Fn.MIN: min,
-    Fn.MAX: max,
+_LOGIC: Mapping[expr.Fn, Callable[..., bool]] = {
+    expr.Fn.AND: lambda a, b: a and b,
+    expr.Fn.OR: lambda a, b: a or b,
+    expr.Fn.XOR: lambda a, b: a != b,
+    expr.Fn.NOT: lambda a: not a,
+    expr.Fn.EQ: lambda a, b: a == b,
+    expr.Fn.NE: lambda a, b: a != b,
+    expr.Fn.MIN: min,
+    expr.Fn.MAX: max,
 }
-_ROUNDINGS: Mapping[Fn, Callable[[Index, Index], Index]] = {
-    Fn.FLOOR: floor_div,
-    Fn.CEIL: ceil_div,
-    Fn.TRUNC: _truncated,
+_ROUNDINGS: Mapping[expr.Fn, Callable[[expr.Index, expr.Index], expr.Index]] = {
+    expr.Fn.FLOOR: expr.floor_div,
+    expr.Fn.CEIL: expr.ceil_div,
+    expr.Fn.TRUNC: _truncated,
 }
 _RELATIONS = {
-    Fn.LT: Relation.LT,
-    Fn.LE: Relation.LE,
-    Fn.EQ: Relation.EQ,
-    Fn.NE: Relation.NE,
+    expr.Fn.LT: expr.Relation.LT,
+    expr.Fn.LE: expr.Relation.LE,
+    expr.Fn.EQ: expr.Relation.EQ,
+    expr.Fn.NE: expr.Relation.NE,
 }
 
 
@@ -214,7 +217,7 @@ def _float(ratio: Ratio) -> Term:
     return above / below if isinstance(above, int) and isinstance(below, int) else ratio
 
 
-def _of_floats(fn: Fn, args: tuple[Ratio, ...]) -> Term:
+def _of_floats(fn: expr.Fn, args: tuple[Ratio, ...]) -> Term:
     """A function of quotients.
 
     Raises:  TypeError for a function that is not arithmetic.
@@ -224,21 +227,124 @@ def _of_floats(fn: Fn, args: tuple[Ratio, ...]) -> Term:
     if fn in _ROUNDINGS:
         return _float(Ratio(_ROUNDINGS[fn](a, p)))
     if fn in _RELATIONS:
-        return decided(compare(_RELATIONS[fn], a * q, b * p))
+        return decided(expr.compare(_RELATIONS[fn], a * q, b * p))
     match fn:
-        case Fn.ADD:
+        case expr.Fn.ADD:
             return _float(Ratio(a * q + b * p, p * q))
-        case Fn.SUB:
+        case expr.Fn.SUB:
             return _float(Ratio(a * q - b * p, p * q))
-        case Fn.MUL:
+        case expr.Fn.MUL:
             return _float(Ratio(a * b, p * q))
-        case Fn.NEG:
+        case expr.Fn.NEG:
             return _float(Ratio(-a, p))
-        case Fn.DIV:
-            if decided(compare(Relation.EQ, b, 0)):
+        case expr.Fn.DIV:
+            if decided(expr.compare(expr.Relation.EQ, b, 0)):
                 raise TypeError("a size is divided by 0")
             return _float(Ratio(a * q, p * b) if decided(b > 0) else Ratio(-a * q, -p * b))
-        case Fn.MIN | Fn.MAX:
-            is_left = decided(a * q <= b * p) == (fn is Fn.MIN)
+        case expr.Fn.MIN | expr.Fn.MAX:
+            is_left = decided(a * q <= b * p) == (fn is expr.Fn.MIN)
             return _float(first if is_left else second)
     raise TypeError(f"{fn.text} of sizes is not computed before they are known")
+
+
+_DOMAIN = expr.SymbolicDomain(SizeTerms())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SizeArray:
+    """A tensor of known elements, at least one of which depends on a size."""
+
+    dtype: DType
+    terms: NDArray[np.object_]
+
+    @property
+    def type(self) -> TensorType:
+        """Its type."""
+        return TensorType(self.dtype, self.terms.shape)
+
+    @property
+    def indices(self) -> tuple[expr.Index, ...]:
+        """The elements, in row-major order.
+
+        Raises:  TypeError for floats.
+        """
+        return tuple(map(index_of, self.terms.ravel()))
+
+    def narrowed(self, sizes: Mapping[expr.NamedSize, expr.Index]) -> SizeArray:
+        """The same with other sizes."""
+        terms = self.terms.copy()
+        for position, term in np.ndenumerate(terms):
+            if isinstance(term, Ratio):
+                parts = (expr.substitute(each, sizes) for each in (term.dividend, term.divisor))
+                terms[position] = Ratio(*parts)
+        return SizeArray(self.dtype, terms)
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.terms.ravel()))
+
+
+def known_array(terms: Sequence[Term], shape: tuple[int, ...], dtype: DType) -> Array | SizeArray:
+    """Elements in row-major order as an array: one of numbers where no size is in them."""
+    if not any(isinstance(each, Ratio) for each in terms):
+        return np.array(terms, dtype.numpy).reshape(shape)
+    held: NDArray[np.object_] = np.empty(len(terms), object)
+    for number, term in enumerate(terms):
+        held[number] = term
+    return SizeArray(dtype, held.reshape(shape))
+
+
+def add_size_array(builder: GraphBuilder, array: SizeArray) -> str:
+    """A tensor of the graph that has these elements when the network runs."""
+    rows = [_add_term(builder, term, array.dtype, array.terms.ndim) for term in array.terms.ravel()]
+    if not array.terms.ndim:
+        return rows[0]
+    joined = rows[0] if len(rows) == 1 else builder.add("concat", *rows, axis=0)
+    if array.terms.ndim == 1:
+        return joined
+    return builder.add("reshape", joined, shape=array.terms.shape)
+
+
+def _add_term(builder: GraphBuilder, term: Term, dtype: DType, rank: int) -> str:
+    shape = (1,) * min(rank, 1)
+
+    def full(value: expr.Index | float) -> str:
+        return builder.add("full", shape=shape, value=value, dtype=dtype)
+
+    if not isinstance(term, Ratio):
+        return full(term)
+    above = full(term.dividend)
+    return above if term.divisor == 1 else builder.add("div", above, full(term.divisor))
+
+
+def evaluate_terms(
+    graph: Graph, inputs: Mapping[str, SizeArray]
+) -> dict[str, Array | SizeArray] | None:
+    """The outputs of a graph of known shapes for elements that depend on sizes; None where no
+    tensor expression says what a node is.
+
+    Raises:  UnsupportedError for what the bounds of the sizes do not decide; TypeError for what is
+             not computed of sizes.
+    """
+    values: dict[str, NDArray[Any]] = {
+        **{
+            name: _DOMAIN.inject(array, graph.types[name].dtype)
+            for name, array in graph.constants.items()
+        },
+        **{name: array.terms for name, array in inputs.items()},
+    }
+    for node in graph.nodes:
+        meaning = operator_of(node).meaning
+        if meaning is None:
+            return None
+        tensors = tuple(
+            expr.placeholder(name, graph.types[name].extents, graph.types[name].dtype)
+            for name in node.inputs
+        )
+        given = {tensor: values[name] for tensor, name in zip(tensors, node.inputs, strict=True)}
+        results = expr.evaluate(meaning(tensors, node.attribute_map), given, _DOMAIN)
+        values.update(zip(node.outputs, results, strict=True))
+    folded: dict[str, Array | SizeArray] = {}
+    for name in graph.outputs:
+        type_ = graph.types[name]
+        folded[name] = known_array(tuple(values[name].ravel()), type_.extents, type_.dtype)
+    return folded

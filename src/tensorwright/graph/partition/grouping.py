@@ -33,9 +33,14 @@ from math import prod
 from tensorwright.base import InternalError, Shape
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.infer import operator_of
-from tensorwright.graph.partition.dominators import between, post_dominators
-from tensorwright.graph.partition.rows import Rows, is_row_operator, rows_of
-from tensorwright.graph.partition.views import view_offsets
+from tensorwright.graph.partition.views import (
+    Rows,
+    between,
+    is_row_operator,
+    post_dominators,
+    rows_of,
+    view_offsets,
+)
 from tensorwright.graph.sizes import typical_shape
 from tensorwright.ops import Fold, Movement, Pattern
 

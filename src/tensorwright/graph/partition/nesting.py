@@ -3,6 +3,8 @@
 The tensors of a nested graph get names that no other tensor has; its inputs get the names of their
 arguments. A result of a nested graph is computed in the memory of the node's result. It is copied
 there if it is an input, a constant, or a part of another tensor.
+
+Concatenations that need no kernel: their parts are written into the memory of the whole.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, assert_never
 
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
+from tensorwright.graph.infer import operator_of
 from tensorwright.graph.nested import BRANCH, CONDITION, COUNT, LoopForm, own_inputs
 from tensorwright.graph.partition.steps import (
     AliasCall,
@@ -28,7 +31,42 @@ from tensorwright.graph.partition.steps import (
     reads_of_step,
     writes_of_step,
 )
+from tensorwright.graph.partition.views import concat_offsets, view_offsets
 from tensorwright.ops import Array, TensorType
+
+
+def elide_concats(graph: Graph) -> tuple[ConcatInPlace, ...]:
+    """The concats of a graph that are free under its layouts, in order.
+
+    A concat is free if its dimension is the outermost one in memory, its parts begin at aligned
+    bytes, and all parts are different.  Each part must be computed by a kernel, or be such a concat
+    itself, as in DenseNet.  A part must not be an output of the graph, or a part of another concat.
+    """
+    producers = graph.producers()
+    placed: set[str] = set(graph.outputs)
+    wholes: set[str] = set()
+    elided: list[ConcatInPlace] = []
+
+    def is_free_to_place(name: str) -> bool:
+        if name in placed or name not in producers:
+            return False
+        node = producers[name]
+        if name in wholes:
+            return True
+        has_kernel = operator_of(node).meaning is not None
+        return has_kernel and view_offsets(graph, node) is None
+
+    for node in graph.nodes:
+        offsets = concat_offsets(graph, node)
+        is_repeated = len(set(node.inputs)) < len(node.inputs)
+        if offsets is None or is_repeated or not all(map(is_free_to_place, node.inputs)):
+            continue
+        placed.update(node.inputs)
+        wholes.add(node.outputs[0])
+        parts = tuple(zip(node.inputs, offsets, strict=True))
+        elided.append(ConcatInPlace(node.outputs[0], parts, node))
+    return tuple(elided)
+
 
 PartitionOf: TypeAlias = Callable[[Graph], Partition]
 

@@ -23,8 +23,7 @@ from math import prod
 from tensorwright.graph.graph import PLAIN, Graph, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.partition.grouping import Kind
-from tensorwright.graph.partition.rows import is_row_operator, rows_of
-from tensorwright.graph.partition.views import view_offsets
+from tensorwright.graph.partition.views import is_row_operator, rows_of, view_offsets
 from tensorwright.graph.physical import memory_order
 from tensorwright.graph.sizes import typical_shape
 from tensorwright.ops import Fold, Movement, Pattern, sizes_of

@@ -7,19 +7,24 @@
 A kernel reads its inputs and writes its outputs.  An alias and a concat in place do no work: they
 only say how tensors lie in memory.  The steps of the graphs that a node holds follow the step of
 the node; the names of their tensors are different from all others.
+
+Refuse a network that cannot fit into memory, before time is spent on it.
+
+Partitions with numbers for named sizes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TypeAlias, assert_never
 
-from tensorwright.base import Printer
-from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
-from tensorwright.graph.printing import format_name
-from tensorwright.graph.workload import Workload
+from tensorwright.base import Printer, check_fits
+from tensorwright.graph.graph import PLAIN, Graph, Layout, Node, format_name
+from tensorwright.graph.nested import LoopForm
+from tensorwright.graph.sizes import bind_node, bind_sizes, bind_types, least_bytes
+from tensorwright.graph.workload import Workload, bind_workload
 from tensorwright.ops import Array, TensorType
 
 
@@ -255,3 +260,59 @@ class Partition:
 
 def _listed(names: tuple[str, ...]) -> str:
     return ", ".join(map(format_name, names))
+
+
+def check_memory(parts: Partition) -> Partition:
+    """Return the partition if the tensors of every step fit, with inputs, outputs and constants.
+
+    Each named size counts with its least value.
+    Raises:  MachineError that names the largest tensor.
+    """
+    graph, tensors = parts.graph, parts.tensors
+    always = (*graph.inputs, *tensors.constants, *graph.outputs)
+    sizes = {name: least_bytes(tensors.types[name]) for name in always}
+    check_fits(sizes)
+    for step in parts.steps:
+        if not isinstance(step, AliasCall | ConcatInPlace):
+            names = (*reads_of_step(step), *writes_of_step(step))
+            check_fits({**sizes, **{name: least_bytes(tensors.types[name]) for name in names}})
+    return parts
+
+
+def bind_partition(parts: Partition, values: Mapping[str, int]) -> Partition:
+    """The same steps with numbers for some named sizes; the other named sizes stay.
+
+    Raises:  what `bind_sizes` raises.
+    """
+    graph = bind_sizes(parts.graph, values)
+    workloads: dict[str, Workload] = {}
+
+    def numbered(node: Node) -> Node:
+        return bind_node(node, values)
+
+    def bound(step: Step) -> Step:
+        if isinstance(step, LoopCall):
+            node = numbered(step.node)
+            return replace(step, node=node, counted=LoopForm.of(node).counted)
+        if not isinstance(step, KernelCall):
+            return replace(step, node=numbered(step.node))
+        workload = workloads.get(step.workload.key)
+        if workload is None:
+            workload = workloads[step.workload.key] = bind_workload(step.workload, values)
+        return replace(step, workload=workload, nodes=tuple(map(numbered, step.nodes)))
+
+    inside = replace(parts.inside, types=bind_types(parts.inside.types, values))
+    return Partition(graph, tuple(map(bound, parts.steps)), inside)
+
+
+def bound_workloads(parts: Partition, bound: Partition) -> dict[str, Workload]:
+    """Each workload with numbers for its sizes, by its key.
+
+    bound   the same steps with numbers for the sizes
+    """
+    pairs = zip(parts.steps, bound.steps, strict=True)
+    return {
+        one.workload.key: other.workload
+        for one, other in pairs
+        if isinstance(one, KernelCall) and isinstance(other, KernelCall)
+    }

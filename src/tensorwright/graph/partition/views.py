@@ -1,12 +1,25 @@
-"""Nodes that move no data: each output is a piece of the memory of an input."""
+"""Nodes that move no data: each output is a piece of the memory of an input.
+
+The rows that row operators fold, and the tensors that belong to the same rows.
+
+Immediate post-dominators: the node after which a node's result is no longer needed.
+
+Tensors that are computed from indices alone: each reader computes them; none is stored.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from tensorwright import ops
+from tensorwright.base import Shape
 from tensorwright.expr import Index
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.physical import is_row_major, memory_order, outer_extent
-from tensorwright.ops import Movement, product_of, sizes_of, slices_taken
 
 ALIGNMENT_BYTES = 64  # every argument of a kernel begins at a multiple of this
 
@@ -18,13 +31,16 @@ def view_offsets(graph: Graph, node: Node) -> tuple[int, ...] | None:
     the order of the elements in memory, and aligned pieces along the outermost dimension.
     """
     match operator_of(node).movement:
-        case Movement.CROP:
+        case ops.Movement.CROP:
             return _piece_offsets(graph, node)
-        case Movement.RESHAPE:
-            is_same = all(_is_row_major(graph, each) for each in (node.inputs[0], node.outputs[0]))
-        case Movement.COPY:
+        case ops.Movement.RESHAPE:
+            is_same = all(
+                is_row_major(ops.sizes_of(graph.types[each]), graph.layouts.get(each, PLAIN))
+                for each in (node.inputs[0], node.outputs[0])
+            )
+        case ops.Movement.COPY:
             is_same = _memory(graph, node.inputs[0]) == _memory(graph, node.outputs[0])
-        case Movement.REORDER:
+        case ops.Movement.REORDER:
             is_same = "perm" in node.attribute_map and _is_still(graph, node)
         case _:
             return None
@@ -38,7 +54,7 @@ def moves_nothing(graph: Graph, node: Node) -> bool:
 
 def concat_offsets(graph: Graph, node: Node) -> tuple[int, ...] | None:
     """The byte of the output at which each input begins; None if one is not an aligned piece."""
-    if operator_of(node).movement is not Movement.JOIN:
+    if operator_of(node).movement is not ops.Movement.JOIN:
         return None
     whole = graph.types[node.outputs[0]]
     axis = _number(node, "axis") % len(whole.shape)
@@ -46,15 +62,15 @@ def concat_offsets(graph: Graph, node: Node) -> tuple[int, ...] | None:
     start: Index = 0
     for name in node.inputs:
         starts.append(start)
-        start = start + sizes_of(graph.types[name])[axis]
+        start = start + ops.sizes_of(graph.types[name])[axis]
     return _offsets(graph, node.outputs[0], node.inputs, axis, starts)
 
 
 def _piece_offsets(graph: Graph, node: Node) -> tuple[int, ...] | None:
-    source = sizes_of(graph.types[node.inputs[0]])
+    source = ops.sizes_of(graph.types[node.inputs[0]])
     if node.operator == "split":
         axis = _number(node, "axis") % len(source)
-        sizes = [sizes_of(graph.types[name])[axis] for name in node.outputs]
+        sizes = [ops.sizes_of(graph.types[name])[axis] for name in node.outputs]
         starts: list[Index] = [sum(sizes[:at]) for at in range(len(sizes))]
         return _offsets(graph, node.inputs[0], node.outputs, axis, starts)
     cut = _contiguous_cut(node, source)
@@ -65,7 +81,7 @@ def _piece_offsets(graph: Graph, node: Node) -> tuple[int, ...] | None:
 
 def _contiguous_cut(node: Node, shape: tuple[Index, ...]) -> tuple[int, Index] | None:
     """(dimension, first index) of a slice that shortens one dimension at most, with step 1."""
-    taken = slices_taken(shape, node.attribute_map)
+    taken = ops.slices_taken(shape, node.attribute_map)
     cut = [(axis, first) for axis, (first, n, _) in enumerate(taken) if n != shape[axis]]
     if len(cut) > 1 or any(step != 1 for _, _, step in taken):
         return None
@@ -82,12 +98,12 @@ def _offsets(
     """
     layout = graph.layouts.get(whole, PLAIN)
     type_ = graph.types[whole]
-    shape = sizes_of(type_)
+    shape = ops.sizes_of(type_)
     if outer_extent(shape, layout, axis) != 1 or 0 in shape:
         return None
     if any(not _lies_alike(graph, part, layout) for part in parts):
         return None
-    step = product_of((*shape[:axis], *shape[axis + 1 :])) * type_.dtype.size_bytes
+    step = ops.product_of((*shape[:axis], *shape[axis + 1 :])) * type_.dtype.size_bytes
     grain = layout.block if layout.axis == axis else 1
     if any(start % grain != 0 for start in starts):
         return None
@@ -103,17 +119,13 @@ def _offsets(
 
 def _lies_alike(graph: Graph, name: str, layout: Layout) -> bool:
     own = graph.layouts.get(name, PLAIN)
-    shape = sizes_of(graph.types[name])
+    shape = ops.sizes_of(graph.types[name])
     fits = layout.block == 1 or shape[layout.axis] % layout.block == 0
     return fits and (own == layout or memory_order(shape, own) == memory_order(shape, layout))
 
 
-def _is_row_major(graph: Graph, name: str) -> bool:
-    return is_row_major(sizes_of(graph.types[name]), graph.layouts.get(name, PLAIN))
-
-
 def _memory(graph: Graph, name: str) -> tuple[tuple[int, Index], ...]:
-    return memory_order(sizes_of(graph.types[name]), graph.layouts.get(name, PLAIN))
+    return memory_order(ops.sizes_of(graph.types[name]), graph.layouts.get(name, PLAIN))
 
 
 def _is_still(graph: Graph, node: Node) -> bool:
@@ -128,3 +140,131 @@ def _is_still(graph: Graph, node: Node) -> bool:
 def _number(node: Node, name: str) -> int:
     value = node.attribute_map[name]
     return value if isinstance(value, int) else 0
+
+
+_OF_ROWS = frozenset((ops.Fold.AXES, ops.Fold.AXIS, ops.Fold.TRAILING))
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A tensor of `shape` as rows: each runs over the dimensions `axes` and is folded alone."""
+
+    shape: Shape
+    axes: frozenset[int]
+
+    def has_shape(self, shape: Shape) -> bool:
+        """Whether such a tensor has one element for each element of the rows, or for each row."""
+        kept = tuple(1 if at in self.axes else n for at, n in enumerate(self.shape))
+        dropped = tuple(n for at, n in enumerate(self.shape) if at not in self.axes)
+        return shape in (self.shape, kept, dropped)
+
+
+def is_row_operator(node: Node) -> bool:
+    """Whether a node folds whole dimensions (and not windows)."""
+    return operator_of(node).fold in _OF_ROWS
+
+
+def rows_of(graph: Graph, node: Node) -> Rows:
+    """The rows that a row operator folds."""
+    shape = graph.types[node.inputs[0]].shape
+    rank = len(shape)
+    attributes = node.attribute_map
+    fold = operator_of(node).fold
+    if fold is ops.Fold.AXES:
+        given = attributes["axes"]
+        listed = given if isinstance(given, tuple) else ()
+        axes = [axis % rank for axis in listed if isinstance(axis, int)] or list(range(rank))
+    else:
+        axis = attributes["axis"]
+        first = axis % rank if isinstance(axis, int) and rank else 0
+        axes = list(range(first, rank)) if fold is ops.Fold.TRAILING else [first]
+    return Rows(shape, frozenset(axes))
+
+
+def post_dominators(readers: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """For each node the first later one through which every path to the end goes.
+
+    readers  for each node in topological order the nodes that read it; the number of nodes stands
+             for the end, to which a node without readers leads
+    """
+    end = len(readers)
+    dominators = [end] * (end + 1)
+    depth = [0] * (end + 1)
+    for node in reversed(range(end)):
+        meeting: int | None = None
+        for reader in readers[node]:
+            meeting = reader if meeting is None else _meet(meeting, reader, dominators, depth)
+        dominators[node] = end if meeting is None else meeting
+        depth[node] = depth[dominators[node]] + 1
+    return tuple(dominators[:end])
+
+
+def _meet(a: int, b: int, dominators: Sequence[int], depth: Sequence[int]) -> int:
+    """The nearest common ancestor in the tree of post-dominators."""
+    while a != b:
+        if depth[a] < depth[b]:
+            b = dominators[b]
+        else:
+            a = dominators[a]
+    return a
+
+
+def between(node: int, last: int, readers: Sequence[Sequence[int]]) -> frozenset[int]:
+    """The nodes on the paths from `node` (not counted) to its post-dominator `last` (counted)."""
+    seen: set[int] = set()
+    pending = list(readers[node])
+    while pending:
+        at = pending.pop()
+        if at not in seen:
+            seen.add(at)
+            if at != last:
+                pending.extend(readers[at])
+    return frozenset(seen)
+
+
+def generate_for_each_reader(graph: Graph) -> Graph:
+    """Copy each node that reads nothing for each of its readers, whose groups can then take it.
+
+    Rewrite:  c = full(); f(c); g(c)    ->    c = full(); f(c); d = full(); g(d)
+    The graph is returned as it is if no such node has several readers.
+    """
+    reads = Counter(name for node in graph.nodes for name in dict.fromkeys(node.inputs))
+    reads.update(graph.outputs)
+    shared = {
+        node.outputs[0]: node
+        for node in graph.nodes
+        if not node.inputs and operator_of(node).meaning is not None and reads[node.outputs[0]] > 1
+    }
+    if not shared:
+        return graph
+    types, layouts = dict(graph.types), dict(graph.layouts)
+    taken = set(graph.outputs).intersection(shared)  # an output keeps the original
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        renamed: dict[str, str] = {}
+        for name in dict.fromkeys(node.inputs):
+            if name not in shared:
+                continue
+            if name not in taken:
+                taken.add(name)
+                continue
+            renamed[name] = copy = _free(name, types)
+            types[copy] = types[name]
+            if name in layouts:
+                layouts[copy] = layouts[name]
+            nodes.append(replace(shared[name], outputs=(copy,)))
+        inputs = tuple(renamed.get(name, name) for name in node.inputs)
+        nodes.append(replace(node, inputs=inputs) if renamed else node)
+    return replace(
+        graph,
+        nodes=tuple(nodes),
+        types=MappingProxyType(types),
+        layouts=MappingProxyType(layouts),
+    )
+
+
+def _free(name: str, taken: Mapping[str, object]) -> str:
+    number = 1
+    while f"{name}.{number}" in taken:
+        number += 1
+    return f"{name}.{number}"

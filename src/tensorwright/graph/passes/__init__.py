@@ -1,7 +1,7 @@
 """Simplifications of graphs, one per file; `rebuild.py` says how they are written.
 
 Adding one: a file with a function from a graph to a graph and a count, and its line in `PASSES`.
-The pipeline runs `float16.py` once before all of these, and the `TARGET_PASSES` of a kind of
+The pipeline runs `composites.py` once before all of these, and the `TARGET_PASSES` of a kind of
 machine once after them.
 """
 
@@ -13,28 +13,24 @@ from typing import Any
 
 from tensorwright.base import ByKind, InternalError, Target, TargetKind, dump, knobs, of_kind
 from tensorwright.graph.graph import Graph
+from tensorwright.graph.infer import verify
 from tensorwright.graph.nested import map_nested, simplify_nested
-from tensorwright.graph.passes.absorb import absorb_scale, absorb_shift
-from tensorwright.graph.passes.affine import merge_affine
-from tensorwright.graph.passes.common_subexpressions import merge_common_subexpressions
-from tensorwright.graph.passes.composites import recognise_attention, recognise_mish
-from tensorwright.graph.passes.constant_folding import FoldedConstants, fold_constants
-from tensorwright.graph.passes.constant_sums import sum_constants
-from tensorwright.graph.passes.filter_scales import scale_data_for_filters
-from tensorwright.graph.passes.float16 import compute_float16_as_float32
-from tensorwright.graph.passes.identities import remove_dead_code, remove_identities
-from tensorwright.graph.passes.movement import (
-    merge_reshapes,
-    merge_transposes,
-    move_whole_rows,
-    reshape_joined,
-    slice_for_gather,
-    transpose_apart,
+from tensorwright.graph.passes.affine import (
+    absorb_scale, absorb_shift, merge_affine, scale_data_for_filters, sum_constants,
 )
-from tensorwright.graph.passes.normalization import lower_batch_norm, lower_group_norm
+from tensorwright.graph.passes.composites import (
+    compute_float16_as_float32, lower_batch_norm, lower_group_norm, recognise_attention,
+    recognise_mish,
+)
+from tensorwright.graph.passes.identities import (
+    FoldedConstants, fold_constants, merge_common_subexpressions, remove_dead_code,
+    remove_identities,
+)
+from tensorwright.graph.passes.movement import (
+    fold_pads, merge_reshapes, merge_transposes, move_whole_rows, reshape_joined,
+    separate_large_pools, slice_for_gather, transpose_apart,
+)
 from tensorwright.graph.passes.quantized import lower_quantized, multiply_quantized, round_in_floats
-from tensorwright.graph.passes.windows import fold_pads, separate_large_pools
-from tensorwright.graph.verify import verify
 
 Pass = Callable[[Graph], tuple[Graph, int]]
 
@@ -132,15 +128,3 @@ def run_target_passes(graph: Graph, target: Target) -> Graph:
     for each in of_kind(TARGET_PASSES, target, "passes of graphs"):
         lowered = each(lowered, target)
     return graph if lowered is graph else simplify(lowered)
-
-
-__all__ = [
-    "PASSES",
-    "TARGET_PASSES",
-    "FoldedConstants",
-    "Simplification",
-    "compute_float16_as_float32",
-    "run_target_passes",
-    "simplify",
-    "simplify_with_report",
-]

@@ -2,6 +2,13 @@
 
 That of attention runs for processors, behind the search of rewrites, which knows the parts better
 than the whole; cards have their own tiles for the products.
+
+Normalisations as operators that other passes and the partition merge with those around them.
+
+Batch normalisation with constant statistics is one multiplication and one addition per channel;
+normalisation of groups is one of rows, and then the same.
+
+Networks in halves (f16, bf16), computed in f32: no back end has code that adds halves.
 """
 
 from __future__ import annotations
@@ -10,10 +17,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from tensorwright.base import DType, Target
+from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import Graph, Node
+from tensorwright.graph.nested import map_nested
 from tensorwright.graph.passes.rebuild import Copy, rewrite
-from tensorwright.ops import sizes_of
+from tensorwright.ops import product_of, sizes_of
 
 _RANKS = (3, 4)
 
@@ -173,3 +184,133 @@ def _attention(
         return (y,)
     shape = sizes_of(copy.type_of(y))
     return copy.emit("reshape", (y,), node.outputs, shape=(shape[0], *shape[2:]))
+
+
+def lower_batch_norm(graph: Graph) -> tuple[Graph, int]:
+    """Write an inference-time batch normalisation as a scale and a shift, which other passes merge
+    into the operator before.
+
+    Rewrite:  batch_norm(x, scale, bias, mean, var)    ->    x * f + (bias - mean * f)
+              where f = scale / sqrt(var + epsilon)
+    Requires: scale, bias, mean and var are constants.  The factors are computed in f64.
+    """
+
+    def rule(copy: Copy, node: Node) -> Sequence[str] | None:
+        if node.operator != "batch_norm":
+            return None
+        arrays = [copy.constant(name) for name in node.inputs[1:]]
+        statistics = [array.astype(np.float64) for array in arrays if array is not None]
+        if len(statistics) < 4:
+            return None
+        scale, bias, mean, var = statistics
+        epsilon = node.number("epsilon")
+        factor = scale / np.sqrt(var + epsilon)
+        type_ = copy.type_of(node.inputs[0])
+        column = (-1, *(1,) * (len(type_.shape) - 2))
+        (output,) = node.outputs
+        factors = factor.reshape(column).astype(type_.dtype.numpy)
+        shifts = (bias - mean * factor).reshape(column).astype(type_.dtype.numpy)
+        scaled = copy.emit(
+            "mul",
+            (node.inputs[0], copy.hold(factors, f"{output}.scale")),
+            (copy.free(f"{output}.scaled"),),
+        )
+        return copy.emit("add", (*scaled, copy.hold(shifts, f"{output}.shift")), node.outputs)
+
+    return rewrite(graph, rule)
+
+
+def lower_group_norm(graph: Graph) -> tuple[Graph, int]:
+    """Write a normalisation of groups so that the operator behind it can compute its scale and
+    shift, in its own layout.
+
+    Rewrite:  group_norm(x, scale, bias)    ->    reshape(instance_norm(rows, 1, 0)) * scale + bias
+              where rows = reshape(x, (n, groups, rest)); scale and bias have a row per channel
+    """
+
+    def rule(copy: Copy, node: Node) -> Sequence[str] | None:
+        if node.operator != "group_norm":
+            return None
+        x, scale, bias = node.inputs
+        type_, groups = copy.type_of(x), int(node.number("groups"))
+        batch, *rest = sizes_of(type_)
+        (output,) = node.outputs
+
+        def emit(operator: str, inputs: Sequence[str], part: str, **attributes: Any) -> str:
+            (name,) = copy.emit(operator, inputs, (copy.free(f"{output}.{part}"),), **attributes)
+            return name
+
+        rows = emit("reshape", (x,), "rows", shape=(batch, groups, product_of(rest) // groups))
+        units = [
+            copy.hold(np.full(groups, number, type_.dtype.numpy), f"{output}.{name}")
+            for name, number in (("ones", 1), ("zeros", 0))
+        ]
+        centred = emit("instance_norm", (rows, *units), "normal", epsilon=node.number("epsilon"))
+        whole = emit("reshape", (centred,), "whole", shape=type_.shape)
+        column = (rest[0], *(1,) * (len(rest) - 1))
+        factors = emit("reshape", (scale,), "scale", shape=column)
+        shifts = emit("reshape", (bias,), "shift", shape=column)
+        scaled = emit("mul", (whole, factors), "scaled")
+        return copy.emit("add", (scaled, shifts), node.outputs)
+
+    return rewrite(graph, rule)
+
+
+_HALVES = (DType.F16, DType.BF16)
+_KEEPS_BITS = "bitcast"
+
+
+def compute_float16_as_float32(graph: Graph) -> Graph:
+    """The network with every half an f32; only its inputs and outputs stay as they are.
+
+    Results are rounded once, at the end, not after each operator. A network that looks at the bits
+    of halves stays as it is.
+    """
+    graph = map_nested(graph, compute_float16_as_float32)
+    kinds = {type_.dtype for type_ in graph.types.values()}
+    if kinds.isdisjoint(_HALVES) or any(node.operator == _KEEPS_BITS for node in graph.nodes):
+        return graph
+    halves = {name for name, type_ in graph.types.items() if type_.dtype in _HALVES}
+    given = [name for name in graph.inputs if name in halves]
+    asked = [n for n in dict.fromkeys(graph.outputs) if n in halves and n not in given]
+    ends = {*given, *asked}  # these keep their names and types
+    names = {name: f"{name}.f32" if name in ends else name for name in graph.types}
+    builder = GraphBuilder(graph.name)
+    for name in graph.inputs:
+        builder.input(name, graph.types[name].shape, graph.types[name].dtype)
+    for name in given:
+        names[name] = builder.add("cast", name, output=names[name], to=DType.F32)
+    for name, array in graph.constants.items():
+        wide = array.astype(DType.F32.numpy) if name in halves else array
+        names[name] = builder.constant(wide, names[name])
+    for node in graph.nodes:
+        wishes = tuple(names[name] for name in node.outputs)
+        inputs = [names[name] for name in node.inputs]
+        if node.graphs:
+            _keep_nested(builder, graph, node, names)
+            continue
+        attributes = {k: DType.F32 if v in _HALVES else v for k, v in node.attributes}
+        made = builder.apply(node.operator, inputs, wishes, **attributes)
+        names.update(zip(node.outputs, made, strict=True))
+    for name in asked:
+        builder.add("cast", names[name], output=name, to=graph.types[name].dtype)
+    return builder.finish([name if name in ends else names[name] for name in graph.outputs])
+
+
+def _keep_nested(builder: GraphBuilder, graph: Graph, node: Node, names: dict[str, str]) -> None:
+    """A node whose graphs read and give halves, between casts."""
+    inputs = [
+        builder.add("cast", names[name], to=graph.types[name].dtype)
+        if graph.types[name].dtype in _HALVES
+        else names[name]
+        for name in node.inputs
+    ]
+    halves = [graph.types[name].dtype in _HALVES for name in node.outputs]
+    wishes = [
+        f"{names[name]}.half" if is_half else names[name]
+        for name, is_half in zip(node.outputs, halves, strict=True)
+    ]
+    made = builder.nest(node.operator, inputs, node.graphs, wishes, **node.attribute_map)
+    for name, given, is_half in zip(node.outputs, made, halves, strict=True):
+        wide = builder.add("cast", given, output=names[name], to=DType.F32) if is_half else given
+        names[name] = wide

@@ -1,15 +1,24 @@
-"""Remove nodes that no output depends on, and nodes that change nothing."""
+"""Remove nodes that no output depends on, and nodes that change nothing.
+
+Compute equal nodes once.
+
+Compute nodes that depend on constants only at compile time.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 from types import MappingProxyType
 
-from tensorwright.base import DType
+from tensorwright import ops
+from tensorwright.base import DType, ModelError, OpenSize
 from tensorwright.expr import NamedSize
-from tensorwright.graph.graph import Graph, Node
+from tensorwright.graph.builder import LARGE_BYTES, frozen_array
+from tensorwright.graph.graph import Graph, Node, digest
 from tensorwright.graph.infer import operator_of
+from tensorwright.graph.interpret import run_node
 from tensorwright.graph.passes.rebuild import Copy, rewrite
 from tensorwright.graph.sizes import counted_size_of, sizes_used
 
@@ -87,3 +96,131 @@ def remove_dead_code(graph: Graph) -> tuple[Graph, int]:
         ),
         dropped,
     )
+
+
+# Larger constants are compared by identity: hashing weights costs more than it saves.
+_SMALL_BYTES = 1 << 16
+
+
+def merge_common_subexpressions(graph: Graph) -> tuple[Graph, int]:
+    """Merge nodes with the same operator, inputs and attributes.
+
+    Rewrite:  a = f(x); b = f(x); g(a, b)    ->    a = f(x); g(a, a)
+    Constants count as the same input where they are the same small array.
+    """
+    keys: dict[str, object] = {}
+    for name, array in graph.constants.items():
+        keys[name] = digest(array) if array.nbytes <= _SMALL_BYTES else name
+    seen: dict[object, tuple[str, ...]] = {}
+
+    def rule(_: Copy, node: Node) -> Sequence[str] | None:
+        inputs = tuple(keys.get(name, name) for name in node.inputs)
+        # repr tells 0.0 from -0.0 and 1 from True, and finds nan equal to nan
+        key = (node.operator, inputs, repr(node.attributes), node.graphs)
+        first = seen.setdefault(key, node.outputs)
+        return None if first == node.outputs else first
+
+    return rewrite(graph, rule)
+
+
+_WEIGHTS_BYTES = 32 << 20  # of quantised weights that become numbers
+_REARRANGING = frozenset((ops.Movement.COPY, ops.Movement.RESHAPE, ops.Movement.REORDER))
+
+
+class FoldedConstants:
+    """Results of nodes on constants, for graphs that share these: computed once for all graphs.
+
+    Mutable: grows with each graph that is folded, and keeps the arrays.
+    """
+
+    def __init__(self) -> None:
+        self._results: dict[
+            tuple[object, ...], tuple[tuple[ops.Array, ...], tuple[ops.Array, ...]]
+        ] = {}
+
+    def results(self, node: Node, arrays: tuple[ops.Array, ...]) -> tuple[ops.Array, ...]:
+        """The outputs of a node that reads these very arrays."""
+        key = node.operator, str(node.attributes), *map(id, arrays)
+        if key not in self._results:
+            made = tuple(map(frozen_array, run_node(node, arrays)))
+            self._results[key] = arrays, made  # the arrays live on, and so do their ids
+        return self._results[key][1]
+
+
+def fold_constants(graph: Graph, folded: FoldedConstants | None = None) -> tuple[Graph, int]:
+    """Replace nodes whose inputs are all constants by constants.
+
+    folded   constants of other graphs
+
+    A result over a megabyte that is more than twice as large as the constants of the graph that it
+    is made of is left to its readers, for example an `expand`.  There are two exceptions. Quantised
+    weights become numbers, unless there are so many that reading them dominates. A generated
+    operand of a product counts as its weights, which are packed like others.
+
+    Raises:  ModelError for a constant position outside of what is read or written there.
+    """
+    origins: dict[str, int] = {}  # of each large folded constant: the bytes that it is made of
+
+    def rule(copy: Copy, node: Node) -> Sequence[str] | None:
+        if node.graphs:
+            return None
+        _check_positions(copy, node)
+        arrays = {name: copy.constant(name) for name in node.inputs}
+        given = {name: array for name, array in arrays.items() if array is not None}
+        if len(given) < len(arrays) or _is_open(graph, node):
+            return None
+        size = sum(graph.types[name].size_bytes for name in node.outputs)
+        origin = sum(origins.get(name, array.nbytes) for name, array in given.items())
+        if not node.inputs and _feeds_product(graph, node.outputs):
+            origin = size
+        if size > LARGE_BYTES and size > 2 * origin:
+            count = sum(prod(graph.types[name].extents) for name in node.outputs)
+            if size > _WEIGHTS_BYTES or count > sum(array.size for array in given.values()):
+                return None
+        operands = tuple(given[name] for name in node.inputs)
+        results = run_node(node, operands) if folded is None else folded.results(node, operands)
+        names = tuple(
+            copy.builder.constant(array, name)
+            for name, array in zip(node.outputs, results, strict=True)
+        )
+        if size > LARGE_BYTES:
+            origins.update(dict.fromkeys(names, origin))
+        return names
+
+    return rewrite(graph, rule)
+
+
+def _is_open(graph: Graph, node: Node) -> bool:
+    """Whether the result of a node depends on a named size."""
+    values = [value for _, value in node.attributes]
+    values += [graph.types[name].shape for name in node.outputs]
+    listed = (each if isinstance(each, tuple) else (each,) for each in values)
+    return any(isinstance(value, OpenSize) for each in listed for value in each)
+
+
+def _feeds_product(graph: Graph, names: Sequence[str]) -> bool:
+    """Whether a product reads one of these tensors, perhaps in another order."""
+    for node in graph.nodes:
+        if set(names).isdisjoint(node.inputs):
+            continue
+        operator = operator_of(node)
+        if operator.pattern is ops.Pattern.ANCHOR:
+            return True
+        if operator.movement in _REARRANGING and _feeds_product(graph, node.outputs):
+            return True
+    return False
+
+
+def _check_positions(copy: Copy, node: Node) -> None:
+    """Refuse constant positions that are outside, before the node is computed with them."""
+    if node.operator not in ops.AT_POSITIONS:
+        return
+    positions = copy.constant(node.inputs[ops.POSITIONS_INPUT])
+    if positions is None:
+        return
+    x = copy.type_of(node.inputs[0])
+    fault = ops.position_fault(node.operator, x, positions, node.attribute_map)
+    if fault:
+        reason = f"in {node.inputs[ops.POSITIONS_INPUT]}, {fault}"
+        remedy = "correct the positions in the model: they count from 0, or from -1 backwards"
+        raise ModelError(stage="graph", where=node.label, reason=reason, remedy=remedy)

@@ -147,7 +147,11 @@ def lower_quantized(graph: Graph, target: CpuTarget) -> Graph:
             return None
         wish = node.outputs[0]
         is_suited = made.operator == "matmul_integer" or wish in in_blocks
-        products = _suited_instructions(copy, made, target) if is_suited else ()
+        products = (
+            tuple(each for each in target.byte_products if _suits(copy, made, each))
+            if is_suited
+            else ()
+        )
         data = _data_for(copy, made, wish, products)
         if data is not None:
             return _multiply_bytes(copy, data, made, node.outputs)
@@ -171,11 +175,6 @@ def _kept_in_blocks(graph: Graph) -> set[str]:
         if is_plain or (preferred is LayoutPreference.ANY and not plain.isdisjoint(node.outputs)):
             plain.update(node.inputs)
     return graph.types.keys() - plain
-
-
-def _suited_instructions(copy: Copy, node: Node, target: CpuTarget) -> tuple[ByteProduct, ...]:
-    """The instructions that suit the weights: whole vectors or blocks of pixels, zero point 0."""
-    return tuple(each for each in target.byte_products if _suits(copy, node, each))
 
 
 def _suits(copy: Copy, node: Node, product: ByteProduct) -> bool:

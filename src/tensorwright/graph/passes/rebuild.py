@@ -12,6 +12,8 @@ A rule computes with named sizes as with numbers. Where a size leaves the answer
 A rule that replaces nothing leaves the graph as it is: nothing is copied until the first change. In
 a copy, types are inferred only for emitted nodes and for readers of tensors whose types have
 changed.
+
+Constants with one number per channel, as operands of `mul` and `add`.
 """
 
 from __future__ import annotations
@@ -21,10 +23,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from tensorwright.base import UndecidedError
+import numpy as np
+
+from tensorwright.base import Shape, UndecidedError
 from tensorwright.graph.builder import GraphBuilder
-from tensorwright.graph.graph import Graph, Node
-from tensorwright.graph.rename import rename_tensors
+from tensorwright.graph.graph import Graph, Node, rename_tensors
 from tensorwright.ops import Array, AttributeValue, TensorType
 
 Rule: TypeAlias = "Callable[[Copy, Node], Sequence[str] | None]"
@@ -182,3 +185,31 @@ def _finish(graph: Graph, builder: GraphBuilder, renamed: dict[str, str]) -> Gra
             builder.set_layout(name, layout)
     finished = builder.finish(outputs)
     return rename_tensors(finished, names) if names else finished
+
+
+CHANNEL = 1
+
+
+def constant_operand(copy: Copy, node: Node) -> tuple[str, Array] | None:
+    """The other input and the constant of a binary node that has exactly one constant input."""
+    if len(node.inputs) != 2:
+        return None
+    left, right = (copy.constant(name) for name in node.inputs)
+    if (left is None) == (right is None):
+        return None
+    if right is not None:
+        return node.inputs[0], right
+    return (node.inputs[1], left) if left is not None else None
+
+
+def channel_vector(array: Array, shape: Shape) -> Array | None:
+    """The numbers per channel, if `array` differs along channels (dimension 1) only."""
+    if array.ndim > len(shape) or len(shape) < 2:
+        return None
+    full = (1,) * (len(shape) - array.ndim) + array.shape
+    if any(n != 1 for axis, n in enumerate(full) if axis != CHANNEL):
+        return None
+    channels = shape[CHANNEL]
+    if not isinstance(channels, int) or full[CHANNEL] not in (1, channels):
+        return None
+    return np.broadcast_to(array.reshape(-1), (channels,))

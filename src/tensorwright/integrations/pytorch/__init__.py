@@ -1,7 +1,5 @@
 """PyTorch at the door. The only folder that imports torch; each module is named by its user.
 
-`exported.py`: an ExportedProgram as a record of its graph.
+`fx_record.py`: an ExportedProgram as a record of its graph.
 `compile_backend.py`: the backend "tensorwright" of torch.compile.
 """
-
-__all__: list[str] = []

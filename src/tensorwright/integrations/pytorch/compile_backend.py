@@ -23,22 +23,23 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from tensorwright.base import ModelError, UnsupportedError
-from tensorwright.graph.aten_import import (
-    ElementType,
-    ExportedGraph,
-    Input,
-    TensorMeta,
-    load_exported,
-)
+from tensorwright.graph import aten_import
 from tensorwright.integrations.pytorch.division import (
     PartNodes,
+    UntraceableError,
+    aten_graph,
     divide,
     follows_from,
+    functional_graph,
+    is_size,
     joined,
     levels_of,
+    placeholders,
     results_of,
     returns_what_it_writes,
     shared_results,
+    storages,
+    writes,
 )
 from tensorwright.integrations.pytorch.fx_record import (
     FxNames,
@@ -46,19 +47,9 @@ from tensorwright.integrations.pytorch.fx_record import (
     array_of,
     meta_of,
     nodes_of,
+    overlap,
 )
-from tensorwright.integrations.pytorch.options import LOG, Options, usage
-from tensorwright.integrations.pytorch.parts import Part, ShapedPart, can_hold
-from tensorwright.integrations.pytorch.tensors import overlap
-from tensorwright.integrations.pytorch.tracing import (
-    UntraceableError,
-    aten_graph,
-    functional_graph,
-    is_size,
-    placeholders,
-    storages,
-    writes,
-)
+from tensorwright.integrations.pytorch.parts import LOG, Options, Part, ShapedPart, can_hold, usage
 
 torch._dynamo.config.allow_rnn = True  # else Dynamo leaves recurrent layers to PyTorch, unasked
 _MOST_TRIES = 64
@@ -302,7 +293,7 @@ class _Division:
         """The graph as PyTorch runs it; the reasons are noted."""
         return _left_to_torch(self.source, reasons, self.options, self.level)
 
-    def note(self, part: PartNodes, record: ExportedGraph) -> bool:
+    def note(self, part: PartNodes, record: aten_import.ExportedGraph) -> bool:
         """Whether a node of a part has to be left to PyTorch; it is noted."""
         refusal = self.refusal(record)
         if refusal is None:
@@ -313,15 +304,15 @@ class _Division:
         self.refused.update(dict.fromkeys(chosen, refusal))
         return True
 
-    def refusal(self, record: ExportedGraph) -> Refusal | None:
+    def refusal(self, record: aten_import.ExportedGraph) -> Refusal | None:
         """Why a record cannot be compiled; None where it can, if need be for each shape."""
         try:
-            load_exported(record)
+            aten_import.load_exported(record)
         except (UnsupportedError, ModelError) as error:
             if not any(map(_is_open, record.inputs)):
                 return error
             try:
-                load_exported(_at(record, self.hints()))
+                aten_import.load_exported(_at(record, self.hints()))
             except (UnsupportedError, ModelError) as refusal:
                 return refusal
         return None
@@ -338,7 +329,7 @@ class _Division:
 
     # -- records
 
-    def record(self, part: PartNodes) -> ExportedGraph:
+    def record(self, part: PartNodes) -> aten_import.ExportedGraph:
         """A part as a record; parameters have no value in it."""
         names = FxNames(self.module)
         inputs = [self.input(node) for node in part.inputs]
@@ -346,37 +337,41 @@ class _Division:
         nodes = nodes_of(part.nodes, names)
         outputs = tuple(argument_of(each, names) for each in part.outputs)
         ranges = {symbol: (1, None) for symbol in self.symbols if not symbol.isdecimal()}
-        return ExportedGraph("graph", tuple(inputs), nodes, outputs, ranges, label="graph")
+        return aten_import.ExportedGraph(
+            "graph", tuple(inputs), nodes, outputs, ranges, label="graph"
+        )
 
-    def input(self, node: fx.Node) -> Input:
+    def input(self, node: fx.Node) -> aten_import.Input:
         value = node.meta.get("val")
         if node.op == "get_attr":
             return self.attribute(node)
         if isinstance(value, torch.Tensor):
-            return Input(node.name, meta_of(value))
+            return aten_import.Input(node.name, meta_of(value))
         if follows_from(node, self.symbols):
-            return Input(node.name, symbol=str(value))
+            return aten_import.Input(node.name, symbol=str(value))
         kinds = ((torch.SymBool, "bool"), (torch.SymFloat, "float64"), (torch.SymInt, "int64"))
         dtype = next(name for kind, name in kinds if isinstance(value, kind))
-        return Input(node.name, TensorMeta(ElementType(dtype), ()))
+        return aten_import.Input(
+            node.name, aten_import.TensorMeta(aten_import.ElementType(dtype), ())
+        )
 
-    def attribute(self, node: fx.Node) -> Input:
+    def attribute(self, node: fx.Node) -> aten_import.Input:
         """A tensor that the graph holds."""
         held = getattr(self.module, str(node.target))
         real = getattr(held, "constant", None)
         tensor = held if real is None else real
         if not isinstance(tensor, torch.Tensor):
-            return Input(node.name)
+            return aten_import.Input(node.name)
         array = array_of(tensor, node.name)
-        return Input(node.name, meta_of(tensor), array, node.name)
+        return aten_import.Input(node.name, meta_of(tensor), array, node.name)
 
     # -- compiling
 
-    def compiled(self, record: ExportedGraph, examples: Sequence[Any]) -> Called:
+    def compiled(self, record: aten_import.ExportedGraph, examples: Sequence[Any]) -> Called:
         """What computes a record: one executable for all sizes, or one for each shape."""
         held = [each.name for each in record.inputs if each.name in self.held]
 
-        def make(record: ExportedGraph, examples: Sequence[Any]) -> Part:
+        def make(record: aten_import.ExportedGraph, examples: Sequence[Any]) -> Part:
             compile_record, frozen = self.options.compile, self.options.freeze
             return Part(record, held, compile_record, examples, is_frozen=frozen)
 
@@ -396,12 +391,12 @@ def _operator(node: fx.Node) -> str:
     return str(node.target).removesuffix(".default")
 
 
-def _is_open(given: Input) -> bool:
+def _is_open(given: aten_import.Input) -> bool:
     """Whether the shape of an input has symbols."""
     return given.meta is not None and any(isinstance(n, str) for n in given.meta.sizes)
 
 
-def _values_of(record: ExportedGraph, arguments: Sequence[Any]) -> dict[str, int]:
+def _values_of(record: aten_import.ExportedGraph, arguments: Sequence[Any]) -> dict[str, int]:
     """What the expressions of sizes are in a call."""
     return {
         extent: number
@@ -412,10 +407,10 @@ def _values_of(record: ExportedGraph, arguments: Sequence[Any]) -> dict[str, int
     }
 
 
-def _at(record: ExportedGraph, values: Mapping[str, int]) -> ExportedGraph:
+def _at(record: aten_import.ExportedGraph, values: Mapping[str, int]) -> aten_import.ExportedGraph:
     """A record for some values of its symbols."""
 
-    def fixed(given: Input) -> Input:
+    def fixed(given: aten_import.Input) -> aten_import.Input:
         if given.symbol in values:
             return replace(given, symbol="", constant=values[given.symbol])
         if given.meta is None:

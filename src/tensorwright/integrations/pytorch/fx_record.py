@@ -1,4 +1,9 @@
-"""Nodes of an FX graph of ATen operators as nodes of a record."""
+"""Nodes of an FX graph of ATen operators as nodes of a record.
+
+An ExportedProgram of torch.export as a record of its graph.
+
+Tensors of PyTorch as arrays of NumPy and back, without a copy of their elements.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +12,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 from torch import fx
+from torch.export.graph_signature import InputKind, OutputKind
 
 from tensorwright.base import Array, DType, UnsupportedError
-from tensorwright.graph.aten_import import (
-    Argument,
-    Body,
-    ElementType,
-    Node,
-    Ref,
-    TensorMeta,
-)
+from tensorwright.graph import aten_import
 
 _IGNORED = (torch.device, torch.layout, torch.memory_format)
 
@@ -35,15 +35,15 @@ class FxNames:
     elements: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def element_type(dtype: torch.dtype) -> ElementType:
+def element_type(dtype: torch.dtype) -> aten_import.ElementType:
     """An element type by its name."""
-    return ElementType(str(dtype).removeprefix("torch."))
+    return aten_import.ElementType(str(dtype).removeprefix("torch."))
 
 
-def meta_of(tensor: torch.Tensor) -> TensorMeta:
+def meta_of(tensor: torch.Tensor) -> aten_import.TensorMeta:
     """The type of a tensor, whose sizes may be symbols."""
     sizes = tuple(int(n) if isinstance(n, int) else str(n) for n in tensor.shape)
-    return TensorMeta(element_type(tensor.dtype), sizes)
+    return aten_import.TensorMeta(element_type(tensor.dtype), sizes)
 
 
 def array_of(tensor: torch.Tensor, owner: str) -> Array:
@@ -76,7 +76,7 @@ def _refused(owner: str, reason: str) -> UnsupportedError:
     )
 
 
-def nodes_of(nodes: Iterable[fx.Node], names: FxNames) -> tuple[Node, ...]:
+def nodes_of(nodes: Iterable[fx.Node], names: FxNames) -> tuple[aten_import.Node, ...]:
     """The calls of a graph; what only takes a value out of several leaves no node."""
     made = []
     for node in nodes:
@@ -88,13 +88,13 @@ def nodes_of(nodes: Iterable[fx.Node], names: FxNames) -> tuple[Node, ...]:
     return tuple(made)
 
 
-def _node(node: fx.Node, names: FxNames) -> Node:
+def _node(node: fx.Node, names: FxNames) -> aten_import.Node:
     value = node.meta.get("val")
     outputs: tuple[str, ...] = (node.name,)
     if isinstance(value, tuple | list):
         outputs = tuple(f"{node.name}.{at}" for at in range(len(value)))
         names.elements[node.name] = outputs
-    return Node(node.name, target_name(node.target), arguments_of(node, names), outputs)
+    return aten_import.Node(node.name, target_name(node.target), arguments_of(node, names), outputs)
 
 
 def target_name(target: Any) -> str:
@@ -106,7 +106,7 @@ def target_name(target: Any) -> str:
     return f"{getattr(target, '__module__', '')}.{getattr(target, '__name__', target)}"
 
 
-def arguments_of(node: fx.Node, names: FxNames) -> tuple[tuple[str, Argument], ...]:
+def arguments_of(node: fx.Node, names: FxNames) -> tuple[tuple[str, aten_import.Argument], ...]:
     """The arguments by the names of the operator's schema, by position where it has none."""
     given: list[tuple[str, Any]] = [(str(at), each) for at, each in enumerate(node.args)]
     if isinstance(node.target, torch._ops.OpOverload):
@@ -116,7 +116,7 @@ def arguments_of(node: fx.Node, names: FxNames) -> tuple[tuple[str, Argument], .
     return tuple((name, argument_of(each, names)) for name, each in given)
 
 
-def argument_of(given: Any, names: FxNames) -> Argument:
+def argument_of(given: Any, names: FxNames) -> aten_import.Argument:
     """An argument of a node."""
     match given:
         case fx.Node():
@@ -134,28 +134,28 @@ def argument_of(given: Any, names: FxNames) -> Argument:
     raise _refused("argument", f"it is of the class {type(given).__name__}")
 
 
-def _value(node: fx.Node, names: FxNames) -> Argument:
+def _value(node: fx.Node, names: FxNames) -> aten_import.Argument:
     if node.target is operator.getitem and node.args[0].name in names.elements:
-        return Ref(names.elements[node.args[0].name][node.args[1]])
+        return aten_import.Ref(names.elements[node.args[0].name][node.args[1]])
     if node.op == "get_attr" and names.modules is not None:
         held = getattr(names.modules, str(node.target), None)
         if isinstance(held, fx.GraphModule):
             return body_of(held)
     if node.name in names.elements:
-        return tuple(Ref(each) for each in names.elements[node.name])
-    return Ref(node.name)
+        return tuple(aten_import.Ref(each) for each in names.elements[node.name])
+    return aten_import.Ref(node.name)
 
 
-def body_of(module: fx.GraphModule) -> Body:
+def body_of(module: fx.GraphModule) -> aten_import.Body:
     """A graph that a node calls."""
     names = FxNames(module)
     nodes = nodes_of(module.graph.nodes, names)
     inputs = tuple(node.name for node in module.graph.nodes if node.op == "placeholder")
     (output,) = (node for node in module.graph.nodes if node.op == "output")
-    return Body(inputs, nodes, flat_arguments(output.args[0], names))
+    return aten_import.Body(inputs, nodes, flat_arguments(output.args[0], names))
 
 
-def flat_arguments(given: Any, names: FxNames) -> tuple[Argument, ...]:
+def flat_arguments(given: Any, names: FxNames) -> tuple[aten_import.Argument, ...]:
     """The outputs of a graph, in order."""
     argument = argument_of(given, names)
     return argument if isinstance(argument, tuple) else (argument,)
@@ -172,3 +172,91 @@ def ranges_of(constraints: Mapping[Any, Any]) -> dict[str, tuple[int, int | None
 def _limit(bound: Any) -> int | None:
     """A bound; None where there is none."""
     return int(bound) if getattr(bound, "is_Integer", False) and int(bound) < 1 << 40 else None
+
+
+_HELD = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
+
+
+def record_of(program: torch.export.ExportedProgram) -> aten_import.ExportedGraph:
+    """The record of a program, decomposed or not; it shares the values of its parameters.
+
+    Raises:  UnsupportedError for tensors that are not plain ones in the memory of the processor.
+    """
+    signature, graph = program.graph_signature, program.graph
+    placeholders = {node.name: node for node in graph.nodes if node.op == "placeholder"}
+    values = {**program.constants, **program.state_dict}
+    inputs = tuple(_input(spec, placeholders, values) for spec in signature.input_specs)
+    names = FxNames(program.graph_module)
+    nodes = nodes_of(graph.nodes, names)
+    (output,) = (node for node in graph.nodes if node.op == "output")
+    results = flat_arguments(output.args[0], names)
+    kinds = [spec.kind for spec in signature.output_specs]
+    changed = [
+        f"{spec.kind.name.removesuffix('_MUTATION').replace('_', ' ').lower()} {spec.target}"
+        for spec in signature.output_specs
+        if spec.kind.name.endswith("_MUTATION")
+    ]
+    return aten_import.ExportedGraph(
+        name="graph",
+        inputs=inputs,
+        nodes=nodes,
+        outputs=tuple(
+            each
+            for each, kind in zip(results, kinds, strict=True)
+            if kind is OutputKind.USER_OUTPUT
+        ),
+        ranges=ranges_of(program.range_constraints),
+        changed=tuple(changed),
+    )
+
+
+def _input(spec: Any, placeholders: dict[str, Any], values: dict[str, Any]) -> aten_import.Input:
+    name = spec.arg.name
+    node = placeholders.get(name)
+    value = None if node is None else node.meta.get("val")
+    if spec.kind in _HELD:
+        tensor = values[spec.target]
+        return aten_import.Input(name, meta_of(tensor), array_of(tensor, spec.target), spec.target)
+    if spec.kind is not InputKind.USER_INPUT:
+        raise aten_import.only_in_pytorch(f"input {name}", spec.kind.name.lower().replace("_", " "))
+    if isinstance(value, torch.Tensor):
+        return aten_import.Input(name, meta_of(value))
+    if isinstance(value, torch.SymInt):
+        return aten_import.Input(name, symbol=str(value))
+    return aten_import.Input(name, constant=getattr(spec.arg, "value", None))
+
+
+_BF16 = DType.BF16.numpy
+
+
+def as_array(value: Any) -> Array:
+    """The elements of a tensor, or a number as an array."""
+    try:
+        array: Array = value.numpy()
+    except (AttributeError, RuntimeError, TypeError):
+        if not isinstance(value, torch.Tensor):
+            return np.asarray(value)
+        return array_of(value, "input")
+    return array
+
+
+def as_tensor(array: Array) -> torch.Tensor:
+    """A fresh array as a tensor."""
+    if array.dtype == _BF16:
+        return torch.from_numpy(array.view("int16")).view(torch.bfloat16)
+    return torch.from_numpy(array)
+
+
+def overlap(tensor: torch.Tensor, others: Iterable[Any]) -> bool:
+    """Whether the bytes between a tensor's first and last element meet those of another one."""
+    start, end = _span(tensor)
+    spans = (_span(each) for each in others if isinstance(each, torch.Tensor))
+    return any(start < theirs_end and theirs < end for theirs, theirs_end in spans)
+
+
+def _span(tensor: torch.Tensor) -> tuple[int, int]:
+    start = tensor.data_ptr()
+    if not tensor.numel():
+        return start, start
+    last = sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
+    return start, start + (last + 1) * tensor.itemsize

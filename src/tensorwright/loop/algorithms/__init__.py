@@ -11,10 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from tensorwright.base import Attributes, ByKind, TargetKind, TensorType
-from tensorwright.loop.algorithms.descent import tree_leaves
-from tensorwright.loop.algorithms.on_groups import on_groups
-from tensorwright.loop.algorithms.scattering import scatter_elements, scatter_nd
-from tensorwright.loop.algorithms.selection import topk
+from tensorwright.loop.algorithms.scattering import scatter_elements, scatter_nd, tree_leaves
+from tensorwright.loop.algorithms.selection import on_groups, topk
 from tensorwright.loop.ir import LoopProgram
 
 Algorithm: TypeAlias = Callable[..., LoopProgram | None]
@@ -56,6 +54,3 @@ def loop_algorithm(
             form = _FORMS.get(kind)
             return program if program is None or form is None else form(program)
     return None
-
-
-__all__ = ["ALGORITHMS", "loop_algorithm"]

@@ -2,20 +2,153 @@
 
 Each thread has slices along a dimension that the positions do not index, so no two threads reach
 one element. The updates of an element keep their order, whatever the number of threads.
+
+Short ways to write loop nests.
+
+Ways down decision trees: many pairs of a row and a tree at once, in lock step.
+
+Each pair takes as many steps as the deepest leaf has above it: a leaf is its own child, and no
+branch depends on data.  The steps of different pairs wait for different elements.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
-from tensorwright.base import TensorType
-from tensorwright.expr import Element, Fn, Index, Value, apply, ceil_div, floor_div, mod
-from tensorwright.loop.algorithms.writing import at, loop, parallel, program, shape_of, vector
-from tensorwright.loop.ir import Buffer, If, LoopProgram, Stmt, Store, block
+from tensorwright import expr
+from tensorwright.base import DType, Role, TensorType
+from tensorwright.loop.ir import (
+    Allocate,
+    Buffer,
+    For,
+    If,
+    LoopProgram,
+    Parameter,
+    Stmt,
+    Store,
+    block,
+)
+from tensorwright.loop.passes import verify
+from tensorwright.schedule import ForKind, Scope
 
-_FOLDS = {"add": Fn.ADD, "mul": Fn.MUL, "max": Fn.MAX, "min": Fn.MIN}
+
+def loop(
+    name: str,
+    extent: expr.Index,
+    body: Callable[[expr.Index], Stmt],
+    kind: ForKind = ForKind.SERIAL,
+) -> Stmt:
+    """The body for 0 .. extent - 1; names of loops that are nested differ."""
+    var = expr.Var(name)
+    return For(var, extent, kind, body(var))
+
+
+def vector(name: str, extent: expr.Index, body: Callable[[expr.Index], Stmt]) -> Stmt:
+    """A loop in lock step."""
+    return loop(name, extent, body, ForKind.VECTOR)
+
+
+def parallel(name: str, extent: expr.Index, body: Callable[[expr.Index], Stmt]) -> Stmt:
+    """A loop whose iterations may run at the same time."""
+    return loop(name, extent, body, ForKind.PARALLEL)
+
+
+def local(name: str, dtype: DType, *shape: int) -> Buffer:
+    """A buffer of one iteration of the loops around it."""
+    return Buffer(name, shape, dtype, Scope.LOCAL)
+
+
+def allocate(buffers: Sequence[Buffer], body: Stmt) -> Stmt:
+    """The body with buffers of its own."""
+    for buffer in reversed(buffers):
+        body = Allocate(buffer, body)
+    return body
+
+
+def at(buffer: Buffer, *indices: expr.Index) -> expr.Load:
+    """An element of a buffer."""
+    return expr.Load(buffer, indices)
+
+
+def program(
+    name: str, inputs: Sequence[Buffer], outputs: Sequence[Buffer], body: Stmt
+) -> LoopProgram:
+    """A whole program, checked."""
+    parameters = [Parameter(buffer, Role.INPUT) for buffer in inputs]
+    parameters += [Parameter(buffer, Role.OUTPUT) for buffer in outputs]
+    return verify(LoopProgram(name, tuple(parameters), body))
+
+
+def shape_of(kind: TensorType) -> tuple[expr.Index, ...]:
+    """The shape of a tensor as indices of its loops."""
+    return cast(tuple[expr.Index, ...], kind.shape)
+
+
+_DESCENT_LANES = 32  # pairs that go down together
+_NUMBER = DType.I32
+_FLOATS = frozenset((DType.F32, DType.F64))
+
+
+def tree_leaves(types: tuple[TensorType, ...], *, depth: int) -> LoopProgram | None:
+    """The program of `tree_leaves`; the number of rows may be open.
+
+    None without elements, and for types that are not here.
+    """
+    x, _, _, _, roots = types
+    (trees,), (rows, columns) = roots.extents, shape_of(x)
+    if x.dtype not in _FLOATS or 0 in (rows, columns, trees):
+        return None
+    names = ("x", "features", "limits", "children", "roots")
+    inputs = [
+        Buffer(name, shape_of(kind), kind.dtype) for name, kind in zip(names, types, strict=True)
+    ]
+    source, features, limits, children, starts = inputs
+    result = Buffer("leaves", (rows, trees), _NUMBER)
+    node, row = local("node", _NUMBER, _DESCENT_LANES), local("row", _NUMBER, _DESCENT_LANES)
+    pairs = rows * trees
+
+    def of(buffer: Buffer, lane: expr.Index, extent: expr.Index) -> expr.Index:
+        return expr.minimum(expr.maximum(expr.Element(buffer, (lane,)), 0), extent - 1)
+
+    def descended(first: expr.Index) -> Stmt:
+        def pair(lane: expr.Index) -> expr.Index:
+            return expr.minimum(first * _DESCENT_LANES + lane, pairs - 1)
+
+        def begun(lane: expr.Index) -> Stmt:
+            number = pair(lane)
+            return block(
+                Store(row, (lane,), expr.FromIndex(number // trees, _NUMBER)),
+                Store(node, (lane,), at(starts, number % trees)),
+            )
+
+        def step(lane: expr.Index) -> Stmt:
+            here = of(node, lane, features.shape[0])
+            column = expr.minimum(expr.maximum(expr.Element(features, (here,)), 0), columns - 1)
+            read = at(source, expr.Element(row, (lane,)), column)
+            is_greater = expr.apply(expr.Fn.LT, at(limits, here), read)
+            more = expr.select(is_greater, expr.constant(1, _NUMBER), expr.constant(0, _NUMBER))
+            return Store(node, (lane,), at(children, here) + more)
+
+        def ended(lane: expr.Index) -> Stmt:
+            number = pair(lane)
+            return Store(result, (number // trees, number % trees), at(node, lane))
+
+        return allocate(
+            (node, row),
+            block(
+                vector("s", _DESCENT_LANES, begun),
+                loop("d", depth, lambda _: vector("l", _DESCENT_LANES, step)),
+                vector("w", _DESCENT_LANES, ended),
+            ),
+        )
+
+    body = parallel("p", expr.ceil_div(pairs, _DESCENT_LANES), descended)
+    return program("tree_leaves", inputs, (result,), body)
+
+
+_FOLDS = {"add": expr.Fn.ADD, "mul": expr.Fn.MUL, "max": expr.Fn.MAX, "min": expr.Fn.MIN}
 _LINE = 64  # elements of a row that a thread takes at least: more passes over rows take longer
 _MOST_SLICES = 16  # that a dimension of a known extent is shared out in
 _PIECE = 512  # elements that a thread copies at a time
@@ -40,13 +173,13 @@ def scatter_elements(
     width = _width(whole, line if shared > axis else 1)
     source, indices, updates, result = _flat(types)
 
-    def update(position: Mapping[int, Index]) -> Stmt:
+    def update(position: Mapping[int, expr.Index]) -> Stmt:
         read = _dot(position, asked)
-        row = mod(Element(indices, (read,)), shape[axis])
+        row = expr.mod(expr.Element(indices, (read,)), shape[axis])
         into = _dot({**position, axis: row}, shape)
         return _joined(reduction, result, into, at(updates, read))
 
-    def nest(position: Mapping[int, Index], rest: Sequence[int], slice_: Index) -> Stmt:
+    def nest(position: Mapping[int, expr.Index], rest: Sequence[int], slice_: expr.Index) -> Stmt:
         if not rest:
             return update(position)
         dim, *inner = rest
@@ -54,14 +187,14 @@ def scatter_elements(
             extent = asked[dim]
             return loop(f"i{dim}", extent, lambda i: nest({**position, dim: i}, inner, slice_))
 
-        def part(i: Index) -> Stmt:
+        def part(i: expr.Index) -> Stmt:
             here = slice_ * width + i
             body = nest({**position, dim: here}, inner, slice_)
             return body if isinstance(whole, int) else If(here < whole, body)
 
         return loop(f"i{dim}", width, part)
 
-    updated = parallel("s", ceil_div(whole, width), lambda s: nest({}, dims, s))
+    updated = parallel("s", expr.ceil_div(whole, width), lambda s: nest({}, dims, s))
     body = block(_copied(source, result), _if_any(shape[axis : axis + 1], updated))
     return program("scatter_elements", (source, indices, updates), (result,), body)
 
@@ -82,8 +215,11 @@ def scatter_nd(
     rows, row = math.prod(asked[:-1]), math.prod(shape[count:])
     source, indices, updates, result = _flat(types)
 
-    def update(number: Index) -> _Body:
-        position = {d: mod(Element(indices, (number * count + d,)), shape[d]) for d in range(count)}
+    def update(number: expr.Index) -> _Body:
+        position = {
+            d: expr.mod(expr.Element(indices, (number * count + d,)), shape[d])
+            for d in range(count)
+        }
         into, read = _dot(position, shape[:count]) * row, number * row
         return lambda e: _joined(reduction, result, into + e, at(updates, read + e))
 
@@ -94,7 +230,7 @@ def scatter_nd(
     return program("scatter_nd", (source, indices, updates), (result,), body)
 
 
-_Body: TypeAlias = Callable[[Index], Stmt]
+_Body: TypeAlias = Callable[[expr.Index], Stmt]
 
 
 def _is_here(types: tuple[TensorType, ...], reduction: str) -> bool:
@@ -114,7 +250,7 @@ def _flat(types: tuple[TensorType, ...]) -> tuple[Buffer, Buffer, Buffer, Buffer
     return x, indices, updates, result
 
 
-def _width(extent: Index, least: int) -> int:
+def _width(extent: expr.Index, least: int) -> int:
     """The width of the slices into which a dimension is divided; a number has equal ones."""
     if not isinstance(extent, int):
         return least
@@ -122,23 +258,25 @@ def _width(extent: Index, least: int) -> int:
     return extent // next(slices for slices in range(most, 0, -1) if extent % slices == 0)
 
 
-def _shared_out(extent: Index, width: int, run: Callable[[Callable[[_Body], Stmt]], Stmt]) -> Stmt:
+def _shared_out(
+    extent: expr.Index, width: int, run: Callable[[Callable[[_Body], Stmt]], Stmt]
+) -> Stmt:
     """A loop over elements in pieces, which run at the same time, and one for the rest of them.
 
     run   what is done with a piece, from a function that makes the loop over its elements
     """
-    whole, rest = floor_div(extent, width), mod(extent, width)
+    whole, rest = expr.floor_div(extent, width), expr.mod(extent, width)
 
-    def piece(start: Index, lanes: int, body: _Body) -> Stmt:
+    def piece(start: expr.Index, lanes: int, body: _Body) -> Stmt:
         return vector("e", lanes, lambda e: body(start + e))
 
     def last(body: _Body) -> Stmt:
         if isinstance(rest, int):
             return piece(extent - rest, rest, body)
-        vectors, start = floor_div(rest, _LANES), whole * width
+        vectors, start = expr.floor_div(rest, _LANES), whole * width
         return block(
             loop("v", vectors, lambda v: piece(start + v * _LANES, _LANES, body)),
-            loop("n", mod(rest, _LANES), lambda n: body(start + vectors * _LANES + n)),
+            loop("n", expr.mod(rest, _LANES), lambda n: body(start + vectors * _LANES + n)),
         )
 
     parts = []
@@ -151,7 +289,7 @@ def _shared_out(extent: Index, width: int, run: Callable[[Callable[[_Body], Stmt
     return block(*parts)
 
 
-def _if_any(extents: Sequence[Index], updated: Stmt) -> Stmt:
+def _if_any(extents: Sequence[expr.Index], updated: Stmt) -> Stmt:
     """No update where an open extent, by which positions are divided, is 0."""
     for extent in extents:
         if not isinstance(extent, int):
@@ -159,18 +297,18 @@ def _if_any(extents: Sequence[Index], updated: Stmt) -> Stmt:
     return updated
 
 
-def _dot(position: Mapping[int, Index], shape: Sequence[Index]) -> Index:
+def _dot(position: Mapping[int, expr.Index], shape: Sequence[expr.Index]) -> expr.Index:
     """The row-major number of an element."""
-    number: Index = 0
+    number: expr.Index = 0
     for dim, extent in enumerate(shape):
         number = number * extent + position[dim]
     return number
 
 
-def _joined(reduction: str, result: Buffer, position: Index, update: Value) -> Stmt:
+def _joined(reduction: str, result: Buffer, position: expr.Index, update: expr.Value) -> Stmt:
     """Store an update, or fold it into its element."""
     fold = _FOLDS.get(reduction)
-    value = update if fold is None else apply(fold, at(result, position), update)
+    value = update if fold is None else expr.apply(fold, at(result, position), update)
     return Store(result, (position,), value)
 
 

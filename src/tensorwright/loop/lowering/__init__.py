@@ -1,5 +1,3 @@
 """From a schedule state to a loop program. Read `nests.py` first, then `buffers.py`."""
 
 from tensorwright.loop.lowering.nests import lower
-
-__all__ = ["lower"]

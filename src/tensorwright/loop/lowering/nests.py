@@ -2,29 +2,20 @@
 
 Every stage becomes a nest of its leaf loops; a stage placed inside another's loop becomes a nest
 there.  A reduction becomes a nest that stores the identity and a nest that folds.  Loops of one
-iteration vanish.  The loops over threads of a nest become one group (`groups.py`), in which the
+iteration vanish.  The loops over threads of a nest become one group (`guards.py`), in which the
 threads wait for each other where they must.
+
+Statements that ask for data ahead of its use.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
+from math import prod
 
-from tensorwright.base import Role
-from tensorwright.expr import (
-    Index,
-    Load,
-    Var,
-    apply,
-    condition_sides,
-    constant,
-    free_vars,
-    identity_of,
-    loads_of,
-    select,
-    substitute,
-)
+from tensorwright import expr, schedule
+from tensorwright.base import LINE_BYTES, Role
 from tensorwright.loop.ir import (
     Allocate,
     Buffer,
@@ -34,40 +25,117 @@ from tensorwright.loop.ir import (
     LaunchBounds,
     LoopProgram,
     Parameter,
+    Prefetch,
     Stmt,
     Store,
     Window,
     block,
     guarded,
 )
-from tensorwright.loop.lowering.buffers import StageBuffers
-from tensorwright.loop.lowering.groups import join_threads
-from tensorwright.loop.lowering.guards import Guards
+from tensorwright.loop.lowering.buffers import StageBuffers, host_variables
+from tensorwright.loop.lowering.guards import Guards, join_threads
 from tensorwright.loop.lowering.pipelines import PipelinedLoop, make_pipeline, outline_pipeline
-from tensorwright.loop.lowering.prefetches import prefetches_in
 from tensorwright.loop.passes import place_barriers
-from tensorwright.schedule import (
-    After,
-    At,
-    AtRoot,
-    ScheduleState,
-    Scope,
-    Stage,
-    fetched_in,
-    find_meaning,
-    has_threads,
-    windows_apart,
-)
 
 
-def lower(state: ScheduleState, name: str = "kernel", *, is_outline: bool = False) -> LoopProgram:
+def prefetches_in(buffers: StageBuffers, stage: schedule.Stage, loop: str) -> list[Stmt]:
+    """The prefetches of a stage at the start of each iteration of one of its loops."""
+    return [
+        _next_part(buffers, stage, request.tensor, loop)
+        if request.is_next_part
+        else _ahead(buffers, stage, request.tensor, loop, request.distance)
+        for request in stage.prefetches
+        if request.loop == loop
+    ]
+
+
+def _ahead(
+    buffers: StageBuffers, stage: schedule.Stage, tensor: str, loop: str, distance: expr.Index
+) -> Stmt:
+    """A prefetch of what the body of the loop reads first, `distance` iterations on."""
+    if buffers[tensor].allocated_at is not None:
+        return block()  # it was just computed in a tile, so it is in the caches
+    variables = buffers.analysis.nests[stage.name].variables
+    inside = stage.loops[stage.loops.index(loop) + 1 :]
+    ahead: dict[expr.Var, expr.Index] = {variables[x]: 0 for x in inside if x in variables}
+    if loop in variables:
+        ahead[variables[loop]] = variables[loop] + distance
+    statements: list[Stmt] = []
+    for load in expr.loads_of(buffers.value(stage)):
+        if load.source == buffers[tensor].buffer:
+            if any(map(expr.has_element, load.indices)):
+                continue  # its index is read from memory, which may not be written so far ahead
+            indices = tuple(expr.substitute(index, ahead) for index in load.indices)
+            statements.append(Prefetch(load.source, indices))
+    return block(*dict.fromkeys(statements))
+
+
+def _next_part(buffers: StageBuffers, stage: schedule.Stage, tensor: str, loop: str) -> Stmt:
+    """A share of the lines of a packed constant that the next position of the host reads.
+
+    The constant is counted in vectors of its last packed axis. The vectors inside the loop are
+    shared out among the positions of the host that read the same part. If a line of the caches
+    holds several vectors, it is prefetched once. Nothing is prefetched if one position alone reads
+    a part, or if the number of positions is open: shares of an open size take more time than they
+    save.
+    """
+    variables = buffers.analysis.nests[stage.name].variables
+    bounds = buffers.analysis.bounds
+    axes = buffers.packings[tensor].axes
+    own = {variables[x]: x for x in stage.loops if x in variables}
+    inside = stage.loops[stage.loops.index(loop) + 1 :]
+    vectors = [var for var, _ in axes[:-1] if var in own and own[var] in inside]
+    parts = [var for var, _ in axes if var not in own]
+    host = host_variables(buffers.state, stage)
+    if not parts:
+        return block()
+    after = host[host.index(parts[-1]) + 1 :] if parts[-1] in host else []
+    tile: expr.Index = 0
+    tiles: expr.Index = 1
+    for var in after:
+        extent = bounds[var].high + 1
+        tile = tile * extent + var
+        tiles = tiles * extent
+    if tiles == 1 or expr.named_sizes_of(tiles):
+        return block()
+    count: expr.Index = prod((bounds[var].high + 1 for var in vectors), start=1)
+    per_line = _vectors_per_line(buffers[tensor].buffer)
+    each = (count + tiles * per_line - 1) // (tiles * per_line)
+    share = expr.Var(f"{tensor}_next")
+    rest = (tile * each + share) * per_line
+    next_values: dict[expr.Var, expr.Index] = {axes[-1][0]: 0, parts[-1]: parts[-1] + 1}
+    for var in reversed(vectors[1:]):
+        extent = bounds[var].high + 1
+        next_values[var] = rest % extent
+        rest = rest // extent
+    if vectors:
+        next_values[vectors[0]] = rest
+    indices = tuple(buffers.analysis.realise(expr.substitute(var, next_values)) for var, _ in axes)
+    if not any(expr.decisions_of(index) for index in (each, *indices)):  # else it takes long
+        wider = {**bounds, share: expr.Range.of_extent(each)}
+        indices = tuple(expr.simplify(index, wider) for index in indices)
+    ask = Prefetch(buffers[tensor].buffer, indices, level=2)
+    return For(share, each, schedule.ForKind.UNROLLED, ask)
+
+
+def _vectors_per_line(buffer: Buffer) -> int:
+    """The number of rows of the last axis of a buffer in a line of the caches; at least one."""
+    width = buffer.shape[-1]
+    if not isinstance(width, int) or width < 1:
+        return 1
+    return max(1, LINE_BYTES // (width * buffer.dtype.size_bytes))
+
+
+def lower(
+    state: schedule.ScheduleState, name: str = "kernel", *, is_outline: bool = False
+) -> LoopProgram:
     """The loop program that a schedule state stands for.
 
     is_outline   for analyses of loops and buffers: groups of threads get no barriers, and
                  what pipelines fetch ahead stands once, in its loop
     """
     buffers = StageBuffers(state)
-    roots = [stage for stage in state.stages if isinstance(stage.placement, AtRoot)]
+    roots = [stage for stage in state.stages if isinstance(stage.placement, schedule.AtRoot)]
     nests = _Nests(buffers, outline_pipeline if is_outline else make_pipeline)
     body = block(*(nests.root(stage) for stage in roots))
     for stage in state.stages:
@@ -85,7 +153,7 @@ def lower(state: ScheduleState, name: str = "kernel", *, is_outline: bool = Fals
     ]
     outputs = [Parameter(buffers[output].buffer, Role.OUTPUT) for output in state.outputs]
     program = LoopProgram(name, (*parameters, *outputs), body)
-    return program if is_outline or not has_threads(state) else place_barriers(program)
+    return program if is_outline or not schedule.has_threads(state) else place_barriers(program)
 
 
 class _Nests:
@@ -97,21 +165,21 @@ class _Nests:
         self.buffers, self.pipelined = buffers, pipelined
         self.state = buffers.state
         self.guards = Guards(buffers)
-        self.placed: dict[AtRoot | At | After, list[Stage]] = {}
+        self.placed: dict[schedule.AtRoot | schedule.At | schedule.After, list[schedule.Stage]] = {}
         self.allocated: dict[tuple[str, str] | None, list[Buffer]] = {}
         for stage in self.state.stages:
             stored = buffers[stage.name]
             self.placed.setdefault(stage.placement, []).append(stage)
             self.allocated.setdefault(stored.allocated_at, []).append(stored.buffer)
 
-    def root(self, stage: Stage) -> Stmt:
+    def root(self, stage: schedule.Stage) -> Stmt:
         """The nest of a stage at the root, with one loop for each thread index."""
         nest = self.nest(stage, 0)
-        if not has_threads(self.state):
+        if not schedule.has_threads(self.state):
             return nest
-        placed = [each for each in self.state.stages if isinstance(each.placement, At)]
+        placed = [each for each in self.state.stages if isinstance(each.placement, schedule.At)]
         buffers = [self.buffers[each.name].buffer for each in placed]
-        together = {each for each in buffers if each.scope is Scope.SHARED}
+        together = {each for each in buffers if each.scope is schedule.Scope.SHARED}
         bounds = (LaunchBounds(stage.groups),) if stage.groups else ()
         nest = join_threads(nest, together, bounds)
         for each in self.state.stages:
@@ -120,20 +188,20 @@ class _Nests:
                 nest = self.pipelined(nest, wanted)
         return nest
 
-    def _pipeline_of(self, stage: Stage) -> PipelinedLoop | None:
+    def _pipeline_of(self, stage: schedule.Stage) -> PipelinedLoop | None:
         """The loop of a stage that fetches ahead; None if it has one iteration, or no such."""
         asked = stage.pipeline
         nest = self.buffers.analysis.nests[stage.name]
         if asked is None or asked.loop not in nest.variables:
             return None
-        fetched = fetched_in(self.state, stage.name, asked.loop, asked.mechanism)
+        fetched = schedule.fetched_in(self.state, stage.name, asked.loop, asked.mechanism)
         filled = frozenset(self.buffers[each.name].buffer for each in fetched)
         if not filled:
             return None
         var, extent = nest.variables[asked.loop], nest.extents[asked.loop]
         return PipelinedLoop(var, extent, asked.stages, asked.mechanism, filled)
 
-    def nest(self, stage: Stage, depth: int) -> Stmt:
+    def nest(self, stage: schedule.Stage, depth: int) -> Stmt:
         """The loops of a stage from a depth inwards, with what is placed in them."""
         if depth == len(stage.loops):
             return self._statement(stage)
@@ -141,9 +209,9 @@ class _Nests:
         inner = self.nest(stage, depth + 1)
         body = block(
             *self._prefetches(stage, depth),
-            *(self.nest(s, 0) for s in self.placed.get(At(stage.name, loop), ())),
+            *(self.nest(s, 0) for s in self.placed.get(schedule.At(stage.name, loop), ())),
             inner,
-            *(self.nest(s, 0) for s in self.placed.get(After(stage.name, loop), ())),
+            *(self.nest(s, 0) for s in self.placed.get(schedule.After(stage.name, loop), ())),
         )
         for buffer in reversed(self.allocated.get((stage.name, loop), ())):
             body = Allocate(buffer, body)
@@ -156,7 +224,7 @@ class _Nests:
             result = block(self._initialise(stage, depth), result)
         return result
 
-    def _prefetches(self, stage: Stage, depth: int) -> tuple[Stmt, ...]:
+    def _prefetches(self, stage: schedule.Stage, depth: int) -> tuple[Stmt, ...]:
         """The prefetches of a loop; they are skipped where its terms are skipped."""
         if not stage.prefetches:
             return ()
@@ -164,21 +232,21 @@ class _Nests:
         terms = self.guards.of_terms(stage)
         variables = self.buffers.analysis.nests[stage.name].variables
         inside = {variables[x] for x in stage.loops[depth + 1 :] if x in variables}
-        if isinstance(terms, bool) or free_vars(*condition_sides(terms)) & inside:
+        if isinstance(terms, bool) or expr.free_vars(*expr.condition_sides(terms)) & inside:
             return asked
         return tuple(guarded(terms, each) for each in asked)
 
-    def _loop(self, stage: Stage, loop: str, body: Stmt) -> Stmt:
+    def _loop(self, stage: schedule.Stage, loop: str, body: Stmt) -> Stmt:
         nest = self.buffers.analysis.nests[stage.name]
         if loop not in nest.variables:
             return body
         return For(nest.variables[loop], nest.extents[loop], stage.kind(loop), body)
 
-    def _initialise(self, stage: Stage, depth: int) -> Stmt:
+    def _initialise(self, stage: schedule.Stage, depth: int) -> Stmt:
         """The nest that stores the identity, over the spatial loops from `depth` inwards."""
         reduction = stage.tensor.reduction
         assert reduction is not None, "the caller has seen a reduction"
-        identity = identity_of(reduction.combiner, stage.tensor.dtype)
+        identity = expr.identity_of(reduction.combiner, stage.tensor.dtype)
         variables = self.buffers.analysis.nests[stage.name].variables
         reduce_loops = stage.reduce_loops
         spatial = [x for x in stage.loops[depth:] if x not in reduce_loops]
@@ -189,25 +257,25 @@ class _Nests:
             statement = self._loop(stage, loop, statement)
         return statement
 
-    def _statement(self, stage: Stage) -> Stmt:
+    def _statement(self, stage: schedule.Stage) -> Stmt:
         reduction = stage.tensor.reduction
         buffer, target = self.buffers[stage.name].buffer, self.buffers.target(stage)
         value = self.buffers.value(stage)
         statement: Stmt
         if reduction is None:
             exists = self.guards.of_fill(stage)
-            filled = select(exists, value, constant(0, value.dtype))
+            filled = expr.select(exists, value, expr.constant(0, value.dtype))
             statement = Store(buffer, target, filled)
         elif stage.lanes:
             statement = Store(_lane_buffer(stage), (), value)
         else:
-            folded = apply(reduction.combiner.fn, Load(buffer, target), value)
+            folded = expr.apply(reduction.combiner.fn, expr.Load(buffer, target), value)
             statement = guarded(self.guards.of_terms(stage), Store(buffer, target, folded))
         if reduction is not None and not reduction.axes and not stage.lanes:
             statement = block(self._initialise(stage, len(stage.loops)), statement)
         return guarded(self.guards.of(stage), statement)
 
-    def _over_lanes(self, stage: Stage, terms: Stmt) -> Stmt:
+    def _over_lanes(self, stage: schedule.Stage, terms: Stmt) -> Stmt:
         """The terms of the lanes, their fold, and the store of the result by the first of them."""
         reduction = stage.tensor.reduction
         assert reduction is not None, "check() has seen a reduction"
@@ -216,39 +284,47 @@ class _Nests:
         own = _lane_buffer(stage)
         lanes = nest.extents[stage.lanes]
         assert isinstance(lanes, int), "check() has seen a number"
-        store = Store(self.buffers[stage.name].buffer, self.buffers.target(stage), Load(own, ()))
+        store = Store(
+            self.buffers[stage.name].buffer, self.buffers.target(stage), expr.Load(own, ())
+        )
         statement = guarded(self.guards.of(stage, {lane}), store)
         return Allocate(
             own, block(terms, LaneFold(own, (), reduction.combiner.fn, lanes), statement)
         )
 
-    def _call(self, stage: Stage, meaning: Stmt) -> Stmt:
+    def _call(self, stage: schedule.Stage, meaning: Stmt) -> Stmt:
         """The nest as a call of an intrinsic on the windows where its operands begin."""
         assert stage.intrinsic is not None, "the caller has seen an intrinsic"
         _, intrinsic = stage.intrinsic
         variables = self.buffers.analysis.nests[stage.name].variables
         inside = stage.replaced_loops
-        first: dict[Var, Index] = {variables[x]: 0 for x in inside if x in variables}
-        instruction = find_meaning(intrinsic)
+        first: dict[expr.Var, expr.Index] = {variables[x]: 0 for x in inside if x in variables}
+        instruction = schedule.find_meaning(intrinsic)
         assert instruction is not None, "check() has seen a meaning"
         axes = (*instruction.axes, *instruction.reduce_axes)
         loops = {axis: variables[x] for axis, x in zip(axes, inside, strict=True)}
         operands = [(self.buffers[stage.name].buffer, self.buffers.target(stage))]
-        operands += [(load.source, load.indices) for load in loads_of(self.buffers.value(stage))]
+        operands += [
+            (load.source, load.indices) for load in expr.loads_of(self.buffers.value(stage))
+        ]
         windows: list[Window] = []
-        for (buffer, indices), apart in zip(operands, windows_apart(instruction), strict=True):
+        for (buffer, indices), apart in zip(
+            operands, schedule.windows_apart(instruction), strict=True
+        ):
             for places in product(*(range(axis.length) for axis in apart)):
                 at = {**first, **{loops[axis]: n for axis, n in zip(apart, places, strict=True)}}
-                windows.append(Window(buffer, tuple(substitute(index, at) for index in indices)))
+                windows.append(
+                    Window(buffer, tuple(expr.substitute(index, at) for index in indices))
+                )
         return Call(intrinsic, tuple(windows), meaning)
 
 
-def _lane_buffer(stage: Stage) -> Buffer:
+def _lane_buffer(stage: schedule.Stage) -> Buffer:
     """The value of one lane in a fold over lanes."""
-    return Buffer(f"{stage.name}_lane", (), stage.tensor.dtype, Scope.LOCAL)
+    return Buffer(f"{stage.name}_lane", (), stage.tensor.dtype, schedule.Scope.LOCAL)
 
 
-def _first_fold(stage: Stage) -> str:
+def _first_fold(stage: schedule.Stage) -> str:
     """The outermost loop of a stage's reduction; "" if it folds nothing."""
     folding = stage.reduce_loops
     return next((loop for loop in stage.loops if loop in folding), "")

@@ -10,21 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from tensorwright.expr import (
-    Condition,
-    Element,
-    Index,
-    Load,
-    Relation,
-    Value,
-    Var,
-    compare,
-    map_condition,
-    map_elements,
-    minimum,
-    mod,
-    rebuild,
-)
+from tensorwright import expr
 from tensorwright.loop.ir import (
     Allocate,
     Block,
@@ -49,8 +35,8 @@ from tensorwright.schedule import CopyMechanism, Scope
 class PipelinedLoop:
     """A loop to be made a pipeline, and the shared buffers that its body fills."""
 
-    var: Var
-    extent: Index
+    var: expr.Var
+    extent: expr.Index
     stages: int
     mechanism: CopyMechanism
     buffers: frozenset[Buffer]
@@ -88,9 +74,9 @@ def outline_pipeline(nest: Stmt, wanted: PipelinedLoop) -> Stmt:
     return _in_nest(nest, wanted, _ring(wanted, slots), _outlined)
 
 
-def _is_repeated(wanted: PipelinedLoop) -> Index:
+def _is_repeated(wanted: PipelinedLoop) -> expr.Index:
     """1 if the loop has more than one iteration, else 0."""
-    return minimum(wanted.extent - 1, 1)
+    return expr.minimum(wanted.extent - 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +102,7 @@ class _Parts:
 _Form: TypeAlias = Callable[[_Parts, PipelinedLoop], Stmt]
 
 
-def _ring(wanted: PipelinedLoop, slots: Index) -> dict[Buffer, Buffer]:
+def _ring(wanted: PipelinedLoop, slots: expr.Index) -> dict[Buffer, Buffer]:
     return {each: replace(each, shape=(slots, *each.shape)) for each in wanted.buffers}
 
 
@@ -170,10 +156,10 @@ def _through_registers(parts: _Parts, wanted: PipelinedLoop) -> Stmt:
     shares = [_share_of(fill) for fill in fills]
     loads = [_stored_in(fill, own) for fill, own in zip(fills, shares, strict=True)]
     stores = [_loaded_from(fill, own) for fill, own in zip(fills, shares, strict=True)]
-    slot = mod(following, wanted.stages)
+    slot = expr.mod(following, wanted.stages)
     body = block(
         guarded(following < loop.extent, substitute_statement(block(*loads), {var: following})),
-        *(_in_slot(use, ring, mod(var, wanted.stages)) for use in parts.uses),
+        *(_in_slot(use, ring, expr.mod(var, wanted.stages)) for use in parts.uses),
         guarded(
             following < loop.extent,
             _in_slot(substitute_statement(block(*stores), {var: following}), ring, slot),
@@ -189,20 +175,22 @@ def _by_copies(parts: _Parts, wanted: PipelinedLoop) -> Stmt:
     loop, ring = parts.loop, parts.ring
     var, stages = loop.var, wanted.stages
 
-    def started(iteration: Index) -> Stmt:
+    def started(iteration: expr.Index) -> Stmt:
         moved = substitute_statement(block(*parts.fills), {var: iteration})
-        copies = _started(_in_slot(moved, ring, mod(iteration, stages)))
-        return block(guarded(compare(Relation.LT, iteration, loop.extent), copies), CommitCopies())
+        copies = _started(_in_slot(moved, ring, expr.mod(iteration, stages)))
+        return block(
+            guarded(expr.compare(expr.Relation.LT, iteration, loop.extent), copies), CommitCopies()
+        )
 
     body = block(
         WaitCopies(stages - 2),
         started(var + (stages - 1)),
-        *(_in_slot(use, ring, mod(var, stages)) for use in parts.uses),
+        *(_in_slot(use, ring, expr.mod(var, stages)) for use in parts.uses),
     )
     return block(*(started(d) for d in range(stages - 1)), parts.with_body(body))
 
 
-_Share = tuple[Buffer, tuple[Var, ...]]
+_Share = tuple[Buffer, tuple[expr.Var, ...]]
 
 
 def _share_of(fill: Stmt) -> _Share:
@@ -224,7 +212,7 @@ def _stored_in(fill: Stmt, share: _Share) -> Stmt:
 def _loaded_from(fill: Stmt, share: _Share) -> Stmt:
     """The fill from the registers that hold the thread's share."""
     if isinstance(fill, Store):
-        return replace(fill, value=Load(*share))
+        return replace(fill, value=expr.Load(*share))
     return map_children(lambda part: _loaded_from(part, share), fill)
 
 
@@ -234,32 +222,32 @@ def _started(fill: Stmt) -> Stmt:
     return map_children(_started, fill)
 
 
-def _in_slot(statement: Stmt, ring: Mapping[Buffer, Buffer], slot: Index) -> Stmt:
+def _in_slot(statement: Stmt, ring: Mapping[Buffer, Buffer], slot: expr.Index) -> Stmt:
     """A statement with the accesses of some buffers in one slot of their rings."""
 
-    def on_element(element: Element) -> Index:
+    def on_element(element: expr.Element) -> expr.Index:
         source = element.source
         if isinstance(source, Buffer) and source in ring:
-            return Element(ring[source], (slot, *element.indices))
+            return expr.Element(ring[source], (slot, *element.indices))
         return element
 
-    def on_index(index: Index) -> Index:
-        return map_elements(index, on_element)
+    def on_index(index: expr.Index) -> expr.Index:
+        return expr.map_elements(index, on_element)
 
-    def on_condition(condition: Condition) -> Condition:
-        return map_condition(condition, on_index)
+    def on_condition(condition: expr.Condition) -> expr.Condition:
+        return expr.map_condition(condition, on_index)
 
-    def on_load(load: Load) -> Value:
+    def on_load(load: expr.Load) -> expr.Value:
         source = load.source
         if isinstance(source, Buffer) and source in ring:
-            return Load(ring[source], (slot, *load.indices))
+            return expr.Load(ring[source], (slot, *load.indices))
         return load
 
     def on_statement(part: Stmt) -> Stmt:
         match part:
             case Store(buffer, indices, value):
                 moved_indices = tuple(map(on_index, indices))
-                changed = rebuild(value, on_load, on_index, on_condition)
+                changed = expr.rebuild(value, on_load, on_index, on_condition)
                 if buffer in ring:
                     return Store(ring[buffer], (slot, *moved_indices), changed)
                 return Store(buffer, moved_indices, changed)

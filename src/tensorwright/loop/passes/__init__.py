@@ -13,43 +13,14 @@ from typing import Any, Generic, TypeVar
 from tensorwright.base import ByKind, CpuTarget, GpuTarget, Target, TargetKind, dump, knobs, of_kind
 from tensorwright.loop.ir import LoopProgram
 from tensorwright.loop.passes.barriers import place_barriers
-from tensorwright.loop.passes.breakpoints import cut_at_breakpoints
-from tensorwright.loop.passes.group_limits import check_group_limits
-from tensorwright.loop.passes.guarded_calls import expand_guarded_calls
-from tensorwright.loop.passes.hoist import hoist_conditions
-from tensorwright.loop.passes.partition import partition_loops
-from tensorwright.loop.passes.promote import promote_accumulators
+from tensorwright.loop.passes.partition import cut_at_breakpoints, partition_loops
+from tensorwright.loop.passes.promote import (
+    expand_guarded_calls, hoist_conditions, promote_accumulators,
+)
 from tensorwright.loop.passes.simplify import simplify_loops
-from tensorwright.loop.passes.tile_order import order_tiles
-from tensorwright.loop.passes.unroll import unroll_guarded
-from tensorwright.loop.passes.verify import verify
-from tensorwright.loop.passes.version import version_guards
-from tensorwright.loop.passes.whole_vectors import widen_local_buffers
-
-__all__ = [
-    "CPU_PASSES",
-    "DEFAULT_PIPELINE",
-    "GPU_PASSES",
-    "TARGET_PASSES",
-    "Pass",
-    "TargetPass",
-    "check_group_limits",
-    "cut_at_breakpoints",
-    "expand_guarded_calls",
-    "hoist_conditions",
-    "order_tiles",
-    "partition_loops",
-    "place_barriers",
-    "promote_accumulators",
-    "run_passes",
-    "run_target_passes",
-    "simplify_loops",
-    "unroll_guarded",
-    "verify",
-    "version_guards",
-    "widen_local_buffers",
-]
-
+from tensorwright.loop.passes.verify import check_group_limits, verify
+from tensorwright.loop.passes.version import unroll_guarded, version_guards
+from tensorwright.loop.passes.whole_vectors import order_tiles, widen_local_buffers
 
 Machine = TypeVar("Machine", bound=Target)
 

@@ -1,25 +1,26 @@
-"""Cut loops where their guards change, so that the largest part runs without them."""
+"""Cut loops where their guards change, so that the largest part runs without them.
+
+Cut vector loops at the breakpoints of the indices that their lanes read: rows reflected,
+clamped, joined.
+
+An index such as min(i, 126 - i) or (i + 61) % 64 is piecewise linear in the loop's variable. Lanes
+on both sides of a breakpoint are gathered one by one; on one side of it they are one run. Joined
+rows have a breakpoint at each boundary: lanes beside it read two tensors, all others one.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tensorwright.expr import (
-    Bounds,
-    Compare,
-    Index,
-    Range,
-    Relation,
-    Var,
-    all_of,
-    compare,
-    gap_of,
-    interval,
-    simplify_condition,
-)
+from tensorwright import expr
 from tensorwright.loop.ir import For, If, LoopProgram, Stmt, Store, block
-from tensorwright.loop.passes.guards import affine_in, guards_of
-from tensorwright.loop.passes.simplify import simplify_loops, simplify_statement
+from tensorwright.loop.passes.simplify import (
+    affine_in,
+    guards_of,
+    simplify_loops,
+    simplify_statement,
+)
 from tensorwright.loop.traversal import (
     Namer,
     children_of,
@@ -30,6 +31,150 @@ from tensorwright.loop.traversal import (
     total_size,
 )
 from tensorwright.schedule import ForKind
+
+_MOST_WRAPS = 4  # of a remainder in one loop
+_LEAST_PERIOD = 8  # of a remainder: where it begins anew more often, lanes share elements
+_LEAST_RUN = 3  # lanes of a piece, on the average
+
+
+def cut_at_breakpoints(program: LoopProgram, max_statements: int = 256) -> LoopProgram:
+    """Cut vector loops, and serial ones around them, where an index turns a corner.
+
+    Rewrite:  for v in 0..64 @vectorize: P[v] = X[min(v, 80 - v)]
+                  ->  for v in 0..41 @vectorize: P[v] = X[v]
+                      for v in 0..23 @vectorize: P[v + 41] = X[-v + 39]
+    Requires: the index depends on the lane. A program grows to `max_statements` statements at most.
+    """
+    cutter = _Cutter(Namer(program), max_statements - total_size((program.body,)))
+    body = cutter.cut(program.body, {})
+    if body is program.body:
+        return program
+    return simplify_loops(LoopProgram(program.name, program.parameters, body))
+
+
+class _Cutter:
+    """The names and the statements that may still be added; mutable, one per run."""
+
+    def __init__(self, namer: Namer, room: int) -> None:
+        self._namer = namer
+        self._room = room
+
+    def cut(self, statement: Stmt, bounds: expr.Bounds) -> Stmt:
+        """Cut every loop inside, outer ones first."""
+        inner = bounds
+        if isinstance(statement, For) and isinstance(statement.extent, int):
+            points = _cuts(statement, statement.extent, bounds)
+            if points:
+                return self._pieces(statement, points, bounds)
+            inner = {**bounds, statement.var: expr.Range.of_extent(statement.extent)}
+        return map_children(lambda part: self.cut(part, inner), statement)
+
+    def _pieces(self, loop: For, points: list[int], bounds: expr.Bounds) -> Stmt:
+        assert isinstance(loop.extent, int)
+        growth = len(points) * total_size((loop,))
+        if growth > self._room:
+            return loop
+        self._room -= growth
+        done: list[Stmt] = []
+        for start, stop in zip([0, *points], [*points, loop.extent], strict=True):
+            body = substitute_statement(loop.body, {loop.var: loop.var + start})
+            part = simplify_statement(For(loop.var, stop - start, loop.kind, body), bounds)
+            done.append(self.cut(freshen(part, self._namer) if start else part, bounds))
+        return block(*done)
+
+
+def _cuts(loop: For, extent: int, bounds: expr.Bounds) -> list[int]:
+    """The positions at which a loop is cut, in order; none if the pieces would be too short."""
+    if loop.kind not in (ForKind.VECTOR, ForKind.SERIAL):
+        return []
+    around = {**bounds, loop.var: expr.Range.of_extent(extent)}
+    lanes = frozenset((loop.var,)) if loop.kind is ForKind.VECTOR else frozenset()
+    points: set[int] = set()
+    for corner, inner in _corners(loop.body, around, lanes):
+        points |= _changes(corner, loop.var, {v: r for v, r in inner.items() if v != loop.var})
+    inside = sorted(point for point in points if 0 < point < extent)
+    if loop.kind is ForKind.VECTOR and extent < _LEAST_RUN * (len(inside) + 1):
+        return []
+    return inside
+
+
+def _corners(
+    statement: Stmt, bounds: expr.Bounds, lanes: frozenset[expr.Var]
+) -> Iterator[tuple[expr.Compare, expr.Bounds]]:
+    """Conditions on which side of a corner an index is that depends on lanes, with all ranges."""
+    match statement:
+        case For(var, int() as extent, kind, body):
+            own = lanes | {var} if kind is ForKind.VECTOR else lanes
+            yield from _corners(body, {**bounds, var: expr.Range.of_extent(extent)}, own)
+        case Store(_, _, value):
+            for boundary in _boundaries(value):
+                if not lanes.isdisjoint(expr.free_vars(boundary.left, boundary.right)):
+                    yield boundary, bounds
+            for load in expr.loads_of(value):
+                for index in load.indices:
+                    if not lanes.isdisjoint(expr.free_vars(index)):
+                        for corner in _corners_of(index, bounds):
+                            if not lanes.isdisjoint(expr.free_vars(corner.left, corner.right)):
+                                yield corner, bounds
+        case _:
+            for child in children_of(statement):
+                yield from _corners(child, bounds, lanes)
+
+
+def _boundaries(value: expr.Value) -> Iterator[expr.Compare]:
+    """The positions where a value changes from reading one tensor to reading another."""
+    match value:
+        case expr.Select(condition, expr.Load() | expr.Select(), expr.Load() | expr.Select()):
+            if not isinstance(condition, expr.ValueExpr):
+                yield from (x for x in expr.conjuncts(condition) if isinstance(x, expr.Compare))
+    for child in expr.children(value):
+        yield from _boundaries(child)
+
+
+def _corners_of(index: expr.Index, bounds: expr.Bounds) -> Iterator[expr.Compare]:
+    parts: tuple[expr.Index, ...] = ()
+    match index:
+        case expr.Poly(terms):
+            parts = tuple(atom for monomial, _ in terms for atom in monomial)
+        case expr.Min(a, b) | expr.Max(a, b):
+            parts = (a, b)
+            corner = expr.compare(expr.Relation.LE, a, b)
+            if isinstance(corner, expr.Compare):
+                yield corner
+        case expr.Mod(a, int() as divisor):
+            parts = (a,)
+            yield from _wraps(a, divisor, bounds)
+    for part in parts:
+        yield from _corners_of(part, bounds)
+
+
+def _wraps(dividend: expr.Index, divisor: int, bounds: expr.Bounds) -> Iterator[expr.Compare]:
+    """The positions where a remainder begins anew, if they are few."""
+    reach = expr.interval(dividend, bounds) if divisor >= _LEAST_PERIOD else None
+    if reach is None or not isinstance(reach.low, int) or not isinstance(reach.high, int):
+        return
+    first, last = reach.low // divisor, reach.high // divisor
+    if last - first <= _MOST_WRAPS:
+        for quotient in range(first + 1, last + 1):
+            corner = expr.compare(expr.Relation.LE, quotient * divisor, dividend)
+            if isinstance(corner, expr.Compare):
+                yield corner
+
+
+def _changes(corner: expr.Compare, var: expr.Var, inner: expr.Bounds) -> set[int]:
+    """The values of a variable from which on a condition may hold, and is sure (or no longer)."""
+    gap = expr.gap_of(corner)
+    split = None if gap is None else affine_in(gap, var)
+    if split is None:
+        return set()
+    scale, rest = split
+    reach = expr.interval(rest, inner)
+    if reach is None or not isinstance(reach.low, int) or not isinstance(reach.high, int):
+        return set()
+    if scale > 0:
+        return {-(reach.low // scale), -(reach.high // scale)}
+    return {reach.low // -scale + 1, reach.high // -scale + 1}
+
 
 _CUT_KINDS = frozenset((ForKind.SERIAL, ForKind.UNROLLED, ForKind.PARALLEL, ForKind.VECTOR))
 
@@ -76,11 +221,11 @@ class _Partition:
         self._max_body = max_body
         self._room = room
 
-    def cut(self, statement: Stmt, bounds: Bounds, depth: int) -> Stmt:
+    def cut(self, statement: Stmt, bounds: expr.Bounds, depth: int) -> Stmt:
         """Partition every loop inside, outer ones first."""
         match statement:
             case For(var, int() as extent, kind, body) if kind in _CUT_KINDS:
-                inside: dict[Var, Range] = {**bounds, var: Range.of_extent(extent)}
+                inside: dict[expr.Var, expr.Range] = {**bounds, var: expr.Range.of_extent(extent)}
                 pieces = _pieces(statement, extent)
                 if len(pieces) > 1:
                     done = self._apply(statement, pieces, bounds, depth)
@@ -91,7 +236,7 @@ class _Partition:
                 return self._inside(statement, bounds, depth)
 
     def _apply(
-        self, loop: For, pieces: tuple[_Piece, ...], bounds: Bounds, depth: int
+        self, loop: For, pieces: tuple[_Piece, ...], bounds: expr.Bounds, depth: int
     ) -> Stmt | None:
         """The loop in pieces, or None if that gains nothing or adds too many statements."""
         only_shorter = (
@@ -130,26 +275,26 @@ class _Partition:
             return For(loop.var, loop.extent, loop.kind, body)
         return body
 
-    def _inside(self, part: Stmt, bounds: Bounds, depth: int) -> Stmt:
+    def _inside(self, part: Stmt, bounds: expr.Bounds, depth: int) -> Stmt:
         """Partition what is directly inside a statement."""
         return map_children(lambda child: self.cut(child, bounds, depth), part)
 
 
-def _is_dead(statement: Stmt, bounds: Bounds) -> bool:
+def _is_dead(statement: Stmt, bounds: expr.Bounds) -> bool:
     """Whether the conditions around all stores are certainly false."""
     match statement:
         case If(condition, then):
-            return simplify_condition(condition, bounds) is False or _is_dead(then, bounds)
+            return expr.simplify_condition(condition, bounds) is False or _is_dead(then, bounds)
         case For(var, extent, _, body):
-            return _is_dead(body, {**bounds, var: Range.of_extent(extent)})
+            return _is_dead(body, {**bounds, var: expr.Range.of_extent(extent)})
         case Store():
             return False
         case _:
             return all(_is_dead(child, bounds) for child in children_of(statement))
 
 
-def _and_range(bounds: Bounds, var: Var, piece: _Piece) -> Bounds:
-    return {**bounds, var: Range(piece.start, piece.stop - 1)}
+def _and_range(bounds: expr.Bounds, var: expr.Var, piece: _Piece) -> expr.Bounds:
+    return {**bounds, var: expr.Range(piece.start, piece.stop - 1)}
 
 
 def _shifted(loop: For, piece: _Piece) -> Stmt:
@@ -157,17 +302,17 @@ def _shifted(loop: For, piece: _Piece) -> Stmt:
     return For(loop.var, piece.stop - piece.start, loop.kind, body)
 
 
-def _narrowed(loop: For, piece: _Piece, bounds: Bounds) -> Stmt:
+def _narrowed(loop: For, piece: _Piece, bounds: expr.Bounds) -> Stmt:
     """The body of a parallel loop, simplified for the iterations of a piece."""
     if piece.stop - piece.start == 1:
         return simplify_statement(substitute_statement(loop.body, {loop.var: piece.start}), bounds)
     return simplify_statement(loop.body, _and_range(bounds, loop.var, piece))
 
 
-def _within(var: Var, piece: _Piece, extent: int, body: Stmt) -> Stmt:
-    low = piece.start == 0 or compare(Relation.LE, piece.start, var)
-    high = piece.stop == extent or compare(Relation.LT, var, piece.stop)
-    condition = all_of(low, high)
+def _within(var: expr.Var, piece: _Piece, extent: int, body: Stmt) -> Stmt:
+    low = piece.start == 0 or expr.compare(expr.Relation.LE, piece.start, var)
+    high = piece.stop == extent or expr.compare(expr.Relation.LT, var, piece.stop)
+    condition = expr.all_of(low, high)
     return body if condition is True else If(condition, body)
 
 
@@ -182,16 +327,16 @@ def _pieces(loop: For, extent: int) -> tuple[_Piece, ...]:
     return tuple(piece for piece in cuts if piece.start < piece.stop)
 
 
-def _holds(guard: Compare, var: Var, inner: Bounds, extent: int) -> _Piece | None:
+def _holds(guard: expr.Compare, var: expr.Var, inner: expr.Bounds, extent: int) -> _Piece | None:
     """The iterations in which an inequality, or the rarer outcome of an equation, is decided."""
-    gap = gap_of(guard)
+    gap = expr.gap_of(guard)
     if gap is None:
         return _unequal(guard.left - guard.right, var, extent)
     split = affine_in(gap, var)
     if split is None:
         return None
     scale, rest = split
-    reach = interval(rest, inner)
+    reach = expr.interval(rest, inner)
     if reach is None or not isinstance(reach.low, int):
         return None
     sure = _decided(scale, reach.low, extent)
@@ -209,7 +354,7 @@ def _decided(scale: int, rest: int, extent: int) -> _Piece | None:
     return piece if piece.start < piece.stop else None
 
 
-def _unequal(gap: Index, var: Var, extent: int) -> _Piece | None:
+def _unequal(gap: expr.Index, var: expr.Var, extent: int) -> _Piece | None:
     """For v == c at the first or the last iteration: all other iterations."""
     split = affine_in(gap, var)
     if split is None or not isinstance(split[1], int) or split[1] % split[0]:

@@ -6,29 +6,24 @@
 
 Sums that a loop keeps in memory double the time of a convolution. A schedule has cache_write for
 this; the pass is for schedules without it. Prefetches of the loops stay where they are.
+
+Move conditions out of the loops that do not change them.
+
+Expand calls of intrinsics whose loops are guarded: an intrinsic runs all iterations.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from tensorwright import expr
 from tensorwright.base import CpuTarget, Target
-from tensorwright.expr import (
-    Element,
-    Index,
-    Load,
-    Var,
-    atoms_of,
-    condition_sides,
-    free_vars,
-    loads_of,
-    map_loads,
-    terms_of,
-)
+from tensorwright.expr import condition_sides as sides_of
 from tensorwright.loop.ir import (
     Allocate,
     Block,
     Buffer,
+    Call,
     For,
     If,
     LoopProgram,
@@ -37,7 +32,14 @@ from tensorwright.loop.ir import (
     Store,
     block,
 )
-from tensorwright.loop.traversal import Namer, map_children, nest_in
+from tensorwright.loop.traversal import (
+    Namer,
+    buffers_of_index,
+    freshen,
+    map_children,
+    nest_in,
+    walk,
+)
 from tensorwright.schedule import ForKind, Scope
 
 _GRID_REGISTER_BYTES = 128 * 4  # half of what a thread of a graphics processor may have
@@ -62,12 +64,12 @@ def promote_accumulators(program: LoopProgram, target: Target) -> LoopProgram:
     return program if body is program.body else replace(program, body=body)
 
 
-def _promote_in(statement: Stmt, target: Target, namer: Namer, lanes: frozenset[Var]) -> Stmt:
+def _promote_in(statement: Stmt, target: Target, namer: Namer, lanes: frozenset[expr.Var]) -> Stmt:
     """The statement with its nests rewritten; `lanes` are the variables of vectors around it."""
     if isinstance(statement, For):
         chain = _chain_of(statement)
         # lanes that add to one element fold what they add first: they have no element of their own
-        if chain is not None and lanes <= free_vars(*chain.store.indices):
+        if chain is not None and lanes <= expr.free_vars(*chain.store.indices):
             promoted = _promoted(chain, target, namer)
             if promoted is not None:
                 return promoted
@@ -100,7 +102,7 @@ def _only_prefetches(statement: Stmt) -> bool:
 def _promoted(chain: _Chain, target: Target, namer: Namer) -> Stmt | None:
     """The rewritten nest, or None if the rewrite would be wrong or useless."""
     store, first = chain.store, chain.heads[0]
-    index_vars = free_vars(*store.indices)
+    index_vars = expr.free_vars(*store.indices)
     loops = [head for head in chain.heads if isinstance(head, For)]
     tile = [loop for loop in loops if loop.var in index_vars]
     outer = [loop for loop in loops if loop.var not in index_vars]
@@ -114,7 +116,7 @@ def _promoted(chain: _Chain, target: Target, namer: Namer) -> Stmt | None:
         return None
     moving = {loop.var for loop in outer}
     guards = [head for head in chain.heads if isinstance(head, If)]
-    if any(free_vars(*condition_sides(guard.condition)) & moving for guard in guards):
+    if any(expr.free_vars(*expr.condition_sides(guard.condition)) & moving for guard in guards):
         return None
     size = _size(store.buffer, tuple(loop.extent for loop in tile))
     registers = _register_bytes(target)
@@ -132,7 +134,7 @@ def _register_bytes(target: Target) -> int:
     return _GRID_REGISTER_BYTES
 
 
-def _size(buffer: Buffer, shape: tuple[Index, ...]) -> int:
+def _size(buffer: Buffer, shape: tuple[expr.Index, ...]) -> int:
     """The size of a part of a buffer in bytes."""
     size = buffer.dtype.size_bytes
     for extent in shape:
@@ -146,15 +148,15 @@ def _rewritten(chain: _Chain, tile: list[For], outer: list[For], namer: Namer) -
     kept = Buffer(namer.free(f"{store.buffer.name}.kept"), shape, store.buffer.dtype, Scope.LOCAL)
     at = tuple(loop.var for loop in tile)
     still = [head for head in chain.heads if head not in outer]
-    value = map_loads(
-        store.value, lambda load: Load(kept, at) if load.source == store.buffer else load
+    value = expr.map_loads(
+        store.value, lambda load: expr.Load(kept, at) if load.source == store.buffer else load
     )
-    if any(load.source.name == store.buffer.name for load in loads_of(value)):
+    if any(load.source.name == store.buffer.name for load in expr.loads_of(value)):
         return None  # an index depends on the buffer
     body = block(
-        nest_in(still, Store(kept, at, Load(store.buffer, store.indices))),
+        nest_in(still, Store(kept, at, expr.Load(store.buffer, store.indices))),
         _with_store(chain.whole, Store(kept, at, value)),
-        nest_in(still, Store(store.buffer, store.indices, Load(kept, at))),
+        nest_in(still, Store(store.buffer, store.indices, expr.Load(kept, at))),
     )
     return Allocate(kept, body)
 
@@ -169,23 +171,126 @@ def _with_store(statement: Stmt, store: Store) -> Stmt:
 def _is_update(store: Store) -> bool:
     """Whether the value reads the buffer, only where it is stored, and no index depends on it."""
     name = store.buffer.name
-    loads = [load for load in loads_of(store.value) if load.source.name == name]
+    loads = [load for load in expr.loads_of(store.value) if load.source.name == name]
     if not loads or any(load.indices != store.indices for load in loads):
         return False
-    atoms = (atom for index in store.indices for atom in atoms_of(index))
-    return not any(isinstance(atom, Element) and atom.source.name == name for atom in atoms)
+    atoms = (atom for index in store.indices for atom in expr.atoms_of(index))
+    return not any(isinstance(atom, expr.Element) and atom.source.name == name for atom in atoms)
 
 
-def _is_one_to_one(indices: tuple[Index, ...], tile: set[Var]) -> bool:
+def _is_one_to_one(indices: tuple[expr.Index, ...], tile: set[expr.Var]) -> bool:
     """Whether the variables of the tile move different dimensions, each by a step."""
-    seen: set[Var] = set()
+    seen: set[expr.Var] = set()
     for index in indices:
-        here = free_vars(index) & tile
+        here = expr.free_vars(index) & tile
         if len(here) > 1 or here & seen:
             return False
         seen |= here
-        plain = {monomial[0] for monomial, _ in terms_of(index) if len(monomial) == 1}
-        mentions = [monomial for monomial, _ in terms_of(index) if free_vars(*monomial) & here]
+        plain = {monomial[0] for monomial, _ in expr.terms_of(index) if len(monomial) == 1}
+        mentions = [
+            monomial for monomial, _ in expr.terms_of(index) if expr.free_vars(*monomial) & here
+        ]
         if here and not (len(mentions) == 1 and here <= plain):
             return False
     return seen == tile
+
+
+_HOST_KINDS = frozenset(
+    (ForKind.SERIAL, ForKind.UNROLLED, ForKind.VECTOR, ForKind.PARALLEL)
+)  # loops over blocks and threads cannot be skipped
+_COPIED_KINDS = _HOST_KINDS - {ForKind.PARALLEL}  # a parallel loop is not divided
+
+
+def hoist_conditions(program: LoopProgram) -> LoopProgram:
+    """Test a condition once, outside the innermost loops that it does not depend on.
+
+    Rewrite:  for j in 0..n: if c and d(j): S    ->    if c: for j in 0..n: if d(j): S
+              local t: if c: S                   ->    if c: local t: S
+              if c: S1; if c: S2                 ->    if c: S1; S2
+              intrinsic that means: if c: S      ->    if c: intrinsic that means: S
+              for j in 0..n: if c: S1; if not c: S2
+                  ->    if c: for j in 0..n: S1;  if not c: for j_1 in 0..n: S2
+    Theorem:  a condition on loop variables alone is a pure function of them, so it may be tested
+              at any place inside the loops that bind them.  Conditions that read memory stay.
+    """
+    return LoopProgram(program.name, program.parameters, _hoist(program.body, Namer(program)))
+
+
+def _hoist(statement: Stmt, namer: Namer) -> Stmt:
+    moved = map_children(lambda child: _hoist(child, namer), statement)
+    match moved:
+        case Block(statements):
+            return _merge(statements)
+        case For(var, extent, kind, If(condition, then)) if kind in _HOST_KINDS:
+            parts = expr.conjuncts(condition)
+            out = [p for p in parts if _is_pure(p) and var not in expr.free_vars(*sides_of(p))]
+            rest = expr.all_of(*(part for part in parts if part not in out))
+            body = then if rest is True else If(rest, then)
+            return _guarded(expr.all_of(*out), For(var, extent, kind, body))
+        case For(var, _, kind, Block((If() as one, If() as other))) if kind in _COPIED_KINDS:
+            if not _is_choice(one.condition, other.condition, var):
+                return moved
+            copy = freshen(replace(moved, body=other.then), namer)
+            return block(
+                If(one.condition, replace(moved, body=one.then)), If(other.condition, copy)
+            )
+        case Allocate(buffer, If(condition, then)):
+            out = [part for part in expr.conjuncts(condition) if _is_pure(part)]
+            rest = expr.all_of(*(part for part in expr.conjuncts(condition) if part not in out))
+            body = then if rest is True else If(rest, then)
+            return _guarded(expr.all_of(*out), Allocate(buffer, body))
+        case Call(intrinsic, windows, If(condition, then)) if _is_pure(condition):
+            return If(condition, Call(intrinsic, windows, then))
+        case If(outer, If(condition, then)) if _is_pure(condition):
+            return If(expr.all_of(outer, condition), then)
+        case _:
+            return moved
+
+
+def _is_choice(one: expr.Condition, other: expr.Condition, var: expr.Var) -> bool:
+    """Whether always exactly one of two conditions holds, whatever the variable is."""
+    if other != expr.negate(one) and one != expr.negate(other):
+        return False
+    return _is_pure(one) and var not in expr.free_vars(*sides_of(one))
+
+
+def _is_pure(condition: expr.Condition) -> bool:
+    return not any(True for side in sides_of(condition) for _ in buffers_of_index(side))
+
+
+def _guarded(condition: expr.Condition, statement: Stmt) -> Stmt:
+    return statement if condition is True else If(condition, statement)
+
+
+def _merge(statements: tuple[Stmt, ...]) -> Stmt:
+    """Join neighbours under the same condition."""
+    merged: list[Stmt] = []
+    for statement in statements:
+        last = merged[-1] if merged else None
+        if (
+            isinstance(statement, If)
+            and isinstance(last, If)
+            and last.condition == statement.condition
+            and _is_pure(statement.condition)
+        ):
+            merged[-1] = If(last.condition, block(last.then, statement.then))
+        else:
+            merged.append(statement)
+    return block(*merged)
+
+
+def expand_guarded_calls(program: LoopProgram) -> LoopProgram:
+    """Run the loops that a call stands for where a condition leaves some of them out.
+
+    Rewrite:  intrinsic(&C, &A, &B), which means: for r in 0..2: if i + r < n: S
+                  ->  for r in 0..2: if i + r < n: S
+    Conditions that no loop of the call changes have been moved around it before.
+    """
+    return LoopProgram(program.name, program.parameters, _expand(program.body))
+
+
+def _expand(statement: Stmt) -> Stmt:
+    if isinstance(statement, Call):
+        is_guarded = any(isinstance(part, If) for part in walk(statement.meaning))
+        return statement.meaning if is_guarded else statement
+    return map_children(_expand, statement)

@@ -1,37 +1,19 @@
-"""Make a loop nest smaller without changing what it does."""
+"""Make a loop nest smaller without changing what it does.
+
+Find the comparisons that guard parts of a loop nest.
+
+Fold the constants of a value, exactly.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from itertools import combinations
 
-from tensorwright.expr import (
-    And,
-    Bounds,
-    Condition,
-    FloorDiv,
-    Index,
-    Max,
-    Min,
-    Mod,
-    Not,
-    Or,
-    Range,
-    Var,
-    all_of,
-    any_of,
-    conjuncts,
-    interval,
-    is_nonnegative,
-    limited,
-    limits_of,
-    map_condition,
-    narrowed,
-    negate,
-    replace_parts,
-    simplify,
-    simplify_condition,
-)
+from tensorwright import expr
+from tensorwright.base import DType
 from tensorwright.expr import condition_sides as _sides
 from tensorwright.loop.ir import (
     Allocate,
@@ -50,11 +32,11 @@ from tensorwright.loop.ir import (
     Window,
     block,
 )
-from tensorwright.loop.passes.fold import fold_value
-from tensorwright.loop.passes.guards import is_contradictory
+from tensorwright.loop.scalars import convert, function_of, quiet
 from tensorwright.loop.traversal import (
     buffers_of_index,
     buffers_read,
+    children_of,
     is_empty,
     is_used,
     map_children,
@@ -63,6 +45,191 @@ from tensorwright.loop.traversal import (
     walk,
 )
 from tensorwright.schedule import THREADS
+
+
+def is_contradictory(condition: expr.Condition) -> bool:
+    """Whether two inequalities of a conjunction exclude each other, whatever they compare.
+
+    Theorem:  a >= 0 and b >= 0 give a + b >= 0, so that a + b = c < 0 for a number c is impossible.
+    """
+    gaps = [
+        expr.gap_of(part) for part in expr.conjuncts(condition) if isinstance(part, expr.Compare)
+    ]
+    sums = (a + b for a, b in combinations([gap for gap in gaps if gap is not None], 2))
+    return any(isinstance(total, int) and total < 0 for total in sums)
+
+
+def guards_of(statement: Stmt, inner: expr.Bounds) -> Iterator[tuple[expr.Compare, expr.Bounds]]:
+    """Every comparison that guards a statement, with the ranges of the variables bound inside."""
+    match statement:
+        case If(condition, then):
+            yield from ((leaf, inner) for leaf in expr.comparisons_of(condition))
+            yield from guards_of(then, inner)
+        case For(var, extent, _, body):
+            yield from guards_of(body, {**inner, var: expr.Range.of_extent(extent)})
+        case Store(_, _, value):
+            yield from ((leaf, inner) for leaf in _selected(value))
+        case _:
+            for child in children_of(statement):
+                yield from guards_of(child, inner)
+
+
+def _selected(value: expr.Value) -> Iterator[expr.Compare]:
+    if isinstance(value, expr.Select) and not isinstance(value.condition, expr.ValueExpr):
+        yield from expr.comparisons_of(value.condition)
+    for child in expr.children(value):
+        yield from _selected(child)
+
+
+def affine_in(gap: expr.Index, var: expr.Var) -> tuple[int, expr.Index] | None:
+    """(a, r) where gap = a*var + r and r does not contain var."""
+    scale = 0
+    rest: expr.Index = 0
+    for monomial, coefficient in expr.terms_of(gap):
+        if monomial == (var,):
+            scale = coefficient
+        else:
+            term: expr.Index = coefficient
+            for atom in monomial:
+                term = term * atom
+            rest = rest + term
+    if scale == 0 or var in expr.free_vars(rest):
+        return None
+    return scale, rest
+
+
+Decide = Callable[[expr.Condition, expr.Bounds], expr.Condition]
+
+_ARITHMETIC = frozenset(
+    (expr.Fn.ADD, expr.Fn.SUB, expr.Fn.MUL, expr.Fn.MIN, expr.Fn.MAX, expr.Fn.NEG, expr.Fn.ABS)
+)
+_COMPARED = frozenset(
+    (
+        expr.Fn.LT,
+        expr.Fn.LE,
+        expr.Fn.EQ,
+        expr.Fn.NE,
+        expr.Fn.AND,
+        expr.Fn.OR,
+        expr.Fn.XOR,
+        expr.Fn.NOT,
+    )
+)
+
+
+def fold_value(value: expr.Value, bounds: expr.Bounds, decide: Decide) -> expr.Value:
+    """An equal value: constant parts computed, neutral operands dropped, decided branches taken.
+
+    Rewrite:  x*1 -> x    x/1 -> x    x - 0 -> x    max(x, -inf) -> x    2*3 -> 6
+              select(true, x, y) -> x               and for ints: x + 0 -> x    x*0 -> 0
+    The result is the same for every input, down to the sign of zero: x + 0.0 stays (it turns -0
+    to 0), x + -0.0 goes.
+    """
+    match value:
+        case expr.Const():
+            return value
+        case expr.Load(source, indices):
+            return expr.Load(source, tuple(expr.simplify(index, bounds) for index in indices))
+        case expr.FromIndex(index, dtype):
+            simple = expr.simplify(index, bounds)
+            fits = (
+                isinstance(simple, int) and dtype.is_int and dtype.lowest <= simple <= dtype.highest
+            )
+            if isinstance(simple, int) and fits:
+                return expr.constant(simple, dtype)
+            return expr.FromIndex(simple, dtype)
+        case expr.Cast(operand, dtype):
+            return _cast(fold_value(operand, bounds, decide), dtype)
+        case expr.Select(condition, then, otherwise):
+            return _select(condition, then, otherwise, bounds, decide)
+        case expr.Apply(fn, args):
+            return _apply(fn, tuple(fold_value(arg, bounds, decide) for arg in args))
+
+
+def _cast(operand: expr.Value, dtype: DType) -> expr.Value:
+    if operand.dtype is dtype:
+        return operand
+    if isinstance(operand, expr.Const) and math.isfinite(operand.value):
+        with quiet():
+            number = operand.dtype.numpy.type(operand.value)
+            return expr.constant(convert(number, operand.dtype, dtype), dtype)
+    return expr.Cast(operand, dtype)
+
+
+def _select(
+    condition: expr.Condition | expr.Value,
+    then: expr.Value,
+    otherwise: expr.Value,
+    bounds: expr.Bounds,
+    decide: Decide,
+) -> expr.Value:
+    if isinstance(condition, expr.ValueExpr):
+        chosen = fold_value(condition, bounds, decide)
+        if isinstance(chosen, expr.Const):
+            return fold_value(then if chosen.value else otherwise, bounds, decide)
+        first, second = fold_value(then, bounds, decide), fold_value(otherwise, bounds, decide)
+        return first if first == second else expr.Select(chosen, first, second)
+    decided = decide(condition, bounds)
+    if isinstance(decided, bool):
+        return fold_value(then if decided else otherwise, bounds, decide)
+    first, second = fold_value(then, bounds, decide), fold_value(otherwise, bounds, decide)
+    if first == second and isinstance(first, expr.Const):
+        return first
+    return expr.Select(decided, first, second)
+
+
+def _apply(fn: expr.Fn, args: tuple[expr.Value, ...]) -> expr.Value:
+    dtype = args[0].dtype
+    if all(isinstance(arg, expr.Const) for arg in args) and fn in _ARITHMETIC | _COMPARED:
+        return _computed(fn, tuple(arg for arg in args if isinstance(arg, expr.Const)))
+    if len(args) != 2 or dtype is DType.BOOL or fn.gives_bool:
+        return expr.Apply(fn, args)
+    left, right = args
+    if _is_neutral(fn, right):
+        return left
+    if fn in (expr.Fn.ADD, expr.Fn.MUL, expr.Fn.MIN, expr.Fn.MAX) and _is_neutral(fn, left):
+        return right
+    if (
+        fn is expr.Fn.MUL
+        and dtype.is_int
+        and any((isinstance(arg, expr.Const) and arg.value == 0) for arg in args)
+    ):
+        return expr.constant(0, dtype)
+    return expr.Apply(fn, args)
+
+
+def _computed(fn: expr.Fn, args: tuple[expr.Const, ...]) -> expr.Value:
+    dtype = args[0].dtype
+    with quiet():
+        numbers = [dtype.numpy.type(arg.value) for arg in args]
+        result = function_of(fn, dtype)(*numbers)
+    folded = expr.constant(result, DType.BOOL if fn.gives_bool else dtype)
+    return (
+        expr.Apply(fn, args)
+        if isinstance(folded.value, float) and folded.value != folded.value
+        else folded
+    )
+
+
+def _is_neutral(fn: expr.Fn, value: expr.Value) -> bool:
+    """Whether `x fn value` is x for every x, NaN and signed zeros included."""
+    if not isinstance(value, expr.Const):
+        return False
+    negative = math.copysign(1.0, value.value) < 0
+    match fn:
+        case expr.Fn.MUL | expr.Fn.DIV:
+            return value.value == 1
+        case expr.Fn.ADD:
+            return value.value == 0 and (not value.dtype.is_float or negative)
+        case expr.Fn.SUB:
+            return value.value == 0 and (not value.dtype.is_float or not negative)
+        case expr.Fn.MAX:
+            return bool(value.value == value.dtype.lowest)
+        case expr.Fn.MIN:
+            return bool(value.value == value.dtype.highest)
+        case _:
+            return False
+
 
 EMPTY = Block(())
 
@@ -91,7 +258,7 @@ def simplify_loops(program: LoopProgram) -> LoopProgram:
 
 
 def simplify_statement(
-    statement: Stmt, bounds: Bounds, facts: frozenset[Condition] = frozenset()
+    statement: Stmt, bounds: expr.Bounds, facts: frozenset[expr.Condition] = frozenset()
 ) -> Stmt:
     """Simplify a statement inside the ranges `bounds` where the conditions `facts` hold."""
     match statement:
@@ -120,55 +287,56 @@ def simplify_statement(
             return Call(intrinsic, moved, simplify_statement(meaning, bounds, facts))
 
 
-def _indices(indices: tuple[Index, ...], bounds: Bounds) -> tuple[Index, ...]:
-    return tuple(simplify(index, bounds) for index in indices)
+def _indices(indices: tuple[expr.Index, ...], bounds: expr.Bounds) -> tuple[expr.Index, ...]:
+    return tuple(expr.simplify(index, bounds) for index in indices)
 
 
-def _loop(loop: For, bounds: Bounds, facts: frozenset[Condition]) -> Stmt:
-    extent = simplify(loop.extent, bounds)
-    if is_nonnegative(-extent, bounds):
+def _loop(loop: For, bounds: expr.Bounds, facts: frozenset[expr.Condition]) -> Stmt:
+    extent = expr.simplify(loop.extent, bounds)
+    if expr.is_nonnegative(-extent, bounds):
         return EMPTY
-    if extent == 1 and not _is_group(loop):
+    if extent == 1 and not (
+        loop.kind in THREADS and any(isinstance(x, GroupStatement) for x in walk(loop.body))
+    ):
         return simplify_statement(substitute_statement(loop.body, {loop.var: 0}), bounds, facts)
-    inside: dict[Var, Range] = {**bounds, loop.var: Range.of_extent(extent)}
+    inside: dict[expr.Var, expr.Range] = {**bounds, loop.var: expr.Range.of_extent(extent)}
     body = simplify_statement(loop.body, inside, facts)
     return body if is_empty(body) else For(loop.var, extent, loop.kind, body)
 
 
-def _is_group(loop: For) -> bool:
-    """Whether a loop over threads contains group statements: it stays, even with one iteration."""
-    return loop.kind in THREADS and any(isinstance(x, GroupStatement) for x in walk(loop.body))
-
-
-def _branch(condition: Condition, then: Stmt, bounds: Bounds, facts: frozenset[Condition]) -> Stmt:
+def _branch(
+    condition: expr.Condition, then: Stmt, bounds: expr.Bounds, facts: frozenset[expr.Condition]
+) -> Stmt:
     decided = decide(condition, bounds, facts)
     if isinstance(decided, bool):
         return simplify_statement(then, bounds, facts) if decided else EMPTY
     if is_contradictory(decided):
         return EMPTY
-    holds = frozenset(part for part in conjuncts(decided) if not _reads_memory(part))
-    inside = narrowed(bounds, conjuncts(decided))
+    holds = frozenset(part for part in expr.conjuncts(decided) if not _reads_memory(part))
+    inside = expr.narrowed(bounds, expr.conjuncts(decided))
     fixed = {var: r.low for var, r in inside.items() if r.low == r.high and bounds[var] != r}
     if fixed:
         then = substitute_statement(then, fixed)
-    parts = _fixed_parts(bounds, conjuncts(decided))
+    parts = _fixed_parts(bounds, expr.conjuncts(decided))
     if parts:
         then = _replaced(then, parts)
     body = simplify_statement(then, inside, facts | holds)
     if is_empty(body):
         return EMPTY
     if isinstance(body, If) and not _reads_memory(body.condition):  # else it may need the guard
-        return If(all_of(decided, body.condition), body.then)
+        return If(expr.all_of(decided, body.condition), body.then)
     return If(decided, body)
 
 
-def _fixed_parts(bounds: Bounds, holding: tuple[Condition, ...]) -> dict[Index, Index]:
+def _fixed_parts(
+    bounds: expr.Bounds, holding: tuple[expr.Condition, ...]
+) -> dict[expr.Index, expr.Index]:
     """The quotients, remainders, minima, maxima that have one value where a conjunction holds."""
-    ranges: dict[Index, Range] = {}
-    for atom, scale, rest in limits_of(holding):
-        reach = ranges.get(atom) or interval(atom, bounds)
-        if isinstance(atom, FloorDiv | Mod | Min | Max) and reach is not None:
-            ranges[atom] = limited(reach, scale, rest)
+    ranges: dict[expr.Index, expr.Range] = {}
+    for atom, scale, rest in expr.limits_of(holding):
+        reach = ranges.get(atom) or expr.interval(atom, bounds)
+        if isinstance(atom, expr.FloorDiv | expr.Mod | expr.Min | expr.Max) and reach is not None:
+            ranges[atom] = expr.limited(reach, scale, rest)
     return {
         atom: reach.low
         for atom, reach in ranges.items()
@@ -176,36 +344,38 @@ def _fixed_parts(bounds: Bounds, holding: tuple[Condition, ...]) -> dict[Index, 
     }
 
 
-def _replaced(statement: Stmt, parts: Mapping[Index, Index]) -> Stmt:
-    def on_index(index: Index) -> Index:
-        return replace_parts(index, parts)
+def _replaced(statement: Stmt, parts: Mapping[expr.Index, expr.Index]) -> Stmt:
+    def on_index(index: expr.Index) -> expr.Index:
+        return expr.replace_parts(index, parts)
 
-    return map_statement(statement, on_index, lambda each: map_condition(each, on_index))
+    return map_statement(statement, on_index, lambda each: expr.map_condition(each, on_index))
 
 
-def _reads_memory(condition: Condition) -> bool:
+def _reads_memory(condition: expr.Condition) -> bool:
     """Whether a condition may change when a buffer does."""
     return any(True for side in _sides(condition) for _ in buffers_of_index(side))
 
 
-def decide(condition: Condition, bounds: Bounds, facts: frozenset[Condition]) -> Condition:
+def decide(
+    condition: expr.Condition, bounds: expr.Bounds, facts: frozenset[expr.Condition]
+) -> expr.Condition:
     """Simplify a condition where the conditions `facts` hold: its parts and negations, too."""
-    simple = simplify_condition(condition, bounds)
+    simple = expr.simplify_condition(condition, bounds)
     return _assume(simple, facts) if facts else simple
 
 
-def _assume(condition: Condition, facts: frozenset[Condition]) -> Condition:
+def _assume(condition: expr.Condition, facts: frozenset[expr.Condition]) -> expr.Condition:
     if condition in facts:
         return True
     match condition:
-        case And(parts):
-            return all_of(*(_assume(part, facts) for part in parts))
-        case Or(parts):
-            return any_of(*(_assume(part, facts) for part in parts))
-        case Not(part):
-            return negate(_assume(part, facts))
+        case expr.And(parts):
+            return expr.all_of(*(_assume(part, facts) for part in parts))
+        case expr.Or(parts):
+            return expr.any_of(*(_assume(part, facts) for part in parts))
+        case expr.Not(part):
+            return expr.negate(_assume(part, facts))
         case _:
-            return False if negate(condition) in facts else condition
+            return False if expr.negate(condition) in facts else condition
 
 
 def _without_dead_buffers(statement: Stmt) -> Stmt:

@@ -1,30 +1,13 @@
-"""Give whole tiles a version without guards."""
+"""Give whole tiles a version without guards.
+
+Write out short loops whose iterations differ in guards.
+"""
 
 from __future__ import annotations
 
-from tensorwright.expr import (
-    Bounds,
-    Condition,
-    Index,
-    Range,
-    Relation,
-    Var,
-    all_of,
-    compare,
-    condition_sides,
-    conjuncts,
-    free_vars,
-    gap_of,
-    interval,
-    limits_of,
-    map_comparisons,
-    negate,
-    simplify_condition,
-    terms_of,
-)
+from tensorwright import expr
 from tensorwright.loop.ir import Allocate, Block, For, If, LoopProgram, Stmt, block
-from tensorwright.loop.passes.guards import guards_of, is_contradictory
-from tensorwright.loop.passes.simplify import simplify_loops
+from tensorwright.loop.passes.simplify import guards_of, is_contradictory, simplify_loops
 from tensorwright.loop.traversal import (
     Namer,
     buffers_of_index,
@@ -33,7 +16,9 @@ from tensorwright.loop.traversal import (
     has_barrier,
     map_children,
     map_statement,
+    substitute_statement,
     total_size,
+    walk,
 )
 from tensorwright.schedule import ForKind
 
@@ -66,16 +51,16 @@ class _Version:
         self._namer = namer
         self._room = room
 
-    def inside(self, statement: Stmt, bounds: Bounds) -> Stmt:
+    def inside(self, statement: Stmt, bounds: expr.Bounds) -> Stmt:
         """Version the nests inside loops around which no guard can be decided."""
         if isinstance(statement, For):
             if statement.kind not in _OUTER_KINDS or has_barrier(statement):
                 return statement
-            below = {**bounds, statement.var: Range.of_extent(statement.extent)}
+            below = {**bounds, statement.var: expr.Range.of_extent(statement.extent)}
             return map_children(lambda body: self.nest(body, below), statement)
         return map_children(lambda child: self.inside(child, bounds), statement)
 
-    def nest(self, statement: Stmt, bounds: Bounds) -> Stmt:
+    def nest(self, statement: Stmt, bounds: expr.Bounds) -> Stmt:
         """Version a statement in the body of a loop, or what is inside it."""
         match statement:
             case Allocate() | If():
@@ -87,14 +72,14 @@ class _Version:
             case _:
                 return statement
 
-    def _neighbours(self, statements: tuple[Stmt, ...], bounds: Bounds) -> Stmt:
+    def _neighbours(self, statements: tuple[Stmt, ...], bounds: expr.Bounds) -> Stmt:
         """Version statements in order, neighbours of one condition together."""
         done: list[Stmt] = []
         group: list[tuple[Stmt, Stmt]] = []
-        asked: Condition = True
+        asked: expr.Condition = True
         for statement in statements:
             decided = _decided_here(statement, bounds) if isinstance(statement, For) else {}
-            whole = all_of(*decided.values())
+            whole = expr.all_of(*decided.values())
             if is_contradictory(whole):  # every tile here has a border; nests inside may have none
                 whole = False
             if group and whole != asked:
@@ -108,7 +93,7 @@ class _Version:
                 group.append((statement, _without(statement, frozenset(decided))))
         return block(*done, *([self._versions(asked, group)] if group else []))
 
-    def _versions(self, whole: Condition, group: list[tuple[Stmt, Stmt]]) -> Stmt:
+    def _versions(self, whole: expr.Condition, group: list[tuple[Stmt, Stmt]]) -> Stmt:
         """The versions for whole tiles and for others."""
         guarded = block(*(statement for statement, _ in group))
         otherwise = _otherwise(whole)
@@ -121,73 +106,73 @@ class _Version:
         return block(If(whole, clean), *others)
 
 
-def _otherwise(whole: Condition) -> tuple[Condition, ...]:
+def _otherwise(whole: expr.Condition) -> tuple[expr.Condition, ...]:
     """Conditions of which exactly one holds if `whole` does not: one for each end of a range."""
-    parts = conjuncts(whole)
-    atoms = [atom for atom, _, _ in limits_of(parts)]
+    parts = expr.conjuncts(whole)
+    atoms = [atom for atom, _, _ in expr.limits_of(parts)]
     if len(parts) == len(atoms) == 2 and atoms[0] == atoms[1]:
         one, other = parts
-        return negate(one), all_of(one, negate(other))
-    return (negate(whole),)
+        return expr.negate(one), expr.all_of(one, expr.negate(other))
+    return (expr.negate(whole),)
 
 
-def _decided_here(loop: For, bounds: Bounds) -> dict[Condition, Condition]:
+def _decided_here(loop: For, bounds: expr.Bounds) -> dict[expr.Condition, expr.Condition]:
     """The result of `_decided`, or nothing if a loop inside can decide more."""
     decided = _decided(loop, bounds)
     return {} if _decided_below(loop, bounds) - decided.keys() else decided
 
 
-def _decided(nest: Stmt, bounds: Bounds) -> dict[Condition, Condition]:
+def _decided(nest: Stmt, bounds: expr.Bounds) -> dict[expr.Condition, expr.Condition]:
     """Guards inside, each with what must hold outside so that it holds in every iteration.
 
     Left out are guards that never hold in all iterations, guards that read memory, and guards that
     hold everywhere for some sizes and not for others: inside, most tiles are whole.
     """
-    required: dict[Condition, Condition] = {}
-    never: set[Condition] = set()
+    required: dict[expr.Condition, expr.Condition] = {}
+    never: set[expr.Condition] = set()
     for guard, inner in guards_of(nest, {}):
-        gap = gap_of(guard)
-        reach = interval(gap, inner) if gap is not None else None
+        gap = expr.gap_of(guard)
+        reach = expr.interval(gap, inner) if gap is not None else None
         if reach is None or any(True for _ in buffers_of_index(reach.low)):
             never.add(guard)
             continue
-        holds = simplify_condition(_nonnegative(reach.low), bounds)
-        required[guard] = all_of(required.get(guard, all_of()), holds)
+        holds = expr.simplify_condition(_nonnegative(reach.low), bounds)
+        required[guard] = expr.all_of(required.get(guard, expr.all_of()), holds)
         if required[guard] is False or _is_of_sizes(required[guard]):
             never.add(guard)
     return {guard: holds for guard, holds in required.items() if guard not in never}
 
 
-def _is_of_sizes(condition: Condition) -> bool:
-    return not isinstance(condition, bool) and not free_vars(*condition_sides(condition))
+def _is_of_sizes(condition: expr.Condition) -> bool:
+    return not isinstance(condition, bool) and not expr.free_vars(*expr.condition_sides(condition))
 
 
-def _nonnegative(index: Index) -> Condition:
+def _nonnegative(index: expr.Index) -> expr.Condition:
     """index >= 0 without negative terms; with one variable alone, as a limit of that variable."""
-    terms = dict(terms_of(index))
+    terms = dict(expr.terms_of(index))
     rest = terms.pop((), 0)
     if len(terms) == 1:
         ((monomial, scale),) = terms.items()
-        if len(monomial) == 1 and isinstance(monomial[0], Var):
+        if len(monomial) == 1 and isinstance(monomial[0], expr.Var):
             if scale > 0:
-                return compare(Relation.LE, -(rest // scale), monomial[0])
-            return compare(Relation.LT, monomial[0], rest // -scale + 1)
-    low: Index = 0
-    for monomial, scale in terms_of(index):
+                return expr.compare(expr.Relation.LE, -(rest // scale), monomial[0])
+            return expr.compare(expr.Relation.LT, monomial[0], rest // -scale + 1)
+    low: expr.Index = 0
+    for monomial, scale in expr.terms_of(index):
         if scale < 0:
-            product: Index = -scale
+            product: expr.Index = -scale
             for atom in monomial:
                 product = product * atom
             low = low + product
-    return compare(Relation.LE, low, index + low)
+    return expr.compare(expr.Relation.LE, low, index + low)
 
 
-def _decided_below(loop: For, bounds: Bounds) -> frozenset[Condition]:
+def _decided_below(loop: For, bounds: expr.Bounds) -> frozenset[expr.Condition]:
     """The guards that can be decided in some nest further inside."""
     if loop.kind not in _OUTER_KINDS:
         return frozenset()
-    below = {**bounds, loop.var: Range.of_extent(loop.extent)}
-    guards: set[Condition] = set()
+    below = {**bounds, loop.var: expr.Range.of_extent(loop.extent)}
+    guards: set[expr.Condition] = set()
     for nest in _nests(loop.body):
         guards |= _decided(nest, below).keys() | _decided_below(nest, below)
     return frozenset(guards)
@@ -200,10 +185,98 @@ def _nests(statement: Stmt) -> tuple[For, ...]:
     return tuple(nest for child in children_of(statement) for nest in _nests(child))
 
 
-def _without(statement: Stmt, holding: frozenset[Condition]) -> Stmt:
+def _without(statement: Stmt, holding: frozenset[expr.Condition]) -> Stmt:
     """The statement given that some comparisons hold."""
 
-    def on_condition(condition: Condition) -> Condition:
-        return map_comparisons(condition, lambda each: each in holding or each)
+    def on_condition(condition: expr.Condition) -> expr.Condition:
+        return expr.map_comparisons(condition, lambda each: each in holding or each)
 
     return map_statement(statement, lambda index: index, on_condition)
+
+
+_MOST_COPIES = 4  # of a loop
+_LARGEST_COPIES = 256  # statements of all copies
+_MOST_STATEMENTS = 1024  # of copies, when what is unrolled inside is written out as well
+
+
+def unroll_guarded(program: LoopProgram) -> LoopProgram:
+    """Replace short loops by copies, where guards inside ask for them.
+
+    Rewrite:  for t in 0..3: for k in 0..n: for i in 0..4 @unroll: if 1 <= i + t: S
+                  ->  for k in 0..n: for i in 1..4 @unroll: S[t := 0];
+                      for k in 0..n: for i in 0..4 @unroll: S[t := 1]; ...
+    Each copy can be cut where its own guards change, and no guard is left in the innermost loops.
+
+    Loops over a few tiles of lanes are unrolled, too: most of such tiles are at an end, and their
+    guards are decided once their positions are numbers.
+    """
+    namer = Namer(program)
+
+    def unroll(statement: Stmt) -> Stmt:
+        moved = map_children(unroll, statement)
+        if not isinstance(moved, For) or not isinstance(moved.extent, int):
+            return moved
+        if not _is_wanted(moved, moved.extent):
+            return moved
+        copies = [
+            substitute_statement(
+                moved.body if n == 0 else freshen(moved.body, namer), {moved.var: n}
+            )
+            for n in range(moved.extent)
+        ]
+        return block(*copies)
+
+    body = unroll(program.body)
+    if body == program.body:  # as most often
+        return program
+    return simplify_loops(LoopProgram(program.name, program.parameters, body))
+
+
+def _is_wanted(loop: For, copies: int) -> bool:
+    """Whether a loop is short enough, and guards inside ask for it."""
+    if loop.kind is not ForKind.SERIAL or copies > _MOST_COPIES:
+        return False
+    if copies * total_size((loop.body,)) > _LARGEST_COPIES:
+        return False
+    is_small = copies * _written_size(loop.body) <= _MOST_STATEMENTS
+    return _is_asked_for(loop) or (is_small and _guards_lanes(loop))
+
+
+def _is_asked_for(loop: For) -> bool:
+    """Whether the variable of a loop is in a guard inside an unrolled loop, with that one's; and
+    whether there is a loop between that no guard depends on.
+    """
+    inside = tuple(walk(loop.body))
+    loops = [each for each in inside if isinstance(each, For)]
+    asked = [
+        expr.free_vars(*expr.condition_sides(each.condition))
+        for each in inside
+        if isinstance(each, If)
+    ]
+    unrolled = {each.var for each in loops if each.kind is ForKind.UNROLLED}
+    between = {each.var for each in loops if each.kind is ForKind.SERIAL}
+    is_asked = any(loop.var in names and names & unrolled for names in asked)
+    return is_asked and bool(between.difference(*asked))
+
+
+def _guards_lanes(loop: For) -> bool:
+    """Whether the variable of a loop is in a guard with that of a vectorised loop inside and that
+    of an unrolled one: lanes of a window.
+    """
+    loops = [each for each in walk(loop.body) if isinstance(each, For)]
+    lanes, taps = (
+        {each.var for each in loops if each.kind is kind}
+        for kind in (ForKind.VECTOR, ForKind.UNROLLED)
+    )
+    if not (lanes and taps):
+        return False
+    asked = (expr.free_vars(guard.left, guard.right) for guard, _ in guards_of(loop.body, {}))
+    return any(loop.var in names and names & lanes and names & taps for names in asked)
+
+
+def _written_size(statement: Stmt) -> int:
+    """How many statements there are when what is unrolled is written out."""
+    inner = sum(_written_size(child) for child in children_of(statement)) or 1
+    if not isinstance(statement, For) or statement.kind is not ForKind.UNROLLED:
+        return inner
+    return inner * statement.extent if isinstance(statement.extent, int) else inner

@@ -1,4 +1,7 @@
-"""Widen the rows of local buffers to whole vectors, and compute these in full."""
+"""Widen the rows of local buffers to whole vectors, and compute these in full.
+
+The order of the loops in a register tile: which operand stays in registers for the other.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from math import gcd, prod
 
-from tensorwright.expr import (
-    Bounds,
-    Index,
-    Load,
-    Range,
-    Select,
-    Value,
-    ValueExpr,
-    Var,
-    all_of,
-    children,
-    condition_sides,
-    free_vars,
-    has_element,
-    interval,
-    loads_of,
-    terms_of,
-)
+from tensorwright import expr
+from tensorwright.base import CpuTarget
 from tensorwright.loop.ir import (
     Buffer,
     Call,
@@ -35,12 +22,14 @@ from tensorwright.loop.ir import (
     Stmt,
     Store,
 )
+from tensorwright.loop.scalars import folded_operand
 from tensorwright.loop.traversal import (
     buffers_of_index,
     buffers_used,
     children_of,
     map_children,
     map_statement,
+    nest_in,
 )
 from tensorwright.schedule import ForKind, Scope
 
@@ -91,7 +80,7 @@ class _Accesses:
     longest: dict[Buffer, int] = field(default_factory=dict)
     step: dict[Buffer, int] = field(default_factory=dict)
     refused: set[str] = field(default_factory=set)
-    filled: dict[Buffer, list[tuple[For, Bounds]]] = field(default_factory=dict)
+    filled: dict[Buffer, list[tuple[For, expr.Bounds]]] = field(default_factory=dict)
 
     def widths(self) -> Iterable[tuple[Buffer, int]]:
         """The buffers whose rows end with a part of a vector, and the length of a vector."""
@@ -123,7 +112,7 @@ class _Accesses:
                 for buffer, wide in longer.items()
                 for loop, _ in self.filled[buffer]
                 if isinstance(loop.body, Store)
-                for load in loads_of(loop.body.value)
+                for load in expr.loads_of(loop.body.value)
                 if isinstance(load.source, Buffer) and load.source in packed
                 if load.indices[-1] == loop.var and load.source.shape[-1] == loop.extent
             }
@@ -145,7 +134,7 @@ class _Accesses:
                 return False
         return True
 
-    def collect(self, statement: Stmt, vectors: tuple[For, ...], bounds: Bounds) -> None:
+    def collect(self, statement: Stmt, vectors: tuple[For, ...], bounds: expr.Bounds) -> None:
         """Note all accesses inside a statement.
 
         vectors   the vector loops around it
@@ -157,15 +146,15 @@ class _Accesses:
                     vectors = (*vectors, statement)
                     if isinstance(body, Store):
                         self.filled.setdefault(body.buffer, []).append((statement, bounds))
-                bounds = {**bounds, var: Range.of_extent(extent)}
+                bounds = {**bounds, var: expr.Range.of_extent(extent)}
             case Store(buffer, indices, value):
                 self._note(buffer, indices, vectors)
-                for load in loads_of(value):
+                for load in expr.loads_of(value):
                     if isinstance(load.source, Buffer):  # else an element of a condition
                         self._note(load.source, load.indices, vectors)
                 self.refused |= {*_elements_of(value), *_names(buffers_of_index(*indices))}
             case If(condition, _):
-                self.refused |= {*_names(buffers_of_index(*condition_sides(condition)))}
+                self.refused |= {*_names(buffers_of_index(*expr.condition_sides(condition)))}
             case Prefetch(buffer, _):
                 self.refused.add(buffer.name)
             case Call():
@@ -174,15 +163,19 @@ class _Accesses:
         for child in children_of(statement):
             self.collect(child, vectors, bounds)
 
-    def _note(self, buffer: Buffer, indices: tuple[Index, ...], vectors: tuple[For, ...]) -> None:
+    def _note(
+        self, buffer: Buffer, indices: tuple[expr.Index, ...], vectors: tuple[For, ...]
+    ) -> None:
         if buffer.scope is not Scope.LOCAL or not indices or not _is_small(buffer):
             return
-        along = [loop for loop in vectors if loop.var in free_vars(*indices)]
+        along = [loop for loop in vectors if loop.var in expr.free_vars(*indices)]
         if not along:
             return
-        terms = dict(terms_of(indices[-1]))
+        terms = dict(expr.terms_of(indices[-1]))
         is_row = len(along) == 1 and terms.pop((along[0].var,), 0) == 1
-        others = free_vars(*indices[:-1]) | free_vars(*(atom for each in terms for atom in each))
+        others = expr.free_vars(*indices[:-1]) | expr.free_vars(
+            *(atom for each in terms for atom in each)
+        )
         extent = along[0].extent
         if not is_row or along[0].var in others or not isinstance(extent, int):
             self.refused.add(buffer.name)
@@ -207,7 +200,7 @@ def _with_longer_rows(parameter: Parameter, longer: Mapping[Buffer, Buffer]) -> 
     if wide is None or packing is None:
         return parameter
     *outer, (var, extent) = packing.axes
-    valid = all_of(packing.valid, var < extent)
+    valid = expr.all_of(packing.valid, var < extent)
     axes = (*outer, (var, _row(wide)))
     return replace(parameter, buffer=wide, packing=replace(packing, axes=axes, valid=valid))
 
@@ -228,19 +221,19 @@ def _names(buffers: Iterable[Buffer]) -> Iterator[str]:
     return (buffer.name for buffer in buffers)
 
 
-def _elements_of(value: Value) -> set[str]:
+def _elements_of(value: expr.Value) -> set[str]:
     """The names of the buffers whose elements are indices or conditions in a value."""
     names: set[str] = set()
-    if isinstance(value, Load):
+    if isinstance(value, expr.Load):
         names |= {*_names(buffers_of_index(*value.indices))}
-    if isinstance(value, Select) and not isinstance(value.condition, ValueExpr):
-        names |= {*_names(buffers_of_index(*condition_sides(value.condition)))}
-    for child in children(value):
+    if isinstance(value, expr.Select) and not isinstance(value.condition, expr.ValueExpr):
+        names |= {*_names(buffers_of_index(*expr.condition_sides(value.condition)))}
+    for child in expr.children(value):
         names |= _elements_of(child)
     return names
 
 
-def _lengthened(statement: Stmt, widths: Mapping[str, int], bounds: Bounds) -> Stmt:
+def _lengthened(statement: Stmt, widths: Mapping[str, int], bounds: expr.Bounds) -> Stmt:
     """The statement with vector loops that fill the rows of the buffers they store to."""
     match statement:
         case For(var, int() as extent, ForKind.VECTOR, Store(buffer, _, value)):
@@ -249,22 +242,125 @@ def _lengthened(statement: Stmt, widths: Mapping[str, int], bounds: Bounds) -> S
                 return replace(statement, extent=width)
             return statement
         case For(var, extent, _, _):
-            bounds = {**bounds, var: Range.of_extent(extent)}
+            bounds = {**bounds, var: expr.Range.of_extent(extent)}
     return map_children(lambda child: _lengthened(child, widths, bounds), statement)
 
 
-def _is_inside(value: Value, var: Var, width: int, bounds: Bounds) -> bool:
+def _is_inside(value: expr.Value, var: expr.Var, width: int, bounds: expr.Bounds) -> bool:
     """Whether a value reads inside its buffers while `var` is below `width`, and never selects."""
-    longer = {**bounds, var: Range.of_extent(width)}
-    if isinstance(value, Select) and not isinstance(value.condition, ValueExpr):
+    longer = {**bounds, var: expr.Range.of_extent(width)}
+    if isinstance(value, expr.Select) and not isinstance(value.condition, expr.ValueExpr):
         return False
-    if isinstance(value, Load):
+    if isinstance(value, expr.Load):
         for index, extent in zip(value.indices, value.source.shape, strict=True):
-            if var not in free_vars(index):
+            if var not in expr.free_vars(index):
                 continue
-            reach = None if has_element(index) else interval(index, longer)
+            reach = None if expr.has_element(index) else expr.interval(index, longer)
             high = None if reach is None else reach.high
             if not isinstance(high, int) or not isinstance(extent, int) or high >= extent:
                 return False
         return True
-    return all(_is_inside(child, var, width, bounds) for child in children(value))
+    return all(_is_inside(child, var, width, bounds) for child in expr.children(value))
+
+
+def order_tiles(program: LoopProgram, target: CpuTarget) -> LoopProgram:
+    """Keep the operand with fewer vectors in registers if a tile and the other one do not fit.
+
+    A tile multiplies vectors by single elements, each spread over a vector. What the outer loops
+    move is loaded once, what the inner ones move is kept for all of them: with three channels and
+    four vectors of pixels, twelve sums, three channels and one of the vectors fill sixteen
+    registers, the four vectors and one channel do not fit.
+
+    Rewrite:  for c: for r: for v @vectorize: t[c, r, v] += x[r, v] * w[c]    (all written out)
+              ->  for r: for c: for v @vectorize: t[c, r, v] += x[r, v] * w[c]
+    Theorem:  every iteration of the loops folds into elements of its own, so their order is free.
+    Targets whose instructions spread an element themselves need no register for it: unchanged.
+    """
+    if target.spreads_operands:
+        return program
+    body = _ordered(program.body, target)
+    return program if body is program.body else replace(program, body=body)
+
+
+def _ordered(statement: Stmt, target: CpuTarget) -> Stmt:
+    if isinstance(statement, For) and statement.kind is ForKind.UNROLLED:
+        loops = _tile_of(statement)
+        if loops is not None:
+            order = _by_registers(loops, target)
+            return statement if order is loops else nest_in(order, order[-1].body)
+    return map_children(lambda child: _ordered(child, target), statement)
+
+
+def _tile_of(outer: For) -> list[For] | None:
+    """Unrolled loops and the vector loop in them, if they fold into a tile, each into elements of
+    its own.
+    """
+    loops = [outer]
+    while isinstance(loops[-1].body, For):
+        loops.append(loops[-1].body)
+    *unrolled, vector = loops
+    store = vector.body
+    if not isinstance(store, Store) or vector.kind is not ForKind.VECTOR:
+        return None
+    if store.buffer.scope is not Scope.LOCAL or folded_operand(store) is None:
+        return None
+    own = _is_one_to_one(store.indices, loops)
+    plain = all(loop.kind is ForKind.UNROLLED for loop in unrolled)
+    return loops if own and plain else None
+
+
+def _is_one_to_one(indices: tuple[expr.Index, ...], loops: list[For]) -> bool:
+    """Whether every iteration of the loops has an element of its own.
+
+    Theorem: sums of c*v differ for different v if each c is more than all the terms with smaller
+    coefficients reach together.
+    """
+    extents = {loop.var: loop.extent for loop in loops}
+    seen: set[expr.Var] = set()
+    for index in indices:
+        reach = 0
+        for (*others, last), step in sorted(_terms(index), key=lambda term: term[1]):
+            extent = extents.get(last) if isinstance(last, expr.Var) else None
+            if others or not isinstance(last, expr.Var) or not isinstance(extent, int):
+                if extents.keys() & expr.free_vars(last, *others):
+                    return False
+                continue
+            if last in seen or step <= reach:
+                return False
+            seen.add(last)
+            reach += step * (extent - 1)
+    return seen == extents.keys()
+
+
+def _terms(index: expr.Index) -> list[tuple[tuple[expr.IndexExpr, ...], int]]:
+    return [(monomial, step) for monomial, step in expr.terms_of(index) if monomial]
+
+
+def _by_registers(loops: list[For], target: CpuTarget) -> list[For]:
+    """The loops in the order that needs fewer registers, if those are not enough."""
+    *unrolled, vector = loops
+    store = vector.body
+    assert isinstance(store, Store)
+    lanes = target.vector_bytes // store.buffer.dtype.size_bytes
+    folded = folded_operand(store)
+    if folded is None or not isinstance(vector.extent, int) or vector.extent > lanes:
+        return loops
+    loads = tuple(expr.loads_of(folded[1]))
+    wide = [loop for loop in unrolled if _moves(loads, loop.var, vector.var, is_wide=True)]
+    narrow = [loop for loop in unrolled if _moves(loads, loop.var, vector.var, is_wide=False)]
+    is_product = len(loads) == 2 and len(wide) + len(narrow) == len(unrolled)
+    if not is_product or any(loop in narrow for loop in wide):
+        return loops
+    vectors, elements = _count(wide), _count(narrow)
+    fits = vectors * elements + vectors + 1 <= target.vector_registers
+    return loops if fits or vectors <= elements else [*wide, *narrow, vector]
+
+
+def _moves(loads: tuple[expr.Load, ...], var: expr.Var, lanes: expr.Var, *, is_wide: bool) -> bool:
+    """Whether a load moves along a loop; one that has lanes, or one that has none."""
+    used = [expr.free_vars(*load.indices) for load in loads]
+    return any(var in each and (lanes in each) is is_wide for each in used)
+
+
+def _count(loops: list[For]) -> int:
+    return prod(loop.extent for loop in loops if isinstance(loop.extent, int))

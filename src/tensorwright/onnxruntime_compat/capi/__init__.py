@@ -2,4 +2,6 @@
 
 from tensorwright.onnxruntime_compat.capi import onnxruntime_pybind11_state
 
-__all__ = ["onnxruntime_pybind11_state"]
+__all__ = [
+    "onnxruntime_pybind11_state",
+]

@@ -1,6 +1,6 @@
-"""The names under which programs for ONNX Runtime catch errors; `errors.py` is their home."""
+"""The names under which programs for ONNX Runtime catch errors; `options.py` is their home."""
 
-from tensorwright.onnxruntime_compat.errors import (
+from tensorwright.onnxruntime_compat.options import (
     EngineError,
     EPFail,
     Fail,

@@ -15,34 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tensorwright import expr
 from tensorwright.base import Attributes, DType, TensorType
-from tensorwright.expr import (
-    Compute,
-    Element,
-    Fn,
-    FromIndex,
-    Index,
-    Load,
-    Tensor,
-    Value,
-    apply,
-    at_position,
-    cast,
-    compute,
-    mod,
-    select,
-)
-from tensorwright.ops.access import axis_names
-from tensorwright.ops.attributes import (
-    NUMBERS,
-    POSITIONS,
-    fault,
-    int_of,
-    require_dtype,
-    require_rank,
-    require_shape,
-    size_in,
-)
 from tensorwright.ops.named_sizes import (
     are_equal,
     as_divisor,
@@ -55,8 +29,19 @@ from tensorwright.ops.named_sizes import (
     shape_text,
     sizes_of,
 )
-from tensorwright.ops.operator import Attribute, tensor_operator
-from tensorwright.ops.shapes import axis_in
+from tensorwright.ops.operator import (
+    NUMBERS,
+    POSITIONS,
+    Attribute,
+    fault,
+    int_of,
+    require_dtype,
+    require_rank,
+    require_shape,
+    size_in,
+    tensor_operator,
+)
+from tensorwright.ops.shapes import axis_in, axis_names
 
 
 def _require_source(types: tuple[TensorType, ...], axis: int) -> None:
@@ -69,7 +54,7 @@ def _require_source(types: tuple[TensorType, ...], axis: int) -> None:
         raise fault(f"dimension {axis} of input x {own} is empty: nothing can be read")
 
 
-def _may_be_read(extent: Index, wanted: Sequence[Index]) -> bool:
+def _may_be_read(extent: expr.Index, wanted: Sequence[expr.Index]) -> bool:
     """Whether there are no indices where there is nothing to read: n of them into n rows."""
     return any(is_certain(each <= extent) for each in wanted)
 
@@ -90,18 +75,18 @@ def _infer_gather(types: tuple[TensorType, ...], attributes: Attributes) -> tupl
     return (TensorType(x.dtype, (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])),)
 
 
-def _gather(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+def _gather(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
     x, indices = tensors
     own = x.shape
     axis = axis_in(int_of(attributes, "axis"), len(own))
     inner = len(indices.shape)
 
-    def body(*at: Index) -> Value:
-        chosen = at_position(indices, at[axis : axis + inner], own[axis])
-        return Load(x, (*at[:axis], chosen, *at[axis + inner :]))
+    def body(*at: expr.Index) -> expr.Value:
+        chosen = expr.at_position(indices, at[axis : axis + inner], own[axis])
+        return expr.Load(x, (*at[:axis], chosen, *at[axis + inner :]))
 
     shape = (*own[:axis], *indices.shape, *own[axis + 1 :])
-    return (compute("gather", shape, body, axis_names(len(shape))),)
+    return (expr.compute("gather", shape, body, axis_names(len(shape))),)
 
 
 def _infer_elements(
@@ -116,16 +101,16 @@ def _infer_elements(
     return (TensorType(x.dtype, indices.shape),)
 
 
-def _elements(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+def _elements(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
     x, indices = tensors
     axis = axis_in(int_of(attributes, "axis"), len(x.shape))
 
-    def body(*at: Index) -> Value:
-        chosen = at_position(indices, at, x.shape[axis])
-        return Load(x, (*at[:axis], chosen, *at[axis + 1 :]))
+    def body(*at: expr.Index) -> expr.Value:
+        chosen = expr.at_position(indices, at, x.shape[axis])
+        return expr.Load(x, (*at[:axis], chosen, *at[axis + 1 :]))
 
     shape = indices.shape
-    return (compute("gather_elements", shape, body, axis_names(len(shape))),)
+    return (expr.compute("gather_elements", shape, body, axis_names(len(shape))),)
 
 
 def _infer_nd(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
@@ -148,18 +133,20 @@ def _infer_nd(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[Te
     return (TensorType(x.dtype, (*indices.shape[:-1], *x.shape[batch + count :])),)
 
 
-def _nd(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+def _nd(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
     x, indices = tensors
     own, asked = x.shape, indices.shape
     batch, count = int_of(attributes, "batch_dims"), number_of(asked[-1])
     outer = len(asked) - 1
 
-    def body(*at: Index) -> Value:
-        chosen = tuple(at_position(indices, (*at[:outer], k), own[batch + k]) for k in range(count))
-        return Load(x, (*at[:batch], *chosen, *at[outer:]))
+    def body(*at: expr.Index) -> expr.Value:
+        chosen = tuple(
+            expr.at_position(indices, (*at[:outer], k), own[batch + k]) for k in range(count)
+        )
+        return expr.Load(x, (*at[:batch], *chosen, *at[outer:]))
 
     shape = (*asked[:-1], *own[batch + count :])
-    return (compute("gather_nd", shape, body, axis_names(len(shape))),)
+    return (expr.compute("gather_nd", shape, body, axis_names(len(shape))),)
 
 
 def _infer_reverse(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
@@ -173,22 +160,22 @@ def _infer_reverse(types: tuple[TensorType, ...], attributes: Attributes) -> tup
     return (x,)
 
 
-def _reverse(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+def _reverse(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
     x, lengths = tensors
     shape = x.shape
     batch = int_of(attributes, "batch_axis") % len(shape)
     time = int_of(attributes, "time_axis") % len(shape)
 
-    def body(*at: Index) -> Value:
-        length = Element(lengths, (at[batch],))
-        mirrored = mod(length - 1 - at[time], as_divisor(shape[time]))
-        inside = Load(x, (*at[:time], mirrored, *at[time + 1 :]))
-        return select(at[time] < length, inside, Load(x, at))
+    def body(*at: expr.Index) -> expr.Value:
+        length = expr.Element(lengths, (at[batch],))
+        mirrored = expr.mod(length - 1 - at[time], as_divisor(shape[time]))
+        inside = expr.Load(x, (*at[:time], mirrored, *at[time + 1 :]))
+        return expr.select(at[time] < length, inside, expr.Load(x, at))
 
-    return (compute("reverse_sequence", shape, body, axis_names(len(shape))),)
+    return (expr.compute("reverse_sequence", shape, body, axis_names(len(shape))),)
 
 
-def _one_hot_axis(rank: int, attributes: Attributes) -> tuple[int, Index]:
+def _one_hot_axis(rank: int, attributes: Attributes) -> tuple[int, expr.Index]:
     depth = size_in(attributes, "depth")
     if not decided(depth >= 0):
         raise fault(f"attribute depth is {depth}, which is negative")
@@ -203,22 +190,22 @@ def _infer_one_hot(types: tuple[TensorType, ...], attributes: Attributes) -> tup
     return (TensorType(values.dtype, (*indices.shape[:axis], depth, *indices.shape[axis:])),)
 
 
-def _one_hot(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+def _one_hot(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
     indices, values = tensors
     own = indices.shape
     axis, depth = _one_hot_axis(len(own), attributes)
     behind_last = number_or_value(depth, DType.I64)
 
-    def body(*at: Index) -> Value:
-        asked: Value = Load(indices, (*at[:axis], *at[axis + 1 :]))
-        position = FromIndex(at[axis], DType.I64)
-        asked = cast(asked, DType.I64)
-        is_there = apply(Fn.EQ, asked, position)
-        behind = apply(Fn.EQ, asked, position - behind_last)
-        return select(apply(Fn.OR, is_there, behind), values[1], values[0])
+    def body(*at: expr.Index) -> expr.Value:
+        asked: expr.Value = expr.Load(indices, (*at[:axis], *at[axis + 1 :]))
+        position = expr.FromIndex(at[axis], DType.I64)
+        asked = expr.cast(asked, DType.I64)
+        is_there = expr.apply(expr.Fn.EQ, asked, position)
+        behind = expr.apply(expr.Fn.EQ, asked, position - behind_last)
+        return expr.select(expr.apply(expr.Fn.OR, is_there, behind), values[1], values[0])
 
     shape = (*own[:axis], depth, *own[axis:])
-    return (compute("one_hot", shape, body, axis_names(len(shape))),)
+    return (expr.compute("one_hot", shape, body, axis_names(len(shape))),)
 
 
 _AXIS = Attribute("axis", 0, "the dimension of x that is read at positions")

@@ -10,24 +10,11 @@
 
 from __future__ import annotations
 
+from tensorwright import expr
 from tensorwright.base import Attributes, DType, TensorType
-from tensorwright.expr import (
-    Compute,
-    FromIndex,
-    Index,
-    IndexExpr,
-    Load,
-    Relation,
-    Tensor,
-    Value,
-    cast,
-    compare,
-    compute,
-    constant,
-    select,
-)
-from tensorwright.ops.access import axis_names
-from tensorwright.ops.attributes import (
+from tensorwright.ops.named_sizes import decided, number_or_value, shape_text
+from tensorwright.ops.operator import (
+    Attribute,
     bool_of,
     dtype_of,
     fault,
@@ -37,28 +24,28 @@ from tensorwright.ops.attributes import (
     scalar_of,
     size_in,
     sizes_in,
+    tensor_operator,
 )
-from tensorwright.ops.named_sizes import decided, number_or_value, shape_text
-from tensorwright.ops.operator import Attribute, tensor_operator
+from tensorwright.ops.shapes import axis_names
 
 
 def _infer_full(_: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
     shape = sizes_in(attributes, "shape")
     if not all(decided(extent >= 0) for extent in shape):
         raise fault(f"attribute shape {shape_text(shape)} has a negative extent")
-    if not isinstance(attributes["value"], IndexExpr):
+    if not isinstance(attributes["value"], expr.IndexExpr):
         scalar_of(attributes, "value")
     return (TensorType(dtype_of(attributes, "dtype"), shape),)
 
 
-def _full(_: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+def _full(_: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
     shape, dtype = sizes_in(attributes, "shape"), dtype_of(attributes, "dtype")
     given = attributes["value"]
-    if isinstance(given, IndexExpr):
-        value: Value = cast(FromIndex(given, DType.I64), dtype)
+    if isinstance(given, expr.IndexExpr):
+        value: expr.Value = expr.cast(expr.FromIndex(given, DType.I64), dtype)
     else:
-        value = constant(scalar_of(attributes, "value"), dtype)
-    return (compute("full", shape, lambda *_: value, axis_names(len(shape))),)
+        value = expr.constant(scalar_of(attributes, "value"), dtype)
+    return (expr.compute("full", shape, lambda *_: value, axis_names(len(shape))),)
 
 
 def _infer_range(_: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
@@ -74,18 +61,18 @@ def _infer_range(_: tuple[TensorType, ...], attributes: Attributes) -> tuple[Ten
     return (TensorType(dtype, (size,)),)
 
 
-def _range(_: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+def _range(_: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
     dtype = dtype_of(attributes, "dtype")
     given, step = attributes["start"], float_of(attributes, "step")
-    start = given if isinstance(given, IndexExpr) else float_of(attributes, "start")
+    start = given if isinstance(given, expr.IndexExpr) else float_of(attributes, "start")
 
-    def body(i: Index) -> Value:
-        if isinstance(start, (int, IndexExpr)) and isinstance(step, int):
-            return FromIndex(i * step + start, dtype)
+    def body(i: expr.Index) -> expr.Value:
+        if isinstance(start, (int, expr.IndexExpr)) and isinstance(step, int):
+            return expr.FromIndex(i * step + start, dtype)
         first = start if isinstance(start, float) else number_or_value(start, dtype)
-        return FromIndex(i, dtype) * step + first
+        return expr.FromIndex(i, dtype) * step + first
 
-    return (compute("range", (size_in(attributes, "size"),), body),)
+    return (expr.compute("range", (size_in(attributes, "size"),), body),)
 
 
 def _infer_eye(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
@@ -94,14 +81,14 @@ def _infer_eye(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[T
     return (TensorType(dtype_of(attributes, "dtype"), types[0].shape),)
 
 
-def _eye(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+def _eye(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
     dtype, k = dtype_of(attributes, "dtype"), int_of(attributes, "k")
-    one, zero = constant(1, dtype), constant(0, dtype)
+    one, zero = expr.constant(1, dtype), expr.constant(0, dtype)
 
-    def body(i: Index, j: Index) -> Value:
-        return select(compare(Relation.EQ, j, i + k), one, zero)
+    def body(i: expr.Index, j: expr.Index) -> expr.Value:
+        return expr.select(expr.compare(expr.Relation.EQ, j, i + k), one, zero)
 
-    return (compute("eye_like", tensors[0].shape, body),)
+    return (expr.compute("eye_like", tensors[0].shape, body),)
 
 
 def _infer_trilu(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
@@ -110,15 +97,15 @@ def _infer_trilu(types: tuple[TensorType, ...], attributes: Attributes) -> tuple
     return types
 
 
-def _trilu(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+def _trilu(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
     (x,) = tensors
     upper, k = bool_of(attributes, "upper"), size_in(attributes, "k")
 
-    def body(*at: Index) -> Value:
+    def body(*at: expr.Index) -> expr.Value:
         inside = at[-1] >= at[-2] + k if upper else at[-1] <= at[-2] + k
-        return select(inside, Load(x, at), constant(0, x.dtype))
+        return expr.select(inside, expr.Load(x, at), expr.constant(0, x.dtype))
 
-    return (compute("trilu", x.shape, body, axis_names(len(x.shape))),)
+    return (expr.compute("trilu", x.shape, body, axis_names(len(x.shape))),)
 
 
 _DTYPE = Attribute("dtype", DType.F32, "the element type of the output")

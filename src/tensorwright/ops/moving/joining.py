@@ -15,32 +15,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TypeAlias
 
+from tensorwright import expr
 from tensorwright.base import Attributes, DType, TensorType
-from tensorwright.expr import (
-    Compute,
-    Index,
-    Load,
-    Tensor,
-    Value,
-    ceil_div,
-    compute,
-    is_same,
-    maximum,
-    minimum,
-    mod,
-    select,
-    simplify,
-)
-from tensorwright.ops.access import axis_names, padded
-from tensorwright.ops.attributes import (
-    fault,
-    int_of,
-    ints_of,
-    require_same_dtype,
-    scalar_of,
-    sizes_in,
-    text_of,
-)
 from tensorwright.ops.moving.movement import Indices, Sizes, rearrangement
 from tensorwright.ops.named_sizes import (
     are_equal,
@@ -50,8 +26,20 @@ from tensorwright.ops.named_sizes import (
     shape_text,
     sizes_of,
 )
-from tensorwright.ops.operator import Attribute, Movement, identity_of_type, tensor_operator
-from tensorwright.ops.shapes import axis_in
+from tensorwright.ops.operator import (
+    Attribute,
+    Movement,
+    fault,
+    identity_of_type,
+    int_of,
+    ints_of,
+    require_same_dtype,
+    scalar_of,
+    sizes_in,
+    tensor_operator,
+    text_of,
+)
+from tensorwright.ops.shapes import axis_in, axis_names, padded
 
 _MODES = ("constant", "reflect", "edge", "wrap")
 
@@ -69,11 +57,11 @@ def _infer_concat(types: tuple[TensorType, ...], attributes: Attributes) -> tupl
     return (TensorType(first.dtype, (*own[:axis], total, *own[axis + 1 :])),)
 
 
-def _concat(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+def _concat(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
     rank = len(tensors[0].shape)
     axis = axis_in(int_of(attributes, "axis"), rank)
-    parts: list[tuple[Tensor, Index]] = []
-    total: Index = 0
+    parts: list[tuple[expr.Tensor, expr.Index]] = []
+    total: expr.Index = 0
     for tensor in tensors:
         if tensor.shape[axis] != 0:
             parts.append((tensor, total))
@@ -81,20 +69,22 @@ def _concat(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Comput
     shape = list(tensors[0].shape)
     shape[axis] = total
 
-    def body(*indices: Index) -> Value:
-        def part(tensor: Tensor, first: Index) -> Value:
+    def body(*indices: expr.Index) -> expr.Value:
+        def part(tensor: expr.Tensor, first: expr.Index) -> expr.Value:
             moved = (*indices[:axis], indices[axis] - first, *indices[axis + 1 :])
-            return Load(tensor, moved)
+            return expr.Load(tensor, moved)
 
         value = part(*(parts or [(tensors[0], 0)])[-1])
         for (tensor, first), (_, after) in reversed(list(pairwise(parts))):
-            value = select(indices[axis] < after, part(tensor, first), value)
+            value = expr.select(indices[axis] < after, part(tensor, first), value)
         return value
 
-    return (compute("concat", shape, body, axis_names(rank)),)
+    return (expr.compute("concat", shape, body, axis_names(rank)),)
 
 
-def _split_sizes(x: tuple[Index, ...], attributes: Attributes) -> tuple[int, tuple[Index, ...]]:
+def _split_sizes(
+    x: tuple[expr.Index, ...], attributes: Attributes
+) -> tuple[int, tuple[expr.Index, ...]]:
     axis = axis_in(int_of(attributes, "axis"), len(x))
     sizes = sizes_in(attributes, "sizes")
     is_whole = bool(sizes) and all(decided(size >= 0) for size in sizes)
@@ -112,18 +102,18 @@ def _infer_split(types: tuple[TensorType, ...], attributes: Attributes) -> tuple
     )
 
 
-def _split(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+def _split(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
     (x,) = tensors
     axis, sizes = _split_sizes(x.shape, attributes)
 
-    def part(number: int, first: Index, size: Index) -> Compute:
+    def part(number: int, first: expr.Index, size: expr.Index) -> expr.Compute:
         shape = list(x.shape)
         shape[axis] = size
 
-        def body(*indices: Index) -> Value:
-            return Load(x, (*indices[:axis], indices[axis] + first, *indices[axis + 1 :]))
+        def body(*indices: expr.Index) -> expr.Value:
+            return expr.Load(x, (*indices[:axis], indices[axis] + first, *indices[axis + 1 :]))
 
-        return compute(f"split_{number}", shape, body, axis_names(len(shape)))
+        return expr.compute(f"split_{number}", shape, body, axis_names(len(shape)))
 
     return tuple(part(number, sum(sizes[:number]), size) for number, size in enumerate(sizes))
 
@@ -131,11 +121,11 @@ def _split(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute
 _FAR = (1 << 31) - 1
 """An index from which on exporters mean "to the end"; no dimension is so long."""
 
-Taken: TypeAlias = tuple[Index, Index, int]
+Taken: TypeAlias = tuple[expr.Index, expr.Index, int]
 """What a slice takes of a dimension: its first index, how many, and the step between them."""
 
 
-def slices_taken(shape: tuple[Index, ...], attributes: Attributes) -> tuple[Taken, ...]:
+def slices_taken(shape: tuple[expr.Index, ...], attributes: Attributes) -> tuple[Taken, ...]:
     """The elements that a slice takes, per dimension."""
     starts, ends = sizes_in(attributes, "starts"), sizes_in(attributes, "ends")
     axes = ints_of(attributes, "axes") or tuple(range(len(starts)))
@@ -153,20 +143,20 @@ def slices_taken(shape: tuple[Index, ...], attributes: Attributes) -> tuple[Take
     return tuple(taken)
 
 
-def _taken_of(extent: Index, start: Index, end: Index, step: int) -> Taken:
+def _taken_of(extent: expr.Index, start: expr.Index, end: expr.Index, step: int) -> Taken:
     """The elements that a slice takes of one dimension: as in Python, none beyond its ends."""
     low, high = (0, extent) if step > 0 else (-1, extent - 1)
 
-    def inside(index: Index) -> Index:
+    def inside(index: expr.Index) -> expr.Index:
         if isinstance(index, int) and abs(index) >= _FAR:
             return high if index > 0 else low
         counted = index if decided(index >= 0) else extent + index
-        clamped = minimum(maximum(counted, low), high)
-        return simplify(clamped, {})
+        clamped = expr.minimum(expr.maximum(counted, low), high)
+        return expr.simplify(clamped, {})
 
     first, last = inside(start), inside(end)
     gap = last - first if step > 0 else first - last
-    return first, simplify(maximum(ceil_div(gap, abs(step)), 0), {}), step
+    return first, expr.simplify(expr.maximum(expr.ceil_div(gap, abs(step)), 0), {}), step
 
 
 def _sliced(own: Sizes, attributes: Attributes) -> Sizes:
@@ -179,8 +169,8 @@ def _before_slicing(indices: Indices, own: Sizes, _: Sizes, attributes: Attribut
 
 
 def _pads(
-    shape: tuple[Index, ...], attributes: Attributes
-) -> tuple[tuple[Index, ...], tuple[Index, ...]]:
+    shape: tuple[expr.Index, ...], attributes: Attributes
+) -> tuple[tuple[expr.Index, ...], tuple[expr.Index, ...]]:
     """How much is added before each dimension, and the new shape."""
     pads = sizes_in(attributes, "pads")
     rank = len(shape)
@@ -206,20 +196,20 @@ def _infer_pad(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[T
     return (TensorType(types[0].dtype, _pads(sizes_of(types[0]), attributes)[1]),)
 
 
-def _source(mode: str, index: Index, extent: Index) -> Index:
+def _source(mode: str, index: expr.Index, extent: expr.Index) -> expr.Index:
     """The element that a mode puts at an index that may lie outside 0..extent-1."""
     if mode == "edge":
-        return maximum(minimum(index, extent - 1), 0)
+        return expr.maximum(expr.minimum(index, extent - 1), 0)
     if mode == "wrap":
-        return mod(index, as_divisor(extent))
-    if is_same(extent, 1):
+        return expr.mod(index, as_divisor(extent))
+    if expr.is_same(extent, 1):
         return 0
     period = as_divisor(2 * (extent - 1))
-    ahead = mod(index, period)
-    return minimum(ahead, period - ahead)
+    ahead = expr.mod(index, period)
+    return expr.minimum(ahead, period - ahead)
 
 
-def _pad(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+def _pad(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
     (x,) = tensors
     begins, large = _pads(x.shape, attributes)
     mode = text_of(attributes, "mode")
@@ -228,20 +218,22 @@ def _pad(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, 
         value = scalar_of(attributes, "value")
         fill = value if x.dtype.is_float else bool(value) if x.dtype is DType.BOOL else int(value)
         result = padded("pad", x, begins, large, names, fill)
-        if isinstance(result, Compute) and result is not x:
+        if isinstance(result, expr.Compute) and result is not x:
             return (result,)
 
-    def body(*indices: Index) -> Value:
+    def body(*indices: expr.Index) -> expr.Value:
         places = zip(indices, begins, x.shape, large, strict=True)
-        return Load(
+        return expr.Load(
             x,
             tuple(
-                index if is_same(begin, 0) and is_same(new, n) else _source(mode, index - begin, n)
+                index
+                if expr.is_same(begin, 0) and expr.is_same(new, n)
+                else _source(mode, index - begin, n)
                 for index, begin, n, new in places
             ),
         )
 
-    return (compute("pad", large, body, names),)
+    return (expr.compute("pad", large, body, names),)
 
 
 def _takes_every_element(_: TensorType, attributes: Attributes) -> bool:

@@ -17,10 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
+from tensorwright import expr
 from tensorwright.base import Attributes, TensorType
-from tensorwright.expr import Compute, Index, Load, Tensor, compute, floor_div, is_same, mod
-from tensorwright.ops.access import axis_names, stretched_indices
-from tensorwright.ops.attributes import fault, int_of, ints_of, sizes_in, text_of
 from tensorwright.ops.named_sizes import (
     as_divisor,
     decided,
@@ -36,14 +34,19 @@ from tensorwright.ops.operator import (
     IdentityRule,
     Movement,
     Operator,
+    fault,
     identity_of_type,
+    int_of,
+    ints_of,
     never_identity,
+    sizes_in,
     tensor_operator,
+    text_of,
 )
-from tensorwright.ops.shapes import axes_in, broadcast_shapes
+from tensorwright.ops.shapes import axes_in, axis_names, broadcast_shapes, stretched_indices
 
-Indices: TypeAlias = tuple[Index, ...]
-Sizes: TypeAlias = tuple[Index, ...]
+Indices: TypeAlias = tuple[expr.Index, ...]
+Sizes: TypeAlias = tuple[expr.Index, ...]
 ShapeRule: TypeAlias = Callable[[Sizes, Attributes], Sizes]
 SourceRule: TypeAlias = Callable[[Indices, Sizes, Sizes, Attributes], Indices]
 
@@ -67,15 +70,15 @@ def rearrangement(
         (x,) = types
         return (TensorType(x.dtype, shape_of(sizes_of(x), given)),)
 
-    def meaning(tensors: tuple[Tensor, ...], given: Attributes) -> tuple[Compute, ...]:
+    def meaning(tensors: tuple[expr.Tensor, ...], given: Attributes) -> tuple[expr.Compute, ...]:
         (x,) = tensors
         own = x.shape
         shape = shape_of(own, given)
 
-        def body(*indices: Index) -> Load:
-            return Load(x, source_of(indices, own, shape, given))
+        def body(*indices: expr.Index) -> expr.Load:
+            return expr.Load(x, source_of(indices, own, shape, given))
 
-        return (compute(name, shape, body, axis_names(len(shape))),)
+        return (expr.compute(name, shape, body, axis_names(len(shape))),)
 
     return tensor_operator(
         name,
@@ -106,7 +109,7 @@ def _in_same_order(indices: Indices, own: Sizes, shape: Sizes, _: Attributes) ->
     Runs of dimensions that hold the same number of elements on both sides are matched first, so
     that a dimension which stays costs no division.
     """
-    source: list[Index] = []
+    source: list[expr.Index] = []
     for old, new in _matching_runs(own, shape):
         source.extend(_unravel(indices, new, shape, [own[at] for at in old]))
     return tuple(source)
@@ -117,17 +120,17 @@ def _matching_runs(old: Sizes, new: Sizes) -> tuple[tuple[list[int], list[int]],
 
     The shortest runs, as far as it is certain which of two sizes is smaller.
     """
-    if any(is_same(extent, 0) for extent in old):
+    if any(expr.is_same(extent, 0) for extent in old):
         return ((list(range(len(old))), list(range(len(new)))),)
     groups: list[tuple[list[int], list[int]]] = []
     i = j = 0
     while i < len(old) or j < len(new):
         left: list[int] = []
         right: list[int] = []
-        have: Index = 1
-        want: Index = 1
+        have: expr.Index = 1
+        want: expr.Index = 1
         while True:
-            is_equal_so_far = is_same(have, want)
+            is_equal_so_far = expr.is_same(have, want)
             is_ahead = not is_equal_so_far and is_certain(have >= want)
             is_behind = not is_equal_so_far and not is_ahead
             if i < len(old) and (is_behind or not left or (is_equal_so_far and not right)):
@@ -140,24 +143,28 @@ def _matching_runs(old: Sizes, new: Sizes) -> tuple[tuple[list[int], list[int]],
                 j += 1
             else:
                 break
-            if is_same(have, want) and (left and right):
+            if expr.is_same(have, want) and (left and right):
                 break
         groups.append((left, right))
     return tuple(groups)
 
 
-def _unravel(indices: Indices, new: list[int], shape: Sizes, old: list[Index]) -> list[Index]:
+def _unravel(
+    indices: Indices, new: list[int], shape: Sizes, old: list[expr.Index]
+) -> list[expr.Index]:
     """The indices into extents `old` of the element that the indices into dimensions `new` name."""
-    flat: Index = 0
+    flat: expr.Index = 0
     for at in new:
-        flat = flat * shape[at] + (0 if is_same(shape[at], 1) else indices[at])
-    unravelled: list[Index] = []
+        flat = flat * shape[at] + (0 if expr.is_same(shape[at], 1) else indices[at])
+    unravelled: list[expr.Index] = []
     count = product_of(old)
     above = count
     for at, extent in enumerate(old):
         below = product_of(old[at + 1 :])
-        inner = flat if is_same(above, count) else mod(flat, as_divisor(above))
-        unravelled.append(0 if is_same(extent, 1) else floor_div(inner, as_divisor(below)))
+        inner = flat if expr.is_same(above, count) else expr.mod(flat, as_divisor(above))
+        unravelled.append(
+            0 if expr.is_same(extent, 1) else expr.floor_div(inner, as_divisor(below))
+        )
         above = below
     return unravelled
 
@@ -222,7 +229,7 @@ def _tiled(own: Sizes, attributes: Attributes) -> Sizes:
 def _before_tiling(indices: Indices, own: Sizes, _: Sizes, attributes: Attributes) -> Indices:
     repeats = sizes_in(attributes, "repeats")
     return tuple(
-        index if is_same(times, 1) or is_same(n, 0) else mod(index, as_divisor(n))
+        index if expr.is_same(times, 1) or expr.is_same(n, 0) else expr.mod(index, as_divisor(n))
         for index, n, times in zip(indices, own, repeats, strict=True)
     )
 
@@ -248,12 +255,12 @@ def _as_space(own: Sizes, attributes: Attributes) -> Sizes:
 def _before_space(indices: Indices, own: Sizes, shape: Sizes, attributes: Attributes) -> Indices:
     size, depth = _block(own, attributes), shape[1]
     n, c, h, w = indices
-    within = mod(h, size) * size + mod(w, size)
+    within = expr.mod(h, size) * size + expr.mod(w, size)
     if text_of(attributes, "mode") == "DCR":
         channel = within * depth + c
     else:
         channel = c * (size * size) + within
-    return n, channel, floor_div(h, size), floor_div(w, size)
+    return n, channel, expr.floor_div(h, size), expr.floor_div(w, size)
 
 
 def _as_depth(own: Sizes, attributes: Attributes) -> Sizes:
@@ -267,10 +274,10 @@ def _as_depth(own: Sizes, attributes: Attributes) -> Sizes:
 def _before_depth(indices: Indices, own: Sizes, _: Sizes, attributes: Attributes) -> Indices:
     size, channels = _block(own, attributes), own[1]
     n, c, h, w = indices
-    block = floor_div(c, channels)
-    row = h * size + floor_div(block, size)
-    column = w * size + mod(block, size)
-    return n, mod(c, channels), row, column
+    block = expr.floor_div(c, channels)
+    row = h * size + expr.floor_div(block, size)
+    column = w * size + expr.mod(block, size)
+    return n, expr.mod(c, channels), row, column
 
 
 _BLOCKSIZE = Attribute("blocksize", None, "extent of the blocks in both directions")

@@ -11,6 +11,20 @@ Attributes: mode="nearest" ("linear", "cubic"), coordinates="half_pixel" ("half_
 An output position x lies at the input coordinate m*x + c with rational m and c, so that floors and
 fractions are exact index arithmetic.  Scales are taken as the nearest fraction with a denominator
 up to 4096: 0.6 as a 32-bit float means 3/5.
+
+Reading an image between its pixels.
+
+| operators | inputs | attributes |
+|---|---|---|
+| grid_sample | x (n, c, *spatial), grid (n, *output, number of spatial) | see below |
+
+Attributes: mode="linear" ("nearest", "cubic"), padding="zeros" ("border", "reflection"),
+align_corners=False.  The last number of a grid point is about the first spatial dimension, the
+first number about the last; -1 and 1 are the ends of x: the edges of its outer pixels, or their
+centres with align_corners.
+
+Stages: per dimension the coordinate and the pixel at or before it (rounded for nearest), then the
+weighted sum of the pixels around.
 """
 
 from __future__ import annotations
@@ -18,49 +32,40 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
+from itertools import product
 from math import lcm
 from operator import add
 
-from tensorwright.base import Attributes, TensorType
-from tensorwright.expr import (
-    Compute,
-    FromIndex,
-    Index,
-    Load,
-    Tensor,
-    Value,
-    all_of,
-    ceil_div,
-    compute,
-    floor_div,
-    is_same,
-    maximum,
-    minimum,
-    mod,
-    select,
-    terms_of,
-)
-from tensorwright.ops.access import axis_names, pointwise
-from tensorwright.ops.attributes import (
-    FLOATS,
-    bool_of,
-    fault,
-    float_of,
-    floats_of,
-    require_dtype,
-    sizes_in,
-    text_of,
-)
+from tensorwright import expr
+from tensorwright.base import Attributes, DType, TensorType
 from tensorwright.ops.named_sizes import (
     as_divisor,
     decided,
     is_certain,
+    is_empty,
     is_equal,
     number_of,
     shape_text,
     sizes_of,
 )
-from tensorwright.ops.operator import Attribute, Movement, Pattern, tensor_operator
+from tensorwright.ops.operator import (
+    FLOATS,
+    Attribute,
+    Fold,
+    Movement,
+    Pattern,
+    bool_of,
+    fault,
+    float_of,
+    floats_of,
+    require_dtype,
+    require_rank,
+    require_same_dtype,
+    sizes_in,
+    tensor_operator,
+    text_of,
+)
+from tensorwright.ops.shapes import axis_names, pointwise, spatial_names
 
 _MODES = ("nearest", "linear", "cubic")
 _COORDINATES = (
@@ -80,40 +85,40 @@ class Grid:
     unit.
     """
 
-    extent: Index
-    output: Index
-    slope: Index
-    offset: Index
-    unit: Index
+    extent: expr.Index
+    output: expr.Index
+    slope: expr.Index
+    offset: expr.Index
+    unit: expr.Index
 
     @property
     def is_identity(self) -> bool:
         """Whether every output is the input at the same position."""
-        is_alike = is_same(self.extent, self.output) and is_same(self.slope, self.unit)
-        return is_alike and is_same(self.offset, 0)
+        is_alike = expr.is_same(self.extent, self.output) and expr.is_same(self.slope, self.unit)
+        return is_alike and expr.is_same(self.offset, 0)
 
-    def clamped(self, position: Index, first: Index, last: Index) -> Index:
+    def clamped(self, position: expr.Index, first: expr.Index, last: expr.Index) -> expr.Index:
         """A position limited to the input; `first` and `last` are the least and greatest of it."""
         if not is_certain(last <= self.extent - 1):
-            position = minimum(position, self.extent - 1)
-        return position if is_certain(first >= 0) else maximum(position, 0)
+            position = expr.minimum(position, self.extent - 1)
+        return position if is_certain(first >= 0) else expr.maximum(position, 0)
 
-    def floor(self, x: Index) -> Index:
+    def floor(self, x: expr.Index) -> expr.Index:
         """The input position at or before output x."""
-        return floor_div(x * self.slope + self.offset, self.unit)
+        return expr.floor_div(x * self.slope + self.offset, self.unit)
 
-    def nearest(self, x: Index, rounding: str) -> Index:
+    def nearest(self, x: expr.Index, rounding: str) -> expr.Index:
         """The input position that is nearest to output x, by one of the four roundings."""
         scaled = x * self.slope + self.offset
         match rounding:
             case "floor":
-                return floor_div(scaled, self.unit)
+                return expr.floor_div(scaled, self.unit)
             case "ceil":
-                return ceil_div(scaled, self.unit)
+                return expr.ceil_div(scaled, self.unit)
             case "round_prefer_floor":
-                return ceil_div(scaled * 2 - self.unit, 2 * self.unit)
+                return expr.ceil_div(scaled * 2 - self.unit, 2 * self.unit)
             case _:
-                return floor_div(scaled * 2 + self.unit, 2 * self.unit)
+                return expr.floor_div(scaled * 2 + self.unit, 2 * self.unit)
 
 
 def place_outputs(extent: int, output: int, scale: Fraction, coordinates: str) -> Grid:
@@ -134,29 +139,29 @@ def place_outputs(extent: int, output: int, scale: Fraction, coordinates: str) -
     return Grid(extent, output, int(slope * unit), int(offset * unit), unit)
 
 
-def place_open_outputs(extent: Index, output: Index, coordinates: str) -> Grid:
+def place_open_outputs(extent: expr.Index, output: expr.Index, coordinates: str) -> Grid:
     """As `place_outputs`, of sizes, for the scale that takes one exactly to the other."""
     if coordinates == "align_corners":
         return Grid(extent, output, extent - 1, 0, as_divisor(output - 1))
     if coordinates == "pytorch_half_pixel" and decided(output <= 1):
         return Grid(extent, output, 0, 0, 1)
     ratio = _ratio(output, extent)
-    up: Index = output if ratio is None else ratio.numerator
-    down: Index = extent if ratio is None else ratio.denominator
+    up: expr.Index = output if ratio is None else ratio.numerator
+    down: expr.Index = extent if ratio is None else ratio.denominator
     if coordinates == "asymmetric":
         return Grid(extent, output, down, 0, as_divisor(up))
     return Grid(extent, output, 2 * down, down - up, as_divisor(2 * up))
 
 
-def _ratio(output: Index, extent: Index) -> Fraction | None:
+def _ratio(output: expr.Index, extent: expr.Index) -> Fraction | None:
     """How many times as large one size is, where that is the same for all numbers."""
-    (_, first), (_, second) = terms_of(output)[0], terms_of(extent)[0]
+    (_, first), (_, second) = expr.terms_of(output)[0], expr.terms_of(extent)[0]
     ratio = Fraction(first, second)
-    is_it = is_same(output * ratio.denominator, extent * ratio.numerator)
+    is_it = expr.is_same(output * ratio.denominator, extent * ratio.numerator)
     return ratio if is_it and ratio > 0 else None
 
 
-def _sizes(shape: tuple[Index, ...], attributes: Attributes) -> tuple[Index, ...]:
+def _sizes(shape: tuple[expr.Index, ...], attributes: Attributes) -> tuple[expr.Index, ...]:
     sizes, scales = sizes_in(attributes, "sizes"), floats_of(attributes, "scales")
     if len(sizes) != len(shape) or not all(decided(size >= 0) for size in sizes):
         raise fault(f"attribute sizes {shape_text(sizes)} does not fit shape {shape_text(shape)}")
@@ -169,12 +174,12 @@ def _sizes(shape: tuple[Index, ...], attributes: Attributes) -> tuple[Index, ...
     return sizes
 
 
-def _grids(shape: tuple[Index, ...], attributes: Attributes) -> tuple[Grid, ...]:
+def _grids(shape: tuple[expr.Index, ...], attributes: Attributes) -> tuple[Grid, ...]:
     sizes, scales = _sizes(shape, attributes), floats_of(attributes, "scales")
     coordinates = text_of(attributes, "coordinates")
     grids: list[Grid] = []
     for at, (extent, size) in enumerate(zip(shape, sizes, strict=True)):
-        is_kept = is_same(extent, size) and (not scales or scales[at] == 1)
+        is_kept = expr.is_same(extent, size) and (not scales or scales[at] == 1)
         if size == 0 or is_kept:
             grids.append(Grid(extent, size, 1, 0, 1))
         elif isinstance(extent, int) and isinstance(size, int):
@@ -187,7 +192,7 @@ def _grids(shape: tuple[Index, ...], attributes: Attributes) -> tuple[Grid, ...]
     return tuple(grids)
 
 
-def _open_grid(extent: Index, size: Index, scale: float | None, coordinates: str) -> Grid:
+def _open_grid(extent: expr.Index, size: expr.Index, scale: float | None, coordinates: str) -> Grid:
     """The grid of a dimension with sizes.
 
     A scale that rounds sizes needs numbers where the grid starts from the last output.
@@ -216,22 +221,22 @@ def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[Tenso
     return (TensorType(x.dtype, _sizes(shape, attributes)),)
 
 
-def tap_weights(fraction: Value, mode: str, a: float) -> tuple[tuple[int, Value], ...]:
+def tap_weights(fraction: expr.Value, mode: str, a: float) -> tuple[tuple[int, expr.Value], ...]:
     """The offsets from the floor, and their weights, for a fraction in 0..1."""
     rest = 1.0 - fraction
     if mode == "linear":
         return (0, rest), (1, fraction)
 
-    def near(t: Value) -> Value:
+    def near(t: expr.Value) -> expr.Value:
         return ((t * (a + 2)) - (a + 3)) * t * t + 1.0
 
-    def far(t: Value) -> Value:
+    def far(t: expr.Value) -> expr.Value:
         return ((t * a - 5 * a) * t + 8 * a) * t - 4 * a
 
     return (-1, far(fraction + 1.0)), (0, near(fraction)), (1, near(rest)), (2, far(rest + 1.0))
 
 
-def _interpolated(x: Tensor, axis: int, grid: Grid, attributes: Attributes) -> Compute:
+def _interpolated(x: expr.Tensor, axis: int, grid: Grid, attributes: Attributes) -> expr.Compute:
     """One dimension of x on a new grid."""
     mode = text_of(attributes, "mode")
     excludes = mode == "cubic" and bool_of(attributes, "exclude_outside")
@@ -239,48 +244,51 @@ def _interpolated(x: Tensor, axis: int, grid: Grid, attributes: Attributes) -> C
     names = axis_names(len(shape))
     last = grid.output - 1
 
-    def element(at: tuple[Index, ...], position: Index) -> Load:
-        return Load(x, (*at[:axis], position, *at[axis + 1 :]))
+    def element(at: tuple[expr.Index, ...], position: expr.Index) -> expr.Load:
+        return expr.Load(x, (*at[:axis], position, *at[axis + 1 :]))
 
-    def nearest(*at: Index) -> Value:
+    def nearest(*at: expr.Index) -> expr.Value:
         rounding = text_of(attributes, "nearest_mode")
         first, final = grid.nearest(0, rounding), grid.nearest(last, rounding)
         return element(at, grid.clamped(grid.nearest(at[axis], rounding), first, final))
 
-    def weighted(*at: Index) -> Value:
+    def weighted(*at: expr.Index) -> expr.Value:
         low = grid.floor(at[axis])
         first, final = grid.floor(0), grid.floor(last)
-        part = mod(at[axis] * grid.slope + grid.offset, grid.unit)
-        fraction: Value = FromIndex(part, x.dtype)
+        part = expr.mod(at[axis] * grid.slope + grid.offset, grid.unit)
+        fraction: expr.Value = expr.FromIndex(part, x.dtype)
         if isinstance(grid.unit, int):
             fraction = fraction * (1 / grid.unit)
         else:
-            fraction = fraction / FromIndex(grid.unit, x.dtype)
+            fraction = fraction / expr.FromIndex(grid.unit, x.dtype)
         weights = tap_weights(fraction, mode, float_of(attributes, "cubic_a"))
         if excludes:
             weights = tuple(
-                (step, select(all_of(low + step >= 0, low + step < grid.extent), weight, 0))
+                (
+                    step,
+                    expr.select(expr.all_of(low + step >= 0, low + step < grid.extent), weight, 0),
+                )
                 for step, weight in weights
             )
         positions = (grid.clamped(low + step, first + step, final + step) for step, _ in weights)
         terms = zip(positions, weights, strict=True)
-        total: Value = reduce(
+        total: expr.Value = reduce(
             add, (element(at, position) * weight for position, (_, weight) in terms)
         )
         return total / reduce(add, (weight for _, weight in weights)) if excludes else total
 
-    return compute(
+    return expr.compute(
         f"resize_{names[axis]}", shape, nearest if mode == "nearest" else weighted, names
     )
 
 
-def _meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+def _meaning(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
     (x,) = tensors
-    result: Tensor = x
+    result: expr.Tensor = x
     for axis, grid in enumerate(_grids(x.shape, attributes)):
         if not grid.is_identity:
             result = _interpolated(result, axis, grid, attributes)
-    if isinstance(result, Compute) and result is not x:
+    if isinstance(result, expr.Compute) and result is not x:
         return (result,)
     return (pointwise("resize", (x,), x.shape, lambda value: value),)
 
@@ -303,5 +311,144 @@ RESIZING_OPERATORS = (
         _meaning,
         Pattern.INJECTIVE,
         movement=Movement.RESAMPLE,
+    ),
+)
+
+
+_SAMPLE_MODES = ("linear", "nearest", "cubic")
+_PADDINGS = ("zeros", "border", "reflection")
+_CUBIC_A = -0.75
+
+
+def _infer_samples(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+    x, grid = types
+    require_dtype("x", x, FLOATS)
+    require_rank("x", x, 3)
+    require_rank("grid", grid, len(x.shape), len(x.shape))
+    require_same_dtype(("x", "grid"), types)
+    text_of(attributes, "mode", _SAMPLE_MODES)
+    text_of(attributes, "padding", _PADDINGS)
+    shape, own = sizes_of(x), sizes_of(grid)
+    if not is_equal(own[0], shape[0]) or not is_equal(own[-1], len(shape) - 2):
+        raise fault(f"input grid {shape_text(own)} does not fit x {shape_text(shape)}")
+    if is_empty(shape):
+        raise fault(f"input x {shape_text(shape)} is empty: nothing can be read")
+    return (TensorType(x.dtype, (*shape[:2], *own[1:-1])),)
+
+
+def _reflected(value: expr.Value, low: float, span: float) -> expr.Value:
+    """A coordinate folded back into low..low+span, as a ray between two mirrors."""
+    if span == 0:
+        return expr.constant(0, value.dtype)
+    distance = expr.apply(expr.Fn.ABS, value - low)
+    extra = expr.apply(expr.Fn.MOD, distance, span)
+    turns = expr.apply(expr.Fn.MOD, expr.apply(expr.Fn.FLOOR, distance / span), 2.0)
+    return expr.select(expr.apply(expr.Fn.EQ, turns, 0.0), extra, span - extra) + low
+
+
+def _coordinate(value: expr.Value, extent: int, attributes: Attributes) -> expr.Value:
+    """Where a grid number lies among the pixels; brought inside for border and reflection."""
+    aligned = bool_of(attributes, "align_corners")
+    pixel = (value + 1.0) * ((extent - 1) / 2 if aligned else extent / 2)
+    pixel = pixel if aligned else pixel - 0.5
+    padding = text_of(attributes, "padding")
+    if padding == "zeros" or text_of(attributes, "mode") == "cubic":
+        return pixel
+    if padding == "reflection":
+        low, span = (0.0, extent - 1.0) if aligned else (-0.5, float(extent))
+        pixel = _reflected(pixel, low, span)
+    return expr.apply(expr.Fn.MIN, expr.apply(expr.Fn.MAX, pixel, 0.0), extent - 1.0)
+
+
+def _inside(index: expr.Index, extent: int, attributes: Attributes) -> expr.Index:
+    """The pixel that the padding puts at an index, which may lie outside."""
+    cubic = text_of(attributes, "mode") == "cubic"
+    if text_of(attributes, "padding") == "reflection" and cubic:
+        if extent == 1:
+            return 0
+        edge = 0 if bool_of(attributes, "align_corners") else 1
+        period = 2 * (extent - 1 + edge)
+        ahead = expr.mod(index, period)
+        return expr.minimum(ahead, period - edge - ahead)
+    return expr.maximum(expr.minimum(index, extent - 1), 0)
+
+
+def _sampled(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
+    x, grid = tensors
+    shape, points = x.shape, grid.shape[:-1]
+    space = tuple(map(number_of, shape[2:]))
+    rank = len(space)
+    mode = text_of(attributes, "mode")
+    guards = text_of(attributes, "padding") == "zeros"
+    coordinates: list[expr.Compute] = []
+    pixels: list[expr.Compute] = []
+    for at, name in enumerate(spatial_names(rank)):
+
+        def coordinate(
+            *point: expr.Index, number: int = rank - 1 - at, n: int = space[at]
+        ) -> expr.Value:
+            return _coordinate(expr.Load(grid, (*point, number)), n, attributes)
+
+        names = axis_names(len(points))
+        located = expr.compute(f"grid_sample_{name}", points, coordinate, names)
+        rounding = expr.Fn.ROUND if mode == "nearest" else expr.Fn.FLOOR
+
+        def pixel(value: expr.Value, fn: expr.Fn = rounding) -> expr.Value:
+            return expr.cast(expr.apply(fn, value), DType.I64)
+
+        coordinates.append(located)
+        pixels.append(pointwise(f"grid_sample_{name}_pixel", (located,), points, pixel))
+
+    def body(n: expr.Index, c: expr.Index, *output: expr.Index) -> expr.Value:
+        point = (n, *output)
+        fractions = (
+            expr.Load(p, point) - expr.apply(expr.Fn.FLOOR, expr.Load(p, point))
+            for p in coordinates
+        )
+        around = product(
+            *(
+                (((0, None),) if mode == "nearest" else tap_weights(fraction, mode, _CUBIC_A))
+                for fraction in fractions
+            )
+        )
+        return reduce(add, (_term(n, c, point, taps) for taps in around))
+
+    def _term(
+        n: expr.Index,
+        c: expr.Index,
+        point: tuple[expr.Index, ...],
+        taps: tuple[tuple[int, expr.Value | None], ...],
+    ) -> expr.Value:
+        indices = [expr.Element(p, point) + step for p, (step, _) in zip(pixels, taps, strict=True)]
+        inside: list[expr.Condition] = []
+        if guards:
+            for index, extent in zip(indices, space, strict=True):
+                inside += [index >= 0, index < extent]
+        else:
+            ends = zip(indices, space, strict=True)
+            indices = [_inside(index, extent, attributes) for index, extent in ends]
+        value: expr.Value = expr.select(expr.all_of(*inside), expr.Load(x, (n, c, *indices)), 0)
+        for _, weight in taps:
+            value = value if weight is None else value * weight
+        return value
+
+    result = (*shape[:2], *points[1:])
+    return (expr.compute("grid_sample", result, body, axis_names(len(result))),)
+
+
+SAMPLING_OPERATORS = (
+    tensor_operator(
+        "grid_sample",
+        "x interpolated at the points of a grid",
+        ("x", "grid"),
+        (
+            Attribute("mode", "linear", "linear, nearest or cubic"),
+            Attribute("padding", "zeros", "outside of x: zeros, border or reflection"),
+            Attribute("align_corners", default=False, doc="-1 and 1 are centres of pixels"),
+        ),
+        _infer_samples,
+        _sampled,
+        Pattern.REDUCTION,
+        fold=Fold.OTHER,
     ),
 )

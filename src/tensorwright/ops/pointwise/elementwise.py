@@ -23,10 +23,10 @@ import math
 from collections.abc import Callable
 from functools import reduce
 
+from tensorwright import expr
 from tensorwright.base import Attributes, DType, TensorType
-from tensorwright.expr import Compute, Fn, Tensor, Value, apply, cast, constant, select
-from tensorwright.ops.access import pointwise
-from tensorwright.ops.attributes import (
+from tensorwright.ops.named_sizes import sizes_of
+from tensorwright.ops.operator import (
     ANY_DTYPE,
     BOOLS,
     FLOATS,
@@ -34,28 +34,25 @@ from tensorwright.ops.attributes import (
     NARROW,
     NUMBERS,
     SIGNED,
-    bool_of,
-    dtype_of,
-    fault,
-    float_of,
-    require_dtype,
-    require_same_dtype,
-)
-from tensorwright.ops.named_sizes import sizes_of
-from tensorwright.ops.operator import (
     Attribute,
     IdentityRule,
     LayoutPreference,
     Movement,
     Operator,
     Pattern,
+    bool_of,
+    dtype_of,
+    fault,
+    float_of,
     identity_of_type,
     never_identity,
+    require_dtype,
+    require_same_dtype,
     tensor_operator,
 )
-from tensorwright.ops.shapes import broadcast_shapes
+from tensorwright.ops.shapes import broadcast_shapes, pointwise
 
-Rule = Callable[..., Value]
+Rule = Callable[..., expr.Value]
 
 
 def elementwise(
@@ -75,12 +72,12 @@ def elementwise(
     tried on constants to find it and to check the attributes.  Narrow floats are computed as f32.
     """
 
-    def widened(given: Attributes, *values: Value) -> Value:
+    def widened(given: Attributes, *values: expr.Value) -> expr.Value:
         narrow = values[0].dtype
         if narrow not in NARROW:
             return rule(given, *values)
-        result = rule(given, *(cast(value, DType.F32) for value in values))
-        return cast(result, narrow) if result.dtype is DType.F32 else result
+        result = rule(given, *(expr.cast(value, DType.F32) for value in values))
+        return expr.cast(result, narrow) if result.dtype is DType.F32 else result
 
     def infer(types: tuple[TensorType, ...], given: Attributes) -> tuple[TensorType, ...]:
         names = inputs if len(inputs) == len(types) else tuple(map(str, range(len(types))))
@@ -88,10 +85,10 @@ def elementwise(
             require_dtype(label, each, accepts)
         require_same_dtype(names, types)
         shape = broadcast_shapes(*map(sizes_of, types))
-        example = widened(given, *(constant(0, each.dtype) for each in types))
+        example = widened(given, *(expr.constant(0, each.dtype) for each in types))
         return (TensorType(example.dtype, shape),)
 
-    def meaning(tensors: tuple[Tensor, ...], given: Attributes) -> tuple[Compute, ...]:
+    def meaning(tensors: tuple[expr.Tensor, ...], given: Attributes) -> tuple[expr.Compute, ...]:
         shape = broadcast_shapes(*(tensor.shape for tensor in tensors))
         return (pointwise(name, tensors, shape, lambda *values: widened(given, *values)),)
 
@@ -109,52 +106,52 @@ def elementwise(
     )
 
 
-def _function(name: str, fn: Fn, doc: str, accepts: frozenset[DType] = FLOATS) -> Operator:
-    return elementwise(name, doc, lambda _, x: apply(fn, x), accepts)
+def _function(name: str, fn: expr.Fn, doc: str, accepts: frozenset[DType] = FLOATS) -> Operator:
+    return elementwise(name, doc, lambda _, x: expr.apply(fn, x), accepts)
 
 
 def _pair(
-    name: str, fn: Fn, doc: str, accepts: frozenset[DType], *, swap: bool = False
+    name: str, fn: expr.Fn, doc: str, accepts: frozenset[DType], *, swap: bool = False
 ) -> Operator:
-    def rule(_: Attributes, a: Value, b: Value) -> Value:
-        return apply(fn, b, a) if swap else apply(fn, a, b)
+    def rule(_: Attributes, a: expr.Value, b: expr.Value) -> expr.Value:
+        return expr.apply(fn, b, a) if swap else expr.apply(fn, a, b)
 
     return elementwise(name, doc, rule, accepts, inputs=("a", "b"))
 
 
-def _fold(name: str, fn: Fn, doc: str) -> Operator:
-    def rule(_: Attributes, *values: Value) -> Value:
-        return reduce(lambda a, b: apply(fn, a, b), values)
+def _fold(name: str, fn: expr.Fn, doc: str) -> Operator:
+    def rule(_: Attributes, *values: expr.Value) -> expr.Value:
+        return reduce(lambda a, b: expr.apply(fn, a, b), values)
 
     return elementwise(name, doc, rule, NUMBERS, inputs=("*tensors",), is_identity=identity_of_type)
 
 
-def _mean(_: Attributes, *values: Value) -> Value:
+def _mean(_: Attributes, *values: expr.Value) -> expr.Value:
     total = reduce(lambda a, b: a + b, values)
     return total if len(values) == 1 else total / len(values)
 
 
-def _isinf(attributes: Attributes, x: Value) -> Value:
-    is_infinite = apply(Fn.ISINF, x)
+def _isinf(attributes: Attributes, x: expr.Value) -> expr.Value:
+    is_infinite = expr.apply(expr.Fn.ISINF, x)
     negative = bool_of(attributes, "detect_negative")
     positive = bool_of(attributes, "detect_positive")
     if negative and positive:
         return is_infinite
     if not negative and not positive:
-        return constant(0, DType.BOOL)
-    side = apply(Fn.LT, x, 0.0) if negative else apply(Fn.LT, 0.0, x)
-    return apply(Fn.AND, is_infinite, side)
+        return expr.constant(0, DType.BOOL)
+    side = expr.apply(expr.Fn.LT, x, 0.0) if negative else expr.apply(expr.Fn.LT, 0.0, x)
+    return expr.apply(expr.Fn.AND, is_infinite, side)
 
 
-def _clip(attributes: Attributes, x: Value) -> Value:
+def _clip(attributes: Attributes, x: expr.Value) -> expr.Value:
     low, high = float_of(attributes, "min"), float_of(attributes, "max")
     if math.isnan(low) or math.isnan(high):
         raise fault("attributes min and max must be numbers, not NaN")
     number = float if x.dtype.is_float else int
     if low > x.dtype.lowest:
-        x = apply(Fn.MAX, x, constant(number(low), x.dtype))
+        x = expr.apply(expr.Fn.MAX, x, expr.constant(number(low), x.dtype))
     if high < x.dtype.highest:
-        x = apply(Fn.MIN, x, constant(number(high), x.dtype))
+        x = expr.apply(expr.Fn.MIN, x, expr.constant(number(high), x.dtype))
     return x
 
 
@@ -169,9 +166,9 @@ def _infer_where(types: tuple[TensorType, ...], _: Attributes) -> tuple[TensorTy
     return (TensorType(types[1].dtype, broadcast_shapes(*map(sizes_of, types))),)
 
 
-def _where(tensors: tuple[Tensor, ...], _: Attributes) -> tuple[Compute, ...]:
+def _where(tensors: tuple[expr.Tensor, ...], _: Attributes) -> tuple[expr.Compute, ...]:
     shape = broadcast_shapes(*(tensor.shape for tensor in tensors))
-    return (pointwise("where", tensors, shape, select),)
+    return (pointwise("where", tensors, shape, expr.select),)
 
 
 def _infer_pow(types: tuple[TensorType, ...], _: Attributes) -> tuple[TensorType, ...]:
@@ -180,14 +177,16 @@ def _infer_pow(types: tuple[TensorType, ...], _: Attributes) -> tuple[TensorType
     return (TensorType(types[0].dtype, broadcast_shapes(*map(sizes_of, types))),)
 
 
-def _pow(tensors: tuple[Tensor, ...], _: Attributes) -> tuple[Compute, ...]:
+def _pow(tensors: tuple[expr.Tensor, ...], _: Attributes) -> tuple[expr.Compute, ...]:
     base, exponent = tensors
     wide = base.dtype
     if exponent.dtype.is_float and not wide.is_float:
         wide = exponent.dtype
 
-    def rule(a: Value, b: Value) -> Value:
-        return cast(apply(Fn.POW, cast(a, wide), cast(b, wide)), base.dtype)
+    def rule(a: expr.Value, b: expr.Value) -> expr.Value:
+        return expr.cast(
+            expr.apply(expr.Fn.POW, expr.cast(a, wide), expr.cast(b, wide)), base.dtype
+        )
 
     shape = broadcast_shapes(base.shape, exponent.shape)
     return (pointwise("pow", tensors, shape, rule),)
@@ -197,16 +196,16 @@ def _infer_cast(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[
     return (TensorType(dtype_of(attributes, "to"), types[0].shape),)
 
 
-def _cast(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+def _cast(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
     target = dtype_of(attributes, "to")
-    return (pointwise("cast", tensors, tensors[0].shape, lambda x: cast(x, target)),)
+    return (pointwise("cast", tensors, tensors[0].shape, lambda x: expr.cast(x, target)),)
 
 
 ELEMENTWISE_OPERATORS = (
-    _pair("add", Fn.ADD, "a + b", NUMBERS),
-    _pair("sub", Fn.SUB, "a - b", NUMBERS),
-    _pair("mul", Fn.MUL, "a * b", NUMBERS),
-    _pair("div", Fn.DIV, "a / b; integers are truncated towards zero", NUMBERS),
+    _pair("add", expr.Fn.ADD, "a + b", NUMBERS),
+    _pair("sub", expr.Fn.SUB, "a - b", NUMBERS),
+    _pair("mul", expr.Fn.MUL, "a * b", NUMBERS),
+    _pair("div", expr.Fn.DIV, "a / b; integers are truncated towards zero", NUMBERS),
     tensor_operator(
         "pow",
         "a to the power of b, in the type of a",
@@ -217,12 +216,12 @@ ELEMENTWISE_OPERATORS = (
         Pattern.ELEMENTWISE,
         LayoutPreference.ANY,
     ),
-    _pair("fmod", Fn.MOD, "remainder of a / b with the sign of a", NUMBERS),
-    _pair("floormod", Fn.FLOORMOD, "remainder of a / b with the sign of b", NUMBERS),
-    _pair("atan2", Fn.ATAN2, "angle of the point (b, a)", FLOATS),
-    _fold("min", Fn.MIN, "least of the inputs; NaN if one is NaN"),
-    _fold("max", Fn.MAX, "greatest of the inputs; NaN if one is NaN"),
-    _fold("sum", Fn.ADD, "sum of the inputs"),
+    _pair("fmod", expr.Fn.MOD, "remainder of a / b with the sign of a", NUMBERS),
+    _pair("floormod", expr.Fn.FLOORMOD, "remainder of a / b with the sign of b", NUMBERS),
+    _pair("atan2", expr.Fn.ATAN2, "angle of the point (b, a)", FLOATS),
+    _fold("min", expr.Fn.MIN, "least of the inputs; NaN if one is NaN"),
+    _fold("max", expr.Fn.MAX, "greatest of the inputs; NaN if one is NaN"),
+    _fold("sum", expr.Fn.ADD, "sum of the inputs"),
     elementwise(
         "mean",
         "arithmetic mean of the inputs",
@@ -231,50 +230,50 @@ ELEMENTWISE_OPERATORS = (
         inputs=("*tensors",),
         is_identity=identity_of_type,
     ),
-    _function("neg", Fn.NEG, "-x", SIGNED),
-    _function("abs", Fn.ABS, "|x|", NUMBERS),
-    _function("sign", Fn.SIGN, "-1, 0 or 1", NUMBERS),
-    _function("floor", Fn.FLOOR, "greatest whole number <= x"),
-    _function("ceil", Fn.CEIL, "least whole number >= x"),
-    _function("round", Fn.ROUND, "nearest whole number, ties to even"),
-    _function("trunc", Fn.TRUNC, "x without its fraction"),
-    _function("sqrt", Fn.SQRT, "square root"),
-    _function("rsqrt", Fn.RSQRT, "1 / sqrt(x)"),
+    _function("neg", expr.Fn.NEG, "-x", SIGNED),
+    _function("abs", expr.Fn.ABS, "|x|", NUMBERS),
+    _function("sign", expr.Fn.SIGN, "-1, 0 or 1", NUMBERS),
+    _function("floor", expr.Fn.FLOOR, "greatest whole number <= x"),
+    _function("ceil", expr.Fn.CEIL, "least whole number >= x"),
+    _function("round", expr.Fn.ROUND, "nearest whole number, ties to even"),
+    _function("trunc", expr.Fn.TRUNC, "x without its fraction"),
+    _function("sqrt", expr.Fn.SQRT, "square root"),
+    _function("rsqrt", expr.Fn.RSQRT, "1 / sqrt(x)"),
     elementwise("reciprocal", "1 / x", lambda _, x: 1.0 / x, FLOATS),
-    _function("exp", Fn.EXP, "e to the power of x"),
-    _function("expm1", Fn.EXPM1, "exp(x) - 1, exact near 0"),
-    _function("log", Fn.LOG, "natural logarithm"),
-    _function("log1p", Fn.LOG1P, "log(1 + x), exact near 0"),
-    _function("erf", Fn.ERF, "error function"),
-    _function("sin", Fn.SIN, "sine of radians"),
-    _function("cos", Fn.COS, "cosine of radians"),
-    _function("tan", Fn.TAN, "tangent of radians"),
-    _function("asin", Fn.ASIN, "inverse sine"),
-    _function("acos", Fn.ACOS, "inverse cosine"),
-    _function("atan", Fn.ATAN, "inverse tangent"),
-    _function("sinh", Fn.SINH, "hyperbolic sine"),
-    _function("cosh", Fn.COSH, "hyperbolic cosine"),
-    _function("tanh", Fn.TANH, "hyperbolic tangent"),
-    _function("asinh", Fn.ASINH, "inverse hyperbolic sine"),
-    _function("acosh", Fn.ACOSH, "inverse hyperbolic cosine"),
-    _function("atanh", Fn.ATANH, "inverse hyperbolic tangent"),
-    _pair("equal", Fn.EQ, "a == b", ANY_DTYPE),
-    _pair("not_equal", Fn.NE, "a != b", ANY_DTYPE),
-    _pair("less", Fn.LT, "a < b", NUMBERS),
-    _pair("less_or_equal", Fn.LE, "a <= b", NUMBERS),
-    _pair("greater", Fn.LT, "a > b", NUMBERS, swap=True),
-    _pair("greater_or_equal", Fn.LE, "a >= b", NUMBERS, swap=True),
-    _function("not", Fn.NOT, "logical negation", BOOLS),
-    _pair("and", Fn.AND, "logical and", BOOLS),
-    _pair("or", Fn.OR, "logical or", BOOLS),
-    _pair("xor", Fn.XOR, "logical exclusive or", BOOLS),
-    _function("bitwise_not", Fn.BITNOT, "every bit inverted", INTS),
-    _pair("bitwise_and", Fn.BITAND, "bits set in both", INTS),
-    _pair("bitwise_or", Fn.BITOR, "bits set in one or both", INTS),
-    _pair("bitwise_xor", Fn.BITXOR, "bits set in exactly one", INTS),
-    _pair("shift_left", Fn.SHL, "a * 2**b", INTS),
-    _pair("shift_right", Fn.SHR, "a / 2**b, rounded down", INTS),
-    elementwise("isnan", "whether x is NaN", lambda _, x: apply(Fn.ISNAN, x), FLOATS),
+    _function("exp", expr.Fn.EXP, "e to the power of x"),
+    _function("expm1", expr.Fn.EXPM1, "exp(x) - 1, exact near 0"),
+    _function("log", expr.Fn.LOG, "natural logarithm"),
+    _function("log1p", expr.Fn.LOG1P, "log(1 + x), exact near 0"),
+    _function("erf", expr.Fn.ERF, "error function"),
+    _function("sin", expr.Fn.SIN, "sine of radians"),
+    _function("cos", expr.Fn.COS, "cosine of radians"),
+    _function("tan", expr.Fn.TAN, "tangent of radians"),
+    _function("asin", expr.Fn.ASIN, "inverse sine"),
+    _function("acos", expr.Fn.ACOS, "inverse cosine"),
+    _function("atan", expr.Fn.ATAN, "inverse tangent"),
+    _function("sinh", expr.Fn.SINH, "hyperbolic sine"),
+    _function("cosh", expr.Fn.COSH, "hyperbolic cosine"),
+    _function("tanh", expr.Fn.TANH, "hyperbolic tangent"),
+    _function("asinh", expr.Fn.ASINH, "inverse hyperbolic sine"),
+    _function("acosh", expr.Fn.ACOSH, "inverse hyperbolic cosine"),
+    _function("atanh", expr.Fn.ATANH, "inverse hyperbolic tangent"),
+    _pair("equal", expr.Fn.EQ, "a == b", ANY_DTYPE),
+    _pair("not_equal", expr.Fn.NE, "a != b", ANY_DTYPE),
+    _pair("less", expr.Fn.LT, "a < b", NUMBERS),
+    _pair("less_or_equal", expr.Fn.LE, "a <= b", NUMBERS),
+    _pair("greater", expr.Fn.LT, "a > b", NUMBERS, swap=True),
+    _pair("greater_or_equal", expr.Fn.LE, "a >= b", NUMBERS, swap=True),
+    _function("not", expr.Fn.NOT, "logical negation", BOOLS),
+    _pair("and", expr.Fn.AND, "logical and", BOOLS),
+    _pair("or", expr.Fn.OR, "logical or", BOOLS),
+    _pair("xor", expr.Fn.XOR, "logical exclusive or", BOOLS),
+    _function("bitwise_not", expr.Fn.BITNOT, "every bit inverted", INTS),
+    _pair("bitwise_and", expr.Fn.BITAND, "bits set in both", INTS),
+    _pair("bitwise_or", expr.Fn.BITOR, "bits set in one or both", INTS),
+    _pair("bitwise_xor", expr.Fn.BITXOR, "bits set in exactly one", INTS),
+    _pair("shift_left", expr.Fn.SHL, "a * 2**b", INTS),
+    _pair("shift_right", expr.Fn.SHR, "a / 2**b, rounded down", INTS),
+    elementwise("isnan", "whether x is NaN", lambda _, x: expr.apply(expr.Fn.ISNAN, x), FLOATS),
     elementwise(
         "isinf",
         "whether x is infinite, of the signs that are asked for",

@@ -11,32 +11,23 @@ ties to even; results outside the range of the codes are the nearest code.
 
 from __future__ import annotations
 
+from tensorwright import expr
 from tensorwright.base import Attributes, DType, TensorType
-from tensorwright.expr import (
-    Compute,
-    Fn,
-    Index,
-    Load,
-    Tensor,
-    Value,
-    apply,
-    cast,
-    compute,
-    is_same,
-)
-from tensorwright.ops.access import axis_names
-from tensorwright.ops.attributes import (
+from tensorwright.ops.named_sizes import are_equal, sizes_of
+from tensorwright.ops.operator import (
     FLOATS,
     INTS,
+    Attribute,
+    LayoutPreference,
+    Pattern,
     dtype_of,
     fault,
     int_of,
     require_dtype,
     require_same_dtype,
+    tensor_operator,
 )
-from tensorwright.ops.named_sizes import are_equal, sizes_of
-from tensorwright.ops.operator import Attribute, LayoutPreference, Pattern, tensor_operator
-from tensorwright.ops.shapes import axis_in
+from tensorwright.ops.shapes import axis_in, axis_names
 
 CODES = frozenset({DType.I8, DType.U8, DType.I16, DType.U16})
 
@@ -53,12 +44,12 @@ def _require_parameters(types: tuple[TensorType, ...], attributes: Attributes) -
             raise fault(f"input {name} has shape {each.shape}, not () or ({own},)")
 
 
-def _parameter(tensor: Tensor, indices: tuple[Index, ...], axis: int) -> Value:
+def _parameter(tensor: expr.Tensor, indices: tuple[expr.Index, ...], axis: int) -> expr.Value:
     if not tensor.shape:
-        return Load(tensor, ())
-    if len(tensor.shape) == 1 and is_same(tensor.shape[0], 1):
-        return Load(tensor, (0,))
-    return Load(tensor, (indices[axis % len(indices)],))
+        return expr.Load(tensor, ())
+    if len(tensor.shape) == 1 and expr.is_same(tensor.shape[0], 1):
+        return expr.Load(tensor, (0,))
+    return expr.Load(tensor, (indices[axis % len(indices)],))
 
 
 def _infer_quantize(
@@ -72,20 +63,22 @@ def _infer_quantize(
     return (TensorType(dtype, types[0].shape),)
 
 
-def _quantize(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+def _quantize(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
     x, scale = tensors[:2]
     axis = int_of(attributes, "axis")
     dtype = tensors[2].dtype if len(tensors) > 2 else dtype_of(attributes, "dtype")
 
-    def body(*at: Index) -> Value:
+    def body(*at: expr.Index) -> expr.Value:
         step = _parameter(scale, at, axis)
-        value = apply(Fn.ROUND, cast(Load(x, at), step.dtype) / step)
+        value = expr.apply(expr.Fn.ROUND, expr.cast(expr.Load(x, at), step.dtype) / step)
         if len(tensors) > 2:
-            value = value + cast(_parameter(tensors[2], at, axis), step.dtype)
-        limited = apply(Fn.MIN, apply(Fn.MAX, value, dtype.lowest), dtype.highest)
-        return cast(limited, dtype)
+            value = value + expr.cast(_parameter(tensors[2], at, axis), step.dtype)
+        limited = expr.apply(
+            expr.Fn.MIN, expr.apply(expr.Fn.MAX, value, dtype.lowest), dtype.highest
+        )
+        return expr.cast(limited, dtype)
 
-    return (compute("quantize_linear", x.shape, body, axis_names(len(x.shape))),)
+    return (expr.compute("quantize_linear", x.shape, body, axis_names(len(x.shape))),)
 
 
 def _infer_dequantize(
@@ -98,17 +91,21 @@ def _infer_dequantize(
     return (TensorType(types[1].dtype, types[0].shape),)
 
 
-def _dequantize(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+def _dequantize(
+    tensors: tuple[expr.Tensor, ...], attributes: Attributes
+) -> tuple[expr.Compute, ...]:
     x, scale = tensors[:2]
     axis = int_of(attributes, "axis")
 
-    def body(*at: Index) -> Value:
-        code = cast(Load(x, at), DType.I32)
+    def body(*at: expr.Index) -> expr.Value:
+        code = expr.cast(expr.Load(x, at), DType.I32)
         if len(tensors) > 2:
-            code = apply(Fn.SUB, code, cast(_parameter(tensors[2], at, axis), DType.I32))
-        return cast(code, scale.dtype) * _parameter(scale, at, axis)
+            code = expr.apply(
+                expr.Fn.SUB, code, expr.cast(_parameter(tensors[2], at, axis), DType.I32)
+            )
+        return expr.cast(code, scale.dtype) * _parameter(scale, at, axis)
 
-    return (compute("dequantize_linear", x.shape, body, axis_names(len(x.shape))),)
+    return (expr.compute("dequantize_linear", x.shape, body, axis_names(len(x.shape))),)
 
 
 _AXIS = Attribute("axis", 1, "the dimension that has a scale each, where there are several")

@@ -20,34 +20,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tensorwright import expr
 from tensorwright.base import Attributes, DType, TensorType
-from tensorwright.expr import (
-    Axis,
-    Compute,
-    Index,
-    Load,
-    Reduce,
-    Tensor,
-    Value,
-    cast,
-    compute,
-    floor_div,
-    is_same,
-    reduce_axis,
-    sum_over,
-)
-from tensorwright.ops.access import fold_over, padded, pointwise, position_along, spatial_names
-from tensorwright.ops.attributes import (
-    NUMBERS,
-    fault,
-    int_of,
-    per_axis,
-    require_dtype,
-    require_rank,
-    require_same_dtype,
-    require_shape,
-)
-from tensorwright.ops.contraction.matmul import require_bytes
+from tensorwright.ops.contraction import require_bytes
 from tensorwright.ops.named_sizes import (
     decided,
     is_equal,
@@ -57,14 +32,29 @@ from tensorwright.ops.named_sizes import (
     sizes_of,
 )
 from tensorwright.ops.operator import (
+    NUMBERS,
     Attribute,
     Fold,
     LayoutPreference,
     Numbers,
     Pattern,
+    fault,
+    int_of,
+    per_axis,
+    require_dtype,
+    require_rank,
+    require_same_dtype,
+    require_shape,
     tensor_operator,
 )
-from tensorwright.ops.shapes import window_extent
+from tensorwright.ops.shapes import (
+    fold_over,
+    padded,
+    pointwise,
+    position_along,
+    spatial_names,
+    window_extent,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +65,7 @@ class Window:
     strides: tuple[int, ...]
     dilations: tuple[int, ...]
     begins: tuple[int, ...]
-    ends: tuple[Index, ...]
+    ends: tuple[expr.Index, ...]
 
     @classmethod
     def of(cls, kernel: tuple[int, ...], attributes: Attributes) -> Window:
@@ -95,7 +85,7 @@ class Window:
             raise fault(f"attribute pads {pads} must not be negative")
         return cls(kernel, strides, dilations, pads[:count], pads[count:])
 
-    def slots(self, shape: tuple[Index, ...]) -> tuple[Index, ...]:
+    def slots(self, shape: tuple[expr.Index, ...]) -> tuple[expr.Index, ...]:
         """The number of window positions along each dimension.
 
         Raises:  ModelError if the window does not fit once.
@@ -119,19 +109,19 @@ class Window:
             )
         return counts
 
-    def padded(self, name: str, x: Tensor, fill: float | int | bool = 0) -> Tensor:
+    def padded(self, name: str, x: expr.Tensor, fill: float | int | bool = 0) -> expr.Tensor:
         """The tensor (n, c, *spatial) with its padding."""
         batch, channels, *space = x.shape
         large = (b + n + e for b, n, e in zip(self.begins, space, self.ends, strict=True))
         names = ("n", "c", *spatial_names(len(space)))
         return padded(name, x, (0, 0, *self.begins), (batch, channels, *large), names, fill)
 
-    def taps(self) -> tuple[Axis, ...]:
+    def taps(self) -> tuple[expr.Axis, ...]:
         """The axes of the kernel, to be reduced over."""
         space = spatial_names(len(self.kernel))
-        return tuple(reduce_axis(f"k{s}", n) for s, n in zip(space, self.kernel, strict=True))
+        return tuple(expr.reduce_axis(f"k{s}", n) for s, n in zip(space, self.kernel, strict=True))
 
-    def places(self, at: Sequence[Index], taps: Sequence[Axis]) -> tuple[Index, ...]:
+    def places(self, at: Sequence[expr.Index], taps: Sequence[expr.Axis]) -> tuple[expr.Index, ...]:
         """The indices into the padded input that the window at a position reads."""
         return tuple(
             i * stride + position_along(tap) * dilation
@@ -147,7 +137,7 @@ WINDOW_ATTRIBUTES = (
 GROUPS = Attribute("groups", 1, "the number of independent groups of channels")
 
 
-def _output_shape(x: TensorType, w: TensorType, attributes: Attributes) -> tuple[Index, ...]:
+def _output_shape(x: TensorType, w: TensorType, attributes: Attributes) -> tuple[expr.Index, ...]:
     require_rank("x", x, 3)
     require_rank("w", w, len(x.shape), len(x.shape))
     groups = int_of(attributes, "groups")
@@ -173,8 +163,8 @@ def _infer_conv(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[
 
 
 def convolve(
-    name: str, x: Tensor, w: Tensor, attributes: Attributes, wide: DType | None = None
-) -> Compute:
+    name: str, x: expr.Tensor, w: expr.Tensor, attributes: Attributes, wide: DType | None = None
+) -> expr.Compute:
     """The padding and the reduction of a convolution, in the element type `wide`."""
     shape, kernel = x.shape, w.shape
     window = Window.of(tuple(map(number_of, kernel[2:])), attributes)
@@ -182,34 +172,34 @@ def convolve(
     data = window.padded(f"{name}_pad", x)
     per_group = kernel[1]
     group_outputs = kernel[0] // int_of(attributes, "groups")
-    channel = reduce_axis("ic", per_group)
+    channel = expr.reduce_axis("ic", per_group)
     taps = window.taps()
 
-    def body(n: Index, oc: Index, *at: Index) -> Value | Reduce:
+    def body(n: expr.Index, oc: expr.Index, *at: expr.Index) -> expr.Value | expr.Reduce:
         ic = position_along(channel)
-        source = floor_div(oc, group_outputs) * per_group + ic
-        if is_same(group_outputs, kernel[0]):  # one group
+        source = expr.floor_div(oc, group_outputs) * per_group + ic
+        if expr.is_same(group_outputs, kernel[0]):  # one group
             source = ic
-        left: Value = Load(data, (n, source, *window.places(at, taps)))
-        right: Value = Load(w, (oc, ic, *map(position_along, taps)))
+        left: expr.Value = expr.Load(data, (n, source, *window.places(at, taps)))
+        right: expr.Value = expr.Load(w, (oc, ic, *map(position_along, taps)))
         if wide is not None:
-            left, right = cast(left, wide), cast(right, wide)
-        return fold_over(sum_over, left * right, (channel, *taps))
+            left, right = expr.cast(left, wide), expr.cast(right, wide)
+        return fold_over(expr.sum_over, left * right, (channel, *taps))
 
     names = ("n", "oc", *spatial_names(len(slots)))
-    return compute(name, (shape[0], kernel[0], *slots), body, names)
+    return expr.compute(name, (shape[0], kernel[0], *slots), body, names)
 
 
-def add_bias(name: str, product: Compute, bias: Tensor) -> Compute:
+def add_bias(name: str, product: expr.Compute, bias: expr.Tensor) -> expr.Compute:
     """Add one number per channel (dimension 1)."""
 
-    def body(n: Index, oc: Index, *at: Index) -> Value:
-        return Load(product, (n, oc, *at)) + Load(bias, (oc,))
+    def body(n: expr.Index, oc: expr.Index, *at: expr.Index) -> expr.Value:
+        return expr.Load(product, (n, oc, *at)) + expr.Load(bias, (oc,))
 
-    return compute(name, product.shape, body, tuple(axis.name for axis in product.axes))
+    return expr.compute(name, product.shape, body, tuple(axis.name for axis in product.axes))
 
 
-def _conv(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+def _conv(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
     product = convolve("conv", tensors[0], tensors[1], attributes)
     if len(tensors) == 2:
         return (product,)
@@ -229,7 +219,9 @@ def _infer_conv_integer(
     return (TensorType(DType.I32, shape),)
 
 
-def _conv_integer(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+def _conv_integer(
+    tensors: tuple[expr.Tensor, ...], attributes: Attributes
+) -> tuple[expr.Compute, ...]:
     x, w = tensors[:2]
     if len(tensors) > 2:
         x = _without_zero_point("conv_integer_x", x, tensors[2])
@@ -238,20 +230,20 @@ def _conv_integer(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[
     return (convolve("conv_integer", x, w, attributes, DType.I32),)
 
 
-def _without_zero_point(name: str, tensor: Tensor, zero: Tensor) -> Compute:
+def _without_zero_point(name: str, tensor: expr.Tensor, zero: expr.Tensor) -> expr.Compute:
     """The tensor as i32 minus its zero point: one number, or one per extent of dimension 0."""
     own = zero.shape
 
-    def rule(value: Value, point: Value) -> Value:
-        return cast(value, DType.I32) - cast(point, DType.I32)
+    def rule(value: expr.Value, point: expr.Value) -> expr.Value:
+        return expr.cast(value, DType.I32) - expr.cast(point, DType.I32)
 
     if own in ((), (1,)):
         return pointwise(name, (tensor, zero), tensor.shape, rule)
 
-    def body(*indices: Index) -> Value:
-        return rule(Load(tensor, indices), Load(zero, indices[:1]))
+    def body(*indices: expr.Index) -> expr.Value:
+        return rule(expr.Load(tensor, indices), expr.Load(zero, indices[:1]))
 
-    return compute(name, tensor.shape, body, tuple(f"i{n}" for n in range(len(tensor.shape))))
+    return expr.compute(name, tensor.shape, body, tuple(f"i{n}" for n in range(len(tensor.shape))))
 
 
 def _scaled_kernels(weights: Numbers, factor: Numbers, _: Attributes) -> Numbers:

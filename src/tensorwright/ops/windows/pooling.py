@@ -19,37 +19,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
 
+from tensorwright import expr
 from tensorwright.base import Attributes, DType, TensorType
-from tensorwright.expr import (
-    Compute,
-    Fn,
-    FromIndex,
-    Index,
-    Load,
-    Reduce,
-    Tensor,
-    Value,
-    apply,
-    ceil_div,
-    compute,
-    max_over,
-    maximum,
-    minimum,
-    simplify,
-    sum_over,
-)
-from tensorwright.ops.access import fold_over, pointwise, spatial_names
-from tensorwright.ops.attributes import (
-    FLOATS,
-    NUMBERS,
-    bool_of,
-    fault,
-    float_of,
-    ints_of,
-    require_dtype,
-    require_rank,
-)
-from tensorwright.ops.folding.reduction import fold_axes, mean_of
 from tensorwright.ops.named_sizes import (
     decided,
     is_certain,
@@ -59,6 +30,8 @@ from tensorwright.ops.named_sizes import (
     sizes_of,
 )
 from tensorwright.ops.operator import (
+    FLOATS,
+    NUMBERS,
     Attribute,
     Fold,
     InferRule,
@@ -66,8 +39,16 @@ from tensorwright.ops.operator import (
     Meaning,
     Operator,
     Pattern,
+    bool_of,
+    fault,
+    float_of,
+    ints_of,
+    require_dtype,
+    require_rank,
     tensor_operator,
 )
+from tensorwright.ops.reduction import fold_axes, mean_of
+from tensorwright.ops.shapes import fold_over, pointwise, spatial_names
 from tensorwright.ops.windows.convolution import WINDOW_ATTRIBUTES, Window
 
 _P = Attribute("p", 2.0, "the exponent of the norm")
@@ -76,39 +57,39 @@ _COUNT = Attribute("count_include_pad", default=False, doc="padding counts as el
 _KERNEL = Attribute("kernel", None, "extents of the window, per spatial dimension")
 
 
-def _given_window(shape: Sequence[Index], attributes: Attributes) -> Window:
+def _given_window(shape: Sequence[expr.Index], attributes: Attributes) -> Window:
     kernel = ints_of(attributes, "kernel")
     if len(kernel) != len(shape):
         raise fault(f"attribute kernel {kernel} has {len(kernel)} values, not {len(shape)}")
     return Window.of(kernel, attributes)
 
 
-def _window(shape: Sequence[Index], attributes: Attributes) -> Window:
+def _window(shape: Sequence[expr.Index], attributes: Attributes) -> Window:
     """The window over a spatial shape, its end pads enlarged so that the last windows of ceil_mode
     fit.
     """
     window = _given_window(shape, attributes)
     if not bool_of(attributes, "ceil_mode"):
         return window
-    ends: list[Index] = []
+    ends: list[expr.Index] = []
     for at, slots in enumerate(_slots_of_ceil(window, shape)):
         last = (slots - 1) * window.strides[at]
         needed = last + (window.kernel[at] - 1) * window.dilations[at] + 1
         more = needed - shape[at] - window.begins[at]
-        ends.append(simplify(maximum(more, window.ends[at]), {}))
+        ends.append(expr.simplify(expr.maximum(more, window.ends[at]), {}))
     return replace(window, ends=tuple(ends))
 
 
-def _slots_of_ceil(window: Window, shape: Sequence[Index]) -> tuple[Index, ...]:
+def _slots_of_ceil(window: Window, shape: Sequence[expr.Index]) -> tuple[expr.Index, ...]:
     """How many windows begin in a shape or in the padding before it; the last may not be whole.
 
     Raises:  ModelError if none does.
     """
-    counts: list[Index] = []
+    counts: list[expr.Index] = []
     for at, extent in enumerate(shape):
         stride, begin, end = window.strides[at], window.begins[at], window.ends[at]
         span = (window.kernel[at] - 1) * window.dilations[at] + 1
-        count = ceil_div(extent + begin + end - span, stride) + 1
+        count = expr.ceil_div(extent + begin + end - span, stride) + 1
         is_beyond = decided((count - 1) * stride >= extent + begin)
         counts.append(count - 1 if is_beyond else count)
         if not decided(counts[-1] >= 1):
@@ -119,58 +100,58 @@ def _slots_of_ceil(window: Window, shape: Sequence[Index]) -> tuple[Index, ...]:
 
 def _pool(
     name: str,
-    x: Tensor,
+    x: expr.Tensor,
     window: Window,
-    fold: Callable[..., Reduce],
+    fold: Callable[..., expr.Reduce],
     fill: float | int | bool,
-    rule: Callable[[Value], Value] = lambda value: value,
-) -> Compute:
+    rule: Callable[[expr.Value], expr.Value] = lambda value: value,
+) -> expr.Compute:
     """Pad and fold; `rule` is applied to each element."""
     shape = x.shape
     data = window.padded(f"{name}_pad", x, fill)
     taps = window.taps()
 
-    def body(n: Index, c: Index, *at: Index) -> Value | Reduce:
-        return fold_over(fold, rule(Load(data, (n, c, *window.places(at, taps)))), taps)
+    def body(n: expr.Index, c: expr.Index, *at: expr.Index) -> expr.Value | expr.Reduce:
+        return fold_over(fold, rule(expr.Load(data, (n, c, *window.places(at, taps)))), taps)
 
     slots = window.slots(shape[2:])
     names = ("n", "c", *spatial_names(len(slots)))
-    return compute(name, (*shape[:2], *slots), body, names)
+    return expr.compute(name, (*shape[:2], *slots), body, names)
 
 
-def _max_pool(x: Tensor, window: Window, _: Attributes) -> Compute:
-    return _pool("max_pool", x, window, max_over, x.dtype.lowest)
+def _max_pool(x: expr.Tensor, window: Window, _: Attributes) -> expr.Compute:
+    return _pool("max_pool", x, window, expr.max_over, x.dtype.lowest)
 
 
-def _average_pool(x: Tensor, window: Window, attributes: Attributes) -> Compute:
+def _average_pool(x: expr.Tensor, window: Window, attributes: Attributes) -> expr.Compute:
     shape = x.shape[2:]
     given = _given_window(shape, attributes)
-    total = _pool("average_pool_sum", x, window, sum_over, 0)
+    total = _pool("average_pool_sum", x, window, expr.sum_over, 0)
     includes = bool_of(attributes, "count_include_pad")
     counts = tuple(_Count(given, at, extent, includes) for at, extent in enumerate(shape))
     slots = total.shape[2:]
     uneven = tuple(not c.is_full(n) for c, n in zip(counts, slots, strict=True))
     even = prod(extent for extent, odd in zip(window.kernel, uneven, strict=True) if not odd)
 
-    def body(n: Index, c: Index, *at: Index) -> Value:
-        value: Value = Load(total, (n, c, *at))
-        divisor: Value | None = None
+    def body(n: expr.Index, c: expr.Index, *at: expr.Index) -> expr.Value:
+        value: expr.Value = expr.Load(total, (n, c, *at))
+        divisor: expr.Value | None = None
         for count, position, odd in zip(counts, at, uneven, strict=True):
             if odd:
-                factor = FromIndex(count.at(position), x.dtype)
+                factor = expr.FromIndex(count.at(position), x.dtype)
                 divisor = factor if divisor is None else divisor * factor
         if divisor is None:
             return value * (1 / even)
         return value / (divisor if even == 1 else divisor * even)
 
     names = tuple(axis.name for axis in total.axes)
-    return compute("average_pool", total.shape, body, names)
+    return expr.compute("average_pool", total.shape, body, names)
 
 
 class _Count:
     """How many elements of a window are counted along one dimension."""
 
-    def __init__(self, window: Window, at: int, extent: Index, includes_pads: bool) -> None:
+    def __init__(self, window: Window, at: int, extent: expr.Index, includes_pads: bool) -> None:
         self.kernel = window.kernel[at]
         self.stride = window.strides[at]
         self.dilation = window.dilations[at]
@@ -178,65 +159,65 @@ class _Count:
         self.low = -self.begin if includes_pads else 0
         self.high = extent + (window.ends[at] if includes_pads else 0)
 
-    def at(self, position: Index) -> Index:
+    def at(self, position: expr.Index) -> expr.Index:
         """The count at a window position: taps k with low <= start + k*dilation < high."""
         start = position * self.stride - self.begin
-        first = maximum(ceil_div(self.low - start, self.dilation), 0)
-        last = minimum(ceil_div(self.high - start, self.dilation), self.kernel)
+        first = expr.maximum(expr.ceil_div(self.low - start, self.dilation), 0)
+        last = expr.minimum(expr.ceil_div(self.high - start, self.dilation), self.kernel)
         return last - first
 
-    def is_full(self, slots: Index) -> bool:
+    def is_full(self, slots: expr.Index) -> bool:
         """Whether every window is known to have all its elements."""
         ends = self.at(0), self.at(slots - 1)
         return all(is_certain(count >= self.kernel) for count in ends)
 
 
-def _power(p: float) -> Callable[[Value], Value]:
+def _power(p: float) -> Callable[[expr.Value], expr.Value]:
     if p == 2:
         return lambda value: value * value
     if p == 1:
-        return lambda value: apply(Fn.ABS, value)
-    return lambda value: apply(Fn.POW, apply(Fn.ABS, value), p)
+        return lambda value: expr.apply(expr.Fn.ABS, value)
+    return lambda value: expr.apply(expr.Fn.POW, expr.apply(expr.Fn.ABS, value), p)
 
 
-def _root(name: str, total: Compute, p: float) -> Compute:
-    def rule(value: Value) -> Value:
+def _root(name: str, total: expr.Compute, p: float) -> expr.Compute:
+    def rule(value: expr.Value) -> expr.Value:
         if p == 2:
-            return apply(Fn.SQRT, value)
-        return value if p == 1 else apply(Fn.POW, value, 1 / p)
+            return expr.apply(expr.Fn.SQRT, value)
+        return value if p == 1 else expr.apply(expr.Fn.POW, value, 1 / p)
 
     return pointwise(name, (total,), total.shape, rule)
 
 
-def _lp_pool(x: Tensor, window: Window, attributes: Attributes) -> Compute:
+def _lp_pool(x: expr.Tensor, window: Window, attributes: Attributes) -> expr.Compute:
     p = float_of(attributes, "p")
-    return _root("lp_pool", _pool("lp_pool_sum", x, window, sum_over, 0, _power(p)), p)
+    return _root("lp_pool", _pool("lp_pool_sum", x, window, expr.sum_over, 0, _power(p)), p)
 
 
-def _spatial(x: Tensor) -> tuple[int, ...]:
+def _spatial(x: expr.Tensor) -> tuple[int, ...]:
     return tuple(range(2, len(x.shape)))
 
 
-def _global_max(x: Tensor, _: Attributes) -> Compute:
-    return fold_axes("global_max_pool", x, _spatial(x), max_over)
+def _global_max(x: expr.Tensor, _: Attributes) -> expr.Compute:
+    return fold_axes("global_max_pool", x, _spatial(x), expr.max_over)
 
 
-def _global_average(x: Tensor, _: Attributes) -> Compute:
-    total = fold_axes("global_average_pool_sum", x, _spatial(x), sum_over)
+def _global_average(x: expr.Tensor, _: Attributes) -> expr.Compute:
+    total = fold_axes("global_average_pool_sum", x, _spatial(x), expr.sum_over)
     return mean_of("global_average_pool", total, product_of(x.shape[2:]))
 
 
-def _global_lp(x: Tensor, attributes: Attributes) -> Compute:
+def _global_lp(x: expr.Tensor, attributes: Attributes) -> expr.Compute:
     p = float_of(attributes, "p")
     power = _power(p)
-    total = fold_axes("global_lp_pool_sum", x, _spatial(x), sum_over, lambda v, _: power(v))
+    total = fold_axes("global_lp_pool_sum", x, _spatial(x), expr.sum_over, lambda v, _: power(v))
     return _root("global_lp_pool", total, p)
 
 
 def _windowed(
     name: str,
     doc: str,
-    pool: Callable[[Tensor, Window, Attributes], Compute],
+    pool: Callable[[expr.Tensor, Window, Attributes], expr.Compute],
     more: tuple[Attribute, ...] = (),
     accepts: frozenset[DType] = FLOATS,
 ) -> Operator:
@@ -252,7 +233,9 @@ def _windowed(
             slots = window.slots(space)
         return (TensorType(x.dtype, (*x.shape[:2], *slots)),)
 
-    def meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+    def meaning(
+        tensors: tuple[expr.Tensor, ...], attributes: Attributes
+    ) -> tuple[expr.Compute, ...]:
         (x,) = tensors
         return (pool(x, _window(x.shape[2:], attributes), attributes),)
 
@@ -263,7 +246,7 @@ def _windowed(
 def _global(
     name: str,
     doc: str,
-    pool: Callable[[Tensor, Attributes], Compute],
+    pool: Callable[[expr.Tensor, Attributes], expr.Compute],
     attributes: tuple[Attribute, ...] = (),
 ) -> Operator:
     def infer(types: tuple[TensorType, ...], _: Attributes) -> tuple[TensorType, ...]:
@@ -274,7 +257,7 @@ def _global(
             raise fault(f"input x {x.shape} has nothing to pool")
         return (TensorType(x.dtype, (*x.shape[:2], *(1 for _ in x.shape[2:]))),)
 
-    def meaning(tensors: tuple[Tensor, ...], given: Attributes) -> tuple[Compute, ...]:
+    def meaning(tensors: tuple[expr.Tensor, ...], given: Attributes) -> tuple[expr.Compute, ...]:
         return (pool(tensors[0], given),)
 
     return _operator(name, doc, attributes, infer, meaning, Fold.PLANES)

@@ -29,38 +29,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from tensorwright import expr
 from tensorwright.base import Attributes, DType, TensorType
-from tensorwright.expr import (
-    Compute,
-    Condition,
-    Index,
-    Load,
-    Reduce,
-    Relation,
-    Tensor,
-    Value,
-    all_of,
-    ceil_div,
-    compare,
-    compute,
-    constant,
-    floor_div,
-    mod,
-    reduce_axis,
-    select,
-    sum_over,
-)
-from tensorwright.ops.access import fold_over, padded, position_along, spatial_names
-from tensorwright.ops.attributes import (
-    NUMBERS,
-    fault,
-    int_of,
-    per_axis,
-    require_dtype,
-    require_rank,
-    require_same_dtype,
-    require_shape,
-)
 from tensorwright.ops.named_sizes import (
     decided,
     is_equal,
@@ -70,28 +40,37 @@ from tensorwright.ops.named_sizes import (
     sizes_of,
 )
 from tensorwright.ops.operator import (
+    NUMBERS,
     Attribute,
     Fold,
     LayoutPreference,
     Numbers,
     Pattern,
+    fault,
+    int_of,
+    per_axis,
+    require_dtype,
+    require_rank,
+    require_same_dtype,
+    require_shape,
     tensor_operator,
 )
+from tensorwright.ops.shapes import fold_over, padded, position_along, spatial_names
 from tensorwright.ops.windows.convolution import GROUPS, WINDOW_ATTRIBUTES, add_bias
 
-Sizes: TypeAlias = tuple[Index, ...]
+Sizes: TypeAlias = tuple[expr.Index, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
     """How one spatial dimension is enlarged."""
 
-    extent: Index
+    extent: expr.Index
     kernel: int
     stride: int
     dilation: int
     begin: int
-    output: Index
+    output: expr.Index
 
     @property
     def phases(self) -> range:
@@ -115,7 +94,7 @@ class Run:
 
     first: int
     count: int
-    cells: Index
+    cells: expr.Index
     taps: int
     source: tuple[int, int]
     top: tuple[int, int]
@@ -139,7 +118,7 @@ def phase_runs(spread: Spread) -> tuple[Run, ...]:
     """The phases of one dimension, joined into as few runs as possible."""
     runs: list[Run] = []
     for phase in spread.phases:
-        cells = ceil_div(spread.output - phase, spread.stride)
+        cells = expr.ceil_div(spread.output - phase, spread.stride)
         at = phase + spread.begin
         meets = [k for k in range(spread.kernel) if (at - k * spread.dilation) % spread.stride == 0]
         top = meets[-1] if meets else 0
@@ -183,7 +162,7 @@ def _joined(spread: Spread, slope: int) -> Run:
     return Run(
         first=0,
         count=len(phases),
-        cells=ceil_div(spread.output, stride),
+        cells=expr.ceil_div(spread.output, stride),
         taps=taps,
         source=((begin - dilation * top) // stride, (1 - dilation * slope) // stride),
         top=(top, slope),
@@ -257,8 +236,8 @@ def _margins(spread: Spread, runs: tuple[Run, ...]) -> tuple[int, int]:
 
 
 def _indices_of(
-    spread: Spread, run: Run, before: int, cell: Index, phase: Index, tap: Index
-) -> tuple[Index, Index]:
+    spread: Spread, run: Run, before: int, cell: expr.Index, phase: expr.Index, tap: expr.Index
+) -> tuple[expr.Index, expr.Index]:
     """The index into the padded input and into the kernel of one product."""
     common = gcd(spread.stride, spread.dilation)
     source = run.source[0] + before + phase * run.source[1] + cell
@@ -273,15 +252,15 @@ def _indices_of(
 class _Kernel:
     """The weights, and the order of their dimensions: channels first, or last where enlarged."""
 
-    tensor: Tensor
+    tensor: expr.Tensor
     is_enlarged: bool
 
-    def load(self, ic: Index, oc: Index, places: Sequence[Index]) -> Load:
+    def load(self, ic: expr.Index, oc: expr.Index, places: Sequence[expr.Index]) -> expr.Load:
         """The weight between two channels."""
-        return Load(self.tensor, (*places, ic, oc) if self.is_enlarged else (ic, oc, *places))
+        return expr.Load(self.tensor, (*places, ic, oc) if self.is_enlarged else (ic, oc, *places))
 
 
-def _enlarged(w: Tensor, runs: tuple[tuple[Run, ...], ...]) -> _Kernel:
+def _enlarged(w: expr.Tensor, runs: tuple[tuple[Run, ...], ...]) -> _Kernel:
     """The weights with the zeros that joined phases ask for, channels last: neighbours in memory
     are channels of the output.
     """
@@ -292,32 +271,32 @@ def _enlarged(w: Tensor, runs: tuple[tuple[Run, ...], ...]) -> _Kernel:
     large = tuple(a + n + b for n, (a, b) in zip(shape[2:], zeros, strict=True))
     begins = tuple(before for before, _ in zeros)
 
-    def body(*at: Index) -> Value:
+    def body(*at: expr.Index) -> expr.Value:
         moved = tuple(k - begin for k, begin in zip(at, begins, strict=False))
-        inside = all_of(
+        inside = expr.all_of(
             *(
                 part
                 for k, (before, after), extent in zip(at, zeros, shape[2:], strict=False)
                 for part in (before == 0 or k >= before, after == 0 or k < before + extent)
             )
         )
-        return select(inside, Load(w, (*at[-2:], *moved)), constant(0, w.dtype))
+        return expr.select(inside, expr.Load(w, (*at[-2:], *moved)), expr.constant(0, w.dtype))
 
     names = (*(f"k{s}" for s in spatial_names(len(large))), "ic", "oc")
-    kernel = compute("conv_transpose_kernel", (*large, *shape[:2]), body, names)
+    kernel = expr.compute("conv_transpose_kernel", (*large, *shape[:2]), body, names)
     return _Kernel(kernel, is_enlarged=True)
 
 
 def _partial(
     name: str,
-    data: Tensor,
+    data: expr.Tensor,
     kernel: _Kernel,
-    channels: tuple[Index, Index],
+    channels: tuple[expr.Index, expr.Index],
     groups: int,
     spreads: tuple[Spread, ...],
     runs: tuple[Run, ...],
     befores: tuple[int, ...],
-) -> Compute:
+) -> expr.Compute:
     """All outputs whose phases lie in the given runs: axes n, oc, then a cell (and a phase)
     each.
 
@@ -325,15 +304,15 @@ def _partial(
     """
     space = spatial_names(len(spreads))
     per_input, per_output = channels[0] // groups, channels[1]
-    channel = reduce_axis("ic", per_input)
-    taps = tuple(reduce_axis(f"k{s}", run.taps) for s, run in zip(space, runs, strict=True))
+    channel = expr.reduce_axis("ic", per_input)
+    taps = tuple(expr.reduce_axis(f"k{s}", run.taps) for s, run in zip(space, runs, strict=True))
     shape = [data.shape[0], per_output * groups]
     names = ["n", "oc"]
     for label, run in zip(space, runs, strict=True):
         shape += [run.cells, run.count] if run.count > 1 else [run.cells]
         names += [label, f"{label}p"] if run.count > 1 else [label]
 
-    def body(n: Index, oc: Index, *at: Index) -> Value | Reduce:
+    def body(n: expr.Index, oc: expr.Index, *at: expr.Index) -> expr.Value | expr.Reduce:
         rest = iter(at)
         inner = (position_along(tap) for tap in taps)
         places = tuple(
@@ -342,58 +321,62 @@ def _partial(
         )
         ic = position_along(channel)
         if groups > 1:
-            ic = ic + floor_div(oc, per_output) * per_input
-        left = Load(data, (n, ic, *(source for source, _ in places)))
-        own = mod(oc, per_output) if groups > 1 else oc
+            ic = ic + expr.floor_div(oc, per_output) * per_input
+        left = expr.Load(data, (n, ic, *(source for source, _ in places)))
+        own = expr.mod(oc, per_output) if groups > 1 else oc
         right = kernel.load(ic, own, [k for _, k in places])
-        return fold_over(sum_over, left * right, (channel, *taps))
+        return fold_over(expr.sum_over, left * right, (channel, *taps))
 
-    return compute(name, tuple(shape), body, tuple(names))
+    return expr.compute(name, tuple(shape), body, tuple(names))
 
 
-def _has_phase(o: Index, spread: Spread, run: Run) -> Condition:
+def _has_phase(o: expr.Index, spread: Spread, run: Run) -> expr.Condition:
     """Whether an output's phase is one of a run's."""
-    phase = mod(o, spread.stride)
+    phase = expr.mod(o, spread.stride)
     after = run.first + run.count
     if run.count == 1 and spread.stride > 1:
-        return compare(Relation.EQ, phase, run.first)
-    return all_of(run.first == 0 or phase >= run.first, after >= spread.stride or phase < after)
+        return expr.compare(expr.Relation.EQ, phase, run.first)
+    return expr.all_of(
+        run.first == 0 or phase >= run.first, after >= spread.stride or phase < after
+    )
 
 
 def _interleaved(
     name: str,
-    parts: Sequence[tuple[tuple[Run, ...], Compute | None]],
+    parts: Sequence[tuple[tuple[Run, ...], expr.Compute | None]],
     shape: Sizes,
     spreads: tuple[Spread, ...],
     dtype: DType,
-) -> Compute:
+) -> expr.Compute:
     """Put the cells of all phases at their positions; None is a part whose outputs have no
     products.
     """
 
-    def element(part: Compute | None, runs: tuple[Run, ...], at: tuple[Index, ...]) -> Value:
+    def element(
+        part: expr.Compute | None, runs: tuple[Run, ...], at: tuple[expr.Index, ...]
+    ) -> expr.Value:
         if part is None:
-            return constant(0, dtype)
+            return expr.constant(0, dtype)
         places = list(at[:2])
         for o, spread, run in zip(at[2:], spreads, runs, strict=True):
-            places.append(floor_div(o, spread.stride))
+            places.append(expr.floor_div(o, spread.stride))
             if run.count > 1:
-                places.append(mod(o, spread.stride) - run.first)
-        return Load(part, tuple(places))
+                places.append(expr.mod(o, spread.stride) - run.first)
+        return expr.Load(part, tuple(places))
 
-    def body(*at: Index) -> Value:
+    def body(*at: expr.Index) -> expr.Value:
         (last_runs, last), *others = reversed(parts)
         value = element(last, last_runs, at)
         for runs, part in others:
             places = zip(at[2:], spreads, runs, strict=True)
-            inside = all_of(*(_has_phase(o, spread, run) for o, spread, run in places))
-            value = select(inside, element(part, runs, at), value)
+            inside = expr.all_of(*(_has_phase(o, spread, run) for o, spread, run in places))
+            value = expr.select(inside, element(part, runs, at), value)
         return value
 
-    return compute(name, shape, body, ("n", "oc", *spatial_names(len(spreads))))
+    return expr.compute(name, shape, body, ("n", "oc", *spatial_names(len(spreads))))
 
 
-def _meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compute, ...]:
+def _meaning(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
     x, w = tensors[:2]
     shape, kernel = x.shape, w.shape
     groups = int_of(attributes, "groups")
@@ -409,7 +392,7 @@ def _meaning(tensors: tuple[Tensor, ...], attributes: Attributes) -> tuple[Compu
     )
     plain = all(len(each) == 1 and each[0].count == 1 and each[0].taps for each in runs)
     name = "conv_transpose" if plain else "conv_transpose_phases"
-    parts: list[tuple[tuple[Run, ...], Compute | None]] = []
+    parts: list[tuple[tuple[Run, ...], expr.Compute | None]] = []
     for number, combination in enumerate(product(*runs)):
         part = None
         if all(run.taps for run in combination):

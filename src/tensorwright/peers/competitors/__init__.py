@@ -1,3 +1,1 @@
 """The runtimes in which answers are checked: a module each, with a class that fulfils `Peer`."""
-
-__all__: list[str] = []

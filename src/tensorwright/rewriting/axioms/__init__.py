@@ -3,13 +3,6 @@
 Read `axiom.py` first, then `taso.rules`.
 """
 
-from tensorwright.rewriting.axioms.axiom import Axiom, instances, parse_axioms
-from tensorwright.rewriting.axioms.files import load_axioms, set_hash
-
-__all__ = [
-    "Axiom",
-    "instances",
-    "load_axioms",
-    "parse_axioms",
-    "set_hash",
-]
+from tensorwright.rewriting.axioms.axiom import (
+    Axiom, instances, load_axioms, parse_axioms, set_hash,
+)

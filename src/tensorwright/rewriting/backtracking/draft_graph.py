@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from tensorwright.rewriting.dims import arguments_first
 from tensorwright.rewriting.egraph import Head, Id
-from tensorwright.rewriting.traversal import arguments_first
 
 
 class PlacedNode(NamedTuple):

@@ -23,11 +23,11 @@ from tensorwright.rewriting.candidates.kinds import (
     Candidates,
     CandidateSearch,
     CostKind,
+    ProjectedCosts,
     SearchKind,
 )
-from tensorwright.rewriting.candidates.projected_costs import ProjectedCosts
 from tensorwright.rewriting.egraph import Id, StopReason
-from tensorwright.rewriting.extraction import cheap_selections
+from tensorwright.rewriting.local_search import cheap_selections
 from tensorwright.rewriting.networks import (
     Choice,
     Corrections,

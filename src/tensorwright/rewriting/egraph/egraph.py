@@ -7,7 +7,7 @@
 A node is an operator with its parameters (the head) over other nodes.  Classes of equal nodes are
 kept by union-find, closed under congruence, and have data (`analysis.py`).  Of congruent nodes one
 is alive: a matcher does not need the others.  With proofs, every union keeps its reason in a
-forest, so that two equal nodes can be explained as a chain of rewrites (`explanation.py`); without
+forest, so that two equal nodes can be explained as a chain of rewrites (`saturation.py`); without
 them, a node that is congruent to another is that one.
 
 Source:  Nieuwenhuis and Oliveras, Proof-producing congruence closure, RTA 2005;

@@ -5,20 +5,235 @@
     matmul(?x, ?y), matmul(?x, ?z) -> ...     several roots: the matches of each, joined by ?x
 
 Matches beyond a limit are left for later.
+
+Matching as work on arrays: a table for each operator, and a pattern as a join of tables.
+
+    matmul     node  head  class  arguments          the pattern matmul(?x, matmul(?y, ?z))
+                  3     7      3      0      1        joins rows with rows whose class is the second
+                  4     7      4      3      2        argument: no row here; had 4 the class 1, one
+
+A join sorts the rows of the inner table by class once, and finds those of each outer row by binary
+search.  Only matches that are newer than the last search become Python objects.
+
+Source:  Zhang et al., Relational e-matching, POPL 2022.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Generic, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tensorwright.rewriting.egraph.analysis import Data
-from tensorwright.rewriting.egraph.egraph import EGraph, Id
-from tensorwright.rewriting.egraph.matching import Bound, Match, Matcher
-from tensorwright.rewriting.egraph.patterns import Rewrite, RootPattern, Trigger
-from tensorwright.rewriting.egraph.tables import TableMatches, Tables
+from tensorwright.rewriting.egraph.egraph import EGraph, Head, Id
+from tensorwright.rewriting.egraph.matching import Bound, Match, Matcher, Sizes
+from tensorwright.rewriting.egraph.patterns import NodePattern, Rewrite, RootPattern, Trigger
+
+Numbers: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OperatorTable:
+    """The nodes of an operator, one of each congruent set, in the order in which they came.
+
+    node, head, born   of each row
+    arguments          the classes of the arguments, a column for each
+    by_class           the rows in the order of their classes, which `classes` are
+    is_open            whether rewrites are tried there
+    """
+
+    node: Numbers
+    head: Numbers
+    born: Numbers
+    arguments: tuple[Numbers, ...]
+    by_class: Numbers
+    classes: Numbers
+    is_open: NDArray[np.bool_]
+
+
+@dataclass(slots=True)
+class _Matches:
+    """Partial matches, a row each: the values of variables, and the time of the newest part."""
+
+    tensors: list[Numbers | None]
+    params: list[Numbers | None]
+    stamp: Numbers
+    root: Numbers
+    heads: list[tuple[NodePattern, Numbers]] = field(default_factory=list)
+    waiting: list[Numbers] = field(default_factory=list)  # rows of the tables further out
+
+    def take(self, kept: Numbers) -> None:
+        """Keep some rows, in this order, maybe repeatedly."""
+        self.tensors = [None if each is None else each[kept] for each in self.tensors]
+        self.params = [None if each is None else each[kept] for each in self.params]
+        self.stamp, self.root = self.stamp[kept], self.root[kept]
+        self.heads = [(pattern, heads[kept]) for pattern, heads in self.heads]
+        self.waiting = [each[kept] for each in self.waiting]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableMatches(Generic[Data]):
+    """All matches of a pattern in one version of a graph."""
+
+    _matches: _Matches
+    _matcher: Matcher[Data]
+
+    def since(self, clock: int) -> Iterator[tuple[Id, Match]]:
+        """The matches with a part from this time or later, each with its root."""
+        chosen = np.flatnonzero(self._matches.stamp >= clock)
+        tensors, params = (
+            [each[chosen].tolist() for each in columns if each is not None]
+            for columns in (self._matches.tensors, self._matches.params)
+        )
+        sizes: list[Sizes] = [()] * len(chosen)
+        for pattern, heads in self._matches.heads:
+            told = [self._sizes(pattern, Head(head)) for head in heads[chosen].tolist()]
+            if any(told):
+                sizes = [one + other for one, other in zip(sizes, told, strict=True)]
+        empty = [()] * len(chosen)
+        rows = zip(
+            self._matches.root[chosen].tolist(),
+            zip(*tensors, strict=True) if tensors else empty,
+            zip(*params, strict=True) if params else empty,
+            sizes,
+            strict=True,
+        )
+        for root, nodes, values, its_sizes in rows:
+            yield Id(root), Match(nodes, values, its_sizes)
+
+    def _sizes(self, pattern: NodePattern, head: Head) -> Sizes:
+        bindings = self._matcher.bindings(pattern, head)
+        return () if bindings is None else bindings[1]
+
+
+class Tables(Generic[Data]):
+    """The tables of one version of a graph.
+
+    is_open   whether rewrites are tried at a class with these data
+    """
+
+    def __init__(
+        self,
+        graph: EGraph[Data],
+        matcher: Matcher[Data],
+        is_open: Callable[[Data], bool] | None,
+    ) -> None:
+        self._graph = graph
+        self._matcher = matcher
+        self._is_open = is_open
+        self._tables: dict[str, OperatorTable] = {}
+        size = len(graph)
+        self._leader = np.fromiter(map(graph.find, map(Id, range(size))), np.int64, size)
+        self._changed = np.zeros(size, np.int64)
+        for leader in np.unique(self._leader).tolist():
+            self._changed[leader] = graph.changed(leader)
+
+    def find(self, pattern: RootPattern) -> TableMatches[Data]:
+        """All matches of a pattern at nodes where rewrites are tried."""
+        variables = pattern.variables
+        table = self._table(pattern.node)
+        rows = np.flatnonzero(table.is_open)
+        matches = _Matches(
+            [None] * len(variables.tensors),
+            [None] * len(variables.params),
+            np.zeros(len(rows), np.int64),
+            table.node[rows],
+        )
+        self._join(pattern.node, rows, matches)
+        return TableMatches(matches, self._matcher)
+
+    def _join(self, pattern: NodePattern, rows: Numbers, matches: _Matches) -> None:
+        """Extend each match by the rows of the pattern's table that fit."""
+        table = self._table(pattern)
+        rows, has_sizes = self._bind_params(pattern, table, rows, matches)
+        matches.stamp = np.maximum(matches.stamp, table.born[rows])
+        if has_sizes:
+            matches.heads.append((pattern, table.head[rows]))
+        for number, arg in enumerate(pattern.args):
+            child = table.arguments[number][rows]
+            if isinstance(arg, int):
+                bound = matches.tensors[arg]
+                if bound is None:
+                    matches.tensors[arg] = child
+                    continue
+                kept = np.flatnonzero(bound == child)
+                matches.take(kept)
+                rows, child = rows[kept], child[kept]
+                matches.stamp = np.maximum(matches.stamp, self._changed[child])
+                continue
+            inner = self._table(arg)
+            first = np.searchsorted(inner.classes, child, "left")
+            counts = np.searchsorted(inner.classes, child, "right") - first
+            kept = np.repeat(np.arange(len(child)), counts)
+            starts = np.repeat(first - np.cumsum(counts) + counts, counts)
+            theirs = inner.by_class[starts + np.arange(len(kept))]
+            matches.take(kept)
+            matches.stamp = np.maximum(matches.stamp, self._changed[child[kept]])
+            matches.waiting.append(rows[kept])
+            self._join(arg, theirs, matches)
+            rows = matches.waiting.pop()
+
+    def _bind_params(
+        self, pattern: NodePattern, table: OperatorTable, rows: Numbers, matches: _Matches
+    ) -> tuple[Numbers, bool]:
+        """The rows whose parameters fit, and whether some have sizes that are compared later. The
+        bindings of each head are computed once.
+        """
+        heads, which = np.unique(table.head[rows], return_inverse=True)
+        bindings = [self._matcher.bindings(pattern, Head(head)) for head in heads.tolist()]
+        fits = np.array([each is not None for each in bindings], bool)[which]
+        bound = [dict(each[0]) if each is not None else {} for each in bindings]
+        columns = {
+            index: np.array([each.get(index, -1) for each in bound], np.int64)[which]
+            for index in {index for each in bound for index in each}
+        }
+        for index, column in columns.items():
+            former = matches.params[index]
+            if former is None:
+                matches.params[index] = column
+            else:
+                fits &= former == column
+        has_sizes = any(each is not None and each[1] for each in bindings)
+        if fits.all():
+            return rows, has_sizes
+        kept = np.flatnonzero(fits)
+        matches.take(kept)
+        return rows[kept], has_sizes
+
+    def _table(self, pattern: NodePattern) -> OperatorTable:
+        table = self._tables.get(pattern.operator)
+        if table is None:
+            made = self._made(pattern.operator, len(pattern.args))
+            table = self._tables[pattern.operator] = made
+        return table
+
+    def _made(self, operator: str, arity: int) -> OperatorTable:
+        graph = self._graph
+        names = graph.with_operator(operator)
+        node = np.array(names, np.int64)
+        children = np.array([graph.children(name) for name in names], np.int64)
+        children = children.reshape(len(names), arity)
+        own = self._leader[node] if len(names) else node
+        by_class = np.argsort(own, kind="stable")
+        is_open = np.ones(len(names), bool)
+        if self._is_open is not None:
+            test, data = self._is_open, graph.data
+            is_open = np.array([test(data(name)) for name in names], bool)
+        return OperatorTable(
+            node,
+            np.array([graph.head_of(name) for name in names], np.int64),
+            np.array([graph.born(name) for name in names], np.int64),
+            tuple(self._leader[children[:, number]] for number in range(arity)),
+            by_class,
+            own[by_class],
+            is_open,
+        )
+
 
 _MANY = 1000  # nodes, from which on tables pay
 

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tensorwright.rewriting.assumptions import Assumptions
+from tensorwright.rewriting.assumptions import Assumptions, Misfit, Needs
 from tensorwright.rewriting.dims import Shape, Size
 from tensorwright.rewriting.egraph.analysis import Analysis
 from tensorwright.rewriting.egraph.egraph import INPUT
 from tensorwright.rewriting.operators import operator_named
-from tensorwright.rewriting.shapes import Misfit, Needs
 from tensorwright.rewriting.terms import Equal, Fact, Param
 
 

@@ -5,26 +5,7 @@ presets, and those rules of the hand-written `schemas.rules`, `constants.rules` 
 that the others do not imply.
 """
 
-from tensorwright.rewriting.library.files import (
-    LibraryRule,
-    head_of,
-    library_text,
-    listed_rules,
-    load_library,
-    read_library,
-    rule_lines,
-    shipped_path,
+from tensorwright.rewriting.library.own_rules import (
+    LibraryRule, head_of, library_text, listed_rules, load_library, read_library, read_own_rules,
+    rule_lines, shipped_path,
 )
-from tensorwright.rewriting.library.own_rules import read_own_rules
-
-__all__ = [
-    "LibraryRule",
-    "head_of",
-    "library_text",
-    "listed_rules",
-    "load_library",
-    "read_library",
-    "read_own_rules",
-    "rule_lines",
-    "shipped_path",
-]

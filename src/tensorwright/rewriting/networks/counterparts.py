@@ -12,7 +12,7 @@
     gather(table, i)     rows of a matrix: matmul(call[one_hot-0, 0](?i), ?table)
 
 A counterpart is exact: written back (`write.py`) it is the operator again, or costs no more.  Where
-there is none, the operator is called as it is (`opaque.py`).
+there is none, the operator is called as it is (`network_analysis.py`).
 """
 
 from __future__ import annotations
@@ -22,23 +22,13 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias, TypeVar
 
+from tensorwright import ops
 from tensorwright.base import DType
 from tensorwright.expr import Index
 from tensorwright.graph import Node
-from tensorwright.ops import (
-    TensorType,
-    automatic_pads,
-    is_certain,
-    number_of,
-    product_of,
-    sizes_of,
-    slices_taken,
-)
 from tensorwright.rewriting.dims import Shape
 from tensorwright.rewriting.egraph import Id
-from tensorwright.rewriting.networks.network_analysis import has_rules
-from tensorwright.rewriting.networks.opaque import CALL
-from tensorwright.rewriting.networks.term_builder import TermBuilder
+from tensorwright.rewriting.networks.network_analysis import CALL, TermBuilder, has_rules
 from tensorwright.rewriting.operators import (
     FUNCTIONS,
     REDUCTIONS,
@@ -59,12 +49,12 @@ class Application:
 
     node: Node
     args: tuple[Id, ...]
-    types: tuple[TensorType, ...]
+    types: tuple[ops.TensorType, ...]
 
     @property
     def shape(self) -> Shape:
         """The shape of the first output."""
-        return sizes_of(self.types[0])
+        return ops.sizes_of(self.types[0])
 
 
 Along = TypeVar("Along")
@@ -118,7 +108,7 @@ def _matmul(terms: TermBuilder, application: Application) -> Terms:
         return (terms.apply("matmul", (), x, w),)
     if len(right) != 2:
         return None
-    rows = terms.reshaped(x, (product_of(left[:-1]), left[-1]))
+    rows = terms.reshaped(x, (ops.product_of(left[:-1]), left[-1]))
     return (terms.reshaped(terms.apply("matmul", (), rows, w), application.shape),)
 
 
@@ -175,9 +165,9 @@ def _window(node: Node, shape: Shape, kernel: Shape) -> tuple[Param, ...] | None
     steps = _of_images(node.ints("dilations") or (1,) * spatial, 1)
     given = node.ints("pads") or (0,) * 2 * spatial
     pads = (*_of_images(given[:spatial], 0), *_of_images(given[spatial:], 0))
-    extents, taps = _of_images(shape[2:], 1), _of_images(tuple(map(number_of, kernel)), 1)
+    extents, taps = _of_images(shape[2:], 1), _of_images(tuple(map(ops.number_of, kernel)), 1)
     for mode, word in (("VALID", "valid"), ("SAME_UPPER", "same")):
-        if set(steps) == {1} and pads == automatic_pads(mode, extents, taps, strides, steps):
+        if set(steps) == {1} and pads == ops.automatic_pads(mode, extents, taps, strides, steps):
             return (*strides, word)
     return (*strides, padding_word(pads, steps))
 
@@ -194,17 +184,17 @@ def _pool(operator: str) -> Counterpart:
         taps = _of_images(kernel, 1)
         if not holds_elements(window[-1], taps):
             return None
-        if operator == "avg_pool" and any(node.ints("pads")) and not _counts_padding(node):
+        if (
+            operator == "avg_pool"
+            and any(node.ints("pads"))
+            and not bool(node.integer("count_include_pad"))
+        ):
             return None
         over = f"{operator}3d" if len(application.shape) == 5 else operator
         pooled = terms.apply(over, (*taps, *window), _as_images(terms, x))
         return (terms.reshaped(pooled, application.shape),)
 
     return counterpart
-
-
-def _counts_padding(node: Node) -> bool:
-    return bool(node.integer("count_include_pad"))
 
 
 def _transpose(terms: TermBuilder, application: Application) -> Terms:
@@ -236,7 +226,7 @@ def _split(terms: TermBuilder, application: Application) -> Terms:
     axis = application.node.integer("axis") % len(application.shape)
     rest, pieces = application.args[0], []
     for size in application.node.sizes("sizes")[:-1]:
-        if not is_certain(size >= 1) or not is_certain(size < terms.shape(rest)[axis]):
+        if not ops.is_certain(size >= 1) or not ops.is_certain(size < terms.shape(rest)[axis]):
             return None
         pieces.append(terms.apply("split0", (axis, size), rest))
         rest = terms.apply("split1", (axis, size), rest)
@@ -247,7 +237,7 @@ def _slice(terms: TermBuilder, application: Application) -> Terms:
     """Along one dimension: a run, all backwards, or with a step from the first on."""
     (x,) = application.args
     shape = terms.shape(x)
-    taken = slices_taken(shape, application.node.attribute_map)
+    taken = ops.slices_taken(shape, application.node.attribute_map)
     cut = [axis for axis, places in enumerate(taken) if not _is_whole(places, shape[axis])]
     if len(cut) != 1:
         return None
@@ -305,9 +295,9 @@ def _rows(terms: TermBuilder, application: Application) -> Terms:
         return None
     if terms.terms.data(positions).is_constant:
         return None
-    rows = number_of(shape[0])
+    rows = ops.number_of(shape[0])
     chosen = terms.call(terms.opaque.row_selector(rows), 0, (positions,))
-    flat = terms.reshaped(chosen, (product_of(terms.shape(positions)), rows))
+    flat = terms.reshaped(chosen, (ops.product_of(terms.shape(positions)), rows))
     return (terms.reshaped(terms.apply("matmul", (), flat, table), application.shape),)
 
 

@@ -7,6 +7,19 @@
 Extents are numbers or named sizes.  A fact about sizes holds for all of their values, so a rule is
 applied only where it holds for each of them.  A term over sizes exists only if operators of
 networks can compute it for all sizes.
+
+Operators of a network that no rule covers, as operators of terms.
+
+    word = kinds.word("softmax", (("axis", -1),))     "softmax-0"
+    call[softmax-0, 0](?x)                             the first output of that operator at ?x
+
+Equal operators with equal attributes have one word, so that equal calls of equal terms are equal.
+
+    call[one_hot-1, 0](?i)        a row for each position, of zeros and a one
+
+is a row selector: its product with a matrix on the right reads rows of that.
+
+Terms of a network while it is read: applications that are known to be well-typed.
 """
 
 from __future__ import annotations
@@ -16,26 +29,79 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 
-from tensorwright.base import DType, TensorwrightError
-from tensorwright.expr import (
-    Condition,
-    IndexExpr,
-    NamedSize,
-    Relation,
-    compare,
-    simplify,
-    substitute,
-    terms_of,
-)
+from tensorwright import expr, ops
+from tensorwright.base import DType, InternalError, TensorwrightError
 from tensorwright.graph import typical_shape
-from tensorwright.ops import Attributes, TensorType, infer_types, is_certain, sizes_of
+from tensorwright.rewriting.assumptions import IllTyped, Misfit, Needs
 from tensorwright.rewriting.dims import Extent, Shape, Size
-from tensorwright.rewriting.egraph import INPUT, Analysis, Applies, Scope, Value, listed
-from tensorwright.rewriting.networks.opaque import CALL, OpaqueOperators
+from tensorwright.rewriting.egraph import INPUT, Analysis, Applies, EGraph, Id, Scope, Value, listed
 from tensorwright.rewriting.operators import IntShape, Step, follow, operator_named
 from tensorwright.rewriting.prove import concrete_rule, longest_list, most_dimensions, reduced_at
-from tensorwright.rewriting.shapes import IllTyped, Misfit, Needs
 from tensorwright.rewriting.terms import AtLeast, Divides, Equal, Fact, Param, Rule
+
+CALL = "call"
+"""The operator of terms that stands for one of a network; its parameters: a word, an output."""
+
+ROW_SELECTOR = "one_hot"
+"""The operator that computes a row selector, with the values 0 and 1."""
+
+AttributePairs = tuple[tuple[str, ops.AttributeValue], ...]
+
+
+class OpaqueOperators:
+    """The operators of one network that are called, each with its attributes, by their words."""
+
+    def __init__(self) -> None:
+        self._words: dict[tuple[str, str], str] = {}
+        self._kinds: dict[str, tuple[str, AttributePairs]] = {}
+        self._depths: dict[str, int] = {}  # of row selectors
+
+    def word(self, operator: str, attributes: AttributePairs) -> str:
+        """The word of an operator with its attributes."""
+        key = (operator, repr(attributes))
+        word = self._words.setdefault(key, f"{operator}-{len(self._kinds)}")
+        self._kinds[word] = (operator, attributes)
+        return word
+
+    def row_selector(self, depth: int) -> str:
+        """The word of a row selector for matrices with `depth` rows."""
+        for word, own_depth in self._depths.items():
+            if own_depth == depth:
+                return word
+        word = f"{ROW_SELECTOR}-{len(self._kinds)}"
+        self._kinds[word] = (ROW_SELECTOR, (("depth", depth), ("axis", -1)))
+        self._depths[word] = depth
+        return word
+
+    def is_row_selector(self, word: str) -> bool:
+        """Whether it is one of `row_selector`."""
+        return word in self._depths
+
+    def kind(self, word: str) -> tuple[str, AttributePairs]:
+        """The operator and the attributes of a word."""
+        return self._kinds[word]
+
+    def infer(
+        self, word: str, given: tuple[ops.TensorType, ...]
+    ) -> tuple[ops.TensorType, ...] | None:
+        """The types of the outputs; None where the operator cannot be applied to these."""
+        depth = self._depths.get(word)
+        if depth is not None:  # positions are right that could read rows of a matrix
+            rows = _inferred("gather", (ops.TensorType(DType.F32, (depth, 1)), *given), {"axis": 0})
+            return rows and (ops.TensorType(DType.F32, (*rows[0].shape[:-1], depth)),)
+        operator, attributes = self._kinds[word]
+        return _inferred(operator, given, dict(attributes))
+
+
+def _inferred(
+    operator: str, types: tuple[ops.TensorType, ...], attributes: ops.Attributes
+) -> tuple[ops.TensorType, ...] | None:
+    """The types of the outputs; None where the operator cannot be applied to these."""
+    try:
+        return ops.infer_types(operator, types, attributes)[0]
+    except TensorwrightError:
+        return None
+
 
 MOST_DIMENSIONS = 8
 """Rules do not cover tensors with more elements."""
@@ -56,9 +122,9 @@ class TensorData:
     selects_rows: bool = False
 
     @property
-    def type(self) -> TensorType:
+    def type(self) -> ops.TensorType:
         """Its shape and its element type."""
-        return TensorType(self.dtype, self.shape)
+        return ops.TensorType(self.dtype, self.shape)
 
     @property
     def extents(self) -> IntShape:
@@ -90,7 +156,7 @@ def has_rules(data: TensorData) -> bool:
     """Whether rules cover such a tensor."""
     if data.dtype is not DType.F32 or len(data.shape) > MOST_DIMENSIONS:
         return False
-    return all(is_certain(extent >= 1) for extent in data.shape)
+    return all(ops.is_certain(extent >= 1) for extent in data.shape)
 
 
 class NetworkAnalysis(Analysis[TensorData]):
@@ -120,7 +186,7 @@ class NetworkAnalysis(Analysis[TensorData]):
             type_ = types[output]
             selects_rows = self._opaque.is_row_selector(word)
             is_known = is_constant and not type_.is_open
-            return TensorData(sizes_of(type_), type_.dtype, is_known, selects_rows)
+            return TensorData(ops.sizes_of(type_), type_.dtype, is_known, selects_rows)
         shape = self._shape(operator, params, args)
         if shape is None:
             return None
@@ -145,7 +211,7 @@ class NetworkAnalysis(Analysis[TensorData]):
         ):
             return None
         shape = tuple(map(self.normal, shape))
-        is_open = any(arg.type.is_open for arg in args) or TensorType(DType.F32, shape).is_open
+        is_open = any(arg.type.is_open for arg in args) or ops.TensorType(DType.F32, shape).is_open
         return shape if not is_open or _is_written(operator, params, args, shape) else None
 
     def merge(self, kept: TensorData, lost: TensorData) -> TensorData:
@@ -174,7 +240,7 @@ class NetworkAnalysis(Analysis[TensorData]):
 
     def normal(self, size: Size) -> Size:
         """A size, simplified."""
-        return simplify(size, {})
+        return expr.simplify(size, {})
 
     def entails(self, fact: Fact) -> bool:
         """Whether a fact is true for all values of the sizes."""
@@ -182,13 +248,13 @@ class NetworkAnalysis(Analysis[TensorData]):
             case Equal(left, right):
                 return _is_certainly_equal(left, right)
             case AtLeast(left, right):
-                return _is_certain(compare(Relation.LE, right, left))
+                return _is_certain(expr.compare(expr.Relation.LE, right, left))
             case Divides(divisor, number):
-                is_divisor = _is_certain(compare(Relation.LE, 1, divisor))
+                is_divisor = _is_certain(expr.compare(expr.Relation.LE, 1, divisor))
                 return is_divisor and _is_certainly_equal(number % divisor, 0)
 
 
-def network_attributes(step: Step) -> Attributes:
+def network_attributes(step: Step) -> ops.Attributes:
     """The attributes of a step: rules are evaluated in f64, networks are in f32."""
     return {
         key: DType.F32 if value is DType.F64 else value for key, value in step.attributes.items()
@@ -196,13 +262,13 @@ def network_attributes(step: Step) -> Attributes:
 
 
 def _is_certainly_equal(left: Size, right: Size) -> bool:
-    return left == right or _is_certain(compare(Relation.EQ, left, right))
+    return left == right or _is_certain(expr.compare(expr.Relation.EQ, left, right))
 
 
 @lru_cache(maxsize=1 << 14)
-def _is_certain(condition: Condition) -> bool:
+def _is_certain(condition: expr.Condition) -> bool:
     """As `is_certain`; the same few questions are asked at many places of a network."""
-    return is_certain(condition)
+    return ops.is_certain(condition)
 
 
 def _is_written(
@@ -210,15 +276,15 @@ def _is_written(
 ) -> bool:
     """Whether operators of networks compute an application, with that shape as the result."""
 
-    def applied(step: Step, types: tuple[TensorType, ...]) -> TensorType:
-        return infer_types(step.operator, types, network_attributes(step))[0][0]
+    def applied(step: Step, types: tuple[ops.TensorType, ...]) -> ops.TensorType:
+        return ops.infer_types(step.operator, types, network_attributes(step))[0][0]
 
     try:
         steps = operator_named(operator).meaning(params, tuple(arg.shape for arg in args))
         (made,) = follow(steps, tuple(arg.type for arg in args), applied)
     except (IllTyped, TensorwrightError):
         return False
-    pairs = zip(sizes_of(made), shape, strict=True)
+    pairs = zip(ops.sizes_of(made), shape, strict=True)
     return all(_is_certainly_equal(one, other) for one, other in pairs)
 
 
@@ -261,7 +327,7 @@ def _rule_of_few(
 
 def _in_extents(param: Param) -> Param:
     """A parameter in the language of rules: named sizes are extents that are left open."""
-    return _extent_in_extents(param) if isinstance(param, IndexExpr) else param
+    return _extent_in_extents(param) if isinstance(param, expr.IndexExpr) else param
 
 
 def _extent_in_extents(size: Size) -> Size:
@@ -269,9 +335,67 @@ def _extent_in_extents(size: Size) -> Size:
 
     Raises:  IllTyped where it may be 0: extents in rules are positive.
     """
-    atoms = {atom for monomial, _ in terms_of(size) for atom in monomial}
-    if all(isinstance(atom, NamedSize) and atom.least >= 1 for atom in atoms):
-        return substitute(size, {atom: Extent(f"_{atom}:size_", 0) for atom in atoms})
-    if not _is_certain(compare(Relation.LE, 1, size)):
+    atoms = {atom for monomial, _ in expr.terms_of(size) for atom in monomial}
+    if all(isinstance(atom, expr.NamedSize) and atom.least >= 1 for atom in atoms):
+        return expr.substitute(size, {atom: Extent(f"_{atom}:size_", 0) for atom in atoms})
+    if not _is_certain(expr.compare(expr.Relation.LE, 1, size)):
         raise IllTyped(f"{size} may be 0")
     return Extent(f"_{size}:size_", 0)
+
+
+class NoTermError(InternalError):
+    """The counterpart of an operator of a network is ill-typed in the language of rules."""
+
+
+class TermBuilder:
+    """Adds terms to the e-graph of a network."""
+
+    def __init__(self, terms: EGraph[TensorData], opaque: OpaqueOperators) -> None:
+        self.terms = terms
+        self.opaque = opaque
+
+    def input(self, name: str) -> Id:
+        """An input or a constant of the network."""
+        return self._put(INPUT, (name,), ())
+
+    def apply(self, operator: str, params: tuple[Param, ...], *args: Id) -> Id:
+        """An application of an operator of rules.
+
+        Raises:  NoTermError where there is no such term.
+        """
+        return self._put(operator, params, args)
+
+    def call(self, word: str, output: int, args: tuple[Id, ...]) -> Id:
+        """An output of an operator that no rule covers."""
+        return self._put(CALL, (word, output), args)
+
+    def shape(self, name: Id) -> Shape:
+        """The shape of a term."""
+        return self.terms.data(name).shape
+
+    def reshaped(self, name: Id, shape: Shape) -> Id:
+        """A term in another shape; itself if it has that."""
+        return name if self.shape(name) == shape else self.apply("reshape", shape, name)
+
+    def stretched(self, name: Id, shape: Shape) -> Id:
+        """A term as NumPy broadcasts it to a shape."""
+        own = self.shape(name)
+        name = self.reshaped(name, (1,) * (len(shape) - len(own)) + own)
+        return name if self.shape(name) == shape else self.apply("broadcast", shape, name)
+
+    def number(self, name: Id) -> Id | None:
+        """A constant of one element as a number of rank 0; None for another term."""
+        data = self.terms.data(name)
+        is_number = data.is_constant and data.elements == 1
+        return self.reshaped(name, ()) if is_number else None
+
+    def _put(self, operator: str, params: tuple[Param, ...], args: tuple[Id, ...]) -> Id:
+        term = self.terms.put(self.terms.head(operator, params), args)
+        if term is None:
+            shapes = ", ".join(str(self.shape(arg)) for arg in args)
+            raise NoTermError(
+                stage="rewrite",
+                where=f"term {operator}{list(params)}",
+                reason=f"it cannot be applied to {shapes}",
+            )
+        return term

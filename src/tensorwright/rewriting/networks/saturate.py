@@ -5,19 +5,90 @@ and each round of merges multiplies the matches of the next, so there are few ro
 cost nothing in any form, so no rule is tried there.
 
 Source:  Yang et al., TENSAT, MLSys 2021, section 4 (k_multi).
+
+The rules that a search over a network tries, of all that are proved.
+
+- A merge is tried on groups (`egraph/matching.py`). Other rules of several roots, and merges whose
+roots share no tensor, are not tried: any two tensors of a network can be put into one, which never
+pays. - A rule of one root is not tried where it only adds operators that move elements: any tensor
+can be reshaped there and back, padded and cut.
+
+The rules that lead from the network that was read to the one that was chosen.
+
+A choice takes a node for each present class. Rules that are applied later may merge classes: then
+one of two chosen nodes may read the other, or be in a class with another name.  Terms stay valid.
+So a search keeps the nodes of the outputs (`chosen_outputs`), whose arguments are nodes as well,
+and the choice over which they are written is made when it is needed (`choice_of`).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tensorwright.processes import never
-from tensorwright.rewriting.egraph import BudgetSpent, Limits, Runner, Saturated, StopReason
+from tensorwright.rewriting.derivation import rule_set
+from tensorwright.rewriting.dims import arguments_first
+from tensorwright.rewriting.egraph import (
+    Application,
+    BudgetSpent,
+    Id,
+    Limits,
+    Merge,
+    Rewrite,
+    Runner,
+    Saturated,
+    StopReason,
+    merges_among,
+    rewrite_of,
+    used_applications,
+)
 from tensorwright.rewriting.networks.network_analysis import TensorData
 from tensorwright.rewriting.networks.read import Network
-from tensorwright.rewriting.networks.rules import NetworkRules
+from tensorwright.rewriting.operators import MOVING
+from tensorwright.rewriting.terms import Apply, Rule, Term
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkRules:
+    """Rules of one root, and merges."""
+
+    plain: tuple[Rewrite, ...]
+    merges: tuple[Merge, ...]
+
+
+def network_rules(rules: Iterable[Rule], *, is_exact: bool = False) -> NetworkRules:
+    """Choose among proved rules.
+
+    is_exact   without those whose proof holds over the reals and not bit by bit over floats
+    """
+    kept = [rule for rule in rules if not (is_exact and rule.reassociating)]
+    rewrites = rule_set(kept).rewrites
+    plain = (_without_detours(each) for each in rewrites if len(each.left) == 1)
+    return NetworkRules(tuple(each for each in plain if each is not None), merges_among(rewrites))
+
+
+def _without_detours(rewrite: Rewrite) -> Rewrite | None:
+    """The rewrite without triggers from which it only adds operators that move elements."""
+    sides = (rewrite.rule.left[0], rewrite.rule.right[0])
+    kept: list[tuple[Apply, ...]] = []
+    for trigger in rewrite.triggers:
+        terms = tuple(pattern.term for pattern in trigger.patterns)
+        other = sides[1] if terms == (sides[0],) else sides[0]
+        added = Counter(_operators(other)) - Counter(_operators(terms[0]))
+        lost = Counter(_operators(terms[0])) - Counter(_operators(other))
+        if not added or lost or not set(added) <= MOVING:
+            kept.append(terms)
+    return rewrite_of(rewrite.rule, kept) if kept else None
+
+
+def _operators(term: Term) -> Iterable[str]:
+    if isinstance(term, Apply):
+        yield term.operator
+        for arg in term.args:
+            yield from _operators(arg)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,3 +176,42 @@ def _saturate(
     if is_done:
         return Saturated(rounds, len(runner.graph))
     return BudgetSpent("rounds", rounds, len(runner.graph))
+
+
+def choice_of(network: Network, outputs: Sequence[Id]) -> dict[Id, Id]:
+    """The nodes over which some nodes are written, each for its class. Of several the first is
+    taken, whose arguments come before it, so that none needs itself, even if classes were merged
+    since.
+    """
+    terms = network.terms
+    choice: dict[Id, Id] = {}
+    for name in arguments_first(outputs, terms.children):
+        choice.setdefault(terms.find(name), name)
+    return choice
+
+
+def chosen_outputs(network: Network, choice: Mapping[Id, Id]) -> tuple[Id, ...]:
+    """The nodes of the outputs as they were chosen: the arguments of each are the chosen ones."""
+    terms = network.terms
+
+    def below(leader: Id) -> tuple[Id, ...]:
+        return tuple(map(terms.find, terms.children(choice[leader])))
+
+    written: dict[Id, Id] = {}
+    leaders = [terms.find(name) for name in network.outputs]
+    for leader in arguments_first(leaders, below):
+        head = terms.head_of(choice[leader])
+        made = terms.put(head, tuple(written[each] for each in below(leader)))
+        assert made is not None, "equal arguments have equal data"
+        written[leader] = made
+    return tuple(written[leader] for leader in leaders)
+
+
+def steps_between(saturation: NetworkSaturation, outputs: Sequence[Id]) -> tuple[Application, ...]:
+    """The applications of rules that the equality of the network's outputs and of others needs, in
+    the order in which they came.
+
+    The e-graph of the network must keep proofs.
+    """
+    goal = tuple(zip(saturation.network.outputs, outputs, strict=True))
+    return used_applications(saturation.runner, goal)

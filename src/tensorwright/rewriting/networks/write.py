@@ -3,7 +3,7 @@
     write_network(network, choice)       choice: the node that is taken for each class
 
 Operators of rules mean chains of operators of networks; some chains are written as a single
-operator (`forms.py`).  Names of inputs and outputs stay. `simplify` folds terms of constants.
+operator (`read.py`).  Names of inputs and outputs stay. `simplify` folds terms of constants.
 """
 
 from __future__ import annotations
@@ -17,13 +17,11 @@ import numpy as np
 from tensorwright.base import InternalError
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.ops import Array
+from tensorwright.rewriting.dims import NeedsItselfError, arguments_first
 from tensorwright.rewriting.egraph import INPUT, Id
-from tensorwright.rewriting.networks.forms import Choice, Form, Forms
-from tensorwright.rewriting.networks.network_analysis import TensorData, network_attributes
-from tensorwright.rewriting.networks.opaque import CALL
-from tensorwright.rewriting.networks.read import Network
+from tensorwright.rewriting.networks.network_analysis import CALL, TensorData, network_attributes
+from tensorwright.rewriting.networks.read import Choice, Form, Forms, Network
 from tensorwright.rewriting.operators import Step, follow
-from tensorwright.rewriting.traversal import NeedsItselfError, arguments_first
 
 _FEW = 1 << 14  # elements
 

@@ -48,93 +48,37 @@ arguments, each later one the result before it.  A family of operators is one fi
 from __future__ import annotations
 
 from tensorwright.base import unknown_name
-from tensorwright.rewriting.operators import (
-    constants,
-    convolution,
-    elementwise,
-    functions,
-    joining,
-    matmul,
-    movement,
-    normalization,
-    pooling,
-    reduction,
-)
-from tensorwright.rewriting.operators.dimensions import Joints, merged_axis, merged_runs
-from tensorwright.rewriting.operators.elementwise import PAIRS
-from tensorwright.rewriting.operators.joining import PARTS
+from tensorwright.rewriting.operators import elementwise, movement, windows
+from tensorwright.rewriting.operators.elementwise import PAIRS, REDUCTIONS
+from tensorwright.rewriting.operators.movement import PARTS
 from tensorwright.rewriting.operators.operator import (
-    ArgumentRole,
-    IntShape,
-    RewriteOperator,
-    Step,
-    StructureKind,
-    follow,
+    ArgumentRole, IntShape, RewriteOperator, SplitPoints, Step, StructureKind, follow,
+    no_split_points,
 )
 from tensorwright.rewriting.operators.parameters import (
-    AXIS,
-    Parameter,
-    SizeGuess,
-    is_open_word,
-    number_of_word,
-    number_word,
-    size,
+    AXIS, Joints, Parameter, SizeGuess, is_open_word, merged_axis, merged_runs, number_of_word,
+    number_word, size,
 )
-from tensorwright.rewriting.operators.reduction import REDUCTIONS
-from tensorwright.rewriting.operators.split_points import SplitPoints, no_split_points
 from tensorwright.rewriting.operators.windows import STRIDES, holds_elements, padding_word
 from tensorwright.rewriting.terms import Term, applications
 
-__all__ = [
-    "AXIS",
-    "FUNCTIONS",
-    "MOVING",
-    "OPERATORS",
-    "PAIRS",
-    "PARTS",
-    "REDUCTIONS",
-    "STRIDES",
-    "ArgumentRole",
-    "IntShape",
-    "Joints",
-    "Parameter",
-    "RewriteOperator",
-    "SizeGuess",
-    "SplitPoints",
-    "Step",
-    "StructureKind",
-    "arguments_of",
-    "follow",
-    "holds_elements",
-    "is_open_word",
-    "merged_axis",
-    "merged_runs",
-    "no_split_points",
-    "number_of_word",
-    "number_word",
-    "operator_count",
-    "operator_named",
-    "padding_word",
-    "size",
-]
-
 OPERATORS: tuple[RewriteOperator, ...] = (
-    *matmul.OPERATORS,
-    *elementwise.OPERATORS,
-    *functions.OPERATORS,
-    *movement.OPERATORS,
-    *joining.OPERATORS,
-    *convolution.OPERATORS,
-    *pooling.OPERATORS,
-    *constants.OPERATORS,
-    *reduction.OPERATORS,
-    *normalization.OPERATORS,
+    *elementwise.PRODUCTS,
+    *elementwise.ELEMENTWISE,
+    *elementwise.FUNCTIONS,
+    *movement.MOVEMENTS,
+    *movement.JOINS,
+    *windows.CONVOLUTIONS,
+    *windows.POOLS,
+    *movement.CONSTANTS,
+    *elementwise.FOLDS,
+    *elementwise.NORMALIZATIONS,
 )
 MOVING = frozenset(
     {"reshape", "broadcast", "transpose", "pad", "slice", "split0", "split1", "concat"}
 )
 """The operators that compute nothing: they only move elements."""
-FUNCTIONS: tuple[RewriteOperator, ...] = functions.OPERATORS
+FUNCTIONS: tuple[RewriteOperator, ...] = elementwise.FUNCTIONS
 """The operators of single elements."""
 _BY_NAME = {each.name: each for each in OPERATORS}
 

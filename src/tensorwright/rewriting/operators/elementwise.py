@@ -4,25 +4,70 @@ ewadd(a, b)         a (2, 3), b (2, 3) -> (2, 3); other shapes are ill-typed
 less(a, b)          1 where a < b, else 0: the result of a comparison is a number
 select(c, a, b)     a where c is not 0, else b
 scalar_mul(x, s)    x (2, 3), s () -> (2, 3)
+
+Functions of single elements, with numbers that shape them.
+
+relu(x)                       x (2, 3) -> (2, 3)
+leaky_relu[f0p01](x)          x, but 0.01 * x below 0
+clip[f0p0, f6p0](x)           min(max(x, 0), 6)
+sqrt(x)                       elements without a value are not covered
+
+A number that is not a size is a word (`parameters.number_word`): f0p01 is 0.01, fm1p5 is -1.5.
+
+Normalisations: of batches at inference, of the last dimensions, and softmax.
+
+batch_norm(x, scale, bias, mean, var)    x (1, 4, 9, 9), the others (4) -> (1, 4, 9, 9)
+what it gives                            (x - mean) / sqrt(var + 1e-5) * scale + bias
+batch_norm(x, s, b, m, v)                x (4) is ill-typed: it has no channels
+layer_norm[1, f1em05](x, scale, bias)    x (2, 3, 4), the others (3, 4): of dimensions from 1 on
+softmax[1](x)                            x (2, 3), sums to 1 along dimension 1
+
+The sum, mean, greatest or least along one dimension, which stays with extent 1.
+
+reduce_sum[1](x)     x (2, 3) -> (2, 1)
+reduce_mean[0](x)    x (2, 3) -> (1, 3)
+reduce_sum[2](x)     x (2, 3) is ill-typed
+
+Products of matrices, and of batches of them.
+
+matmul(a, b)    a (2, 3), b (3, 4) -> (2, 4)
+matmul(a, b)    a (5, 2, 3), b (5, 3, 4) -> (5, 2, 4); leading dimensions are equal
+matmul(a, b)    a (2, 3), b (4, 5) is ill-typed
 """
 
 from __future__ import annotations
 
 from tensorwright.base import DType
+from tensorwright.rewriting.assumptions import Needs, Params, Shapes
 from tensorwright.rewriting.dims import Shape
-from tensorwright.rewriting.operators.dimensions import ALIKE
 from tensorwright.rewriting.operators.operator import (
     TENSOR,
     ArgumentRole,
     MeaningRule,
+    Points,
     RewriteOperator,
+    SplitPoints,
     Step,
     StructureKind,
+    common_points,
+    first_points,
+    listed,
     plain,
+    replaced,
     same_shape,
+    shape_with_axis,
 )
-from tensorwright.rewriting.operators.split_points import common_points, first_points
-from tensorwright.rewriting.shapes import Needs, Params, Shapes
+from tensorwright.rewriting.operators.parameters import (
+    ALIKE,
+    AXIS,
+    BATCHES,
+    BESIDE_AXIS,
+    CHANNELS,
+    ROWS,
+    Parameter,
+    axis_of,
+    number_parameter,
+)
 
 
 def _of_data(params: Params, shapes: Shapes, needs: Needs) -> Shape:
@@ -75,7 +120,7 @@ PAIR_OPERATORS = (
 PAIRS = frozenset(each.name for each in PAIR_OPERATORS)
 """The operators of two elements at the same position."""
 
-OPERATORS = (
+ELEMENTWISE = (
     *PAIR_OPERATORS,
     _of_same_shape("select", _select, arity=3),
     RewriteOperator(
@@ -87,5 +132,138 @@ OPERATORS = (
         split_points=first_points,
         short_name="scale",
         merging=ALIKE,
+    ),
+)
+
+
+def _function(name: str, *parameters: Parameter) -> RewriteOperator:
+    """A function whose parameters are the attributes of the same name of the operator of `ops`."""
+    return RewriteOperator(
+        name,
+        same_shape,
+        plain(name, *(each.name for each in parameters)),
+        parameters=parameters,
+        structure=StructureKind.POINTWISE,
+        split_points=first_points,
+        merging=ALIKE,
+    )
+
+
+_PLAIN = (
+    *("relu", "exp", "sigmoid", "tanh", "neg", "abs", "sign", "floor", "ceil", "sqrt", "rsqrt"),
+    *("log", "erf", "sin", "cos", "softplus", "hard_swish"),
+)
+
+FUNCTIONS = (
+    *map(_function, _PLAIN),
+    _function("gelu", Parameter("approximate", words=("none", "tanh"), is_beside_shape=True)),
+    _function("leaky_relu", number_parameter("alpha", 0.01, 0.5, 2.0, -1.0)),
+    _function("elu", number_parameter("alpha", 1.0, 0.5)),
+    _function("swish", number_parameter("alpha", 1.0, 1.702)),
+    _function(
+        "hard_sigmoid",
+        number_parameter("alpha", 0.2, 1 / 6, -1.0),
+        number_parameter("beta", 0.5, 0.0),
+    ),
+    _function(
+        "clip",
+        number_parameter("min", 0.0, -1.0, float("-inf")),
+        number_parameter("max", 6.0, 1.0, float("inf")),
+    ),
+)
+
+
+def _batch_norm_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
+    x, *vectors = shapes
+    needs.hold(len(x) >= 2, "batch_norm of a tensor without channels")
+    for vector in vectors:
+        needs.equal_shapes((x[1],), vector)
+    return x
+
+
+def _layer_norm_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
+    x, scale, bias = shapes
+    rows = x[axis_of(params[0], x) :]
+    needs.equal_shapes(rows, scale)
+    needs.equal_shapes(rows, bias)
+    return x
+
+
+NORMALIZATIONS = (
+    RewriteOperator(
+        "batch_norm",
+        _batch_norm_shape,
+        plain("batch_norm"),
+        arguments=(*(TENSOR,) * 4, ArgumentRole.VARIANCE),
+        structure=StructureKind.AFFINE,
+        merging=CHANNELS,
+    ),
+    RewriteOperator(
+        "layer_norm",
+        _layer_norm_shape,
+        plain("layer_norm", "axis", "epsilon"),
+        arguments=(TENSOR, TENSOR, TENSOR),
+        parameters=(AXIS, number_parameter("epsilon", 1e-5, 0.5)),
+        merging=ROWS,
+    ),
+    RewriteOperator(
+        "softmax",
+        shape_with_axis,
+        plain("softmax", "axis"),
+        parameters=(AXIS,),
+        merging=BESIDE_AXIS,
+    ),
+)
+
+
+def _reduced_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
+    (x,) = shapes
+    return replaced(x, axis_of(params[0], x), 1)
+
+
+_FOLDS = {
+    "reduce_sum": StructureKind.LINEAR,
+    "reduce_mean": StructureKind.LINEAR,
+    "reduce_max": StructureKind.MAXIMUM,
+    "reduce_min": StructureKind.ANY,
+}
+
+REDUCTIONS = frozenset(_FOLDS)
+
+FOLDS = tuple(
+    RewriteOperator(
+        name,
+        _reduced_shape,
+        listed(name, "axes"),
+        parameters=(AXIS,),
+        structure=structure,
+        merging=BESIDE_AXIS,
+    )
+    for name, structure in _FOLDS.items()
+)
+
+
+def _matmul_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
+    a, b = shapes
+    needs.hold(len(a) >= 2 and len(a) == len(b), "matmul of unequal ranks, or below 2")
+    needs.equal_shapes(a[:-2], b[:-2])
+    needs.equal(a[-1], b[-2])
+    return (*a[:-1], b[-1])
+
+
+def _points(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
+    """The rows of the left argument, the columns of the right one."""
+    return (*points[0][:-1], points[1][-1])
+
+
+PRODUCTS = (
+    RewriteOperator(
+        "matmul",
+        _matmul_shape,
+        plain("matmul"),
+        arguments=(TENSOR, TENSOR),
+        structure=StructureKind.BILINEAR,
+        split_points=_points,
+        merging=BATCHES,
     ),
 )

@@ -5,40 +5,140 @@ slice[1, 0, 2](x)     x (2, 3) -> (2, 2)        broadcast[2, 3](x)    x (1, 3) -
 pad[0, 1, 0](x)       x (2, 3) -> (3, 3), a row of zeros in front
 reverse[0](x)         x (2, 3) -> (2, 3), the last row first
 strided[1, 2](x)      x (2, 3) -> (2, 2), every second column from the first on
+
+Tensors without arguments: ones, the identities of products and convolutions, mean kernels.
+
+ones[2, 3]()              (2, 3), all 1
+eye[2]()                  ((1, 0), (0, 1))
+pool_kernel[4, 3, 3]()    (4, 1, 3, 3), all 1/9: convolution with it is average pooling
+
+Putting two tensors together, and taking one apart again.
+
+concat[1](a, b)     a (2, 3), b (2, 5) -> (2, 8)
+split0[1, 3](x)     x (2, 8) -> (2, 3): the part before index 3
+split1[1, 3](x)     x (2, 8) -> (2, 5): the rest
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 
+from tensorwright.base import DType
+from tensorwright.rewriting.assumptions import Needs, Params, ShapeRule, Shapes
 from tensorwright.rewriting.dims import Shape, Size
-from tensorwright.rewriting.operators.constants import extents_of
-from tensorwright.rewriting.operators.dimensions import BESIDE_AXIS, STRETCHED, TRANSPOSED, Merging
 from tensorwright.rewriting.operators.operator import (
+    TENSOR,
     MeaningRule,
+    Points,
     RewriteOperator,
+    SplitPointRule,
+    SplitPoints,
     Step,
     StructureKind,
+    common_points,
     listed,
+    no_points,
+    plain,
     replaced,
     shape_with_axis,
 )
 from tensorwright.rewriting.operators.parameters import (
     AXIS,
+    BESIDE_AXIS,
+    CREATED,
+    PLACE,
     SIZES,
+    STRETCHED,
+    TRANSPOSED,
+    Merging,
     Parameter,
     SizeGuess,
     axis_of,
     number,
     size,
 )
-from tensorwright.rewriting.operators.split_points import (
-    Points,
-    SplitPointRule,
-    SplitPoints,
-    no_points,
+from tensorwright.rewriting.operators.windows import enlarge_steps
+
+_DTYPE = DType.F64
+
+
+def extents_of(params: Params, needs: Needs) -> Shape:
+    """Parameters that are the extents of a tensor: at least 1 each."""
+    extents = tuple(map(size, params))
+    for extent in extents:
+        needs.at_least(extent, 1)
+    return extents
+
+
+def _full(shape: Shape, value: float) -> Step:
+    return Step("full", {"shape": shape, "value": value, "dtype": _DTYPE})
+
+
+def _ones_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
+    return extents_of(params, needs)
+
+
+def _ones(params: Params, shapes: Shapes) -> tuple[Step, ...]:
+    return (_full(tuple(map(size, params)), 1.0),)
+
+
+def _eye_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
+    return extents_of(params * 2, needs)
+
+
+def _eye(params: Params, shapes: Shapes) -> tuple[Step, ...]:
+    extent = size(params[0])
+    return (_full((extent, extent), 0.0), Step("eye_like", {"dtype": _DTYPE}))
+
+
+def _identity_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
+    return extents_of((params[0], *params), needs)
+
+
+def _identity(params: Params, shapes: Shapes) -> tuple[Step, ...]:
+    channels, rows, columns = map(number, params)
+    column = Step("reshape", {"shape": (channels, channels, 1, 1)})
+    around = enlarge_steps((rows, columns), (channels, channels, 1, 1))
+    return (*_eye((channels,), ()), column, *around)
+
+
+def _pool_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
+    return extents_of((params[0], 1, *params[1:]), needs)
+
+
+def _pool(params: Params, shapes: Shapes) -> tuple[Step, ...]:
+    channels, rows, columns = map(number, params)
+    return (_full((channels, 1, rows, columns), 1 / (rows * columns)),)
+
+
+_KERNEL = tuple(Parameter(name, size=SizeGuess.NUMBER) for name in ("c", "kernel_h", "kernel_w"))
+
+
+def _constant(
+    name: str,
+    parameters: tuple[Parameter, ...],
+    shape: ShapeRule,
+    meaning: MeaningRule,
+    merging: Merging | None = None,
+) -> RewriteOperator:
+    return RewriteOperator(
+        name,
+        shape,
+        meaning,
+        arguments=(),
+        parameters=parameters,
+        structure=StructureKind.CONSTANT,
+        merging=merging,
+    )
+
+
+CONSTANTS = (
+    _constant("ones", SIZES, _ones_shape, _ones, CREATED),
+    _constant("eye", (Parameter("n", size=SizeGuess.EXTENT),), _eye_shape, _eye),
+    _constant("identity_kernel", _KERNEL, _identity_shape, _identity),
+    _constant("pool_kernel", _KERNEL, _pool_shape, _pool),
 )
-from tensorwright.rewriting.shapes import Needs, Params, ShapeRule, Shapes
 
 
 def _transpose_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
@@ -150,7 +250,7 @@ _BOUNDS = (
 _ADDED = (AXIS, *(Parameter(name, size=SizeGuess.NUMBER, least=0) for name in ("before", "after")))
 _STEP = Parameter("step", size=SizeGuess.NUMBER)
 
-OPERATORS = (
+MOVEMENTS = (
     _movement(
         "transpose",
         _PERM,
@@ -167,4 +267,93 @@ OPERATORS = (
     _movement("pad", _ADDED, _pad_shape, _pad),
     _movement("reverse", (AXIS,), shape_with_axis, _reverse),
     _movement("strided", (AXIS, _STEP), _strided_shape, _strided),
+)
+
+
+def _concat_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
+    a, b = shapes
+    axis = axis_of(params[0], a)
+    needs.hold(len(a) == len(b), "ranks differ")
+    needs.equal_shapes(replaced(a, axis, 1), replaced(b, axis, 1))
+    return replaced(a, axis, a[axis] + b[axis])
+
+
+def _part(bounds: Callable[[Size, Size], tuple[Size, Size]]) -> ShapeRule:
+    def rule(params: Params, shapes: Shapes, needs: Needs) -> Shape:
+        (x,) = shapes
+        axis, at = axis_of(params[0], x), size(params[1])
+        needs.at_least(at, 1)
+        needs.at_least(x[axis], at + 1)
+        start, stop = bounds(at, x[axis])
+        return replaced(x, axis, stop - start)
+
+    return rule
+
+
+def _split0(params: Params, shapes: Shapes) -> tuple[Step, ...]:
+    return slice_steps(number(params[0]), 0, size(params[1]))
+
+
+def _split1(params: Params, shapes: Shapes) -> tuple[Step, ...]:
+    axis = number(params[0])
+    return slice_steps(axis, size(params[1]), shapes[0][axis])
+
+
+def _joined_points(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
+    """Along the axis those of both and their boundary; along others those that both have."""
+    axis = number(params[0])
+    middle = shapes[0][axis]
+    joined = (*points[0][axis], middle, *(middle + point for point in points[1][axis]))
+    common = common_points(params, shapes, points, rank)
+    return (*common[:axis], joined, *common[axis + 1 :])
+
+
+def _points_before(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
+    """Those before the index."""
+    axis, at = number(params[0]), size(params[1])
+    own = points[0][axis]
+    kept = own[: own.index(at)] if at in own else own
+    return (*points[0][:axis], kept, *points[0][axis + 1 :])
+
+
+def _points_after(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
+    """Those after the index, counted from there."""
+    axis, at = number(params[0]), size(params[1])
+    own = points[0][axis]
+    kept = tuple(point - at for point in own[own.index(at) + 1 :]) if at in own else ()
+    return (*points[0][:axis], kept, *points[0][axis + 1 :])
+
+
+def _split(
+    name: str, shape: ShapeRule, meaning: MeaningRule, points: SplitPointRule
+) -> RewriteOperator:
+    return RewriteOperator(
+        name,
+        shape,
+        meaning,
+        parameters=(AXIS, PLACE),
+        structure=StructureKind.GATHER,
+        split_points=points,
+        output_of="split",
+        merging=BESIDE_AXIS,
+    )
+
+
+PARTS = frozenset({"split0", "split1", "slice"})
+"""The operators whose result is a part of the argument along one dimension."""
+
+JOINS = (
+    RewriteOperator(
+        "concat",
+        _concat_shape,
+        plain("concat", "axis"),
+        arguments=(TENSOR, TENSOR),
+        parameters=(AXIS,),
+        structure=StructureKind.GATHER,
+        split_points=_joined_points,
+        contains_arguments=True,
+        merging=BESIDE_AXIS,
+    ),
+    _split("split0", _part(lambda at, extent: (0, at)), _split0, _points_before),
+    _split("split1", _part(lambda at, extent: (at, extent)), _split1, _points_after),
 )

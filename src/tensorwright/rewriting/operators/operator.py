@@ -3,6 +3,15 @@
 relu = RewriteOperator("relu", same_shape, plain("relu"), structure=StructureKind.POINTWISE)
 relu.check_params(())        fine; `check_params((1,))` raises IllTyped
 operator_named("relu")       the record: prover, generator and pruning use it, not its name
+
+The positions where tensors were put together, at which the generator splits them.
+
+    concat[0](a, b), a (2, 3), b (4, 3)         ((2,), ())     split in rows before row 2
+    relu of it                                  ((2,), ())     element-wise operators keep them
+    matmul(concat[0](a, b), w)                  ((2,), ())     rows of the left argument
+
+Split points are, per dimension, positions in rising order.  They are sizes, so that one rule serves
+numbers and expressions over the inputs' extents.
 """
 
 from __future__ import annotations
@@ -13,17 +22,47 @@ from enum import Enum
 from typing import TypeAlias, TypeVar
 
 from tensorwright.ops import Attributes
+from tensorwright.rewriting.assumptions import IllTyped, Misfit, Needs, Params, ShapeRule, Shapes
 from tensorwright.rewriting.dims import Shape, Size
-from tensorwright.rewriting.operators.dimensions import Merging
 from tensorwright.rewriting.operators.parameters import (
+    Merging,
     Parameter,
     attribute_of,
     axis_of,
     is_open_word,
     size,
 )
-from tensorwright.rewriting.operators.split_points import SplitPointRule, no_points
-from tensorwright.rewriting.shapes import IllTyped, Misfit, Needs, Params, ShapeRule, Shapes
+
+SplitPoints: TypeAlias = tuple[tuple[Size, ...], ...]
+Points: TypeAlias = tuple[SplitPoints, ...]
+SplitPointRule: TypeAlias = Callable[[Params, Shapes, Points, int], SplitPoints]
+"""The split points of a result from parameters, shapes and split points of the arguments, and the
+rank of the result."""
+
+
+def no_split_points(rank: int) -> SplitPoints:
+    """Those of a tensor that was not put together."""
+    return ((),) * rank
+
+
+def no_points(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
+    """The result counts as not put together."""
+    return no_split_points(rank)
+
+
+def first_points(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
+    """The result has those of the first argument."""
+    return points[0]
+
+
+def common_points(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
+    """The result has those that all arguments have."""
+    first, *others = points
+    return tuple(
+        tuple(point for point in places if all(point in other[axis] for other in others))
+        for axis, places in enumerate(first)
+    )
+
 
 IntShape: TypeAlias = tuple[int, ...]
 
@@ -96,17 +135,17 @@ def follow(
 class RewriteOperator:
     """An operator of rewriting, with all facts that prover, generator and pruning need.
 
-    shape               see `shapes.py`; `result` asks it
+    shape               see `assumptions.py`; `result` asks it
     meaning             the chain of `ops` applications at given parameters and shapes, which may
                         be sizes where `ops` takes them; raises IllTyped where a size cannot be
     arguments           the role of each argument
     structure           how its values are computed in the field, see `generate/fingerprint`
-    split_points        where the result may be split, see `split_points.py`
+    split_points        where the result may be split, see `operator.py`
     is_commutative      whether op(a, b) = op(b, a): the generator then tries one order only
     contains_arguments  whether the channels of the result are those of its arguments, in turn
     output_of           the operator with several outputs of which this is one
     short_name          its name in names of rules; "" for its own name
-    merging             which dimensions it does not tell apart, see `dimensions.py`; None where
+    merging             which dimensions it does not tell apart, see `parameters.py`; None where
                         nothing is known
     rank                how many dimensions its arguments have, where that is always the same
     """

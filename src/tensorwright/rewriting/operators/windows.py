@@ -10,6 +10,20 @@ below and the columns on the right; of a convolution maybe with the steps betwee
 in p2_2_2_2_d2_2.  Over volumes the planes in front stand before the rows above, those behind before
 the rows below: p1_0_0_1_0_0.  A word that is left open, `_pad_`, is any but `same`: its numbers are
 variables.
+
+Convolution of planes and volumes, grouped and depthwise too; larger kernels that do the same.
+
+conv2d[2, 2, same, none](x, w)    x (1, 4, 9, 9), w (8, 4, 3, 3) -> (1, 8, 5, 5)
+conv2d[1, 1, same, relu](x, w)    w (4, 1, 3, 3): depthwise, as groups follow from shapes
+conv3d[1, 2, 2, valid, none](x, w)    x (1, 4, 8, 9, 9), w (8, 4, 3, 3, 3) -> (1, 8, 6, 4, 4)
+enlarge[5, 5](w)                  (8, 4, 5, 5) with zeros around, the same convolution
+
+The greatest element, or the mean, of each window of a plane or a volume.
+
+max_pool[3, 3, 2, 2, same](x)     x (1, 4, 9, 9) -> (1, 4, 5, 5)
+avg_pool[3, 3, 1, 1, valid](x)    x (1, 4, 9, 9) -> (1, 4, 7, 7)
+avg_pool[3, 3, 1, 1, same](x)     divides by 9 everywhere: padding counts
+max_pool3d[1, 3, 3, 1, 2, 2, same](x)    x (1, 4, 6, 9, 9) -> (1, 4, 6, 5, 5)
 """
 
 from __future__ import annotations
@@ -17,12 +31,28 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from tensorwright.ops import automatic_pads
+from tensorwright.ops import Attributes, automatic_pads
+from tensorwright.rewriting.assumptions import IllTyped, Needs, Params, ShapeRule, Shapes
 from tensorwright.rewriting.dims import Extent, Shape
-from tensorwright.rewriting.operators.operator import IntShape
-from tensorwright.rewriting.operators.parameters import Parameter, is_open_word, number
-from tensorwright.rewriting.operators.split_points import Points, SplitPoints
-from tensorwright.rewriting.shapes import IllTyped, Needs, Params, Shapes
+from tensorwright.rewriting.operators.operator import (
+    TENSOR,
+    ArgumentRole,
+    IntShape,
+    MeaningRule,
+    Points,
+    RewriteOperator,
+    SplitPoints,
+    Step,
+    StructureKind,
+)
+from tensorwright.rewriting.operators.parameters import (
+    Parameter,
+    SizeGuess,
+    is_open_word,
+    number,
+    numbers,
+    size,
+)
 from tensorwright.rewriting.terms import Param
 
 STRIDES = (Parameter("stride_h", is_open=True), Parameter("stride_w", is_open=True))
@@ -181,3 +211,140 @@ def pads_of(padding: Param, x: Shape, kernel: IntShape, strides: IntShape) -> In
 def kept_by_windows(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
     """Images and channels of the argument."""
     return (*points[0][:2], *((),) * (rank - 2))
+
+
+def _conv_shape(windows: Windows) -> ShapeRule:
+    def rule(params: Params, shapes: Shapes, needs: Needs) -> Shape:
+        x, w = shapes
+        needs.rank(x, windows.rank)
+        needs.rank(w, windows.rank)
+        *strides, padding, _ = params
+        needs.divides(w[1], x[1])
+        groups = x[1] // w[1]
+        needs.divides(groups, w[0])
+        extents = window_extents(x[2:], w[2:], tuple(map(size, strides)), padding, needs)
+        return (x[0], w[0], *extents)
+
+    return rule
+
+
+def _conv(params: Params, shapes: Shapes) -> tuple[Step, ...]:
+    x, w = shapes
+    *steps, padding, activation = params
+    strides = numbers(tuple(steps))
+    pads = pads_of(padding, x, numbers(w[2:]), strides)
+    window = {"strides": strides, "pads": pads, "dilations": steps_of(padding, len(strides))}
+    conv = Step("conv", {**window, "groups": number(x[1] // w[1])})
+    return (conv, Step("relu", {})) if activation == "relu" else (conv,)
+
+
+def _enlarge_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
+    (w,) = shapes
+    needs.rank(w, 4)
+    kernel = (size(params[0]), size(params[1]))
+    for at, extent in enumerate(kernel):
+        needs.at_least(extent, w[at + 2])
+    return (*w[:2], *kernel)
+
+
+def _enlarge(params: Params, shapes: Shapes) -> tuple[Step, ...]:
+    return enlarge_steps((number(params[0]), number(params[1])), numbers(shapes[0]))
+
+
+def enlarge_steps(kernel: IntShape, shape: IntShape) -> tuple[Step, ...]:
+    """The padding of `same` is floor((k - 1) / 2) in front: that difference goes in front."""
+    pairs = tuple(zip(kernel, shape[2:], strict=True))
+    before = tuple((k - 1) // 2 - (own - 1) // 2 for k, own in pairs)
+    after = tuple(k - own - b for (k, own), b in zip(pairs, before, strict=True))
+    return (Step("pad", {"pads": (0, 0, *before, 0, 0, *after)}),)
+
+
+def _conv_points(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
+    """The images of the data, the output channels of the kernel."""
+    return (points[0][0], points[1][0], *((),) * (rank - 2))
+
+
+_ACTIVATION = Parameter("activation", words=("none", "relu"), is_beside_shape=True)
+_LARGER = tuple(Parameter(name, size=SizeGuess.NUMBER) for name in ("kernel_h", "kernel_w"))
+
+
+def _convolution(name: str, windows: Windows) -> RewriteOperator:
+    return RewriteOperator(
+        name,
+        _conv_shape(windows),
+        _conv,
+        arguments=(TENSOR, ArgumentRole.KERNEL),
+        parameters=(*windows.strides, windows.taps, _ACTIVATION),
+        structure=StructureKind.CONVOLUTION,
+        split_points=_conv_points,
+        short_name=name.replace("2d", ""),
+        rank=windows.rank,
+    )
+
+
+CONVOLUTIONS = (
+    _convolution("conv2d", OVER_PLANES),
+    _convolution("conv3d", OVER_VOLUMES),
+    RewriteOperator(
+        "enlarge",
+        _enlarge_shape,
+        _enlarge,
+        arguments=(ArgumentRole.KERNEL,),
+        parameters=_LARGER,
+        structure=StructureKind.GATHER,
+        split_points=kept_by_windows,
+        contains_arguments=True,
+        rank=4,
+    ),
+)
+
+
+def _shape(windows: Windows) -> ShapeRule:
+    dimensions = windows.dimensions
+
+    def rule(params: Params, shapes: Shapes, needs: Needs) -> Shape:
+        (x,) = shapes
+        needs.rank(x, windows.rank)
+        sizes = tuple(map(size, params[:-1]))
+        kernel, strides = sizes[:dimensions], sizes[dimensions:]
+        need_positive((*kernel, *strides), "a kernel or stride", needs)
+        extents = window_extents(x[2:], kernel, strides, params[-1], needs)
+        need_elements(params[-1], kernel, needs)
+        return (*x[:2], *extents)
+
+    return rule
+
+
+def _meaning(windows: Windows, name: str, more: Attributes) -> MeaningRule:
+    dimensions = windows.dimensions
+
+    def rule(params: Params, shapes: Shapes) -> tuple[Step, ...]:
+        numbers = tuple(map(number, params[:-1]))
+        kernel, strides = numbers[:dimensions], numbers[dimensions:]
+        pads = pads_of(params[-1], shapes[0], kernel, strides)
+        return (Step(name, {"kernel": kernel, "strides": strides, "pads": pads, **more}),)
+
+    return rule
+
+
+def _pool(
+    windows: Windows, name: str, kind: StructureKind, operator: str, more: Attributes
+) -> RewriteOperator:
+    return RewriteOperator(
+        name,
+        _shape(windows),
+        _meaning(windows, operator, more),
+        parameters=(*windows.kernel, *windows.strides, windows.padding),
+        structure=kind,
+        split_points=kept_by_windows,
+        rank=windows.rank,
+    )
+
+
+_MEAN: tuple[str, Attributes] = ("average_pool", {"count_include_pad": True})
+POOLS = (
+    _pool(OVER_PLANES, "max_pool", StructureKind.PLANE_MAXIMUM, "max_pool", {}),
+    _pool(OVER_PLANES, "avg_pool", StructureKind.PLANE_SUM, *_MEAN),
+    _pool(OVER_VOLUMES, "max_pool3d", StructureKind.MAXIMUM, "max_pool", {}),
+    _pool(OVER_VOLUMES, "avg_pool3d", StructureKind.LINEAR, *_MEAN),
+)

@@ -21,17 +21,20 @@ from math import prod
 import numpy as np
 
 from tensorwright.expr import Array
-from tensorwright.rewriting.assumptions import assume
+from tensorwright.rewriting.assumptions import Misfit, assume
 from tensorwright.rewriting.dims import Extent, Size
 from tensorwright.rewriting.egraph import Limits
 from tensorwright.rewriting.meaning import extents_at, infer, symbolic_shapes
 from tensorwright.rewriting.operators import IntShape
-from tensorwright.rewriting.prove.outcome import Proved
-from tensorwright.rewriting.prove.problem import Problem, problems_of
+from tensorwright.rewriting.prove.problem import (
+    Problem,
+    fits,
+    kernel_inputs,
+    problems_of,
+    shapes_at,
+)
 from tensorwright.rewriting.prove.prover import prove
-from tensorwright.rewriting.prove.refute import refute, try_inputs
-from tensorwright.rewriting.prove.sampling import fits, kernel_inputs, shapes_at
-from tensorwright.rewriting.shapes import Misfit
+from tensorwright.rewriting.prove.refute import Proved, refute, try_inputs
 from tensorwright.rewriting.terms import Equal, Fact, Rank, Rule, numbers_in
 
 _LIMITS = Limits(rounds=4, nodes=1500, matches=200)

@@ -7,23 +7,32 @@
 A rule holds for all shapes for which both sides are well-typed and the condition holds.  Ranks are
 tried one by one; for each, the needs of both sides' shape rules become assumptions.  Where a
 dimension is broadcast, and nothing says whether it is stretched or stays, both cases are problems.
+
+Concrete shapes at which a rule applies: both sides fit, the condition holds.
+
+ewadd(matmul(?x, ?y), ?z) == ewadd(?z, matmul(?x, ?y)) if x.0 >= 2
+free                              x.0, x.1, y.1; the other extents are equal to them
+a sample                          x (2, 3), y (3, 1), z (2, 1)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import random
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 
 from tensorwright.base import UsageError
-from tensorwright.rewriting.assumptions import Assumptions, assume
-from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of
-from tensorwright.rewriting.meaning import infer, symbolic_shape
-from tensorwright.rewriting.operators import operator_named
-from tensorwright.rewriting.shapes import Misfit, Needs
+from tensorwright.rewriting.assumptions import Assumptions, Misfit, Needs, assume
+from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of, value_of
+from tensorwright.rewriting.meaning import infer, infer_shapes, symbolic_shape
+from tensorwright.rewriting.operators import ArgumentRole, IntShape, arguments_of, operator_named
 from tensorwright.rewriting.terms import (
+    AtLeast,
+    ConditionAtom,
     Different,
+    Divides,
     Equal,
     Fact,
     Input,
@@ -35,6 +44,7 @@ from tensorwright.rewriting.terms import (
     input_names,
     names_in,
     operator_names,
+    resized_fact,
 )
 
 MAX_RANK = 4
@@ -226,3 +236,82 @@ def _speaks_of_extents(facts: tuple[Fact, ...], shapes: Mapping[str, Shape]) -> 
         for fact in facts
         for extent in extents_in(fact)
     )
+
+
+Shapes = dict[str, IntShape]
+
+
+def sample_shapes(
+    problem: Problem, seed: int, largest: int = 4, tries: int = 200
+) -> Iterator[Shapes]:
+    """Shapes that fit a rule, extents between 1 and about `largest`, each once, at random.
+
+    Ends after `tries` attempts, without any shape where none was found.
+    """
+    chance = random.Random(seed)
+    solved = {extent for extent, _ in problem.assumptions.solved}
+    free = tuple(extent for extent in problem.extents if extent not in solved)
+    seen: set[tuple[tuple[str, IntShape], ...]] = set()
+    solved_shapes = [
+        (name, tuple(map(problem.assumptions.normal, s))) for name, s in problem.shapes
+    ]
+    for _ in range(tries):
+        values: dict[Extent, Size] = {extent: chance.randint(1, largest) for extent in free}
+        shapes = _at(solved_shapes, values)
+        if shapes is None or tuple(shapes.items()) in seen:
+            continue
+        seen.add(tuple(shapes.items()))
+        if fits(problem, shapes):
+            yield shapes
+
+
+def kernel_inputs(rule: Rule) -> set[str]:
+    """The inputs that are kernels of convolutions."""
+    return set(input_names(*arguments_of(ArgumentRole.KERNEL, *rule.roots)))
+
+
+def shapes_at(problem: Problem, values: Mapping[Extent, Size]) -> Shapes | None:
+    """The shapes of the inputs where free extents have these values; None where they do not fit."""
+    solved = [
+        (name, tuple(map(problem.assumptions.normal, shape))) for name, shape in problem.shapes
+    ]
+    return _at(solved, values)
+
+
+def _at(solved: Iterable[tuple[str, Shape]], values: Mapping[Extent, Size]) -> Shapes | None:
+    """Shapes in terms of free extents that have values; None where one is not an extent."""
+    shapes: Shapes = {}
+    for name, shape in solved:
+        extents: list[int] = []
+        for size in shape:
+            try:
+                value = value_of(size, values)
+            except ZeroDivisionError:
+                return None
+            if not isinstance(value, int) or value < 1:
+                return None
+            extents.append(value)
+        shapes[name] = tuple(extents)
+    return shapes
+
+
+def fits(problem: Problem, shapes: Shapes) -> bool:
+    """Whether both sides are well-typed and the condition holds; roots may differ in shape."""
+    rule = problem.rule
+    if isinstance(infer_shapes(rule.roots, shapes), Misfit):
+        return False
+    return all(holds_at(fact, shapes) for fact in rule.condition)
+
+
+def holds_at(fact: ConditionAtom, shapes: Mapping[str, IntShape]) -> bool:
+    """Whether an atom of a condition is true of concrete shapes."""
+    match resized_fact(fact, lambda extent: shapes[extent.name][extent.axis]):
+        case Rank(name, rank):
+            return len(shapes[name]) == rank
+        case Equal(left, right):
+            return left == right
+        case AtLeast(int(left), int(right)):
+            return left >= right
+        case Divides(int(divisor), int(number)):
+            return number % divisor == 0
+    return False

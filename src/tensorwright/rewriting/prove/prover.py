@@ -23,19 +23,8 @@ from tensorwright.farm import Farm, Payload, Unit
 from tensorwright.processes import Done, Raised
 from tensorwright.rewriting.axioms import Axiom, load_axioms, set_hash
 from tensorwright.rewriting.egraph import Chain, Limits, Saturated, Step
-from tensorwright.rewriting.prove.explain import chains_of, instances_of
-from tensorwright.rewriting.prove.instance_ranks import instance_problem, is_validated
-from tensorwright.rewriting.prove.instances import Instance
-from tensorwright.rewriting.prove.outcome import (
-    Basis,
-    Outcome,
-    Proved,
-    Refuted,
-    Unknown,
-    outcome_of,
-    plain_outcome,
-)
-from tensorwright.rewriting.prove.parameters import (
+from tensorwright.rewriting.prove.instances import (
+    Instance,
     cases_of,
     has_parameter_variables,
     sampled_instances,
@@ -46,9 +35,20 @@ from tensorwright.rewriting.prove.problem import (
     names_few_dimensions,
     problems_of,
 )
-from tensorwright.rewriting.prove.ranks import largest_rank, reduced
-from tensorwright.rewriting.prove.refute import divides, has_values, refute
-from tensorwright.rewriting.prove.saturate import Saturation, saturate
+from tensorwright.rewriting.prove.ranks import instance_problem, is_validated, largest_rank, reduced
+from tensorwright.rewriting.prove.refute import (
+    Basis,
+    Outcome,
+    Proved,
+    Refuted,
+    Unknown,
+    divides,
+    has_values,
+    outcome_of,
+    plain_outcome,
+    refute,
+)
+from tensorwright.rewriting.prove.saturate import Saturation, chains_of, instances_of, saturate
 from tensorwright.rewriting.prove.specialization import special_case
 from tensorwright.rewriting.terms import Rule, operator_names
 from tensorwright.rewriting.text import parse_rule, rule_text

@@ -4,7 +4,7 @@
     dimensions 0, 1, 2 of all tensors merge, and 4, 5        nothing names them
     exp(concat[1](?x, ?y)) == concat[1](exp(?x), exp(?y)) if rank(x) = 3
 
-Theorem.  Let M choose joints (`operators/dimensions.py`) of each term of a rule at given ranks, so
+Theorem.  Let M choose joints (`operators/parameters.py`) of each term of a rule at given ranks, so
 that each application commutes with merging the joints that M chooses of its arguments and of its
 result, the two sides' roots have the same joints, and no condition and no size names a dimension at
 a chosen joint, but for products of all of a run.  Then the rule holds at all shapes that fit it if
@@ -17,6 +17,16 @@ change.
 
 So a rule is proved at ranks beyond those for which axioms are validated: over merged terms, of few
 dimensions.  A rule that cannot be merged to few dimensions is not proved.
+
+Axioms in proofs over more dimensions than those for which they are validated.
+
+    conv3d[1, 1, 1, same, none](?x, concat[0](?v, ?w)) == ...      tensors of rank 5
+    used in its proof       split0[1, v.0](concat[1](?a, ?b)) == ?a at rank 5
+    which follows from      split0[1, v.0](concat[1](?a, ?b)) == ?a at rank 3, see `ranks.py`
+
+Axioms of operators whose tensors have more dimensions (`most_dimensions`) are validated for them.
+Any other axiom that a proof used at such ranks becomes a rule to be proved: at these ranks, for the
+shapes of its arguments, with the sizes of the instance left open.
 """
 
 from __future__ import annotations
@@ -26,10 +36,10 @@ from dataclasses import dataclass
 from itertools import chain
 
 from tensorwright.expr import IndexExpr, terms_of
-from tensorwright.rewriting.assumptions import assume
+from tensorwright.rewriting.assumptions import Misfit, assume, fitting
 from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of, resized
 from tensorwright.rewriting.egraph import Applies
-from tensorwright.rewriting.meaning import infer, infer_shapes, symbolic_shapes
+from tensorwright.rewriting.meaning import infer, infer_shapes, symbolic_shape, symbolic_shapes
 from tensorwright.rewriting.operators import (
     IntShape,
     Joints,
@@ -37,17 +47,25 @@ from tensorwright.rewriting.operators import (
     merged_runs,
     operator_named,
 )
+from tensorwright.rewriting.prove.instances import (
+    Instance,
+    ParameterValues,
+    concrete_rule,
+    places_of,
+)
 from tensorwright.rewriting.prove.problem import Problem, facts_of, most_dimensions
-from tensorwright.rewriting.shapes import Misfit, fitting
 from tensorwright.rewriting.terms import (
     Apply,
     Equal,
+    Fact,
     Input,
+    Param,
     Rank,
     Rule,
     Term,
     applications,
     extents_in,
+    rename_rule,
     resized_fact,
 )
 
@@ -294,3 +312,50 @@ def _single(atom: IndexExpr, joined: Mapping[Term, Joints]) -> Size:
         return Extent(extent.name, merged_axis(extent.axis, own))
 
     return resized(atom, renumbered)
+
+
+def is_validated(instance: Instance) -> bool:
+    """Whether the axiom was validated for tensors of as many dimensions."""
+    ranks = (rank for _, rank in instance.ranks)
+    return max(ranks, default=0) <= most_dimensions(instance.rewrite.rule)
+
+
+def instance_problem(instance: Instance, problem: Problem) -> Problem:
+    """The axiom as a rule to be proved, at the ranks of an instance in the proof of a problem."""
+    own = {name: f"of {name}" for name, _ in instance.ranks}
+    rule = rename_rule(instance.rewrite.rule, own)
+    values, sizes = _opened_sizes(instance)
+    args = [term for _, term in instance.args]
+    typing = fitting(infer(args, dict(problem.shapes)))
+    facts: list[Fact] = [*problem.facts, *typing.facts]
+    facts += (Equal(Extent(name, 0), size) for name, size in sizes.items())
+    facts += (
+        Equal(Extent(own[name], axis), extent)
+        for (name, _), shape in zip(instance.args, typing.shapes, strict=True)
+        for axis, extent in enumerate(shape)
+    )
+    assumptions = assume(tuple(dict.fromkeys(facts)))
+    assert assumptions is not None, "the problem is not absurd, and names of extents are new"
+    shapes = tuple((own[name], symbolic_shape(own[name], rank)) for name, rank in instance.ranks)
+    return Problem(concrete_rule(rule, values), shapes, tuple(facts), assumptions)
+
+
+def _opened_sizes(instance: Instance) -> tuple[ParameterValues, dict[str, Size]]:
+    """What the axiom's parameter variables stand for, with each size that is not a number left
+    open; and what those stand for.
+    """
+    places = places_of(instance.rewrite.rule)
+    values: ParameterValues = {}
+    sizes: dict[str, Size] = {}
+    for name, value in instance.params:
+        listed: list[Param] = []
+        for at, each in enumerate(value if isinstance(value, tuple) else (value,)):
+            if not isinstance(each, IndexExpr):
+                listed.append(each)
+                continue
+            open_name = f"{name}:{at}_"
+            less = 0 if any(parameter.least for parameter, _ in places[name]) else 1
+            listed.append(Extent(open_name, 0) - less)
+            sizes[open_name] = each + less
+        values[name] = tuple(listed)
+    return values, sizes

@@ -3,17 +3,28 @@
 goal     relu(transpose[1, 0](transpose[1, 0](?x))) = relu(?x)
 axioms   transpose-transpose, with 600 others
 proof    both sides are in one class after one round, because of an instance inside relu
+
+Proofs for people and for Z3: chains of terms, and the instances of axioms.
+
+split0[0, x.0](concat[0](?x, ?y))
+by split-of-concat                 the instance: _axis = 0, ?x and ?y of rank 2
+?x
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
+from tensorwright.expr import IndexExpr
+from tensorwright.rewriting.assumptions import Assumptions
 from tensorwright.rewriting.axioms import Axiom
-from tensorwright.rewriting.dims import Shape
+from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of, value_of
 from tensorwright.rewriting.egraph import (
+    Application,
+    Chain,
     EGraph,
     Goal,
     GoalReached,
@@ -23,10 +34,13 @@ from tensorwright.rewriting.egraph import (
     Runner,
     ShapeAnalysis,
     StopReason,
+    chain_between,
     rewrite_of,
+    used_applications,
 )
+from tensorwright.rewriting.prove.instances import Instance
 from tensorwright.rewriting.prove.problem import Problem
-from tensorwright.rewriting.terms import Input, Term, operator_names
+from tensorwright.rewriting.terms import Input, Param, Term, operator_names, with_params
 
 
 class ProofSearch:
@@ -91,7 +105,6 @@ def within_reach(axioms: tuple[Axiom, ...], operators: frozenset[str]) -> tuple[
 
 @lru_cache(maxsize=16)
 def _trigger_operators(axioms: tuple[Axiom, ...]) -> tuple[tuple[frozenset[str], ...], ...]:
-    """The operators of each trigger of each axiom."""
     return tuple(
         tuple(
             operator_names(*(pattern.term for pattern in trigger.patterns))
@@ -124,3 +137,62 @@ def saturate(
         if (among is None or each.operators <= among) and each.name != without
     ]
     return Saturation(search.runner, goal, search.runner.run(used, goal))
+
+
+def instances_of(proof: Saturation) -> tuple[Instance, ...]:
+    """The axiom instances of the proof, in the order in which they were found."""
+    graph = proof.runner.graph
+
+    def instance(application: Application) -> Instance:
+        nodes = sorted(application.nodes.items())
+        return Instance(
+            rewrite=application.rewrite,
+            ranks=tuple((name, len(graph.data(node))) for name, node in nodes),
+            args=tuple((name, graph.term(node)) for name, node in nodes),
+            params=tuple(sorted(application.params.items(), key=lambda item: item[0])),
+            left=graph.term(application.left),
+            right=graph.term(application.right),
+        )
+
+    return tuple(map(instance, used_applications(proof.runner, proof.goal)))
+
+
+def chains_of(runner: Runner[Any], goal: Goal, assumptions: Assumptions) -> tuple[Chain, ...]:
+    """For each pair of roots the chain of terms from the left one to the right one."""
+    readable = _Readable(assumptions)
+    return tuple(
+        tuple(
+            replace(step, before=readable.term(step.before), after=readable.term(step.after))
+            for step in chain_between(runner, left, right)
+        )
+        for left, right in goal
+    )
+
+
+class _Readable:
+    """Replaces the fresh extents that solving introduced by extents of inputs."""
+
+    def __init__(self, assumptions: Assumptions) -> None:
+        self._whole: dict[Param, Param] = {}
+        self._parts: dict[Extent, Size] = {}
+        for extent, size in assumptions.quotients:
+            mark = f"_{extent.name}{extent.axis}_"
+            own = next((e for e in atoms_of(size) if e.name.startswith(mark)), None)
+            if own is not None and isinstance(size, IndexExpr):
+                self._whole[size] = extent
+                self._parts[own] = extent // (size // own)
+
+    def term(self, term: Term) -> Term:
+        return with_params(term, lambda param: (self._param(param),))
+
+    def _param(self, param: Param) -> Param:
+        if not isinstance(param, IndexExpr):
+            return param
+        whole = self._whole.get(param)
+        if whole is not None:
+            return whole
+        parts = dict(self._parts)  # each is put in once: they may contain each other
+        while any(extent in parts for extent in atoms_of(param)):
+            values = {each: parts.pop(each, each) for each in atoms_of(param)}
+            param = value_of(param, values)
+        return param

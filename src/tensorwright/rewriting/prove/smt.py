@@ -30,6 +30,7 @@ from typing import Any
 import z3
 
 from tensorwright.expr import FloorDiv, IndexExpr, terms_of
+from tensorwright.rewriting.assumptions import Needs, fitting
 from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of
 from tensorwright.rewriting.egraph import Rewrite
 from tensorwright.rewriting.meaning import infer, symbolic_shape
@@ -42,7 +43,6 @@ from tensorwright.rewriting.prove.instances import (
     sizes_of,
 )
 from tensorwright.rewriting.prove.problem import Problem
-from tensorwright.rewriting.shapes import Needs, fitting
 from tensorwright.rewriting.terms import (
     Apply,
     AtLeast,

@@ -16,15 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from tensorwright.base import (
-    Array,
-    GpuApi,
-    GpuTarget,
-    Launch,
-    MachineError,
-    Target,
-    knobs,
-)
+from tensorwright import base
 from tensorwright.runtime.buffers import byte_view
 from tensorwright.runtime.cards.cuda_cards import Card, card_here, find_card
 from tensorwright.runtime.cards.launches import LoadedFunctions, grid_of
@@ -38,7 +30,7 @@ from tensorwright.runtime.native.cuda_driver import (
     Driver,
     DriverError,
 )
-from tensorwright.runtime.native.loaded_code import LoadedCode
+from tensorwright.runtime.native.jit import LoadedCode
 
 _STATIC_SHARED_BYTES = 48 * 1024  # a function that needs more must ask for it
 _DLPACK_CUDA = 2  # kDLCUDA
@@ -150,7 +142,7 @@ class _Opened:
         try:
             yield
         except DriverError as error:
-            raise MachineError(
+            raise base.MachineError(
                 stage="runtime",
                 where=where,
                 reason=f"the driver of {self.card.facts.name} reports {error.name}",
@@ -162,9 +154,9 @@ class _Opened:
 class CudaDevice:
     """The first card that the driver shows."""
 
-    def missing(self, target: Target) -> Missing | None:
+    def missing(self, target: base.Target) -> Missing | None:
         """The driver, a card, or a card of the target's architecture."""
-        if not isinstance(target, GpuTarget) or target.api is not GpuApi.CUDA:
+        if not isinstance(target, base.GpuTarget) or target.api is not base.GpuApi.CUDA:
             return Missing(
                 f"CUDA does not run code for {target}", "name the target cuda", is_other_driver=True
             )
@@ -205,7 +197,7 @@ class CudaDevice:
         weakref.finalize(owner, opened.release, "cuMemFree_v2", address)
         return Memory(address, size_bytes, owner)
 
-    def copy_in(self, array: Array, memory: Memory) -> None:
+    def copy_in(self, array: base.Array, memory: Memory) -> None:
         """One transfer, which is done on return."""
         memory.check_room(array.nbytes)
         if array.nbytes:
@@ -215,7 +207,7 @@ class CudaDevice:
                 opened.driver.call("cuMemcpyHtoDAsync_v2", *arguments)
                 opened.wait()
 
-    def copy_out(self, memory: Memory, array: Array) -> None:
+    def copy_out(self, memory: Memory, array: base.Array) -> None:
         """One transfer after all earlier launches, which is done on return."""
         memory.check_room(array.nbytes)
         if array.nbytes:
@@ -235,7 +227,7 @@ class CudaDevice:
                 arguments = (destination.address, source.address, source.size_bytes)
                 opened.driver.call("cuMemcpyDtoDAsync_v2", *arguments, opened.stream)
 
-    def memory_of(self, array: Array) -> Memory:
+    def memory_of(self, array: base.Array) -> Memory:
         """A copy on the device."""
         memory = self.allocate(array.nbytes)
         self.copy_in(np.ascontiguousarray(array), memory)
@@ -260,7 +252,7 @@ class CudaDevice:
                 if error.result not in REFUSED_IMAGES:
                     raise
                 version = ".".join(map(str, opened.driver.version))
-                raise MachineError(
+                raise base.MachineError(
                     stage="runtime",
                     where=f"kernel {symbols[0]}",
                     reason=f"the driver of {opened.card.facts.name} ({opened.card.arch}), which is "
@@ -276,7 +268,7 @@ class CudaDevice:
     def launch(
         self,
         function: int,
-        launch: Launch,
+        launch: base.Launch,
         arguments: Sequence[Memory],
         workspace: Memory,
         threads: int = 1,
@@ -285,7 +277,7 @@ class CudaDevice:
         addresses = (*(each.address for each in arguments), workspace.address)
         self._launch(self._opened, function, launch, _Values(addresses))
 
-    def _launch(self, opened: _Opened, function: int, launch: Launch, values: _Values) -> None:
+    def _launch(self, opened: _Opened, function: int, launch: base.Launch, values: _Values) -> None:
         grid = grid_of(launch)
         if 0 in grid.grid:
             return
@@ -312,7 +304,10 @@ class CudaDevice:
             return None
         try:
             graph = opened.captured(work)
-        except (DriverError, MachineError):  # the launches are then made singly, and name a fault
+        except (
+            DriverError,
+            base.MachineError,
+        ):  # the launches are then made singly, and name a fault
             return None
 
         def launch() -> None:
@@ -380,7 +375,7 @@ class CudaDevice:
     def time_calls(
         self,
         functions: Sequence[Function],
-        table: Array,
+        table: base.Array,
         workspace: Memory,
         threads: int,
         count: int = 1,
@@ -399,7 +394,7 @@ class CudaDevice:
                 for function, launch in functions:
                     self._launch(opened, function, launch, rows[number % len(rows)])
 
-        graph = self.record(call) if knobs.DEVICE_GRAPHS.get() else None
+        graph = self.record(call) if base.knobs.DEVICE_GRAPHS.get() else None
         return self.time(graph or call)
 
     @property
@@ -428,7 +423,7 @@ def _open() -> _Opened:
     try:
         return _Opened(driver, card)
     except DriverError as error:
-        raise MachineError(
+        raise base.MachineError(
             stage="runtime",
             where="CUDA",
             reason=f"the card does not start: {error}",

@@ -18,21 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from tensorwright.base import (
-    Array,
-    GpuApi,
-    GpuTarget,
-    InternalError,
-    Launch,
-    MachineError,
-    Target,
-    knobs,
-)
+from tensorwright import base
 from tensorwright.runtime.buffers import byte_view
 from tensorwright.runtime.cards.launches import LoadedFunctions, grid_of
 from tensorwright.runtime.cards.opencl_devices import device_here, find_device, opencl_driver
 from tensorwright.runtime.device import Device, DlpackDevice, Function, Memory, Missing
-from tensorwright.runtime.native.loaded_code import LoadedCode
+from tensorwright.runtime.native.jit import LoadedCode
 
 _FIRST_ADDRESS = 1 << 40  # above all named sizes, so a size is never taken for an address
 _STEP = 1 << 20  # buffers begin at multiples of it, with a gap of at least one between them
@@ -97,7 +88,7 @@ class _Opened:
         try:
             yield
         except self.driver.Error as error:
-            raise MachineError(
+            raise base.MachineError(
                 stage="runtime",
                 where=where,
                 reason=f"the driver of {str(self.device.name).strip()} refuses it: {error}",
@@ -109,7 +100,7 @@ class _Opened:
         number = bisect_right(self._starts, address) - 1
         buffer = self._buffers[number]() if number >= 0 else None
         if buffer is None:
-            raise InternalError(
+            raise base.InternalError(
                 stage="runtime", where=f"address {address}", reason="no buffer of the device has it"
             )
         return buffer.handle, address - self._starts[number]
@@ -118,12 +109,12 @@ class _Opened:
 class OpenClDevice:
     """The first OpenCL device, or the one that the knob `opencl_device` names."""
 
-    def missing(self, target: Target) -> Missing | None:
+    def missing(self, target: base.Target) -> Missing | None:
         """The package, a driver, or a device of that name."""
-        if not isinstance(target, GpuTarget) or target.api is not GpuApi.OPENCL:
+        if not isinstance(target, base.GpuTarget) or target.api is not base.GpuApi.OPENCL:
             reason = f"OpenCL does not run code for {target}"
             return Missing(reason, "name the target opencl", is_other_driver=True)
-        return find_device(knobs.OPENCL_DEVICE.get())[1]
+        return find_device(base.knobs.OPENCL_DEVICE.get())[1]
 
     def free_bytes(self) -> int:
         """The memory of the device less the memory that this process has allocated."""
@@ -147,7 +138,7 @@ class OpenClDevice:
             raise MemoryError(f"the driver cannot allocate {size_bytes} bytes: {error}") from error
         return Memory(opened.add(buffer, room_bytes), size_bytes, buffer)
 
-    def copy_in(self, array: Array, memory: Memory) -> None:
+    def copy_in(self, array: base.Array, memory: Memory) -> None:
         """One transfer, which is done on return."""
         memory.check_room(array.nbytes)
         opened = self._opened
@@ -157,7 +148,7 @@ class OpenClDevice:
             with opened.naming_faults("a copy to the device"):
                 opened.driver.enqueue_copy(opened.queue, buffer, source, dst_offset=offset)
 
-    def copy_out(self, memory: Memory, array: Array) -> None:
+    def copy_out(self, memory: Memory, array: base.Array) -> None:
         """One transfer after all earlier launches, which is done on return."""
         memory.check_room(array.nbytes)
         opened = self._opened
@@ -184,7 +175,7 @@ class OpenClDevice:
             )
             self._note(event)
 
-    def memory_of(self, array: Array) -> Memory:
+    def memory_of(self, array: base.Array) -> Memory:
         """A copy on the device."""
         memory = self.allocate(array.nbytes)
         self.copy_in(np.ascontiguousarray(array), memory)
@@ -203,7 +194,7 @@ class OpenClDevice:
                 warnings.simplefilter("ignore", opened.driver.CompilerWarning)
                 program.build()
         except opened.driver.RuntimeError as error:
-            raise InternalError(
+            raise base.InternalError(
                 stage="runtime",
                 where=f"kernel {symbols[0]}",
                 reason=f"the driver of {opened.device.name} refuses it\n{str(error)[:4000]}",
@@ -214,7 +205,7 @@ class OpenClDevice:
     def launch(
         self,
         function: int,
-        launch: Launch,
+        launch: base.Launch,
         arguments: Sequence[Memory],
         workspace: Memory,
         threads: int = 1,
@@ -223,7 +214,7 @@ class OpenClDevice:
         self._launch(function, launch, [each.address for each in arguments], workspace.address)
 
     def _launch(
-        self, function: int, launch: Launch, arguments: Sequence[int], workspace: int
+        self, function: int, launch: base.Launch, arguments: Sequence[int], workspace: int
     ) -> None:
         """Put a kernel into the queue: a pointer is two arguments, a named size is one."""
         opened, grid = self._opened, grid_of(launch)
@@ -281,7 +272,7 @@ class OpenClDevice:
     def time_calls(
         self,
         functions: Sequence[Function],
-        table: Array,
+        table: base.Array,
         workspace: Memory,
         threads: int,
         count: int = 1,
@@ -304,7 +295,7 @@ class OpenClDevice:
 
     @property
     def _opened(self) -> _Opened:
-        return _open(knobs.OPENCL_DEVICE.get())
+        return _open(base.knobs.OPENCL_DEVICE.get())
 
 
 @functools.cache

@@ -9,7 +9,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from tensorwright.base import ON_PROCESSOR, GpuTarget, MachineError, knobs, parse_target
+from tensorwright import base
 from tensorwright.runtime.device import DeviceFacts, Missing
 
 _MOST_THREADS = 1024  # of a block; more do not help
@@ -34,15 +34,15 @@ def opencl_devices() -> tuple[DeviceFacts, ...]:
     )
 
 
-def detect_target() -> GpuTarget:
+def detect_target() -> base.GpuTarget:
     """The device that runs kernels, as a target.
 
     Numbers that drivers do not tell are those of the generic target.
     Raises:  MachineError if there is no such device.
     """
-    device = device_here(knobs.OPENCL_DEVICE.get())
-    generic = parse_target("opencl:generic")
-    assert isinstance(generic, GpuTarget)
+    device = device_here(base.knobs.OPENCL_DEVICE.get())
+    generic = base.parse_target("opencl:generic")
+    assert isinstance(generic, base.GpuTarget)
     shared_bytes = int(device.local_mem_size)
     is_processor = bool(device.type & opencl_driver().device_type.CPU)
     return replace(
@@ -55,7 +55,7 @@ def detect_target() -> GpuTarget:
         opt_in_shared_bytes=shared_bytes,
         shared_bytes=shared_bytes,
         l2_bytes=int(device.global_mem_cache_size) or generic.l2_bytes,
-        features=(ON_PROCESSOR,) if is_processor else (),
+        features=(base.ON_PROCESSOR,) if is_processor else (),
     )
 
 
@@ -121,5 +121,7 @@ def device_here(wanted: str) -> Any:
     """A device by a part of its name.  Raises: MachineError if there is none."""
     device, lack = find_device(wanted)
     if lack is not None:
-        raise MachineError(stage="runtime", where="OpenCL", reason=lack.reason, remedy=lack.remedy)
+        raise base.MachineError(
+            stage="runtime", where="OpenCL", reason=lack.reason, remedy=lack.remedy
+        )
     return device

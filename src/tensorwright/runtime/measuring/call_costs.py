@@ -2,20 +2,28 @@
 
 A separate executable measures them in the way in which networks are timed.  Its steps copy no
 bytes, or have threads without work.
+
+The rates of moving bytes to a device, on it, and from it.
+
+Time executables in turns, so that a disturbance affects all equally.
 """
 
 from __future__ import annotations
 
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
 
-from tensorwright.base import CpuTarget, DType, detect_target
+from tensorwright.base import Array, CpuTarget, DType, detect_target
 from tensorwright.machine_code import Kind, Module, NativeFunction
-from tensorwright.runtime.bound_call import Bound
+from tensorwright.runtime.device import Device
 from tensorwright.runtime.executable import Executable
-from tensorwright.runtime.native.own_code import object_code_of
+from tensorwright.runtime.frame import Bound
+from tensorwright.runtime.native.jit import object_code_of
 from tensorwright.runtime.native.pool import usable_threads
 from tensorwright.runtime.plan.plan import (
     CopyStep,
@@ -102,3 +110,91 @@ def _median_step(bound: Bound) -> float:
     """The median of the steps' times, without the first, which the last run may disturb."""
     bound.run_timed()
     return median(time_s for _ in range(_RUNS) for time_s in bound.run_timed()[1:])
+
+
+_COPIED_BYTES = 1 << 24
+_REPEATS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRates:
+    """How fast bytes move, in bytes per second; the seconds until a short copy is done."""
+
+    to_device: float
+    on_device: float
+    from_device: float
+    round_trip_s: float
+
+
+def measure_rates(device: Device) -> DeviceRates:
+    """Copy some megabytes in each direction, and take the best of a few times."""
+    array = np.zeros(_COPIED_BYTES, np.uint8)
+    one, other = device.allocate(array.nbytes), device.allocate(array.nbytes)
+    short = np.zeros(64, np.uint8)
+    to_s = _best(lambda: device.copy_in(array, one))
+    on_s = min(device.time(lambda: device.copy(one, other)) for _ in range(_REPEATS))
+    from_s = _best(lambda: device.copy_out(other, array))
+    trip_s = _best(lambda: device.copy_in(short, one))
+    to, on, back = (array.nbytes / max(each, 1e-9) for each in (to_s, on_s, from_s))
+    return DeviceRates(to, on, back, trip_s)
+
+
+def _best(work: Callable[[], object]) -> float:
+    """The least seconds of a few calls, each of which is done on return."""
+    times_s: list[float] = []
+    for _ in range(_REPEATS):
+        start = time.perf_counter()
+        work()
+        times_s.append(time.perf_counter() - start)
+    return min(times_s)
+
+
+_LEAST_ROUNDS = 2
+
+
+def seconds_in_turns(
+    executables: Sequence[Executable],
+    inputs: Mapping[str, Array],
+    *,
+    rounds: int,
+    limit_s: float,
+    should_stop: Callable[[], bool] | None = None,
+) -> list[float] | None:
+    """The typical seconds of one run of each; the arguments are those of `samples_in_turns`."""
+    samples = samples_in_turns(executables, inputs, rounds, limit_s, should_stop)
+    return None if samples is None else [typical_seconds(taken) for taken in samples]
+
+
+def samples_in_turns(
+    executables: Sequence[Executable],
+    inputs: Mapping[str, Array],
+    rounds: int,
+    limit_s: float,
+    should_stop: Callable[[], bool] | None = None,
+) -> list[list[float]] | None:
+    """Seconds of each executable, one number for each turn; None if `should_stop` became true.
+
+    rounds    turns of each      limit_s   seconds after which no turn begins, except the first two
+    """
+    deadline = time.monotonic() + limit_s
+    runs = [executable.bind(dict(inputs)) for executable in executables]
+    samples: list[list[float]] = [[] for _ in runs]
+    for number in range(rounds):
+        for run, taken in zip(runs, samples, strict=True):
+            if should_stop is not None and should_stop():
+                return None
+            run.run()
+            taken.append(run.run_seconds())
+        if number + 1 >= _LEAST_ROUNDS and time.monotonic() > deadline:
+            break
+    return samples
+
+
+def typical_seconds(times: Sequence[float]) -> float:
+    """The median of the faster half, because other load only adds time."""
+    return statistics.median(faster_half(times))
+
+
+def faster_half(times: Sequence[float]) -> list[float]:
+    """The smaller half of some times, including the middle one."""
+    return sorted(times)[: (len(times) + 1) // 2]

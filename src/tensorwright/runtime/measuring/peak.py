@@ -3,6 +3,12 @@
 Kernels are compared with these ceilings, so the measured code is made and called like kernels: LLVM
 IR, compiled for the target. A processor whose units are half as wide as its vectors takes two
 cycles for a vector; the measured peak shows it.
+
+The rates of this machine: those of a core, measured once, and its ceilings.
+
+A measured rate matters if it is far from the assumed rate of all processors: some processors do one
+multiply-add of long vectors a cycle, not two.  So a measured rate is rounded to the assumed rate
+times a power of two.  A busy machine then makes the same choices as an idle one.
 """
 
 from __future__ import annotations
@@ -10,22 +16,41 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
-from tensorwright.base import ON_THREADS, Array, CpuTarget, DType, check_runs_here
-from tensorwright.machine_code import (
-    Kind,
-    Module,
-    NativeArray,
-    NativeFunction,
-    Number,
-    Variable,
-    vector_type,
+from tensorwright import machine_code
+from tensorwright.base import (
+    ON_THREADS,
+    Array,
+    CpuTarget,
+    DType,
+    check_runs_here,
+    detect_target,
+    knobs,
+    missing_here,
+    now_utc,
+)
+from tensorwright.machine import (
+    MEMORY,
+    Ceilings,
+    Level,
+    Machine,
+    Rates,
+    Steps,
+    assumed_ceilings,
+    keep_steps,
+    kept_steps,
+    machine_of,
+    nominal_rates,
+    steps_from,
 )
 from tensorwright.runtime.buffers import empty
 from tensorwright.runtime.device import device_of
-from tensorwright.runtime.native.own_code import object_code_of
+from tensorwright.runtime.native.jit import object_code_of
 from tensorwright.runtime.native.pool import usable_threads
 
 _BUDGET_S = 0.1
@@ -73,7 +98,7 @@ def measure_bandwidth(target: CpuTarget, threads: int = 1, size_bytes: int = 1 <
 def _best_time(
     target: CpuTarget,
     threads: int,
-    measure: NativeFunction,
+    measure: machine_code.NativeFunction,
     numbers: tuple[int, ...],
     *arrays: Array,
 ) -> float:
@@ -99,11 +124,13 @@ def _best_time(
     return best_s
 
 
-def _fma_loop(lanes: int, chains: int, dtype: DType) -> NativeFunction:
+def _fma_loop(lanes: int, chains: int, dtype: DType) -> machine_code.NativeFunction:
     """`measure({{shares, rounds}, results})`: x = x * a + b in `chains` independent vectors."""
     body = _thread_body()
-    shares, rounds = (_arguments(body)[0].array(Kind.I64)[n] for n in (0, 1))
-    kind = vector_type(Kind.F32 if dtype is DType.F32 else Kind.F64, lanes)
+    shares, rounds = (_arguments(body)[0].array(machine_code.Kind.I64)[n] for n in (0, 1))
+    kind = machine_code.vector_type(
+        machine_code.Kind.F32 if dtype is DType.F32 else machine_code.Kind.F64, lanes
+    )
     vectors = [body.variable(kind, chain + 1.0) for chain in range(chains)]
     with _own_shares(body, shares), body.loop(rounds):
         for vector in vectors:
@@ -111,19 +138,22 @@ def _fma_loop(lanes: int, chains: int, dtype: DType) -> NativeFunction:
     return _measured(body, vectors)
 
 
-def _read_loop(lanes: int) -> NativeFunction:
+def _read_loop(lanes: int) -> machine_code.NativeFunction:
     """`measure({{shares, elements, part}, results, data})`: each share adds up its own part.
 
     It reads the given number of elements, and starts again at the end of its part.
     """
     body = _thread_body()
     arguments = _arguments(body)
-    shares, elements, part = (arguments[0].array(Kind.I64)[n] for n in (0, 1, 2))
-    offset = body.variable(Kind.I64, 0)
-    sums = [body.variable(vector_type(Kind.F32, lanes), 0.0) for _ in range(_READ_VECTORS)]
+    shares, elements, part = (arguments[0].array(machine_code.Kind.I64)[n] for n in (0, 1, 2))
+    offset = body.variable(machine_code.Kind.I64, 0)
+    sums = [
+        body.variable(machine_code.vector_type(machine_code.Kind.F32, lanes), 0.0)
+        for _ in range(_READ_VECTORS)
+    ]
     step = _READ_VECTORS * lanes
     with _own_shares(body, shares) as share, body.loop(elements, step=step):
-        block = arguments[2].array(Kind.F32).part(share * part + offset.now)
+        block = arguments[2].array(machine_code.Kind.F32).part(share * part + offset.now)
         for number, total in enumerate(sums):
             total.set(total.now + block.vector(number * lanes, lanes))
         following = offset.now + step
@@ -131,32 +161,42 @@ def _read_loop(lanes: int) -> NativeFunction:
     return _measured(body, sums)
 
 
-def _thread_body() -> NativeFunction:
+def _thread_body() -> machine_code.NativeFunction:
     """A function to which the code of each thread is then added."""
-    return NativeFunction(Module(), "body", (Kind.POINTER,), is_internal=True)
+    return machine_code.NativeFunction(
+        machine_code.Module(), "body", (machine_code.Kind.POINTER,), is_internal=True
+    )
 
 
-def _thread(body: NativeFunction) -> Number:
+def _thread(body: machine_code.NativeFunction) -> machine_code.Number:
     """The number of the thread that runs a body."""
-    return body.call(Kind.I32, "omp_get_thread_num").cast("sext", Kind.I64)
+    return body.call(machine_code.Kind.I32, "omp_get_thread_num").cast(
+        "sext", machine_code.Kind.I64
+    )
 
 
 @contextmanager
-def _own_shares(body: NativeFunction, shares: Number) -> Iterator[Number]:
+def _own_shares(
+    body: machine_code.NativeFunction, shares: machine_code.Number
+) -> Iterator[machine_code.Number]:
     """The loop over the shares of one piece; any number of pieces does all shares."""
-    pieces = body.call(Kind.I32, "omp_get_num_threads").cast("sext", Kind.I64)
-    share = body.variable(Kind.I64, _thread(body))
+    pieces = body.call(machine_code.Kind.I32, "omp_get_num_threads").cast(
+        "sext", machine_code.Kind.I64
+    )
+    share = body.variable(machine_code.Kind.I64, _thread(body))
     with body.repeat(lambda: share.now < shares):
         yield share.now
         share.set(share.now + pieces)
 
 
-def _arguments(body: NativeFunction) -> NativeArray:
+def _arguments(body: machine_code.NativeFunction) -> machine_code.NativeArray:
     """The addresses of the arguments."""
-    return body.parameters[0].array(Kind.POINTER)
+    return body.parameters[0].array(machine_code.Kind.POINTER)
 
 
-def _measured(body: NativeFunction, vectors: Sequence[Variable]) -> NativeFunction:
+def _measured(
+    body: machine_code.NativeFunction, vectors: Sequence[machine_code.Variable]
+) -> machine_code.NativeFunction:
     """A kernel that runs the body on threads.
 
     Each thread stores a lane of the sum of all vectors in its part of the results.
@@ -165,12 +205,84 @@ def _measured(body: NativeFunction, vectors: Sequence[Variable]) -> NativeFuncti
     for vector in vectors[1:]:
         total = total + vector.now
     lane = total.lane(0)
-    row = _arguments(body)[1].array(Kind.I8).address(_thread(body) * _RESULT_BYTES)
+    row = _arguments(body)[1].array(machine_code.Kind.I8).address(_thread(body) * _RESULT_BYTES)
     row.array(lane.kind)[0] = lane
     body.finish()
-    function = NativeFunction(body.module, "measure", (Kind.POINTER, Kind.POINTER, Kind.I32))
+    function = machine_code.NativeFunction(
+        body.module,
+        "measure",
+        (machine_code.Kind.POINTER, machine_code.Kind.POINTER, machine_code.Kind.I32),
+    )
     arguments, _, threads = function.parameters
-    flags = function.number(0, Kind.I32)
+    flags = function.number(0, machine_code.Kind.I32)
     function.do("GOMP_parallel", function.address_of(body), arguments, threads, flags)
     function.finish()
     return function
+
+
+_PEAK_TRIES = 3
+_LEAST_MEMORY_BYTES = 1 << 26
+_MOST_BYTES = 1 << 28
+
+
+def this_machine(target: CpuTarget, threads: int, *, is_cold: bool = False) -> Machine:
+    """The machine that runs programs for a target: this one, if it can.
+
+    The rates of a core are read from the folder of the knob `home`.  If they are not there, they
+    are measured and kept there, which takes a third of a second.  If this machine cannot run code
+    for the target, or cannot be measured, the rates are the nominal ones.  Those of a machine that
+    is assumed (knob `assume`) are data.
+    """
+    settings = knobs.HOME.get(), knobs.ASSUME.get()
+    return machine_of(target, threads, _rates_of(target, settings), is_cold=is_cold)
+
+
+@lru_cache(maxsize=64)
+def _rates_of(target: CpuTarget, settings: tuple[Path, str]) -> Rates:
+    nominal, (_, assumed) = nominal_rates(target), settings
+    if missing_here(target) and not assumed:
+        return nominal
+    steps = kept_steps(target)
+    if steps is None:
+        steps = measure_steps(target)
+        keep_steps(target, steps)
+    return nominal.stepped(*steps)
+
+
+def measure_steps(target: CpuTarget) -> Steps:
+    """The number of powers of two by which the rates of a core differ from the nominal ones."""
+    return steps_from(target, measure_peak(target), measure_bandwidth(target))
+
+
+def measure_ceilings(target: CpuTarget, threads: int) -> Ceilings:
+    """Measure the ceilings of this machine for the code of a target, about half a second; or those
+    of the assumed one.
+
+    Raises:  MachineError if the machine cannot run it.
+    """
+    assumed = knobs.assumed_machine()
+    if assumed is not None:
+        return assumed_ceilings(assumed, target, threads)
+    machine = detect_target()
+    caches = (
+        ("L2", machine.l2_bytes * min(threads, machine.cores)),
+        ("L3", machine.l3_bytes),
+    )
+    far_bytes = min(_MOST_BYTES, max(_LEAST_MEMORY_BYTES, 4 * machine.l3_bytes))
+    peak = measure_peak_alone(target, threads)
+    rate = measure_bandwidth(target, threads, far_bytes)
+    levels = [Level(MEMORY, float("inf"), rate)]
+    for name, size_bytes in reversed(caches):
+        if 0 < size_bytes < levels[0].size_bytes:
+            rate = max(rate, measure_bandwidth(target, threads, size_bytes // 2))
+            levels.insert(0, Level(name, float(size_bytes), rate))
+    return replace(peak, levels=tuple(levels))
+
+
+def measure_peak_alone(target: CpuTarget, threads: int) -> Ceilings:
+    """As `measure_ceilings`, without levels: a few tenths of a second."""
+    assumed = knobs.assumed_machine()
+    if assumed is not None:
+        return replace(assumed_ceilings(assumed, target, threads), levels=())
+    peak = max(measure_peak(target, threads) for _ in range(_PEAK_TRIES))
+    return Ceilings(threads, peak, (), now_utc())

@@ -44,6 +44,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from tensorwright import machine_code
 from tensorwright.base import (
     ON_THREADS,
     Amount,
@@ -52,16 +53,8 @@ from tensorwright.base import (
     InternalError,
     detect_target,
 )
-from tensorwright.machine_code import Kind, Module, NativeArray, NativeFunction, Number
-from tensorwright.runtime.native.jit import load_ir
-from tensorwright.runtime.native.loaded_code import LoadedCode
-from tensorwright.runtime.native.pool import (
-    ADMIT_SYMBOL,
-    ORDER_SYMBOL,
-    TEAM_SYMBOL,
-    float_state,
-    set_float_state,
-)
+from tensorwright.runtime.native import pool
+from tensorwright.runtime.native.jit import LoadedCode, load_ir
 from tensorwright.runtime.native.segments import Segment, cut_into_segments
 from tensorwright.runtime.plan.plan import (
     ArenaRef,
@@ -105,68 +98,72 @@ _MOST_ITERATIONS = (1 << 63) - 1
 class _Frame:
     """The slots of a frame; each is read when it is used."""
 
-    def __init__(self, pointer: Number) -> None:
+    def __init__(self, pointer: machine_code.Number) -> None:
         self._pointer = pointer
 
-    def number(self, name: str) -> Number:
+    def number(self, name: str) -> machine_code.Number:
         """A slot that is a number."""
-        return self._pointer.array(Kind.I64)[_SLOTS.index(name)]
+        return self._pointer.array(machine_code.Kind.I64)[_SLOTS.index(name)]
 
-    def pointer(self, name: str) -> Number:
+    def pointer(self, name: str) -> machine_code.Number:
         """A slot that is an address."""
-        return self._pointer.array(Kind.POINTER)[_SLOTS.index(name)]
+        return self._pointer.array(machine_code.Kind.POINTER)[_SLOTS.index(name)]
 
-    def table(self, name: str) -> NativeArray:
+    def table(self, name: str) -> machine_code.NativeArray:
         """The numbers at the address in a slot."""
-        return self.pointer(name).array(Kind.I64)
+        return self.pointer(name).array(machine_code.Kind.I64)
 
 
-def driver_module(arch: str) -> Module:
+def driver_module(arch: str) -> machine_code.Module:
     """`tensorwright_run`, which does the runs of a frame, and the kernels that copy."""
-    module = Module()
+    module = machine_code.Module()
     runs = _write_runs(module, arch)
-    function = NativeFunction(module, _RUN, (Kind.POINTER,))
-    function.do(ADMIT_SYMBOL, function.address_of(runs), *function.parameters)
+    function = machine_code.NativeFunction(module, _RUN, (machine_code.Kind.POINTER,))
+    function.do(pool.ADMIT_SYMBOL, function.address_of(runs), *function.parameters)
     function.finish()
     _write_copy(module)
     _write_collect(module)
     return module
 
 
-def _write_runs(module: Module, arch: str) -> NativeFunction:
+def _write_runs(module: machine_code.Module, arch: str) -> machine_code.NativeFunction:
     """A function that does the runs of a frame that has passed the gate. The thread has its float
     state again at the end, as the caller expects.
     """
     whole_run, take_arena = _write_whole_run(module), _write_take_arena(module)
-    function = NativeFunction(module, "do_runs", (Kind.POINTER,), is_internal=True)
+    function = machine_code.NativeFunction(
+        module, "do_runs", (machine_code.Kind.POINTER,), is_internal=True
+    )
     (address,) = function.parameters
     frame = _Frame(address)
     _write_moving(function, frame)
-    threads = frame.number("threads").cast("trunc", Kind.I32)
-    context = function.array(Kind.POINTER, 2)
+    threads = frame.number("threads").cast("trunc", machine_code.Kind.I32)
+    context = function.array(machine_code.Kind.POINTER, 2)
     context[0] = address
     runs = frame.table("runs")
-    row = function.variable(Kind.POINTER, function.number(0, Kind.POINTER))
+    row = function.variable(
+        machine_code.Kind.POINTER, function.number(0, machine_code.Kind.POINTER)
+    )
     with function.when(frame.number("arenas").differs(0)):
-        row.set(function.call(Kind.POINTER, take_arena, address))
-    floats = float_state(function, arch)
-    set_float_state(function, arch, floats | frame.number("floats"))
+        row.set(function.call(machine_code.Kind.POINTER, take_arena, address))
+    floats = pool.float_state(function, arch)
+    pool.set_float_state(function, arch, floats | frame.number("floats"))
     with function.loop(frame.number("end"), frame.number("begin")) as number:
         run = runs.part(number * _COLUMNS)
         context[1] = run.pointer
         with function.when(run[2].differs(0)) as alone:
             main = function.address_of(whole_run)
-            function.do(TEAM_SYMBOL, main, context.pointer, threads)
+            function.do(pool.TEAM_SYMBOL, main, context.pointer, threads)
         with alone():
             function.do(whole_run, context.pointer)
-    set_float_state(function, arch, floats)
+    pool.set_float_state(function, arch, floats)
     with function.when(row.now.differs(0)):
-        row.now.array(Kind.I64).release(TAKEN, function.number(0))
+        row.now.array(machine_code.Kind.I64).release(TAKEN, function.number(0))
     function.finish()
     return function
 
 
-def _write_moving(function: NativeFunction, frame: _Frame) -> None:
+def _write_moving(function: machine_code.NativeFunction, frame: _Frame) -> None:
     """Write code that sets the arguments that differ by call."""
     arguments = frame.table("arguments")
     bases, moving = frame.table("bases"), frame.table("moving")
@@ -175,16 +172,25 @@ def _write_moving(function: NativeFunction, frame: _Frame) -> None:
         arguments[row[0]] = bases[row[1]] + row[2]
 
 
-def _write_take_arena(module: Module) -> NativeFunction:
+def _write_take_arena(module: machine_code.Module) -> machine_code.NativeFunction:
     """A function that takes the first free arena and sets the frame's arguments in it; its row.
 
     There is a free one, because at most as many calls have passed the gate as there are arenas.
     """
-    function = NativeFunction(module, "take_arena", (Kind.POINTER,), Kind.POINTER, is_internal=True)
+    function = machine_code.NativeFunction(
+        module,
+        "take_arena",
+        (machine_code.Kind.POINTER,),
+        machine_code.Kind.POINTER,
+        is_internal=True,
+    )
     (address,) = function.parameters
     frame = _Frame(address)
     rows, count = frame.table("arenas"), frame.number("arena_count")
-    number, is_taken = function.variable(Kind.I64, -1), function.variable(Kind.TRUTH, 0)
+    number, is_taken = (
+        function.variable(machine_code.Kind.I64, -1),
+        function.variable(machine_code.Kind.TRUTH, 0),
+    )
     with function.repeat(lambda: is_taken.now.equals(0)):
         following = number.now + 1
         number.set((following < count).choose(following, 0))
@@ -198,63 +204,70 @@ def _write_take_arena(module: Module) -> NativeFunction:
         with function.loop(frame.number("in_arena_count")) as position:
             argument = in_arena.part(position * _ARENA_COLUMNS)
             arguments[argument[0]] = arena + argument[1]
-        slots = address.array(Kind.I64)
+        slots = address.array(machine_code.Kind.I64)
         slots[_SLOTS.index("arena")] = arena
         slots[_SLOTS.index("workspace")] = row[SCRATCH]
     function.finish(row.pointer)
     return function
 
 
-def _write_whole_run(module: Module) -> NativeFunction:
+def _write_whole_run(module: machine_code.Module) -> machine_code.NativeFunction:
     """A function that does the steps of one run."""
     steps = _write_steps(module)
-    function = NativeFunction(module, "whole_run", (Kind.POINTER,), is_internal=True)
-    context = function.parameters[0].array(Kind.POINTER)
-    run = context[1].array(Kind.I64)
+    function = machine_code.NativeFunction(
+        module, "whole_run", (machine_code.Kind.POINTER,), is_internal=True
+    )
+    context = function.parameters[0].array(machine_code.Kind.POINTER)
+    run = context[1].array(machine_code.Kind.I64)
     function.do(steps, context[0], run[0], run[1], function.number(0))
     function.finish()
     return function
 
 
-def _write_steps(module: Module) -> NativeFunction:
+def _write_steps(module: machine_code.Module) -> machine_code.NativeFunction:
     """A function that does some steps, which calls itself for the blocks of branches and loops.
 
     If there is a clock, each step is timed: from the end of the step before it to its own end.
     The last parameter is the iteration of the loop around.
     """
-    kinds = (Kind.POINTER, Kind.I64, Kind.I64, Kind.I64)
-    function = NativeFunction(module, "run_steps", kinds, is_internal=True)
+    kinds = (
+        machine_code.Kind.POINTER,
+        machine_code.Kind.I64,
+        machine_code.Kind.I64,
+        machine_code.Kind.I64,
+    )
+    function = machine_code.NativeFunction(module, "run_steps", kinds, is_internal=True)
     address, first, stop, iteration = function.parameters
     frame = _Frame(address)
     steps, stop_word = frame.table("steps"), frame.table("stop")
     workspace, threads = frame.pointer("workspace"), frame.number("threads")
     clock, ticks = frame.pointer("clock"), frame.table("ticks")
-    time_s_ns = function.array(Kind.I64, 2)
+    time_s_ns = function.array(machine_code.Kind.I64, 2)
 
-    def tick(step: Number | None = None) -> None:
+    def tick(step: machine_code.Number | None = None) -> None:
         """Read the clock, and add the time since the last reading to a step."""
         with function.when(clock.differs(0)):
-            kind = function.number(_CLOCK_MONOTONIC, Kind.I32)
-            function.call(Kind.I32, clock, kind, time_s_ns.pointer)
+            kind = function.number(_CLOCK_MONOTONIC, machine_code.Kind.I32)
+            function.call(machine_code.Kind.I32, clock, kind, time_s_ns.pointer)
             now = time_s_ns[0] * 1_000_000_000 + time_s_ns[1]
             if step is not None:
                 ticks[step + 1] = ticks[step + 1] + now - ticks[0]
             ticks[0] = now
 
     tick()
-    following = function.variable(Kind.I64, first)
+    following = function.variable(machine_code.Kind.I64, first)
     with function.repeat(lambda: (following.now < stop) & stop_word.acquire().equals(0)):
         number = following.now
         step = steps.part(number * _STEP_COLUMNS)
         arguments = frame.table("arguments").part(step[1])
         with function.when(step[0] > _BRANCH) as control:
-            most = step[2].smaller(threads).cast("trunc", Kind.I32)
-            kernel, parts = step.pointer.array(Kind.POINTER)[0], step[3]
+            most = step[2].smaller(threads).cast("trunc", machine_code.Kind.I32)
+            kernel, parts = step.pointer.array(machine_code.Kind.POINTER)[0], step[3]
             with function.when(parts.differs(0)):
-                function.do(ORDER_SYMBOL, (parts << 1) | (iteration & 1))
+                function.do(pool.ORDER_SYMBOL, (parts << 1) | (iteration & 1))
             function.do(kernel, arguments.pointer, workspace, most)
             with function.when(parts.differs(0)):
-                function.do(ORDER_SYMBOL, function.number(0))
+                function.do(pool.ORDER_SYMBOL, function.number(0))
             following.set(number + 1)
         with control():
             with function.when(step[0].equals(_LOOP)) as branch:
@@ -271,44 +284,65 @@ def _write_steps(module: Module) -> NativeFunction:
 
 
 def _write_loop(
-    steps: NativeFunction, arguments: NativeArray, body: tuple[Number, Number], stop: NativeArray
+    steps: machine_code.NativeFunction,
+    arguments: machine_code.NativeArray,
+    body: tuple[machine_code.Number, machine_code.Number],
+    stop: machine_code.NativeArray,
 ) -> None:
     """Write the iterations of a loop, whose body are the frame's steps from a number on."""
-    words = arguments.pointer.array(Kind.POINTER)
-    count = words[0].array(Kind.I64)[0].smaller(arguments[3])
-    iteration = steps.variable(Kind.I64, 0)
+    words = arguments.pointer.array(machine_code.Kind.POINTER)
+    count = words[0].array(machine_code.Kind.I64)[0].smaller(arguments[3])
+    iteration = steps.variable(machine_code.Kind.I64, 0)
 
-    def goes_on() -> Number:
+    def goes_on() -> machine_code.Number:
         return (iteration.now < count) & _truth(arguments, 1) & stop.acquire().equals(0)
 
     with steps.repeat(goes_on):
-        words[2].array(Kind.I64)[0] = iteration.now
+        words[2].array(machine_code.Kind.I64)[0] = iteration.now
         steps.do(steps, *body, arguments[4], iteration.now)
         iteration.set(iteration.now + 1)
 
 
-def _truth(arguments: NativeArray, number: int) -> Number:
+def _truth(arguments: machine_code.NativeArray, number: int) -> machine_code.Number:
     """The boolean to which an argument points."""
-    return arguments.pointer.array(Kind.POINTER)[number].array(Kind.I8)[0].differs(0)
+    return (
+        arguments.pointer.array(machine_code.Kind.POINTER)[number]
+        .array(machine_code.Kind.I8)[0]
+        .differs(0)
+    )
 
 
-def _write_copy(module: Module) -> None:
+def _write_copy(module: machine_code.Module) -> None:
     """The kernel of a step that copies: destination, source, size."""
-    function = NativeFunction(module, _COPY, (Kind.POINTER, Kind.POINTER, Kind.I32))
+    function = machine_code.NativeFunction(
+        module, _COPY, (machine_code.Kind.POINTER, machine_code.Kind.POINTER, machine_code.Kind.I32)
+    )
     arguments = function.parameters[0]
-    destination, source = (arguments.array(Kind.POINTER)[n] for n in (0, 1))
-    size, is_volatile = arguments.array(Kind.I64)[2], function.number(0, Kind.TRUTH)
+    destination, source = (arguments.array(machine_code.Kind.POINTER)[n] for n in (0, 1))
+    size, is_volatile = (
+        arguments.array(machine_code.Kind.I64)[2],
+        function.number(0, machine_code.Kind.TRUTH),
+    )
     function.do("llvm.memcpy.p0.p0.i64", destination, source, size, is_volatile)
     function.finish()
 
 
-def _write_collect(module: Module) -> None:
+def _write_collect(module: machine_code.Module) -> None:
     """The kernel of a step that collects: destination, source, row number, size of a row."""
-    function = NativeFunction(module, _COLLECT, (Kind.POINTER, Kind.POINTER, Kind.I32))
+    function = machine_code.NativeFunction(
+        module,
+        _COLLECT,
+        (machine_code.Kind.POINTER, machine_code.Kind.POINTER, machine_code.Kind.I32),
+    )
     arguments = function.parameters[0]
-    first, source, row = (arguments.array(Kind.POINTER)[n] for n in (0, 1, 2))
-    size, is_volatile = arguments.array(Kind.I64)[3], function.number(0, Kind.TRUTH)
-    destination = first.array(Kind.I8).address(row.array(Kind.I64)[0] * size)
+    first, source, row = (arguments.array(machine_code.Kind.POINTER)[n] for n in (0, 1, 2))
+    size, is_volatile = (
+        arguments.array(machine_code.Kind.I64)[3],
+        function.number(0, machine_code.Kind.TRUTH),
+    )
+    destination = first.array(machine_code.Kind.I8).address(
+        row.array(machine_code.Kind.I64)[0] * size
+    )
     function.do("llvm.memcpy.p0.p0.i64", destination, source, size, is_volatile)
     function.finish()
 
@@ -387,7 +421,9 @@ def load_program(plan: Plan, code: tuple[LoadedCode, ...]) -> Program:
     refs: list[tuple[int, int]] = []
     amounts: dict[Formula, int] = {}
     for position, step in enumerate(plan.steps):
-        most = _most_threads(step)
+        most = (
+            step.most_threads if isinstance(step, KernelStep) and step.most_threads else _NO_LIMIT
+        )
         steps.append((_function(step, kernels), len(refs), most, parts.get(position, 0)))
         refs += _step_refs(plan, position, amounts)
     last_moving = len(plan.inputs) + len(plan.outputs)
@@ -497,7 +533,3 @@ def _function(step: Step, kernels: Sequence[int]) -> int:
             return _BRANCH
         case HostStep():
             return 0
-
-
-def _most_threads(step: Step) -> int:
-    return step.most_threads if isinstance(step, KernelStep) and step.most_threads else _NO_LIMIT

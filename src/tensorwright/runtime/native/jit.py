@@ -8,33 +8,84 @@ its threads run them until the process ends.
 
 The package's own native functions (the driver, the loop of calls, the measurement of the machine's
 peak) become native code here, too: `load_function`, `load_ir`.
+
+The object code of the functions that this package writes itself, such as the driver.
+
+It comes from the files that were compiled with the package (`prebuilt/`), then from the kernel
+cache, and otherwise from LLVM.  The key is the text of the IR, so another version of a function is
+another entry.
+
+Load compiled code for a processor: an object file, or a shared object.
 """
 
 from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import hashlib
+import importlib
+import importlib.util
 import mmap
 import struct
+import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
-from tensorwright.base import CpuTarget, InternalError, MachineError, detect_target
+from tensorwright.base import CpuTarget, InternalError, MachineError, detect_target, knobs
 from tensorwright.machine_code import LIBM_SYMBOLS, Kind, NativeFunction
-from tensorwright.runtime.native.elf import read_object
-from tensorwright.runtime.native.linker import MACHINES, lay_out, write_image
-from tensorwright.runtime.native.own_code import object_code_of
-from tensorwright.runtime.native.pool import (
-    EXPORTS,
-    POOL_SYMBOL,
-    POSIX_SYMBOLS,
-    STAND_INS,
-    pool_ir,
-    pool_memory,
-)
+from tensorwright.runtime.caches import default_cache
+from tensorwright.runtime.native import pool
+from tensorwright.runtime.native.linker import MACHINES, lay_out, read_object, write_image
+
+PREBUILT = Path(__file__).parent / "prebuilt"
+_COMPILATION = "tensorwright.machine_code.compilation"
+
+
+def object_code_of(ir_text: str, target: CpuTarget) -> bytes:
+    """The object code of a module for a target.
+
+    Raises:  the errors of `compile_module`; MachineError if there is no LLVM to compile it.
+    """
+    try:
+        return (PREBUILT / prebuilt_name(ir_text, target.arch)).read_bytes()
+    except OSError:
+        pass
+    if not knobs.KERNEL_CACHE.get():
+        return _compiled(ir_text, target)
+    key = _digest(
+        "own code", str(importlib.import_module("llvmlite").__version__), target.key, ir_text
+    )
+    kept = default_cache().get(key)
+    if kept is None:
+        kept = _compiled(ir_text, target)
+        default_cache().put(key, kept)
+    return kept
+
+
+def prebuilt_name(ir_text: str, arch: str) -> str:
+    """The name of the module's file in `prebuilt/`, for any processor of an architecture."""
+    return f"{_digest(arch, ir_text)[:32]}.o"
+
+
+def _compiled(ir_text: str, target: CpuTarget) -> bytes:
+    if importlib.util.find_spec("llvmlite") is None:
+        raise MachineError(
+            stage="runtime",
+            where=f"target {target.name}",
+            reason="this package has no precompiled code for it, and no LLVM to compile it",
+            remedy="install tensorwright, which has LLVM",
+        )
+    code: bytes = importlib.import_module(_COMPILATION).compile_module(ir_text, target)
+    return code
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
 
 _MEMORY_SYMBOLS = ("memcpy", "memmove", "memset", "memcmp")
 _CTYPES: dict[str, Any] = {
@@ -181,12 +232,12 @@ def runtime_symbols() -> tuple[tuple[str, int], ...]:
 def pool_symbols() -> tuple[tuple[str, int], ...]:
     """Names and addresses of the pool's functions, loaded on their first use and never freed."""
     process, native = ctypes.CDLL(None), detect_target()
-    posix = [(name, _address(process, name)) for name in POSIX_SYMBOLS]
-    session = Session([*posix, (POOL_SYMBOL, pool_memory().address)])
-    code = session.load(object_code_of(pool_ir(native.arch), native), EXPORTS)
+    posix = [(name, _address(process, name)) for name in pool.POSIX_SYMBOLS]
+    session = Session([*posix, (pool.POOL_SYMBOL, pool.pool_memory().address)])
+    code = session.load(object_code_of(pool.pool_ir(native.arch), native), pool.EXPORTS)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))
-    functions = {name: code.address(name) for name in EXPORTS}
-    stand_ins = [(name, functions[symbol]) for name, symbol in STAND_INS.items()]
+    functions = {name: code.address(name) for name in pool.EXPORTS}
+    stand_ins = [(name, functions[symbol]) for name, symbol in pool.STAND_INS.items()]
     return (*functions.items(), *stand_ins)
 
 
@@ -203,3 +254,57 @@ def _address(library: ctypes.CDLL, name: str) -> int:
         return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
     except AttributeError:
         return 0
+
+
+_ELF, _ELF_TYPE, _ELF_SHARED = b"\x7fELF", slice(16, 18), 3
+_MACH_O, _MACH_O_TYPE, _MACH_O_SHARED = b"\xcf\xfa\xed\xfe", slice(12, 16), 6
+
+
+class LoadedCode(Protocol):
+    """Loaded code; whoever keeps an address must also keep this object."""
+
+    def address(self, symbol: str) -> int:
+        """The address of one of its symbols."""
+        ...
+
+
+class SharedObject:
+    """A shared object in this process; it stays loaded."""
+
+    def __init__(self, library: ctypes.CDLL, symbols: Sequence[str]) -> None:
+        self._library = library
+        self.symbols = tuple(symbols)
+
+    def address(self, symbol: str) -> int:
+        """The address of one of `symbols`."""
+        return ctypes.cast(getattr(self._library, symbol), ctypes.c_void_p).value or 0
+
+
+def load_code(code: bytes, symbols: Sequence[str]) -> LoadedCode:
+    """Load compiled code into this process, where it can run: load only code that you trust.
+
+    Raises:  MachineError if the system cannot load a shared object; the errors of `load_object`.
+    """
+    return _load_shared(code, symbols) if _is_shared(code) else load_object(code, symbols)
+
+
+def _is_shared(code: bytes) -> bool:
+    """Whether it is a shared object, by its header."""
+    if code[:4] == _ELF:
+        return int.from_bytes(code[_ELF_TYPE], "little") == _ELF_SHARED
+    return code[:4] == _MACH_O and int.from_bytes(code[_MACH_O_TYPE], "little") == _MACH_O_SHARED
+
+
+def _load_shared(code: bytes, symbols: Sequence[str]) -> SharedObject:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "kernel.so")
+        path.write_bytes(code)
+        try:
+            return SharedObject(ctypes.CDLL(str(path)), symbols)
+        except OSError as error:
+            raise MachineError(
+                stage="load",
+                where="a compiled kernel",
+                reason=f"it does not load ({error})",
+                remedy="set the variable TMPDIR to a folder from which programs may run",
+            ) from error

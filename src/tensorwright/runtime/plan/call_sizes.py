@@ -5,18 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tensorwright.base import (
-    Advice,
-    Array,
-    Formula,
-    InputError,
-    UsageError,
-    amount_at,
-    did_you_mean,
-    sizes_advice,
-    usual_numbers,
-    whole_numbers,
-)
+from tensorwright import base
 from tensorwright.runtime.buffers import Maker
 from tensorwright.runtime.plan.plan import Plan, TensorSpec
 from tensorwright.runtime.plan.plan_sizes import PlanSize
@@ -40,7 +29,9 @@ class CallSizes:
     amounts: tuple[int, ...]
 
 
-def call_sizes(plan: Plan, amounts: Sequence[Formula], inputs: Sequence[Array]) -> CallSizes:
+def call_sizes(
+    plan: Plan, amounts: Sequence[base.Formula], inputs: Sequence[base.Array]
+) -> CallSizes:
     """The sizes of a call on arrays whose ranks fit.
 
     Raises:  InputError for a size outside its bounds, for two extents that must be equal and are
@@ -49,7 +40,7 @@ def call_sizes(plan: Plan, amounts: Sequence[Formula], inputs: Sequence[Array]) 
     shapes = tuple([array.shape for array in inputs])
     values = values_of(plan, shapes) if plan.sizes else {}
     makers = tuple(
-        Maker.of(tuple([amount_at(extent, values) for extent in spec.roomy.shape]), spec.dtype)
+        Maker.of(tuple([base.amount_at(extent, values) for extent in spec.roomy.shape]), spec.dtype)
         for spec in plan.outputs
     )
     return CallSizes(shapes, values, makers, tuple([each.at(values) for each in amounts]))
@@ -62,29 +53,31 @@ def chosen_values(
 
     Raises:  UsageError for a name that is not such a size.
     """
-    given = whole_numbers(given)
-    extents = [extent for spec in inputs for extent in spec.shape if isinstance(extent, Formula)]
+    given = base.whole_numbers(given)
+    extents = [
+        extent for spec in inputs for extent in spec.shape if isinstance(extent, base.Formula)
+    ]
     asked = {name for extent in extents for name in extent.names}
     sizes = [size for size in sizes if size.name in asked]
     names = [size.name for size in sizes]
     for name in given:
         if name not in names:
             listed = ", ".join(map(str, sizes)) or "none: all its shapes are numbers"
-            raise UsageError(
+            raise base.UsageError(
                 stage="sizes",
                 where=f"size {name}",
                 reason="there is no such size",
-                remedy=did_you_mean(name, names, f"its sizes are {listed}"),
+                remedy=base.did_you_mean(name, names, f"its sizes are {listed}"),
             )
     bounds = {size.name: (size.least, size.most, size.divisor) for size in sizes}
-    return usual_numbers(bounds, [spec.shape for spec in inputs]) | given
+    return base.usual_numbers(bounds, [spec.shape for spec in inputs]) | given
 
 
 def check_values(sizes: Iterable[PlanSize], values: Mapping[str, int]) -> None:
     """Raise UsageError for a value outside the bounds of its size."""
     for size in sizes:
         if size.name in values and not size.admits(values[size.name]):
-            raise UsageError(
+            raise base.UsageError(
                 stage="sizes",
                 where=f"size {size.name} = {values[size.name]}",
                 reason=f"it must be {size.demand}",
@@ -127,7 +120,7 @@ def values_of(plan: Plan, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
     if missing:
         raise _missing(missing[0], waiting, values)
     for spec, axis, extent, number in dimensions:
-        wanted = amount_at(extent, values)
+        wanted = base.amount_at(extent, values)
         if wanted != number:
             given = ", ".join(f"{name} = {value}" for name, value in values.items())
             reason = f"dimension {axis} is {number}, but {extent} is {wanted} with {given}"
@@ -142,7 +135,9 @@ def with_rooms(plan: Plan, values: Mapping[str, int]) -> dict[str, int]:
     return {**values, **rooms}
 
 
-def _solved(extent: int | Formula, number: int, given: Mapping[str, int]) -> tuple[str, int] | None:
+def _solved(
+    extent: int | base.Formula, number: int, given: Mapping[str, int]
+) -> tuple[str, int] | None:
     """The size that an extent decides, and its value: n from n, or from 2*n + 1."""
     if isinstance(extent, int):
         return None
@@ -158,7 +153,7 @@ def _solved(extent: int | Formula, number: int, given: Mapping[str, int]) -> tup
     return name, 1 + (number - first) // step
 
 
-def _line(extent: Formula, name: str, given: Mapping[str, int]) -> tuple[int, int]:
+def _line(extent: base.Formula, name: str, given: Mapping[str, int]) -> tuple[int, int]:
     """An extent where a size is 1, and how it grows with it; by 0 if it is on no line."""
     first, second, far = (extent.at({**given, name: value}) for value in (1, 2, _FAR))
     step = second - first
@@ -167,12 +162,12 @@ def _line(extent: Formula, name: str, given: Mapping[str, int]) -> tuple[int, in
 
 def _missing(
     name: str,
-    waiting: Sequence[tuple[TensorSpec, int, int | Formula, int]],
+    waiting: Sequence[tuple[TensorSpec, int, int | base.Formula, int]],
     values: Mapping[str, int],
-) -> InputError:
+) -> base.InputError:
     """The error for a size that no dimension decides: 2*n does not decide it by being 7."""
     for spec, axis, extent, number in waiting:
-        if not isinstance(extent, Formula) or set(extent.names) - values.keys() != {name}:
+        if not isinstance(extent, base.Formula) or set(extent.names) - values.keys() != {name}:
             continue
         if _line(extent, name, values)[1]:
             reason = f"dimension {axis} is {number}, and no {name} makes {extent} that"
@@ -180,7 +175,7 @@ def _missing(
     reason = f"no dimension of an input gives the size {name}"
     call, option = f"executable.at({name}=NUMBER)", f"--at {name}=NUMBER"
     fix = "fix it before the call: "
-    return _refusal("inputs", reason, Advice(f"{fix}{call}", f"{fix}{option}"))
+    return _refusal("inputs", reason, base.Advice(f"{fix}{call}", f"{fix}{option}"))
 
 
 def _check_bounds(size: PlanSize, value: int, spec: TensorSpec, axis: int) -> None:
@@ -199,9 +194,9 @@ def _other_bounds(size: PlanSize, value: int) -> str:
     """
     if size.most is not None and value > size.most:
         before = "give another size, or compile with other bounds: "
-        return sizes_advice({size.name: f"{size.least}..{value}"}, before)
+        return base.sizes_advice({size.name: f"{size.least}..{value}"}, before)
     return f"give a size that fits: {size}"
 
 
-def _refusal(where: str, reason: str, remedy: str) -> InputError:
-    return InputError(stage="run", where=where, reason=reason, remedy=remedy)
+def _refusal(where: str, reason: str, remedy: str) -> base.InputError:
+    return base.InputError(stage="run", where=where, reason=reason, remedy=remedy)

@@ -2,15 +2,29 @@
 
 Kernels use the device's copies of buffers, host steps the host's.  A copy comes before a step that
 reads bytes which only the other memory has; after the last step, outputs are copied to the host.
+
+Choose the number of threads of each step, and the steps that share a team, before a plan runs.
+
+    plan = choose_teams(plan)                       by the work of each step
+    plan = choose_teams(plan, seconds_of=predict)   by predicted seconds
+    plan = choose_teams(plan, limits={3: 1})        kernel 3 on one thread, by measurement
+
+A short step runs on as few threads as have enough work: handing a piece to another thread and
+fetching its results takes a few tenths of a microsecond. All steps between two host steps are one
+team, with all iterations of the loops among them, except long stretches on one thread, in which the
+other threads would only wait.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TypeAlias
 
-from tensorwright.base import Advice, Amount, UnsupportedError
+from tensorwright import base
+from tensorwright.machine import NOMINAL
 from tensorwright.runtime.plan.plan import (
     BranchStep,
     BufferRef,
@@ -26,7 +40,10 @@ from tensorwright.runtime.plan.plan import (
     OutputRef,
     Plan,
     Step,
+    Team,
+    blocks_of,
     bytes_of_type,
+    native_steps,
 )
 from tensorwright.runtime.plan.plan_verify import Span, merged, spans_of_step, uses_of_step
 
@@ -47,7 +64,7 @@ def use_device_memory(plan: Plan) -> Plan:
     ranges: list[tuple[int, int]] = []  # of each step: its first copy, and itself
     for step, numbered in zip(plan.steps, numbers.steps, strict=True):
         if isinstance(step, BranchStep | LoopStep | CollectStep):
-            raise UnsupportedError(
+            raise base.UnsupportedError(
                 stage="plan",
                 where=f"step {step.label}",
                 reason="branches and loops whose choice is made at run time need a processor",
@@ -55,7 +72,7 @@ def use_device_memory(plan: Plan) -> Plan:
                 operator="If and Loop",
             )
         if isinstance(step, HostStep) and step.counted:
-            raise UnsupportedError(
+            raise base.UnsupportedError(
                 stage="plan",
                 where=f"step {step.label}",
                 reason=f"values decide the size {step.counted}, which only a processor supports",
@@ -87,7 +104,7 @@ def use_device_memory(plan: Plan) -> Plan:
     return replace(plan, steps=tuple(steps), pieces=pieces)
 
 
-def _amounts(plan: Plan, step: Step) -> tuple[Amount, ...]:
+def _amounts(plan: Plan, step: Step) -> tuple[base.Amount, ...]:
     """The bytes of each use of a step, with formulas of named sizes."""
     match step:
         case KernelStep(kernel):
@@ -132,7 +149,7 @@ class _CurrentBytes:
 
 
 def _copies(
-    current: _CurrentBytes, ref: BufferRef, span: Span, amount: Amount, *, is_on_device: bool
+    current: _CurrentBytes, ref: BufferRef, span: Span, amount: base.Amount, *, is_on_device: bool
 ) -> Iterator[CopyStep]:
     """The copies of the bytes of a reference that a memory lacks.
 
@@ -143,17 +160,17 @@ def _copies(
     name, first, last = span
     for begin, end in current.missing(name, (first, last), is_on_device=is_on_device):
         if isinstance(amount, int):
-            copied: Amount = end - begin
+            copied: base.Amount = end - begin
             host = _moved(ref, begin, end)
         elif (begin, end) == (first, last):
             host, copied = ref, amount
         else:
-            raise UnsupportedError(
+            raise base.UnsupportedError(
                 stage="plan",
                 where=f"buffer {ref}",
                 reason="a part of a tensor with named sizes is computed on the host, but the "
                 "device reads all of it",
-                remedy=Advice(
+                remedy=base.Advice(
                     "give numbers for its sizes where it is compiled: sizes=...",
                     "give numbers for its sizes: --sizes",
                 ),
@@ -194,3 +211,93 @@ def _without(interval: Interval, others: Sequence[Interval]) -> Iterator[Interva
         begin = last
     if begin < end:
         yield begin, end
+
+
+SecondsOf: TypeAlias = Callable[[KernelStep[BufferRef], base.Target], float]
+"""Predicts the seconds of a step on one thread."""
+
+Limits: TypeAlias = Mapping[int, int]
+"""Number of a kernel -> the most threads on which it runs; 0 is all."""
+
+_LONGEST_WAIT_S = 1e-3
+_LEAST_VECTOR_BYTES = 16
+
+
+def estimate_seconds(step: KernelStep[BufferRef], target: base.Target) -> float:
+    """The estimated time of a step on one thread, if it reads from the second cache."""
+    vector_bytes = max(base.cpu_target(target).vector_bytes, _LEAST_VECTOR_BYTES)
+    computing_s = base.number_in(step.flops) / (NOMINAL.flops_per_s_and_byte * vector_bytes)
+    return max(computing_s, base.number_in(step.bytes_moved) / NOMINAL.near_bytes_per_s)
+
+
+def choose_teams(
+    plan: Plan, seconds_of: SecondsOf = estimate_seconds, limits: Limits = MappingProxyType({})
+) -> Plan:
+    """The plan with a number of threads for each kernel, and with teams.
+
+    limits   the most threads of some kernels, 0 for all; `seconds_of` decides for the others, with
+             typical values of named sizes
+    """
+    numbers = plan.at({size.name: size.typical for size in plan.sizes})
+    limited = tuple(_limited(step, plan, seconds_of, limits) for step in numbers.steps)
+    teams = () if plan.threads == 1 else tuple(_teams(limited, plan, seconds_of))
+    steps = tuple(map(_as_limited, plan.steps, limited))
+    return replace(plan, steps=steps, teams=teams)
+
+
+def without_teams(plan: Plan) -> Plan:
+    """The plan in which each kernel leases as many threads as there are."""
+    steps = tuple(
+        replace(step, most_threads=0) if isinstance(step, KernelStep) else step
+        for step in plan.steps
+    )
+    return replace(plan, steps=steps, teams=())
+
+
+def _as_limited(step: Step, limited: Step) -> Step:
+    """The step with the number of threads of the other."""
+    if isinstance(step, KernelStep) and isinstance(limited, KernelStep):
+        return replace(step, most_threads=limited.most_threads)
+    return step
+
+
+def _limited(step: Step, plan: Plan, seconds_of: SecondsOf, limits: Limits) -> Step:
+    if not isinstance(step, KernelStep):
+        return step
+    if step.kernel in limits:
+        return replace(step, most_threads=limits[step.kernel])
+    count = max(1, math.floor(min(seconds_of(step, plan.target) / NOMINAL.share_s, 1e6)))
+    return replace(step, most_threads=0 if count >= plan.threads else count)
+
+
+def _teams(steps: Sequence[Step], plan: Plan, seconds_of: SecondsOf) -> Iterator[Team]:
+    """The teams; each begins and ends with a step on several threads, or with a loop over such."""
+    native = native_steps(steps)
+
+    def in_block(begin: int, end: int) -> Iterator[Team]:
+        shared: list[tuple[int, int]] = []
+        waited_s = 0.0
+        for position, blocks in blocks_of(steps, begin, end):
+            last = blocks[-1][1] if blocks else position + 1
+            kernels = [step for step in steps[position:last] if isinstance(step, KernelStep)]
+            alone = [step for step in kernels if step.most_threads == 1]
+            alone_s = sum(seconds_of(step, plan.target) for step in alone)
+            joins = native[position] and len(alone) < len(kernels) and alone_s <= _LONGEST_WAIT_S
+            waited_s += alone_s
+            if (blocks and not joins) or not native[position] or waited_s > _LONGEST_WAIT_S:
+                yield from _team(steps, shared)
+                shared, waited_s = [], 0.0
+            if joins:
+                shared.append((position, last))
+                waited_s = 0.0
+            for first, stop in blocks if not native[position] else ():
+                yield from in_block(first, stop)
+        yield from _team(steps, shared)
+
+    return in_block(0, len(steps))
+
+
+def _team(steps: Sequence[Step], shared: Sequence[tuple[int, int]]) -> Iterator[Team]:
+    """The team of some steps in order, unless one kernel is all of it."""
+    if len(shared) > 1 or any(not isinstance(steps[first], KernelStep) for first, _ in shared):
+        yield Team(shared[0][0], shared[-1][1])

@@ -29,25 +29,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeAlias, TypeVar
 
-from tensorwright.base import (
-    ON_THREADS,
-    Amount,
-    AttributeValue,
-    DType,
-    Formula,
-    Grid,
-    InternalError,
-    Launch,
-    Printer,
-    Role,
-    Target,
-    TensorType,
-    number_in,
-    product_of_amounts,
-)
+from tensorwright import base
 from tensorwright.runtime.plan.plan_sizes import PlanSize, numbered
 
-Attributes: TypeAlias = tuple[tuple[str, AttributeValue], ...]
+Attributes: TypeAlias = tuple[tuple[str, base.AttributeValue], ...]
 Place = TypeVar("Place")
 """The location of an argument: a tensor's name, or a reference after memory is planned."""
 
@@ -61,14 +46,14 @@ class TensorSpec:
     """
 
     name: str
-    dtype: DType
-    shape: tuple[Amount, ...]
-    room: tuple[Amount, ...] | None = None
+    dtype: base.DType
+    shape: tuple[base.Amount, ...]
+    room: tuple[base.Amount, ...] | None = None
 
     @property
-    def type(self) -> TensorType:
+    def type(self) -> base.TensorType:
         """Element type and shape, without the name."""
-        return TensorType(self.dtype, self.shape)
+        return base.TensorType(self.dtype, self.shape)
 
     @property
     def roomy(self) -> TensorSpec:
@@ -127,7 +112,7 @@ class ArenaRef:
     """A piece of the arena, the scratch memory that all intermediate tensors of a call share."""
 
     offset_bytes: int
-    size_bytes: Amount
+    size_bytes: base.Amount
 
     def __str__(self) -> str:
         first, size_bytes = self.offset_bytes, self.size_bytes
@@ -160,19 +145,19 @@ BufferRef: TypeAlias = HostRef | DeviceRef
 def host_ref(ref: BufferRef) -> HostRef:
     """The reference, in the host's memory.  Raises: InternalError for one in a device's."""
     if isinstance(ref, DeviceRef):
-        raise InternalError(
+        raise base.InternalError(
             stage="runtime", where=str(ref), reason="a processor uses the host's memory alone"
         )
     return ref
 
 
-def bytes_of_type(given: TensorType) -> Amount:
+def bytes_of_type(given: base.TensorType) -> base.Amount:
     """The bytes of a dense tensor, whose extents are numbers or formulas."""
-    amounts: list[Amount] = [given.dtype.size_bytes]
+    amounts: list[base.Amount] = [given.dtype.size_bytes]
     for extent in given.shape:
-        assert isinstance(extent, int | Formula), "a plan has no other sizes"
+        assert isinstance(extent, int | base.Formula), "a plan has no other sizes"
         amounts.append(extent)
-    return product_of_amounts(tuple(amounts))
+    return base.product_of_amounts(tuple(amounts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,15 +165,15 @@ class TypedRef:
     """A position in the host's memory, and the dense tensor that lies there."""
 
     ref: HostRef
-    type: TensorType
+    type: base.TensorType
 
 
 @dataclass(frozen=True, slots=True)
 class ArgumentSpec:
     """The use of one argument by a kernel, and the bytes that it may touch."""
 
-    role: Role
-    size_bytes: Amount
+    role: base.Role
+    size_bytes: base.Amount
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,10 +187,10 @@ class KernelSpec:
 
     symbol: str
     arguments: tuple[ArgumentSpec, ...]
-    workspace_bytes: Amount = 0
-    local_workspace_bytes: Amount = 0
-    launches: tuple[Launch, ...] = ON_THREADS
-    sizes: tuple[Amount, ...] = ()
+    workspace_bytes: base.Amount = 0
+    local_workspace_bytes: base.Amount = 0
+    launches: tuple[base.Launch, ...] = base.ON_THREADS
+    sizes: tuple[base.Amount, ...] = ()
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -215,7 +200,9 @@ class KernelSpec:
 
     def scratch_bytes(self, threads: int) -> int:
         """Bytes of scratch memory for a number of threads, if the kernel has no named sizes."""
-        return number_in(self.workspace_bytes) + threads * number_in(self.local_workspace_bytes)
+        return base.number_in(self.workspace_bytes) + threads * base.number_in(
+            self.local_workspace_bytes
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,8 +215,8 @@ class KernelStep(Generic[Place]):
     kernel: int
     arguments: tuple[Place, ...]
     label: str
-    flops: Amount = 0
-    bytes_moved: Amount = 0
+    flops: base.Amount = 0
+    bytes_moved: base.Amount = 0
     most_threads: int = 0
 
 
@@ -239,7 +226,7 @@ class CopyStep:
 
     source: BufferRef
     destination: BufferRef
-    size_bytes: Amount
+    size_bytes: base.Amount
     label: str = "copy"
 
 
@@ -359,11 +346,11 @@ class ArenaPiece:
     """
 
     offset_bytes: int
-    size_bytes: Amount
+    size_bytes: base.Amount
     first_step: int
     last_step: int
     name: str = ""
-    shape: tuple[Amount, ...] = ()
+    shape: tuple[base.Amount, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,7 +372,7 @@ class Plan:
     """
 
     name: str
-    target: Target
+    target: base.Target
     threads: int
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
@@ -432,7 +419,7 @@ class Plan:
         return tuple(step.operator for step in self.steps if isinstance(step, HostStep))
 
     def __str__(self) -> str:
-        page = Printer()
+        page = base.Printer()
         page.line(f"{self.name}   target={self.target} arena={self.arena_bytes} bytes")
         with page.indent():
             page.lines(f"size {size}" for size in self.sizes)
@@ -454,7 +441,7 @@ def _row(plan: Plan, step: Step) -> tuple[str, ...]:
             if step.most_threads:
                 call += f" @threads<={step.most_threads}"
             launches = plan.kernels[kernel].launches
-            call += "".join(f" @{each}" for each in launches if isinstance(each, Grid))
+            call += "".join(f" @{each}" for each in launches if isinstance(each, base.Grid))
         case CopyStep(source, destination, size_bytes, label):
             call = f"copy({destination}, {source}, {size_bytes})"
         case HostStep(operator, _, inputs, outputs, label):

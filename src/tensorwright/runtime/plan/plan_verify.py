@@ -8,16 +8,21 @@ Theorem:  if `verify_plan` does not raise, then
           - kernels use the memory of their target's kind, host steps the host's;
           - teams are in order, share no step, and have only native steps of one block, with all
             steps of the blocks inside.
+
+Plans as plain data and back: see `base.to_data`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-from tensorwright.base import DType, InternalError, Role, TargetKind, number_in
+from tensorwright import base
 from tensorwright.runtime.buffers import ALIGNMENT
 from tensorwright.runtime.plan.plan import (
+    ArenaPiece,
     ArenaRef,
+    ArgumentSpec,
     BranchStep,
     BufferRef,
     CollectStep,
@@ -26,6 +31,7 @@ from tensorwright.runtime.plan.plan import (
     DeviceRef,
     HostStep,
     InputRef,
+    KernelSpec,
     KernelStep,
     LoopStep,
     OutputRef,
@@ -38,6 +44,7 @@ from tensorwright.runtime.plan.plan import (
     inner_counts,
     native_steps,
 )
+from tensorwright.runtime.plan.plan_sizes import PlanSize
 
 Use = tuple[BufferRef, int, bool]  # position, number of bytes, whether they are written
 Span = tuple[str, int, int]  # buffer, first byte, byte after the last
@@ -56,7 +63,7 @@ def verify_plan(plan: Plan) -> None:
     written = _check_steps(plan, 0, len(plan.steps), {})
     for index, spec in enumerate(plan.outputs):
         if spec.size_bytes and written.get(f"out{index}") != [(0, spec.size_bytes)]:
-            raise InternalError(
+            raise base.InternalError(
                 stage="runtime", where=f"output {spec.name}", reason="no step writes all of it"
             )
 
@@ -77,7 +84,7 @@ def _check_steps(plan: Plan, begin: int, end: int, before: Written) -> Written:
                     _check_defined(span, written)
             _check_disjoint(spans)
         except (ValueError, IndexError) as error:
-            raise InternalError(
+            raise base.InternalError(
                 stage="runtime", where=f"step {position} ({step.label})", reason=str(error)
             ) from error
         for span, is_written in spans:
@@ -132,7 +139,9 @@ def _check_teams(plan: Plan) -> None:
         else:
             before = team.end
             continue
-        raise InternalError(stage="runtime", where=f"team {team.begin}..{team.end}", reason=reason)
+        raise base.InternalError(
+            stage="runtime", where=f"team {team.begin}..{team.end}", reason=reason
+        )
 
 
 def _is_whole(plan: Plan, team: Team) -> bool:
@@ -152,7 +161,7 @@ def _check_memory(plan: Plan, step: Step) -> None:
     """Kernels use the memory of their device, host steps that of the host."""
     if isinstance(step, CopyStep):
         return
-    is_on_device = isinstance(step, KernelStep) and plan.target.kind is not TargetKind.CPU
+    is_on_device = isinstance(step, KernelStep) and plan.target.kind is not base.TargetKind.CPU
     for ref, _, _ in uses_of_step(plan, step):
         if isinstance(ref, DeviceRef) is not is_on_device:
             raise ValueError(f"{ref} is in {'the host' if is_on_device else 'a device'}'s memory")
@@ -170,32 +179,32 @@ def uses_of_step(plan: Plan, step: Step) -> Iterator[Use]:
                     f"{spec.symbol} takes {len(spec.arguments)} arguments, not {len(arguments)}"
                 )
             for ref, argument in zip(arguments, spec.arguments, strict=True):
-                yield ref, number_in(argument.size_bytes), argument.role is Role.OUTPUT
+                yield ref, base.number_in(argument.size_bytes), argument.role is base.Role.OUTPUT
         case CopyStep(source, destination, size):
-            yield source, number_in(size), False
-            yield destination, number_in(size), True
+            yield source, base.number_in(size), False
+            yield destination, base.number_in(size), True
         case HostStep(_, _, inputs, outputs):
             for typed in inputs:
                 yield typed.ref, typed.type.size_bytes, False
             for typed in outputs:
                 yield typed.ref, typed.type.size_bytes, True
         case BranchStep(condition):
-            yield _scalar(condition, DType.BOOL), 1, False
+            yield _scalar(condition, base.DType.BOOL), 1, False
         case LoopStep(count, condition, iteration):
-            yield _scalar(count, DType.I64), 8, False
-            yield _scalar(condition, DType.BOOL), 1, False
-            yield _scalar(iteration, DType.I64), 8, True
+            yield _scalar(count, base.DType.I64), 8, False
+            yield _scalar(condition, base.DType.BOOL), 1, False
+            yield _scalar(iteration, base.DType.I64), 8, True
         case CollectStep(source, iteration, destination):
             if destination.type.extents[1:] != source.type.extents:
                 raise ValueError(f"{source.type} is not a row of {destination.type}")
             yield source.ref, source.type.size_bytes, False
-            yield _scalar(iteration, DType.I64), 8, False
+            yield _scalar(iteration, base.DType.I64), 8, False
             yield destination.ref, destination.type.size_bytes, True
         case _:
             raise ValueError(f"{step!r} is not a step")
 
 
-def _scalar(typed: TypedRef, dtype: DType) -> BufferRef:
+def _scalar(typed: TypedRef, dtype: base.DType) -> BufferRef:
     """The position of a number.  Raises: ValueError for another type."""
     if typed.type.dtype is not dtype or any(extent != 1 for extent in typed.type.extents):
         raise ValueError(f"{typed.type} is not a single {dtype}")
@@ -225,7 +234,7 @@ def _span(plan: Plan, use: Use, alignment: int = ALIGNMENT) -> Span:
         case ConstantRef(index):
             name, limit = f"const{index}", _size(plan.constants, index)
         case ArenaRef(offset_bytes, granted):
-            name, limit = "arena", min(plan.arena_bytes, offset_bytes + number_in(granted))
+            name, limit = "arena", min(plan.arena_bytes, offset_bytes + base.number_in(granted))
     if ref.offset_bytes % alignment:
         raise ValueError(f"{ref} does not begin on a multiple of {alignment} bytes")
     if size_bytes < 0 or not 0 <= ref.offset_bytes <= limit - size_bytes:
@@ -273,3 +282,61 @@ def merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
         else:
             result.append((begin, end))
     return result
+
+
+_KINDS = base.kinds_of(
+    *(ArenaRef, ConstantRef, InputRef, OutputRef, DeviceRef, TypedRef),
+    *(CopyStep, HostStep, KernelStep, BranchStep, LoopStep, CollectStep),
+    *(ArgumentSpec, KernelSpec, TensorSpec, Team, Plan),
+    *(PlanSize, base.Formula, ArenaPiece),
+    *(
+        base.DType,
+        base.Role,
+        base.CpuTarget,
+        base.GpuTarget,
+        base.GpuApi,
+        base.TensorType,
+        base.Threads,
+        base.Grid,
+    ),
+    Target=base.CpuTarget,  # its name in format version 1
+)
+_ON_THREADS = base.to_data(base.ON_THREADS)
+
+
+def plan_to_data(plan: Plan) -> object:
+    """The plan in the form that `json.dumps` takes, equal for equal plans.
+
+    Launches on threads and empty lists of sizes are left out, so that earlier versions can read the
+    plan.
+    """
+    data: Any = base.to_data(plan)
+    for kernel in data["kernels"]:
+        if kernel["launches"] == _ON_THREADS:
+            del kernel["launches"]
+    for part in (data, *data["kernels"]):
+        if not part["sizes"]:
+            del part["sizes"]
+    if not data["pieces"]:
+        del data["pieces"]
+    for spec in (*data["inputs"], *data["outputs"], *data["constants"]):
+        if spec["room"] is None:
+            del spec["room"]
+    for step in data["steps"]:
+        if step["_"] == HostStep.__name__ and not step["counted"]:
+            del step["counted"]
+    for size in data.get("sizes", ()):
+        if size["bound"] is None:
+            del size["bound"]
+    return data
+
+
+def plan_from_data(data: object) -> Plan:
+    """The inverse of `plan_to_data`.
+
+    Raises:  ValueError that names the wrong part.
+    """
+    plan = base.from_data(data, _KINDS)
+    if not isinstance(plan, Plan):
+        raise ValueError("not a plan")
+    return plan

@@ -19,20 +19,9 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING
 
-from tensorwright.base import (
-    Amount,
-    Formula,
-    Grid,
-    InternalError,
-    Launch,
-    OpenSize,
-    Target,
-    TargetKind,
-    TensorType,
-    amount_at,
-)
+from tensorwright import base
 from tensorwright.runtime.buffers import ALIGNMENT
-from tensorwright.runtime.plan.arena import Lifetime, plan_memory
+from tensorwright.runtime.plan.capacity import Lifetime, plan_memory
 from tensorwright.runtime.plan.placement import use_device_memory
 from tensorwright.runtime.plan.plan import (
     ArenaPiece,
@@ -78,19 +67,19 @@ def kernel_spec(signature: Signature) -> KernelSpec:
         amount_of(signature.workspace_bytes),
         amount_of(signature.local_workspace_bytes),
         tuple(map(_launch_of, signature.launches)),
-        tuple(Formula(size.name) for size in signature.sizes),
+        tuple(base.Formula(size.name) for size in signature.sizes),
     )
 
 
-def _launch_of(launch: Launch) -> Launch:
+def _launch_of(launch: base.Launch) -> base.Launch:
     """A launch with formulas of named sizes."""
-    if not isinstance(launch, Grid):
+    if not isinstance(launch, base.Grid):
         return launch
     x, y, z = map(amount_of, launch.grid)
     return replace(launch, grid=(x, y, z))
 
 
-def amount_of(size: int | OpenSize) -> Amount:
+def amount_of(size: int | base.OpenSize) -> base.Amount:
     """A size of the compiler in a plan: a number, or the formula of an expression.
 
     Raises:  InternalError for an expression with loop variables or decisions.
@@ -98,8 +87,8 @@ def amount_of(size: int | OpenSize) -> Amount:
     if isinstance(size, int):
         return size
     if not size.is_size:
-        raise InternalError(stage="plan", where=f"size {size}", reason="it is not bound")
-    return Formula(str(size))
+        raise base.InternalError(stage="plan", where=f"size {size}", reason="it is not bound")
+    return base.Formula(str(size))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,17 +118,17 @@ class Network:
     """
 
     name: str
-    target: Target
+    target: base.Target
     threads: int
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
     constants: tuple[TensorSpec, ...]
     kernels: tuple[KernelSpec, ...]
     calls: tuple[Call | CopyTensor, ...]
-    types: tuple[tuple[str, TensorType], ...]
+    types: tuple[tuple[str, base.TensorType], ...]
     parts: tuple[tuple[str, Inside], ...] = ()
     sizes: tuple[PlanSize, ...] = ()
-    rooms: tuple[tuple[str, Amount], ...] = ()
+    rooms: tuple[tuple[str, base.Amount], ...] = ()
 
 
 def make_plan(network: Network) -> Plan:
@@ -190,7 +179,7 @@ def make_plan(network: Network) -> Plan:
         sizes=network.sizes,
         pieces=pieces,
     )
-    if plan.target.kind is not TargetKind.CPU:
+    if plan.target.kind is not base.TargetKind.CPU:
         plan = use_device_memory(plan)
     verify_plan(plan)
     return plan
@@ -227,21 +216,21 @@ class _Table:
         in_place = OutputRef(self._outputs.index(output))
         return offset == 0 and self._borders.get(whole) == in_place
 
-    def type(self, name: str) -> TensorType:
+    def type(self, name: str) -> base.TensorType:
         """The tensor's type.  Raises: InternalError if it has none."""
         if name not in self._types:
             raise _fault(name, "it has no type")
         return self._types[name]
 
-    def size_bytes(self, name: str) -> Amount:
+    def size_bytes(self, name: str) -> base.Amount:
         """The bytes of a tensor."""
         return bytes_of_type(self.type(name))
 
     def capacity_bytes(self, name: str) -> int:
         """The bytes of a tensor when all sizes are at their capacities."""
-        return amount_at(self.size_bytes(name), self._capacity)
+        return base.amount_at(self.size_bytes(name), self._capacity)
 
-    def room(self, name: str) -> Amount:
+    def room(self, name: str) -> base.Amount:
         """An upper bound of the bytes of a tensor, which grows with all sizes."""
         return self._rooms.get(name, self.size_bytes(name))
 
@@ -283,7 +272,7 @@ class _Table:
                 if begin < first < end <= last:
                     uses[root] = (begin, last)
         return tuple(
-            Lifetime(name, amount_at(self.room(name), self._capacity), first, last)
+            Lifetime(name, base.amount_at(self.room(name), self._capacity), first, last)
             for name, (first, last) in uses.items()
             if name not in self._borders
         )
@@ -314,8 +303,8 @@ def _loops(calls: Sequence[Call | CopyTensor]) -> tuple[tuple[int, int], ...]:
     return tuple(sorted(loops, reverse=True))
 
 
-def _fault(tensor: str, reason: str) -> InternalError:
-    return InternalError(stage="runtime", where=f"tensor {tensor}", reason=reason)
+def _fault(tensor: str, reason: str) -> base.InternalError:
+    return base.InternalError(stage="runtime", where=f"tensor {tensor}", reason=reason)
 
 
 def _names(call: Call | CopyTensor) -> tuple[str, ...]:

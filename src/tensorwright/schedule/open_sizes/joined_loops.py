@@ -13,7 +13,7 @@ from itertools import combinations
 from math import prod
 from typing import Any
 
-from tensorwright.expr import Compute, free_vars, is_one_position, loads_of, named_sizes_of
+from tensorwright import expr
 from tensorwright.schedule.primitive import Primitive
 from tensorwright.schedule.primitives import Fuse, Reorder, Split, Vectorize
 from tensorwright.schedule.state import ScheduleState
@@ -39,14 +39,14 @@ def with_joined_loops(state: ScheduleState, trace: Trace) -> Trace:
     return trace
 
 
-def reads_again(tensor: Compute) -> bool:
+def reads_again(tensor: expr.Compute) -> bool:
     """Whether a fold reads the same elements for all values of an open axis: a tile of that axis
     reads them once.
     """
     if tensor.reduction is None:
         return False
-    open_axes = {axis.var for axis in tensor.axes if named_sizes_of(axis.extent)}
-    return any(open_axes - free_vars(*load.indices) for load in loads_of(tensor.body))
+    open_axes = {axis.var for axis in tensor.axes if expr.named_sizes_of(axis.extent)}
+    return any(open_axes - expr.free_vars(*load.indices) for load in expr.loads_of(tensor.body))
 
 
 def renamed(step: Primitive, names: Names) -> Primitive:
@@ -63,11 +63,11 @@ def renamed(step: Primitive, names: Names) -> Primitive:
     return replace(step, **changes) if changes else step  # type: ignore[type-var]
 
 
-def _one_position(tensor: Compute) -> Iterator[tuple[str, str]]:
+def _one_position(tensor: expr.Compute) -> Iterator[tuple[str, str]]:
     """Pairs of open axes that are not neighbours and that a tensor uses as one position."""
-    is_open = [axis for axis in tensor.axes if named_sizes_of(axis.extent)]
+    is_open = [axis for axis in tensor.axes if expr.named_sizes_of(axis.extent)]
     for outer, inner in combinations(is_open, 2):
-        if is_one_position(tensor.body, outer, inner):
+        if expr.is_one_position(tensor.body, outer, inner):
             yield outer.name, inner.name
 
 
@@ -125,7 +125,7 @@ class _Plan:
         yield (self.stage, self.loops[0]), split.children[0]  # where it is not split
 
 
-def _plan(trace: Trace, tensor: Compute, outer: str, inner: str) -> _Plan | None:
+def _plan(trace: Trace, tensor: expr.Compute, outer: str, inner: str) -> _Plan | None:
     """None where the trace does not tile the inner loop once, or makes lanes of one of both."""
     own = [step for step in trace if getattr(step, "stage", "") == tensor.name]
     splits = [step for step in own if isinstance(step, Split)]

@@ -2,28 +2,43 @@
 
 Both use the formulas of `formulas.py`. For a program without open decisions these give numbers; for
 one with open decisions they give a recording, which runs on columns of candidates.
+
+The protocol for the features of the programs of one workload.
+
+The feature sets by name: how programs are described to a cost model.
+
+`statement` is 173 numbers of each statement, Ansor's and more (`groups.py`). All others are part of
+the laboratory and are loaded by name: the raw configuration, the loops one after the other or as a
+tree, curves of relations between quantities of loops.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, TypeVar
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Protocol, TypeVar
 from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.base import Target, without_collection
+from tensorwright import base
 from tensorwright.loop import LoopProgram, lower
 from tensorwright.schedule import ScheduleState, Trace, replay
-from tensorwright.tuning.features.cell_tables import CellTable, Features, ResultNumbers
-from tensorwright.tuning.features.column_program import ColumnProgram
-from tensorwright.tuning.features.columns import ColumnGraph
+from tensorwright.tuning.features.columns import (
+    CellTable,
+    ColumnGraph,
+    ColumnProgram,
+    Features,
+    ResultNumbers,
+)
 from tensorwright.tuning.features.formulas import Level, StatementFormulas, formulas_of
-from tensorwright.tuning.features.grid import LaneGroup, LaneTable
 from tensorwright.tuning.features.groups import (
     CPU_GROUPS,
+    FEATURE_NAMES,
+    GPU_FEATURE_NAMES,
     BufferGroup,
     CurveGroup,
     FeatureGroup,
@@ -31,9 +46,49 @@ from tensorwright.tuning.features.groups import (
     columns_of,
     groups_of,
 )
-from tensorwright.tuning.features.names import BUFFER_FIELDS
-from tensorwright.tuning.features.source import PlansBySketch
-from tensorwright.tuning.space.sketch import Sketch
+from tensorwright.tuning.features.lanes import LaneGroup, LaneTable
+from tensorwright.tuning.features.operations import BUFFER_FIELDS
+from tensorwright.tuning.space.sketch import Sketch, Space
+
+PlanT = TypeVar("PlanT")
+
+
+class FeatureSource(Protocol):
+    """Describes candidates, and single programs, in the same columns."""
+
+    def of_sketch(self, sketch: Sketch, genes: NDArray[np.int64]) -> Features:
+        """Shapes:  genes (candidates, choices) -> (candidates, rows, columns)
+
+        Raises:  TensorwrightError for a sketch that cannot be described.
+        """
+
+    def of_trace(self, trace: Trace) -> Features:
+        """A trace without open decisions.  Shapes:  (1, rows, columns).
+
+        Raises:  TensorwrightError for a trace that cannot be described.
+        """
+
+
+class PlansBySketch(Generic[PlanT]):
+    """The plans of sketches; mutable.
+
+    Sketches of equal traces share a plan.  A lookup by identity comes first: comparing traces takes
+    longer than describing a few candidates.
+    """
+
+    def __init__(self) -> None:
+        self._by_trace: dict[Trace, PlanT] = {}
+        self._by_identity: dict[int, tuple[Sketch, PlanT]] = {}  # it keeps them alive
+
+    def get(self, sketch: Sketch, make: Callable[[Sketch], PlanT]) -> PlanT:
+        """The plan of a sketch, made if it is the first of its trace."""
+        pair = self._by_identity.get(id(sketch))
+        if pair is None:
+            if sketch.trace not in self._by_trace:
+                self._by_trace[sketch.trace] = make(sketch)
+            pair = self._by_identity[id(sketch)] = (sketch, self._by_trace[sketch.trace])
+        return pair[1]
+
 
 _FIELDS = {name: n for n, name in enumerate(BUFFER_FIELDS)}
 
@@ -183,7 +238,7 @@ def _without_prefetches(state: ScheduleState) -> ScheduleState:
 class Featurizer:
     """Features of the schedules of one program; caches the plan of each sketch."""
 
-    def __init__(self, state: ScheduleState, target: Target) -> None:
+    def __init__(self, state: ScheduleState, target: base.Target) -> None:
         self.state = state
         self.target = target
         self._groups = groups_of(target)
@@ -199,7 +254,7 @@ class Featurizer:
         return self._plans.get(sketch, self._make_plan)
 
     def _make_plan(self, sketch: Sketch) -> Plan:
-        with without_collection():
+        with base.without_collection():
             return Plan(lower_sketch(self.state, sketch), self._graph, self._groups)
 
     def of_sketch(self, sketch: Sketch, genes: NDArray[np.int64]) -> Features:
@@ -216,3 +271,95 @@ class Featurizer:
     def of_program(self, program: LoopProgram) -> Features:
         """The features of a trace that has been lowered, in outline."""
         return features_of(program, groups=self._groups)
+
+
+OpenSource = Callable[[ScheduleState, Any, Space], FeatureSource]
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureSet:
+    """A way to describe programs.
+
+    columns   their names, in order; none if they depend on the space of the workload
+    open      gives the source of the features of a workload's programs
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    open: OpenSource
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the columns are the same for all workloads: one model can serve them all."""
+        return bool(self.columns)
+
+    @property
+    def digest(self) -> str:
+        """A digest of the names of the columns in order; a model for other columns is refused."""
+        return hashlib.sha256("\n".join(self.columns).encode()).hexdigest()[:16]
+
+
+def _statement(state: ScheduleState, target: base.Target, space: Space) -> FeatureSource:
+    return Featurizer(state, target)
+
+
+STATEMENT = FeatureSet("statement", FEATURE_NAMES, _statement)
+LAUNCH = FeatureSet("launch", GPU_FEATURE_NAMES, _statement)
+STATEMENT_SETS: base.ByKind[FeatureSet] = {
+    base.TargetKind.CPU: (STATEMENT,),
+    base.TargetKind.GPU: (LAUNCH,),
+}
+"""How statements are described to models of a kind of machine."""
+_OF_LABORATORY = (
+    "knob",
+    "itervar",
+    "context",
+    "loop-tree",
+    "curve",
+    "curve-fix",
+    "curve-paired",
+)
+FEATURE_SETS = (STATEMENT.name, *_OF_LABORATORY)
+"""The names that need no more; those of curves may be followed by samples and relations."""
+
+_CURVE_NAME = re.compile(r"([a-z-]+)[@:].*")
+
+
+def feature_set(name: str) -> FeatureSet:
+    """The set of a name.  Raises: UsageError; MachineError for one of the laboratory without it."""
+    for chosen in (STATEMENT, LAUNCH):
+        if name == chosen.name:
+            return chosen
+    if _CURVE_NAME.sub(r"\1", name) not in _OF_LABORATORY:
+        raise unknown_features(name)
+    find = base.LaboratoryPart(f"features {name!r}", "feature_sets", "feature_set").load()
+    named: FeatureSet = find(name)
+    return named
+
+
+def features_for(name: str, target: base.TargetProtocol) -> FeatureSet:
+    """The set of a name, for a target: `statement` has other columns for each kind of machine.
+
+    Raises:  as `feature_set`.
+    """
+    (own,) = base.of_kind(STATEMENT_SETS, target, "features of statements")
+    chosen = feature_set(name)
+    return own if describes_statements(chosen) else chosen
+
+
+def describes_statements(features: FeatureSet) -> bool:
+    """Whether analytic models can judge programs by these features."""
+    return features in (STATEMENT, LAUNCH)
+
+
+def unknown_features(
+    name: str, reason: str = "there are no features of this name"
+) -> base.UsageError:
+    """The error for a name of no feature set; it lists the names."""
+    names = "one of " + ", ".join(FEATURE_SETS) + "; curve-paired@20:count/reuse,count>bottomup"
+    return base.UsageError(
+        stage="features",
+        where=f"features {name!r}",
+        reason=reason,
+        remedy=base.did_you_mean(name, FEATURE_SETS, names),
+    )

@@ -11,7 +11,7 @@ from tensorwright.base import LINE_BYTES
 from tensorwright.expr import Load, free_vars
 from tensorwright.loop import Buffer, LoopProgram
 from tensorwright.schedule import ForKind
-from tensorwright.tuning.features.access import BufferUse, LoopBox, buffer_uses
+from tensorwright.tuning.features.access import BufferUse, LoopBox, LoopKinds, buffer_uses
 from tensorwright.tuning.features.columns import (
     Cell,
     ColumnGraph,
@@ -25,10 +25,13 @@ from tensorwright.tuning.features.columns import (
     smaller,
     total_of,
 )
-from tensorwright.tuning.features.loop_annotations import LoopKinds
 from tensorwright.tuning.features.loop_dependence import Variables
-from tensorwright.tuning.features.operations import Operations, operations_of
-from tensorwright.tuning.features.statements import Statement, statements_of
+from tensorwright.tuning.features.operations import (
+    Operations,
+    Statement,
+    operations_of,
+    statements_of,
+)
 
 _SCALAR_LOAD = 0.5  # in loads of 64 bytes
 _TURNED_LOAD = 0.25  # of an element of a copy whose squares are transposed in registers

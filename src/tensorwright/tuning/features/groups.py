@@ -5,6 +5,10 @@ from beyond registers and caches, and from other cores.  Those of graphics proce
 and what launches, threads and warps do.
 
 Source:   Zheng et al., Ansor, OSDI 2020, section 5.2 and appendix B.
+
+Features of a statement that are curves over its loops, from the fields of each level.
+
+A table (5, levels, statements, n) holds the fields of `Level`, all loops first.
 """
 
 from __future__ import annotations
@@ -17,8 +21,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.base import ByKind, GpuTarget, Target, TargetKind, of_kind
+from tensorwright import base
 from tensorwright.schedule import ForKind
+from tensorwright.tuning.features.access import ANNOTATIONS, annotation_features, gpu_features
 from tensorwright.tuning.features.columns import (
     Cell,
     choose,
@@ -30,21 +35,14 @@ from tensorwright.tuning.features.columns import (
     total_of,
 )
 from tensorwright.tuning.features.formulas import Nest, ScalarFormula, Touching
-from tensorwright.tuning.features.grid import (
-    LANE_COLUMNS,
+from tensorwright.tuning.features.lanes import LANE_COLUMNS, LaneGroup
+from tensorwright.tuning.features.launches import (
     LAUNCH_COLUMNS,
     THREAD_COLUMNS,
-    LaneGroup,
     launch_features,
     thread_features,
 )
-from tensorwright.tuning.features.levels import intensity_curves, moved_beyond
-from tensorwright.tuning.features.loop_annotations import (
-    ANNOTATIONS,
-    annotation_features,
-    gpu_features,
-)
-from tensorwright.tuning.features.names import (
+from tensorwright.tuning.features.operations import (
     ANNOTATION_FIELDS,
     BUFFER_FIELDS,
     BUFFERS,
@@ -54,6 +52,68 @@ from tensorwright.tuning.features.names import (
     OPERATION_CLASSES,
     REGISTER_BYTES,
 )
+
+
+def intensity_curves(table: NDArray[np.float32]) -> NDArray[np.float32]:
+    """log2 of operations per byte; at point k the inner loops run k tenths of the operations.
+
+    Tenths are of the logarithm of all operations; between loops it is interpolated.
+
+    Shapes:  table (5, levels, statements, n) -> (statements, 10, n)
+    """
+    logs = np.log2(table[:2, ::-1])
+    at, height = logs[0], logs[0] - logs[1]
+    steps = np.diff(at, axis=0)
+    rises = np.diff(height, axis=0)
+    flat = steps <= 0
+    steps[flat] = 1
+    rises[flat] = 0
+    slopes = rises / steps
+    shares = np.arange(1, CURVE_POINTS + 1, dtype=np.float32) / CURVE_POINTS
+    wanted = at[-1][:, None] * shares[:, None]
+    curves = np.repeat(height[0][:, None], CURVE_POINTS, axis=1)
+    inside = np.empty_like(curves)
+    for start, step, slope in zip(at[:-1], steps, slopes, strict=True):
+        np.subtract(wanted, start[:, None], out=inside)
+        np.minimum(inside, step[:, None], out=inside)
+        np.maximum(inside, 0, out=inside)
+        inside *= slope[:, None]
+        curves += inside
+    return curves
+
+
+def moved_beyond(table: NDArray[np.float32]) -> NDArray[np.float32]:
+    """log2 of the loads and lines (plus one) from beyond registers, and from beyond each cache
+    size.
+
+    Data that inner loops touch stays from one of their runs to the next if there is room for it;
+    then it moves once in each run of the loop around them.  So a strided access hits its line again
+    if the loop beside it continues in that line before the line is evicted.
+
+    Shapes:  table (5, levels, statements, n) -> (statements, 8, n)
+    """
+    _, nbytes, lines, loads, moved = table
+    parts = [
+        _moved(nbytes, loads, REGISTER_BYTES),
+        _moved(lines * base.LINE_BYTES, moved, CACHE_BYTES),
+    ]
+    amounts = np.concatenate(parts, axis=1)
+    return np.log2(amounts + 1, out=amounts)
+
+
+def _moved(
+    needed: NDArray[np.float32], moved: NDArray[np.float32], sizes: tuple[int, ...]
+) -> NDArray[np.float32]:
+    """The amounts that move (statements, sizes, n).
+
+    needed   by the loops inside (levels, statements, n)
+    moved    if there is no room for that
+    """
+    rooms = np.array(sizes, np.float32)[:, None]
+    amounts = np.zeros((needed.shape[1], len(sizes), needed.shape[2]), np.float32)
+    for own, own_moved in zip(needed, moved, strict=True):
+        np.copyto(amounts, own_moved[:, None], where=own[:, None] > rooms)
+    return amounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,16 +259,16 @@ _EVERYWHERE: tuple[FeatureGroup, ...] = (
 )
 
 
-def _launch_group(target: GpuTarget) -> ScalarGroup:
+def _launch_group(target: base.GpuTarget) -> ScalarGroup:
     return ScalarGroup(LAUNCH_COLUMNS, partial(launch_features, target))
 
 
-def _thread_group(target: GpuTarget) -> ScalarGroup:
+def _thread_group(target: base.GpuTarget) -> ScalarGroup:
     return ScalarGroup(THREAD_COLUMNS, partial(thread_features, target))
 
 
-FEATURE_GROUPS: ByKind[FeatureGroup | TargetGroup] = {
-    TargetKind.CPU: (
+FEATURE_GROUPS: base.ByKind[FeatureGroup | TargetGroup] = {
+    base.TargetKind.CPU: (
         *_EVERYWHERE,
         ScalarGroup(("lines_of_other_threads",), _lines_of_other_threads),
         CurveGroup(
@@ -219,7 +279,7 @@ FEATURE_GROUPS: ByKind[FeatureGroup | TargetGroup] = {
             moved_beyond,
         ),
     ),
-    TargetKind.GPU: (
+    base.TargetKind.GPU: (
         *_EVERYWHERE,
         TargetGroup(LAUNCH_COLUMNS, _launch_group),
         TargetGroup(THREAD_COLUMNS, _thread_group),
@@ -230,28 +290,30 @@ FEATURE_GROUPS: ByKind[FeatureGroup | TargetGroup] = {
 intensities log2 of operations per byte."""
 
 
-def names_of(kind: TargetKind) -> tuple[str, ...]:
+def names_of(kind: base.TargetKind) -> tuple[str, ...]:
     """The columns of a kind of machine, in order."""
     return tuple(name for group in FEATURE_GROUPS[kind] for name in group.columns)
 
 
-def groups_of(target: Target) -> tuple[FeatureGroup, ...]:
+def groups_of(target: base.Target) -> tuple[FeatureGroup, ...]:
     """The groups of a target.  Raises: MachineError if its kind has none."""
-    return _on(of_kind(FEATURE_GROUPS, target, "features"), target)
+    return _on(base.of_kind(FEATURE_GROUPS, target, "features"), target)
 
 
 @lru_cache(maxsize=8)
-def _on(groups: tuple[FeatureGroup | TargetGroup, ...], target: Target) -> tuple[FeatureGroup, ...]:
+def _on(
+    groups: tuple[FeatureGroup | TargetGroup, ...], target: base.Target
+) -> tuple[FeatureGroup, ...]:
     """The groups for one target: equal ones are the same objects."""
     return tuple(each.on(target) if isinstance(each, TargetGroup) else each for each in groups)
 
 
 CPU_GROUPS = tuple(
-    each for each in FEATURE_GROUPS[TargetKind.CPU] if not isinstance(each, TargetGroup)
+    each for each in FEATURE_GROUPS[base.TargetKind.CPU] if not isinstance(each, TargetGroup)
 )
-FEATURE_NAMES = names_of(TargetKind.CPU)
+FEATURE_NAMES = names_of(base.TargetKind.CPU)
 """Of processors."""
-GPU_FEATURE_NAMES = names_of(TargetKind.GPU)
+GPU_FEATURE_NAMES = names_of(base.TargetKind.GPU)
 """Of graphics processors."""
 
 

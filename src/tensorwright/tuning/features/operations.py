@@ -1,37 +1,166 @@
-"""Operations and accesses of one statement: how many of each kind an execution takes."""
+"""Operations and accesses of one statement: how many of each kind an execution takes.
+
+The names of the features of one statement; `groups.py` makes the columns.
+
+The statements of a loop program, each with the loops, guards and buffers around it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tensorwright.expr import Apply, Cast, Fn, Index, Load, Select, Value, ValueExpr, children
-from tensorwright.loop import Buffer
+from tensorwright import expr, loop
 from tensorwright.tuning.features.columns import Cell
 from tensorwright.tuning.features.loop_dependence import Variables
-from tensorwright.tuning.features.statements import Statement
 
-_ADD = frozenset((Fn.ADD, Fn.SUB))
+BUFFERS = 5  # the buffers of a statement that have columns
+CURVE_POINTS = 10
+REGISTER_BYTES = (512, 2048)
+CACHE_BYTES = tuple(2**15 * 4**n for n in range(6))
+"""Sizes of caches, 32 KiB to 32 MiB, for the features of data from beyond them."""
+
+OPERATION_CLASSES = ("mad", "addsub", "mul", "divmod", "cmp", "mathfunc", "otherfunc")
+POSITIONS = (
+    "none",
+    "inner_spatial",
+    "middle_spatial",
+    "outer_spatial",
+    "inner_reduce",
+    "middle_reduce",
+    "outer_reduce",
+    "mixed",
+)
+ANNOTATION_FIELDS = ("num", "prod", "len", *(f"type_{position}" for position in POSITIONS))
+GPU_KINDS = (*(f"{kind}_{axis}" for kind in ("block", "thread") for axis in "xyz"), "vthread")
+BUFFER_FIELDS = (
+    "read",
+    "write",
+    "read_write",
+    "bytes",
+    "unique_bytes",
+    "lines",
+    "unique_lines",
+    "reuse_loop",
+    "reuse_serial",
+    "reuse_none",
+    "reuse_distance_iterations",
+    "reuse_distance_bytes",
+    "reuse_count",
+    "bytes_per_reuse",
+    "unique_bytes_per_reuse",
+    "lines_per_reuse",
+    "unique_lines_per_reuse",
+    "stride",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A store and what is around it, outermost first.
+
+    lives  the buffers that are allocated around it, each with the number of loops outside of that
+    path   to it from the program's body: two statements share the loops on the common part of
+           their paths
+    """
+
+    store: loop.Store
+    loops: tuple[loop.For, ...]
+    guards: tuple[expr.Condition, ...]
+    lives: tuple[tuple[loop.Buffer, int], ...]
+    path: tuple[int, ...]
+    loop_steps: tuple[int, ...]  # the length of the path at which each loop begins
+    is_copy: bool = False  # started here, awaited later
+
+    def outside(self, buffer: loop.Buffer) -> int:
+        """The number of loops outside of the life of a buffer: 0 for one of the caller's."""
+        return dict(self.lives).get(buffer, 0)
+
+    @property
+    def is_update(self) -> bool:
+        """Whether it reads the element that it stores."""
+        element = expr.Load(self.store.buffer, self.store.indices)
+        return any(load == element for load in expr.loads_of(self.store.value))
+
+    def shared_loops(self, other: Statement) -> int:
+        """The number of loops around both statements."""
+        common = 0
+        for mine, theirs in zip(self.path, other.path, strict=False):
+            if mine != theirs:
+                break
+            common += 1
+        return sum(step <= common for step in self.loop_steps)
+
+
+def statements_of(program: loop.LoopProgram) -> tuple[Statement, ...]:
+    """The stores of a program, in order; those that an intrinsic stands for too."""
+    return tuple(_walk(program.body, _Around()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    loops: tuple[loop.For, ...] = ()
+    guards: tuple[expr.Condition, ...] = ()
+    lives: tuple[tuple[loop.Buffer, int], ...] = ()
+    path: tuple[int, ...] = ()
+    loop_steps: tuple[int, ...] = ()
+
+
+def _walk(statement: loop.Stmt, around: _Around) -> Iterator[Statement]:
+    loops, guards, lives = around.loops, around.guards, around.lives
+    path, steps = around.path, around.loop_steps
+    match statement:
+        case loop.Block(parts):
+            for n, part in enumerate(parts):
+                yield from _walk(part, _Around(loops, guards, lives, (*path, n), steps))
+        case loop.For(_, _, _, body):
+            inner = _Around((*loops, statement), guards, lives, path, (*steps, len(path)))
+            yield from _walk(body, inner)
+        case loop.If(condition, then):
+            yield from _walk(then, _Around(loops, (*guards, condition), lives, path, steps))
+        case loop.Allocate(buffer, body):
+            life = (*lives, (buffer, len(loops)))
+            yield from _walk(body, _Around(loops, guards, life, path, steps))
+        case loop.Call(_, _, meaning):
+            yield from _walk(meaning, around)
+        case loop.Store():
+            yield Statement(statement, loops, guards, lives, path, steps)
+        case loop.StartCopy(store):
+            yield Statement(store, loops, guards, lives, path, steps, is_copy=True)
+        case loop.Prefetch() | loop.GroupStatement():
+            return
+
+
+_ADD = frozenset((expr.Fn.ADD, expr.Fn.SUB))
 _CLASSES = {
-    Fn.ADD: "addsub",
-    Fn.SUB: "addsub",
-    Fn.MUL: "mul",
-    Fn.DIV: "divmod",
-    Fn.MOD: "divmod",
-    Fn.FLOORMOD: "divmod",
-    **dict.fromkeys((Fn.MIN, Fn.MAX, Fn.LT, Fn.LE, Fn.EQ, Fn.NE), "cmp"),
-    **dict.fromkeys((Fn.NEG, Fn.ABS, Fn.SIGN, Fn.FLOOR, Fn.CEIL, Fn.ROUND), "otherfunc"),
-    **dict.fromkeys((Fn.TRUNC, Fn.ISNAN, Fn.ISINF), "otherfunc"),
-    **dict.fromkeys((Fn.BITAND, Fn.BITOR, Fn.BITXOR, Fn.BITNOT, Fn.SHL, Fn.SHR), "otherfunc"),
+    expr.Fn.ADD: "addsub",
+    expr.Fn.SUB: "addsub",
+    expr.Fn.MUL: "mul",
+    expr.Fn.DIV: "divmod",
+    expr.Fn.MOD: "divmod",
+    expr.Fn.FLOORMOD: "divmod",
+    **dict.fromkeys(
+        (expr.Fn.MIN, expr.Fn.MAX, expr.Fn.LT, expr.Fn.LE, expr.Fn.EQ, expr.Fn.NE), "cmp"
+    ),
+    **dict.fromkeys(
+        (expr.Fn.NEG, expr.Fn.ABS, expr.Fn.SIGN, expr.Fn.FLOOR, expr.Fn.CEIL, expr.Fn.ROUND),
+        "otherfunc",
+    ),
+    **dict.fromkeys((expr.Fn.TRUNC, expr.Fn.ISNAN, expr.Fn.ISINF), "otherfunc"),
+    **dict.fromkeys(
+        (expr.Fn.BITAND, expr.Fn.BITOR, expr.Fn.BITXOR, expr.Fn.BITNOT, expr.Fn.SHL, expr.Fn.SHR),
+        "otherfunc",
+    ),
 }
-_LOGIC = frozenset((Fn.AND, Fn.OR, Fn.XOR, Fn.NOT))
+_LOGIC = frozenset((expr.Fn.AND, expr.Fn.OR, expr.Fn.XOR, expr.Fn.NOT))
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
     """A load or a store of one element; `weight` is 0 if it is never executed."""
 
-    buffer: Buffer
-    indices: tuple[Index, ...]
+    buffer: loop.Buffer
+    indices: tuple[expr.Index, ...]
     is_store: bool
     weight: Cell
 
@@ -64,42 +193,44 @@ def operations_of(statement: Statement, variables: Variables) -> Operations:
     return operations
 
 
-def _count(value: Value, weight: Cell, variables: Variables, operations: Operations) -> None:
+def _count(value: expr.Value, weight: Cell, variables: Variables, operations: Operations) -> None:
     match value:
-        case Load(source, indices):
+        case expr.Load(source, indices):
             access = Access(source, indices, is_store=False, weight=weight)
             if access not in operations.accesses:
                 operations.accesses.append(access)
             return
-        case Select(condition, then, otherwise) if not isinstance(condition, ValueExpr):
+        case expr.Select(condition, then, otherwise) if not isinstance(condition, expr.ValueExpr):
             bounds = variables.condition_bounds(condition)
             operations.add("int_cmp", weight * bounds.open_count)
             operations.add("select_op", weight * (1 - bounds.always - bounds.never))
             _count(then, weight * (1 - bounds.never), variables, operations)
             _count(otherwise, weight * (1 - bounds.always), variables, operations)
             return
-        case Select():
+        case expr.Select():
             operations.add("select_op", weight)
-        case Apply(fn, args) if fn in _ADD and (product := _product(args)) is not None:
+        case expr.Apply(fn, args) if fn in _ADD and (product := _product(args)) is not None:
             operations.add(f"{_sort(args[0])}_mad", weight)
             for part in (*(arg for arg in args if arg is not product), *product.args):
                 _count(part, weight, variables, operations)
             return
-        case Apply(fn, args):
+        case expr.Apply(fn, args):
             name = "bool_op" if fn in _LOGIC else f"{_sort(args[0])}_{_CLASSES.get(fn, 'mathfunc')}"
             operations.add(name, weight)
-        case Cast(operand, _):
+        case expr.Cast(operand, _):
             operations.add(f"{_sort(operand)}_otherfunc", weight)
         case _:
             pass
-    for child in children(value):
+    for child in expr.children(value):
         _count(child, weight, variables, operations)
 
 
-def _product(args: tuple[Value, ...]) -> Apply | None:
+def _product(args: tuple[expr.Value, ...]) -> expr.Apply | None:
     """A product among the operands, which is fused with the addition: one multiply-add."""
-    return next((arg for arg in args if isinstance(arg, Apply) and arg.fn is Fn.MUL), None)
+    return next(
+        (arg for arg in args if isinstance(arg, expr.Apply) and arg.fn is expr.Fn.MUL), None
+    )
 
 
-def _sort(value: Value) -> str:
+def _sort(value: expr.Value) -> str:
     return "float" if value.dtype.is_float else "int"

@@ -9,6 +9,10 @@ right by chance, or becomes wrong while it is timed.
 In a network a kernel's constants are not in the caches: between two of its runs all other weights
 are read.  To time that, each call reads its constants at another address of one large arena of
 random numbers; the answer was checked before, with the true ones.
+
+Whether an answer is right: its allowed error, and memory that a kernel may not write.
+
+Constants at another address in each call, as if other constants were read between two calls.
 """
 
 from __future__ import annotations
@@ -19,19 +23,149 @@ import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tensorwright.base import DType, InternalError, physical_memory_bytes
-from tensorwright.build import Kernel, load_kernel
+from tensorwright.artifacts import Kernel, load_kernel
+from tensorwright.base import LINE_BYTES, DType, InternalError, physical_memory_bytes
 from tensorwright.expr import Array
 from tensorwright.loop import Parameter, Role, pack
 from tensorwright.records import Status
-from tensorwright.runtime import Memory, empty
-from tensorwright.tuning.measuring.answer_check import Guarded, allowed_error, find_difference
-from tensorwright.tuning.measuring.cold_constants import cold_table
-from tensorwright.tuning.measuring.expected_results import ExpectedResults
-from tensorwright.tuning.measuring.trial_inputs import make_inputs
+from tensorwright.runtime import HOST, Device, Memory, empty
+from tensorwright.tuning.measuring.expected_results import ExpectedResults, make_inputs
+
+_TOLERANCE = {DType.F64: 1e-10, DType.F32: 1e-4, DType.F16: 1e-2, DType.BF16: 4e-2}
+_GUARD_BYTES = 4096
+_UNWRITTEN = 0xFF  # NaN for floats
+
+
+class Guarded:
+    """An output with zones before and after it that a kernel may not write.
+
+    memory   of the output on the device     array   its content at the last `is_intact`
+    """
+
+    def __init__(self, shape: tuple[int, ...], dtype: DType, device: Device = HOST) -> None:
+        size = math.prod(shape) * dtype.size_bytes
+        room = -(-size // 64) * 64 + 2 * _GUARD_BYTES
+        self._device = device
+        self._copy = empty((room,), DType.U8)
+        self._end = _GUARD_BYTES + size
+        self.array: Array = np.ndarray(shape, dtype.numpy, self._copy.data, _GUARD_BYTES)
+        self._room = device.allocate(room)
+        self.memory = Memory(self._room.address + _GUARD_BYTES, size, self._room)
+        self.clear()
+
+    def clear(self) -> None:
+        """Fill it with the value of unwritten memory."""
+        self._copy[...] = _UNWRITTEN
+        self._device.copy_in(self._copy, self._room)
+
+    def is_intact(self) -> bool:
+        """Whether the zones are unchanged."""
+        self._device.copy_out(self._room, self._copy)
+        zones = (self._copy[:_GUARD_BYTES], self._copy[self._end :])
+        return all(bool((zone == _UNWRITTEN).all()) for zone in zones)
+
+
+def allowed_error(answer: Array, dtype: DType, has_floats: bool) -> Array:
+    """How far each element may be from the answer, by broadcasting; `dtype` is that of the kernel.
+
+    Floats: a share of the element itself, and of the usual element of this answer. Integers are
+    exact, except 8 bits that were rounded from floats: these may differ by one.
+    """
+    if not dtype.is_float:
+        return np.array(1 if has_floats and dtype.is_int and dtype.size_bytes == 1 else 0)
+    wide = answer if answer.dtype.itemsize >= 4 else answer.astype(np.float32)
+    size = np.asarray(np.abs(wide))  # NumPy makes the only element of a scalar a number
+    finite = size[np.isfinite(size)]
+    size = np.nan_to_num(size, copy=False, nan=0.0, posinf=0.0)
+    usual = float(np.quantile(finite, 0.9)) if finite.size else 0.0
+    usual = usual or (float(finite.max()) if finite.size else 0.0)
+    allowed: Array = _TOLERANCE[dtype] * (size + size.dtype.type(usual))
+    return allowed
+
+
+def find_difference(result: Array, answer: Array, allowed: Array) -> str:
+    """The difference of a result from its answer, for a person; "" if it is allowed."""
+    wide = np.float64 if answer.dtype.kind in "iub" else answer.dtype
+    if answer.dtype.kind == "b":
+        result = result.view(np.uint8)
+        answer = answer.view(np.uint8)
+    result = result.astype(wide, copy=False)
+    answer = answer.astype(wide, copy=False)
+    with np.errstate(all="ignore"):
+        error = np.abs(result - answer)
+        is_right = (error <= allowed) | (result == answer) | (np.isnan(result) & np.isnan(answer))
+    if is_right.all():
+        return ""
+    wrong = np.argwhere(~is_right)
+    index = tuple(int(i) for i in wrong[0])
+    share = 100 * len(wrong) / max(1, answer.size)
+    return (
+        f"{len(wrong)} elements ({share:.3g} %) are wrong, first at {list(index)}: "
+        f"{result[index]} and not {answer[index]}"
+    )
+
+
+_LEAST_BYTES = 4096  # smaller constants do not move
+_MOST_BYTES = 256 << 20
+_MOST_ROWS = 4096
+_TILE = 1 << 18  # elements that are drawn; the arena repeats them
+
+
+def cold_table(
+    arguments: NDArray[np.uint64],
+    constants: Sequence[tuple[int, DType, tuple[int, ...]]],
+    cold_bytes: int,
+    device: Device = HOST,
+) -> NDArray[np.uint64]:
+    """The arguments of successive calls, one row each: (rows, arguments).
+
+    arguments   addresses of the operands
+    constants   for each constant its position among them, its type and its shape
+    cold_bytes  the most memory for all copies; with room for less than two, or without large
+                constants, there is one row
+
+    Only floats move, because integers may be indices.
+    """
+    moving = [
+        (position, dtype, _room(dtype, shape))
+        for position, dtype, shape in constants
+        if dtype.is_float and _room(dtype, shape) >= _LEAST_BYTES
+    ]
+    stride = sum(room for _, _, room in moving)
+    span = min(cold_bytes, _MOST_BYTES)
+    count = min(_MOST_ROWS, span // stride) if stride else 0
+    if count < 2:
+        return arguments[np.newaxis].copy()
+    table = np.repeat(arguments[np.newaxis], count, axis=0)
+    offset = 0
+    steps = np.arange(count, dtype=np.uint64) * np.uint64(stride)
+    for position, dtype, room in moving:
+        start = _arena(dtype, span, device).address + offset
+        table[:, position] = np.uint64(start) + steps
+        offset += room
+    return table
+
+
+def _room(dtype: DType, shape: tuple[int, ...]) -> int:
+    return -(-math.prod(shape) * dtype.size_bytes // LINE_BYTES) * LINE_BYTES
+
+
+@lru_cache(maxsize=2)
+def _arena(dtype: DType, size_bytes: int, device: Device) -> Memory:
+    """Memory full of numbers in -1..1; cached, because filling it takes long."""
+    count = size_bytes // dtype.size_bytes
+    arena = empty((count,), dtype)
+    source = np.random.Generator(np.random.SFC64(0))
+    tile = (source.random(min(_TILE, count), np.float32) * 2 - 1).astype(dtype.numpy)
+    for start in range(0, count, _TILE):
+        arena[start : start + _TILE] = tile[: count - start]
+    return device.memory_of(arena)
+
 
 _PAUSE_S = 0.001  # regions back to back may be stuck on one core under foreign load
 _COLD_RATIO = 4.0

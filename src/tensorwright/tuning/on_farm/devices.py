@@ -2,6 +2,8 @@
 
 All devices of one kind run a program equally fast.  One that disagrees with the others of its kind
 is set aside, with the reason; it measures nothing more for this session, and says so to others.
+
+A builder whose candidates the workers of a farm build.
 """
 
 from __future__ import annotations
@@ -9,13 +11,26 @@ from __future__ import annotations
 import json
 import statistics
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
+from tensorwright import processes
+from tensorwright.artifacts import BuildRequest, unpack_kernel
 from tensorwright.base import MachineError, Target
-from tensorwright.farm import Device, Farm, FarmWorker, Payload, Unit
+from tensorwright.farm import (
+    Device,
+    Farm,
+    FarmOutcome,
+    FarmWorker,
+    Lost,
+    Payload,
+    Unit,
+    raise_if_refused,
+)
 from tensorwright.machine import detect_hardware
-from tensorwright.tuning.on_farm.wire import read
-from tensorwright.tuning.on_farm.worker_functions import is_near
+from tensorwright.records import Status
+from tensorwright.tuning import measuring
+from tensorwright.tuning.on_farm.worker_functions import is_near, read, request_data
 
 _WAITED_S = 60.0
 _REFRESH_S = 2.0
@@ -147,3 +162,52 @@ class DevicePool:
         deadline = time.monotonic() + _TELL_S
         for _ in self._farm.results([unit], lambda: time.monotonic() > deadline):
             pass
+
+
+_LIMIT_S = 60.0
+
+
+class FarmBuilder:
+    """Builds on any worker of a farm; other jobs are done here meanwhile.  See `Builder`."""
+
+    def __init__(self, farm: Farm) -> None:
+        self._farm = farm
+        self._here = measuring.PoolBuilder()
+        self._thread = ThreadPoolExecutor(1, "background jobs")
+
+    def build(
+        self,
+        requests: Sequence[BuildRequest],
+        should_stop: Callable[[], bool] = processes.never,
+        background_jobs: Sequence[measuring.BackgroundJob] = (),
+    ) -> list[measuring.BuildResult]:
+        """As `Builder.build`."""
+        beside = self._thread.submit(self._here.build, (), should_stop, background_jobs)
+        outcomes = self._farm.run([self._unit(each) for each in requests], should_stop)
+        beside.result()
+        return [_result(*pair) for pair in zip(requests, outcomes, strict=True)]
+
+    def close(self) -> None:
+        """End the processes here; the farm stays."""
+        self._thread.shutdown()
+        self._here.close()
+
+    def _unit(self, request: BuildRequest) -> Unit:
+        return Unit("tune.build", Payload(request_data(request)), _LIMIT_S)
+
+
+def _result(request: BuildRequest, outcome: FarmOutcome) -> measuring.BuildResult:
+    raise_if_refused(outcome)
+    match outcome:
+        case processes.Done(Payload(data, blobs)) if blobs:
+            return unpack_kernel(blobs[0], request.target)
+        case processes.Done(Payload(data, _)):
+            return measuring.BuildFailed(Status(data["status"]), data["error"])
+        case processes.Stopped():
+            return measuring.BuildStopped()
+        case Lost():
+            return measuring.BuildFailed(Status.LOST, str(outcome))
+        case processes.TimedOut():
+            return measuring.BuildFailed(Status.BUILD_TIMEOUT, str(outcome))
+        case processes.Done() | processes.Raised() | processes.Died():
+            return measuring.BuildFailed(Status.BUILD_ERROR, str(outcome))

@@ -16,21 +16,15 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import astuple, dataclass
 from itertools import count, islice
 
+from tensorwright import farm
+from tensorwright.artifacts import Kernel, pack_kernel
 from tensorwright.base import Target
-from tensorwright.build import Kernel, pack_kernel
-from tensorwright.farm import Farm, FarmOutcome, Lost, Payload, Unit, raise_if_refused
 from tensorwright.processes import Done, never
 from tensorwright.records import Status
 from tensorwright.schedule import Workload
-from tensorwright.tuning.measuring import (
-    Measurement,
-    MeasureOptions,
-    Runner,
-    Trial,
-    measurements_of,
-)
+from tensorwright.tuning import measuring
 from tensorwright.tuning.on_farm.devices import DevicePool
-from tensorwright.tuning.on_farm.wire import Race, read, workload_data, write
+from tensorwright.tuning.on_farm.worker_functions import Race, read, workload_data, write
 
 AGREES = 1.4
 """Times of one program on two devices of a kind agree up to this ratio: half of it is a lie."""
@@ -49,9 +43,9 @@ _SHARES = 4
 class _Answer:
     """A worker's measurement of a trial."""
 
-    trial: Trial
+    trial: measuring.Trial
     worker: str
-    measured: Measurement
+    measured: measuring.Measurement
 
 
 @dataclass(slots=True)
@@ -80,7 +74,7 @@ def _finite(best_s: float) -> float | None:
     return best_s if math.isfinite(best_s) else None
 
 
-class FarmRunner(Runner):
+class FarmRunner(measuring.Runner):
     """Measures on the devices of one kind.  See `Runner`.
 
     kind   of the devices          options, seed   as of `ChildRunner`
@@ -88,16 +82,16 @@ class FarmRunner(Runner):
 
     def __init__(
         self,
-        farm: Farm,
+        farm: farm.Farm,
         kind: str,
         target: Target,
-        options: MeasureOptions | None = None,
+        options: measuring.MeasureOptions | None = None,
         seed: int = 0,
         reference_every_s: float = _REFERENCE_EVERY_S,
     ) -> None:
         self._farm = farm
         self._kind = kind
-        self._options = options or MeasureOptions()
+        self._options = options or measuring.MeasureOptions()
         self._common = {
             "target": write(target),
             "options": write(self._options),
@@ -116,7 +110,7 @@ class FarmRunner(Runner):
         threads: int,
         best_s: float,
         should_stop: Callable[[], bool] = never,
-    ) -> list[Measurement] | None:
+    ) -> list[measuring.Measurement] | None:
         """As `Runner.measure`, on one device."""
         for _ in range(_MOST_TRIES):
             race = Race(0, len(kernels), threads, _finite(best_s))
@@ -127,14 +121,14 @@ class FarmRunner(Runner):
                     return measured
             if should_stop():
                 return None
-        return [Measurement(Status.LOST, error="no device measured it")] * len(kernels)
+        return [measuring.Measurement(Status.LOST, error="no device measured it")] * len(kernels)
 
     def measure_each(
         self,
-        trials: Iterable[Trial],
+        trials: Iterable[measuring.Trial],
         should_stop: Callable[[], bool] = never,
         most: int = 1,
-    ) -> Iterator[tuple[Trial, Measurement]]:
+    ) -> Iterator[tuple[measuring.Trial, measuring.Measurement]]:
         """As `Runner.measure_each`; several at once where there are several devices."""
         if len(self.devices.names()) < 2:
             for answer in self._asked(trials, should_stop, most):
@@ -162,19 +156,21 @@ class FarmRunner(Runner):
     # Asking
 
     def _asked(
-        self, trials: Iterable[Trial], should_stop: Callable[[], bool], most: int
+        self, trials: Iterable[measuring.Trial], should_stop: Callable[[], bool], most: int
     ) -> Iterator[_Answer]:
         """Measure trials, until each has an answer; those of a unit that failed one by one."""
-        waiting: Iterable[Trial] = trials
+        waiting: Iterable[measuring.Trial] = trials
         for attempt in range(_MOST_TRIES):
-            taken: list[list[Trial]] = []
-            rejected: list[Trial] = []
+            taken: list[list[measuring.Trial]] = []
+            rejected: list[measuring.Trial] = []
             devices = len(self.devices.names())
             units = self._units(waiting, taken, most if not attempt else 0)
-            for index, outcome in self._farm.results(units, should_stop, _ahead(devices)):
+            for index, outcome in self._farm.results(
+                units, should_stop, (devices + 1 + devices // 4)
+            ):
                 batch, taken[index] = taken[index], []
                 if len(batch) > 1 and not isinstance(outcome, Done):
-                    raise_if_refused(outcome)
+                    farm.raise_if_refused(outcome)
                     rejected += batch
                     continue
                 worker, measured = self._read(outcome, len(batch))
@@ -186,11 +182,13 @@ class FarmRunner(Runner):
                 return
             waiting = rejected
         for trial in rejected:
-            yield _Answer(trial, "", Measurement(Status.LOST, error="no device measured it"))
+            yield _Answer(
+                trial, "", measuring.Measurement(Status.LOST, error="no device measured it")
+            )
 
     def _units(
-        self, trials: Iterable[Trial], taken: list[list[Trial]], most: int
-    ) -> Iterator[Unit]:
+        self, trials: Iterable[measuring.Trial], taken: list[list[measuring.Trial]], most: int
+    ) -> Iterator[farm.Unit]:
         """Trials in units, each taken when it can begin; notes in `taken` which has which."""
         waiting = iter(trials)
         while True:
@@ -202,8 +200,8 @@ class FarmRunner(Runner):
             yield self._batch(batch, self._fit())
 
     def _batch(
-        self, trials: Sequence[Trial], names: tuple[str, ...], *, races: bool = True
-    ) -> Unit:
+        self, trials: Sequence[measuring.Trial], names: tuple[str, ...], *, races: bool = True
+    ) -> farm.Unit:
         """The unit that measures trials, one after the other."""
         workloads = list({trial.workload.key: trial.workload for trial in trials}.values())
         numbers = {workload.key: number for number, workload in enumerate(workloads)}
@@ -229,16 +227,16 @@ class FarmRunner(Runner):
         races: Sequence[Race],
         kernels: Sequence[Kernel],
         names: tuple[str, ...],
-    ) -> Unit:
+    ) -> farm.Unit:
         data = {
             **self._common,
             "workloads": len(workloads),
             "races": [astuple(race) for race in races],
             "reference_s": self.devices.expected_reference_s(),
         }
-        return Unit(
+        return farm.Unit(
             "tune.measure",
-            Payload(data, (*map(self._written, workloads), *map(pack_kernel, kernels))),
+            farm.Payload(data, (*map(self._written, workloads), *map(pack_kernel, kernels))),
             _PREPARE_S + self._options.limit_s * len(kernels),
             self._kind,
             names,
@@ -251,13 +249,15 @@ class FarmRunner(Runner):
             self._workloads[workload.key] = text.encode()
         return self._workloads[workload.key]
 
-    def _read(self, outcome: FarmOutcome, count: int) -> tuple[str, list[Measurement]]:
+    def _read(
+        self, outcome: farm.FarmOutcome, count: int
+    ) -> tuple[str, list[measuring.Measurement]]:
         """The worker and its measurements; none if the device has drifted."""
-        raise_if_refused(outcome)
-        if isinstance(outcome, Lost):
-            return "", [Measurement(Status.LOST, error=str(outcome))] * count
+        farm.raise_if_refused(outcome)
+        if isinstance(outcome, farm.Lost):
+            return "", [measuring.Measurement(Status.LOST, error=str(outcome))] * count
         if not isinstance(outcome, Done):
-            return "", measurements_of(outcome, count)
+            return "", measuring.measurements_of(outcome, count)
         data = outcome.value.data
         worker = data["worker"]
         if "drift" in data:
@@ -306,7 +306,7 @@ class FarmRunner(Runner):
         others = [name for name in names if name not in (first.worker, second.worker)]
         asked = [first.worker, second.worker, *others[:_MOST_ASKED]]
         units = [self._again([first], name) for name in asked]
-        opinions: dict[str, Measurement] = {}
+        opinions: dict[str, measuring.Measurement] = {}
         for _, outcome in self._farm.results(units, should_stop):
             worker, measured = self._read(outcome, 1)
             if worker and measured:
@@ -331,12 +331,12 @@ class FarmRunner(Runner):
             if number < most:
                 self.devices.put_aside(name, _reason(name, opinions, f"{most} agree"))
 
-    def _again(self, answers: Sequence[_Answer], name: str) -> Unit:
+    def _again(self, answers: Sequence[_Answer], name: str) -> farm.Unit:
         """The unit that asks a device about programs again."""
         return self._batch([each.trial for each in answers], (name,), races=False)
 
 
-def agree(one: Measurement, other: Measurement) -> bool:
+def agree(one: measuring.Measurement, other: measuring.Measurement) -> bool:
     """Whether two devices of a kind say the same of a program."""
     if one.status.is_timed != other.status.is_timed:
         return False
@@ -363,24 +363,19 @@ def _doubted(answers: Sequence[_Answer]) -> dict[str, list[_Answer]]:
     return doubted
 
 
-def _ahead(devices: int) -> int:
-    """The units under way: one for each device, and some that wait."""
-    return devices + 1 + devices // 4
-
-
-def _faster(one: Measurement, other: Measurement) -> Measurement:
+def _faster(one: measuring.Measurement, other: measuring.Measurement) -> measuring.Measurement:
     """The faster of two measurements on one device, because other processes only add time."""
     if one.status.is_timed and other.status.is_timed:
         return min(one, other, key=lambda each: min(each.times_s))
     return one
 
 
-def _reason(name: str, opinions: dict[str, Measurement], why: str) -> str:
+def _reason(name: str, opinions: dict[str, measuring.Measurement], why: str) -> str:
     others = ", ".join(_text(own) for worker, own in sorted(opinions.items()) if worker != name)
     return f"it says {_text(opinions[name])} of a program, others say {others}: {why}"
 
 
-def _text(measured: Measurement) -> str:
+def _text(measured: measuring.Measurement) -> str:
     if measured.status.is_timed:
         return f"{min(measured.times_s) * 1e3:.3g} ms"
     return measured.status.value

@@ -3,26 +3,49 @@
 Measuring is as in a local session, by a `ChildRunner`; before it the worker waits until it has the
 machine for itself and the machine is quiet.  Every minute it times a reference kernel first: a
 device that drifts from what the client expects of it measures nothing.
+
+The messages of a session to workers, as plain data: requests to build, workloads, targets.
+
+Tensors are written in an order in which each comes after those that it reads, so that reading them
+needs no deep stack.
+
+The gate of a machine of a farm: many builds at once, or one measurement alone.
+
+All workers of a user on a machine share two locks, in the folder of the knob `home`.  The turn of
+`processes.hold_turn` is held by a measurement.  Builds share a lock that a measurement takes
+exclusively; a measurement that waits lets no further build begin.
 """
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import itertools
 import json
 import math
+import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from tensorwright.base import CpuTarget, InternalError, Target
-from tensorwright.build import Kernel, build, build_request, pack_kernel, unpack_kernel
-from tensorwright.expr import compute, placeholder, reduce_axis, sum_over
+from tensorwright import base, expr
+from tensorwright.artifacts import (
+    BuildRequest,
+    Kernel,
+    build,
+    build_request,
+    pack_kernel,
+    unpack_kernel,
+)
 from tensorwright.farm import Payload, worker_name
 from tensorwright.graph import Workload, program_workload
+from tensorwright.machine import LoadWatch
+from tensorwright.processes import hold_turn
 from tensorwright.records import Status
+from tensorwright.schedule import Workload as AnyWorkload
 from tensorwright.schedule import state_of
 from tensorwright.tuning.measuring import (
     BuildFailed,
@@ -32,17 +55,153 @@ from tensorwright.tuning.measuring import (
     MeasureOptions,
     PoolBuilder,
 )
-from tensorwright.tuning.on_farm.machine_gate import QuietCheck, while_building, while_measuring
-from tensorwright.tuning.on_farm.wire import (
-    Race,
-    fastest_s,
-    read,
-    read_request,
-    read_workload,
-    write,
-)
 from tensorwright.tuning.population import default_candidate
 from tensorwright.tuning.space import Space, sketches_of
+
+_TARGETS = base.kinds_of(base.CpuTarget, base.GpuTarget, base.GpuApi)
+_KINDS = {**expr.EXPRESSION_KINDS, **_TARGETS, **base.kinds_of(Measurement, MeasureOptions, Status)}
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """Kernels of one workload that take turns; one alone races against the best so far.
+
+    workload   which of a unit's          kernels   how many          threads   that they use
+    best_s     seconds of the best; None for no race
+    """
+
+    workload: int
+    kernels: int
+    threads: int
+    best_s: float | None = None
+
+    def limit_s(self, other_s: float) -> float:
+        """The seconds to race against if another kernel took `other_s`."""
+        return math.inf if self.best_s is None else min(self.best_s, other_s)
+
+
+def fastest_s(measured: Measurement) -> float:
+    """The least time of a measurement; infinite where it has none to race against."""
+    return min(measured.times_s) if measured.status is Status.OK else math.inf
+
+
+def write(value: object) -> object:
+    """A target, options or measurements as plain data."""
+    return base.to_data(value)
+
+
+def read(data: object) -> Any:
+    """The inverse of `write`.  Raises: ValueError for anything else."""
+    return base.from_data(data, _KINDS)
+
+
+def request_data(request: BuildRequest) -> dict[str, Any]:
+    """A request to build, as plain data."""
+    return {
+        "name": request.name,
+        "program": base.to_data((request.tensors, request.outputs)),
+        "constants": sorted(request.constants),
+        "trace": request.trace,
+        "target": base.to_data(request.target),
+    }
+
+
+def read_request(data: dict[str, Any]) -> BuildRequest:
+    """The inverse of `request_data`.  Raises: ValueError for anything else."""
+    tensors, outputs = read(data["program"])
+    constants = frozenset(data["constants"])
+    target: base.Target = read(data["target"])
+    return BuildRequest(data["name"], tensors, outputs, constants, data["trace"], target)
+
+
+def workload_data(workload: AnyWorkload) -> dict[str, Any]:
+    """A workload, as plain data."""
+    tensors = expr.topological_order(*workload.outputs)
+    return {
+        "name": workload.name,
+        "key": workload.key,
+        "program": base.to_data((tensors, workload.inputs, workload.outputs)),
+        "constants": sorted(workload.constants),
+    }
+
+
+def read_workload(data: dict[str, Any]) -> Workload:
+    """The inverse of `workload_data`.  Raises: ValueError for anything else."""
+    _, inputs, outputs = read(data["program"])
+    return Workload(data["name"], inputs, frozenset(data["constants"]), outputs, data["key"])
+
+
+_TICK_S = 0.02
+_QUIET_S = 0.1
+_QUIET_LIMIT_S = 30.0
+
+
+@contextmanager
+def while_building() -> Iterator[None]:
+    """Build inside the block; waits for measurements to end."""
+    with _locked("builds.waiting", fcntl.LOCK_SH) as _:
+        pass
+    with _locked("builds.lock", fcntl.LOCK_SH):
+        yield
+
+
+@contextmanager
+def while_measuring(should_stop: Callable[[], bool]) -> Iterator[bool]:
+    """Measure inside the block, alone on this machine as far as this user goes.
+
+    Gives False if `should_stop` turned true while waiting.
+    """
+    with ExitStack() as stack:
+        is_held = stack.enter_context(hold_turn(should_stop))
+        if is_held:
+            stack.enter_context(_locked("builds.waiting", fcntl.LOCK_EX, should_stop))
+            is_held = stack.enter_context(_locked("builds.lock", fcntl.LOCK_EX, should_stop))
+        yield is_held
+
+
+@contextmanager
+def _locked(
+    name: str, kind: int, should_stop: Callable[[], bool] = lambda: False
+) -> Iterator[bool]:
+    path = base.make_home() / name
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        while not should_stop():
+            try:
+                fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(_TICK_S)
+                continue
+            yield True
+            return
+        yield False
+    finally:
+        os.close(descriptor)
+
+
+class QuietCheck:
+    """Looks whether others use the machine; mutable.
+
+    A look takes a tenth of a second, so the load since the last look counts where that was longer.
+    """
+
+    def __init__(self, limit_s: float = _QUIET_LIMIT_S) -> None:
+        self._limit_s = limit_s
+        self._watch = LoadWatch()
+
+    def wait(self, should_stop: Callable[[], bool]) -> str:
+        """Wait until the machine is quiet; "" then, else what used it all the time."""
+        deadline = time.monotonic() + self._limit_s
+        while True:
+            if self._watch.seconds < _QUIET_S:
+                time.sleep(_QUIET_S - self._watch.seconds)
+            load = self._watch.load()
+            self._watch = LoadWatch()
+            if not load.is_busy:
+                return ""
+            if should_stop() or time.monotonic() > deadline:
+                return str(load)
+
 
 _DRIFT = 1.4
 """The ratio to the expected time, or its inverse, from which a reference kernel has drifted."""
@@ -94,9 +253,9 @@ class _Measuring:
     looked_at: float = -math.inf
     quiet: QuietCheck = field(default_factory=lambda: QuietCheck(3.0))
 
-    def runner_for(self, options: MeasureOptions, seed: int, target: Target) -> ChildRunner:
+    def runner_for(self, options: MeasureOptions, seed: int, target: base.Target) -> ChildRunner:
         """The runner with these options; the one before is closed where it had others."""
-        settings = (options, seed, isinstance(target, CpuTarget))
+        settings = (options, seed, isinstance(target, base.CpuTarget))
         if self.runner is None or self.settings != settings:
             if self.runner is not None:
                 self.runner.close()
@@ -105,7 +264,11 @@ class _Measuring:
         return self.runner
 
     def check_reference(
-        self, target: Target, expected_s: float, every_s: float, should_stop: Callable[[], bool]
+        self,
+        target: base.Target,
+        expected_s: float,
+        every_s: float,
+        should_stop: Callable[[], bool],
     ) -> str:
         """Time the reference kernel if that was not done lately; how far it is off, "" for not."""
         if time.monotonic() - self.referred_at < every_s:
@@ -124,10 +287,10 @@ class _Measuring:
             f"not {expected_s * 1e3:.3g} ms"
         )
 
-    def _reference(self, target: Target) -> float:
+    def _reference(self, target: base.Target) -> float:
         workload, kernel = _reference_kernel(target)
         if self.references is None:
-            bounds = isinstance(target, CpuTarget)
+            bounds = isinstance(target, base.CpuTarget)
             self.references = ChildRunner(MeasureOptions(), 0, bounds_addresses=bounds)
         measured = self.references.measure(workload, [kernel], 1, math.inf)
         if not measured or measured[0].status is not Status.OK:
@@ -147,16 +310,18 @@ _MEASURING = _Measuring()
 
 
 @functools.lru_cache(maxsize=4)
-def _reference_kernel(target: Target) -> tuple[Workload, Kernel]:
+def _reference_kernel(target: base.Target) -> tuple[Workload, Kernel]:
     """The kernel by which devices are compared: a product of two matrices, by rule."""
     edge = _REFERENCE_EDGE
-    a, b = placeholder("a", (edge, edge)), placeholder("b", (edge, edge))
-    k = reduce_axis("k", edge)
-    c = compute("c", (edge, edge), lambda i, j: sum_over(a[i, k] * b[k, j], k))
+    a, b = expr.placeholder("a", (edge, edge)), expr.placeholder("b", (edge, edge))
+    k = expr.reduce_axis("k", edge)
+    c = expr.compute("c", (edge, edge), lambda i, j: expr.sum_over(a[i, k] * b[k, j], k))
     workload = program_workload([c])
     sketch = next(iter(sketches_of(state_of(workload), target)), None)
     if sketch is None:
-        raise InternalError(stage="farm", where="reference kernel", reason="it has no schedule")
+        raise base.InternalError(
+            stage="farm", where="reference kernel", reason="it has no schedule"
+        )
     trace = default_candidate(Space((sketch,))).trace
     return workload, build(build_request(workload, trace, target))
 
@@ -201,7 +366,7 @@ def _run_races(
     races: Sequence[Race],
     blobs: tuple[bytes, ...],
     workloads: int,
-    target: Target,
+    target: base.Target,
     runner: ChildRunner,
     should_stop: Callable[[], bool],
 ) -> list[Measurement] | None:

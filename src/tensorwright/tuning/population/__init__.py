@@ -1,28 +1,11 @@
 """Populations: many candidates of one space as arrays, drawn, varied and picked together.
 
-Read `candidate.py` and `population.py` first, then `space_tables.py`, which says what candidates
+Read `population.py` first, then `space_tables.py`, which says what candidates
 of a space may decide.
 """
 
-from tensorwright.tuning.population.candidate import Candidate, default_candidate
-from tensorwright.tuning.population.population import Population
+from tensorwright.tuning.population.population import Candidate, Population, default_candidate
 from tensorwright.tuning.population.space_tables import make_space_tables
 from tensorwright.tuning.population.variation import (
-    cross,
-    everything,
-    mutate,
-    neighbourhood,
-    sample,
+    cross, everything, mutate, neighbourhood, sample,
 )
-
-__all__ = [
-    "Candidate",
-    "Population",
-    "cross",
-    "default_candidate",
-    "everything",
-    "make_space_tables",
-    "mutate",
-    "neighbourhood",
-    "sample",
-]

@@ -5,38 +5,10 @@ candidates that are compared.
 """
 
 from tensorwright.tuning.selection.ahead import suppose, working_ahead
-from tensorwright.tuning.selection.candidates import Effort
-from tensorwright.tuning.selection.chosen import Chosen, Elite, Estimate
+from tensorwright.tuning.selection.candidates import Chosen, Effort, Elite, Estimate
 from tensorwright.tuning.selection.predictor import Predictor, TopQuestion, open_predictor
 from tensorwright.tuning.selection.scheduling import (
-    Scheduled,
-    Source,
-    choose,
-    choose_all,
-    choose_untuned,
-    schedules_text,
-    size_table_of,
+    Scheduled, Source, choose, choose_all, choose_untuned, schedules_text, size_table_of,
 )
 from tensorwright.tuning.selection.size_table import SizeTable
 from tensorwright.tuning.selection.stages import stage
-
-__all__ = [
-    "Chosen",
-    "Effort",
-    "Elite",
-    "Estimate",
-    "Predictor",
-    "Scheduled",
-    "SizeTable",
-    "Source",
-    "TopQuestion",
-    "choose",
-    "choose_all",
-    "choose_untuned",
-    "open_predictor",
-    "schedules_text",
-    "size_table_of",
-    "stage",
-    "suppose",
-    "working_ahead",
-]

@@ -14,6 +14,7 @@ import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from tensorwright.artifacts import backend_of, build_cached
 from tensorwright.base import (
     KNOBS,
     CpuTarget,
@@ -23,7 +24,6 @@ from tensorwright.base import (
     knobs,
     override,
 )
-from tensorwright.build import backend_of, build_cached
 from tensorwright.graph import Workload, bind_workload, representative
 from tensorwright.tuning.selection.predictor import open_predictor
 from tensorwright.tuning.selection.scheduling import choose_untuned

@@ -5,21 +5,40 @@ and neighbours of the best of these.  Candidates of a structure are priced toget
 
 The effort is counted in steps of plans and in candidates, never in seconds: so the choice is the
 same on a busy machine.
+
+The chosen schedule of a workload, and its estimate.
+
+Schedules that were chosen, kept on the disk: choosing again would give the same.
+
+The key of an entry has everything that determines a choice: workload, target, machine, the model,
+the effort, and this package's own sources.  The entry has the trace and its estimates as JSON; it
+appears whole or not at all, and a damaged one is ignored (see `KernelCache`).
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 
 import numpy as np
 from numpy.random import Generator
 
-from tensorwright.base import TensorwrightError
+from tensorwright import schedule
+from tensorwright.base import (
+    TensorwrightError,
+    UsageError,
+    from_data,
+    kinds_of,
+    knobs,
+    source_digest,
+    to_data,
+)
 from tensorwright.loop import LoopProgram, lower
 from tensorwright.machine import Card, Machine
-from tensorwright.schedule import ScheduleState, Trace, format_trace, replay
+from tensorwright.runtime import KernelCache, named_cache
 from tensorwright.tuning.features import Featurizer
 from tensorwright.tuning.population import (
     Candidate,
@@ -28,11 +47,87 @@ from tensorwright.tuning.population import (
     neighbourhood,
     sample,
 )
-from tensorwright.tuning.population.picking import find_new, pick_diverse
-from tensorwright.tuning.population.population import Population, by_sketch
+from tensorwright.tuning.population.population import Population, by_sketch, find_new, pick_diverse
 from tensorwright.tuning.population.space_tables import SpaceTables
 from tensorwright.tuning.space import Sketch, Space
 from tensorwright.tuning.time_model import AnyTimeModel, Policy, Prediction, shared_lines_s
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The time of a program: a median, and a time that is exceeded once in ten times."""
+
+    seconds: float
+    upper_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A schedule.
+
+    estimate    None if the program cannot be priced
+    by_rule     the estimate of the schedule by rule; None if that cannot be priced
+    is_by_rule  whether it is that one
+    decisions   in its sketch: sorted pairs (name, value)
+    """
+
+    trace: schedule.Trace
+    estimate: Estimate | None
+    by_rule: Estimate | None
+    is_by_rule: bool
+    decisions: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Elite:
+    """One of the candidates that are expected to be the fastest, and its expected time."""
+
+    candidate: Candidate
+    estimate: Estimate
+
+
+LIMIT_BYTES = 32 << 20
+SOURCES = (
+    "machine",
+    "expr",
+    "schedule",
+    "loop",
+    "tuning/space",
+    "tuning/features",
+    "tuning/models",
+    "tuning/time_model",
+    "tuning/population",
+    "tuning/selection",
+)
+"""The folders whose code turns a workload into a choice."""
+_KINDS = kinds_of(Chosen, Estimate)
+
+
+def choice_cache() -> KernelCache | None:
+    """The cache in the folder of the knob `home`; None if the knob switches it off."""
+    return named_cache("choices", LIMIT_BYTES) if knobs.KERNEL_CACHE.get() else None
+
+
+def choice_key(*parts: str) -> str:
+    """The key of a choice that comes from these."""
+    return hashlib.sha256("\0".join((source_digest(*SOURCES), *parts)).encode()).hexdigest()
+
+
+def pack(chosen: Chosen) -> bytes:
+    """A choice as an entry: its trace as text, and the rest."""
+    parts = schedule.format_trace(chosen.trace), replace(chosen, trace=())
+    return json.dumps(to_data(parts)).encode()
+
+
+def unpack(entry: bytes) -> Chosen | None:
+    """The inverse of `pack`; None for anything else."""
+    try:
+        text, chosen = from_data(json.loads(entry), _KINDS)
+        whole: Chosen = replace(chosen, trace=schedule.parse_trace(text))
+    except (ValueError, TypeError, AttributeError, UsageError):
+        return None
+    return whole
+
 
 _VARIETY = 0.1  # see `pick_diverse`
 
@@ -60,7 +155,7 @@ class Candidates:
 
     def __init__(
         self,
-        state: ScheduleState,
+        state: schedule.ScheduleState,
         model: AnyTimeModel,
         machine: Machine | Card,
         effort: Effort,
@@ -126,7 +221,7 @@ class Candidates:
             roofline[rows] = prediction.roofline
         return Prediction(median, upper, roofline)
 
-    def price_exactly(self, *traces: Trace) -> Prediction | None:
+    def price_exactly(self, *traces: schedule.Trace) -> Prediction | None:
         """The prices of traces without open decisions.
 
         None if one does not replay, every step checked, or does not lower. For a candidate of a
@@ -145,9 +240,9 @@ class Candidates:
             ]
         )
 
-    def _outline(self, trace: Trace) -> LoopProgram:
+    def _outline(self, trace: schedule.Trace) -> LoopProgram:
         """The outline of a trace, from which features are computed, if it lowers."""
-        state = replay(self.state, trace)
+        state = schedule.replay(self.state, trace)
         program = lower(state)
         return lower(state, is_outline=True) if isinstance(self._machine, Card) else program
 
@@ -155,10 +250,10 @@ class Candidates:
         """Seconds that the threads of a candidate wait for lines of each other."""
         return shared_lines_s(self._features.plan(sketch).program, self._machine, decisions)
 
-    def is_sound(self, trace: Trace) -> bool:
+    def is_sound(self, trace: schedule.Trace) -> bool:
         """Whether a trace replays, every step checked, and lowers."""
         try:
-            lower(replay(self.state, trace))
+            lower(schedule.replay(self.state, trace))
         except TensorwrightError:
             return False
         return True
@@ -230,7 +325,7 @@ class Ranked:
             if np.isfinite(scores[number]):
                 yield number
 
-    def trace(self, number: int) -> Trace:
+    def trace(self, number: int) -> schedule.Trace:
         """The schedule of a candidate."""
         return self._sketch(number).bound(dict(self.decisions(number)))
 
@@ -240,9 +335,11 @@ class Ranked:
         genes = self.population.genes[number, : len(sketch.choices)]
         return tuple(sorted(sketch.decisions_of(tuple(genes.tolist())).items()))
 
-    def candidate(self, number: int, trace: Trace) -> Candidate:
+    def candidate(self, number: int, trace: schedule.Trace) -> Candidate:
         """A candidate with its trace, as it is proposed to be measured."""
-        return Candidate(format_trace(trace), self._sketch(number).name, self.decisions(number))
+        return Candidate(
+            schedule.format_trace(trace), self._sketch(number).name, self.decisions(number)
+        )
 
     def _sketch(self, number: int) -> Sketch:
         return self.space.sketches[int(self.population.sketch[number])]

@@ -15,30 +15,23 @@ from typing import TypeVar
 
 import numpy as np
 
-from tensorwright.base import (
-    GpuTarget,
-    Target,
-    TensorwrightError,
-    knobs,
-    override,
-    without_collection,
-)
+from tensorwright import base, schedule
 from tensorwright.expr import Tensor, topological_order
 from tensorwright.machine import NOMINAL, Card, Machine, card_of
 from tensorwright.runtime import KernelCache
 from tensorwright.runtime.measuring import this_machine
-from tensorwright.schedule import (
-    Parallel,
-    ScheduleState,
-    Tensorize,
-    Trace,
-    Workload,
-    format_trace,
-    state_of,
+from tensorwright.tuning.selection.candidates import (
+    Candidates,
+    Chosen,
+    Effort,
+    Elite,
+    Estimate,
+    Ranked,
+    choice_cache,
+    choice_key,
+    pack,
+    unpack,
 )
-from tensorwright.tuning.selection.candidates import Candidates, Effort, Ranked
-from tensorwright.tuning.selection.choice_cache import choice_cache, choice_key, pack, unpack
-from tensorwright.tuning.selection.chosen import Chosen, Elite, Estimate
 from tensorwright.tuning.space import Sketch, algorithm_sketches, sketches_of
 from tensorwright.tuning.time_model import (
     AnyTimeModel,
@@ -77,7 +70,7 @@ class Predictor:
         self._chosen: OrderedDict[str, Chosen] = OrderedDict()
         self._estimates: OrderedDict[tuple[str, str], Estimate | None] = OrderedDict()
 
-    def best(self, workload: Workload) -> Chosen:
+    def best(self, workload: schedule.Workload) -> Chosen:
         """The schedule of a workload that was not tuned, and its estimate."""
         with self._lock:
             if workload.key in self._chosen:
@@ -88,21 +81,23 @@ class Predictor:
             _remember(self._chosen, workload.key, chosen)
         return chosen
 
-    def estimate(self, workload: Workload, trace: Trace | None = None) -> Estimate | None:
+    def estimate(
+        self, workload: schedule.Workload, trace: schedule.Trace | None = None
+    ) -> Estimate | None:
         """The estimate of a workload with a schedule; None: with the best one.
 
         None for a program without features: it cannot be lowered, or computes nothing.
         """
         if trace is None:
             return self.best(workload).estimate
-        key = workload.key, format_trace(trace)
+        key = workload.key, schedule.format_trace(trace)
         with self._lock:
             if key in self._estimates:
                 return self._estimates[key]
         self.counts["estimated"] += 1
         if _computes_nothing(workload):
             return None
-        prices = self._candidates(state_of(workload)).price_exactly(trace)
+        prices = self._candidates(schedule.state_of(workload)).price_exactly(trace)
         estimate = None
         if prices is not None and np.isfinite(prices.median[0]):
             estimate = _estimate(prices, 0)
@@ -110,7 +105,7 @@ class Predictor:
             _remember(self._estimates, key, estimate)
         return estimate
 
-    def price(self, workload: Workload) -> float | None:
+    def price(self, workload: schedule.Workload) -> float | None:
         """Seconds of a workload that was not tuned, as a step of a network.
 
         Between the median and the upper estimate: of two equal medians, the certain one is better.
@@ -118,7 +113,7 @@ class Predictor:
         """
         try:
             estimate = self.best(workload).estimate
-        except TensorwrightError:
+        except base.TensorwrightError:
             return None
         if estimate is None:
             return None
@@ -129,16 +124,16 @@ class Predictor:
         """The same predictions for a search, which ranks candidates by them."""
         return PredictedTime(self._model, self._machine)
 
-    def top(self, workload: Workload, count: int) -> tuple[Elite, ...]:
+    def top(self, workload: schedule.Workload, count: int) -> tuple[Elite, ...]:
         """Up to `count` schedules that are expected to be fast, each sound, the best first.
 
         They are unlike each other: if the best disappoints, so do those that are like it.
         """
-        state = state_of(workload)
+        state = schedule.state_of(workload)
         effort = replace(self._effort, plan_steps=max(_RACE_STEPS, self._effort.plan_steps))
         candidates = self._candidates(state, effort)
         sketches = sketches_of(state, self._machine.target, algorithms=effort.algorithms > 0)
-        with without_collection():
+        with base.without_collection():
             ranked = self._ranked(workload, next(sketches), sketches, candidates)
         elites: dict[str, Elite] = {}
         if ranked is None:
@@ -154,13 +149,13 @@ class Predictor:
                 elites.setdefault(candidate.trace, Elite(candidate, estimate))
         return tuple(elites.values())
 
-    def top_question(self, workload: Workload, count: int) -> TopQuestion:
+    def top_question(self, workload: schedule.Workload, count: int) -> TopQuestion:
         """A call of `top`, for another process."""
         tensors = topological_order(*workload.outputs)
-        file = knobs.TIME_MODEL.get()
+        file = base.knobs.TIME_MODEL.get()
         return TopQuestion(tensors, workload, self._machine, self._effort, file, count)
 
-    def _cached(self, workload: Workload) -> Chosen:
+    def _cached(self, workload: schedule.Workload) -> Chosen:
         cache = choice_cache()
         if cache is None:
             return self._choose(workload)
@@ -172,40 +167,42 @@ class Predictor:
         cache.put(self._key(workload), pack(chosen))
         return chosen
 
-    def has_chosen(self, workload: Workload) -> bool:
+    def has_chosen(self, workload: schedule.Workload) -> bool:
         """Whether the schedule of a workload was chosen before, and is in memory or cached."""
         cache = choice_cache()
         with self._lock:
             is_remembered = workload.key in self._chosen
         return is_remembered or (cache is not None and self._kept(workload, cache) is not None)
 
-    def _kept(self, workload: Workload, cache: KernelCache) -> Chosen | None:
+    def _kept(self, workload: schedule.Workload, cache: KernelCache) -> Chosen | None:
         entry = cache.get(self._key(workload))
         return unpack(entry) if entry is not None else None
 
-    def _key(self, workload: Workload) -> str:
+    def _key(self, workload: schedule.Workload) -> str:
         """The key of a choice in the cache."""
         parts = (self._machine.target.key, repr(self._machine), repr(self._effort), self._digest)
         return choice_key(workload.key, *parts)
 
-    def _choose(self, workload: Workload) -> Chosen:
+    def _choose(self, workload: schedule.Workload) -> Chosen:
         """The best candidate, if it is better than the rule's by the margin of the model."""
         self.counts["chosen"] += 1
-        with without_collection():
+        with base.without_collection():
             return self._without_idle_threads(workload, self._best(workload))
 
-    def _without_idle_threads(self, workload: Workload, chosen: Chosen) -> Chosen:
+    def _without_idle_threads(self, workload: schedule.Workload, chosen: Chosen) -> Chosen:
         """The same on one thread, if more threads are expected to cost more than they save."""
-        alone = tuple(step for step in chosen.trace if not isinstance(step, Parallel))
+        alone = tuple(step for step in chosen.trace if not isinstance(step, schedule.Parallel))
         is_short = chosen.estimate is not None and chosen.estimate.seconds <= _SHORT_S
         if self._machine.threads == 1 or not is_short or alone == chosen.trace:
             return chosen
-        exact = self._gain(self._candidates(state_of(workload)), chosen.trace, alone)
+        exact = self._gain(self._candidates(schedule.state_of(workload)), chosen.trace, alone)
         if exact is None:
             return chosen
         return replace(chosen, trace=alone, estimate=_estimate(exact, 1), is_by_rule=False)
 
-    def _gain(self, candidates: Candidates, kept: Trace, other: Trace) -> Prediction | None:
+    def _gain(
+        self, candidates: Candidates, kept: schedule.Trace, other: schedule.Trace
+    ) -> Prediction | None:
         """The exact prices of two schedules; None if the other is not better by the margin."""
         exact = candidates.price_exactly(kept, other)
         if exact is None:
@@ -213,8 +210,8 @@ class Predictor:
         of_kept, of_other = exact.scores(self._model.policy.caution).tolist()
         return exact if of_other < of_kept - self._model.policy.margin else None
 
-    def _best(self, workload: Workload) -> Chosen:
-        state = state_of(workload)
+    def _best(self, workload: schedule.Workload) -> Chosen:
+        state = schedule.state_of(workload)
         is_card = isinstance(self._machine, Card)
         sketches = sketches_of(
             state, self._machine.target, algorithms=is_card and self._effort.algorithms > 0
@@ -225,7 +222,7 @@ class Predictor:
             rule, None, None, is_by_rule=True, decisions=tuple(sorted(by_rule.defaults.items()))
         )
         if any(
-            isinstance(step, Tensorize) for step in rule
+            isinstance(step, schedule.Tensorize) for step in rule
         ):  # the model has no features of instructions
             return unpriced
         candidates = self._candidates(state)
@@ -251,7 +248,7 @@ class Predictor:
         return replace(unpriced, estimate=usual, by_rule=usual)
 
     def _by_algorithm(
-        self, workload: Workload, rule: Trace, candidates: Candidates
+        self, workload: schedule.Workload, rule: schedule.Trace, candidates: Candidates
     ) -> Chosen | None:
         """The best schedule by rule with another algorithm; None if the direct one is as fast."""
         if _computes_nothing(workload):
@@ -274,7 +271,11 @@ class Predictor:
         return Chosen(traces[best - 1], estimate, by_rule, is_by_rule=False, decisions=decisions)
 
     def _ranked(
-        self, workload: Workload, by_rule: Sketch, others: Iterable[Sketch], candidates: Candidates
+        self,
+        workload: schedule.Workload,
+        by_rule: Sketch,
+        others: Iterable[Sketch],
+        candidates: Candidates,
     ) -> Ranked | None:
         """The candidates of a workload; None if the schedule by rule cannot be priced."""
         if _computes_nothing(workload):
@@ -286,7 +287,9 @@ class Predictor:
         random = np.random.default_rng(int.from_bytes(seed, "little"))
         return candidates.search(open_sketches, random)
 
-    def _candidates(self, state: ScheduleState, effort: Effort | None = None) -> Candidates:
+    def _candidates(
+        self, state: schedule.ScheduleState, effort: Effort | None = None
+    ) -> Candidates:
         return Candidates(state, self._model, self._machine, effort or self._effort)
 
 
@@ -299,7 +302,7 @@ class TopQuestion:
     """
 
     tensors: tuple[Tensor, ...]
-    workload: Workload
+    workload: schedule.Workload
     machine: Machine | Card
     effort: Effort
     file: Path | None
@@ -307,7 +310,7 @@ class TopQuestion:
 
     def answer(self) -> tuple[Elite, ...]:
         """As `Predictor.top`; none if the model cannot be loaded."""
-        with override(time_model=self.file):
+        with base.override(time_model=self.file):
             model = time_model_of(self.machine.target)
         if model is None:
             return ()
@@ -315,36 +318,36 @@ class TopQuestion:
         return predictor.top(self.workload, self.count)
 
 
-def open_predictor(target: Target, threads: int, *, is_cold: bool = False) -> Predictor | None:
+def open_predictor(target: base.Target, threads: int, *, is_cold: bool = False) -> Predictor | None:
     """The predictor of the time model of a target; None if there is none, or it is switched off.
 
     The knob `default_schedule` switches it off.
 
     is_cold   constants come from memory in each call, as in a network
     """
-    if knobs.DEFAULT_SCHEDULE.get() == "rule":
+    if base.knobs.DEFAULT_SCHEDULE.get() == "rule":
         return None
     model = time_model_of(target)
     if model is None:
         return None
-    effort = _CARD_EFFORT if isinstance(target, GpuTarget) else Effort()
-    if not knobs.WINOGRAD.get():
+    effort = _CARD_EFFORT if isinstance(target, base.GpuTarget) else Effort()
+    if not base.knobs.WINOGRAD.get():
         effort = replace(effort, algorithms=0)
-    settings = knobs.HOME.get(), knobs.ASSUME.get(), knobs.DEVICE_GRAPHS.get()
+    settings = base.knobs.HOME.get(), base.knobs.ASSUME.get(), base.knobs.DEVICE_GRAPHS.get()
     return _predictor(model, target, threads, is_cold, effort, settings)
 
 
 @lru_cache(maxsize=16)
 def _predictor(
     model: AnyTimeModel,
-    target: Target,
+    target: base.Target,
     threads: int,
     is_cold: bool,
     effort: Effort,
     _settings: tuple[Path, str, bool],
 ) -> Predictor:
     machine: Machine | Card
-    if isinstance(target, GpuTarget):
+    if isinstance(target, base.GpuTarget):
         machine = card_of(target)
     else:
         machine = this_machine(target, threads, is_cold=is_cold)
@@ -355,7 +358,7 @@ def _estimate(prices: Prediction, number: int) -> Estimate:
     return Estimate(float(2.0 ** prices.median[number]), float(2.0 ** prices.upper[number]))
 
 
-def _computes_nothing(workload: Workload) -> bool:
+def _computes_nothing(workload: schedule.Workload) -> bool:
     """Whether a tensor has an extent of 0: there is nothing to choose."""
     tensors = topological_order(*workload.outputs)
     return any(0 in tensor.shape for tensor in tensors)

@@ -1,45 +1,148 @@
-"""Which schedule a workload gets: a measured one, a predicted one, or the heuristic one."""
+"""Which schedule a workload gets: a measured one, a predicted one, or the heuristic one.
+
+The table of a workload with named sizes that was tuned for some of them.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain
 from typing import Self
 
-from tensorwright.base import (
-    CpuTarget,
-    InternalError,
-    ScheduleError,
-    Target,
-    UnsupportedError,
-    knobs,
-    override,
-    without_collection,
-)
-from tensorwright.build import backend_of, emit_source, loop_program
+from tensorwright import base, records
+from tensorwright.artifacts import backend_of, emit_source, loop_program
 from tensorwright.graph import Partition, Workload, bind_workload, representative
 from tensorwright.machine import detect_hardware
-from tensorwright.records import MemoryStore, RecordStore, best_trace, load_choice
 from tensorwright.schedule import (
     OpenSchedule,
+    OpenTrace,
     Schedule,
     SizedTrace,
     Trace,
     format_schedule,
+    format_trace,
     open_trace,
     state_of,
     steps_of,
+    trace_at,
     uses_algorithm,
 )
-from tensorwright.tuning.selection.predictor import open_predictor
-from tensorwright.tuning.selection.size_table import SizeTable
-from tensorwright.tuning.selection.small_sizes import trace_for_small_sizes
+from tensorwright.tuning.selection.predictor import Predictor, open_predictor
+from tensorwright.tuning.selection.size_table import (
+    SizeTable,
+    TunedTrace,
+    filled_table,
+    trace_for_small_sizes,
+)
 from tensorwright.tuning.selection.stages import stage
-from tensorwright.tuning.selection.tuned_table import ModelPrices, opened_trace, tuned_table
 from tensorwright.tuning.space import default_trace, heuristic_sketches, space_of
+
+_TOP = 32  # records of a point that are compared
+_SAME = 0.03  # of the measured time: traces that differ by less are alike
+
+
+def tuned_table(
+    workload: Workload,
+    target: base.CpuTarget,
+    threads: int,
+    store: records.RecordStore,
+    predictor: Predictor | None,
+    untuned: Callable[[Workload], Schedule],
+    *,
+    has_exact: bool,
+) -> SizeTable | None:
+    """The best schedules on record for the sizes for which a workload was tuned, and for the sizes
+    between them what the time model prefers; None if none is on record.
+
+    untuned   the schedule of a workload without records, with named sizes and with numbers for them
+    has_exact   as of `filled_table`
+    """
+    tuned = _tuned_traces(workload, target, threads, store, untuned)
+    if not any(each.is_measured for each in tuned):
+        return None
+    prices = ModelPrices(workload, target, predictor)
+    return filled_table(workload.sizes, tuned, untuned(workload), prices, has_exact=has_exact)
+
+
+def opened_trace(workload: Workload, trace: Trace, target: base.CpuTarget) -> OpenTrace | None:
+    """The trace for all sizes; None if it has no form that holds for them."""
+    try:
+        return open_trace(state_of(workload), trace, target.vector_bytes)
+    except base.ScheduleError:
+        return None
+
+
+def _tuned_traces(
+    workload: Workload,
+    target: base.CpuTarget,
+    threads: int,
+    store: records.RecordStore,
+    untuned: Callable[[Workload], Schedule],
+) -> tuple[TunedTrace, ...]:
+    """The best trace of each tuned point; points that differ in other sizes only are one."""
+    names = sorted(size.name for size in workload.sizes)
+    hardware, algorithms = detect_hardware().fingerprint, base.knobs.WINOGRAD.get()
+    typical = representative(workload.sizes)
+    tuned: dict[tuple[int, ...], TunedTrace] = {}
+    texts: dict[tuple[int, ...], set[str]] = {}
+    for point in records.load_tuned_sizes(store, workload.key):
+        values = {name: point.get(name, typical[name]) for name in names}
+        numbers = tuple(values[name] for name in names)
+        if numbers in tuned:
+            continue
+        instance = bind_workload(workload, values)
+        best = records.best_trace(store, instance, target, hardware, threads, algorithms=algorithms)
+        trace = trace_at(untuned(instance), values) if best is None else best
+        opens = opened_trace(workload, trace, target) is not None
+        top = store.top(
+            _TOP, workload=instance.key, target=target.key, hardware=hardware, threads=threads
+        )
+        near = {each.trace for each in top if each.median_s <= (1 + _SAME) * top[0].median_s}
+        tuned[numbers] = TunedTrace(values, trace, opens, best is not None)
+        texts[numbers] = near
+    return tuple(
+        replace(each, equals=_equals_of(each, tuned.values(), texts[numbers]))
+        for numbers, each in tuned.items()
+    )
+
+
+def _equals_of(own: TunedTrace, others: Iterable[TunedTrace], near: Set[str]) -> tuple[Trace, ...]:
+    """The traces of other points that are on record here and about as fast.
+
+    near   texts of the traces that are
+    """
+    traces = dict.fromkeys(each.trace for each in others if each.opens)
+    return tuple(trace for trace in traces if trace != own.trace and format_trace(trace) in near)
+
+
+class ModelPrices:
+    """The predicted seconds of traces of one workload; caches opened traces."""
+
+    def __init__(
+        self, workload: Workload, target: base.CpuTarget, predictor: Predictor | None
+    ) -> None:
+        self._workload = workload
+        self._target = target
+        self._predictor = predictor
+        self._opened: dict[Trace, OpenTrace | None] = {}
+
+    def alone(self, trace: Trace, values: Mapping[str, int]) -> float | None:
+        """As `Prices.alone`."""
+        if self._predictor is None:
+            return None
+        estimate = self._predictor.estimate(bind_workload(self._workload, values), trace)
+        return None if estimate is None else estimate.seconds
+
+    def opened(self, trace: Trace, values: Mapping[str, int]) -> float | None:
+        """As `Prices.opened`."""
+        if trace not in self._opened:
+            self._opened[trace] = opened_trace(self._workload, trace, self._target)
+        opened = self._opened[trace]
+        return None if opened is None else self.alone(opened.trace, values)
+
 
 _GROUP_VECTOR_BYTES = 16
 """The longest vector that a thread of a card reads at once."""
@@ -90,12 +193,12 @@ class Scheduled:
 
 
 def choose_all(
-    parts: Partition, target: Target, threads: int, store: RecordStore
+    parts: Partition, target: base.Target, threads: int, store: records.RecordStore
 ) -> list[Scheduled]:
     """A schedule for each workload of a network: its choice on record, or by `choose`."""
-    together = load_choice(store, parts, target, detect_hardware().fingerprint, threads)
+    together = records.load_choice(store, parts, target, detect_hardware().fingerprint, threads)
     chosen = []
-    with without_collection():
+    with base.without_collection():
         for workload in parts.workloads:
             measured = together.get(workload.key)
             with stage(f"schedule of kernel {workload.key}, {workload.name}"):
@@ -105,9 +208,9 @@ def choose_all(
 
 def choose(
     workload: Workload,
-    target: Target,
+    target: base.Target,
     threads: int,
-    store: RecordStore,
+    store: records.RecordStore,
     together: Schedule | None = None,
     *,
     is_cold: bool = False,
@@ -117,10 +220,10 @@ def choose(
     together   the schedule that was best inside the network; None if none were compared there
     is_cold    the workload runs in a network: constants come from memory
     """
-    algorithms = knobs.WINOGRAD.get()
+    algorithms = base.knobs.WINOGRAD.get()
     if together is not None and (algorithms or not uses_algorithm(steps_of(together))):
         return Scheduled.of(workload, together, Source.NETWORK)
-    if workload.sizes and isinstance(target, CpuTarget):
+    if workload.sizes and isinstance(target, base.CpuTarget):
         table = size_table_of(workload, target, threads, store, is_cold=is_cold)
         if table is not None:
             return Scheduled.of(workload, table.schedule, Source.RECORD)
@@ -128,7 +231,7 @@ def choose(
     if workload.sizes:
         return _choose_open_for_groups(workload, target, threads, store)
     hardware = detect_hardware().fingerprint
-    best = best_trace(store, workload, target, hardware, threads, algorithms=algorithms)
+    best = records.best_trace(store, workload, target, hardware, threads, algorithms=algorithms)
     if best is not None:
         return Scheduled(workload, best, Source.RECORD)
     return choose_untuned(workload, target, threads, is_cold=is_cold)
@@ -136,9 +239,9 @@ def choose(
 
 def size_table_of(
     workload: Workload,
-    target: CpuTarget,
+    target: base.CpuTarget,
     threads: int,
-    store: RecordStore,
+    store: records.RecordStore,
     *,
     is_cold: bool = False,
     has_exact: bool = True,
@@ -156,15 +259,20 @@ def size_table_of(
 
 
 def _choose_open(
-    workload: Workload, target: CpuTarget, threads: int, store: RecordStore, *, is_cold: bool
+    workload: Workload,
+    target: base.CpuTarget,
+    threads: int,
+    store: records.RecordStore,
+    *,
+    is_cold: bool,
 ) -> Scheduled:
     """The schedule of the typical instance, and perhaps another for small sizes.
 
     One without other algorithms, one by rule, or one without steps if it does not hold for all.
     """
     typical = bind_workload(workload, representative(workload.sizes))
-    for algorithms in dict.fromkeys((knobs.WINOGRAD.get(), False)):
-        with override(winograd=algorithms):
+    for algorithms in dict.fromkeys((base.knobs.WINOGRAD.get(), False)):
+        with base.override(winograd=algorithms):
             chosen = choose(typical, target, threads, store, is_cold=is_cold)
             opened = opened_trace(workload, chosen.trace, target)
             if opened is None:
@@ -188,7 +296,7 @@ def _choose_open(
 
 
 def _choose_open_for_groups(
-    workload: Workload, target: Target, threads: int, store: RecordStore
+    workload: Workload, target: base.Target, threads: int, store: records.RecordStore
 ) -> Scheduled:
     """The schedule of the typical instance, made to hold for all sizes, or another by rule.
 
@@ -203,23 +311,23 @@ def _choose_open_for_groups(
         try:
             opened = open_trace(state_of(workload), each.trace, _GROUP_VECTOR_BYTES)
             emit_source(loop_program(workload, opened.trace, target), target, backend)
-        except (ScheduleError, InternalError, UnsupportedError):
+        except (base.ScheduleError, base.InternalError, base.UnsupportedError):
             continue
         return Scheduled(workload, opened.trace, each.source)
     return Scheduled(workload, default_trace(state_of(workload), target), Source.RULE)
 
 
 def choose_untuned(
-    workload: Workload, target: Target, threads: int, *, is_cold: bool = False
+    workload: Workload, target: base.Target, threads: int, *, is_cold: bool = False
 ) -> Scheduled:
     """The schedule of a workload without measurements: by time model, or heuristic.
 
     A workload with named sizes gets that of its typical instance, made to hold for all sizes.
     """
-    if workload.sizes and isinstance(target, CpuTarget):
-        return _choose_open(workload, target, threads, MemoryStore(), is_cold=is_cold)
+    if workload.sizes and isinstance(target, base.CpuTarget):
+        return _choose_open(workload, target, threads, records.MemoryStore(), is_cold=is_cold)
     if workload.sizes:
-        return _choose_open_for_groups(workload, target, threads, MemoryStore())
+        return _choose_open_for_groups(workload, target, threads, records.MemoryStore())
     predictor = open_predictor(target, threads, is_cold=is_cold)
     if predictor is None:
         return Scheduled(workload, default_trace(state_of(workload), target), Source.RULE)

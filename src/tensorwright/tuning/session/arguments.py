@@ -1,27 +1,37 @@
-"""The arguments of a session in groups: setting, budget, search, parts."""
+"""The arguments of a session in groups: setting, budget, search, parts.
+
+The state of a tuning session in the record store, from which it can continue.
+
+Records hold all measurements; the state holds how the budget was spent.
+
+The spent part of a session's budget, and where its time goes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import Enum
 from numbers import Real
 from typing import Any
 
-from tensorwright.base import Target, UsageError
+from tensorwright.base import RecordError, Target, UsageError
 from tensorwright.farm import Farm
+from tensorwright.records import RecordStore, SavedSession
 from tensorwright.tuning.learning import USUAL, Learning
-from tensorwright.tuning.measuring.builder import Builder
-from tensorwright.tuning.measuring.runner import Runner
-from tensorwright.tuning.session.interrupt import Interrupt
-from tensorwright.tuning.session.progress import Callback
+from tensorwright.tuning.measuring.runner import Builder, Runner
+from tensorwright.tuning.session.progress import Callback, Interrupt
 from tensorwright.tuning.space.sketch import Space
 from tensorwright.tuning.space.space import SpaceKind
 from tensorwright.tuning.strategies.named import USUAL_STRATEGY, StrategyChoice
 from tensorwright.tuning.strategies.sources import ProposingModel
 from tensorwright.tuning.strategies.strategy import StrategyFactory
 from tensorwright.tuning.task import Task
-from tensorwright.tuning.task_scheduling.objective import Objective
-from tensorwright.tuning.task_scheduling.scheduler import Scheduler
+from tensorwright.tuning.task_scheduling import Objective, Scheduler
 
 ROUND_SIZE = 16
 
@@ -117,7 +127,7 @@ class SearchArguments:
     objective    the number that the scheduler makes small; the weighted sum of all times if None
     interrupt    lets another thread stop the session; Ctrl-C does so in the main thread
     keeps_model  whether the cost model starts from earlier sessions, and is kept for later ones, in
-                 a file beside the store (`kept_model.py`)
+                 a file beside the store (`tuning/learning.py`)
     learning     the features of programs, and the cost model
     space        whether sketches, templates or both are tried
     farm         whose workers build and measure; this machine does if None
@@ -149,3 +159,185 @@ class SessionParts:
     scheduler: Scheduler | None = None
     make_strategy: StrategyFactory | None = None
     make_space: Callable[[Task, Target], Space] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """The progress of a session.
+
+    counts      per workload key, its trials          histories   its best time after each round
+    idle_rounds   rounds at the end that did not gain anything for the whole
+    begun         candidates measured of a round that was cut short
+    """
+
+    trials: int = 0
+    seconds: float = 0.0
+    rounds: int = 0
+    is_finished: bool = False
+    counts: tuple[tuple[str, int], ...] = ()
+    histories: tuple[tuple[str, tuple[float, ...]], ...] = ()
+    idle_rounds: int = 0
+    begun: int = 0
+
+
+def session_arguments(
+    tasks: Sequence[Task],
+    target: str,
+    hardware: str,
+    threads: int,
+    seed: int,
+    strategy: StrategyChoice = USUAL_STRATEGY,
+    learning: Learning | None = None,
+    space: SpaceKind = SpaceKind.SKETCHES,
+) -> str:
+    """The arguments that identify a session: everything except the budget."""
+    weights = {task.workload.key: task.weight for task in tasks}
+    fields: dict[str, Any] = {
+        "workloads": weights,
+        "target": target,
+        "hardware": hardware,
+        "threads": threads,
+        "seed": seed,
+    }
+    if strategy != USUAL_STRATEGY:
+        fields["strategy"] = str(strategy)
+    if learning is not None and not learning.is_usual:
+        fields |= {"features": learning.features, "model": learning.model}
+    if space is not SpaceKind.SKETCHES:
+        fields["space"] = space.value
+    return json.dumps(fields, sort_keys=True)
+
+
+def load_spent(store: RecordStore, identity: str) -> Spent:
+    """What an unfinished session of this id has spent; nothing if there is none.
+
+    A finished session counts as none: running it again is a new search, with the same records.
+    Raises:  RecordError if the saved state cannot be read.
+    """
+    saved = store.session(identity)
+    if saved is None or saved.id != identity:
+        return Spent()
+    try:
+        fields = json.loads(saved.state)
+        spent = Spent(
+            trials=int(fields["trials"]),
+            seconds=float(fields["seconds"]),
+            rounds=int(fields["rounds"]),
+            is_finished=bool(fields["is_finished"]),
+            counts=tuple((str(key), int(count)) for key, count in fields["counts"].items()),
+            histories=tuple(
+                (key, tuple(math.inf if time_s is None else float(time_s) for time_s in times))
+                for key, times in fields["histories"].items()
+            ),
+            idle_rounds=int(fields.get("idle_rounds", 0)),
+            begun=int(fields.get("begun", 0)),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RecordError(
+            stage="tune",
+            where=f"session {identity}",
+            reason=f"its saved state cannot be read ({type(error).__name__}: {error})",
+            remedy="start a new session, without resuming",
+        ) from error
+    return Spent() if spent.is_finished else spent
+
+
+def save_spent(store: RecordStore, identity: str, model: str, arguments: str, spent: Spent) -> None:
+    """Save the state, which replaces the one before."""
+    histories = {
+        key: [time_s if math.isfinite(time_s) else None for time_s in times]
+        for key, times in spent.histories
+    }
+    state = {
+        "trials": spent.trials,
+        "seconds": spent.seconds,
+        "rounds": spent.rounds,
+        "is_finished": spent.is_finished,
+        "counts": dict(spent.counts),
+        "histories": histories,
+        "idle_rounds": spent.idle_rounds,
+        "begun": spent.begun,
+    }
+    store.renew_session(
+        SavedSession(identity, model or "session", model, arguments, json.dumps(state))
+    )
+
+
+class Activity(Enum):
+    """The kinds of work for which a session spends time."""
+
+    SEARCH = "search"
+    BUILD = "build"
+    MEASURE = "measure"
+
+
+class Spending:
+    """Counts trials and seconds over all runs of a session; mutable.
+
+    reserve_s   seconds that are kept for the ranking at the end
+    after_s     seconds that are kept for later work
+    """
+
+    def __init__(
+        self, budget: Budget, spent: Spent, reserve_s: float, after_s: float = 0.0
+    ) -> None:
+        self._budget = budget
+        self._spent = spent
+        self._reserve_s = reserve_s
+        self._after_s = after_s
+        self._started = time.monotonic()
+        self._seconds = dict.fromkeys(Activity, 0.0)
+        self.trials_here = 0
+
+    @property
+    def trials(self) -> int:
+        """Candidates tried in all runs."""
+        return self._spent.trials + self.trials_here
+
+    @property
+    def elapsed_here_s(self) -> float:
+        """Seconds of this run."""
+        return time.monotonic() - self._started
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds of all runs."""
+        return self._spent.seconds + self.elapsed_here_s
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the minutes are spent, except the seconds that are kept."""
+        return self._is_past(self._reserve_s + self._after_s)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether even the ranking must end."""
+        return self._is_past(self._after_s)
+
+    def _is_past(self, kept_s: float) -> bool:
+        seconds = self._budget.seconds
+        return seconds is not None and self.elapsed_s >= seconds - kept_s
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether no further round may begin."""
+        trials = self._budget.trials
+        return self.is_late or (trials is not None and self.trials >= trials)
+
+    def room(self, size: int) -> int:
+        """The number of candidates of a round of `size`; at least one."""
+        trials = self._budget.trials
+        return size if trials is None else max(1, min(size, trials - self.trials))
+
+    @contextmanager
+    def counting(self, activity: Activity) -> Iterator[None]:
+        """Count the time of the block for a kind of work."""
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            self._seconds[activity] += time.monotonic() - start
+
+    def seconds(self, activity: Activity) -> float:
+        """Seconds of this run for a kind of work."""
+        return self._seconds[activity]

@@ -20,8 +20,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tensorwright.artifacts import Kernel, assemble, build_cached
 from tensorwright.base import Target, TargetKind, physical_memory_bytes
-from tensorwright.build import Kernel, assemble, build_cached
 from tensorwright.graph import Partition, random_inputs
 from tensorwright.ops import Array
 from tensorwright.processes import never
@@ -30,9 +30,12 @@ from tensorwright.runtime import Executable, choose_teams
 from tensorwright.runtime.measuring import seconds_in_turns, typical_seconds
 from tensorwright.schedule import Workload, parse_trace, state_of
 from tensorwright.tuning.session.arguments import SessionSetting
-from tensorwright.tuning.session.last_comparison import compare_with_untuned, workloads_of_steps
-from tensorwright.tuning.session.result import NetworkResult
-from tensorwright.tuning.session.seeds import is_replayable
+from tensorwright.tuning.session.ranking import is_replayable
+from tensorwright.tuning.session.result import (
+    NetworkResult,
+    compare_with_untuned,
+    workloads_of_steps,
+)
 
 _TOP = 24
 _WORST = 1.3  # times as slow as the best alone: a slower schedule does not win in a network either

@@ -19,28 +19,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
+from tensorwright import artifacts, graph
 from tensorwright.base import CpuTarget
-from tensorwright.build import (
-    Kernel,
-    assemble,
-    build_cached,
-    build_request,
-    find_kernel,
-    keep_kernel,
-)
-from tensorwright.graph import Partition, SizePoint, Workload, bound_workloads, random_inputs
 from tensorwright.processes import never
 from tensorwright.runtime import Executable
 from tensorwright.runtime.measuring import faster_half
 from tensorwright.schedule import Schedule, format_schedule, format_trace, trace_at
-from tensorwright.tuning.measuring.builder import Builder
+from tensorwright.tuning.measuring.runner import Builder
 from tensorwright.tuning.selection import SizeTable, choose_untuned
-from tensorwright.tuning.session.last_comparison import (
+from tensorwright.tuning.session.result import (
+    NetworkResult,
     Samples,
     compare_with_untuned,
     take_turns,
 )
-from tensorwright.tuning.session.result import NetworkResult
 
 _MOST_LOSS = 0.03  # of the time of a workload: it may be measured so much slower than untuned
 _LEAST_GAIN = 0.03  # of the time of a workload: what a program for one size must gain
@@ -60,8 +52,8 @@ class SizedInstance:
     is_between   whether it was not tuned for these sizes, which lie between others
     """
 
-    point: SizePoint
-    parts: Partition
+    point: graph.SizePoint
+    parts: graph.Partition
     is_between: bool = False
 
     @property
@@ -79,7 +71,7 @@ class ChosenOverSizes:
 
 
 def choose_over_sizes(
-    parts: Partition,
+    parts: graph.Partition,
     instances: Sequence[SizedInstance],
     tables: Mapping[str, SizeTable],
     untuned: Mapping[str, Schedule],
@@ -159,13 +151,13 @@ class _Programs:
     """Makes executables of an open network; it builds each kernel once."""
 
     def __init__(
-        self, parts: Partition, target: CpuTarget, threads: int, builder: Builder | None
+        self, parts: graph.Partition, target: CpuTarget, threads: int, builder: Builder | None
     ) -> None:
         self._parts = parts
         self._target = target
         self._threads = threads
         self._builder = builder
-        self._built: dict[tuple[str, str], Kernel] = {}
+        self._built: dict[tuple[str, str], artifacts.Kernel] = {}
 
     def of(self, schedules: Mapping[str, Schedule]) -> Executable:
         """For all sizes; `schedules` by the keys of workloads."""
@@ -178,7 +170,7 @@ class _Programs:
     def alone(self, instance: SizedInstance, tables: Mapping[str, SizeTable]) -> Executable:
         """For the sizes of an instance only, with the traces that were tuned there."""
         traces: dict[str, Schedule] = {}
-        for key, workload in bound_workloads(self._parts, instance.parts).items():
+        for key, workload in graph.bound_workloads(self._parts, instance.parts).items():
             trace = tables[key].tuned_at(instance.point.values)
             if trace is None:
                 chosen = choose_untuned(workload, self._target, self._threads, is_cold=True)
@@ -191,7 +183,7 @@ class _Programs:
     ) -> dict[str, str]:
         """The traces that run at one size, by the keys of the workloads there."""
         texts: dict[str, str] = {}
-        for key, workload in bound_workloads(self._parts, instance.parts).items():
+        for key, workload in graph.bound_workloads(self._parts, instance.parts).items():
             schedule, values = schedules[key], instance.point.values
             if isinstance(schedule, SizeTable):
                 trace = schedule.at(values)
@@ -200,7 +192,7 @@ class _Programs:
             texts[workload.key] = format_trace(trace)
         return texts
 
-    def _assembled(self, parts: Partition, schedules: Mapping[str, Schedule]) -> Executable:
+    def _assembled(self, parts: graph.Partition, schedules: Mapping[str, Schedule]) -> Executable:
         texts = {key: format_schedule(schedule) for key, schedule in schedules.items()}
         missing = [
             each for each in parts.workloads if (each.key, texts[each.key]) not in self._built
@@ -208,27 +200,30 @@ class _Programs:
         self._build_elsewhere(missing, schedules)
         for workload in missing:
             build = workload.key, texts[workload.key]
-            self._built[build] = build_cached(workload, schedules[workload.key], self._target)
+            self._built[build] = artifacts.build_cached(
+                workload, schedules[workload.key], self._target
+            )
         kernels = {each.key: self._built[each.key, texts[each.key]] for each in parts.workloads}
-        return assemble(parts, kernels, self._target, self._threads)
+        return artifacts.assemble(parts, kernels, self._target, self._threads)
 
     def _build_elsewhere(
-        self, workloads: Sequence[Workload], schedules: Mapping[str, Schedule]
+        self, workloads: Sequence[graph.Workload], schedules: Mapping[str, Schedule]
     ) -> None:
         """Put kernels into the cache that other processes build at the same time."""
         new = [
             each
             for each in workloads
-            if find_kernel(each, schedules[each.key], self._target) is None
+            if artifacts.find_kernel(each, schedules[each.key], self._target) is None
         ]
         if self._builder is None or len(new) < 2:
             return
         requests = [
-            build_request(each, format_schedule(schedules[each.key]), self._target) for each in new
+            artifacts.build_request(each, format_schedule(schedules[each.key]), self._target)
+            for each in new
         ]
         for workload, kernel in zip(new, self._builder.build(requests, never), strict=True):
-            if isinstance(kernel, Kernel):
-                keep_kernel(workload, schedules[workload.key], self._target, kernel)
+            if isinstance(kernel, artifacts.Kernel):
+                artifacts.keep_kernel(workload, schedules[workload.key], self._target, kernel)
 
 
 def _at(program: Executable, instance: SizedInstance) -> Executable:
@@ -240,7 +235,7 @@ def _at(program: Executable, instance: SizedInstance) -> Executable:
 
 def _run_s(program: Executable, instance: SizedInstance) -> float:
     """The seconds of a run."""
-    run = program.bind(dict(random_inputs(instance.parts.graph)))
+    run = program.bind(dict(graph.random_inputs(instance.parts.graph)))
     run.run()
     start = time.monotonic()
     run.run()
@@ -262,7 +257,7 @@ def _limits_s(runs_s: Sequence[float], whole_s: float) -> list[float]:
 
 
 def _corrected(
-    parts: Partition,
+    parts: graph.Partition,
     tables: Mapping[str, SizeTable],
     untuned: Mapping[str, Schedule],
     instance: SizedInstance,
@@ -275,7 +270,7 @@ def _corrected(
     values = instance.point.values
     least_s = _LEAST_SHARE * median(faster_half(samples[0].whole))
     corrected = dict(tables)
-    for key, workload in bound_workloads(parts, instance.parts).items():
+    for key, workload in graph.bound_workloads(parts, instance.parts).items():
         if workload.key not in samples[0].workloads:
             continue
         times = [median(faster_half(each.workloads[workload.key])) for each in samples]

@@ -10,31 +10,36 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from tensorwright.artifacts import Kernel, build_request
 from tensorwright.base import knobs
-from tensorwright.build import Kernel, build_request
 from tensorwright.records import Record, RecordStore, Status, session_id
 from tensorwright.schedule import Workload
 from tensorwright.tuning.learning import Prediction, save_predictions, trace_digest
-from tensorwright.tuning.measuring.builder import BuildFailed, BuildResult, BuildStopped
-from tensorwright.tuning.measuring.runner import Trial
-from tensorwright.tuning.population.candidate import Candidate
-from tensorwright.tuning.session.arguments import SearchArguments, SessionSetting
-from tensorwright.tuning.session.budget import Activity, Spending
-from tensorwright.tuning.session.interrupt import Interrupt
-from tensorwright.tuning.session.progress import Drift, Phase, Progress, TaskRow
-from tensorwright.tuning.session.ranking import Ranking, Tools, renewed
-from tensorwright.tuning.session.result import StopReason, TuneResult
-from tensorwright.tuning.session.saved_state import (
+from tensorwright.tuning.measuring.runner import BuildFailed, BuildResult, BuildStopped, Trial
+from tensorwright.tuning.population.population import Candidate
+from tensorwright.tuning.session.arguments import (
+    Activity,
+    SearchArguments,
+    SessionSetting,
+    Spending,
     Spent,
     load_spent,
     save_spent,
     session_arguments,
 )
-from tensorwright.tuning.session.seeds import best_of_alike
+from tensorwright.tuning.session.progress import Drift, Interrupt, Phase, Progress, TaskRow
+from tensorwright.tuning.session.ranking import (
+    Ranking,
+    Tools,
+    best_of_alike,
+    records_of,
+    renewed,
+    top_of,
+)
+from tensorwright.tuning.session.result import StopReason, TuneResult
 from tensorwright.tuning.session.task_search import TaskSearch, costliest_first, open_search
-from tensorwright.tuning.session.trusted_records import records_of, top_of
 from tensorwright.tuning.task import Task
-from tensorwright.tuning.task_scheduling.scheduler import TaskState
+from tensorwright.tuning.task_scheduling import TaskState
 
 _RESERVE_SHARE = 0.15  # the largest share of the minutes that is kept for the ranking at the end
 _RESERVE_S = 1.6

@@ -13,8 +13,8 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache, partial
 
+from tensorwright.artifacts import build_kernel, load_kernel
 from tensorwright.base import CpuTarget, Target, UsageError, knobs
-from tensorwright.build import build_kernel, load_kernel
 from tensorwright.expr import compute, placeholder
 from tensorwright.farm import Farm
 from tensorwright.graph import program_workload
@@ -24,11 +24,10 @@ from tensorwright.runtime import check_device
 from tensorwright.runtime.measuring import this_machine
 from tensorwright.schedule import state_of
 from tensorwright.tuning.learning import Past, SessionLearning, model_file_of, open_learning
-from tensorwright.tuning.measuring.builder import Builder, PoolBuilder
-from tensorwright.tuning.measuring.runner import ChildRunner, Runner
+from tensorwright.tuning.measuring.runner import Builder, ChildRunner, PoolBuilder, Runner
 from tensorwright.tuning.measuring.timing import MeasureOptions
 from tensorwright.tuning.on_farm import FarmBuilder, FarmRunner, kind_for
-from tensorwright.tuning.population.candidate import Candidate, default_candidate
+from tensorwright.tuning.population.population import Candidate, default_candidate
 from tensorwright.tuning.selection import Predictor, open_predictor
 from tensorwright.tuning.session.arguments import SearchArguments, SessionParts, SessionSetting
 from tensorwright.tuning.session.ranking import Tools
@@ -40,9 +39,7 @@ from tensorwright.tuning.strategies.named import check_strategy, choose_strategy
 from tensorwright.tuning.strategies.sources import MakeProposer
 from tensorwright.tuning.strategies.strategy import StrategyFactory
 from tensorwright.tuning.task import Task
-from tensorwright.tuning.task_scheduling.gradient_scheduler import GradientScheduler
-from tensorwright.tuning.task_scheduling.objective import TotalLatency
-from tensorwright.tuning.task_scheduling.scheduler import Scheduler
+from tensorwright.tuning.task_scheduling import GradientScheduler, Scheduler, TotalLatency
 
 _ByNetwork = tuple[tuple[str, float], ...]
 

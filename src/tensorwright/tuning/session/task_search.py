@@ -13,17 +13,22 @@ from tensorwright.base import TensorwrightError
 from tensorwright.processes import Job
 from tensorwright.records import Record, RecordStore, Status, WorkloadText
 from tensorwright.schedule import format_trace
-from tensorwright.tuning.measuring.builder import BackgroundJob
-from tensorwright.tuning.population.candidate import Candidate, default_candidate
+from tensorwright.tuning.measuring.runner import BackgroundJob
+from tensorwright.tuning.population.population import Candidate, default_candidate
 from tensorwright.tuning.selection import Elite, Predictor, TopQuestion
 from tensorwright.tuning.session.arguments import SessionSetting
-from tensorwright.tuning.session.ranking import Ranked, Tools
+from tensorwright.tuning.session.ranking import (
+    Ranked,
+    Tools,
+    records_of,
+    seeds_of,
+    standing,
+    top_of,
+)
 from tensorwright.tuning.session.result import TaskResult
-from tensorwright.tuning.session.seeds import seeds_of
-from tensorwright.tuning.session.trusted_records import records_of, standing, top_of
 from tensorwright.tuning.space import Space
 from tensorwright.tuning.strategies.strategy import Strategy
-from tensorwright.tuning.task_scheduling.scheduler import TaskState
+from tensorwright.tuning.task_scheduling import TaskState
 
 _RACERS = 8  # schedules that a model expects to be fast, in the first round of a workload
 _LEAST_SHARE = 0.01  # of the predicted time of the whole: a larger share is measured immediately

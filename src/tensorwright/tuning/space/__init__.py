@@ -2,44 +2,11 @@
 `templates/`.
 """
 
+from tensorwright.tuning.space.register_tile import TILE_LIMITS, TileLimits, limits_of
 from tensorwright.tuning.space.sketch import (
-    Choice,
-    Kind,
-    Limit,
-    Sketch,
-    SketchBuilder,
-    Space,
-    factorisations,
+    Choice, Kind, Limit, Sketch, SketchBuilder, Space, factorisations,
 )
 from tensorwright.tuning.space.space import (
-    HEURISTICS,
-    OTHER_ALGORITHMS,
-    SpaceKind,
-    algorithm_sketches,
-    default_trace,
-    heuristic_sketches,
-    sketches_of,
-    space_of,
+    HEURISTICS, OTHER_ALGORITHMS, SpaceKind, algorithm_sketches, default_trace, heuristic_sketches,
+    sketches_of, space_of,
 )
-from tensorwright.tuning.space.tile_limits import TILE_LIMITS, TileLimits, limits_of
-
-__all__ = [
-    "HEURISTICS",
-    "OTHER_ALGORITHMS",
-    "TILE_LIMITS",
-    "Choice",
-    "Kind",
-    "Limit",
-    "Sketch",
-    "SketchBuilder",
-    "Space",
-    "SpaceKind",
-    "TileLimits",
-    "algorithm_sketches",
-    "default_trace",
-    "factorisations",
-    "heuristic_sketches",
-    "limits_of",
-    "sketches_of",
-    "space_of",
-]

@@ -1,17 +1,61 @@
-"""The innermost loops of a stage: a tile of it that stays in registers, in vectors."""
+"""The innermost loops of a stage: a tile of it that stays in registers, in vectors.
+
+The largest values of decisions and knobs, by kind of machine.
+
+Larger ones have never paid.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 
-from tensorwright.base import CpuTarget
+from tensorwright import base, schedule
 from tensorwright.expr import Axis
-from tensorwright.schedule import Reorder, Split, Stage, Unroll, Vectorize
-from tensorwright.tuning.space.axes.accesses import is_contiguous, lanes_for
+from tensorwright.tuning.space.accesses import is_contiguous, lanes_for
 from tensorwright.tuning.space.sketch import SketchBuilder
 
 
-def accumulators(target: CpuTarget) -> int:
+@dataclass(frozen=True, slots=True)
+class TileLimits:
+    """The greatest values for machines of a kind.
+
+    rows         of a register tile, along one axis
+    block_rows   of a block of rows, and of the tile of a window
+    innermost    elements of the innermost tile along the lanes; of a thread along one axis
+    whole_fold   the most terms of a reduction that is unrolled whole
+    unrolled     terms of a longer one
+    iterations   of a parallel loop that balance well
+    """
+
+    rows: int
+    block_rows: int
+    innermost: int
+    whole_fold: int
+    unrolled: int
+    iterations: int
+
+
+CPU_LIMITS = TileLimits(
+    rows=28, block_rows=8, innermost=64, whole_fold=16, unrolled=16, iterations=64
+)
+GPU_LIMITS = TileLimits(
+    rows=8, block_rows=8, innermost=8, whole_fold=16, unrolled=32, iterations=1024
+)
+TILE_LIMITS: base.ByKind[TileLimits] = {
+    base.TargetKind.CPU: (CPU_LIMITS,),
+    base.TargetKind.GPU: (GPU_LIMITS,),
+}
+"""One entry for each kind."""
+
+
+def limits_of(target: base.TargetProtocol) -> TileLimits:
+    """Those of a target's kind.  Raises: MachineError if it has none."""
+    (limits,) = base.of_kind(TILE_LIMITS, target, "limits of tiles")
+    return limits
+
+
+def accumulators(target: base.CpuTarget) -> int:
     """The most vectors of a tile that are tried: some more than there are registers.
 
     With more, every step of the reduction stores and loads vectors, which never pays.
@@ -19,7 +63,7 @@ def accumulators(target: CpuTarget) -> int:
     return target.vector_registers * 6 // 5
 
 
-def tile_registers(target: CpuTarget) -> int:
+def tile_registers(target: base.CpuTarget) -> int:
     """The registers that the sums of a tile and the vectors of its columns share.
 
     One more holds an element that is spread over all lanes, if a multiply-add cannot do that. If it
@@ -35,7 +79,7 @@ def split_vectors(
     own = next(each for each in builder.state.stage(name).tensor.axes if each.name == axis)
     if own.length <= width:
         return (), axis
-    step = Split(name, axis, (width,))
+    step = schedule.Split(name, axis, (width,))
     builder.do(step)
     return step.children[:1], step.children[1]
 
@@ -52,19 +96,19 @@ def nest(
     The innermost unrolled loop is that over the columns of a tile. Inside of the rows it needs one
     broadcast element at a time; with the rows inside, all of them stay alive and the sums spill.
     """
-    builder.do(Reorder(name, (*loops, *unrolled, vector)))
+    builder.do(schedule.Reorder(name, (*loops, *unrolled, vector)))
     write_out(builder, name, unrolled, vector)
 
 
 def interleave(builder: SketchBuilder, name: str, row: str) -> None:
     """Fold all rows of a block at once, so that the chains of operations of rows overlap."""
     *loops, vector = builder.state.stage(name).loops
-    builder.do(Reorder(name, (*(loop for loop in loops if loop != row), row, vector)))
-    builder.do(Unroll(name, row))
+    builder.do(schedule.Reorder(name, (*(loop for loop in loops if loop != row), row, vector)))
+    builder.do(schedule.Unroll(name, row))
 
 
 def vectorise_last(
-    builder: SketchBuilder, name: str, target: CpuTarget, most_unrolled: int = 0
+    builder: SketchBuilder, name: str, target: base.CpuTarget, most_unrolled: int = 0
 ) -> None:
     """Vectorize the innermost spatial axis of a stage, if all its reads are contiguous.
 
@@ -78,16 +122,16 @@ def vectorise_last(
     tile: tuple[str, ...] = (vector,)
     few = most_unrolled * lanes_for(target, stage)
     if vectors and stage.tensor.reduction is not None and axis.length <= few:
-        builder.do(Unroll(name, vectors[0]))
+        builder.do(schedule.Unroll(name, vectors[0]))
         tile = (*vectors, vector)
     loops = builder.state.stage(name).loops
     order = (*(loop for loop in loops if loop not in tile), *tile)
     if loops != order:
-        builder.do(Reorder(name, order))
-    builder.do(Vectorize(name, vector))
+        builder.do(schedule.Reorder(name, order))
+    builder.do(schedule.Vectorize(name, vector))
 
 
-def vector_axis(stage: Stage) -> Axis | None:
+def vector_axis(stage: schedule.Stage) -> Axis | None:
     """The innermost spatial axis, if every read along it is contiguous or the same."""
     axes = [axis for axis in stage.tensor.axes if axis.length > 1]
     return axes[-1] if axes and is_contiguous(stage.tensor, axes[-1]) else None
@@ -96,5 +140,5 @@ def vector_axis(stage: Stage) -> Axis | None:
 def write_out(builder: SketchBuilder, name: str, unrolled: Iterable[str], vector: str) -> None:
     """Unroll loops of a stage, and vectorize another one."""
     for loop in unrolled:
-        builder.do(Unroll(name, loop))
-    builder.do(Vectorize(name, vector))
+        builder.do(schedule.Unroll(name, loop))
+    builder.do(schedule.Vectorize(name, vector))

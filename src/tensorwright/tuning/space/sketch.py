@@ -23,8 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.expr import Decision, Index, Var, decisions_of, evaluate_index, substitute
-from tensorwright.schedule import Primitive, ScheduleState, Split, Tail, Trace, applied, bind
+from tensorwright import expr, schedule
 from tensorwright.tuning.space.knobs import Knob
 
 
@@ -89,7 +88,7 @@ class Limit:
     is_soft   the device runs what exceeds it, but badly
     """
 
-    index: Index
+    index: expr.Index
     most: int
     what: str = ""
     is_soft: bool = False
@@ -97,7 +96,7 @@ class Limit:
     @property
     def names(self) -> tuple[str, ...]:
         """The decisions that it is about."""
-        return tuple(sorted(decision.name for decision in decisions_of(self.index)))
+        return tuple(sorted(decision.name for decision in expr.decisions_of(self.index)))
 
     def holds(self, decisions: Mapping[str, Any]) -> Any:
         """Whether decisions keep to it: a bool, or for columns of decisions a column of bools."""
@@ -105,13 +104,13 @@ class Limit:
 
     def value(self, decisions: Mapping[str, Any]) -> Any:
         """The amount that may not exceed `most`: a number, or a column."""
-        return evaluate_index(_of_variables(self.index), lambda each: decisions[each.name])
+        return expr.evaluate_index(_of_variables(self.index), lambda each: decisions[each.name])
 
 
 @lru_cache(maxsize=1024)
-def _of_variables(index: Index) -> Index:
+def _of_variables(index: expr.Index) -> expr.Index:
     """An expression with a variable for each decision, which may stand for a column."""
-    return substitute(index, {each: Var(each.name) for each in decisions_of(index)})
+    return expr.substitute(index, {each: expr.Var(each.name) for each in expr.decisions_of(index)})
 
 
 _MOST_COUNTED = 1_000_000  # combinations of limited decisions, of which the valid are counted
@@ -130,12 +129,12 @@ class Sketch:
     """
 
     name: str
-    trace: Trace
+    trace: schedule.Trace
     choices: tuple[Choice, ...]
     limits: tuple[Limit, ...] = ()
     family: str = ""
     knobs: tuple[Knob, ...] = ()
-    state: ScheduleState | None = field(default=None, compare=False, repr=False)
+    state: schedule.ScheduleState | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.family:
@@ -162,9 +161,9 @@ class Sketch:
         """The decisions chosen by rule."""
         return _named(self.choices, tuple(choice.default for choice in self.choices))
 
-    def bound(self, decisions: Mapping[str, int]) -> Trace:
+    def bound(self, decisions: Mapping[str, int]) -> schedule.Trace:
         """The trace with its decisions taken."""
-        return bind(self.trace, decisions)
+        return schedule.bind(self.trace, decisions)
 
     def sample(
         self, random_source: random.Random, cut: Counter[str] | None = None
@@ -267,7 +266,7 @@ class Space:
         return sum(sketch.size for sketch in self.sketches)
 
     @property
-    def default_trace(self) -> Trace:
+    def default_trace(self) -> schedule.Trace:
         """The schedule chosen by rule."""
         first = self.sketches[0]
         return first.bound(first.defaults)
@@ -311,24 +310,24 @@ class SketchBuilder:
     code that takes it, and not in the middle of a search.
     """
 
-    def __init__(self, state: ScheduleState) -> None:
+    def __init__(self, state: schedule.ScheduleState) -> None:
         self.state = state
-        self.steps: list[Primitive] = []
+        self.steps: list[schedule.Primitive] = []
         self.choices: list[Choice] = []
         self.limits: list[Limit] = []
 
-    def do(self, step: Primitive) -> None:
+    def do(self, step: schedule.Primitive) -> None:
         """Append a step.  Raises: ScheduleError if it is illegal."""
         step.check(self.state)
-        if isinstance(step, Split) and step.tail is Tail.SHIFT:
+        if isinstance(step, schedule.Split) and step.tail is schedule.Tail.SHIFT:
             self._keep_within(step)
-        self.state = applied(step, self.state)
+        self.state = schedule.applied(step, self.state)
         self.steps.append(step)
 
-    def _keep_within(self, step: Split) -> None:
+    def _keep_within(self, step: schedule.Split) -> None:
         """Cut off what would make a tile that is shifted back longer than its whole loop."""
         tile = prod(step.factors, start=1)
-        extent = step.extent(self.state) if decisions_of(tile) else tile
+        extent = step.extent(self.state) if expr.decisions_of(tile) else tile
         if isinstance(extent, int):
             columns = ((each.names, zip(*each.values, strict=True)) for each in self.choices)
             most = {name: max(rows) for pair in columns for name, rows in zip(*pair, strict=True)}
@@ -349,7 +348,7 @@ class SketchBuilder:
         default: int,
         kind: Kind = Kind.TILE,
         node: str = "",
-    ) -> Decision | int:
+    ) -> expr.Decision | int:
         """A decision over the values; a plain number if there is only one."""
         rows = tuple((value,) for value in values)
         return self.choose_rows((name,), rows, (default,), kind, node)[0]
@@ -361,15 +360,15 @@ class SketchBuilder:
         default: tuple[int, ...],
         kind: Kind = Kind.TILE,
         node: str = "",
-    ) -> tuple[Decision | int, ...]:
+    ) -> tuple[expr.Decision | int, ...]:
         """Decisions that are taken together; plain numbers if there is only one row."""
         kept = tuple(sorted({*rows, default}))
         if len(kept) == 1:
             return kept[0]
         self.choices.append(Choice(names, kept, default, kind, node))
-        return tuple(Decision(name) for name in names)
+        return tuple(expr.Decision(name) for name in names)
 
-    def limit(self, amount: Index, most: int) -> None:
+    def limit(self, amount: expr.Index, most: int) -> None:
         """Keep an expression of decisions from exceeding `most`.
 
         The choice by rule stays possible: where it exceeds `most`, what it takes is the limit.

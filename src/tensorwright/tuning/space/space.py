@@ -8,18 +8,10 @@ from enum import StrEnum
 from operator import attrgetter
 from typing import Any
 
-from tensorwright.base import (
-    ByKind,
-    ScheduleError,
-    Target,
-    TargetKind,
-    of_kind,
-    without_collection,
-)
+from tensorwright import base
 from tensorwright.schedule import ScheduleState, Trace
 from tensorwright.tuning.space.defaults.byte_products import byte_product_sketches
-from tensorwright.tuning.space.defaults.grid import grid_sketches
-from tensorwright.tuning.space.defaults.pointwise import pointwise_sketches
+from tensorwright.tuning.space.defaults.pointwise import grid_sketches, pointwise_sketches
 from tensorwright.tuning.space.defaults.rows import row_sketches
 from tensorwright.tuning.space.defaults.tile import tile_sketches
 from tensorwright.tuning.space.defaults.winograd import winograd_sketches
@@ -34,14 +26,14 @@ from tensorwright.tuning.space.templates.space import template_sketches
 Heuristic = Callable[[ScheduleState, Any], Iterator[Sketch]]
 """Sketches of a program for a target, the best guess first; none if it does not apply."""
 
-HEURISTICS: ByKind[Heuristic] = {
-    TargetKind.CPU: (byte_product_sketches, tile_sketches, row_sketches, pointwise_sketches),
-    TargetKind.GPU: (likeliest_sketch, grid_sketches),
+HEURISTICS: base.ByKind[Heuristic] = {
+    base.TargetKind.CPU: (byte_product_sketches, tile_sketches, row_sketches, pointwise_sketches),
+    base.TargetKind.GPU: (likeliest_sketch, grid_sketches),
 }
 """One for each kind of program; the first that applies makes the schedule of an untuned one."""
-OTHER_ALGORITHMS: ByKind[Heuristic] = {
-    TargetKind.CPU: (winograd_sketches,),
-    TargetKind.GPU: (batched_winograd_sketches,),
+OTHER_ALGORITHMS: base.ByKind[Heuristic] = {
+    base.TargetKind.CPU: (winograd_sketches,),
+    base.TargetKind.GPU: (batched_winograd_sketches,),
 }
 """Sketches that compute a stage by another algorithm."""
 
@@ -56,7 +48,7 @@ class SpaceKind(StrEnum):
 
 def space_of(
     state: ScheduleState,
-    target: Target,
+    target: base.Target,
     *,
     algorithms: bool = True,
     kind: SpaceKind = SpaceKind.SKETCHES,
@@ -65,7 +57,7 @@ def space_of(
 
     Sketches by rule, those with other algorithms, derived ones, and those of templates.
     """
-    with without_collection():
+    with base.without_collection():
         templates: tuple[Sketch, ...] = ()
         if kind is not SpaceKind.SKETCHES:
             templates = tuple(template_sketches(state, target, algorithms))
@@ -76,7 +68,7 @@ def space_of(
 
 
 def sketches_of(
-    state: ScheduleState, target: Target, *, algorithms: bool = True
+    state: ScheduleState, target: base.Target, *, algorithms: bool = True
 ) -> Iterator[Sketch]:
     """Those of `space_of`, each made when it is asked for."""
     others = (algorithm_sketches,) if algorithms else ()
@@ -85,14 +77,14 @@ def sketches_of(
     yield from distinct(sketches, attrgetter("trace"))
 
 
-def algorithm_sketches(state: ScheduleState, target: Target) -> Iterator[Sketch]:
+def algorithm_sketches(state: ScheduleState, target: base.Target) -> Iterator[Sketch]:
     """The sketches that compute a stage by another algorithm, each built when asked for."""
-    listed = of_kind(OTHER_ALGORITHMS, target, "algorithms")
+    listed = base.of_kind(OTHER_ALGORITHMS, target, "algorithms")
     legal = (_as_far_as_legal(each(state, target), state) for each in listed)
     return (sketch for sketches in legal for sketch in sketches)
 
 
-def heuristic_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ...]:
+def heuristic_sketches(state: ScheduleState, target: base.Target) -> tuple[Sketch, ...]:
     """The sketches of the first rule that applies; the first is the schedule by rule.
 
     Warns:  if one takes an illegal step; the next one is asked then, finally plain loops.
@@ -100,9 +92,9 @@ def heuristic_sketches(state: ScheduleState, target: Target) -> tuple[Sketch, ..
     return tuple(distinct(_by_heuristic(state, target), attrgetter("trace")))
 
 
-def _by_heuristic(state: ScheduleState, target: Target) -> Iterator[Sketch]:
+def _by_heuristic(state: ScheduleState, target: base.Target) -> Iterator[Sketch]:
     is_empty = all(0 in state.stage(name).tensor.shape for name in state.outputs)
-    heuristics = () if is_empty else of_kind(HEURISTICS, target, "heuristic schedules")
+    heuristics = () if is_empty else base.of_kind(HEURISTICS, target, "heuristic schedules")
     for heuristic in heuristics:
         sketches = _as_far_as_legal(heuristic(state, target), state)
         first = next(sketches, None)
@@ -117,14 +109,14 @@ def _as_far_as_legal(sketches: Iterator[Sketch], state: ScheduleState) -> Iterat
     """The sketches before the first illegal step, a fault of ours: the network still compiles."""
     try:
         yield from sketches
-    except ScheduleError as error:
+    except base.ScheduleError as error:
         text = f"the heuristic for {', '.join(state.outputs)} took an illegal step"
         remedy = "it runs, perhaps slowly; please report it"
         warnings.warn(f"{text}: {error.message()}\n  {remedy}", RuntimeWarning, stacklevel=2)
 
 
-def default_trace(state: ScheduleState, target: Target) -> Trace:
+def default_trace(state: ScheduleState, target: base.Target) -> Trace:
     """The schedule of an untuned program: the default of `space_of`, made without the others."""
-    with without_collection():
+    with base.without_collection():
         first = next(_by_heuristic(state, target))
     return first.bound(first.defaults)

@@ -5,42 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 
+from tensorwright import expr, schedule
 from tensorwright.base import LINE_BYTES, CpuTarget
-from tensorwright.expr import (
-    Apply,
-    Axis,
-    Compute,
-    Fn,
-    Index,
-    Load,
-    Select,
-    Value,
-    ValueExpr,
-    children,
-    condition_sides,
-    conjuncts,
-    free_vars,
-    loads_of,
-)
-from tensorwright.schedule import (
-    CacheWrite,
-    ComputeInline,
-    FoldConstant,
-    Fuse,
-    PackConstant,
-    Parallel,
-    PrefetchNext,
-    Reorder,
-    ScheduleState,
-    Split,
-    Stage,
-    Tail,
-    Unroll,
-    Vectorize,
-    is_legal,
-    reads_of,
-)
-from tensorwright.tuning.space.axes.accesses import (
+from tensorwright.tuning.space.accesses import (
     count_of,
     lanes_for,
     loads_from,
@@ -49,29 +16,29 @@ from tensorwright.tuning.space.axes.accesses import (
     stride_along,
     stride_of_run,
 )
+from tensorwright.tuning.space.register_tile import CPU_LIMITS, limits_of
 from tensorwright.tuning.space.sketch import SketchBuilder
-from tensorwright.tuning.space.tile_limits import CPU_LIMITS, limits_of
 
-_CHEAP = frozenset((Fn.ADD, Fn.SUB, Fn.MUL, Fn.MIN, Fn.MAX, Fn.NEG))
+_CHEAP = frozenset((expr.Fn.ADD, expr.Fn.SUB, expr.Fn.MUL, expr.Fn.MIN, expr.Fn.MAX, expr.Fn.NEG))
 _MOST_VECTORS = 8  # side by side
 _MOST_AGAIN = 16  # operations that every reader may repeat
 _FUNCTION = 4  # elements of which something simple is computed while a function is computed once
 
 
-def is_cheap(value: Value) -> bool:
+def is_cheap(value: expr.Value) -> bool:
     """Whether evaluating a value again costs less than storing and loading it."""
     return _operations(value) <= _MOST_AGAIN
 
 
-def _operations(value: Value) -> float:
+def _operations(value: expr.Value) -> float:
     """The number of simple operations of a value; infinite if one of them is not simple."""
-    if isinstance(value, Apply) and value.fn not in _CHEAP:
+    if isinstance(value, expr.Apply) and value.fn not in _CHEAP:
         return math.inf
-    own = isinstance(value, (Apply, Select))
-    return own + sum(_operations(child) for child in children(value))
+    own = isinstance(value, (expr.Apply, expr.Select))
+    return own + sum(_operations(child) for child in expr.children(value))
 
 
-def element_work(tensor: Compute) -> int:
+def element_work(tensor: expr.Compute) -> int:
     """How often the body of a tensor is evaluated, with its functions as evaluations of their own.
 
     A function such as exp takes the time of at least `_FUNCTION` simple elements.
@@ -79,9 +46,9 @@ def element_work(tensor: Compute) -> int:
     return points(tensor) * (1 + _FUNCTION * _functions(tensor.body))
 
 
-def _functions(value: Value) -> int:
-    own = isinstance(value, Apply) and value.fn not in _CHEAP
-    return own + sum(map(_functions, children(value)))
+def _functions(value: expr.Value) -> int:
+    own = isinstance(value, expr.Apply) and value.fn not in _CHEAP
+    return own + sum(map(_functions, expr.children(value)))
 
 
 def inline_elementwise(
@@ -103,37 +70,39 @@ def inline_elementwise(
         if lanes and not is_cheap(current.tensor.body):
             chosen = any(_chooses_inside_vectors(r, stage.name, lanes) for r in readers)
             is_worth_it = is_worth_it and not chosen
-        if is_worth_it and is_legal(ComputeInline(stage.name), builder.state):
-            builder.do(ComputeInline(stage.name))
+        if is_worth_it and schedule.is_legal(schedule.ComputeInline(stage.name), builder.state):
+            builder.do(schedule.ComputeInline(stage.name))
 
 
-def _chooses_inside_vectors(reader: Stage, name: str, lanes: int) -> bool:
+def _chooses_inside_vectors(reader: schedule.Stage, name: str, lanes: int) -> bool:
     """Whether a stage reads another for some lanes of a vector along its last axis only."""
     if not reader.tensor.axes:
         return False
     last = reader.tensor.axes[-1].var
-    pending: list[Value] = [reader.tensor.body]
+    pending: list[expr.Value] = [reader.tensor.body]
     while pending:
         value = pending.pop()
-        pending += children(value)
-        if not isinstance(value, Select) or isinstance(value.condition, ValueExpr):
+        pending += expr.children(value)
+        if not isinstance(value, expr.Select) or isinstance(value.condition, expr.ValueExpr):
             continue
-        reads = {load.source.name for side in children(value) for load in loads_of(side)}
-        for part in conjuncts(value.condition) if name in reads else ():
-            gap = [side for side in condition_sides(part) if last in free_vars(side)]
-            rest = [side for side in condition_sides(part) if last not in free_vars(side)]
+        reads = {load.source.name for side in expr.children(value) for load in expr.loads_of(side)}
+        for part in expr.conjuncts(value.condition) if name in reads else ():
+            gap = [side for side in expr.condition_sides(part) if last in expr.free_vars(side)]
+            rest = [side for side in expr.condition_sides(part) if last not in expr.free_vars(side)]
             if gap and any(not isinstance(side, int) or side % lanes for side in rest):
                 return True
     return False
 
 
-def constant_stages(state: ScheduleState) -> tuple[str, ...]:
+def constant_stages(state: schedule.ScheduleState) -> tuple[str, ...]:
     """The stages that depend on one constant alone, which nothing else reads.
 
     Of stages that read each other, only the first is among them before it is folded.
     """
-    reading = (stage.name for stage in state.stages if reads_of(stage.tensor) <= state.constants)
-    return tuple(name for name in reading if is_legal(FoldConstant(name), state))
+    reading = (
+        stage.name for stage in state.stages if schedule.reads_of(stage.tensor) <= state.constants
+    )
+    return tuple(name for name in reading if schedule.is_legal(schedule.FoldConstant(name), state))
 
 
 _ENOUGH_ROWS = 16  # of squares: then a row is read as a whole
@@ -164,29 +133,31 @@ def schedule_at_root(builder: SketchBuilder, name: str, target: CpuTarget, prefi
     if stage.tensor.reduction is None:
         last = inner
         if length > lanes:
-            width = _width(builder, f"{prefix}_width", axes[-1], loads_of(stage.tensor.body), lanes)
-            builder.do(Split(name, last, (width,)))
+            width = _width(
+                builder, f"{prefix}_width", axes[-1], expr.loads_of(stage.tensor.body), lanes
+            )
+            builder.do(schedule.Split(name, last, (width,)))
             inner = f"{last}_i"
             if iterations < enough:
                 outer.append(f"{last}_o")
         if length <= _FEW_LANES and _is_gathered(stage, axes[-1]):
-            builder.do(Unroll(name, inner))
+            builder.do(schedule.Unroll(name, inner))
         else:
-            builder.do(Vectorize(name, inner))
+            builder.do(schedule.Vectorize(name, inner))
             pack_across(builder, name, axes[-1])
     parallelise(builder, name, outer, element_work(stage.tensor))
 
 
-def _is_gathered(stage: Stage, axis: Axis) -> bool:
+def _is_gathered(stage: schedule.Stage, axis: expr.Axis) -> bool:
     """Whether a stage does little more than gather elements along an axis."""
     body = stage.tensor.body
-    strides = [stride_along(load, axis.var) for load in loads_of(body)]
+    strides = [stride_along(load, axis.var) for load in expr.loads_of(body)]
     return is_cheap(body) and any(stride not in (0, 1) for stride in strides)
 
 
 def _width(
-    builder: SketchBuilder, choice: str, axis: Axis, loads: Iterable[Load], lanes: int
-) -> Index:
+    builder: SketchBuilder, choice: str, axis: expr.Axis, loads: Iterable[expr.Load], lanes: int
+) -> expr.Index:
     """The number of elements along an axis computed at once, in one vector or some.
 
     By rule as many as the period of the axis' quotients: the offsets of each vector are then
@@ -212,23 +183,23 @@ def vector_loops(builder: SketchBuilder, name: str, lanes: int) -> list[tuple[st
     is_short = len(axes) >= 2 and 2 * loops[-1][1] <= lanes and all(n for _, n in loops)
     if not is_short or not _are_one_run(stage, axes[-2], axes[-1]):
         return loops
-    step = Fuse(name, (axes[-2].name, axes[-1].name))
+    step = schedule.Fuse(name, (axes[-2].name, axes[-1].name))
     builder.do(step)
     return [*loops[:-2], (step.fused, loops[-2][1] * loops[-1][1])]
 
 
-def _are_one_run(stage: Stage, outer: Axis, inner: Axis) -> bool:
+def _are_one_run(stage: schedule.Stage, outer: expr.Axis, inner: expr.Axis) -> bool:
     """Whether two loops, the inner one in the outer, go through neighbouring elements only."""
     names = [axis.name for axis in stage.tensor.axes]
     own = names.index(outer.name) + 1 == names.index(inner.name) and stage.tensor.reduction is None
-    loads = loads_of(stage.tensor.body)
+    loads = expr.loads_of(stage.tensor.body)
     return own and all(stride_of_run(load, (outer, inner)) == 1 for load in loads)
 
 
-def _run_read(stage: Stage, axes: list[Axis], lanes: int) -> tuple[Axis, ...]:
+def _run_read(stage: schedule.Stage, axes: list[expr.Axis], lanes: int) -> tuple[expr.Axis, ...]:
     """The axes along which a copy reads neighbours, other than the last; none if too short."""
     body = stage.tensor.body
-    if not isinstance(body, Load) or stride_of_run(body, (axes[-1],)) in (0, 1):
+    if not isinstance(body, expr.Load) or stride_of_run(body, (axes[-1],)) in (0, 1):
         return ()
     if axes[-1].length < lanes:
         return ()
@@ -244,7 +215,7 @@ def _run_read(stage: Stage, axes: list[Axis], lanes: int) -> tuple[Axis, ...]:
 
 
 def transpose_whole(
-    builder: SketchBuilder, name: str, run: tuple[Axis, ...], last: Axis, lanes: int
+    builder: SketchBuilder, name: str, run: tuple[expr.Axis, ...], last: expr.Axis, lanes: int
 ) -> None:
     """Copy all of a tensor at the root in squares, on all threads.
 
@@ -254,18 +225,18 @@ def transpose_whole(
     work = points(builder.state.stage(name).tensor)
     along = run[0].name
     if len(run) > 1:
-        step = Fuse(name, tuple(axis.name for axis in run))
+        step = schedule.Fuse(name, tuple(axis.name for axis in run))
         builder.do(step)
         along = step.fused
     length = count_of(run)
     part = _part_of_row(builder.state.stage(name), run[-1], length, lanes)
     if part < length:
-        builder.do(Split(name, along, (part,), Tail.SHIFT))
+        builder.do(schedule.Split(name, along, (part,), schedule.Tail.SHIFT))
         along = f"{along}_i"
     parallelise(builder, name, transpose_squares(builder, name, along, last.name, lanes), work)
 
 
-def _part_of_row(stage: Stage, along: Axis, length: int, lanes: int) -> int:
+def _part_of_row(stage: schedule.Stage, along: expr.Axis, length: int, lanes: int) -> int:
     """The neighbours that are read in a row of squares, of `length` in all.
 
     If the writes of neighbours are far apart, a cache line of each row is read while its rows are
@@ -297,22 +268,23 @@ def transpose_squares(
 
     Returns the loops over squares, outermost first.
     """
-    builder.do(Split(name, last, (lanes,), Tail.SHIFT))
+    builder.do(schedule.Split(name, last, (lanes,), schedule.Tail.SHIFT))
     inside = (along, f"{last}_i")
     outer = [loop for loop in builder.state.stage(name).loops if loop not in inside]
-    builder.do(Reorder(name, (*outer, *inside)))
-    builder.do(Vectorize(name, f"{last}_i"))
+    builder.do(schedule.Reorder(name, (*outer, *inside)))
+    builder.do(schedule.Vectorize(name, f"{last}_i"))
     return outer
 
 
-def packable_constants(state: ScheduleState, name: str) -> dict[str, Load]:
+def packable_constants(state: schedule.ScheduleState, name: str) -> dict[str, expr.Load]:
     """The constants that may be packed for a stage, each with its load; see `PackConstant`."""
     stage = state.stage(name)
-    loads = {load.source.name: load for load in loads_of(stage.tensor.body)}
+    loads = {load.source.name: load for load in expr.loads_of(stage.tensor.body)}
     return {
         constant: load
         for constant, load in loads.items()
-        if constant in state.constants and is_legal(PackConstant(constant, name), state)
+        if constant in state.constants
+        and schedule.is_legal(schedule.PackConstant(constant, name), state)
     }
 
 
@@ -325,13 +297,13 @@ def pack_constants(
     moving       axes along which the next tile lies: reads that move with them are not prefetched
     """
     for constant, load in packable_constants(builder.state, name).items():
-        builder.do(PackConstant(constant, name))
-        read = {var.name for var in free_vars(*load.indices)}
+        builder.do(schedule.PackConstant(constant, name))
+        read = {var.name for var in expr.free_vars(*load.indices)}
         for loop in prefetched if read.isdisjoint(moving) else ():
-            builder.do(PrefetchNext(name, constant, loop))
+            builder.do(schedule.PrefetchNext(name, constant, loop))
 
 
-def pack_across(builder: SketchBuilder, name: str, lanes: Axis) -> None:
+def pack_across(builder: SketchBuilder, name: str, lanes: expr.Axis) -> None:
     """Pack the constants that a stage reads across their rows along its lanes.
 
     A bias for each element of a result in blocks of channels is stored as rows of pixels: a vector
@@ -339,7 +311,7 @@ def pack_across(builder: SketchBuilder, name: str, lanes: Axis) -> None:
     """
     for constant, load in packable_constants(builder.state, name).items():
         if stride_along(load, lanes.var) not in (0, 1):
-            builder.do(PackConstant(constant, name))
+            builder.do(schedule.PackConstant(constant, name))
 
 
 MIN_PARALLEL_POINTS = 16384  # below this a fork and join costs more than it saves
@@ -361,15 +333,15 @@ def parallelise(builder: SketchBuilder, name: str, loops: list[str], work: int) 
     loops = list(stage.loops[start : stage.loops.index(loops[-1]) + 1])
     fused = loops[0]
     if len(loops) > 1:
-        step = Fuse(name, tuple(loops))
+        step = schedule.Fuse(name, tuple(loops))
         builder.do(step)
         fused = step.fused
-    builder.do(Parallel(name, fused))
+    builder.do(schedule.Parallel(name, fused))
     return fused
 
 
 def ensure_epilogue(
-    builder: SketchBuilder, anchor: str, fits: Callable[[Stage, str], bool] | None = None
+    builder: SketchBuilder, anchor: str, fits: Callable[[schedule.Stage, str], bool] | None = None
 ) -> str:
     """The stage that stores the anchor's result: its only reader, or a copy of a cached anchor.
 
@@ -381,11 +353,11 @@ def ensure_epilogue(
         reader = readers[0]
         if reader.tensor.reduction is None and (fits or _reads_each_once)(reader, anchor):
             return reader.name
-    builder.do(CacheWrite(anchor))
+    builder.do(schedule.CacheWrite(anchor))
     return anchor
 
 
-def _reads_each_once(reader: Stage, name: str) -> bool:
+def _reads_each_once(reader: schedule.Stage, name: str) -> bool:
     places = {load.indices for load in loads_from(reader.tensor, name)}
-    used = free_vars(*next(iter(places)))
+    used = expr.free_vars(*next(iter(places)))
     return len(places) == 1 and all(a.var in used or a.extent == 1 for a in reader.tensor.axes)

@@ -3,21 +3,39 @@
     log2 seconds of a statement = that of the roofline + the trees' values for its row,
                                   or what its multiply-adds take at the peak, if that is more
     seconds of a program        = the sum over its statements
-                                  + what its threads wait for lines of others (`shared_lines.py`)
+                                  + what its threads wait for lines of others (`rows.py`)
 
 Two forests read the same rows.  One predicts the median, the other the time that is exceeded once
 in ten times (the upper estimate). Their distance is the uncertainty.  Among programs of equal
 medians, the certain one is the better choice:
 
     score = median + caution * (upper - median)        in log2 of seconds, lower is better
+
+The workloads on which a time model was trained: others must judge it.
+
+A key is 16 hexadecimal digits; its first 8 are kept as a number. With 7,000 keys, one in 600,000
+other workloads is taken for one of them, and excluded needlessly.
+
+A time model as a file: plain arrays, see `saved_model.py`.
+
+    about      JSON as bytes: {"kind": "tensorwright time model", "schema": 1, "tool": "0.1.0",
+               "rows": "9f3c...", "content": "77ab...", "policy": {"caution": 0.5, "margin": 0.1},
+               "statistics": {...}}
+    median_starts, median_features, median_children, median_values     see `CompactTrees`
+    upper_starts, ...
+    trained_steps   the workloads that it was trained on, see `TrainedKeys`; older files have none
+
+`rows` is a digest of the names of the rows' columns: trees that ask for others are refused.
+`content` is one of everything else: so a damaged file is refused, too.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +43,8 @@ from numpy.typing import NDArray
 from tensorwright.base import RecordError
 from tensorwright.machine import Machine
 from tensorwright.tuning.models import Features
-from tensorwright.tuning.models.trees.compact_trees import ARRAYS, CompactTrees
-from tensorwright.tuning.models.trees.tree_walk import TreeWalk
+from tensorwright.tuning.models.saved_model import ArrayFile, Arrays
+from tensorwright.tuning.models.trees.forest import ARRAYS, CompactTrees, TreeWalk
 from tensorwright.tuning.time_model.rows import (
     ROW_DIGEST,
     ROW_NAMES,
@@ -34,7 +52,46 @@ from tensorwright.tuning.time_model.rows import (
     program_scores,
     rows_of,
 )
-from tensorwright.tuning.time_model.trained_keys import TrainedKeys
+
+_DIGITS = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainedKeys:
+    """Keys of workloads; `key in keys` asks for one.
+
+    numbers   their first digits, ascending
+    """
+
+    numbers: NDArray[np.uint32]
+
+    @classmethod
+    def of(cls, keys: Iterable[str]) -> Self:
+        """From whole keys."""
+        return cls(np.array(sorted({_number(key) for key in keys}), np.uint32))
+
+    @classmethod
+    def of_steps(cls, steps: NDArray[np.uint32]) -> Self:
+        """The inverse of `steps`."""
+        return cls(np.cumsum(steps, dtype=np.uint32))
+
+    @property
+    def steps(self) -> NDArray[np.uint32]:
+        """The distance of each number from the one before it: smaller when compressed."""
+        return np.diff(self.numbers, prepend=np.uint32(0))
+
+    def __contains__(self, key: str) -> bool:
+        number = _number(key)
+        position = int(np.searchsorted(self.numbers, number))
+        return position < len(self.numbers) and int(self.numbers[position]) == number
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+def _number(key: str) -> int:
+    return int(key[:_DIGITS], 16)
+
 
 Seconds = NDArray[np.float64]
 
@@ -149,3 +206,49 @@ class TimeModel:
             program_scores(given.base, walk.sums(given.rows), given.floor) for walk in self._walks
         )
         return Prediction(median, np.maximum(upper, median), log2_sum(given.base))
+
+
+FILE = ArrayFile("time model", 1, "install tensorwright again, or train the model again")
+_TRAINED = "trained_steps"
+
+
+def save_time_model(model: TimeModel, path: str | os.PathLike[str]) -> None:
+    """Write a model to a file; equal models give equal files.  Raises: OutputError."""
+    arrays = model.median.arrays("median_") | model.upper.arrays("upper_")
+    if model.trained is not None:
+        arrays |= {_TRAINED: model.trained.steps}
+    fields: dict[str, Any] = {
+        "rows": ROW_DIGEST,
+        "policy": asdict(model.policy),
+        "statistics": dict(model.statistics),
+    }
+    FILE.save(path, fields, arrays)
+
+
+def load_time_model(path: str | os.PathLike[str]) -> TimeModel:
+    """Read what `save_time_model` wrote.
+
+    Raises:  RecordError for a file that cannot be read, is damaged, comes from another version, or
+             was trained on other rows.
+    """
+    about, arrays = FILE.load(path)
+    if about.get("rows") != ROW_DIGEST:
+        reason = f"it was trained on other rows, by version {about.get('tool')!r}"
+        raise FILE.fault(path, reason)
+    try:
+        return TimeModel(
+            _trees(arrays, "median"),
+            _trees(arrays, "upper"),
+            Policy(**about["policy"]),
+            about["statistics"],
+            TrainedKeys.of_steps(arrays[_TRAINED]) if _TRAINED in arrays else None,
+        )
+    except RecordError as error:
+        raise FILE.fault(path, f"{error.where}: {error.reason}") from None
+    except (KeyError, TypeError) as error:
+        reason = f"a field is missing, or is not what it should be: {error}"
+        raise FILE.fault(path, reason) from None
+
+
+def _trees(arrays: Arrays, forest: str) -> CompactTrees:
+    return CompactTrees.of_arrays(arrays, len(ROW_NAMES), f"{forest}_")

@@ -14,12 +14,12 @@ SOURCE = Path(__file__).parents[4] / "src" / "tensorwright" / "graph"
 NAMES = {each.name for each in OPERATORS}
 TRANSLATIONS = ("onnx_import", "onnx_export", "aten_import")  # of names of others and ours
 ALLOWED = {
-    "passes/affine.py": {("add", "mul")},  # it merges these two
     "passes/quantized.py": {("conv_integer", "matmul_integer")},  # which of floats they become
-    "passes/filter_scales.py": {("conv", "conv_transpose"), ("div", "mul")},  # those pass these
-    "passes/movement.py": {("gather_elements", "scatter_elements")},  # rows instead of these
+    # it merges the first two; filters pass the others
+    "passes/affine.py": {("add", "mul"), ("conv", "conv_transpose"), ("div", "mul")},
     "passes/composites.py": {("div", "mul")},  # multiples of a tensor
-    "passes/windows.py": {("average_pool", "conv")},  # windows that may pad by themselves
+    # rows instead of the first two; windows that may pad by themselves
+    "passes/movement.py": {("gather_elements", "scatter_elements"), ("average_pool", "conv")},
 }
 MODULES = sorted(
     path for path in SOURCE.rglob("*.py") if path.relative_to(SOURCE).parts[0] not in TRANSLATIONS

@@ -23,13 +23,14 @@ from tests.unit.integrations.pytorch.aten_cases import CASES  # noqa: E402
 from tests.unit.integrations.pytorch.modules import SMALL, Cnn, Transformer, alike  # noqa: E402
 from torch.fx.experimental.proxy_tensor import make_fx  # noqa: E402
 
-from tensorwright.integrations.pytorch.fx_record import (  # noqa: E402 - without PyTorch it fails
+from tensorwright.integrations.pytorch.fx_record import (  # noqa: E402 - without PyTorch it fails  # noqa: E402
     FxNames,
+    as_array,
+    as_tensor,
     flat_arguments,
     meta_of,
     nodes_of,
 )
-from tensorwright.integrations.pytorch.tensors import as_array, as_tensor  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")  # of PyTorch about itself
 Program = Any

@@ -7,7 +7,7 @@ from dataclasses import replace
 from tensorwright.rewriting import Rule, condition_text, parse_rule, parse_rules
 from tensorwright.rewriting.derivation import derive, rule_set, subsuming_rules
 from tensorwright.rewriting.egraph import Limits
-from tensorwright.rewriting.naming import unused_name
+from tensorwright.rewriting.meaning import unused_name
 from tensorwright_lab.rule_generation.selection import sides_key, systematic_name
 from tensorwright_lab.rule_generation.selection.examine import tidied
 

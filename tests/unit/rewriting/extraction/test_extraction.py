@@ -10,12 +10,10 @@ from tests.unit.rewriting.extraction.problems import best_of_all, merged, random
 from tensorwright.rewriting.extraction import (
     ExtractionProblem,
     Selection,
-    cheap_selections,
-    cheapest_dag,
     cheapest_trees,
     contracted,
 )
-from tensorwright.rewriting.extraction.draft import Draft
+from tensorwright.rewriting.local_search import Draft, cheap_selections, cheapest_dag
 from tensorwright_lab.exact_extraction import cheapest_exact
 
 SEEDS = range(60)

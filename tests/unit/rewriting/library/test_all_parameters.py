@@ -11,8 +11,8 @@ from tensorwright.base import UsageError
 from tensorwright.graph import Graph, GraphBuilder, simplify
 from tensorwright.ops import Array
 from tensorwright.rewriting import Rule
-from tensorwright.rewriting.extraction import cheapest_dag
 from tensorwright.rewriting.library import load_library
+from tensorwright.rewriting.local_search import cheapest_dag
 from tensorwright.rewriting.networks import (
     NetworkExtraction,
     Roofline,

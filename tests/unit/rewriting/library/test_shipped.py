@@ -38,7 +38,7 @@ from tensorwright.rewriting.prove import (
     sample_shapes,
     stamp_of,
 )
-from tensorwright.rewriting.prove.parameters import sampled_instances
+from tensorwright.rewriting.prove.instances import sampled_instances
 from tensorwright.rewriting.prove.prover import _proof_by_axiom
 from tensorwright_lab.rule_generation import generate_rules, presets_of
 

@@ -9,7 +9,7 @@ from tests.unit.rewriting.networks.test_certificates import example
 from tensorwright.base import UsageError
 from tensorwright.graph import GraphBuilder, simplify
 from tensorwright.rewriting.networks import Certificate, explain_certificate
-from tensorwright.rewriting.networks.certificates import CertifiedStep, CertifiedTerm
+from tensorwright.rewriting.networks.certificate import CertifiedStep, CertifiedTerm
 
 RULE = "associativity: matmul(?x1, matmul(?x2, ?x3)) == matmul(matmul(?x1, ?x2), ?x3)"
 

@@ -16,8 +16,8 @@ from tensorwright.graph import Graph, GraphBuilder, simplify
 from tensorwright.graph.onnx_export import to_onnx
 from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.rewriting import Rule, parse_rule
-from tensorwright.rewriting.extraction import cheap_selections
 from tensorwright.rewriting.library import load_library
+from tensorwright.rewriting.local_search import cheap_selections
 from tensorwright.rewriting.networks import (
     Certificate,
     NetworkExtraction,
@@ -33,7 +33,7 @@ from tensorwright.rewriting.networks import (
     without_spare_steps,
     write_network,
 )
-from tensorwright.rewriting.networks.certificates import CertifiedStep, CertifiedTerm
+from tensorwright.rewriting.networks.certificate import CertifiedStep, CertifiedTerm
 from tensorwright.rewriting.terms import Apply
 
 PROVED = {each.rule.name: each.rule for each in load_library()}

@@ -12,8 +12,8 @@ from tensorwright.base import DType
 from tensorwright.graph import Graph, GraphBuilder, interpret, random_inputs, simplify
 from tensorwright.rewriting import parse_rule, parse_rules
 from tensorwright.rewriting.egraph import Applies, BudgetSpent, Saturated, Scope
-from tensorwright.rewriting.extraction import cheapest_dag
 from tensorwright.rewriting.library import load_library
+from tensorwright.rewriting.local_search import cheapest_dag
 from tensorwright.rewriting.networks import (
     Network,
     NetworkExtraction,
@@ -29,7 +29,7 @@ from tensorwright.rewriting.networks import (
     write_network,
     write_outline,
 )
-from tensorwright.rewriting.networks.opaque import CALL
+from tensorwright.rewriting.networks.network_analysis import CALL
 from tensorwright_lab.judging.searched_graphs import in_double
 from tensorwright_lab.zoo import build
 

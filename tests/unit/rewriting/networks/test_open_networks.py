@@ -28,11 +28,11 @@ from tensorwright.rewriting.networks import (
 )
 from tensorwright.rewriting.networks.network_analysis import (
     NetworkAnalysis,
+    OpaqueOperators,
     TensorData,
     has_rules,
 )
-from tensorwright.rewriting.networks.opaque import OpaqueOperators
-from tensorwright.rewriting.networks.steps import choice_of
+from tensorwright.rewriting.networks.saturate import choice_of
 from tensorwright.rewriting.terms import AtLeast, Divides, Equal, Fact
 from tensorwright_lab.judging.searched_graphs import SEARCHES, cases_of, check_searched
 from tensorwright_lab.zoo.plausible.opening import near

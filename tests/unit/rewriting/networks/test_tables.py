@@ -10,7 +10,7 @@ from tensorwright.graph import Graph, simplify
 from tensorwright.rewriting.egraph import Runner
 from tensorwright.rewriting.egraph.matching import Match, Matcher
 from tensorwright.rewriting.egraph.patterns import RootPattern
-from tensorwright.rewriting.egraph.tables import Tables
+from tensorwright.rewriting.egraph.searching import Tables
 from tensorwright.rewriting.library import load_library
 from tensorwright.rewriting.networks import (
     Network,

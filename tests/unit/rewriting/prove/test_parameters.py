@@ -18,7 +18,7 @@ from tensorwright.rewriting.prove import (
     sample_shapes,
     special_case,
 )
-from tensorwright.rewriting.prove.parameters import sampled_instances
+from tensorwright.rewriting.prove.instances import sampled_instances
 
 CONV = "conv2d[_h, _v, _pad, _act]"
 PLAIN = "conv2d[_h, _v, _pad, none]"

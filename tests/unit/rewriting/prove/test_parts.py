@@ -13,8 +13,8 @@ from tensorwright.rewriting import assumptions
 from tensorwright.rewriting.assumptions import Assumptions, assume
 from tensorwright.rewriting.axioms import parse_axioms
 from tensorwright.rewriting.dims import Size, parse_size
+from tensorwright.rewriting.prove.polynomials import Polynomials
 from tensorwright.rewriting.prove.saturate import within_reach
-from tensorwright.rewriting.prove.validation.polynomials import Polynomials
 from tensorwright.rewriting.terms import AtLeast, Divides, Equal, Fact
 
 

@@ -29,10 +29,8 @@ from tensorwright.rewriting.prove import (
     stamp_of,
     stamped,
 )
-from tensorwright.rewriting.prove.explain import instances_of
-from tensorwright.rewriting.prove.problem import Problem
-from tensorwright.rewriting.prove.sampling import holds_at
-from tensorwright.rewriting.prove.saturate import saturate
+from tensorwright.rewriting.prove.problem import Problem, holds_at
+from tensorwright.rewriting.prove.saturate import instances_of, saturate
 from tensorwright.rewriting.prove.smt import prove_with_z3
 from tensorwright.rewriting.terms import Rule, input_names
 from tensorwright.rewriting.text import parse_rule, parse_rules, rule_text, term_text

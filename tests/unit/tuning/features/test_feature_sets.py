@@ -11,7 +11,7 @@ from tests.unit.tuning.helpers import matmul
 from tensorwright.base import UsageError
 from tensorwright.schedule import state_of
 from tensorwright.tuning.features import feature_set
-from tensorwright.tuning.features.source import PlansBySketch
+from tensorwright.tuning.features.featurizer import PlansBySketch
 from tensorwright.tuning.space import space_of
 from tensorwright.tuning.space.sketch import Sketch
 

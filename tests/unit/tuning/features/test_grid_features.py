@@ -14,8 +14,8 @@ from tensorwright.expr import Compute, compute, placeholder
 from tensorwright.graph import program_workload
 from tensorwright.schedule import parse_trace, state_of
 from tensorwright.tuning.features import GPU_FEATURE_NAMES, Featurizer
-from tensorwright.tuning.features.grid import LANE_COLUMNS, LAUNCH_COLUMNS, THREAD_COLUMNS
-from tensorwright.tuning.features.grid.lanes import conflict_degree, distinct
+from tensorwright.tuning.features.lanes import LANE_COLUMNS, conflict_degree, distinct
+from tensorwright.tuning.features.launches import LAUNCH_COLUMNS, THREAD_COLUMNS
 from tensorwright.tuning.space import space_of
 
 ROWS = COLUMNS = 256

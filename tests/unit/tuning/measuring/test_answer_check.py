@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tensorwright.base import DType
-from tensorwright.tuning.measuring.answer_check import allowed_error, find_difference
+from tensorwright.tuning.measuring.timing import allowed_error, find_difference
 
 
 def differ(found: object, answer: object, dtype: type, has_floats: bool = True) -> str:

@@ -8,12 +8,12 @@ import numpy as np
 from tests.targets import native_target
 from tests.unit.tuning.helpers import kernel_of, matmul
 
+from tensorwright.artifacts import Kernel, build, build_request
 from tensorwright.base import DType
-from tensorwright.build import Kernel, build, build_request
 from tensorwright.records import Status
 from tensorwright.schedule import format_trace, state_of
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions
-from tensorwright.tuning.measuring.cold_constants import cold_table
+from tensorwright.tuning.measuring.timing import cold_table
 from tensorwright.tuning.space import space_of
 
 ARGUMENTS = np.array([64, 128, 192], np.uint64)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tests.grids import OPENCL_GENERIC, opencl_device
 
-from tensorwright.build import build_kernel
+from tensorwright.artifacts import build_kernel
 from tensorwright.expr import compute, placeholder
 from tensorwright.graph import program_workload
 from tensorwright.records import Status

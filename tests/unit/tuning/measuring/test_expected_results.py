@@ -22,11 +22,11 @@ from tensorwright.expr import (
     topological_order,
 )
 from tensorwright.runtime import is_kernel_ready
-from tensorwright.tuning.measuring.expected_results import make_expected_results
-from tensorwright.tuning.measuring.trial_inputs import (
+from tensorwright.tuning.measuring.expected_results import (
     InputSpec,
     Recipe,
     index_reach,
+    make_expected_results,
     make_inputs,
     weight_scales,
 )

@@ -27,8 +27,8 @@ from tests.unit.tuning.helpers import (
     numbered_space,
 )
 
+from tensorwright.artifacts import BuildRequest, Kernel
 from tensorwright.base import CpuTarget
-from tensorwright.build import BuildRequest, Kernel
 from tensorwright.records import MemoryStore, Record, SqliteStore, Status, best_record, open_store
 from tensorwright.tuning.measuring import (
     BuildFailed,

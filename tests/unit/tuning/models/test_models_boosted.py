@@ -24,8 +24,8 @@ from tensorwright.tuning.models import (
     load_model,
     make_model,
 )
+from tensorwright.tuning.models.protocol import TREES_MODULE
 from tensorwright.tuning.models.saved_model import SavedModel
-from tensorwright.tuning.models.settings import TREES_MODULE
 from tensorwright_lab.cost_models import judge, overall, scores_of
 
 SETTINGS = BoostedSettings(rounds=40)

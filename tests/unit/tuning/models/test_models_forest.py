@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorwright.base import RecordError
-from tensorwright.tuning.models.trees.forest import Forest, parse_lightgbm
-from tensorwright.tuning.models.trees.tree import Tree
+from tensorwright.tuning.models.trees.forest import Forest, Tree, parse_lightgbm
 
 
 def random_tree(source: np.random.Generator, leaves: int, features: int) -> Tree:

@@ -5,7 +5,7 @@ from tests.unit.tuning.models.model_samples import made_up
 
 from tensorwright.tuning.models import Sample
 from tensorwright.tuning.models.losses import PairwiseLogistic, row_slopes
-from tensorwright.tuning.models.training import training_set
+from tensorwright.tuning.models.protocol import training_set
 
 
 def test_a_row_has_the_hessian_of_its_program_times_the_number_of_statements() -> None:

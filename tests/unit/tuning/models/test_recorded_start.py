@@ -14,15 +14,15 @@ from tensorwright.expr import compute, placeholder, reduce_axis, sum_over
 from tensorwright.graph import Workload, program
 from tensorwright.records import MemoryStore, Record, SqliteStore, Status, WorkloadText, is_store
 from tensorwright.schedule import state_of
+from tensorwright.tuning import learning as starting
 from tensorwright.tuning.learning import (
     Learning,
     Past,
     RecordedStart,
+    described,
     learn_from_records,
     open_learning,
 )
-from tensorwright.tuning.learning import recorded_start as starting
-from tensorwright.tuning.learning.recorded_start import described
 from tensorwright.tuning.models import LearnedModel
 from tensorwright.tuning.population import make_space_tables, sample
 from tensorwright.tuning.space import space_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from tensorwright.processes import never
-from tensorwright.tuning.on_farm.machine_gate import while_building, while_measuring
+from tensorwright.tuning.on_farm.worker_functions import while_building, while_measuring
 
 
 def test_a_build_waits_for_a_measurement_and_a_measurement_for_builds() -> None:

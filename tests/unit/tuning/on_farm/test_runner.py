@@ -9,15 +9,15 @@ import pytest
 from tests.targets import native_target
 from tests.unit.tuning.helpers import doubled
 
+from tensorwright.artifacts import Kernel
 from tensorwright.base import MachineError
-from tensorwright.build import Kernel
 from tensorwright.codegen import Signature
 from tensorwright.farm import Device, Farm, FarmOutcome, FarmWorker, Lost, Payload, Unit
 from tensorwright.processes import Done, never
 from tensorwright.records import Status
 from tensorwright.tuning.measuring import Measurement, Trial
 from tensorwright.tuning.on_farm import DevicePool, FarmRunner, agree
-from tensorwright.tuning.on_farm.wire import write
+from tensorwright.tuning.on_farm.worker_functions import write
 
 OK, WRONG = Status.OK, Status.WRONG_ANSWER
 

@@ -10,7 +10,7 @@ from tests.unit.tuning.helpers import doubled
 
 from tensorwright.base import MachineError
 from tensorwright.farm import Farm, FarmOutcome, FarmWorker, Server, Unit, device_for, name_worker
-from tensorwright.farm.messages import pack_request, unpack_answer
+from tensorwright.farm.serving import pack_request, unpack_answer
 from tensorwright.graph import program_workload
 from tensorwright.processes import never
 from tensorwright.records import MemoryStore, Status

@@ -9,15 +9,17 @@ from dataclasses import astuple
 from tests.targets import native_target
 from tests.unit.tuning.helpers import doubled
 
-from tensorwright.build import build_request
+from tensorwright.artifacts import build_request
 from tensorwright.farm import Payload
 from tensorwright.graph import program_workload
 from tensorwright.processes import never
 from tensorwright.records import Status
 from tensorwright.tuning.measuring import Measurement, MeasureOptions
-from tensorwright.tuning.on_farm.wire import (
+from tensorwright.tuning.on_farm.worker_functions import (
     Race,
+    build_candidate,
     fastest_s,
+    measure_candidates,
     read,
     read_request,
     read_workload,
@@ -25,7 +27,6 @@ from tensorwright.tuning.on_farm.wire import (
     workload_data,
     write,
 )
-from tensorwright.tuning.on_farm.worker_functions import build_candidate, measure_candidates
 
 WORKLOAD = program_workload(doubled().outputs)
 

@@ -11,7 +11,7 @@ from tests.targets import AVX512
 from tensorwright.expr import compute, named_size, placeholder
 from tensorwright.graph import Workload, bind_workload, program_workload, representative
 from tensorwright.schedule import Trace, open_trace, parse_trace, state_of
-from tensorwright.tuning.selection.small_sizes import trace_for_small_sizes
+from tensorwright.tuning.selection.size_table import trace_for_small_sizes
 
 BY_LANES = parse_trace("split(y, j, [16])\nvectorize(y, j_i)")
 BY_ROWS = parse_trace("split(y, i, [4])\nunroll(y, i_i)")

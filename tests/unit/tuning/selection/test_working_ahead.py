@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tensorwright import processes
+from tensorwright.artifacts import find_kernel
 from tensorwright.base import KNOBS, OpenSize, cpu_target, override
-from tensorwright.build import find_kernel
 from tensorwright.expr import named_size
 from tensorwright.graph import Graph, GraphBuilder, bind_workload, representative
 from tensorwright.pipeline import cut

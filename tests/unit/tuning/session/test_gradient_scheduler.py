@@ -19,9 +19,10 @@ from tensorwright.tuning.task_scheduling import (
     LatencyRequirement,
     Scheduler,
     TaskState,
+    operations_of,
+    rounds_without_gain,
+    structure_of,
 )
-from tensorwright.tuning.task_scheduling.gradient_scheduler import rounds_without_gain
-from tensorwright.tuning.task_scheduling.similarity import operations_of, structure_of
 from tensorwright_lab.strategies import RoundRobinScheduler
 
 

@@ -47,10 +47,7 @@ from tensorwright.tuning.session.in_network import (
     options_of,
     variants_of,
 )
-from tensorwright.tuning.session.last_comparison import (
-    TOO_SHORT,
-    compare_with_untuned,
-)
+from tensorwright.tuning.session.result import TOO_SHORT, compare_with_untuned
 from tensorwright.tuning.space import space_of
 
 TARGET = native_target()

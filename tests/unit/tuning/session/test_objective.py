@@ -14,8 +14,9 @@ from tensorwright.tuning.task_scheduling import (
     NetworkTimes,
     Objective,
     TotalLatency,
+    gradient,
+    networks_of,
 )
-from tensorwright.tuning.task_scheduling.objective import gradient, networks_of
 
 USES = ((("a", 2.0),), (("a", 1.0), ("b", 3.0)), (("b", 1.0),))
 TIMES_S = (0.001, 0.002, 0.004)  # a: 0.004, b: 0.010

@@ -43,9 +43,9 @@ from tensorwright.tuning.session import (
     TuneResult,
     tune,
 )
-from tensorwright.tuning.session import budget as spending
-from tensorwright.tuning.session.saved_state import Spent
-from tensorwright.tuning.session.seeds import seeds_of
+from tensorwright.tuning.session import arguments as spending
+from tensorwright.tuning.session.arguments import Spent
+from tensorwright.tuning.session.ranking import seeds_of
 from tensorwright.tuning.space import Space
 from tensorwright.tuning.strategies import RandomSearch, Strategy
 from tensorwright.tuning.task import Task

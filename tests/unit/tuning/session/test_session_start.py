@@ -37,8 +37,7 @@ from tensorwright.tuning.session.rounds import Session
 from tensorwright.tuning.space import Space
 from tensorwright.tuning.strategies import RandomSearch, Strategy
 from tensorwright.tuning.task import Task
-from tensorwright.tuning.task_scheduling import GradientScheduler, TaskState
-from tensorwright.tuning.task_scheduling.gradient_scheduler import predicted_promises
+from tensorwright.tuning.task_scheduling import GradientScheduler, TaskState, predicted_promises
 
 TARGET = native_target()
 SETTING = SessionSetting(TARGET, 2, "here")

@@ -8,8 +8,8 @@ import pytest
 from tests.grids import CUDA_BACKEND, SM_90A, gpu_target
 from tests.unit.schedule.expressions import Expression, conv, matmul
 
+from tensorwright.artifacts.kernel import loop_program
 from tensorwright.base import GpuTarget
-from tensorwright.build.loop_program import loop_program
 from tensorwright.codegen.cuda import find_nvrtc
 from tensorwright.graph import program_workload
 from tensorwright.tuning.space import Sketch

@@ -16,9 +16,9 @@ from tensorwright.records import MemoryStore, Record, Status
 from tensorwright.records.logs import LogFormat, format_autotvm, parse_autotvm, write_autotvm
 from tensorwright.schedule import parse_trace, replay, state_of
 from tensorwright.tuning.logs import LineWriter, graph_of_task, seed_of
-from tensorwright.tuning.population.candidate import candidate_of
+from tensorwright.tuning.population.population import candidate_of
 from tensorwright.tuning.session.arguments import SessionSetting
-from tensorwright.tuning.session.seeds import seeds_of
+from tensorwright.tuning.session.ranking import seeds_of
 from tensorwright.tuning.space import SpaceKind, space_of
 
 Entity = tuple[str, str, object]

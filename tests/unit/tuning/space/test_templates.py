@@ -32,8 +32,8 @@ from tensorwright.tuning.space.templates import (
     template_sketches,
     unregister_template,
 )
+from tensorwright.tuning.space.templates.configuration import annotations_of, orders_of, split_sizes
 from tensorwright.tuning.space.templates.product import has_product, open_product
-from tensorwright.tuning.space.templates.values import annotations_of, orders_of, split_sizes
 
 N, M, K = 12, 32, 20
 

@@ -12,26 +12,26 @@ from tests.unit.tuning.strategies.evolving import BEST_S, SPACE, TASK, Oracle, r
 
 from tensorwright.base import UsageError
 from tensorwright.tuning.population import Population, make_space_tables, sample
-from tensorwright.tuning.population.candidate import default_candidate
-from tensorwright.tuning.population.neighbours import neighbour_pairs
-from tensorwright.tuning.population.population import Keys
-from tensorwright.tuning.population.space_tables import SpaceTables
+from tensorwright.tuning.population.population import Keys, default_candidate
+from tensorwright.tuning.population.space_tables import SpaceTables, neighbour_pairs
 from tensorwright.tuning.population.variation import DRAWS, everything
 from tensorwright.tuning.strategies.annealing import (
-    VANILLA,
-    AnnealingOptions,
     AnnealingSearch,
     Archive,
+    Walk,
+    anneal,
+    pick_covering,
+)
+from tensorwright.tuning.strategies.annealing_options import (
+    VANILLA,
+    AnnealingOptions,
     Cooling,
     Pick,
     Scale,
     Temperatures,
-    Walk,
-    anneal,
     unit_of,
     wanted_acceptance,
 )
-from tensorwright.tuning.strategies.annealing.covering import pick_covering
 
 TABLES = make_space_tables(SPACE)
 ALL = np.ones(len(SPACE.sketches), np.bool_)

@@ -14,7 +14,7 @@ from tests.unit.tuning.strategies.evolving import BEST_S, SPACE, TASK, Oracle, r
 from tensorwright.records import Record, Status
 from tensorwright.schedule import state_of
 from tensorwright.tuning.population import Candidate
-from tensorwright.tuning.population.candidate import default_candidate
+from tensorwright.tuning.population.population import default_candidate
 from tensorwright.tuning.space import Space, space_of
 from tensorwright.tuning.strategies import Guide, RandomSearch, Strategy
 from tensorwright.tuning.strategies.evolution import (

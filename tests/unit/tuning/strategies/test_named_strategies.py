@@ -6,7 +6,7 @@ import pytest
 from tests.unit.tuning.strategies.evolving import SPACE, TASK
 
 from tensorwright.base import UsageError
-from tensorwright.tuning.session.saved_state import session_arguments
+from tensorwright.tuning.session.arguments import session_arguments
 from tensorwright.tuning.strategies import (
     STRATEGIES,
     Guide,
@@ -14,7 +14,8 @@ from tensorwright.tuning.strategies import (
     check_strategy,
     choose_strategy,
 )
-from tensorwright.tuning.strategies.annealing import VANILLA, AnnealingOptions, AnnealingSearch
+from tensorwright.tuning.strategies.annealing import AnnealingSearch
+from tensorwright.tuning.strategies.annealing_options import VANILLA, AnnealingOptions
 from tensorwright.tuning.strategies.evolution import EvolutionarySearch, EvolutionOptions
 from tensorwright_lab.strategies import GeneticOptions, GeneticSearch, GridSearch, RandomGuide
 

@@ -21,8 +21,8 @@ from tensorwright.tuning.population import (
     neighbourhood,
     sample,
 )
-from tensorwright.tuning.population.neighbours import neighbour_pairs
 from tensorwright.tuning.population.population import candidate_at
+from tensorwright.tuning.population.space_tables import neighbour_pairs
 from tensorwright.tuning.space import Choice, Limit, Sketch, Space, factorisations
 
 ATLAS = make_space_tables(SPACE)

@@ -44,10 +44,9 @@ from tensorwright.tuning.selection import (
     choose_untuned,
     open_predictor,
 )
-from tensorwright.tuning.selection.candidates import Candidates, Ranked
-from tensorwright.tuning.selection.choice_cache import choice_cache
+from tensorwright.tuning.selection.candidates import Candidates, Ranked, choice_cache
 from tensorwright.tuning.space import Sketch, default_trace, space_of
-from tensorwright.tuning.strategies.history import locate
+from tensorwright.tuning.strategies.strategy import locate
 from tensorwright.tuning.time_model import ROW_NAMES, Policy, Prediction, TimeModel, save_time_model
 
 NATIVE = native_target()

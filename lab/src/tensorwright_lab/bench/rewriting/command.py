@@ -22,7 +22,7 @@ from tensorwright.cli.arguments.options import (
     shapes_option,
 )
 from tensorwright.cli.arguments.output import check_writable
-from tensorwright.cli.printing.tables import write_objects
+from tensorwright.cli.printing import write_objects
 from tensorwright.rewriting.candidates import CostKind, SearchKind
 from tensorwright_lab.bench.machine import describe_machine, measure_ceiling, threads_of
 from tensorwright_lab.bench.peers_option import peers_option

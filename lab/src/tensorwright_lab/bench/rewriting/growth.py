@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from rich.console import Console
 
-from tensorwright.cli.printing.tables import print_line, print_table
+from tensorwright.cli.printing import print_line, print_table
 from tensorwright.rewriting.candidates import SearchKind
 from tensorwright_lab.bench.rewriting.rows import Searched
 from tensorwright_lab.bench.rewriting.runs import Plan, search_graph

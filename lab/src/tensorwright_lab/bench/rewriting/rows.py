@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
-from tensorwright.cli.printing.tables import print_line, print_table, write_objects
+from tensorwright.cli.printing import print_line, print_table, write_objects
 from tensorwright_lab.comparison import AGAIN, build_columns, print_builds
 from tensorwright_lab.comparison.agreement import Apart
 from tensorwright_lab.comparison.network_rows import over

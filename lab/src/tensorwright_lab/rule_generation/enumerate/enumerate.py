@@ -10,7 +10,8 @@ class is an argument, an equality that follows from a smaller one by replacing a
 found: there are classes where TASO has graphs.  Of the last level only fingerprints are made
 (`last_level.py`).
 
-Read on in `classes.py`, `plan.py` (what is tried), `blocks.py` (how it is evaluated), `kernels.py`.
+Read on in `classes.py`, `plan.py` (what is tried), `loop_box.py` (how it is evaluated),
+`codegen/llvm/math.py`.
 
 Source:  Jia et al., SOSP 2019, section 2.1; Demmel et al. and Schwartz-Zippel for the fingerprints
 of polynomials over a field: two different values of degree d agree at a random point with

@@ -18,8 +18,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorwright.rewriting.assumptions import Misfit, Needs
 from tensorwright.rewriting.operators import IntShape, StructureKind, operator_named
-from tensorwright.rewriting.shapes import Misfit, Needs
 from tensorwright.rewriting.terms import Param
 from tensorwright_lab.rule_generation.enumerate.blocks import Block, Order
 from tensorwright_lab.rule_generation.enumerate.classes import (

@@ -15,9 +15,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from tensorwright.rewriting.assumptions import Misfit, Needs, fitting
 from tensorwright.rewriting.meaning import instantiate
 from tensorwright.rewriting.operators import IntShape, operator_named
-from tensorwright.rewriting.shapes import Misfit, Needs, fitting
 from tensorwright.rewriting.terms import Input, Rule, Term
 from tensorwright_lab.rule_generation.fingerprint.field import random_values
 from tensorwright_lab.rule_generation.fingerprint.kernels import Values, values_of

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 
-from tensorwright.rewriting.assumptions import assume
+from tensorwright.rewriting.assumptions import Misfit, assume
 from tensorwright.rewriting.dims import Extent
 from tensorwright.rewriting.meaning import extents_at, infer, symbolic_shapes
 from tensorwright.rewriting.operators import (
@@ -25,7 +25,6 @@ from tensorwright.rewriting.operators import (
     StructureKind,
     operator_named,
 )
-from tensorwright.rewriting.shapes import Misfit
 from tensorwright.rewriting.terms import (
     Apply,
     Condition,

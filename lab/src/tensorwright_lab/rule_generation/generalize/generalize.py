@@ -16,11 +16,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from tensorwright.rewriting.assumptions import assume
+from tensorwright.rewriting.assumptions import IllTyped, Misfit, Needs, assume
 from tensorwright.rewriting.meaning import infer, instantiate, symbolic_shapes
 from tensorwright.rewriting.operators import IntShape
 from tensorwright.rewriting.prove.conditions import without_needless_ranks
-from tensorwright.rewriting.shapes import IllTyped, Misfit, Needs
 from tensorwright.rewriting.terms import Condition, Equal, Rank, Rule, canonical_rule, input_names
 from tensorwright.rewriting.text import rule_text
 from tensorwright_lab.rule_generation.generalize.extent_conditions import with_extent_conditions

@@ -18,11 +18,11 @@ from itertools import islice
 import numpy as np
 
 from tensorwright.expr import Array
+from tensorwright.rewriting.assumptions import Misfit
 from tensorwright.rewriting.meaning import evaluate_terms, infer_shapes
 from tensorwright.rewriting.operators import ArgumentRole, IntShape, arguments_of
 from tensorwright.rewriting.prove import Problem, problems_of, sample_shapes
-from tensorwright.rewriting.prove.sampling import holds_at
-from tensorwright.rewriting.shapes import Misfit
+from tensorwright.rewriting.prove.problem import holds_at
 from tensorwright.rewriting.terms import Condition, ConditionAtom, Input, Rule, extents_in
 
 _SAMPLES = 6

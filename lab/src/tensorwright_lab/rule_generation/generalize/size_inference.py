@@ -17,11 +17,10 @@ from dataclasses import dataclass
 from itertools import combinations, islice
 
 from tensorwright.expr import IndexExpr, divide_terms, of_terms, terms_of
-from tensorwright.rewriting.assumptions import assume
+from tensorwright.rewriting.assumptions import IllTyped, Misfit, Needs, assume
 from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of, replaced, value_of
 from tensorwright.rewriting.meaning import extents_at, infer, symbolic_shapes
 from tensorwright.rewriting.operators import AXIS, IntShape, SizeGuess, operator_named
-from tensorwright.rewriting.shapes import IllTyped, Misfit, Needs
 from tensorwright.rewriting.terms import (
     Apply,
     Equal,

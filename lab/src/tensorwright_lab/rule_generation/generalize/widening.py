@@ -20,9 +20,9 @@ from functools import cache, lru_cache
 from itertools import product
 
 from tensorwright.expr import IndexExpr
+from tensorwright.rewriting.assumptions import fitting
 from tensorwright.rewriting.meaning import infer_shapes
 from tensorwright.rewriting.operators import IntShape, operator_count
-from tensorwright.rewriting.shapes import fitting
 from tensorwright.rewriting.terms import (
     Apply,
     Input,

@@ -17,8 +17,7 @@ from typing import Any, TypeAlias
 from tensorwright.expr import IndexExpr, of_terms, terms_of
 from tensorwright.farm import Payload
 from tensorwright.rewriting.assumptions import assume
-from tensorwright.rewriting.derivation.derive import subsuming_rules
-from tensorwright.rewriting.derivation.ruleset import RuleSet, larger_side, rule_set
+from tensorwright.rewriting.derivation import RuleSet, larger_side, rule_set, subsuming_rules
 from tensorwright.rewriting.dims import Size, atoms_of
 from tensorwright.rewriting.egraph import Limits
 from tensorwright.rewriting.prove import Proved, Refuted, prove, stamped

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from tensorwright.expr import IndexExpr
-from tensorwright.rewriting.derivation.ruleset import larger_side, usable_directions
+from tensorwright.rewriting.derivation import larger_side, usable_directions
 from tensorwright.rewriting.dims import Extent, Size, resized
 from tensorwright.rewriting.operators import MOVING, Parameter, operator_named
 from tensorwright.rewriting.prove import case_count, fitting_values, has_parameter_variables

@@ -22,13 +22,8 @@ from types import MappingProxyType
 from tensorwright.base import InternalError
 from tensorwright.farm import CALLER, Farm, FarmOutcome, Unit
 from tensorwright.processes import Done, Raised
-from tensorwright.rewriting.derivation.derive import QUICK_LIMITS, subsuming_rules
-from tensorwright.rewriting.derivation.ruleset import rule_set
-from tensorwright.rewriting.naming import (
-    sides_key,
-    systematic_name,
-    unused_name,
-)
+from tensorwright.rewriting.derivation import QUICK_LIMITS, rule_set, subsuming_rules
+from tensorwright.rewriting.meaning import sides_key, systematic_name, unused_name
 from tensorwright.rewriting.operators import ArgumentRole, arguments_of, operator_count
 from tensorwright.rewriting.prove import special_case
 from tensorwright.rewriting.terms import (

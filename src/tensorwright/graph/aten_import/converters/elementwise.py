@@ -7,13 +7,18 @@ import sys
 
 from tensorwright.base import DType
 from tensorwright.expr import floor_div
-from tensorwright.graph.aten_import.call import Call, Converter, Results, Table, Tensor, tensors
-from tensorwright.graph.aten_import.promotion import (
+from tensorwright.graph.aten_import.call import (
+    Call,
+    Converter,
+    Results,
+    Table,
+    Tensor,
     as_float,
     as_type,
     common_type,
     promoted,
     scaled,
+    tensors,
 )
 
 _GREATEST_FINITE = {

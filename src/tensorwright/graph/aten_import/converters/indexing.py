@@ -8,9 +8,16 @@ import numpy as np
 
 from tensorwright.base import DType
 from tensorwright.expr import Index, IndexExpr
-from tensorwright.graph.aten_import.call import Call, Converter, Results, Table, Tensor, tensors
+from tensorwright.graph.aten_import.call import (
+    Call,
+    Converter,
+    Results,
+    Table,
+    Tensor,
+    as_type,
+    tensors,
+)
 from tensorwright.graph.aten_import.converters.movement import piece
-from tensorwright.graph.aten_import.promotion import as_type
 from tensorwright.ops import axis_in, product_of
 
 _END = (1 << 63) - 1

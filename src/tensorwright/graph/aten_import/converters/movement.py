@@ -6,8 +6,14 @@ from collections.abc import Sequence
 
 from tensorwright.base import DType
 from tensorwright.expr import Index, IndexExpr, ceil_div, simplify
-from tensorwright.graph.aten_import.call import Call, Converter, Results, Table, tensors
-from tensorwright.graph.aten_import.promotion import common_type
+from tensorwright.graph.aten_import.call import (
+    Call,
+    Converter,
+    Results,
+    Table,
+    common_type,
+    tensors,
+)
 from tensorwright.ops import axis_in, number_of, product_of
 
 _END = (1 << 63) - 1

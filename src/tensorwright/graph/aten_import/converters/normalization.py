@@ -6,8 +6,16 @@ import math
 
 from tensorwright.base import DType
 from tensorwright.expr import Index
-from tensorwright.graph.aten_import.call import Call, Converter, Results, Table, Tensor, tensors
-from tensorwright.graph.aten_import.promotion import as_float, as_type
+from tensorwright.graph.aten_import.call import (
+    Call,
+    Converter,
+    Results,
+    Table,
+    Tensor,
+    as_float,
+    as_type,
+    tensors,
+)
 from tensorwright.ops import axis_in, product_of
 
 

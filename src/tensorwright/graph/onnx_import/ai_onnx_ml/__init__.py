@@ -5,12 +5,9 @@ Where the standard is silent (one score for two classes, base values), ONNX Runt
 """
 
 from tensorwright.graph.onnx_import.ai_onnx_ml.features import FEATURES
-from tensorwright.graph.onnx_import.ai_onnx_ml.linear import LINEAR
-from tensorwright.graph.onnx_import.ai_onnx_ml.support_vectors import SUPPORT_VECTORS
+from tensorwright.graph.onnx_import.ai_onnx_ml.scores import LINEAR, SUPPORT_VECTORS
 from tensorwright.graph.onnx_import.ai_onnx_ml.trees import TREES
 from tensorwright.graph.onnx_import.call import Converter
 
 DOMAIN = "ai.onnx.ml"
 AI_ONNX_ML: dict[str, Converter] = dict((*FEATURES, *LINEAR, *SUPPORT_VECTORS, *TREES))
-
-__all__ = ["AI_ONNX_ML", "DOMAIN"]

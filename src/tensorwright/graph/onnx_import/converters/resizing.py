@@ -11,8 +11,8 @@ import numpy as np
 from tensorwright.base import DType
 from tensorwright.expr import Index, floor_div
 from tensorwright.graph.onnx_import.call import Call, Operand, Results, Table, in_single_precision
-from tensorwright.graph.onnx_import.computed_sizes import sizes_from
 from tensorwright.graph.onnx_import.converters.windows import window_of
+from tensorwright.graph.onnx_import.folding import sizes_from
 from tensorwright.ops import INTS, axis_in, number_of
 
 _LARGEST_DENOMINATOR = 4096

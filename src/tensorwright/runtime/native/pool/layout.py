@@ -26,18 +26,21 @@ A piece's words are written in state IDLE by the call that has the lease, and re
 a thread reads what belongs to the offer that it took, and a call never waits for a thread that has
 not begun. A count of 1 means waiting calls (`gate.py`) in place of a piece: the thread runs them
 and then gives itself back. No order of memory is assumed but that of acquire and release.
+
+Time in native functions: the monotonic clock, and the clocks of threads.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import time
 from functools import lru_cache
 
 import numpy as np
 
+from tensorwright import machine_code
 from tensorwright.base import Array, knobs
-from tensorwright.machine_code import Kind, NativeArray, NativeFunction, Number
 from tensorwright.runtime.buffers import address_of, empty_bytes
 
 POOL_SYMBOL = "tensorwright.pool"
@@ -150,29 +153,69 @@ def slot_key() -> int:
 # How native functions reach it
 
 
-def pool_of(function: NativeFunction) -> NativeArray:
+def pool_of(function: machine_code.NativeFunction) -> machine_code.NativeArray:
     """The words of the pool; the code is that of any process, linked with `POOL_SYMBOL`."""
     function.module.declare(f"@{POOL_SYMBOL} = external global i8")
-    return Number(function, Kind.POINTER, f"@{POOL_SYMBOL}").array(Kind.I64)
+    return machine_code.Number(function, machine_code.Kind.POINTER, f"@{POOL_SYMBOL}").array(
+        machine_code.Kind.I64
+    )
 
 
-def worker_of(function: NativeFunction, number: Number) -> NativeArray:
+def worker_of(
+    function: machine_code.NativeFunction, number: machine_code.Number
+) -> machine_code.NativeArray:
     """The words of a worker."""
     return pool_of(function).part(number * Worker.SIZE + Pool.SIZE)
 
 
-def lock(function: NativeFunction, words: NativeArray, position: int) -> Number:
+def lock(
+    function: machine_code.NativeFunction, words: machine_code.NativeArray, position: int
+) -> machine_code.Number:
     """Lock a mutex, which is the answer."""
     mutex = words.address(position)
-    function.call(Kind.I32, "pthread_mutex_lock", mutex)
+    function.call(machine_code.Kind.I32, "pthread_mutex_lock", mutex)
     return mutex
 
 
-def own_slot(function: NativeFunction) -> Number:
+def own_slot(function: machine_code.NativeFunction) -> machine_code.Number:
     """The slot of the thread that runs a function; null outside of teams."""
-    return function.call(Kind.POINTER, "pthread_getspecific", pool_of(function)[Pool.KEY])
+    return function.call(
+        machine_code.Kind.POINTER, "pthread_getspecific", pool_of(function)[Pool.KEY]
+    )
 
 
-def set_own_slot(function: NativeFunction, slot: Number) -> None:
+def set_own_slot(function: machine_code.NativeFunction, slot: machine_code.Number) -> None:
     """Say which slot a thread has."""
-    function.call(Kind.I32, "pthread_setspecific", pool_of(function)[Pool.KEY], slot)
+    function.call(machine_code.Kind.I32, "pthread_setspecific", pool_of(function)[Pool.KEY], slot)
+
+
+_MONOTONIC = getattr(time, "CLOCK_MONOTONIC", 1)
+_NANOSECONDS = 1_000_000_000
+
+
+class Clock:
+    """A function of a module that reads a clock of POSIX's clock_gettime, in nanoseconds."""
+
+    def __init__(self, module: machine_code.Module) -> None:
+        self._read = machine_code.NativeFunction(
+            module, "read_clock", (machine_code.Kind.I32,), machine_code.Kind.I64, is_internal=True
+        )
+        function = self._read
+        seconds_ns = function.array(machine_code.Kind.I64, 2)
+        function.call(
+            machine_code.Kind.I32, "clock_gettime", function.parameters[0], seconds_ns.pointer
+        )
+        function.finish(seconds_ns[0] * _NANOSECONDS + seconds_ns[1])
+
+    def now(self, function: machine_code.NativeFunction) -> machine_code.Number:
+        """The monotonic clock."""
+        kind = function.number(_MONOTONIC, machine_code.Kind.I32)
+        return function.call(machine_code.Kind.I64, self._read, kind)
+
+    def of_thread(
+        self, function: machine_code.NativeFunction, clock: machine_code.Number
+    ) -> machine_code.Number:
+        """How long a thread has run, by the number of its clock."""
+        return function.call(
+            machine_code.Kind.I64, self._read, clock.cast("trunc", machine_code.Kind.I32)
+        )

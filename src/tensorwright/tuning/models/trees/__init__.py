@@ -1,4 +1,4 @@
-"""Boosted trees: `tree.py`, `compact_trees.py` and `forest.py` hold them, `tree_walk.py` evaluates
+"""Boosted trees: `forest.py` hold them, `forest.py` evaluates
 them, `lightgbm_trees.py` fits them. The score of a program is the sum of the trees' values over its
 statements, so that one model serves programs of any number of statements, and all operators.
 """

@@ -12,9 +12,12 @@ import lightgbm
 import numpy as np
 
 from tensorwright.tuning.models.losses import Column, make_loss, row_slopes
-from tensorwright.tuning.models.protocol import Features
-from tensorwright.tuning.models.settings import BoostedSettings, GrowthSettings
-from tensorwright.tuning.models.training import TrainingSet
+from tensorwright.tuning.models.protocol import (
+    BoostedSettings,
+    Features,
+    GrowthSettings,
+    TrainingSet,
+)
 from tensorwright.tuning.models.trees.forest import Forest, parse_lightgbm
 
 Slopes: TypeAlias = Callable[[Any, Any], Any]

@@ -6,33 +6,25 @@ columns, a thread copies these columns first and all its tiles read the copy.
 
 Source:  the packing of B in Goto, van de Geijn: Anatomy of high-performance matrix multiplication,
 ACM TOMS 2008.
+
+Bands of rows of tiles: their number, and what is computed again in each.
+
+A thread computes all channels of a band, and before them the stages that feed it: so most of its
+reads are in its own cache.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+from math import prod
+
+from tensorwright import expr, schedule
 from tensorwright.base import CpuTarget
-from tensorwright.expr import (
-    Axis,
-    Compute,
-    Load,
-    Value,
-    Var,
-    free_vars,
-    loads_of,
-    terms_of,
-)
-from tensorwright.schedule import (
-    CacheRead,
-    ComputeAt,
-    ComputeInline,
-    Scope,
-    Split,
-    Vectorize,
-)
-from tensorwright.tuning.space.axes.accesses import (
+from tensorwright.tuning.space.accesses import (
     bytes_along,
     dimension_last,
     elements_of,
+    extent_of,
     group_size,
     has_reuse,
     lanes_for,
@@ -40,10 +32,120 @@ from tensorwright.tuning.space.axes.accesses import (
     reads_along,
     stride_along,
 )
-from tensorwright.tuning.space.axes.anchor import Anchor
-from tensorwright.tuning.space.axes.cache_sets import lines_held
-from tensorwright.tuning.space.axes.roles import filled_lanes, find_roles
-from tensorwright.tuning.space.sketch import SketchBuilder
+from tensorwright.tuning.space.roles import Anchor, AxisRoles, filled_lanes, find_roles, lines_held
+from tensorwright.tuning.space.sketch import SketchBuilder, divisors
+from tensorwright.tuning.space.steps import is_cheap
+
+MOST_BAND_ROWS = 14
+SHORT_ROWS = 8  # where bands are all that the threads share out
+FEWEST_BANDS = 6
+
+ENOUGH_PIECES = 16  # of work, where what feeds a piece is worth not doing again
+
+_EXPENSIVE = 8  # multiply-adds that take as long as an expensive element
+_ACROSS = 2  # as long as one that is read across its rows
+_GATHERED = 32  # as long as one whose position is computed, with divisions
+_FEW_AGAIN = 4  # times what is computed again may be all that a product takes
+_VECTORS_PER_COPY = 120  # multiply-adds of vectors that take 20 times as long as to copy a vector
+_LEAST_AGAIN = 1.5
+_ENOUGH_BANDS = 8  # pieces that keep the threads busy, if a band costs nothing
+
+
+def tiles_of_band(extent: int, size: int, most_rows: int, fewest: int) -> int:
+    """The number of tiles of `size` rows in a band, so that there are enough bands."""
+    usual = max(1, round(extent / max(1, round(extent / most_rows)) / size))
+    short = max(1, extent // fewest // size)
+    if short < usual:
+        return max(divisors(-(-extent // size), short))
+    return usual
+
+
+def enough_bands(axes: Sequence[expr.Axis], roles: AxisRoles) -> int:
+    """The number of bands that keeps the threads busy, with the loops fused with theirs."""
+    taken = {axis.name for axis in (roles.lanes, roles.row, roles.second_row) if axis is not None}
+    around = prod(axis.length for axis in axes if axis.name not in taken)
+    return -(-_ENOUGH_BANDS // max(1, around))
+
+
+def is_fed_again(
+    anchor: Anchor,
+    tiles: Sequence[tuple[expr.Axis, int]],
+    feeding: Collection[str],
+) -> bool:
+    """Whether much of what feeds the product would be computed again in some loops over tiles.
+
+    In each loop along which the product's inputs do not differ, all of them are computed again;
+    otherwise the part that windows share.  That is much if the rows of a tile are output channels
+    and their inputs take long, and if windows reach far beyond a tile, as with dilations.
+
+    tiles   the axes of these loops, and the number of tiles along each
+    """
+    again = 0.0
+    for load in (operand.load for operand in anchor.operands):
+        if load.source.name not in feeding:
+            continue
+        tensor = anchor.state.stage(load.source.name).tensor
+        times = prod(count for axis, count in tiles if not reads_along(load, axis.var))
+        overlap = _overlap(anchor, load, tiles)
+        again += (times * overlap - 1) * points(tensor) * _cost(tensor)
+    return _FEW_AGAIN * again > points(anchor.tensor)
+
+
+def copies_much(
+    anchor: Anchor, feeding: frozenset[str], axis: expr.Axis, rows: int, width: int
+) -> bool:
+    """Whether stages that feed a product are expensive if they are computed for a few rows at once.
+
+    Windows that overlap copy the rows that they share again: a window of 7 rows that moves by 2
+    copies all 3.5 times.  That matters if a copy serves few products, or fills few lanes.
+
+    rows   of the axis that are computed at once     width   lanes of a vector
+    """
+    copied = 0
+    for operand in anchor.operands:
+        shape = [extent_of(extent) for extent in operand.load.source.shape]
+        along = [n for n, i in enumerate(operand.load.indices) if axis.var in expr.free_vars(i)]
+        if operand.load.source.name not in feeding or len(along) != 1:
+            continue
+        window = _window(anchor, operand.load.indices[along[0]], axis, rows)
+        total = window * -(-axis.length // rows)
+        if total > _LEAST_AGAIN * shape[along[0]]:
+            lines = prod(shape[:-1]) // shape[along[0]]
+            copied += total * lines * -(-shape[-1] // width)
+    return copied * _VECTORS_PER_COPY * width > points(anchor.tensor)
+
+
+def _window(anchor: Anchor, index: expr.Index, axis: expr.Axis, size: int) -> int:
+    """How many neighbours windows at some positions along an axis read with an index."""
+    steps = dict(expr.terms_of(index))
+    taps = anchor.tensor.reduce_axes
+    reach = sum(abs(steps.get((tap.var,), 0)) * (tap.length - 1) for tap in taps)
+    return reach + 1 + (size - 1) * abs(steps.get((axis.var,), 0))
+
+
+def _overlap(anchor: Anchor, load: expr.Load, tiles: Sequence[tuple[expr.Axis, int]]) -> float:
+    """How often an element is computed if each tile computes all that its windows read."""
+    times = 1.0
+    for index, extent in zip(load.indices, map(extent_of, load.source.shape), strict=True):
+        moving = [(axis, count) for axis, count in tiles if axis.var in expr.free_vars(index)]
+        if len(moving) != 1 or _window(anchor, index, moving[0][0], 1) == 1:
+            continue
+        ((axis, count),) = moving
+        window = _window(anchor, index, axis, -(-axis.length // max(1, count)))
+        times *= max(1.0, count * min(window, extent) / max(1, extent))
+    return times
+
+
+def _cost(feeding: expr.Compute) -> int:
+    """The number of multiply-adds that take as long as an element of a feeding stage."""
+    if not is_cheap(feeding.body):
+        return _EXPENSIVE
+    loads = expr.loads_of(feeding.body) if feeding.axes else ()
+    strides = {stride_along(load, feeding.axes[-1].var) for load in loads}
+    if None in strides:
+        return _GATHERED
+    return 1 if strides <= {0, 1} else _ACROSS
+
 
 _APART_BYTES = 2048  # rows further apart than that are copied; measured on Sapphire Rapids
 _MANY = 128  # rows that need more pages than a first-level TLB holds
@@ -57,8 +159,8 @@ def pack_operand(
     builder: SketchBuilder,
     anchor: str,
     stored: str,
-    lanes: Axis,
-    rows: Axis | None,
+    lanes: expr.Axis,
+    rows: expr.Axis | None,
     target: CpuTarget,
 ) -> str:
     """Let the anchor read a copy of its wide operand; the name of the copy, "" if none pays.
@@ -67,7 +169,7 @@ def pack_operand(
     """
     state = builder.state
     stage = state.stage(anchor)
-    loads = tuple(loads_of(stage.tensor.body))
+    loads = tuple(expr.loads_of(stage.tensor.body))
     operands = Anchor(state, anchor, stored).operands
     if rows is None or rows.length < _USES:
         return ""
@@ -85,7 +187,7 @@ def pack_operand(
         )
         is_read_once = sum(other.source.name == name for other in loads) == 1
         if (apart_bytes > _APART_BYTES or is_crowded) and is_read_once and lines >= _MANY:
-            step = CacheRead(name, anchor, Scope.GLOBAL)
+            step = schedule.CacheRead(name, anchor, schedule.Scope.GLOBAL)
             builder.do(step)
             return step.copy
     return ""
@@ -105,7 +207,7 @@ def transpose_operands(builder: SketchBuilder, anchor: str, stored: str, width: 
     operands = link.operands
     if last.extent == 1 or len(operands) < 2 or _has_vectors(link, last, width):
         return
-    links = dict(zip(loads_of(link.tensor.body), operands, strict=True))
+    links = dict(zip(expr.loads_of(link.tensor.body), operands, strict=True))
     copied: set[str] = set()  # a copy serves all reads of the operand by the anchor
     for load, operand in links.items():
         if operand.is_constant or stride_along(operand.load, last.var) in (0, 1):
@@ -114,20 +216,20 @@ def transpose_operands(builder: SketchBuilder, anchor: str, stored: str, width: 
             continue
         if group_size(operand.load, last.var) or _is_folded_in_rows(load, link.tensor):
             continue
-        across = [n for n, i in enumerate(operand.load.indices) if last.var in free_vars(i)]
+        across = [n for n, i in enumerate(operand.load.indices) if last.var in expr.free_vars(i)]
         rank = len(load.indices)
         if (
             len(across) != 1
-            or dict(terms_of(operand.load.indices[across[0]])).get((last.var,)) != 1
+            or dict(expr.terms_of(operand.load.indices[across[0]])).get((last.var,)) != 1
         ):
             continue  # neighbours would be apart in the copy, too
         if across[0] != rank - 1:
             order = dimension_last(rank, across[0])
-            builder.do(CacheRead(load.source.name, anchor, Scope.GLOBAL, order))
+            builder.do(schedule.CacheRead(load.source.name, anchor, schedule.Scope.GLOBAL, order))
             copied.add(load.source.name)
 
 
-def _is_folded_in_rows(load: Load, tensor: Compute) -> bool:
+def _is_folded_in_rows(load: expr.Load, tensor: expr.Compute) -> bool:
     """Whether an operand is folded along its rows, for few results each: a copy takes longer.
 
     Whole rows are folded so: each of their elements is spread over few columns of the other
@@ -140,7 +242,7 @@ def _is_folded_in_rows(load: Load, tensor: Compute) -> bool:
     return bool(folded) and points(tensor) < (_FEW_RESULTS if is_whole else 2) * elements
 
 
-def _has_vectors(anchor: Anchor, last: Axis, width: int) -> bool:
+def _has_vectors(anchor: Anchor, last: expr.Axis, width: int) -> bool:
     """Whether lanes along another axis than the last, stored across its rows, are better than a
     copy.
 
@@ -168,12 +270,14 @@ def inline_transposed(builder: SketchBuilder, anchor: str, stored: str, width: i
         name = operand.load.source.name
         is_narrow = not reads_along(operand.load, roles.lanes.var)
         if is_narrow and state.has_stage(name) and _permutes(state.stage(name).tensor.body):
-            builder.do(ComputeInline(name))
+            builder.do(schedule.ComputeInline(name))
 
 
-def _permutes(body: Value) -> bool:
+def _permutes(body: expr.Value) -> bool:
     """Whether a stage copies a tensor with its dimensions in another order."""
-    return isinstance(body, Load) and all(isinstance(i, Var) or i == 0 for i in body.indices)
+    return isinstance(body, expr.Load) and all(
+        isinstance(i, expr.Var) or i == 0 for i in body.indices
+    )
 
 
 def place_packed_panel(
@@ -182,6 +286,6 @@ def place_packed_panel(
     """Copy a panel at a loop of the stage that is stored, vector by vector."""
     stage = builder.state.stage(copy)
     last = stage.tensor.axes[-1].name
-    builder.do(Split(copy, last, (lanes_for(target, stage),)))
-    builder.do(Vectorize(copy, f"{last}_i"))
-    builder.do(ComputeAt(copy, host, loop))
+    builder.do(schedule.Split(copy, last, (lanes_for(target, stage),)))
+    builder.do(schedule.Vectorize(copy, f"{last}_i"))
+    builder.do(schedule.ComputeAt(copy, host, loop))

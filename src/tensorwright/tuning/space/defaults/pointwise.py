@@ -3,28 +3,38 @@
 Operands that are read across their rows are first copied transposed, in squares that are transposed
 in registers. Otherwise a vector of such an operand would be gathered, each element from another
 line.
+
+The heuristic for graphics processors: each thread computes one element, and shares nothing.
+
+All loops of an output are fused and divided into blocks of threads; a fold runs in its thread. A
+stage that is read once for each element of its reader is computed there, by the same thread.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import prod
 
-from tensorwright.base import CpuTarget
-from tensorwright.expr import Axis, Load, free_vars, index_tensors_of, loads_of
-from tensorwright.schedule import AtRoot, CacheRead, ScheduleState, Scope, Stage
-from tensorwright.tuning.space.axes.accesses import (
+from tensorwright import expr, schedule
+from tensorwright.base import CpuTarget, GpuTarget
+from tensorwright.tuning.space.accesses import (
     dimension_last,
     extent_of,
     lanes_for,
+    loads_from,
     points,
     stride_along,
 )
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
-from tensorwright.tuning.space.steps import inline_elementwise, schedule_at_root, transpose_whole
+from tensorwright.tuning.space.steps import (
+    constant_stages,
+    inline_elementwise,
+    schedule_at_root,
+    transpose_whole,
+)
 
 
-def pointwise_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
+def pointwise_sketches(state: schedule.ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
     """The sketches of the pointwise heuristic; none if something is folded.
 
     With expensive pieces of a row computed separately, with transposed operands, and all stages in
@@ -51,28 +61,28 @@ def pointwise_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sket
     yield _schedule_all(builder, at_root, target, "pointwise")
 
 
-def _at_root(builder: SketchBuilder) -> list[Stage]:
-    return [stage for stage in builder.state.stages if isinstance(stage.placement, AtRoot)]
+def _at_root(builder: SketchBuilder) -> list[schedule.Stage]:
+    return [stage for stage in builder.state.stages if isinstance(stage.placement, schedule.AtRoot)]
 
 
 def _schedule_all(
-    builder: SketchBuilder, stages: list[Stage], target: CpuTarget, name: str
+    builder: SketchBuilder, stages: list[schedule.Stage], target: CpuTarget, name: str
 ) -> Sketch:
     for stage in stages:
         schedule_at_root(builder, stage.name, target, stage.name)
     return builder.sketch(name)
 
 
-def _read_transposed(builder: SketchBuilder, stage: Stage, target: CpuTarget) -> None:
+def _read_transposed(builder: SketchBuilder, stage: schedule.Stage, target: CpuTarget) -> None:
     """Let a stage that computes read transposed copies of operands that it reads across rows."""
     axes = [axis for axis in stage.tensor.axes if axis.extent != 1]
     lanes = lanes_for(target, stage)
-    is_copy = isinstance(stage.tensor.body, Load)  # it is transposed as it is stored
+    is_copy = isinstance(stage.tensor.body, expr.Load)  # it is transposed as it is stored
     if is_copy or not axes or axes[-1].length < lanes:
         return
-    constant = builder.state.constants | index_tensors_of(stage.tensor.body)
-    by_source: dict[str, list[Load]] = {}
-    for load in loads_of(stage.tensor.body):
+    constant = builder.state.constants | expr.index_tensors_of(stage.tensor.body)
+    by_source: dict[str, list[expr.Load]] = {}
+    for load in expr.loads_of(stage.tensor.body):
         if load.source.name not in constant:
             by_source.setdefault(load.source.name, []).append(load)
     for loads in by_source.values():
@@ -85,9 +95,9 @@ def _read_transposed(builder: SketchBuilder, stage: Stage, target: CpuTarget) ->
             _copy_transposed(builder, loads[0], stage.name, dimension, lanes)
 
 
-def _dimension_across(load: Load, last: Axis) -> int | None:
+def _dimension_across(load: expr.Load, last: expr.Axis) -> int | None:
     """The dimension of an operand along which neighbours of the result lie, in order but apart."""
-    moving = [n for n, index in enumerate(load.indices) if last.var in free_vars(index)]
+    moving = [n for n, index in enumerate(load.indices) if last.var in expr.free_vars(index)]
     if len(moving) != 1 or stride_along(load, last.var) != prod(
         extent_of(extent) for extent in load.source.shape[moving[0] + 1 :]
     ):
@@ -96,12 +106,131 @@ def _dimension_across(load: Load, last: Axis) -> int | None:
 
 
 def _copy_transposed(
-    builder: SketchBuilder, load: Load, reader: str, dimension: int, lanes: int
+    builder: SketchBuilder, load: expr.Load, reader: str, dimension: int, lanes: int
 ) -> None:
     """Copy an operand with one of its dimensions last."""
     order = dimension_last(len(load.indices), dimension)
-    step = CacheRead(load.source.name, reader, Scope.GLOBAL, order)
+    step = schedule.CacheRead(load.source.name, reader, schedule.Scope.GLOBAL, order)
     builder.do(step)
     *others, last = builder.state.stage(step.copy).tensor.axes
     run = tuple(axis for axis in others[dimension:] if axis.extent != 1)
     transpose_whole(builder, step.copy, run, last, lanes)
+
+
+_BLOCKS = 8  # for each multiprocessor: with more, blocks may be larger
+_OPEN_THREADS = 128  # of a block where the number of elements is open
+
+
+def grid_sketches(state: schedule.ScheduleState, target: GpuTarget) -> Iterator[Sketch]:
+    """The sketch in which a thread computes one element of each output."""
+    builder = SketchBuilder(state)
+    inline_cheap(builder)
+    bind_rest(builder, target)
+    yield builder.sketch("an element a thread")
+
+
+def inline_cheap(builder: SketchBuilder) -> None:
+    """Leave what depends on a constant alone to the builder, and inline cheap stages."""
+    state = builder.state
+    for name in constant_stages(state):
+        if schedule.is_legal(schedule.FoldConstant(name), builder.state):
+            builder.do(schedule.FoldConstant(name))
+    inline_elementwise(builder)
+
+
+def bind_rest(
+    builder: SketchBuilder, target: GpuTarget, done: frozenset[str] = frozenset()
+) -> None:
+    """Let each thread compute one element of every stage at the root that is not `done`."""
+    innermost: dict[str, tuple[str, str]] = {}  # stage -> the loop in which its elements are made
+    for stage in reversed(builder.state.stages):
+        current = builder.state.stage(stage.name)
+        if stage.name in done or not isinstance(current.placement, schedule.AtRoot):
+            continue
+        host = only_host(builder.state, current, innermost)
+        if host is not None and schedule.is_legal(
+            schedule.ComputeAt(stage.name, *host), builder.state
+        ):
+            builder.do(schedule.ComputeAt(stage.name, *host))
+            innermost[stage.name] = host
+        else:
+            loop = bind_elements(builder, stage.name, target)
+            if loop:
+                innermost[stage.name] = (stage.name, loop)
+
+
+def bind_elements(builder: SketchBuilder, name: str, target: GpuTarget) -> str:
+    """Divide the elements of a stage among blocks and threads.
+
+    Returns the loop of the threads; "" if the stage has one element, or none.
+    """
+    stage = builder.state.stage(name)
+    loops = tuple(loop for loop in stage.loops if loop not in stage.reduce_loops)
+    if not loops or any(axis.extent == 0 for axis in stage.tensor.axes):
+        return ""
+    return deal_out(builder, name, loops, block_threads(stage, target))
+
+
+def deal_out(builder: SketchBuilder, name: str, loops: tuple[str, ...], threads: expr.Index) -> str:
+    """Divide the iterations of outer loops into blocks of threads; the threads' loop."""
+    split = schedule.Split(name, fused(builder, name, loops), (threads,))
+    builder.do(split)
+    blocks, inner = split.children
+    builder.do(schedule.Bind(name, blocks, schedule.ForKind.BLOCK_X))
+    builder.do(schedule.Bind(name, inner, schedule.ForKind.THREAD_X))
+    return inner
+
+
+def bind_fused(
+    builder: SketchBuilder, name: str, loops: tuple[str, ...], kind: schedule.ForKind
+) -> str:
+    """Fuse adjacent loops and bind the result; its name."""
+    loop = fused(builder, name, loops)
+    builder.do(schedule.Bind(name, loop, kind))
+    return loop
+
+
+def fused(builder: SketchBuilder, name: str, loops: tuple[str, ...]) -> str:
+    """Fuse adjacent loops; the name of the result."""
+    if len(loops) == 1:
+        return loops[0]
+    fuse = schedule.Fuse(name, loops)
+    builder.do(fuse)
+    return fuse.fused
+
+
+def block_threads(stage: schedule.Stage, target: GpuTarget) -> int:
+    """The threads of a block: more if there are enough elements, never more than elements."""
+    elements = prod(axis.extent for axis in stage.tensor.axes)
+    if not isinstance(elements, int):
+        return min(_OPEN_THREADS, target.threads_per_block)
+    threads = target.warp
+    while (
+        2 * threads <= min(256, target.threads_per_block)
+        and elements >= 2 * threads * target.multiprocessors * _BLOCKS
+    ):
+        threads *= 2
+    return max(1, min(threads, elements))
+
+
+def only_host(
+    state: schedule.ScheduleState, stage: schedule.Stage, innermost: Mapping[str, tuple[str, str]]
+) -> tuple[str, str] | None:
+    """The loop for one element of a stage's reader; None if it is read more often or by several."""
+    readers = state.readers(stage.name)
+    if len(readers) != 1 or stage.name in state.outputs:
+        return None
+    reader = readers[0]
+    loads = loads_from(reader.tensor, stage.name)
+    axes = {axis.var for axis in reader.tensor.axes if axis.extent != 1}
+    is_same = all(_moves_with(load, stage, axes) for load in loads)
+    if reader.tensor.reduction is not None or len({load.indices for load in loads}) != 1:
+        return None
+    return innermost.get(reader.name) if is_same else None
+
+
+def _moves_with(load: expr.Load, stage: schedule.Stage, axes: set[expr.Var]) -> bool:
+    """Whether a load reads another element for each element of its reader, and all of them."""
+    own = [n for n, axis in enumerate(stage.tensor.axes) if axis.extent != 1]
+    indices = [load.indices[n] for n in own]
+    return set(indices) == axes and len(indices) == len(axes)

@@ -15,24 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tensorwright import expr, schedule
 from tensorwright.base import CpuTarget, DType
-from tensorwright.expr import Axis, Index, Load, free_vars, loads_of
-from tensorwright.schedule import (
-    AtRoot,
-    CacheRead,
-    CacheWrite,
-    ComputeAt,
-    Fuse,
-    Reorder,
-    Rfactor,
-    ScheduleState,
-    Scope,
-    Split,
-    Stage,
-    Tail,
-    Vectorize,
-)
-from tensorwright.tuning.space.axes.accesses import (
+from tensorwright.tuning.space.accesses import (
     count_of,
     dimension_last,
     lanes_for,
@@ -44,10 +29,12 @@ from tensorwright.tuning.space.axes.accesses import (
 from tensorwright.tuning.space.defaults.products import (
     has_large_products,
     is_product,
+    multiply_sums,
+    shared_rows,
     tile_products,
 )
-from tensorwright.tuning.space.defaults.shared_rows import multiply_sums, shared_rows
 from tensorwright.tuning.space.register_tile import (
+    CPU_LIMITS,
     interleave,
     nest,
     tile_registers,
@@ -65,10 +52,9 @@ from tensorwright.tuning.space.steps import (
     schedule_at_root,
     transpose_squares,
 )
-from tensorwright.tuning.space.tile_limits import CPU_LIMITS
 
 
-def row_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
+def row_sketches(state: schedule.ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
     """The sketches by rows, each made when it is asked for; none without a reduction."""
     if all(stage.tensor.reduction is None for stage in state.stages):
         return
@@ -94,7 +80,7 @@ _PARTITIONS = ((16, 8), (8, 8), (4, 8), (64, 1), (64, 4), (16, 1), (8, 4), (2, 4
 """The parts of a large sum for the threads, and the vectors of each part's sums."""
 
 
-def _separate(state: ScheduleState, target: CpuTarget, parts: int, vectors: int) -> Sketch:
+def _separate(state: schedule.ScheduleState, target: CpuTarget, parts: int, vectors: int) -> Sketch:
     """Every stage separately."""
     builder = SketchBuilder(state)
     inline_elementwise(builder)
@@ -124,9 +110,9 @@ def _factor_whole(builder: SketchBuilder, parts: int) -> frozenset[str]:
         each = -(-axis.length // parts)
         loop = axis.name
         if each > 1 or len(reduction.axes) == 1:
-            builder.do(Split(stage.name, loop, (each,)))
+            builder.do(schedule.Split(stage.name, loop, (each,)))
             loop = f"{loop}_o"
-        step = Rfactor(stage.name, loop)
+        step = schedule.Rfactor(stage.name, loop)
         builder.do(step)
         made.add(step.partial)
     return frozenset(made)
@@ -144,20 +130,24 @@ def _transpose_operands(builder: SketchBuilder, target: CpuTarget) -> tuple[str,
         lanes = lanes_for(target, stage)
         transposed: list[str] = []  # for all loads of this stage
         is_wanted = stage.tensor.axes and (is_product(stage) or stage.tensor.reduction is None)
-        for load in loads_of(stage.tensor.body) if is_wanted else ():
+        for load in expr.loads_of(stage.tensor.body) if is_wanted else ():
             order = _order_along(load, stage.tensor.axes[-1], lanes)
             others = [a for a in stage.tensor.axes if not reads_along(load, a.var)]
             uses = count_of(others)
             is_done = load.source.name in (*builder.state.constants, *transposed)
             if order and uses >= _TRANSPOSE_USES and not is_done:
-                step = CacheRead(load.source.name, stage.name, Scope.GLOBAL, order)
+                step = schedule.CacheRead(
+                    load.source.name, stage.name, schedule.Scope.GLOBAL, order
+                )
                 transposed.append(load.source.name)
                 builder.do(step)
                 copies.append(step.copy)
     return tuple(copies)
 
 
-def _has_packed_lanes(state: ScheduleState, stage: Stage, target: CpuTarget) -> bool:
+def _has_packed_lanes(
+    state: schedule.ScheduleState, stage: schedule.Stage, target: CpuTarget
+) -> bool:
     """Whether a product, such as a dense layer, has vectors only if its constants are packed."""
     axes = stage.tensor.axes
     if not is_product(stage) or not axes or axes[-1].length < lanes_for(target, stage):
@@ -165,7 +155,7 @@ def _has_packed_lanes(state: ScheduleState, stage: Stage, target: CpuTarget) -> 
     packable = packable_constants(state, stage.name)
     across = [
         load.source.name
-        for load in loads_of(stage.tensor.body)
+        for load in expr.loads_of(stage.tensor.body)
         if stride_along(load, axes[-1].var) not in (0, 1)
     ]
     return bool(across) and all(name in packable for name in across)
@@ -175,11 +165,11 @@ _TRANSPOSE_USES = 8  # the least uses of an operand that is worth a copy
 _ENOUGH_OUTER = 8  # iterations of the loops around the rows that keep the threads busy
 
 
-def _order_along(load: Load, axis: Axis, lanes: int) -> tuple[int, ...]:
+def _order_along(load: expr.Load, axis: expr.Axis, lanes: int) -> tuple[int, ...]:
     """The dimensions with the one that an axis moves last; () if they are so, or none is."""
     if stride_along(load, axis.var) in (0, 1) or axis.length < lanes:
         return ()
-    across = [n for n, index in enumerate(load.indices) if axis.var in free_vars(index)]
+    across = [n for n, index in enumerate(load.indices) if axis.var in expr.free_vars(index)]
     if len(across) != 1 or load.indices[across[0]] != axis.var:
         return ()
     return dimension_last(len(load.indices), across[0])
@@ -212,19 +202,19 @@ def _factor_contiguous(
             lanes *= vectors
         names = tuple(axis.name for axis in run)
         if len(run) > 1:
-            builder.do(Fuse(stage.name, names))
+            builder.do(schedule.Fuse(stage.name, names))
         loop = "_".join(names)
-        builder.do(Split(stage.name, loop, (lanes,)))
-        builder.do(Rfactor(stage.name, f"{loop}_i"))
+        builder.do(schedule.Split(stage.name, loop, (lanes,)))
+        builder.do(schedule.Rfactor(stage.name, f"{loop}_i"))
         if lanes == lanes_for(target, stage) and dtype.is_float:
-            builder.do(Vectorize(stage.name, f"{loop}_i"))
+            builder.do(schedule.Vectorize(stage.name, f"{loop}_i"))
 
 
-def _run_folded(stage: Stage, least: int) -> tuple[Axis, ...]:
+def _run_folded(stage: schedule.Stage, least: int) -> tuple[expr.Axis, ...]:
     """The last axes of a reduction along which neighbours are read, as few as are long enough."""
     assert stage.tensor.reduction is not None
     axes = stage.tensor.reduction.axes
-    loads = tuple(loads_of(stage.tensor.body))
+    loads = tuple(expr.loads_of(stage.tensor.body))
     for count in range(1, len(axes) + 1):
         run = axes[-count:]
         if count_of(run) == 0 or any(stride_of_run(load, run) not in (0, 1) for load in loads):
@@ -248,14 +238,14 @@ def _schedule_alone(builder: SketchBuilder, name: str, target: CpuTarget) -> Non
     loops = builder.state.stage(name).loops
     outer = [loop for loop in loops if loop in spatial]
     if outer and outer != list(loops[: len(outer)]):
-        builder.do(Reorder(name, (*outer, *(x for x in loops if x not in outer))))
+        builder.do(schedule.Reorder(name, (*outer, *(x for x in loops if x not in outer))))
     parallelise(builder, name, outer[:2], points(stage.tensor))
 
 
 def _compute_by_blocks(
     builder: SketchBuilder,
     target: CpuTarget,
-    rows: tuple[Axis, ...],
+    rows: tuple[expr.Axis, ...],
     transposed: tuple[str, ...],
     packed: frozenset[str],
 ) -> None:
@@ -268,7 +258,7 @@ def _compute_by_blocks(
     last = builder.state.stages[-1]
     products = [s.name for s in builder.state.stages if is_product(s)]
     for name in products:
-        builder.do(CacheWrite(name))
+        builder.do(schedule.CacheWrite(name))
     work = sum(points(stage.tensor) for stage in builder.state.stages)
     split = max(n for n, axis in enumerate(rows) if axis.extent != 1)
     extent = rows[split].length
@@ -276,11 +266,11 @@ def _compute_by_blocks(
     sizes, tail = _block_sizes(extent, stored, has_products=bool(products))
     default = _default_block(builder, target, rows[: split + 1], sizes)
     block = builder.choose("block", sizes, default)
-    builder.do(Split(last.name, rows[split].name, (block,), tail))
+    builder.do(schedule.Split(last.name, rows[split].name, (block,), tail))
     around = [axis.name for axis in rows[:split]]
     outer = [*around, f"{rows[split].name}_o"]
     loops = builder.state.stage(last.name).loops
-    builder.do(Reorder(last.name, (*outer, *(x for x in loops if x not in outer))))
+    builder.do(schedule.Reorder(last.name, (*outer, *(x for x in loops if x not in outer))))
     host, home = outer[-1], ""
     if transposed and count_of(rows[:split]) >= _ENOUGH_OUTER:
         home = parallelise(builder, last.name, around, work)
@@ -290,8 +280,8 @@ def _compute_by_blocks(
             _schedule_copy(builder, stage.name, target, last.name, home)
             continue
         is_hosted = stage.name == last.name or _is_cache_of(stage.name, products)
-        if stage.placement == AtRoot() and not is_hosted:
-            builder.do(ComputeAt(stage.name, last.name, host))
+        if stage.placement == schedule.AtRoot() and not is_hosted:
+            builder.do(schedule.ComputeAt(stage.name, last.name, host))
         if stage.name in products:  # immediately: its inputs can then follow into the block
             outside = (*builder.state.stage(last.name).loops,)
             outside = outside[: outside.index(host) + 1] if stage.name == last.name else ()
@@ -300,7 +290,9 @@ def _compute_by_blocks(
     for stage in builder.state.stages:
         if stage.name not in (*products, *transposed) and not _is_cache_of(stage.name, products):
             vectorise_last(builder, stage.name, target, _MOST_VECTORS)
-            if _is_partial(builder.state, stage.name):
+            if stage.name.endswith("_rf") and builder.state.has_stage(
+                stage.name.removesuffix("_rf")
+            ):
                 interleave(builder, stage.name, stage.tensor.axes[split].name)
 
 
@@ -309,7 +301,9 @@ _FEW_BLOCKS = 16  # the least blocks of rows, so that all threads have some
 _ROWS_BYTES = 16384  # bytes of a block's widest tensor that leave room in the first cache
 
 
-def _block_sizes(extent: int, last: Stage, *, has_products: bool) -> tuple[tuple[int, ...], Tail]:
+def _block_sizes(
+    extent: int, last: schedule.Stage, *, has_products: bool
+) -> tuple[tuple[int, ...], schedule.Tail]:
     """The numbers of rows that a block may have: divisors of all rows.
 
     If those are few, also some that leave a last block, which is shifted back.
@@ -317,13 +311,13 @@ def _block_sizes(extent: int, last: Stage, *, has_products: bool) -> tuple[tuple
     sizes = divisors(extent, CPU_LIMITS.block_rows) or (1,)
     is_enough = extent < _FEW_ROWS or (max(sizes) >= _FEW_ROWS and not has_products)
     if is_enough or last.tensor.reduction is not None:
-        return sizes, Tail.GUARD
+        return sizes, schedule.Tail.GUARD
     more = tuple(sorted({*sizes, *(n for n in (4, 6, 8) if n <= extent)}))
-    return more, Tail.GUARD if more == sizes else Tail.SHIFT
+    return more, schedule.Tail.GUARD if more == sizes else schedule.Tail.SHIFT
 
 
 def _default_block(
-    builder: SketchBuilder, target: CpuTarget, axes: tuple[Axis, ...], sizes: tuple[int, ...]
+    builder: SketchBuilder, target: CpuTarget, axes: tuple[expr.Axis, ...], sizes: tuple[int, ...]
 ) -> int:
     """The number of rows of a block of some axes, of which the last is split.
 
@@ -342,11 +336,6 @@ def _default_block(
     return max(n for n in sizes if n <= max(1, most))
 
 
-def _is_partial(state: ScheduleState, name: str) -> bool:
-    """Whether a stage holds the partial results of another."""
-    return name.endswith("_rf") and state.has_stage(name.removesuffix("_rf"))
-
-
 def _schedule_copy(
     builder: SketchBuilder, name: str, target: CpuTarget, reader: str, home: str
 ) -> None:
@@ -359,20 +348,20 @@ def _schedule_copy(
     along, last = stage.tensor.axes[-2:]
     outer = transpose_squares(builder, name, along.name, last.name, lanes)
     if home:
-        builder.do(ComputeAt(name, reader, home))
+        builder.do(schedule.ComputeAt(name, reader, home))
     else:
         parallelise(builder, name, outer, points(stage.tensor))
 
 
 def _is_cache_of(name: str, products: list[str]) -> bool:
-    return any(name == CacheWrite(product).cached for product in products)
+    return any(name == schedule.CacheWrite(product).cached for product in products)
 
 
 def _tile_product(
     builder: SketchBuilder,
     name: str,
     target: CpuTarget,
-    block: Index,
+    block: expr.Index,
     outside: tuple[str, ...] = (),
     *,
     is_packed: bool,
@@ -384,28 +373,30 @@ def _tile_product(
     """
     stage = builder.state.stage(name)
     axis = stage.tensor.axes[-1]
-    cached = CacheWrite(name).cached
+    cached = schedule.CacheWrite(name).cached
     lanes = lanes_for(target, builder.state.stage(cached))
     extent = axis.length
     has_vectors = is_packed or vector_axis(builder.state.stage(cached)) is not None
     if not has_vectors or extent < lanes:
         loop = builder.state.stage(name).loops[-1]
-        builder.do(ComputeAt(cached, name, loop))
+        builder.do(schedule.ComputeAt(cached, name, loop))
         return
     choices = tuple(n for n in (1, 2, 3, 4) if n * lanes <= extent)
     columns = builder.choose(f"{name}_columns", choices, min(2, choices[-1]))
     builder.limit(block * columns + columns, tile_registers(target))
-    tail = Tail.SHIFT if extent % lanes else Tail.GUARD  # a vector under a mask is in memory
-    builder.do(Split(name, axis.name, (columns, lanes), tail))
+    tail = (
+        schedule.Tail.SHIFT if extent % lanes else schedule.Tail.GUARD
+    )  # a vector under a mask is in memory
+    builder.do(schedule.Split(name, axis.name, (columns, lanes), tail))
     vectors, vector = f"{axis.name}_1", f"{axis.name}_2"
     own = {*outside, *(f"{axis.name}_{n}" for n in range(3))}
     loops = [x for x in builder.state.stage(name).loops if x not in own]
-    builder.do(Reorder(name, (*outside, f"{axis.name}_0", *loops, vectors, vector)))
-    builder.do(ComputeAt(cached, name, f"{axis.name}_0"))
+    builder.do(schedule.Reorder(name, (*outside, f"{axis.name}_0", *loops, vectors, vector)))
+    builder.do(schedule.ComputeAt(cached, name, f"{axis.name}_0"))
     write_out(builder, name, (*loops, vectors), vector)
     inner = builder.state.stage(cached).tensor
     folded = [a.name for a in inner.reduce_axes]
-    builder.do(Split(cached, axis.name, (lanes,)))
+    builder.do(schedule.Split(cached, axis.name, (lanes,)))
     spatial = [a.name for a in inner.axes[:-1]]
     nest(builder, cached, folded, (*spatial, f"{axis.name}_o"), f"{axis.name}_i")
     pack_across(builder, cached, inner.axes[-1])

@@ -18,18 +18,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from math import prod
 
+from tensorwright import schedule
 from tensorwright.base import CpuTarget
 from tensorwright.expr import Select, Tensor, loads_of
-from tensorwright.schedule import (
-    CacheRead,
-    CacheWrite,
-    ComputeInline,
-    ScheduleState,
-    SkipZeros,
-    Stage,
-    reads_of,
-)
-from tensorwright.tuning.space.axes.accesses import (
+from tensorwright.tuning.space.accesses import (
     bytes_of,
     count_of,
     elements_of,
@@ -40,28 +32,33 @@ from tensorwright.tuning.space.axes.accesses import (
     slides_along,
     stride_along,
 )
-from tensorwright.tuning.space.axes.anchor import Anchor, only_fold
-from tensorwright.tuning.space.axes.roles import (
-    AxisRoles,
-    find_roles,
-    is_scattered,
-    rows_inside_columns,
-)
-from tensorwright.tuning.space.defaults.bands import copies_much
-from tensorwright.tuning.space.defaults.borders import inline_skipped, is_bordered_copy, skip_zeros
 from tensorwright.tuning.space.defaults.pack_operand import (
+    copies_much,
     inline_transposed,
     pack_operand,
     transpose_operands,
 )
-from tensorwright.tuning.space.defaults.tile_anchor import build_tiles
+from tensorwright.tuning.space.defaults.tile_anchor import (
+    build_tiles,
+    inline_skipped,
+    is_bordered_copy,
+    skip_zeros,
+)
 from tensorwright.tuning.space.defaults.tiling import Order, Tiling
+from tensorwright.tuning.space.register_tile import CPU_LIMITS
+from tensorwright.tuning.space.roles import (
+    Anchor,
+    AxisRoles,
+    find_roles,
+    is_scattered,
+    only_fold,
+    rows_inside_columns,
+)
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
 from tensorwright.tuning.space.steps import ensure_epilogue, inline_elementwise
-from tensorwright.tuning.space.tile_limits import CPU_LIMITS
 
 
-def tile_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
+def tile_sketches(state: schedule.ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
     """Sketches of the tile heuristic, each made when it is asked for; none if it does not apply.
 
     It applies to one reduction in a program of one output, if its reads are contiguous (or the
@@ -73,14 +70,20 @@ def tile_sketches(state: ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
     late: list[Sketch] = []
     for sketch in _in_all_orders(state, target, anchor):
         # an operand put into another order is not worth the work for every band again
-        if has_reuse(anchor.tensor) and _transposes(sketch) and not _feeds_whole(sketch):
+        if (
+            has_reuse(anchor.tensor)
+            and any(isinstance(step, schedule.CacheRead) for step in sketch.trace)
+            and not _feeds_whole(sketch)
+        ):
             late.append(sketch)
         else:
             yield sketch
     yield from late
 
 
-def _in_all_orders(state: ScheduleState, target: CpuTarget, anchor: Stage) -> Iterator[Sketch]:
+def _in_all_orders(
+    state: schedule.ScheduleState, target: CpuTarget, anchor: schedule.Stage
+) -> Iterator[Sketch]:
     orders: tuple[Order, ...] = (Order.BANDS, Order.COLUMNS_OUTSIDE)
     if not has_reuse(anchor.tensor) and _only_pads(state, anchor):
         orders = _window_orders(state, anchor, target)
@@ -103,7 +106,9 @@ def _in_all_orders(state: ScheduleState, target: CpuTarget, anchor: Stage) -> It
         yield from (sketch for sketch in flat if sketch is not None and _skips(sketch) > usual)
 
 
-def _shared_orders(state: ScheduleState, target: CpuTarget, anchor: Stage) -> tuple[Order, ...]:
+def _shared_orders(
+    state: schedule.ScheduleState, target: CpuTarget, anchor: schedule.Stage
+) -> tuple[Order, ...]:
     """The orders of rows and columns if rows share an operand: the usual order first."""
     if _columns_leave_caches(state, anchor, target):
         return (Order.COLUMNS_OUTSIDE,)
@@ -118,7 +123,9 @@ def _shared_orders(state: ScheduleState, target: CpuTarget, anchor: Stage) -> tu
     return Order.COLUMNS_OUTSIDE, Order.ROWS_OUTSIDE
 
 
-def _window_orders(state: ScheduleState, anchor: Stage, target: CpuTarget) -> tuple[Order, ...]:
+def _window_orders(
+    state: schedule.ScheduleState, anchor: schedule.Stage, target: CpuTarget
+) -> tuple[Order, ...]:
     """Whether a window is padded: first the order that reads most vectors whole.
 
     Taps along the lanes have conditions at the border.  In windows of many terms they are loops, in
@@ -138,18 +145,22 @@ def _window_orders(state: ScheduleState, anchor: Stage, target: CpuTarget) -> tu
     return (Order.INLINED, *padded) if is_first else (*padded, Order.INLINED)
 
 
-def _alone(state: ScheduleState, anchor: Stage) -> Anchor:
+def _alone(state: schedule.ScheduleState, anchor: schedule.Stage) -> Anchor:
     """A reduction, with its own elements as the stored ones."""
     return Anchor(state, anchor.name, anchor.name)
 
 
-def _has_long_panels(state: ScheduleState, anchor: Stage, target: CpuTarget) -> bool:
+def _has_long_panels(
+    state: schedule.ScheduleState, anchor: schedule.Stage, target: CpuTarget
+) -> bool:
     """Whether a panel of constants is used for many outer rows, such as images or slices."""
     roles = find_roles(_alone(state, anchor), lanes_for(target, anchor))
     return roles is not None and bool(rows_inside_columns(state, anchor.name, roles, target))
 
 
-def _gathers_each_row(state: ScheduleState, anchor: Stage, target: CpuTarget) -> bool:
+def _gathers_each_row(
+    state: schedule.ScheduleState, anchor: schedule.Stage, target: CpuTarget
+) -> bool:
     """Whether elements that windows share would be gathered for each row again.
 
     These are reflected elements, if the rows of a tile are channels.
@@ -164,14 +175,16 @@ def _gathers_each_row(state: ScheduleState, anchor: Stage, target: CpuTarget) ->
     )
 
 
-def _is_gathered(state: ScheduleState, name: str) -> bool:
+def _is_gathered(state: schedule.ScheduleState, name: str) -> bool:
     """Whether a stage computes the positions from which it reads, one by one."""
     tensor = state.stage(name).tensor
     loads = loads_of(tensor.body) if tensor.axes else ()
     return any(stride_along(load, tensor.axes[-1].var) is None for load in loads)
 
 
-def _streams_constants(state: ScheduleState, anchor: Stage, target: CpuTarget) -> bool:
+def _streams_constants(
+    state: schedule.ScheduleState, anchor: schedule.Stage, target: CpuTarget
+) -> bool:
     """Whether tiles with rows outside would read constants from beyond the second cache, too fast.
 
     With few registers a tile has few rows, and reads a vector of constants in every other cycle or
@@ -189,7 +202,9 @@ def _streams_constants(state: ScheduleState, anchor: Stage, target: CpuTarget) -
     return points(anchor.tensor) >= _USES_OF_A_COPY * elements
 
 
-def _rows_leave_cache(state: ScheduleState, anchor: Stage, target: CpuTarget) -> bool:
+def _rows_leave_cache(
+    state: schedule.ScheduleState, anchor: schedule.Stage, target: CpuTarget
+) -> bool:
     """Whether the rows of a product of two activations are far larger than the second cache.
 
     Rows and columns are of one matrix of a batch, and the columns stay in the cache. Examples are
@@ -202,7 +217,9 @@ def _rows_leave_cache(state: ScheduleState, anchor: Stage, target: CpuTarget) ->
     return 2 * columns <= target.l2_bytes < rows // 2
 
 
-def _columns_leave_caches(state: ScheduleState, anchor: Stage, target: CpuTarget) -> bool:
+def _columns_leave_caches(
+    state: schedule.ScheduleState, anchor: schedule.Stage, target: CpuTarget
+) -> bool:
     """Whether each band of rows would read all columns from memory again, while rows stay.
 
     Examples are the scores of a language model, whose columns are the words.
@@ -211,7 +228,9 @@ def _columns_leave_caches(state: ScheduleState, anchor: Stage, target: CpuTarget
     return 2 * rows <= target.l3_bytes < columns // 2
 
 
-def _operand_bytes(state: ScheduleState, anchor: Stage, target: CpuTarget) -> tuple[int, int]:
+def _operand_bytes(
+    state: schedule.ScheduleState, anchor: schedule.Stage, target: CpuTarget
+) -> tuple[int, int]:
     """The bytes that lanes read for all rows, and those read row by row, of one matrix."""
     roles = find_roles(_alone(state, anchor), lanes_for(target, anchor))
     if roles is None or roles.row is None:
@@ -227,18 +246,16 @@ def _operand_bytes(state: ScheduleState, anchor: Stage, target: CpuTarget) -> tu
     return columns, rows
 
 
-def _transposes(sketch: Sketch) -> bool:
-    return any(isinstance(step, CacheRead) for step in sketch.trace)
-
-
 def _skips(sketch: Sketch) -> int:
-    return sum(isinstance(step, SkipZeros) for step in sketch.trace)
+    return sum(isinstance(step, schedule.SkipZeros) for step in sketch.trace)
 
 
 def _reads_images(sketch: Sketch) -> bool:
     """Whether terms are skipped beside an image that is not copied with a border."""
-    inlined = {step.stage for step in sketch.trace if isinstance(step, ComputeInline)}
-    return any(isinstance(step, SkipZeros) and step.tensor in inlined for step in sketch.trace)
+    inlined = {step.stage for step in sketch.trace if isinstance(step, schedule.ComputeInline)}
+    return any(
+        isinstance(step, schedule.SkipZeros) and step.tensor in inlined for step in sketch.trace
+    )
 
 
 def _feeds_whole(sketch: Sketch) -> bool:
@@ -246,14 +263,14 @@ def _feeds_whole(sketch: Sketch) -> bool:
     return sketch.name.startswith(whole)
 
 
-def _has_border(state: ScheduleState, anchor: Stage) -> bool:
+def _has_border(state: schedule.ScheduleState, anchor: schedule.Stage) -> bool:
     """Whether the inputs of a product may be zero beside the image."""
     feeding = (state.stage(name).tensor.body for name in _feeding(state, anchor.name))
     return has_reuse(anchor.tensor) and any(isinstance(body, Select) for body in feeding)
 
 
 def _tile_sketch(
-    state: ScheduleState,
+    state: schedule.ScheduleState,
     target: CpuTarget,
     anchor: str,
     order: Order,
@@ -300,7 +317,7 @@ def _tile_sketch(
 
 @lru_cache(maxsize=4)
 def _product(
-    state: ScheduleState, target: CpuTarget, anchor: str, *, is_inlined: bool
+    state: schedule.ScheduleState, target: CpuTarget, anchor: str, *, is_inlined: bool
 ) -> tuple[SketchBuilder, str, str, int, AxisRoles] | None:
     """What all orders share: the steps before any tile, the reduction, its stored stage, the width
     of vectors, the roles of axes.  None if there are no lanes.
@@ -313,10 +330,10 @@ def _product(
     stored = ensure_epilogue(builder, anchor)
     width = lanes_for(target, builder.state.stage(anchor))
     if stored != anchor and is_scattered(Anchor(builder.state, anchor, stored), width):
-        builder.do(CacheWrite(anchor))
+        builder.do(schedule.CacheWrite(anchor))
         stored = anchor
     if stored == anchor:
-        anchor = CacheWrite(anchor).cached
+        anchor = schedule.CacheWrite(anchor).cached
     if is_inlined:
         _inline_padding(builder, anchor, stored, width, feeding)
     inline_transposed(builder, anchor, stored, width)
@@ -350,10 +367,10 @@ def _inline_padding(
         lanes = product.own_axes[roles.lanes.name]
         skip_zeros(builder, anchor, frozenset(lanes), {}, least=0.0)
     for name in padding:
-        builder.do(ComputeInline(name))
+        builder.do(schedule.ComputeInline(name))
 
 
-def _feeding(state: ScheduleState, anchor: str) -> frozenset[str]:
+def _feeding(state: schedule.ScheduleState, anchor: str) -> frozenset[str]:
     """The stages that the anchor reads and that read nothing computed but each other."""
     feeding: set[str] = set()
     pending = [anchor]
@@ -363,11 +380,11 @@ def _feeding(state: ScheduleState, anchor: str) -> frozenset[str]:
             if state.has_stage(load.source.name) and load.source.name not in feeding:
                 feeding.add(load.source.name)
                 pending.append(load.source.name)
-    direct = reads_of(state.stage(anchor).tensor)
+    direct = schedule.reads_of(state.stage(anchor).tensor)
     return frozenset(feeding & direct)
 
 
-def _only_pads(state: ScheduleState, anchor: Stage) -> bool:
+def _only_pads(state: schedule.ScheduleState, anchor: schedule.Stage) -> bool:
     """Whether the anchor has inputs, all of them copies with a border.
 
     Read in the middle of the image, such a copy equals its source: the tiles there need no
@@ -382,7 +399,7 @@ _FEW_REGISTERS = 16  # of vectors
 _USES_OF_A_COPY = 512  # of an element, so that its copy through memory is cheap
 
 
-def _activations_per_constant(state: ScheduleState) -> float:
+def _activations_per_constant(state: schedule.ScheduleState) -> float:
     """Bytes of inputs and outputs for each byte of constants.
 
     Threads that divide rows read all constants each; threads that divide columns read all inputs,

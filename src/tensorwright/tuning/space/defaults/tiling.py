@@ -7,19 +7,17 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from math import prod
 
+from tensorwright import schedule
 from tensorwright.base import CpuTarget
 from tensorwright.expr import Axis, Index
-from tensorwright.schedule import AtRoot, ComputeAt, Split, Tail, Vectorize
-from tensorwright.tuning.space.axes.accesses import (
+from tensorwright.tuning.space.accesses import (
     has_reuse,
     lanes_for,
     points,
     reads_along,
     vector_within,
 )
-from tensorwright.tuning.space.axes.anchor import Anchor, axis_of, is_aligned
-from tensorwright.tuning.space.axes.roles import AxisRoles, rows_inside_columns
-from tensorwright.tuning.space.defaults.bands import (
+from tensorwright.tuning.space.defaults.pack_operand import (
     ENOUGH_PIECES,
     FEWEST_BANDS,
     MOST_BAND_ROWS,
@@ -27,12 +25,23 @@ from tensorwright.tuning.space.defaults.bands import (
     copies_much,
     enough_bands,
     is_fed_again,
+    place_packed_panel,
     tiles_of_band,
 )
-from tensorwright.tuning.space.defaults.pack_operand import place_packed_panel
-from tensorwright.tuning.space.defaults.tile_choice import TileChoice, axis_extent
-from tensorwright.tuning.space.defaults.tile_sizes import few_columns, row_sizes
-from tensorwright.tuning.space.register_tile import nest, tile_registers
+from tensorwright.tuning.space.defaults.tile_sizes import (
+    TileChoice,
+    axis_extent,
+    few_columns,
+    row_sizes,
+)
+from tensorwright.tuning.space.register_tile import CPU_LIMITS, nest, tile_registers
+from tensorwright.tuning.space.roles import (
+    Anchor,
+    AxisRoles,
+    axis_of,
+    is_aligned,
+    rows_inside_columns,
+)
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
 from tensorwright.tuning.space.steps import (
     constant_stages,
@@ -41,7 +50,6 @@ from tensorwright.tuning.space.steps import (
     schedule_at_root,
     vector_loops,
 )
-from tensorwright.tuning.space.tile_limits import CPU_LIMITS
 
 _FEW_VECTORS = 8  # of sums: with fewer, each addition waits for the one before
 _MOST_DEEP = 8
@@ -110,7 +118,7 @@ class Tiling:
             self.feeding = [
                 stage.name
                 for stage in state.stages
-                if stage.name not in done and isinstance(stage.placement, AtRoot)
+                if stage.name not in done and isinstance(stage.placement, schedule.AtRoot)
             ]
         self.sizes = TileChoice(
             self.product,
@@ -131,7 +139,7 @@ class Tiling:
         outer = self._tile_stored()
         loop, band = self._parallelise(outer)
         if loop:
-            self.builder.do(ComputeAt(self.anchor, self.stored, loop))
+            self.builder.do(schedule.ComputeAt(self.anchor, self.stored, loop))
         if self.packed_panel:
             place_packed_panel(self.builder, self.packed_panel, self.stored, band, self.target)
         inside = {self.anchor, self.stored}
@@ -181,8 +189,8 @@ class Tiling:
             choices = divisors(self.sizes.columns, 8)
         columns = self.choose("columns", choices, default)
         if self.sizes.is_wide:
-            tail = Tail.SHIFT if is_shifted else Tail.GUARD
-            self.builder.do(Split(self.stored, lanes, (columns, self.width), tail))
+            tail = schedule.Tail.SHIFT if is_shifted else schedule.Tail.GUARD
+            self.builder.do(schedule.Split(self.stored, lanes, (columns, self.width), tail))
             return columns, [f"{lanes}_0"], [f"{lanes}_1"], f"{lanes}_2"
         if self.roles.column is not None:
             name = self.roles.column.name
@@ -241,8 +249,12 @@ class Tiling:
                 outer.append(f"{axis.name}_1")
                 inner.append(f"{axis.name}_2")
             elif axis is roles.row and self.shifts_in_group:
-                self.builder.do(Split(self.stored, axis.name, (roles.group,)))
-                self.builder.do(Split(self.stored, f"{axis.name}_i", (factors[-1],), Tail.SHIFT))
+                self.builder.do(schedule.Split(self.stored, axis.name, (roles.group,)))
+                self.builder.do(
+                    schedule.Split(
+                        self.stored, f"{axis.name}_i", (factors[-1],), schedule.Tail.SHIFT
+                    )
+                )
                 outer += [f"{axis.name}_o", f"{axis.name}_i_o"]
                 inner.append(f"{axis.name}_i_i")
             else:
@@ -290,8 +302,10 @@ class Tiling:
     def _split(self, axis: Axis, factors: tuple[Index, ...], default: int) -> None:
         """Split an axis; a last tile, of `default` elements by rule, is shifted back if it can."""
         extent = axis.length
-        tail = Tail.SHIFT if extent % default and extent >= default else Tail.GUARD
-        self.builder.do(Split(self.stored, axis.name, factors, tail))
+        tail = (
+            schedule.Tail.SHIFT if extent % default and extent >= default else schedule.Tail.GUARD
+        )
+        self.builder.do(schedule.Split(self.stored, axis.name, factors, tail))
 
     def _split_band(self, axis: Axis, rows: Index, size: int) -> None:
         """Split the second rows into bands of tiles; one thread computes all channels of a band.
@@ -382,10 +396,10 @@ class Tiling:
         return -(-axis.length // sizes.get(axis, 1))
 
     def _compute_in_band(self, name: str, band: str) -> None:
-        self.builder.do(ComputeAt(name, self.stored, band))
+        self.builder.do(schedule.ComputeAt(name, self.stored, band))
         axes = self.builder.state.stage(name).tensor.axes
         if not axes or axes[-1].length < 2:
             return
         lanes = lanes_for(self.target, self.builder.state.stage(name))
         loops = vector_loops(self.builder, name, lanes)
-        self.builder.do(Vectorize(name, loops[-1][0]))
+        self.builder.do(schedule.Vectorize(name, loops[-1][0]))

@@ -4,6 +4,13 @@ top[i] = max of x[i, j] over j          rows i: the axes of every fold
 e[i, j] = exp(x[i, j] - top[i])         a stage between: it has elements of rows
 total[i] = sum of e[i, j] over j
 out[i, j] = e[i, j] / total[i]          the host, with columns j
+
+The division of rows and their folds among threads: which indices, and how many of each.
+
+Streams: the elements of a stage in threads, neighbours in neighbouring ones.
+
+A thread has several elements, as far apart as the block is long, and each may be a vector.  What is
+read once for each element is computed by the same thread.
 """
 
 from __future__ import annotations
@@ -13,9 +20,13 @@ from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
 
-from tensorwright.expr import Var
-from tensorwright.schedule import AtRoot, ScheduleState, Stage
-from tensorwright.tuning.space.axes.accesses import loads_from
+from tensorwright import schedule
+from tensorwright.base import GpuTarget
+from tensorwright.expr import Var, loads_of
+from tensorwright.tuning.space.accesses import is_contiguous, loads_from
+from tensorwright.tuning.space.defaults.pointwise import block_threads, only_host
+from tensorwright.tuning.space.derived.derivation import contiguous_axis
+from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors, powers
 
 _Axes: TypeAlias = Mapping[str, str]
 """Axes of a stage -> the axes of the host that they are."""
@@ -58,13 +69,13 @@ class RowProgram:
         return tuple(stage for stage in self.stages if stage.is_fold)
 
 
-def plan_rows(state: ScheduleState, name: str) -> RowProgram | None:
+def plan_rows(state: schedule.ScheduleState, name: str) -> RowProgram | None:
     """The rows that a stage at the root stores; None if nothing folds them, or sizes are open.
 
     A fold that has more axes than another one is not part of them: it is computed before.
     """
     host = state.stage(name)
-    if not _is_closed(host) or not isinstance(host.placement, AtRoot):
+    if not _is_closed(host) or not isinstance(host.placement, schedule.AtRoot):
         return None
     reached = _members(state, host, lambda _, axes: True)
     kept = [
@@ -94,20 +105,22 @@ def plan_rows(state: ScheduleState, name: str) -> RowProgram | None:
     )
 
 
-def _is_closed(stage: Stage) -> bool:
+def _is_closed(stage: schedule.Stage) -> bool:
     """Whether all extents of a stage are numbers other than 0."""
     axes = (*stage.tensor.axes, *stage.tensor.reduce_axes)
     return all(isinstance(axis.extent, int) and axis.extent for axis in axes)
 
 
-def _has_rows(stage: Stage, axes: _Axes, rows: frozenset[str]) -> bool:
+def _has_rows(stage: schedule.Stage, axes: _Axes, rows: frozenset[str]) -> bool:
     """Whether a stage has elements of rows: it has all row axes, and a fold no others."""
     own = frozenset(axes.values())
     return own == rows if stage.tensor.reduction is not None else own >= rows
 
 
 def _members(
-    state: ScheduleState, host: Stage, accepts: Callable[[Stage, _Axes], bool]
+    state: schedule.ScheduleState,
+    host: schedule.Stage,
+    accepts: Callable[[schedule.Stage, _Axes], bool],
 ) -> dict[str, _Axes]:
     """The stages that only the host and other members read, with their axes that are the host's.
 
@@ -122,14 +135,17 @@ def _members(
         axes = _shared_axes(stage, readers, axes_of, host)
         own = [axis for axis in stage.tensor.axes if axis.extent != 1]
         is_whole = stage.tensor.reduction is None or len(axes) == len(own)
-        if is_whole and isinstance(stage.placement, AtRoot) and accepts(stage, axes):
+        if is_whole and isinstance(stage.placement, schedule.AtRoot) and accepts(stage, axes):
             axes_of[stage.name] = axes
     del axes_of[host.name]
     return axes_of
 
 
 def _shared_axes(
-    stage: Stage, readers: tuple[Stage, ...], axes_of: Mapping[str, _Axes], host: Stage
+    stage: schedule.Stage,
+    readers: tuple[schedule.Stage, ...],
+    axes_of: Mapping[str, _Axes],
+    host: schedule.Stage,
 ) -> dict[str, str]:
     """The axes along which every read of a stage moves as the host does."""
     extents = {axis.name: axis.extent for axis in host.tensor.axes}
@@ -149,7 +165,7 @@ def _shared_axes(
     return {} if is_twice else shared
 
 
-def _row_stage(stage: Stage, axes: _Axes, rows: frozenset[str], row: str) -> RowStage:
+def _row_stage(stage: schedule.Stage, axes: _Axes, rows: frozenset[str], row: str) -> RowStage:
     long = [axis.name for axis in stage.tensor.axes if axis.extent != 1]
     return RowStage(
         name=stage.name,
@@ -157,3 +173,138 @@ def _row_stage(stage: Stage, axes: _Axes, rows: frozenset[str], row: str) -> Row
         columns=tuple(name for name in long if axes.get(name) not in rows),
         is_fold=stage.tensor.reduction is not None,
     )
+
+
+_LEAST_TERMS = 16  # fewer are folded by one thread
+_MOST_PARTS = 32  # of a row that are folded by one thread in the end
+_TERMS = 4  # that a thread of the default folds at least
+_MOST_ROWS = 16  # of a block, where lanes lie along a row
+_THREADS = 128  # of a block of the default: more rows where a row has fewer
+_RESIDENT = 8  # blocks for each multiprocessor: rows are not joined if fewer were left
+
+
+@dataclass(frozen=True, slots=True)
+class RowThreads:
+    """The threads of a block that folds rows.
+
+    lanes   that lie along a row, 0 if they lie across the rows
+    parts   the most further parts of a row, and the choice by rule
+    rows    the most rows of a block, and the choice by rule
+    """
+
+    lanes: int
+    parts: tuple[int, ...]
+    default_parts: int
+    rows: tuple[int, ...]
+    default_rows: int
+
+    @property
+    def row_index(self) -> schedule.ForKind:
+        """The index to which the rows of a block are bound."""
+        return schedule.ForKind.THREAD_Z if self.lanes else schedule.ForKind.THREAD_X
+
+
+def row_threads(
+    state: schedule.ScheduleState, program: RowProgram, target: GpuTarget
+) -> RowThreads | None:
+    """The threads for folds of rows; None if a thread for each row is better.
+
+    Neighbouring threads read neighbouring elements: lanes lie along the rows if these do, and
+    otherwise across them.
+    """
+    tensors = [state.stage(fold.name).tensor for fold in program.folds]
+    terms = min(prod(axis.length for axis in tensor.reduce_axes) for tensor in tensors)
+    if terms < _LEAST_TERMS:
+        return None
+    along = all(contiguous_axis(tensor, tensor.reduce_axes) is not None for tensor in tensors)
+    resident = target.multiprocessors * _RESIDENT
+    if along:
+        lanes = min(target.warp, (1 << (terms.bit_length() - 1)))
+        parts = tuple(n for n in powers(_MOST_PARTS) if lanes * n < 2 * terms)
+        default = max((n for n in parts if n * lanes * _TERMS <= terms and n <= 8), default=1)
+        rows = divisors(program.extent, _MOST_ROWS)
+        fitting = (n for n in rows if n * lanes * default <= _THREADS)
+        joined = max((n for n in fitting if program.count >= n * resident), default=1)
+        return RowThreads(lanes, parts, default, rows, joined)
+    is_alone = len(tensors) == len(program.stages) == 1
+    if is_alone and program.count >= resident * target.warp:
+        return None  # a thread for each row fills the processor, and reads as well
+    rows = divisors(program.extent, _THREADS)
+    parts = tuple(n for n in powers(_MOST_PARTS) if n <= terms)
+    default = max((n for n in parts if n * _TERMS <= terms and n <= 8), default=1)
+    return RowThreads(0, parts, default, rows, max(n for n in rows if n <= target.warp))
+
+
+_EACH = (1, 2, 4, 8)  # elements, or vectors, of a thread
+_VECTORS = (1, 2, 4)
+_MOST_THREADS = 1024
+
+
+def can_stream(stage: schedule.Stage) -> bool:
+    """Whether a stage is at the root and has a fixed number of elements."""
+    axes = stage.tensor.axes
+    is_closed = all(isinstance(axis.extent, int) and axis.extent for axis in axes)
+    return bool(axes) and is_closed and isinstance(stage.placement, schedule.AtRoot)
+
+
+def stream(
+    builder: SketchBuilder,
+    name: str,
+    target: GpuTarget,
+    elements: Mapping[str, tuple[str, str]],
+) -> tuple[str, str]:
+    """Compute a stage in the thread of its only reader, or in separate blocks.
+
+    elements   loops in which one element of other stages is made: stage -> (stage, loop)
+
+    Returns the loop in which an element of this one is made.
+    """
+    stage = builder.state.stage(name)
+    host = only_host(builder.state, stage, elements)
+    if host is not None and schedule.is_legal(schedule.ComputeAt(name, *host), builder.state):
+        builder.do(schedule.ComputeAt(name, *host))
+        return host
+    return name, _blocks(builder, stage, target)
+
+
+def _blocks(builder: SketchBuilder, stage: schedule.Stage, target: GpuTarget) -> str:
+    """Bind the elements of a stage; the loop in which a thread has one, or a vector."""
+    name = stage.name
+    elements = prod(axis.length for axis in stage.tensor.axes)
+    loops = tuple(loop for loop in stage.loops if loop not in stage.reduce_loops)
+    loop = loops[0]
+    if len(loops) > 1:
+        fuse = schedule.Fuse(name, loops)
+        builder.do(fuse)
+        loop = fuse.fused
+    default = block_threads(stage, target)
+    most = min(_MOST_THREADS, target.threads_per_block)
+    counts = tuple(n for n in powers(most) if target.warp <= n <= elements) or (default,)
+    threads = builder.choose(f"{name}_threads", counts, default, Kind.TILE, name)
+    per_thread = tuple(n for n in _EACH if n == 1 or n * counts[0] <= elements)
+    each = builder.choose(f"{name}_each", per_thread, 1, Kind.TILE, name)
+    widths = _vectors(builder, stage)
+    vector = builder.choose(f"{name}_vector", widths, 1, Kind.OTHER, name)
+    has_lanes = len(widths) > 1
+    split = schedule.Split(name, loop, (each, threads, *((vector,) if has_lanes else ())))
+    builder.do(split)
+    blocks, own, thread, *lanes = split.children
+    builder.do(schedule.Reorder(name, (blocks, thread, own, *lanes)))
+    builder.do(schedule.Bind(name, blocks, schedule.ForKind.BLOCK_X))
+    builder.do(schedule.Bind(name, thread, schedule.ForKind.THREAD_X))
+    builder.do(schedule.Unroll(name, own))
+    for lane in lanes:
+        builder.do(schedule.Vectorize(name, lane))
+    return own
+
+
+def _vectors(builder: SketchBuilder, stage: schedule.Stage) -> tuple[int, ...]:
+    """How many neighbours a thread may store at once: those of one row, which it reads together."""
+    tensor = stage.tensor
+    reads_stage = any(builder.state.has_stage(load.source.name) for load in loads_of(tensor.body))
+    if tensor.reduction is not None or reads_stage:
+        return (1,)
+    long = [axis for axis in tensor.axes if axis.extent != 1]
+    if not long or not is_contiguous(tensor, long[-1]):
+        return (1,)
+    return tuple(n for n in _VECTORS if long[-1].length % n == 0)

@@ -10,14 +10,11 @@ from math import prod
 from tensorwright.base import CpuTarget
 from tensorwright.expr import Axis, Index, Load
 from tensorwright.schedule import ScheduleState, Tail
-from tensorwright.tuning.space.axes.accesses import lanes_for, period_along, stride_in_vector
-from tensorwright.tuning.space.axes.anchor import Anchor, Operand
-from tensorwright.tuning.space.axes.cache_sets import most_rows
-from tensorwright.tuning.space.axes.roles import AxisRoles, Role, find_lanes
+from tensorwright.tuning.space.accesses import lanes_for, period_along, stride_in_vector
 from tensorwright.tuning.space.defaults.tile_sizes import default_tile, leaves_masked_rest
-from tensorwright.tuning.space.register_tile import tile_registers
+from tensorwright.tuning.space.register_tile import CPU_LIMITS, limits_of, tile_registers
+from tensorwright.tuning.space.roles import Anchor, AxisRoles, Operand, Role, find_lanes, most_rows
 from tensorwright.tuning.space.sketch import SketchBuilder, divisors, factorisations
-from tensorwright.tuning.space.tile_limits import CPU_LIMITS, limits_of
 
 LEVELS = 3  # tiles inside each other, the outermost loop aside
 _FEW_DIVISORS = 4  # an extent whose largest tile is smaller gets tiles that do not divide it

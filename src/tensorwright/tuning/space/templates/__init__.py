@@ -4,32 +4,11 @@ Read `template.py` first (the protocol), then `configuration.py` (its knobs), `d
 of ours) and `space.py` (all of them).
 """
 
-import tensorwright.tuning.space  # noqa: F401  its last module imports this package: it goes first
+import tensorwright.tuning.space
 from tensorwright.tuning.space.knobs import Annotation, Order, Policy
 from tensorwright.tuning.space.sketch import SketchBuilder
-from tensorwright.tuning.space.templates.applied import INLINE, ROOT, AtLoop
-from tensorwright.tuning.space.templates.configuration import Configuration
+from tensorwright.tuning.space.templates.configuration import INLINE, ROOT, AtLoop, Configuration
 from tensorwright.tuning.space.templates.space import TEMPLATES, template_sketches
 from tensorwright.tuning.space.templates.template import (
-    Template,
-    register_template,
-    template,
-    unregister_template,
+    Template, register_template, template, unregister_template,
 )
-
-__all__ = [
-    "INLINE",
-    "ROOT",
-    "TEMPLATES",
-    "Annotation",
-    "AtLoop",
-    "Configuration",
-    "Order",
-    "Policy",
-    "SketchBuilder",
-    "Template",
-    "register_template",
-    "template",
-    "template_sketches",
-    "unregister_template",
-]

@@ -11,28 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 
+from tensorwright import schedule
 from tensorwright.base import CpuTarget, ScheduleError
 from tensorwright.expr import Axis, Index, loads_of
-from tensorwright.schedule import (
-    CacheWrite,
-    ComputeAt,
-    FoldConstant,
-    ScheduleState,
-    Split,
-    Vectorize,
-    reads_of,
-)
-from tensorwright.tuning.space.axes.accesses import (
-    count_of,
-    lanes_for,
-    period_along,
-    points,
-)
-from tensorwright.tuning.space.axes.anchor import only_fold
-from tensorwright.tuning.space.axes.roles import Role
-from tensorwright.tuning.space.derived.predicates import fusable_consumer, is_untouched
+from tensorwright.tuning.space.accesses import count_of, lanes_for, period_along, points
+from tensorwright.tuning.space.derived.derivation import fusable_consumer, is_untouched
 from tensorwright.tuning.space.derived.tiled_axes import TileAxis, limit_registers, plan_axes
-from tensorwright.tuning.space.register_tile import nest
+from tensorwright.tuning.space.register_tile import limits_of, nest
+from tensorwright.tuning.space.roles import Role, only_fold
 from tensorwright.tuning.space.sketch import SketchBuilder, divisors
 from tensorwright.tuning.space.steps import (
     constant_stages,
@@ -42,9 +28,7 @@ from tensorwright.tuning.space.steps import (
     schedule_at_root,
     vector_loops,
 )
-from tensorwright.tuning.space.templates.applied import SplitKnob
-from tensorwright.tuning.space.templates.configuration import Configuration
-from tensorwright.tuning.space.tile_limits import limits_of
+from tensorwright.tuning.space.templates.configuration import Configuration, SplitKnob
 
 _MOST_WITH_TAPS = 32  # of a window whose taps are unrolled, too
 _PARTS = 3  # loops over tiles, over tiles inside them, and in a tile
@@ -126,16 +110,16 @@ class Product:
         band = band or (outer[shared - 1] if outer else "")
         self.tile_loop = next(iter((*middle[-1:], *outer[shared:][-1:], band)))
         if self.tile_loop:
-            self.s.do(ComputeAt(self.anchor, self.host, self.tile_loop))
+            self.s.do(schedule.ComputeAt(self.anchor, self.host, self.tile_loop))
         return band
 
     def compute_at(self, name: str, loop: str) -> None:
         """Compute what the anchor reads in a loop of the host, in vectors."""
-        self.s.do(ComputeAt(name, self.host, loop))
+        self.s.do(schedule.ComputeAt(name, self.host, loop))
         stage = self.s.state.stage(name)
         *_, (last, length) = vector_loops(self.s, name, lanes_for(self.cfg.target, stage))
         if length > 1:
-            self.s.do(Vectorize(name, last))
+            self.s.do(schedule.Vectorize(name, last))
 
     def split_fold(self, unrolled: Sequence[str] = ()) -> tuple[list[str], list[str]]:
         """Split the longest axis of the reduction by a knob, so that some terms are unrolled.
@@ -173,7 +157,7 @@ class Product:
         loops: list[str] = []
         loop = main.name
         if block < extent:
-            step = Split(self.anchor, loop, (block,))
+            step = schedule.Split(self.anchor, loop, (block,))
             self.s.do(step)
             blocks, loop = step.children
             loops.append(blocks)
@@ -188,7 +172,7 @@ class Product:
         (lanes,) = (axis.own for axis in self.of(Role.LANES))
         vector = lanes
         if any(axis.is_tiled for axis in self.of(Role.LANES)):
-            step = Split(name, lanes, (self.width,))
+            step = schedule.Split(name, lanes, (self.width,))
             s.do(step)
             wide, vector = step.children
             own.append(wide)
@@ -211,15 +195,15 @@ def open_product(s: SketchBuilder, cfg: Configuration) -> Product:
     """
     (anchor,) = (stage.name for stage in s.state.stages if stage.tensor.reduction is not None)
     for name in constant_stages(s.state):
-        s.do(FoldConstant(name))
-    read = reads_of(s.state.stage(anchor).tensor)
+        s.do(schedule.FoldConstant(name))
+    read = schedule.reads_of(s.state.stage(anchor).tensor)
     feeding = tuple(stage.name for stage in s.state.stages if stage.name in read)
     inline_elementwise(s, keep=frozenset(feeding))
     reader = fusable_consumer(s.state, anchor)
     host = anchor if reader is None else reader.name
     if reader is None:
-        s.do(CacheWrite(anchor))
-        anchor = CacheWrite(anchor).cached
+        s.do(schedule.CacheWrite(anchor))
+        anchor = schedule.CacheWrite(anchor).cached
     axes = plan_axes(s.state, anchor, host, cfg.target)
     if axes is None:
         raise ScheduleError(
@@ -232,7 +216,7 @@ def open_product(s: SketchBuilder, cfg: Configuration) -> Product:
     return Product(s, cfg, anchor, host, axes, feeding)
 
 
-def has_product(state: ScheduleState, target: CpuTarget) -> bool:
+def has_product(state: schedule.ScheduleState, target: CpuTarget) -> bool:
     """Whether a program has one output and one reduction, whose elements can be vectors."""
     fold = only_fold(state)
     if fold is None or not points(fold.tensor):

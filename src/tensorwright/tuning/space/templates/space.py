@@ -1,37 +1,128 @@
-"""The space of templates: those of a user first, then those that come with the package."""
+"""The space of templates: those of a user first, then those that come with the package.
+
+Reductions along rows: softmax, normalisation, sums and maxima of rows.
+
+All that a block of rows needs is computed inside a loop over blocks, so the input is read from
+memory once.  A reduction along the contiguous axis is factored: its partial results fill vectors.
+
+Knobs   block     rows of a block           vectors   partial results of a row, in vectors
+
+Convolutions of 3 x 3 taps by Winograd's algorithm; the steps are those of the heuristic.
+
+Knobs   tile_size, place   outputs of a tile along each direction, and where stages are computed
+        and those of `defaults/winograd.py`
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from operator import attrgetter
 
-from tensorwright.base import ByKind, Target, TargetKind, of_kind
-from tensorwright.schedule import ScheduleState
-from tensorwright.tuning.space.sketch import Sketch, distinct
-from tensorwright.tuning.space.templates.direct import DIRECT
+from tensorwright import base, schedule
+from tensorwright.expr import loads_of
+from tensorwright.tuning.space.accesses import is_contiguous, lanes_for, points, stride_along
+from tensorwright.tuning.space.defaults.products import is_product, shared_rows
+from tensorwright.tuning.space.defaults.winograd import VARIANTS, schedule_winograd, winograd_anchor
+from tensorwright.tuning.space.defaults.winograd_sizes import Portion
+from tensorwright.tuning.space.register_tile import interleave, limits_of, vectorise_last
+from tensorwright.tuning.space.sketch import Sketch, SketchBuilder, distinct
+from tensorwright.tuning.space.steps import inline_elementwise, parallelise
+from tensorwright.tuning.space.templates.configuration import Configuration
+from tensorwright.tuning.space.templates.direct import DIRECT, IM2COL, SPATIAL_PACK, WINDOW
 from tensorwright.tuning.space.templates.gpu import GPU_TEMPLATES
-from tensorwright.tuning.space.templates.im2col import IM2COL
-from tensorwright.tuning.space.templates.rows import ROWS
-from tensorwright.tuning.space.templates.spatial_pack import SPATIAL_PACK
 from tensorwright.tuning.space.templates.template import Template, own_templates
-from tensorwright.tuning.space.templates.window import WINDOW
-from tensorwright.tuning.space.templates.winograd import WINOGRAD
 
-TEMPLATES: ByKind[Template] = {
-    TargetKind.CPU: (DIRECT, SPATIAL_PACK, IM2COL, WINOGRAD, WINDOW, ROWS),
-    TargetKind.GPU: GPU_TEMPLATES,
+
+def rows(s: SketchBuilder, cfg: Configuration) -> None:
+    """Blocks of rows on all threads."""
+    inline_elementwise(s)
+    count = cfg.define_knob("vectors", (1, 2, 4))
+    partial = [name for stage in s.state.stages if (name := _factor(s, stage, cfg, count))]
+    last = s.state.stages[-1]
+    row = [axis for axis in shared_rows(s.state) if axis.extent != 1][-1]
+    most = limits_of(cfg.target).block_rows
+    block = cfg.define_split("block", row, filter=lambda sizes: sizes[-1] <= most)
+    work = sum(points(stage.tensor) for stage in s.state.stages)
+    over, _ = block.apply(s, last.name, row.name)
+    around = [axis.name for axis in last.tensor.axes[: last.tensor.axes.index(row)]]
+    loops = s.state.stage(last.name).loops
+    s.do(
+        schedule.Reorder(
+            last.name, (*around, over, *(x for x in loops if x not in (*around, over)))
+        )
+    )
+    host = parallelise(s, last.name, [*around, over], work) or over
+    for stage in reversed(s.state.stages):
+        if stage.name != last.name and isinstance(stage.placement, schedule.AtRoot):
+            s.do(schedule.ComputeAt(stage.name, last.name, host))
+    for stage in s.state.stages:
+        vectorise_last(s, stage.name, cfg.target)
+    for name in partial:  # all rows of a block at once: their sums do not wait for each other
+        interleave(s, name, row.name)
+
+
+def _factor(s: SketchBuilder, stage: schedule.Stage, cfg: Configuration, vectors: int) -> str:
+    """Give a reduction along the contiguous axis partial results; their stage, "" if none."""
+    axes = stage.tensor.reduce_axes
+    lanes = vectors * lanes_for(cfg.target, stage)
+    if not axes or axes[-1].length < 2 * lanes or not stage.tensor.dtype.is_float:
+        return ""
+    if any(stride_along(load, axes[-1].var) not in (0, 1) for load in loads_of(stage.tensor.body)):
+        return ""
+    split = schedule.Split(stage.name, axes[-1].name, (lanes,))
+    s.do(split)
+    factor = schedule.Rfactor(stage.name, split.children[-1])
+    s.do(factor)
+    return factor.partial
+
+
+def _applies(state: schedule.ScheduleState, target: base.CpuTarget) -> bool:
+    """To programs whose rows need nothing of each other, with sums along the last axis."""
+    folds = [stage.tensor for stage in state.stages if stage.tensor.reduction is not None]
+    s = SketchBuilder(state)
+    inline_elementwise(s)
+    return (
+        any(is_contiguous(tensor, tensor.reduce_axes[-1]) for tensor in folds)
+        and not any(is_product(stage) for stage in state.stages)
+        and all(points(tensor) for tensor in folds)
+        and bool(shared_rows(s.state))
+    )
+
+
+ROWS = Template("rows", rows, _applies)
+
+
+def winograd(s: SketchBuilder, cfg: Configuration) -> bool:
+    """The transforms and the product, for a band of tiles at a time or one after the other."""
+    tile = cfg.define_knob("tile_size", tuple(dict.fromkeys(tile for tile, _ in VARIANTS)))
+    portion = cfg.define_knob(
+        "place", tuple(dict.fromkeys(portion.value for _, portion in VARIANTS))
+    )
+    return schedule_winograd(s, cfg.target, tile, Portion(portion))
+
+
+def _winograd_applies(state: schedule.ScheduleState, target: base.CpuTarget) -> bool:
+    return winograd_anchor(state, target) is not None
+
+
+WINOGRAD = Template("winograd", winograd, _winograd_applies, is_other_algorithm=True)
+
+
+TEMPLATES: base.ByKind[Template] = {
+    base.TargetKind.CPU: (DIRECT, SPATIAL_PACK, IM2COL, WINOGRAD, WINDOW, ROWS),
+    base.TargetKind.GPU: GPU_TEMPLATES,
 }
 """The templates that come with the package, in the order of asking."""
 
 
 def template_sketches(
-    state: ScheduleState, target: Target, algorithms: bool = True
+    state: schedule.ScheduleState, target: base.Target, algorithms: bool = True
 ) -> Iterator[Sketch]:
     """The sketches of all templates that apply, each made when it is asked for, none twice.
 
     algorithms   whether templates with other algorithms are asked
     """
-    listed = of_kind(TEMPLATES, target, "templates")
+    listed = base.of_kind(TEMPLATES, target, "templates")
     allowed = [each for each in listed if algorithms or not each.is_other_algorithm]
     asked = (each for each in (*own_templates(), *allowed) if each.applies(state, target))
     sketches = (sketch for each in asked for sketch in each.sketches(state, target))

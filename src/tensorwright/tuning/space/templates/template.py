@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tensorwright.base import EXTENSIONS, GpuTarget, ScheduleError, Target, UsageError, did_you_mean
+from tensorwright import base
 from tensorwright.expr import Decision
 from tensorwright.schedule import ScheduleState
 from tensorwright.tuning.space.derived.device_limits import keep_to_device
@@ -36,19 +36,19 @@ class Template:
     applies: Applies
     is_other_algorithm: bool = False
 
-    def sketches(self, state: ScheduleState, target: Target) -> Iterator[Sketch]:
+    def sketches(self, state: ScheduleState, target: base.Target) -> Iterator[Sketch]:
         """A sketch for each combination of its structural knobs, that by rule first.
 
         Warns:   where all of them take illegal steps.
         Raises:  UsageError if there are too many, and as `Configuration`.
         """
         taken: tuple[int, ...] | None = ()
-        error: ScheduleError | None = None
+        error: base.ScheduleError | None = None
         runs = made = 0
         while taken is not None:
             runs += 1
             if runs > MOST_STRUCTURES:
-                raise UsageError(
+                raise base.UsageError(
                     stage="tune",
                     where=f"template {self.name}",
                     reason=f"its structural knobs have more than {MOST_STRUCTURES} combinations",
@@ -58,9 +58,9 @@ class Template:
             cfg = Configuration(builder, target, taken)
             try:
                 is_wanted = self.schedule(builder, cfg) is not False
-                if is_wanted and isinstance(target, GpuTarget):
+                if is_wanted and isinstance(target, base.GpuTarget):
                     is_wanted = keep_to_device(builder, target, keeps_soft=False)
-            except ScheduleError as illegal:
+            except base.ScheduleError as illegal:
                 error, is_wanted = error or illegal, False
             if is_wanted:
                 made += 1
@@ -95,14 +95,14 @@ def register_template(template: Template) -> Template:
     """
     registered = _OWN.get(template.name)
     if registered is not None and _origin(registered) != _origin(template):
-        raise UsageError(
+        raise base.UsageError(
             stage="tune",
             where=f"template {template.name}",
             reason="a template of this name is registered already",
             remedy="give it another name, or unregister that one",
         )
     _OWN[template.name] = template
-    EXTENSIONS.add(f"template {template.name}")
+    base.EXTENSIONS.add(f"template {template.name}")
     return template
 
 
@@ -114,13 +114,13 @@ def _origin(template: Template) -> tuple[str, str]:
 
 def unregister_template(name: str) -> None:
     """Forget a registered template.  Raises: UsageError if there is none of that name."""
-    EXTENSIONS.discard(f"template {name}")
+    base.EXTENSIONS.discard(f"template {name}")
     if _OWN.pop(name, None) is None:
-        raise UsageError(
+        raise base.UsageError(
             stage="tune",
             where=f"template {name}",
             reason="no template of this name is registered",
-            remedy=did_you_mean(name, _OWN, f"registered: {', '.join(_OWN) or 'none'}"),
+            remedy=base.did_you_mean(name, _OWN, f"registered: {', '.join(_OWN) or 'none'}"),
         )
 
 

@@ -20,8 +20,8 @@ from tensorwright.schedule import (
     state_of,
 )
 from tensorwright.tuning.space import heuristic_sketches
-from tensorwright.tuning.space.axes.anchor import Anchor
 from tensorwright.tuning.space.defaults.tile_sizes import default_tile, row_sizes, window_tile
+from tensorwright.tuning.space.roles import Anchor
 
 pytestmark = pytest.mark.target
 TARGETS = tuple({target.key: target for target in (native_target(), AVX2)}.values())

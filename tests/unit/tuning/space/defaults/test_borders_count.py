@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from tensorwright.expr import Axis, Var, all_of, substitute_condition
-from tensorwright.tuning.space.defaults.borders import _saved
+from tensorwright.tuning.space.defaults.tile_anchor import _saved
 
 ROW, TAP = Axis(Var("h"), 14), Axis(Var("r"), 5)
 

@@ -18,8 +18,8 @@ from tests.targets import AVX2, AVX512, native_target
 from tests.unit.codegen.kernels import k, tile_of_bytes
 from tests.unit.tuning.compiled import Case, check_schedule, workloads
 
+from tensorwright.artifacts import loop_program
 from tensorwright.base import BYTE_TILES, CpuTarget, DType, cpu_target
-from tensorwright.build import loop_program
 from tensorwright.expr import named_size, topological_order
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.graph.passes.quantized import lower_quantized

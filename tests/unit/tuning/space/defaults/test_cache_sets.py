@@ -13,8 +13,7 @@ from tensorwright.base import CpuTarget
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.schedule import ScheduleState, format_trace, state_of
 from tensorwright.tuning.space import Sketch, heuristic_sketches, sketches_of
-from tensorwright.tuning.space.axes.anchor import Anchor
-from tensorwright.tuning.space.axes.cache_sets import most_rows
+from tensorwright.tuning.space.roles import Anchor, most_rows
 
 pytestmark = pytest.mark.target
 

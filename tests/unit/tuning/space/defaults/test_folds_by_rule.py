@@ -22,7 +22,7 @@ from tensorwright.schedule import (
     state_of,
 )
 from tensorwright.tuning.space import default_trace
-from tensorwright.tuning.space.axes.accesses import folds_in_order, reads_once
+from tensorwright.tuning.space.accesses import folds_in_order, reads_once
 from tensorwright.tuning.space.defaults.tile_sizes import default_tile, fold_tile, rows_apart_tile
 
 pytestmark = pytest.mark.target

@@ -9,7 +9,7 @@ from tensorwright.expr import Load, Placeholder, Var, floor_div, maximum, minimu
 from tensorwright.graph import Graph, GraphBuilder, choose_layouts, partition, simplify
 from tensorwright.schedule import format_trace, state_of
 from tensorwright.tuning.space import default_trace
-from tensorwright.tuning.space.axes.accesses import repetition_along
+from tensorwright.tuning.space.accesses import repetition_along
 
 pytestmark = pytest.mark.target
 

@@ -9,8 +9,8 @@ import pytest
 from tests.targets import AVX512, native_target
 from tests.unit.tuning.compiled import check_network, weights
 
+from tensorwright.artifacts import assemble_workload, build_cached
 from tensorwright.base import DType
-from tensorwright.build import assemble_workload, build_cached
 from tensorwright.graph import (
     Graph,
     GraphBuilder,

@@ -53,7 +53,7 @@ from tensorwright.schedule import (
     state_of,
 )
 from tensorwright.tuning.space import default_trace, heuristic_sketches, space_of
-from tensorwright.tuning.space.axes.accesses import points
+from tensorwright.tuning.space.accesses import points
 from tensorwright.tuning.space.defaults.tile_sizes import default_tile, window_tile
 from tensorwright_lab.zoo import (
     OperatorCase,

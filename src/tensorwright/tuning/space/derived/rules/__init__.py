@@ -1,21 +1,22 @@
 """The sketch generators that come with the package, in the order of asking."""
 
 from tensorwright.base import ByKind, TargetKind
-from tensorwright.tuning.space.derived.rule import SketchRule
+from tensorwright.tuning.space.derived.derivation import SketchRule
 from tensorwright.tuning.space.derived.rules.batched_winograd import BatchedWinograd
-from tensorwright.tuning.space.derived.rules.constants import FoldConstants, SimplifyConstants
-from tensorwright.tuning.space.derived.rules.cross_threads import CrossThreadReduction
-from tensorwright.tuning.space.derived.rules.matrix_tiling import MatrixTiling
-from tensorwright.tuning.space.derived.rules.placement import AddCacheWrite, AlwaysInline, Skip
-from tensorwright.tuning.space.derived.rules.rfactor import FactorReduction
-from tensorwright.tuning.space.derived.rules.split_blocks import SplitReductionOverBlocks
-from tensorwright.tuning.space.derived.rules.streaming import Streaming, WaitForTile
-from tensorwright.tuning.space.derived.rules.thread_tiling import CacheThreadTile, ThreadTiling
-from tensorwright.tuning.space.derived.rules.tiling import (
-    MultiLevelTiling,
-    MultiLevelTilingWithFusion,
+from tensorwright.tuning.space.derived.rules.cross_threads import (
+    CrossThreadReduction, FactorReduction,
 )
-from tensorwright.tuning.space.derived.rules.window_tiling import WindowTiling
+from tensorwright.tuning.space.derived.rules.matrix_tiling import MatrixTiling
+from tensorwright.tuning.space.derived.rules.thread_tiling import (
+    CacheThreadTile, SplitReductionOverBlocks, ThreadTiling,
+)
+from tensorwright.tuning.space.derived.rules.tiling import (
+    AddCacheWrite, AlwaysInline, FoldConstants, MultiLevelTiling, MultiLevelTilingWithFusion,
+    SimplifyConstants, Skip,
+)
+from tensorwright.tuning.space.derived.rules.window_tiling import (
+    Streaming, WaitForTile, WindowTiling,
+)
 
 SKETCH_RULES: tuple[SketchRule, ...] = (
     FoldConstants(),
@@ -51,5 +52,3 @@ WINOGRAD_RULES: tuple[SketchRule, ...] = (
 """Those for graphics processors that compute convolutions by another algorithm."""
 
 GENERATORS: ByKind[SketchRule] = {TargetKind.CPU: SKETCH_RULES, TargetKind.GPU: GPU_RULES}
-
-__all__ = ["GENERATORS", "GPU_RULES", "SKETCH_RULES", "WINOGRAD_RULES", "Skip"]

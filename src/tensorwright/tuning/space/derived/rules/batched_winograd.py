@@ -12,27 +12,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import prod
 
+from tensorwright import schedule
 from tensorwright.base import GpuTarget
-from tensorwright.schedule import (
-    TAPS,
-    AtRoot,
-    ComputeAt,
-    ComputeInline,
-    Convolution,
-    FoldConstant,
-    Reorder,
-    Split,
-    Stage,
-    Tail,
-    Unroll,
-    UseAlgorithm,
-    find_convolution,
-    is_legal,
+from tensorwright.tuning.space.defaults.pointwise import deal_out
+from tensorwright.tuning.space.derived.derivation import (
+    Derivation,
+    Verdict,
+    fusable_consumer,
+    is_untouched,
 )
-from tensorwright.tuning.space.defaults.grid import deal_out
-from tensorwright.tuning.space.derived.derivation import Derivation
-from tensorwright.tuning.space.derived.predicates import fusable_consumer, is_untouched
-from tensorwright.tuning.space.derived.rule import Verdict
 from tensorwright.tuning.space.derived.thread_tiles import stored_axes
 from tensorwright.tuning.space.sketch import SketchBuilder
 from tensorwright.tuning.space.steps import is_cheap
@@ -51,9 +39,9 @@ class BatchedWinograd:
     def applies(self, view: Derivation) -> Verdict:
         """If the kernel is a constant that nothing else reads, and channels are enough."""
         stage = view.stage
-        if not isinstance(stage.placement, AtRoot) or not is_untouched(view.state, stage):
+        if not isinstance(stage.placement, schedule.AtRoot) or not is_untouched(view.state, stage):
             return Verdict.NO
-        convolution = find_convolution(stage.tensor)
+        convolution = schedule.find_convolution(stage.tensor)
         is_suitable = convolution is not None and _is_suitable(view, stage, convolution)
         return Verdict.YES_AND_SKIP_REST if is_suitable else Verdict.NO
 
@@ -62,7 +50,9 @@ class BatchedWinograd:
         return tuple(_Transforming(view, tile).derive() for tile in _TILES)
 
 
-def _is_suitable(view: Derivation, stage: Stage, convolution: Convolution) -> bool:
+def _is_suitable(
+    view: Derivation, stage: schedule.Stage, convolution: schedule.Convolution
+) -> bool:
     kernel = convolution.kernel.source.name
     axes = [*stage.tensor.axes, *stage.tensor.reduce_axes]
     if kernel not in view.state.constants or len(view.state.readers(kernel)) != 1:
@@ -71,7 +61,7 @@ def _is_suitable(view: Derivation, stage: Stage, convolution: Convolution) -> bo
         return False
     used = {*convolution.kernel.indices}
     filters = prod(axis.length for axis in stage.tensor.axes if axis.var in used)
-    channels = prod(axis.length for axis in stage.tensor.reduce_axes) // TAPS**2
+    channels = prod(axis.length for axis in stage.tensor.reduce_axes) // schedule.TAPS**2
     return min(filters, channels) >= _LEAST_CHANNELS
 
 
@@ -87,7 +77,7 @@ class _Transforming:
         self.base = view.current
         self.tile = tile
         self.builder: SketchBuilder = view.grow()
-        convolution = find_convolution(view.stage.tensor)
+        convolution = schedule.find_convolution(view.stage.tensor)
         assert convolution is not None, "the rule has asked"
         self.convolution = convolution
 
@@ -101,11 +91,11 @@ class _Transforming:
             own: stored
             for stored, own in stored_axes(self.view.stage.tensor, builder.state.stage(host).tensor)
         }
-        builder.do(UseAlgorithm(base, f"winograd{self.tile}"))
-        builder.do(FoldConstant(f"{base}_kernel_f64"))
-        builder.do(FoldConstant(f"{base}_kernel"))
+        builder.do(schedule.UseAlgorithm(base, f"winograd{self.tile}"))
+        builder.do(schedule.FoldConstant(f"{base}_kernel_f64"))
+        builder.do(schedule.FoldConstant(f"{base}_kernel"))
         if host != base:
-            builder.do(ComputeInline(base))
+            builder.do(schedule.ComputeInline(base))
         self._store_outputs(host, axes)
         self._transform_data()
         note = f"{base} by Winograd's algorithm in tiles of {self.tile}"
@@ -127,18 +117,20 @@ class _Transforming:
                 outer.append(loop)
                 continue
             exact = own.length % self.tile == 0
-            step = Split(host, loop, (self.tile,), Tail.EXACT if exact else Tail.GUARD)
+            step = schedule.Split(
+                host, loop, (self.tile,), schedule.Tail.EXACT if exact else schedule.Tail.GUARD
+            )
             builder.do(step)
             outer.append(step.children[0])
             inner.append(step.children[1])
-        builder.do(Reorder(host, (*outer, *inner)))
+        builder.do(schedule.Reorder(host, (*outer, *inner)))
         thread = deal_out(builder, host, tuple(outer), _threads(self.view.target))
         for loop in inner:
-            builder.do(Unroll(host, loop))
+            builder.do(schedule.Unroll(host, loop))
         sums = f"{self.base}_sums"
-        builder.do(ComputeAt(sums, host, thread))
+        builder.do(schedule.ComputeAt(sums, host, thread))
         for loop in ("p", "v"):
-            builder.do(Unroll(sums, loop))
+            builder.do(schedule.Unroll(sums, loop))
 
     def _transform_data(self) -> None:
         """A thread computes all parts of a tile; what pads the data is part of its reads."""
@@ -146,16 +138,16 @@ class _Transforming:
         rows, columns = f"{base}_rows", f"{base}_columns"
         source = self.convolution.data.source.name
         for name in (f"{base}_data", source):
-            inline = ComputeInline(name)
-            is_made = builder.state.has_stage(name) and is_legal(inline, builder.state)
+            inline = schedule.ComputeInline(name)
+            is_made = builder.state.has_stage(name) and schedule.is_legal(inline, builder.state)
             if is_made and is_cheap(builder.state.stage(name).tensor.body):
                 builder.do(inline)
         _, _, *others = builder.state.stage(columns).loops
-        builder.do(Reorder(columns, (*others, "u", "v")))
+        builder.do(schedule.Reorder(columns, (*others, "u", "v")))
         thread = deal_out(builder, columns, tuple(others), _threads(self.view.target))
         for loop in ("u", "v"):
-            builder.do(Unroll(columns, loop))
-        builder.do(ComputeAt(rows, columns, thread))
+            builder.do(schedule.Unroll(columns, loop))
+        builder.do(schedule.ComputeAt(rows, columns, thread))
         for axis in builder.state.stage(rows).tensor.axes:
             if axis.name in ("u", self.convolution.columns.out.name):
-                builder.do(Unroll(rows, axis.name))
+                builder.do(schedule.Unroll(rows, axis.name))

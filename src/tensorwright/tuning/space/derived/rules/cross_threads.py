@@ -5,36 +5,104 @@ folded by the lanes of a warp, or in shared memory, and the results of warps by 
 stages of the rows are computed in this one launch.
 
 Source:  Zheng et al., Ansor, OSDI 2020, section 4.1 (reduction across threads).
+
+Make partial results, so that a fold of many terms into few elements can be parallel.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
 
+from tensorwright import schedule
 from tensorwright.base import GpuApi
-from tensorwright.expr import Index
-from tensorwright.schedule import (
-    Bind,
-    CacheWrite,
-    ComputeAt,
-    ComputeInline,
-    ForKind,
-    Fuse,
-    Reorder,
-    Rfactor,
-    ShuffleReduce,
-    Split,
-    is_legal,
+from tensorwright.expr import Axis, Index
+from tensorwright.tuning.space.accesses import lanes_for
+from tensorwright.tuning.space.defaults.pointwise import inline_cheap
+from tensorwright.tuning.space.derived.derivation import (
+    Derivation,
+    TiledStage,
+    Verdict,
+    contiguous_axis,
+    has_data_reuse,
+    has_more_reduction_parallelism,
+    is_untouched,
 )
-from tensorwright.tuning.space.defaults.grid import inline_cheap
-from tensorwright.tuning.space.derived.derivation import Derivation, TiledStage
-from tensorwright.tuning.space.derived.predicates import is_untouched
-from tensorwright.tuning.space.derived.row_program import RowProgram, RowStage, plan_rows
-from tensorwright.tuning.space.derived.row_sizes import RowThreads, row_threads
-from tensorwright.tuning.space.derived.rule import Verdict
+from tensorwright.tuning.space.derived.row_program import (
+    RowProgram,
+    RowStage,
+    RowThreads,
+    plan_rows,
+    row_threads,
+)
 from tensorwright.tuning.space.derived.thread_tiles import plan_threads
-from tensorwright.tuning.space.sketch import Kind, SketchBuilder
+from tensorwright.tuning.space.register_tile import limits_of
+from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
+
+
+class _Factor(Enum):
+    OUTER = "outer"  # a partial result for each part of the terms
+    INNER = "inner"  # one for each lane
+
+
+@dataclass(frozen=True, slots=True)
+class FactorReduction:
+    """Fold in two steps, with the outer or the inner part of the longest axis made spatial."""
+
+    name: str = "factor the reduction"
+
+    def applies(self, view: Derivation) -> Verdict:
+        """If a fold has few elements and many terms, or contiguous terms but no such elements."""
+        if view.current.endswith(("_cache", "_rf_rf")):
+            return Verdict.NO
+        if view.current.endswith("_rf"):
+            return Verdict.YES_AND_SKIP_REST if _lacks_lanes(view) else Verdict.NO
+        enough = limits_of(view.target).iterations
+        is_apt = has_more_reduction_parallelism(view.state, view.current, enough)
+        return Verdict.YES if is_apt else Verdict.NO
+
+    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+        """A state for each factor; the stage of partial results comes next."""
+        axes = view.stage.tensor.reduce_axes
+        longest = max(axes, key=lambda each: each.length)
+        contiguous = contiguous_axis(view.stage.tensor, axes)
+        inner = longest if contiguous is None else contiguous
+        states: list[Derivation] = []
+        for factor in (_Factor.INNER,) if view.current.endswith("_rf") else tuple(_Factor):
+            axis = inner if factor is _Factor.INNER else longest
+            size = _size(axis, factor, view)
+            if not 1 < size < axis.length:
+                continue
+            builder = view.grow()
+            is_exact = axis.length % size == 0
+            tail = schedule.Tail.EXACT if is_exact else schedule.Tail.GUARD
+            builder.do(schedule.Split(view.current, axis.name, (size,), tail))
+            loop = f"{axis.name}_{'o' if factor is _Factor.OUTER else 'i'}"
+            builder.do(schedule.Rfactor(view.current, loop))
+            states.append(view.then(builder, f"{view.current} factored {factor.value}"))
+        return tuple(states)
+
+
+def _lacks_lanes(view: Derivation) -> bool:
+    """Whether vectors cannot lie along the elements of a fold, but along its terms."""
+    tensor = view.stage.tensor
+    if has_data_reuse(view.state, view.current):
+        return False
+    if contiguous_axis(tensor, tensor.axes) is not None:
+        return False
+    axis = contiguous_axis(tensor, tensor.reduce_axes)
+    return axis is not None and axis.length >= 2 * lanes_for(view.target, view.stage)
+
+
+def _size(axis: Axis, factor: _Factor, view: Derivation) -> int:
+    """The extent of the inner part."""
+    extent = axis.length
+    if factor is _Factor.INNER:
+        return lanes_for(view.target, view.stage)
+    enough = limits_of(view.target).iterations
+    whole = [n for n in divisors(extent, extent) if extent // n <= enough]
+    return min((n for n in whole if n > 1), default=-(-extent // enough))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +136,8 @@ def _prepared(view: Derivation) -> _Prepared | None:
     if not builder.state.has_stage(view.current):
         return None
     if view.stage.tensor.reduction is not None:
-        cache = CacheWrite(view.current)
-        if not is_legal(cache, builder.state):
+        cache = schedule.CacheWrite(view.current)
+        if not schedule.is_legal(cache, builder.state):
             return None
         builder.do(cache)
     program = plan_rows(builder.state, view.current)
@@ -116,10 +184,12 @@ class _Rows:
         for stage in self.program.stages:
             if stage.is_fold:
                 self._fold(stage)
-            elif self.is_kept or not is_legal(ComputeInline(stage.name), builder.state):
+            elif self.is_kept or not schedule.is_legal(
+                schedule.ComputeInline(stage.name), builder.state
+            ):
                 self._keep(stage)
             else:
-                builder.do(ComputeInline(stage.name))
+                builder.do(schedule.ComputeInline(stage.name))
         ways = [f"{host} across {'threads' if threads.lanes else 'rows of threads'}"]
         if not self.is_kept:
             ways.append("computed again")
@@ -132,34 +202,36 @@ class _Rows:
         outer = list(program.outer)
         inner: list[str] = []
         if program.row:
-            split = Split(host, program.row, (rows,))
+            split = schedule.Split(host, program.row, (rows,))
             self.builder.do(split)
             outer.append(split.children[0])
             inner.append(split.children[1])
-        self.builder.do(Reorder(host, (*outer, *inner, *program.host.columns)))
+        self.builder.do(schedule.Reorder(host, (*outer, *inner, *program.host.columns)))
         self.block_loop = self._fused(host, tuple(outer))
-        self.builder.do(Bind(host, self.block_loop, ForKind.BLOCK_X))
+        self.builder.do(schedule.Bind(host, self.block_loop, schedule.ForKind.BLOCK_X))
         for loop in inner:
-            self.builder.do(Bind(host, loop, self.threads.row_index))
+            self.builder.do(schedule.Bind(host, loop, self.threads.row_index))
         self._deal_out_columns(host, program.host.columns)
 
     def _fused(self, stage: str, loops: tuple[str, ...]) -> str:
         """The loop that results from fusing some loops."""
         if len(loops) == 1:
             return loops[0]
-        fuse = Fuse(stage, loops)
+        fuse = schedule.Fuse(stage, loops)
         self.builder.do(fuse)
         return fuse.fused
 
-    def _levels(self) -> tuple[tuple[Index, ForKind], ...]:
+    def _levels(self) -> tuple[tuple[Index, schedule.ForKind], ...]:
         """The threads along a row, slowest first."""
-        parts = (self.parts, ForKind.THREAD_Y)
+        parts = (self.parts, schedule.ForKind.THREAD_Y)
         lanes = self.threads.lanes
-        return (parts, (lanes, ForKind.THREAD_X)) if lanes else (parts,)
+        return (parts, (lanes, schedule.ForKind.THREAD_X)) if lanes else (parts,)
 
     def _split(self, stage: str, loops: tuple[str, ...]) -> tuple[str, ...]:
         """Split the loops over a row into those of a thread and the threads."""
-        step = Split(stage, self._fused(stage, loops), tuple(size for size, _ in self._levels()))
+        step = schedule.Split(
+            stage, self._fused(stage, loops), tuple(size for size, _ in self._levels())
+        )
         self.builder.do(step)
         return step.children
 
@@ -169,9 +241,9 @@ class _Rows:
         each, *threads = self._split(stage, columns)
         loops = self.builder.state.stage(stage).loops
         before = tuple(loop for loop in loops if loop not in {each, *threads})
-        self.builder.do(Reorder(stage, (*before, *threads, each)))
+        self.builder.do(schedule.Reorder(stage, (*before, *threads, each)))
         for loop, (_, kind) in zip(threads, self._levels(), strict=True):
-            self.builder.do(Bind(stage, loop, kind))
+            self.builder.do(schedule.Bind(stage, loop, kind))
 
     def _keep(self, stage: RowStage) -> None:
         """Compute a stage between folds, by all threads, into shared memory."""
@@ -180,9 +252,9 @@ class _Rows:
 
     def _put(self, name: str, row: str) -> None:
         """Compute a stage for the rows of a block."""
-        self.builder.do(ComputeAt(name, self.host, self.block_loop))
+        self.builder.do(schedule.ComputeAt(name, self.host, self.block_loop))
         if row:
-            self.builder.do(Bind(name, row, self.threads.row_index))
+            self.builder.do(schedule.Bind(name, row, self.threads.row_index))
 
     def _fold(self, stage: RowStage) -> None:
         """Fold a row in steps: by each thread, by lanes, and by one thread."""
@@ -190,20 +262,20 @@ class _Rows:
         axes = builder.state.stage(name).tensor.reduce_axes
         _, *threads = self._split(name, tuple(axis.name for axis in axes))
         for loop in threads:
-            builder.do(Rfactor(name, loop))
+            builder.do(schedule.Rfactor(name, loop))
             name += "_rf"
         self._put(stage.name, stage.row)
         partial = f"{stage.name}_rf"
         if len(threads) > 1 and self._can_shuffle(partial, threads[1]):
             self._put(partial, stage.row)
-            builder.do(Bind(partial, threads[0], ForKind.THREAD_Y))
-            builder.do(ShuffleReduce(partial, threads[1]))
-            builder.do(ComputeAt(f"{partial}_rf", partial, threads[1]))
+            builder.do(schedule.Bind(partial, threads[0], schedule.ForKind.THREAD_Y))
+            builder.do(schedule.ShuffleReduce(partial, threads[1]))
+            builder.do(schedule.ComputeAt(f"{partial}_rf", partial, threads[1]))
             return
         for name, bound in self._partial_results(partial, threads):
             self._put(name, stage.row)
             for loop, (_, kind) in zip(bound, self._levels(), strict=False):
-                builder.do(Bind(name, loop, kind))
+                builder.do(schedule.Bind(name, loop, kind))
 
     def _partial_results(
         self, name: str, threads: list[str]
@@ -216,4 +288,6 @@ class _Rows:
     def _can_shuffle(self, name: str, loop: str) -> bool:
         """Whether the lanes of a warp can exchange numbers: OpenCL has no function for that."""
         has_exchange = self.view.target.api is GpuApi.CUDA
-        return has_exchange and is_legal(ShuffleReduce(name, loop), self.builder.state)
+        return has_exchange and schedule.is_legal(
+            schedule.ShuffleReduce(name, loop), self.builder.state
+        )

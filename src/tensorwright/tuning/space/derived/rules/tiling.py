@@ -3,6 +3,10 @@
 S are loops over the spatial axes, R over those of the reduction, from the outside inwards; the last
 S is the register tile: unrolled, and vectors.  With fusion the consumer has the outer S loops, and
 the stage is computed inside of them, in a local buffer of the size of a tile.
+
+Constants: compute what depends on them alone when the program is built, write out small ones.
+
+Stages that are not tiled: inlined into their readers, cached, or left.
 """
 
 from __future__ import annotations
@@ -10,28 +14,36 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from tensorwright.expr import Index, exact_div, loads_of
-from tensorwright.schedule import ComputeAt, Split, Tail
-from tensorwright.tuning.space.axes.accesses import (
+from tensorwright import schedule
+from tensorwright.expr import Axis, Index, exact_div, loads_of
+from tensorwright.tuning.space.accesses import (
     count_of,
+    elements_of,
+    is_contiguous,
     lanes_for,
     period_along,
     points,
+    reads_along,
 )
-from tensorwright.tuning.space.axes.roles import Role
-from tensorwright.tuning.space.derived.derivation import Derivation, TiledStage
-from tensorwright.tuning.space.derived.predicates import fusable_consumer, has_data_reuse
-from tensorwright.tuning.space.derived.rule import Verdict
+from tensorwright.tuning.space.derived.derivation import (
+    Derivation,
+    TiledStage,
+    Verdict,
+    fusable_consumer,
+    has_data_reuse,
+    has_fusable_consumer,
+    is_strict_inlinable,
+)
 from tensorwright.tuning.space.derived.tiled_axes import (
     LEVELS,
     TileAxis,
     limit_registers,
     plan_axes,
 )
-from tensorwright.tuning.space.register_tile import nest
+from tensorwright.tuning.space.register_tile import limits_of, nest
+from tensorwright.tuning.space.roles import Role
 from tensorwright.tuning.space.sketch import Kind, divisors
-from tensorwright.tuning.space.steps import parallelise
-from tensorwright.tuning.space.tile_limits import limits_of
+from tensorwright.tuning.space.steps import constant_stages, parallelise
 
 FUSION_LEVELS = (2, 1)  # of the spatial tiles, the likelier first
 
@@ -110,7 +122,7 @@ class _Tiling:
         places = self._tile_host() if self.level else []
         own_places = self._tile_stage()
         if places:  # last: later steps of a stage inside another one take longer to check
-            self.builder.do(ComputeAt(self.name, *places[-1]))
+            self.builder.do(schedule.ComputeAt(self.name, *places[-1]))
         kind = "cached" if self.base != self.name else "fused" if self.level else "tiled"
         placement = f"{self.name} at {self.level}" if self.level else ""
         tile = TiledStage(self.name, self.host, (*places, *own_places))
@@ -131,7 +143,7 @@ class _Tiling:
             sizes = self.sizes[axis.name]
             inside = prod(sizes[self.level - 1 :], start=1)
             factors = (*sizes[: self.level - 1], inside)
-            step = Split(host, axis.name, factors, axis.tail)
+            step = schedule.Split(host, axis.name, factors, axis.tail)
             builder.do(step)
             outer.append(step.children[0])
             middle += step.children[1:-1]
@@ -163,8 +175,8 @@ class _Tiling:
             elif not axis.is_tiled:
                 spatial[0].append(axis.own)
             else:
-                tail = axis.tail if axis.tail is not Tail.SHIFT else Tail.GUARD
-                step = Split(name, axis.own, self.sizes[axis.name][self.level :], tail)
+                tail = axis.tail if axis.tail is not schedule.Tail.SHIFT else schedule.Tail.GUARD
+                step = schedule.Split(name, axis.own, self.sizes[axis.name][self.level :], tail)
                 builder.do(step)
                 *larger, innermost[axis.name] = step.children
                 for depth, loop in enumerate(reversed(larger)):
@@ -198,7 +210,7 @@ class _Tiling:
             if axis is main:
                 continue
             size = self._choose_size(axis.name, axis.length, whole=blocked > 0)
-            step = Split(self.name, axis.name, (size,), Tail.EXACT)
+            step = schedule.Split(self.name, axis.name, (size,), schedule.Tail.EXACT)
             self.builder.do(step)
             outer.append(step.children[0])
             inner.append(step.children[1])
@@ -211,7 +223,7 @@ class _Tiling:
             self.base,
         )
         factors = (blocks, exact_div(block, unrolled), unrolled)
-        step = Split(self.name, main.name, factors, Tail.EXACT)
+        step = schedule.Split(self.name, main.name, factors, schedule.Tail.EXACT)
         self.builder.do(step)
         first, second, third, last = step.children
         return [first, *outer], [second, *inner, third], [last]
@@ -222,3 +234,132 @@ class _Tiling:
         default = extent if whole else 1
         name = f"{self.base}_{axis}_1"
         return self.builder.choose(name, sizes, default, Kind.TILE, self.base)
+
+
+_MOST_ELEMENTS = 64  # of a constant whose numbers are written out
+_MOST_COPIES = 2048  # of the body
+
+
+@dataclass(frozen=True, slots=True)
+class FoldConstants:
+    """Leave a stage that depends on a constant alone to the builder of the program."""
+
+    name: str = "fold constant"
+
+    def applies(self, view: Derivation) -> Verdict:
+        """If the stage reads one constant, which nothing else reads, and nothing more."""
+        is_one = view.current in constant_stages(view.state)
+        return Verdict.YES_AND_SKIP_REST if is_one else Verdict.NO
+
+    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+        """The stage gone, its tensor a constant."""
+        builder = view.grow()
+        builder.do(schedule.FoldConstant(view.current))
+        return (view.then(builder),)
+
+
+@dataclass(frozen=True, slots=True)
+class SimplifyConstants:
+    """Unroll the loops of a fold that move a small constant: the transforms of Winograd."""
+
+    name: str = "simplify constant tensors"
+
+    def applies(self, view: Derivation) -> Verdict:
+        """If a fold reads a small constant, and all of its terms can be unrolled."""
+        return Verdict.YES_AND_SKIP_REST if moved_axes(view) else Verdict.NO
+
+    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+        """Other axes outside, contiguous ones in lanes, the rest unrolled."""
+        tensor = view.stage.tensor
+        moved = moved_axes(view)
+        others = [axis for axis in tensor.axes if axis not in moved]
+        lanes = [axis for axis in others if is_contiguous(tensor, axis)][-1:]
+        outer = [axis.name for axis in others if axis not in lanes]
+        unrolled = [axis.name for axis in (*moved, *tensor.reduce_axes)]
+        inner = [axis.name for axis in lanes]
+        builder = view.grow()
+        builder.do(schedule.Reorder(view.current, (*outer, *unrolled, *inner)))
+        for loop in unrolled:
+            builder.do(schedule.Unroll(view.current, loop))
+        for loop in inner:
+            builder.do(schedule.Vectorize(view.current, loop))
+        return (view.then(builder, f"{view.current} unrolled"),)
+
+
+def moved_axes(view: Derivation) -> tuple[Axis, ...]:
+    """The axes of the stage that a small constant moves along; none if unrolling does not pay."""
+    tensor = view.stage.tensor
+    small = [
+        load
+        for load in loads_of(tensor.body)
+        if load.source.name in view.state.constants and elements_of(load.source) <= _MOST_ELEMENTS
+    ]
+    if tensor.reduction is None or not small:
+        return ()
+    moved = tuple(
+        axis
+        for axis in tensor.axes
+        if axis.extent != 1 and any(reads_along(load, axis.var) for load in small)
+    )
+    copies = count_of((*moved, *tensor.reduce_axes))
+    others = [axis for axis in tensor.axes if axis not in moved and axis.extent != 1]
+    return moved if copies <= _MOST_COPIES and others else ()
+
+
+@dataclass(frozen=True, slots=True)
+class AlwaysInline:
+    """Replace a strict inlinable stage by its definition in its readers."""
+
+    name: str = "always inline"
+
+    def applies(self, view: Derivation) -> Verdict:
+        """If the stage is strict inlinable; nothing else is tried with it then."""
+        if is_strict_inlinable(view.state, view.current):
+            return Verdict.YES_AND_SKIP_REST
+        return Verdict.NO
+
+    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+        """The program without the stage."""
+        builder = view.grow()
+        builder.do(schedule.ComputeInline(view.current))
+        return (view.then(builder),)
+
+
+@dataclass(frozen=True, slots=True)
+class AddCacheWrite:
+    """Compute a stage with reuse into a cache, so that its tiles can be fused with the copy."""
+
+    name: str = "add cache write"
+
+    def applies(self, view: Derivation) -> Verdict:
+        """If operands are used again, vectors fit, no consumer can be fused, and terms are many."""
+        state, name = view.state, view.current
+        if (
+            name.endswith("_rf")
+            or not has_data_reuse(state, name)
+            or has_fusable_consumer(state, name)
+        ):
+            return Verdict.NO
+        has_vectors = plan_axes(state, name, name, view.target) is not None
+        return Verdict.YES if has_vectors else Verdict.NO
+
+    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+        """The cache comes next; the copy is its consumer."""
+        builder = view.grow()
+        builder.do(schedule.CacheWrite(view.current))
+        return (view.then(builder),)
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """Go on to the next stage. The placement of this one is decided at the end."""
+
+    name: str = "skip"
+
+    def applies(self, view: Derivation) -> Verdict:
+        """Always, unless a generator before was the last for this stage."""
+        return Verdict.YES
+
+    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+        """The same state at the next stage."""
+        return (view.then(view.grow()),)

@@ -5,6 +5,10 @@ result: this is not a product of matrices.  A thread computes a few neighbouring
 windows overlap, with all terms unrolled.  Either the elements of all channels are divided among
 threads in order, and the first cache keeps the reads of neighbours; or a block has a tile of one
 channel, and its threads fetch the patch under it together into shared memory first.
+
+Stream elements through threads, without memory of a block: elementwise and moving programs.
+
+Source:  Zheng et al., Ansor, OSDI 2020, section 4.2 (what no rule tiles is split and bound).
 """
 
 from __future__ import annotations
@@ -13,31 +17,21 @@ from dataclasses import dataclass
 from functools import partial
 from math import prod
 
+from tensorwright import schedule
 from tensorwright.base import GpuTarget
 from tensorwright.expr import Axis, Index, loads_of
-from tensorwright.schedule import (
-    AtRoot,
-    CacheRead,
-    CacheWrite,
-    ComputeAt,
-    ComputeInline,
-    Cooperate,
-    ForKind,
-    Reorder,
-    ScheduleState,
-    Scope,
-    Split,
-    Stage,
-    Unroll,
-    find_matrix_product,
-    is_legal,
+from tensorwright.tuning.space.accesses import count_of, slides_along
+from tensorwright.tuning.space.defaults.pointwise import bind_fused, deal_out, inline_cheap
+from tensorwright.tuning.space.derived.derivation import (
+    Derivation,
+    TiledStage,
+    Verdict,
+    fusable_consumer,
+    is_strict_inlinable,
+    is_untouched,
 )
-from tensorwright.tuning.space.axes.accesses import count_of, slides_along
-from tensorwright.tuning.space.defaults.grid import bind_fused, deal_out
-from tensorwright.tuning.space.derived.derivation import Derivation, TiledStage
-from tensorwright.tuning.space.derived.predicates import fusable_consumer, is_untouched
-from tensorwright.tuning.space.derived.rule import Verdict
-from tensorwright.tuning.space.derived.thread_tiles import stored_axes, thread_rows
+from tensorwright.tuning.space.derived.row_program import can_stream, stream
+from tensorwright.tuning.space.derived.thread_tiles import plan_threads, stored_axes, thread_rows
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder
 from tensorwright.tuning.space.steps import is_cheap
 
@@ -68,12 +62,12 @@ class WindowTiling:
         return states[::-1] if terms >= _LONG_WINDOW else states
 
 
-def sliding_axes(state: ScheduleState, stage: Stage) -> tuple[Axis, ...]:
+def sliding_axes(state: schedule.ScheduleState, stage: schedule.Stage) -> tuple[Axis, ...]:
     """The axes along which windows slide; none if the stage is not to be tiled so."""
     tensor = stage.tensor
     axes = (*tensor.axes, *tensor.reduce_axes)
-    is_free = isinstance(stage.placement, AtRoot) and is_untouched(state, stage)
-    if tensor.reduction is None or not is_free or find_matrix_product(tensor) is not None:
+    is_free = isinstance(stage.placement, schedule.AtRoot) and is_untouched(state, stage)
+    if tensor.reduction is None or not is_free or schedule.find_matrix_product(tensor) is not None:
         return ()
     if not all(isinstance(axis.extent, int) and axis.extent > 0 for axis in axes):
         return ()
@@ -106,7 +100,7 @@ class _Tiling:
         if consumer is not None and is_free:
             self.host, self.fold = consumer.name, self.base
         else:
-            self.builder.do(CacheWrite(self.base))
+            self.builder.do(schedule.CacheWrite(self.base))
         stored = stored_axes(tensor, self.builder.state.stage(self.host).tensor)
         if self.host == self.base:
             stored = tuple((axis.name, axis.name) for axis in tensor.axes)
@@ -139,17 +133,17 @@ class _Tiling:
             left //= default
             name = f"{self.base}_{axis.name}_each"
             each = builder.choose(name, fitting, default, Kind.TILE, self.base)
-            step = Split(self.host, loop, (each,))
+            step = schedule.Split(self.host, loop, (each,))
             builder.do(step)
             outer.append(step.children[0])
             inner.append(step.children[1])
-        builder.do(Reorder(self.host, (*outer, *inner)))
+        builder.do(schedule.Reorder(self.host, (*outer, *inner)))
         threads = tuple(n for n in _THREADS if n <= self.target.threads_per_block)
         name = f"{self.base}_threads"
         count = builder.choose(name, threads, min(128, threads[-1]), Kind.TILE, self.base)
         thread = deal_out(builder, self.host, tuple(outer), count)
         for loop in inner:
-            builder.do(Unroll(self.host, loop))
+            builder.do(schedule.Unroll(self.host, loop))
         return thread
 
     def _tile_patches(self) -> tuple[str, str, Index]:
@@ -164,39 +158,39 @@ class _Tiling:
             fitting = tuple(row for row in rows if row[0] in (*_SIDES, axis.length))
             default = max(fitting or rows, key=partial(_rank, axis.length))
             row = builder.choose_rows(names, fitting, default, Kind.TILE, self.base)
-            step = Split(self.host, loop, row)
+            step = schedule.Split(self.host, loop, row)
             builder.do(step)
             levels.append(step.children)
             threads = threads * row[0]
         blocks, lanes, inner = (tuple(names) for names in zip(*levels, strict=True))
-        builder.do(Reorder(self.host, (*outer, *blocks, *lanes, *inner)))
-        block = bind_fused(builder, self.host, (*outer, *blocks), ForKind.BLOCK_X)
-        thread = bind_fused(builder, self.host, lanes, ForKind.THREAD_X)
+        builder.do(schedule.Reorder(self.host, (*outer, *blocks, *lanes, *inner)))
+        block = bind_fused(builder, self.host, (*outer, *blocks), schedule.ForKind.BLOCK_X)
+        thread = bind_fused(builder, self.host, lanes, schedule.ForKind.THREAD_X)
         for loop in inner:
-            builder.do(Unroll(self.host, loop))
+            builder.do(schedule.Unroll(self.host, loop))
         return block, thread, threads
 
     def _write_out(self, thread: str) -> None:
         """Compute the windows of a thread, every term written out."""
         builder = self.builder
-        builder.do(ComputeAt(self.fold, self.host, thread))
+        builder.do(schedule.ComputeAt(self.fold, self.host, thread))
         stage = builder.state.stage(self.fold)
         sliding = [axis.name for axis in self.sliding.values()]
         terms = [axis.name for axis in stage.tensor.reduce_axes]
         others = [loop for loop in stage.loops if loop not in {*sliding, *terms}]
-        builder.do(Reorder(self.fold, (*others, *terms, *sliding)))
+        builder.do(schedule.Reorder(self.fold, (*others, *terms, *sliding)))
         for loop in (*terms, *sliding):
-            builder.do(Unroll(self.fold, loop))
+            builder.do(schedule.Unroll(self.fold, loop))
 
     def _fetch(self, block: str, threads: Index) -> None:
         """Let the threads of a block fetch the patch under its tile together."""
         builder = self.builder
         for source in self._windows():
-            read = CacheRead(source, self.fold, Scope.SHARED)
+            read = schedule.CacheRead(source, self.fold, schedule.Scope.SHARED)
             builder.do(read)
             self._inline(source)
-            builder.do(ComputeAt(read.copy, self.host, block))
-            builder.do(Cooperate(read.copy, (threads,)))
+            builder.do(schedule.ComputeAt(read.copy, self.host, block))
+            builder.do(schedule.Cooperate(read.copy, (threads,)))
 
     def _elements(self) -> int:
         return count_of(self.builder.state.stage(self.host).tensor.axes)
@@ -219,7 +213,75 @@ class _Tiling:
 
     def _inline(self, source: str) -> None:
         """Compute an operand while it is read if it is cheap: the padding of an image."""
-        builder, step = self.builder, ComputeInline(source)
-        is_made = builder.state.has_stage(source) and is_legal(step, builder.state)
+        builder, step = self.builder, schedule.ComputeInline(source)
+        is_made = builder.state.has_stage(source) and schedule.is_legal(step, builder.state)
         if is_made and is_cheap(builder.state.stage(source).tensor.body):
             builder.do(step)
+
+
+@dataclass(frozen=True, slots=True)
+class WaitForTile:
+    """Leave a stage to the fold that it reads: the threads of the fold may store its tiles."""
+
+    name: str = "wait for a tile"
+
+    def applies(self, view: Derivation) -> Verdict:
+        """If another rule tiles such a fold, after the stages between them are inlined."""
+        if view.stage.tensor.reduction is not None:
+            return Verdict.NO
+        state = _inlined(view)
+        tensor = state.stage(view.current).tensor
+        folds = [state.stage(name) for name in _tiled_by(state, view.current)]
+        pays = any(
+            plan_threads(fold.tensor, tensor, view.target) or sliding_axes(state, fold)
+            for fold in folds
+        )
+        return Verdict.YES if pays else Verdict.NO
+
+    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+        """The same state at the next stage."""
+        return (view.then(view.grow()),)
+
+
+def _inlined(view: Derivation) -> schedule.ScheduleState:
+    """The program after `AlwaysInline` has decided about each stage, as a bias before a ReLU."""
+    builder = view.grow()
+    for stage in reversed(view.state.stages):
+        if is_strict_inlinable(builder.state, stage.name):
+            builder.do(schedule.ComputeInline(stage.name))
+    return builder.state
+
+
+def _tiled_by(state: schedule.ScheduleState, name: str) -> tuple[str, ...]:
+    """The folds whose only reader a stage is, one to one."""
+    return tuple(
+        stage.name
+        for stage in state.stages
+        if stage.tensor.reduction is not None
+        and (reader := fusable_consumer(state, stage.name)) is not None
+        and reader.name == name
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Streaming:
+    """Divide the elements of a stage among blocks and threads, all sizes open."""
+
+    name: str = "streaming"
+
+    def applies(self, view: Derivation) -> Verdict:
+        """Always, except for stages that other rules have made for themselves."""
+        return Verdict.NO if view.current.endswith(("_cache", "_rf")) else Verdict.YES
+
+    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+        """In the thread of its only reader, or in separate blocks; else unchanged."""
+        builder = view.grow()
+        if not can_stream(view.stage) or not is_untouched(view.state, view.stage):
+            return (view.then(builder),)
+        inline_cheap(builder)
+        if not builder.state.has_stage(view.current):
+            return (view.then(builder),)
+        element_loop = stream(builder, view.current, view.target, view.elements)
+        tile = TiledStage(view.current, element_loop[0], (element_loop,), is_element=True)
+        note = f"{view.current} streamed" if element_loop[0] == view.current else ""
+        return (view.then(builder, note, tile=tile),)

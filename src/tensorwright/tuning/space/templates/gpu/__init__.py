@@ -1,10 +1,7 @@
-"""AutoTVM's templates for graphics processors. Read `block_tiles.py` first, then `conv2d.py`."""
+"""AutoTVM's templates for graphics processors. Read `block_tiles.py` first, then `products.py`."""
 
-from tensorwright.tuning.space.templates.gpu.conv2d import CONV2D_NCHW, DEPTHWISE_CONV2D_NCHW
-from tensorwright.tuning.space.templates.gpu.matrices import (
-    BATCH_MATMUL,
-    DENSE_LARGE_BATCH,
-    DENSE_SMALL_BATCH,
+from tensorwright.tuning.space.templates.gpu.products import (
+    BATCH_MATMUL, CONV2D_NCHW, DENSE_LARGE_BATCH, DENSE_SMALL_BATCH, DEPTHWISE_CONV2D_NCHW,
 )
 from tensorwright.tuning.space.templates.gpu.winograd import CONV2D_NCHW_WINOGRAD
 
@@ -17,5 +14,3 @@ GPU_TEMPLATES = (
     BATCH_MATMUL,
 )
 """In the order of asking."""
-
-__all__ = ["GPU_TEMPLATES"]

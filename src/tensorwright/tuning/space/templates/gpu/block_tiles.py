@@ -15,27 +15,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
+from tensorwright import schedule
 from tensorwright.base import GpuTarget
 from tensorwright.expr import Index
-from tensorwright.schedule import (
-    CacheRead,
-    CacheWrite,
-    ComputeAt,
-    ComputeInline,
-    Cooperate,
-    FoldConstant,
-    ForKind,
-    Reorder,
-    Scope,
-    Split,
-    SplitAxis,
-    Tail,
-    Unroll,
-    is_legal,
-    reads_of,
-)
-from tensorwright.tuning.space.defaults.grid import bind_fused, bind_rest
-from tensorwright.tuning.space.derived.predicates import fusable_consumer, is_untouched
+from tensorwright.tuning.space.defaults.pointwise import bind_fused, bind_rest
+from tensorwright.tuning.space.derived.derivation import fusable_consumer, is_untouched
 from tensorwright.tuning.space.derived.thread_tiles import stored_axes
 from tensorwright.tuning.space.sketch import SketchBuilder
 from tensorwright.tuning.space.steps import constant_stages, inline_elementwise, is_cheap
@@ -99,7 +83,7 @@ class BlockTiles:
         if len(knob.sizes) == 2:
             self.tile.append(axis)
             return
-        step = SplitAxis(self.fold, axis, knob.sizes)
+        step = schedule.SplitAxis(self.fold, axis, knob.sizes)
         self.s.do(step)
         _, virtual, _, inner = step.axes
         self.tile += [virtual, inner]
@@ -115,7 +99,7 @@ class BlockTiles:
         virtual: list[str] = []
         inner: list[str] = []
         for axis, sizes in self.sizes.items():
-            step = Split(host, axis, sizes, Tail.EXACT)
+            step = schedule.Split(host, axis, sizes, schedule.Tail.EXACT)
             s.do(step)
             block, *apart, thread, last = step.children
             blocks.append(block)
@@ -124,13 +108,13 @@ class BlockTiles:
             inner.append(last)
         named = {*blocks, *threads, *virtual, *inner}
         blocks = [*(x for x in s.state.stage(host).loops if x not in named), *blocks]
-        s.do(Reorder(host, (*blocks, *threads, *virtual, *inner)))
-        block = bind_fused(s, host, tuple(blocks), ForKind.BLOCK_X)
-        thread = bind_fused(s, host, tuple(threads), ForKind.THREAD_X)
+        s.do(schedule.Reorder(host, (*blocks, *threads, *virtual, *inner)))
+        block = bind_fused(s, host, tuple(blocks), schedule.ForKind.BLOCK_X)
+        thread = bind_fused(s, host, tuple(threads), schedule.ForKind.THREAD_X)
         for loop in (*virtual, *inner):
-            s.do(Unroll(host, loop))
+            s.do(schedule.Unroll(host, loop))
         s.limit(prod(self.each), _MOST_ACCUMULATORS)
-        s.do(ComputeAt(self.fold, host, thread))
+        s.do(schedule.ComputeAt(self.fold, host, thread))
         return block
 
     def split_fold(self, name: str, axis: str, default: Sequence[int]) -> tuple[str, ...]:
@@ -162,9 +146,9 @@ class BlockTiles:
         self.terms |= {loop: self.extent(loop) for loop in inner if loop not in self.terms}
         named = {*outer, *middle, *inner, *self.tile}
         units = [x for x in self.s.state.stage(self.fold).loops if x not in named]
-        self.s.do(Reorder(self.fold, (*units, *outer, *middle, *inner, *self.tile)))
+        self.s.do(schedule.Reorder(self.fold, (*units, *outer, *middle, *inner, *self.tile)))
         for loop in (*middle, *self._unrolled(inner, steps), *self.tile):
-            self.s.do(Unroll(self.fold, loop))
+            self.s.do(schedule.Unroll(self.fold, loop))
         return outer[-1] if outer else ""
 
     def _unrolled(self, inner: Sequence[str], steps: Sequence[int]) -> Sequence[str]:
@@ -181,8 +165,8 @@ class BlockTiles:
     def fetch(self, host: str, loop: str) -> None:
         """Let the threads of a block fetch all that the fold reads, in a loop of a stage."""
         for copy in self.copies:
-            self.s.do(ComputeAt(copy, host, loop))
-            self.s.do(Cooperate(copy, (self.threads,)))
+            self.s.do(schedule.ComputeAt(copy, host, loop))
+            self.s.do(schedule.Cooperate(copy, (self.threads,)))
 
     def extent(self, axis: str) -> int:
         """How many iterations an axis of the fold has."""
@@ -195,7 +179,7 @@ def open_tiles(s: SketchBuilder, cfg: Configuration, name: str) -> BlockTiles:
     """The tiles of a fold, which its reader stores; if none can, a copy of the fold's result."""
     consumer = fusable_consumer(s.state, name)
     if consumer is None or not is_untouched(s.state, consumer):
-        write = CacheWrite(name)
+        write = schedule.CacheWrite(name)
         s.do(write)
         fold, host = write.cached, name
     else:
@@ -208,11 +192,11 @@ def open_tiles(s: SketchBuilder, cfg: Configuration, name: str) -> BlockTiles:
 
 def _copies(s: SketchBuilder, fold: str) -> Iterator[str]:
     """Shared copies of what a fold reads; what is cheap is computed while it is fetched."""
-    for source in sorted(reads_of(s.state.stage(fold).tensor)):
-        read = CacheRead(source, fold, Scope.SHARED)
+    for source in sorted(schedule.reads_of(s.state.stage(fold).tensor)):
+        read = schedule.CacheRead(source, fold, schedule.Scope.SHARED)
         s.do(read)
-        inline = ComputeInline(source)
-        is_made = s.state.has_stage(source) and is_legal(inline, s.state)
+        inline = schedule.ComputeInline(source)
+        is_made = s.state.has_stage(source) and schedule.is_legal(inline, s.state)
         if is_made and is_cheap(s.state.stage(source).tensor.body):
             s.do(inline)
         yield read.copy
@@ -221,14 +205,14 @@ def _copies(s: SketchBuilder, fold: str) -> Iterator[str]:
 def inline_others(s: SketchBuilder, name: str) -> None:
     """Let the builder compute constants, and inline cheap stages after a fold."""
     fold_constants(s)
-    inline_elementwise(s, keep=reads_of(s.state.stage(name).tensor))
+    inline_elementwise(s, keep=schedule.reads_of(s.state.stage(name).tensor))
 
 
 def fold_constants(s: SketchBuilder) -> None:
     """Let the builder compute stages that depend on constants only."""
     for name in constant_stages(s.state):
-        if is_legal(FoldConstant(name), s.state):
-            s.do(FoldConstant(name))
+        if schedule.is_legal(schedule.FoldConstant(name), s.state):
+            s.do(schedule.FoldConstant(name))
 
 
 def bind_others(s: SketchBuilder, cfg: Configuration) -> None:

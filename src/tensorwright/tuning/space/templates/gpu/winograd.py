@@ -2,9 +2,9 @@
 
 Knobs   tile_size        outputs of a tile along each direction; AutoTVM has no knob for it
         tile_b           positions of the transformed tiles: each is a product of its own blocks
-        tile_y, tile_x   channels and tiles of the product, as `conv2d.py`
+        tile_y, tile_x   channels and tiles of the product, as `products.py`
         tile_rc          its terms: parts that are fetched, and the terms of a part
-        auto_unroll_max_step   as `conv2d.py`
+        auto_unroll_max_step   as `products.py`
 
 Source:  Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016.
 """
@@ -14,21 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tensorwright.schedule import (
-    ComputeAt,
-    ComputeInline,
-    FoldConstant,
-    Reorder,
-    ScheduleState,
-    Split,
-    Unroll,
-    UseAlgorithm,
-    find_convolution,
-    is_legal,
-    reads_of,
-)
-from tensorwright.tuning.space.defaults.grid import deal_out
-from tensorwright.tuning.space.derived.predicates import fusable_consumer
+from tensorwright import schedule
+from tensorwright.tuning.space.defaults.pointwise import deal_out
+from tensorwright.tuning.space.derived.derivation import fusable_consumer
 from tensorwright.tuning.space.derived.thread_tiles import stored_axes
 from tensorwright.tuning.space.sketch import SketchBuilder
 from tensorwright.tuning.space.templates.configuration import Configuration
@@ -63,16 +51,16 @@ def conv2d_nchw_winograd(s: SketchBuilder, cfg: Configuration) -> bool:
         tensors = (s.state.stage(each).tensor for each in (name, host))
         stored = {own: stored for stored, own in stored_axes(*tensors)}
         slides = (stored[slides[0]], stored[slides[1]])
-    s.do(UseAlgorithm(name, f"winograd{tile}"))
+    s.do(schedule.UseAlgorithm(name, f"winograd{tile}"))
     if host != name:
-        s.do(ComputeInline(name))
-    joined = UseAlgorithm(f"{name}_product", "implicit_gemm")
-    if not is_legal(joined, s.state):
+        s.do(schedule.ComputeInline(name))
+    joined = schedule.UseAlgorithm(f"{name}_product", "implicit_gemm")
+    if not schedule.is_legal(joined, s.state):
         return False
     s.do(joined)
-    s.do(ComputeInline(f"{name}_product"))
+    s.do(schedule.ComputeInline(f"{name}_product"))
     for part in ("kernel_f64", "kernel", "product_left"):
-        s.do(FoldConstant(f"{name}_{part}"))
+        s.do(schedule.FoldConstant(f"{name}_{part}"))
     _tile_product(s, cfg, f"{name}_product_product", (tile + 2) ** 2)
     _store(s, cfg, host, f"{name}_sums", slides, tile)
     _transform(s, cfg, name)
@@ -105,28 +93,28 @@ def _store(
     inner: list[str] = []
     outer = list(s.state.stage(host).loops)
     for loop in slides:
-        step = Split(host, loop, (tile,))
+        step = schedule.Split(host, loop, (tile,))
         s.do(step)
         outer[outer.index(loop)] = step.children[0]
         inner.append(step.children[1])
-    s.do(Reorder(host, (*outer, *inner)))
+    s.do(schedule.Reorder(host, (*outer, *inner)))
     thread = deal_out(s, host, tuple(outer), _threads(cfg))
     _unroll(s, host, inner)
-    s.do(ComputeAt(sums, host, thread))
+    s.do(schedule.ComputeAt(sums, host, thread))
     _unroll(s, sums, ("p", "v"))
 
 
 def _transform(s: SketchBuilder, cfg: Configuration, name: str) -> None:
     """A thread computes all parts of a tile of the data; what pads it is part of its reads."""
     columns, rows = f"{name}_columns", f"{name}_rows"
-    for source in (f"{name}_data", *sorted(reads_of(s.state.stage(rows).tensor))):
-        if s.state.has_stage(source) and is_legal(ComputeInline(source), s.state):
-            s.do(ComputeInline(source))
+    for source in (f"{name}_data", *sorted(schedule.reads_of(s.state.stage(rows).tensor))):
+        if s.state.has_stage(source) and schedule.is_legal(schedule.ComputeInline(source), s.state):
+            s.do(schedule.ComputeInline(source))
     _, _, *others = s.state.stage(columns).loops
-    s.do(Reorder(columns, (*others, "u", "v")))
+    s.do(schedule.Reorder(columns, (*others, "u", "v")))
     thread = deal_out(s, columns, tuple(others), _threads(cfg))
     _unroll(s, columns, ("u", "v"))
-    s.do(ComputeAt(rows, columns, thread))
+    s.do(schedule.ComputeAt(rows, columns, thread))
     first, *_, last = s.state.stage(rows).loops
     _unroll(s, rows, (first, last))
 
@@ -137,14 +125,14 @@ def _threads(cfg: Configuration) -> int:
 
 def _unroll(s: SketchBuilder, name: str, loops: Iterable[str]) -> None:
     for loop in loops:
-        s.do(Unroll(name, loop))
+        s.do(schedule.Unroll(name, loop))
 
 
-def _applies(state: ScheduleState, target: Any) -> bool:
+def _applies(state: schedule.ScheduleState, target: Any) -> bool:
     convolution = find_image_convolution(state)
     if convolution is None or convolution.is_depthwise:
         return False
-    matched = find_convolution(state.stage(convolution.name).tensor)
+    matched = schedule.find_convolution(state.stage(convolution.name).tensor)
     return matched is not None and matched.kernel.source.name in state.constants
 
 

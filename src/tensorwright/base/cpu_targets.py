@@ -1,0 +1,413 @@
+"""What all targets have, whatever kind of machine they describe.
+
+Lists by kind of machine: what each kind brings, in one mapping for each question.
+
+PASSES: ByKind[Pass] = {TargetKind.CPU: (...), TargetKind.GPU: (...)}
+of_kind(PASSES, target, "passes of loops")
+
+Processors as targets: named ones from a table, this machine's from what Linux tells.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import ClassVar, Protocol, TypeAlias, TypeVar
+
+from tensorwright.base.errors import MachineError, UsageError
+from tensorwright.base.machines import (
+    available_cores,
+    parse_cores,
+    read_arm_flags,
+    read_caches,
+    read_flags,
+    read_text,
+)
+from tensorwright.base.tensors import DType
+
+
+class TargetKind(StrEnum):
+    """Kinds of machines; back ends and devices are listed by kind."""
+
+    CPU = "cpu"
+    GPU = "gpu"
+
+
+class TargetProtocol(Protocol):
+    """A machine to compile for.
+
+    Two targets share a `key` only if they may share programs and timings: the key of a record
+    contains it.
+    """
+
+    @property
+    def name(self) -> str:
+        """The target's name for people: "native", "x86-64-avx2", "cuda:sm_90"."""
+        ...
+
+    @property
+    def kind(self) -> TargetKind:
+        """The kind of machine, for tables that are keyed by it."""
+        ...
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Instructions that code may use besides those that its architecture always has."""
+        ...
+
+    @property
+    def key(self) -> str:
+        """A stable text that stands for all that schedules and code depend on."""
+        ...
+
+    def missing_on(self, machine: TargetProtocol) -> str:
+        """A message about what a machine lacks to run code for this target; "" for nothing."""
+        ...
+
+
+Entry = TypeVar("Entry")
+ByKind: TypeAlias = Mapping[TargetKind, tuple[Entry, ...]]
+
+
+def of_kind(lists: ByKind[Entry], target: TargetProtocol, what: str) -> tuple[Entry, ...]:
+    """The list of a target's kind.
+
+    what   its entries are, in the plural
+    Raises:  MachineError where the kind has no list.
+    """
+    if target.kind in lists:
+        return lists[target.kind]
+    raise MachineError(
+        stage="target",
+        where=f"target {target}",
+        reason=f"there are no {what} for machines of the kind {target.kind}",
+        remedy="name a target of another kind: " + ", ".join(sorted(lists)),
+    )
+
+
+_LINUX_CPUINFO = Path("/proc/cpuinfo")
+_LINUX_CPU0 = Path("/sys/devices/system/cpu/cpu0")
+_LINUX_AUXV = Path("/proc/self/auxv")
+
+# What Linux calls a feature -> what LLVM calls it; only what the code generator can make use of.
+_X86_FEATURES = {
+    "pni": "sse3",
+    "ssse3": "ssse3",
+    "sse4_1": "sse4.1",
+    "sse4_2": "sse4.2",
+    "popcnt": "popcnt",
+    "avx": "avx",
+    "f16c": "f16c",
+    "fma": "fma",
+    "movbe": "movbe",
+    "abm": "lzcnt",
+    "bmi1": "bmi",
+    "bmi2": "bmi2",
+    "avx2": "avx2",
+    "avx_vnni": "avxvnni",
+    "avx512f": "avx512f",
+    "avx512cd": "avx512cd",
+    "avx512dq": "avx512dq",
+    "avx512bw": "avx512bw",
+    "avx512vl": "avx512vl",
+    "avx512_vnni": "avx512vnni",
+    "avx512_bf16": "avx512bf16",
+    "avx512_fp16": "avx512fp16",
+}
+_SSE = ("sse3", "ssse3", "sse4.1", "sse4.2", "popcnt")
+_AVX2 = (*_SSE, "avx", "f16c", "fma", "movbe", "lzcnt", "bmi", "bmi2", "avx2")
+_AVX512 = (*_AVX2, "avx512f", "avx512cd", "avx512dq", "avx512bw", "avx512vl")
+
+
+_ARM_FEATURES = {
+    "asimd": "neon",
+    "asimdhp": "fullfp16",
+    "asimddp": "dotprod",
+    "asimdfhm": "fp16fml",
+    "i8mm": "i8mm",
+    "bf16": "bf16",
+}
+
+BYTE_TERMS = 4
+"""Pairs of bytes that an instruction of `ByteProduct` multiplies and adds up for each lane."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByteProduct:
+    """An instruction that multiplies four pairs of bytes for each lane and adds them up.
+
+    `intrinsic`  its name in a schedule
+    `features`   what a target must have, in LLVM's names
+    `data`       the type of what lies along the terms alone; the other factor is i8
+    `lanes`      the sums that a call makes
+    """
+
+    intrinsic: str
+    features: tuple[str, ...]
+    data: DType
+    lanes: int
+
+
+BYTE_PRODUCTS: tuple[ByteProduct, ...] = (
+    ByteProduct("dot4_u8i8_i32", ("avx512f", "avx512vnni"), DType.U8, 16),
+    ByteProduct("dot4_u8i8_i32x4", ("neon", "i8mm"), DType.U8, 4),
+    ByteProduct("dot4_i8i8_i32x4", ("neon", "dotprod"), DType.I8, 4),
+)
+
+
+BYTE_TILE = 2
+"""Rows, and columns, of an instruction of `ByteTile`."""
+BYTE_GROUPS = 2
+"""Groups of `BYTE_TERMS` bytes that it multiplies of each row and column."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByteTile:
+    """An instruction that multiplies two rows of eight bytes by two columns of eight.
+
+    `intrinsic`  its name in a schedule
+    `features`   what a target must have, in LLVM's names
+    `data`       the type of the rows; the columns are i8
+    """
+
+    intrinsic: str
+    features: tuple[str, ...]
+    data: DType
+
+
+BYTE_TILES: tuple[ByteTile, ...] = (
+    ByteTile("mmla_u8i8_i32", ("neon", "i8mm"), DType.U8),
+    ByteTile("mmla_i8i8_i32", ("neon", "i8mm"), DType.I8),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CpuTarget:
+    """A processor, as far as schedules and code depend on it.
+
+    `features` are LLVM's names. `cores` counts physical cores, `threads_per_core` hardware threads
+    on each; how many threads a program uses is the knob `threads`, not this.
+    `has_masks` says that a vector load or store under a mask costs no more than a plain one.
+    """
+
+    kind: ClassVar[TargetKind] = TargetKind.CPU
+
+    name: str
+    arch: str
+    triple: str
+    features: tuple[str, ...]
+    vector_bytes: int
+    vector_registers: int
+    fma: bool
+    has_masks: bool
+    l1_bytes: int
+    l2_bytes: int
+    l3_bytes: int
+    cores: int
+    threads_per_core: int
+
+    @property
+    def key(self) -> str:
+        """A stable text; two targets share it only if they may share programs and timings."""
+        digest = hashlib.sha256(",".join(sorted(self.features)).encode()).hexdigest()[:8]
+        caches = f"{_size(self.l1_bytes)}/{_size(self.l2_bytes)}/{_size(self.l3_bytes)}"
+        unit = f"v{self.vector_bytes}x{self.vector_registers}"
+        return f"{self.triple}:{unit}:{digest}:{caches}:{self.cores}x{self.threads_per_core}"
+
+    @property
+    def masks_loads(self) -> bool:
+        """Whether a load of some lanes, of 4 or 8 bytes each, is one cheap instruction.
+
+        A store need not be: where `has_masks` is false, it may take ten times as long.
+        """
+        return self.has_masks or "avx2" in self.features
+
+    @property
+    def spreads_operands(self) -> bool:
+        """Whether a multiply-add takes one element as all lanes of an operand.
+
+        Elsewhere (x86 before AVX-512) a load of its own spreads the element over a register.
+        """
+        return self.arch != "x86-64" or "avx512f" in self.features
+
+    @property
+    def multiplies_by_lane(self) -> bool:
+        """Whether a multiply-add takes any lane of a register as all lanes of an operand.
+
+        One load then serves several multiply-adds that take elements side by side in memory.
+        """
+        return self.arch == "aarch64"
+
+    @property
+    def byte_products(self) -> tuple[ByteProduct, ...]:
+        """The instructions that multiply four pairs of bytes for each lane and add them up."""
+        return tuple(each for each in BYTE_PRODUCTS if set(each.features) <= set(self.features))
+
+    @property
+    def byte_tiles(self) -> tuple[ByteTile, ...]:
+        """The instructions that multiply two rows of bytes by two columns."""
+        return tuple(each for each in BYTE_TILES if set(each.features) <= set(self.features))
+
+    @property
+    def computes_halves(self) -> bool:
+        """Whether it adds and multiplies f16 without converting to f32."""
+        return "fullfp16" in self.features
+
+    def lanes(self, dtype: DType) -> int:
+        """How many elements of the type one vector register holds."""
+        return self.vector_bytes // dtype.size_bytes
+
+    def missing_on(self, machine: TargetProtocol) -> str:
+        """A message about what a machine lacks to run code for this target; "" for nothing."""
+        if not isinstance(machine, CpuTarget):
+            return "it is not a processor"
+        if self.triple != machine.triple:
+            return f"it is {machine.triple}, not {self.triple}"
+        lacking = sorted(set(self.features) - set(machine.features))
+        return f"it has no {', '.join(lacking)}" if lacking else ""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _size(count_bytes: int) -> str:
+    return f"{count_bytes // 1024}K"
+
+
+def _x86(name: str, features: tuple[str, ...]) -> CpuTarget:
+    """An x86-64 target with the caches of a common server core, to be replaced where known."""
+    has_avx512 = set(_AVX512) <= set(features)
+    has_avx2 = set(_AVX2) <= set(features)
+    return CpuTarget(
+        name=name,
+        arch="x86-64",
+        triple="x86_64-unknown-linux-gnu",
+        features=features,
+        vector_bytes=64 if has_avx512 else 32 if has_avx2 else 16,
+        vector_registers=32 if has_avx512 else 16,
+        fma="fma" in features,
+        has_masks=has_avx512,
+        l1_bytes=32 * 1024,
+        l2_bytes=1024 * 1024,
+        l3_bytes=16 * 1024 * 1024,
+        cores=4,
+        threads_per_core=2,
+    )
+
+
+_NEON = CpuTarget(
+    name="aarch64-neon",
+    arch="aarch64",
+    triple="aarch64-unknown-linux-gnu",
+    features=("neon",),
+    vector_bytes=16,
+    vector_registers=32,
+    fma=True,
+    has_masks=False,
+    l1_bytes=32 * 1024,
+    l2_bytes=512 * 1024,
+    l3_bytes=4 * 1024 * 1024,
+    cores=4,
+    threads_per_core=1,
+)
+
+CPU_TARGETS: tuple[CpuTarget, ...] = (
+    _x86("x86-64-sse2", ()),
+    _x86("x86-64-avx2", _AVX2),
+    _x86("x86-64-avx512", _AVX512),
+    _NEON,
+)
+
+
+def with_features(target: CpuTarget, names: tuple[str, ...]) -> CpuTarget:
+    """A target that has some features more, by LLVM's names.
+
+    Raises:  UsageError for a name that no processor of the target's kind has.
+    """
+    usable = _X86_FEATURES if target.arch == "x86-64" else _ARM_FEATURES
+    unknown = [name for name in names if name not in usable.values()]
+    if unknown:
+        raise UsageError(
+            stage="target",
+            where=f"target {target}",
+            reason=f"there is no feature {', '.join(unknown)} to add to it",
+            remedy="one of " + ", ".join(dict.fromkeys(usable.values())),
+        )
+    features = tuple(dict.fromkeys((*target.features, *names)))
+    name = "+".join((target.name, *names))
+    return (
+        _x86(name, features)
+        if target.arch == "x86-64"
+        else replace(target, name=name, features=features)
+    )
+
+
+def _triple(arch: str) -> str:
+    """LLVM's name of this machine's operating system and binary interface."""
+    llvm_arch = {"x86-64": "x86_64", "aarch64": "aarch64"}[arch]
+    if sys.platform == "darwin":
+        return f"{'arm64' if arch == 'aarch64' else llvm_arch}-apple-darwin"
+    if sys.platform == "win32":
+        return f"{llvm_arch}-pc-windows-msvc"
+    return f"{llvm_arch}-unknown-linux-gnu"
+
+
+def detect_target() -> CpuTarget:
+    """Describe this machine, from what Linux tells; elsewhere its smallest common denominator.
+
+    Raises:  UsageError on a processor that is neither x86-64 nor AArch64.
+    """
+    machine = platform.machine().lower()
+    if machine in ("x86_64", "amd64"):
+        base = _x86("native", _usable_x86(read_flags(_LINUX_CPUINFO)))
+    elif machine in ("aarch64", "arm64"):
+        flags = read_arm_flags(_LINUX_AUXV)
+        named = (llvm for linux, llvm in _ARM_FEATURES.items() if linux in flags)
+        base = replace(_NEON, features=tuple(dict.fromkeys((*_NEON.features, *named))))
+    else:
+        raise UsageError(
+            stage="target",
+            where="target 'native'",
+            reason=f"this machine is a {machine}, which is not supported",
+            remedy="name one of " + ", ".join(target.name for target in CPU_TARGETS),
+        )
+    threads_per_core = _threads_per_core()
+    caches = {cache.level: cache.size_bytes for cache in read_caches(_LINUX_CPU0 / "cache")}
+    return replace(
+        base,
+        name="native",
+        triple=_triple(base.arch),
+        l1_bytes=caches.get(1, base.l1_bytes),
+        l2_bytes=caches.get(2, base.l2_bytes),
+        l3_bytes=caches.get(3, base.l3_bytes),
+        cores=max(1, available_cores() // threads_per_core),
+        threads_per_core=threads_per_core,
+    )
+
+
+def _usable_x86(flags: frozenset[str]) -> tuple[str, ...]:
+    """LLVM's names of the flags, in the table's order.
+
+    AVX without the whole of AVX2's level, and AVX-512 without the parts that our code relies on
+    (old Xeon Phi), are left out: half a level is worth no code path of its own.
+    """
+    named = tuple(llvm for linux, llvm in _X86_FEATURES.items() if linux in flags)
+    if not set(_AVX2) <= set(named):
+        return tuple(name for name in named if name in _SSE)
+    if not set(_AVX512) <= set(named):
+        return tuple(name for name in named if not name.startswith("avx512"))
+    return named
+
+
+def _threads_per_core() -> int:
+    """How many of this process's hardware threads share the first core with each other."""
+    siblings = parse_cores(read_text(_LINUX_CPU0 / "topology" / "thread_siblings_list"))
+    if hasattr(os, "sched_getaffinity"):
+        siblings &= os.sched_getaffinity(0)
+    return max(1, len(siblings))

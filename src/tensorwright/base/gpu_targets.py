@@ -1,0 +1,385 @@
+"""A graphics processor as a target.
+
+How a device calls the functions of a kernel.
+
+    Launch ::= Threads | Grid
+
+A kernel has a tuple of launches, which run in order.  The first calls the kernel's symbol, number n
+after it the symbol with `_n` at its end; all get the same arguments and the same scratch memory.
+
+All named targets, and how to get one from its name.
+
+    Target ::= CpuTarget | GpuTarget
+
+parse_target("native")        this machine's processor, or the one that the knob `assume` names
+parse_target("cuda:sm_90")    a named target, the same on every machine
+parse_target("aarch64-neon+dotprod")    a named processor that has a feature more
+cpu_target("x86-64-avx2")     the same, for code that concerns processors alone
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
+from typing import ClassVar, TypeAlias
+
+from tensorwright.base.cpu_targets import (
+    CPU_TARGETS,
+    CpuTarget,
+    TargetKind,
+    TargetProtocol,
+    detect_target,
+    with_features,
+)
+from tensorwright.base.errors import InternalError, MachineError, UsageError, did_you_mean
+from tensorwright.base.knobs import ASSUME, assumed_machine
+from tensorwright.base.machines import AssumedMachine
+from tensorwright.base.tensors import DType, OpenSize
+
+
+class GpuApi(StrEnum):
+    """Which driver loads and launches the code."""
+
+    CUDA = "cuda"
+    OPENCL = "opencl"
+
+
+_COPIES_SINCE = 80  # sm_80
+ON_PROCESSOR = "processor"
+"""The feature of a target that is a processor, which a driver shows as a graphics processor."""
+
+
+@dataclass(frozen=True, slots=True)
+class GpuTarget:
+    """A graphics processor, as far as schedules and code depend on it.
+
+    A multiprocessor runs up to `blocks_per_multiprocessor` blocks at once, which share its
+    `registers` of 32 bits and its `shared_bytes`; `warp` threads of a block run in step.
+    `static_shared_bytes` is what a block may have without asking, `opt_in_shared_bytes` the most
+    that it may ask for.  `bandwidth` is in bytes per second.  `flops` are multiply-adds counted as
+    two, per second, for the fastest unit of each type; what is not listed has no unit.
+    """
+
+    kind: ClassVar[TargetKind] = TargetKind.GPU
+
+    name: str
+    api: GpuApi
+    arch: str
+    multiprocessors: int
+    warp: int
+    threads_per_block: int
+    registers: int
+    static_shared_bytes: int
+    opt_in_shared_bytes: int
+    shared_bytes: int
+    blocks_per_multiprocessor: int
+    l2_bytes: int
+    bandwidth: float
+    flops: tuple[tuple[DType, float], ...]
+    features: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """A stable text; cards of one architecture differ in multiprocessors or bandwidth."""
+        facts = [str(getattr(self, each.name)) for each in fields(self) if each.name != "name"]
+        digest = hashlib.sha256(",".join(facts).encode()).hexdigest()[:8]
+        return f"{self.api}:{self.arch}:{self.multiprocessors}x{self.warp}:{digest}"
+
+    @property
+    def copies_ahead(self) -> bool:
+        """Whether it copies to shared memory by itself while threads compute (cp.async)."""
+        number = self.arch.removeprefix("sm_").rstrip("af")
+        is_number = self.api is GpuApi.CUDA and number.isdigit()
+        return is_number and int(number) >= _COPIES_SINCE
+
+    @property
+    def is_processor(self) -> bool:
+        """Whether its threads run one after the other, and its caches are all the shared memory."""
+        return ON_PROCESSOR in self.features
+
+    def missing_on(self, machine: TargetProtocol) -> str:
+        """A message about what a machine lacks to run code for this target; "" for nothing."""
+        if not isinstance(machine, GpuTarget):
+            return "it is not a graphics processor"
+        if (self.api, self.arch) != (machine.api, machine.arch):
+            return f"it is {machine.api}:{machine.arch}, not {self.api}:{self.arch}"
+        return ""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+_SM_90 = GpuTarget(
+    name="cuda:sm_90",
+    api=GpuApi.CUDA,
+    arch="sm_90",
+    multiprocessors=132,
+    warp=32,
+    threads_per_block=1024,
+    registers=64 * 1024,
+    static_shared_bytes=48 * 1024,
+    opt_in_shared_bytes=227 * 1024,
+    shared_bytes=228 * 1024,
+    blocks_per_multiprocessor=32,
+    l2_bytes=50 * 1024 * 1024,
+    bandwidth=3.35e12,
+    flops=(
+        (DType.BF16, 989.4e12),
+        (DType.F16, 989.4e12),
+        (DType.F32, 66.9e12),
+        (DType.F64, 66.9e12),
+        (DType.I8, 1978.9e12),
+    ),
+)
+"""An H100 SXM5.
+
+Source:  NVIDIA, H100 Tensor Core GPU Architecture (white paper, 2022), table of the H100 SXM5, for
+         rates, without sparsity; NVIDIA, CUDA C++ Programming Guide, technical specifications of
+         compute capability 9.0, for limits.
+"""
+
+_SM_90A = replace(_SM_90, name="cuda:sm_90a", arch="sm_90a")
+"""The same card, with the instructions that only its architecture has (wgmma)."""
+
+_SM_75 = GpuTarget(
+    name="cuda:sm_75",
+    api=GpuApi.CUDA,
+    arch="sm_75",
+    multiprocessors=40,
+    warp=32,
+    threads_per_block=1024,
+    registers=64 * 1024,
+    static_shared_bytes=48 * 1024,
+    opt_in_shared_bytes=64 * 1024,
+    shared_bytes=64 * 1024,
+    blocks_per_multiprocessor=16,
+    l2_bytes=4 * 1024 * 1024,
+    bandwidth=320e9,
+    flops=(
+        (DType.F16, 65e12),
+        (DType.F32, 8.1e12),
+        (DType.F64, 0.25e12),
+        (DType.I8, 130e12),
+    ),
+)
+"""A T4.
+
+Source:  NVIDIA, T4 data sheet (2019), for rates; CUDA C++ Programming Guide, technical
+         specifications of compute capability 7.5, for limits.
+"""
+
+_SM_80 = GpuTarget(
+    name="cuda:sm_80",
+    api=GpuApi.CUDA,
+    arch="sm_80",
+    multiprocessors=108,
+    warp=32,
+    threads_per_block=1024,
+    registers=64 * 1024,
+    static_shared_bytes=48 * 1024,
+    opt_in_shared_bytes=163 * 1024,
+    shared_bytes=164 * 1024,
+    blocks_per_multiprocessor=32,
+    l2_bytes=40 * 1024 * 1024,
+    bandwidth=1.555e12,
+    flops=(
+        (DType.BF16, 312e12),
+        (DType.F16, 312e12),
+        (DType.F32, 19.5e12),
+        (DType.F64, 19.5e12),
+        (DType.I8, 624e12),
+    ),
+)
+"""An A100 SXM4 of 40 GB.
+
+Source:  NVIDIA, A100 Tensor Core GPU Architecture (white paper, 2020), for rates, without sparsity;
+         CUDA C++ Programming Guide, technical specifications of compute capability 8.0, for limits.
+"""
+
+_SM_86 = GpuTarget(
+    name="cuda:sm_86",
+    api=GpuApi.CUDA,
+    arch="sm_86",
+    multiprocessors=72,
+    warp=32,
+    threads_per_block=1024,
+    registers=64 * 1024,
+    static_shared_bytes=48 * 1024,
+    opt_in_shared_bytes=99 * 1024,
+    shared_bytes=100 * 1024,
+    blocks_per_multiprocessor=16,
+    l2_bytes=6 * 1024 * 1024,
+    bandwidth=600e9,
+    flops=(
+        (DType.BF16, 125e12),
+        (DType.F16, 125e12),
+        (DType.F32, 31.2e12),
+        (DType.F64, 0.976e12),
+        (DType.I8, 250e12),
+    ),
+)
+"""An A10.
+
+Source:  NVIDIA, A10 data sheet (2021), for rates, without sparsity; CUDA C++ Programming Guide,
+         technical specifications of compute capability 8.6, for limits.
+"""
+
+_GENERIC = GpuTarget(
+    name="opencl:generic",
+    api=GpuApi.OPENCL,
+    arch="generic",
+    multiprocessors=8,
+    warp=32,
+    threads_per_block=256,
+    registers=32 * 1024,
+    static_shared_bytes=32 * 1024,
+    opt_in_shared_bytes=32 * 1024,
+    shared_bytes=64 * 1024,
+    blocks_per_multiprocessor=8,
+    l2_bytes=1024 * 1024,
+    bandwidth=5e10,
+    flops=((DType.F32, 1e12),),
+)
+"""A small device with OpenCL, which stands for no product.
+
+Source:  The OpenCL Specification 3.0, section 4.2, for the 32 KiB of local memory that every device
+         of the full profile has; all else is a low estimate, to be replaced where known.
+"""
+
+GPU_TARGETS = (_SM_75, _SM_80, _SM_86, _SM_90, _SM_90A, _GENERIC)
+
+
+Extents: TypeAlias = tuple[int, int, int]
+GridExtents: TypeAlias = tuple[int | OpenSize, int | OpenSize, int | OpenSize]
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """One call of a C function, which shares out its loops over a team of threads by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A call by a driver: blocks of threads, in x, y and z; each thread runs the function.
+
+    grid           numbers of blocks; nothing runs where one of them is 0. With named sizes, they
+                   are computed when the kernel is called
+    shared_bytes   of memory for each block, besides what the code declares
+    """
+
+    grid: GridExtents
+    block: Extents
+    shared_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        blocks = [each for each in self.grid if isinstance(each, int)]
+        if min(blocks, default=0) < 0 or min(self.block) < 1 or self.shared_bytes < 0:
+            raise InternalError(
+                stage="codegen",
+                where=f"launch {self}",
+                reason="its block is empty, or its grid or its shared memory is negative",
+            )
+
+    def __str__(self) -> str:
+        grid, block = ("x".join(map(str, each)) for each in (self.grid, self.block))
+        shared = f", {self.shared_bytes} bytes shared" if self.shared_bytes else ""
+        return f"grid {grid} of {block}{shared}"
+
+
+Launch: TypeAlias = Threads | Grid
+
+ON_THREADS: tuple[Launch, ...] = (Threads(),)
+"""What kernels for processors have: one launch."""
+
+
+Target: TypeAlias = CpuTarget | GpuTarget
+
+TARGETS: tuple[Target, ...] = (*CPU_TARGETS, *GPU_TARGETS)
+NAMES_OF_DEVICES = ("opencl", "cuda")
+"""Names that stand for a device of this machine, which the runtime asks what it is."""
+
+
+def parse_target(text: str) -> Target:
+    """Read "native" or a name of `TARGETS`, with "+feature" for each feature that it has besides.
+
+    Raises:  UsageError for an unknown name, with the nearest known one, or an unknown feature.
+    """
+    if text == "native":
+        assumed = assumed_machine()
+        return detect_target() if assumed is None else _assumed_target(assumed)
+    base, *more = text.split("+")
+    for target in TARGETS:
+        if target.name == base:
+            return with_features(cpu_target(target), tuple(more)) if more else target
+    names = ["native", *NAMES_OF_DEVICES, *(target.name for target in TARGETS)]
+    hint = did_you_mean(text, names)
+    listed = "one of " + ", ".join(names)
+    raise UsageError(
+        stage="target",
+        where=f"target {text!r}",
+        reason="no such target",
+        remedy=f"{hint} ({listed})" if hint else listed,
+    )
+
+
+@functools.cache
+def _assumed_target(machine: AssumedMachine) -> CpuTarget:
+    return replace(
+        cpu_target(machine.target),
+        name="native",
+        l1_bytes=machine.l1_kib * 1024,
+        l2_bytes=machine.l2_kib * 1024,
+        l3_bytes=machine.l3_kib * 1024,
+        cores=machine.cores,
+        threads_per_core=1,
+    )
+
+
+def cpu_target(target: Target | str) -> CpuTarget:
+    """The processor that a name, or a target, stands for.
+
+    Code for processors alone calls this once, where it gets a target from a user. Behind that entry
+    the type is `CpuTarget`.
+    Raises:  UsageError for an unknown name; MachineError for a target that is not a processor.
+    """
+    is_name = isinstance(target, str) and target not in NAMES_OF_DEVICES
+    named = parse_target(str(target)) if is_name else target
+    if isinstance(named, CpuTarget):
+        return named
+    raise MachineError(
+        stage="target",
+        where=f"target {named}",
+        reason="only processors have what this asks for",
+        remedy="name a processor, one of native, " + ", ".join(each.name for each in CPU_TARGETS),
+    )
+
+
+@functools.cache
+def _this_machine() -> CpuTarget:
+    """The target of this machine, which does not change."""
+    return detect_target()
+
+
+def missing_here(target: Target) -> str:
+    """A message about what this machine lacks to run code for a target; "" for nothing."""
+    return target.missing_on(_this_machine())
+
+
+def check_runs_here(target: Target, stage: str, where: str = "", remedy: str = "") -> None:
+    """Refuse to run code for a target here, before the processor does: it would end the process.
+
+    Code that loads object code, or starts a process that will, calls this first.
+    Raises:  MachineError that names what this machine lacks.
+    """
+    missing = missing_here(target)
+    if missing:
+        if target.name == "native" and ASSUME.get():
+            remedy = f"unset {ASSUME.variable}: this machine is no {ASSUME.get()}"
+        raise MachineError(
+            stage=stage,
+            where=f"{where}, target {target}" if where else f"target {target}",
+            reason=f"this machine cannot run its code: {missing}",
+            remedy=remedy or "compile for the target 'native', or run it on such a machine",
+        )

@@ -1,6 +1,0 @@
-"""`library.py` writes a compiled network as a C library, which needs no Python."""
-
-from tensorwright.build.c_library.library import CLibrary, Example, prefix_of, write_c_library
-from tensorwright.build.c_library.open_sizes import bounded, example_sizes
-
-__all__ = ["CLibrary", "Example", "bounded", "example_sizes", "prefix_of", "write_c_library"]

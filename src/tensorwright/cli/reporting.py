@@ -1,0 +1,159 @@
+"""The options --report and --live of commands that search, and how they write a report.
+
+The options --report and --live, and the page that --live shows.
+
+Make the report of a search that has ended, and write it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tensorwright import report
+from tensorwright.cli.arguments.compilation import Compilation
+from tensorwright.cli.arguments.models import read_proto, save_proto, short_name
+from tensorwright.cli.group import same_command
+from tensorwright.graph import Graph
+from tensorwright.records import opened
+from tensorwright.runtime import Executable
+from tensorwright.tuning.session import SessionSetting, TuneResult
+
+Command = Callable[..., Any]
+
+
+def report_options(function: Command) -> Command:
+    """Add --report, as the name of a file, and --live."""
+    function = click.option(
+        "--live",
+        is_flag=True,
+        help="Show the search in a browser while it runs, on this machine only.",
+    )(function)
+    return click.option(
+        "--report",
+        metavar="FILE.html",
+        help="Measure what was reached, and write a report; FILE.json has its data alone.",
+    )(function)
+
+
+@contextmanager
+def opened_page(name: str, *, is_live: bool) -> Iterator[report.LiveReport | None]:
+    """With --live, serve the page of a search while the block runs, and print its address."""
+    if not is_live:
+        yield None
+        return
+    page = report.LiveReport(name, same_command())
+    click.echo(f"live: {page.address}", err=True)
+    try:
+        yield page
+    finally:
+        page.stop()
+
+
+_SEVERAL = "several programs were tuned; `tensorwright report MODEL` measures one of them"
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """The result of a search, from which its report is made.
+
+    name      the name that people read
+    subject   what is measured; None if several programs were searched
+    """
+
+    name: str
+    result: TuneResult
+    subject: report.Subject | None
+
+
+def model_subject(
+    model: str,
+    how: Compilation,
+    executable: Executable,
+    source: Graph,
+    graph: Graph,
+    result: TuneResult | None = None,
+) -> report.Subject:
+    """The subject of a MODEL argument.
+
+    Other runtimes get the model as it was before any pass. They get none if its sizes are open.
+    """
+
+    def write_model(path: Path) -> None:
+        save_proto(read_proto(model, how.shapes, how.seed), path)
+
+    networks = result.networks if result is not None else ()
+    return report.Subject(
+        short_name(model),
+        same_command(),
+        executable,
+        source,
+        graph,
+        networks[0].whole if len(networks) == 1 else None,
+        None if source.sizes else write_model,
+    )
+
+
+def expression_subject(
+    text: str, executable: Executable, result: TuneResult | None
+) -> report.Subject:
+    """The subject of a tensor expression, which has no graph."""
+    tasks = result.tasks if result is not None else ()
+    compared = tasks[0].compared if len(tasks) == 1 else None
+    return report.Subject(text, same_command(), executable, whole=compared)
+
+
+def write_after_search(
+    path: str,
+    searched: Searched,
+    setting: SessionSetting,
+    how: Compilation,
+    page: report.LiveReport | None,
+) -> None:
+    """Measure what a report needs, write the report, and show it on the page, if one is open."""
+    is_network = searched.subject is None or searched.subject.source is not None
+    workloads = report.searched_of(searched.result, setting, is_cold=is_network)
+    write_subject(path, searched.name, searched.subject, workloads, setting, how, page)
+
+
+def write_subject(
+    path: str | None,
+    name: str,
+    subject: report.Subject | None,
+    workloads: Sequence[report.SearchedWorkload],
+    setting: SessionSetting,
+    how: Compilation,
+    page: report.LiveReport | None = None,
+) -> dict[str, object]:
+    """Measure a program and write its report; return the report's document.
+
+    path      None if no file is written
+    subject   None if several programs were searched; then nothing is measured
+    """
+
+    def tell(part: str) -> None:
+        click.echo(f"report: measuring {part} ...", err=True)
+        if page is not None:
+            page.tell(part)
+
+    with opened(how.records, create=True) as store:
+        if subject is None:
+            measured = {
+                "name": name,
+                "command": same_command(),
+                "missing": {"profile": _SEVERAL},
+            }
+        else:
+            measured = report.measure(subject, setting, store, workloads, on_part=tell)
+        values = report.report_values(setting, store, workloads, measured)
+    if path is not None:
+        report.write_report(path, [values])
+        click.echo(f"{path}: {Path(path).stat().st_size / 1e6:.2f} MB")
+    if page is not None:
+        page.finish([values])
+    return values

@@ -1,1 +1,0 @@
-"""Mathematical functions as LLVM IR text, on vectors of any number of lanes."""

@@ -1,1 +1,0 @@
-"""Index values and the accesses to buffers."""

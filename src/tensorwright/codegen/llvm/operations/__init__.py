@@ -1,1 +1,0 @@
-"""The functions of the value language in LLVM."""

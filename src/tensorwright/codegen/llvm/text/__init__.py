@@ -1,1 +1,0 @@
-"""Types, constants, names, blocks and scopes of the text that is written."""

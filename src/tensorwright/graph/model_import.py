@@ -1,0 +1,132 @@
+"""Import a model of any kind: the readers of ONNX and of PyTorch behind one name.
+
+Import a model, whatever wrote it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+from onnx import ModelProto
+
+from tensorwright.base import ModelError, UnsupportedError
+from tensorwright.expr import NamedSize, named_size, named_sizes_of, with_sizes
+from tensorwright.graph.aten_import import ExportedGraph, is_archive, load_exported, read_pt2
+from tensorwright.graph.graph import Graph
+from tensorwright.graph.onnx_import import declared_types as declared_types_of_onnx
+from tensorwright.graph.onnx_import import external_files, load_onnx, read_supported_model
+from tensorwright.graph.onnx_import.open_dimensions import Sizes
+from tensorwright.graph.onnx_import.shapes import InputShapes
+from tensorwright.ops import TensorType, number_of, sizes_of
+
+
+class ExportedProgram(Protocol):
+    """What torch.export returns, seen from where PyTorch is not installed."""
+
+    graph_module: Any
+    graph_signature: Any
+    state_dict: Any
+
+
+Types: TypeAlias = tuple[dict[str, TensorType], dict[str, TensorType]]
+Source: TypeAlias = str | os.PathLike[str] | bytes | ModelProto | ExportedGraph | ExportedProgram
+
+_TRIED_SIZES = (1, 2, 32, 512, 16384)
+_PROGRAMS = "tensorwright.integrations.pytorch.fx_record"  # by name: it imports PyTorch
+_EXPORTED_PROGRAM = "torch.export.exported_program.ExportedProgram"
+
+
+def load_model(
+    source: Source, input_shapes: InputShapes | None = None, sizes: Sizes | None = None
+) -> Graph:
+    """Import a model: an ONNX file, a .pt2 file, the bytes of either, a ModelProto, or an
+    ExportedProgram of PyTorch.
+
+    Raises:  as `load_onnx` and `load_exported`.
+    """
+    if isinstance(source, ExportedGraph):
+        return load_exported(source, input_shapes, sizes)
+    if isinstance(source, str | os.PathLike | bytes) and is_archive(source):
+        return load_exported(read_pt2(source), input_shapes, sizes)
+    if is_exported_program(source):
+        record: ExportedGraph = importlib.import_module(_PROGRAMS).record_of(source)
+        return load_exported(record, input_shapes, sizes)
+    return load_onnx(source, input_shapes, sizes=sizes)  # type: ignore[arg-type]  # it refuses others
+
+
+def check_operators(source: str | os.PathLike[str] | bytes) -> None:
+    """Refuse an ONNX model with operators that cannot be imported; its weights are not read.
+
+    Raises:  as `load_onnx`.
+    """
+    if not is_archive(source):
+        read_supported_model(source)
+
+
+def declared_types(
+    source: Source, input_shapes: InputShapes | None = None, sizes: Sizes | None = None
+) -> Types | None:
+    """The types that an ONNX model declares of inputs and outputs; None for other models.
+
+    Raises:  as `load_onnx`.  Nodes are read only if the model leaves the rank of an output open.
+    """
+    if isinstance(source, ExportedGraph) or is_archive(source) or is_exported_program(source):
+        return None
+    given, said = declared_types_of_onnx(source, input_shapes, sizes)  # type: ignore[arg-type]
+    results = {name: each for name, each in said.items() if each is not None}
+    if len(results) < len(said):
+        graph = _of_some_size(source, given)
+        results = {
+            name: _of_any_size(name, graph.types[name]) if each is None else each
+            for name, each in said.items()
+        }
+    return given, results
+
+
+def _of_some_size(source: Source, inputs: Mapping[str, TensorType]) -> Graph:
+    """The network with one number for all its sizes: the first of a few that fits.
+
+    Raises:  the errors of `load_model` if none does.
+    """
+    sizes = named_sizes_of(*(extent for each in inputs.values() for extent in sizes_of(each)))
+    *numbers, last = _TRIED_SIZES
+    for number in numbers:
+        with suppress(ModelError, UnsupportedError):
+            return load_model(source, _shapes_at(number, inputs, sizes))
+    return load_model(source, _shapes_at(last, inputs, sizes))
+
+
+def _shapes_at(
+    number: int, inputs: Mapping[str, TensorType], sizes: Sequence[NamedSize]
+) -> dict[str, tuple[int, ...]]:
+    values = {size.name: number * size.divisor for size in sizes}
+    return {
+        name: tuple(number_of(with_sizes(extent, values)) for extent in sizes_of(each))
+        for name, each in inputs.items()
+    }
+
+
+def _of_any_size(name: str, type_: TensorType) -> TensorType:
+    """A type of the same rank with an open size for each dimension."""
+    stem = re.sub(r"\W", "_", name)
+    rank = len(type_.shape)
+    return TensorType(type_.dtype, tuple(named_size(f"size_{stem}_{at}") for at in range(rank)))
+
+
+def files_beside(path: Path) -> tuple[Path, ...]:
+    """The files beside a model's file that hold its weights; an archive of PyTorch has them all."""
+    return () if is_archive(path) else external_files(path)
+
+
+def is_exported_program(source: object) -> bool:
+    """Whether it is an ExportedProgram, which exists only where PyTorch is imported."""
+    return any(
+        f"{kind.__module__}.{kind.__qualname__}" == _EXPORTED_PROGRAM
+        for kind in type(source).__mro__
+    )

@@ -1,1 +1,0 @@
-"""Folds over axes, and what is built of them: normalisations and softmax."""

@@ -1,0 +1,336 @@
+"""Rules that follow from others.
+
+Rules ready for use, as rewrites of one root or of several.
+
+    relu(eye[n.0]()) == eye[n.0]()                     a rewrite of eye[_n_0], both ways
+    split0[0, x.0](concat[0](?x, ?y)) == ?x            from left to right alone: ?y is unknown
+    matmul(?x, ?y), matmul(?x, ?z) == ...              a rewrite of two roots
+
+A rule can be applied in a direction if the side that is looked for binds every input of the other.
+It is reversible if both sides have the same inputs: then each use can be undone by another.
+
+The consequences of a set of rules, by equality saturation of well-typed terms.
+
+    relu-relu: relu(relu(?x)) == relu(?x)                   the rule that is kept
+    relu(relu(relu(?x))) == relu(?x)                        Derived(("relu-relu",), chains)
+    relu(?x) == ?x                                          None
+
+A rule of the set is applied only where its condition is known to hold and all its terms are
+well-typed.  All bounds are counts, so the answer is the same on every machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+
+from tensorwright.expr import IndexExpr
+from tensorwright.rewriting.dims import Extent, Size, atoms_of, resized
+from tensorwright.rewriting.egraph import (
+    Chain,
+    Goal,
+    GoalReached,
+    Limits,
+    Rewrite,
+    can_be_matched,
+    rewrite_of,
+    used_applications,
+    variables_of,
+)
+from tensorwright.rewriting.operators import operator_count
+from tensorwright.rewriting.prove import Problem, cases_of, has_parameter_variables, problems_of
+from tensorwright.rewriting.prove.saturate import ProofSearch, chains_of
+from tensorwright.rewriting.terms import (
+    Apply,
+    AtLeast,
+    Param,
+    Rank,
+    Rule,
+    Term,
+    input_names,
+    names_in,
+    operator_names,
+    resized_fact,
+    with_params,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Usable:
+    """A rule made ready for use.
+
+    name       that of the rule
+    rewrite    None where neither direction can be applied
+    roots      how many roots a side has
+    count      operators of the larger side
+    operators  those of both sides
+    """
+
+    name: str
+    rewrite: Rewrite | None
+    is_reversible: bool
+    roots: int
+    count: int
+    operators: frozenset[str]
+
+
+class RuleSet:
+    """Rules ready for use; a rewrite has the name of its rule.
+
+    rewrites    of all rules that can be applied
+    reversible  those among them that are reversible
+    """
+
+    def __init__(self, usable: Iterable[Usable]) -> None:
+        self._usable = tuple(usable)
+        pairs = [(each, each.rewrite) for each in self._usable if each.rewrite is not None]
+        self.rewrites = tuple(rewrite for _, rewrite in pairs)
+        self.reversible = tuple(rewrite for each, rewrite in pairs if each.is_reversible)
+
+    def __len__(self) -> int:
+        return len(self._usable)
+
+    def smaller_than(self, count: int) -> RuleSet:
+        """The rules both of whose sides have fewer operators."""
+        return RuleSet(each for each in self._usable if each.count < count)
+
+    def among(self, operators: frozenset[str]) -> RuleSet:
+        """The rules that have these operators alone."""
+        return RuleSet(each for each in self._usable if each.operators <= operators)
+
+    def of_one_root(self) -> RuleSet:
+        """The rules of one root."""
+        return RuleSet(each for each in self._usable if each.roots == 1)
+
+    def without(self, name: str) -> RuleSet:
+        """The rules with other names."""
+        return RuleSet(each for each in self._usable if each.name != name)
+
+    def plus(self, rule: Rule) -> RuleSet:
+        """These rules and one more."""
+        return RuleSet((*self._usable, _usable(rule)))
+
+
+def rule_set(rules: Iterable[Rule]) -> RuleSet:
+    """Prepare rules; each must have a name of its own."""
+    return RuleSet(map(_usable, rules))
+
+
+@lru_cache(maxsize=4096)
+def _usable(rule: Rule) -> Usable:
+    return Usable(
+        name=rule.name,
+        rewrite=_rewrite(rule),
+        is_reversible=variables_of(*rule.left) == variables_of(*rule.right),
+        roots=len(rule.left),
+        count=larger_side(rule),
+        operators=operator_names(*rule.roots),
+    )
+
+
+def _rewrite(rule: Rule) -> Rewrite | None:
+    """A rule that is tried at each side from which it can be applied."""
+    opened = with_size_variables(rule) if len(rule.left) == 1 else rule
+    sides = zip((opened.left, opened.right), usable_directions(opened), strict=True)
+    triggers = [
+        [root for root in side if isinstance(root, Apply)] for side, is_usable in sides if is_usable
+    ]
+    return rewrite_of(opened, triggers) if triggers else None
+
+
+def larger_side(rule: Rule) -> int:
+    """How many operators the larger side of a rule has."""
+    return max(operator_count(*rule.left), operator_count(*rule.right))
+
+
+def usable_directions(rule: Rule) -> tuple[bool, bool]:
+    """Whether a rule can be applied from left to right, and from right to left."""
+    return _binds_all(rule, rule.left), _binds_all(rule, rule.right)
+
+
+def _binds_all(rule: Rule, side: tuple[Term, ...]) -> bool:
+    if not all(isinstance(each, Apply) and can_be_matched(each) for each in side):
+        return False
+    wanted = variables_of(*rule.roots) | _named_in_sizes(rule)
+    return wanted <= variables_of(*side)
+
+
+def _named_in_sizes(rule: Rule) -> set[str]:
+    """The names in the condition, and those in sizes alone."""
+    names = {name for fact in rule.condition for name in names_in(fact)}
+    return names | set(input_names(*rule.roots))
+
+
+def with_size_variables(rule: Rule) -> Rule:
+    """Inputs that stand in sizes alone become parameter variables: `eye[n.0]` is `eye[_n_0]`.
+
+    A variable may also stand for several parameters; that they are sizes is asked for in the
+    condition, where several are none.
+    """
+    roots = rule.roots
+    sized = set(input_names(*roots)) - variables_of(*roots)
+    if not sized:
+        return rule
+    extents: dict[Extent, None] = {}
+
+    def opened(extent: Extent) -> Size:
+        if extent.name not in sized:
+            return extent
+        extents.setdefault(extent)
+        return _variable(extent)
+
+    left = tuple(_opened(each, opened) for each in rule.left)
+    right = tuple(_opened(each, opened) for each in rule.right)
+    facts = tuple(f for f in rule.condition if not (isinstance(f, Rank) and f.name in sized))
+    kept = tuple(resized_fact(fact, opened) for fact in facts)
+    positive = tuple(AtLeast(_variable(extent), 1) for extent in extents)
+    return replace(rule, left=left, right=right, condition=(*kept, *positive))
+
+
+def _variable(extent: Extent) -> Extent:
+    return Extent(f"_{extent.name}_{extent.axis}", 0)
+
+
+def _opened(term: Term, sizes: Callable[[Extent], Size]) -> Term:
+    """The term with other extents; a parameter that is a variable alone becomes its name."""
+
+    def opened(param: Param) -> tuple[Param]:
+        if not isinstance(param, IndexExpr):
+            return (param,)
+        size = resized(param, sizes)
+        atoms = atoms_of(size)
+        is_variable = len(atoms) == 1 and atoms[0].name.startswith("_")
+        return (atoms[0].name if is_variable and size == atoms[0] else size,)
+
+    return with_params(term, opened)
+
+
+QUICK_LIMITS = Limits(rounds=2, nodes=300, matches=100)
+PRUNE_LIMITS = Limits(rounds=6, nodes=1500, matches=200)
+DERIVE_LIMITS = Limits(rounds=8, nodes=4000, matches=400)
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A rule follows from others.
+
+    names   of those that the derivation uses, sorted
+    chains  for each pair of roots, the terms from left to right, at the first ranks
+    """
+
+    names: tuple[str, ...]
+    chains: tuple[Chain, ...]
+
+
+def derive(rule: Rule, rules: RuleSet, limits: Limits = DERIVE_LIMITS) -> Derived | None:
+    """The derivation of a rule from others; None where none was found.
+
+    Both sides are there from the start, and every rule is used wherever it fits.  Rules of one root
+    come first: with others, the explanation of an equality often passes through terms that neither
+    side needs.
+    """
+
+    def at_one(problem: Problem, some: RuleSet) -> Derived | None:
+        plain = _meeting(problem, some.of_one_root(), limits, is_told=True)
+        return plain or _meeting(problem, some, limits, is_told=True)
+
+    return _at_all_ranks(rule, rules, at_one)
+
+
+def subsuming_rules(
+    rule: Rule, rules: RuleSet, limits: Limits = PRUNE_LIMITS
+) -> tuple[str, ...] | None:
+    """The names of rules that imply a rule and replace its uses; None where there may be none.
+
+    A rule that can be applied in one direction follows from others as an equality, and so does one
+    of a single root.  One of several roots must, besides, be found from each of its sides alone:
+    merging two products is not implied by the rules that take a merged product apart, because those
+    do not say which products to merge.  So must one whose other side has parameters that are
+    computed.
+    """
+    directions = usable_directions(rule)
+    if len(rule.left) > 1 and all(directions):
+        at_one = _both_ways
+    elif has_parameter_variables(rule) and any(directions) and not all(directions):
+        at_one = partial(_from_side, is_turned=not directions[0])
+    else:
+        at_one = _meeting
+    derivation = _at_all_ranks(rule, rules, lambda problem, some: at_one(problem, some, limits))
+    return None if derivation is None else derivation.names
+
+
+def _at_all_ranks(
+    rule: Rule, rules: RuleSet, at_one: Callable[[Problem, RuleSet], Derived | None]
+) -> Derived | None:
+    names: set[str] = set()
+    first: Derived | None = None
+    stages = _stages(rule, rules)
+    for problem in (each for case in cases_of(rule) for each in problems_of(case)):
+        attempts = (at_one(problem, some) for some in stages)
+        derivation = next((each for each in attempts if each is not None), None)
+        if derivation is None:
+            return None
+        names.update(derivation.names)
+        first = first or derivation
+    return None if first is None else Derived(tuple(sorted(names)), first.chains)
+
+
+def _stages(rule: Rule, rules: RuleSet) -> tuple[RuleSet, ...]:
+    """Some of the rules, then all: large rules fill the graph, and small ones mostly suffice."""
+    own = operator_names(*rule.roots)
+    sets = (rules.smaller_than(larger_side(rule)), rules.among(own))
+    return (*(some for some in sets if len(some) < len(rules)), rules)
+
+
+def _meeting(
+    problem: Problem, rules: RuleSet, limits: Limits, *, is_told: bool = False
+) -> Derived | None:
+    """Both sides first, then all rules; with the chains of terms if they are to be told."""
+    search = ProofSearch(problem, limits)
+    goal = search.goal(problem.rule.left, problem.rule.right)
+    if goal is None or not _reaches(search, rules.rewrites, goal):
+        return None
+    chains = chains_of(search.runner, goal, problem.assumptions) if is_told else ()
+    return Derived(tuple(sorted(_names(search, goal))), chains)
+
+
+def _both_ways(problem: Problem, rules: RuleSet, limits: Limits) -> Derived | None:
+    """By reversible rules from both sides at once, else from each side alone."""
+    sides = (problem.rule.left, problem.rule.right)
+    search = ProofSearch(problem, limits)
+    goal = search.goal(*sides)
+    if goal is None:
+        return None
+    if _reaches(search, rules.reversible, goal):
+        return Derived(tuple(sorted(_names(search, goal))), ())
+    one = _from_side(problem, rules, limits, is_turned=False)
+    other = _from_side(problem, rules, limits, is_turned=True)
+    if one is None or other is None:
+        return None
+    return Derived(tuple(sorted({*one.names, *other.names})), ())
+
+
+def _from_side(
+    problem: Problem, rules: RuleSet, limits: Limits, *, is_turned: bool
+) -> Derived | None:
+    """All rules from the left side alone, or the right one, then reversible ones from both."""
+    start, end = problem.rule.left, problem.rule.right
+    if is_turned:
+        start, end = end, start
+    search = ProofSearch(problem, limits)
+    search.goal(start, start)
+    search.runner.run(rules.rewrites)
+    goal = search.goal(start, end)
+    if goal is None or not _reaches(search, rules.reversible, goal):
+        return None
+    return Derived(tuple(sorted(_names(search, goal))), ())
+
+
+def _reaches(search: ProofSearch, rewrites: Sequence[Rewrite], goal: Goal) -> bool:
+    return isinstance(search.runner.run(rewrites, goal), GoalReached)
+
+
+def _names(search: ProofSearch, goal: Goal) -> set[str]:
+    """The rules that the equality of some pairs needs."""
+    return {each.rewrite.name for each in used_applications(search.runner, goal)}

@@ -1,1 +1,0 @@
-"""Are the axioms true, consistent and needed?  Read `validate.py` first."""

@@ -1,1 +1,0 @@
-"""The roles of a computation's axes, and the sizes of their tiles."""
