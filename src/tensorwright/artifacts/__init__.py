@@ -1,7 +1,7 @@
 """Build a kernel from a workload and a schedule, and an executable from kernels.
 
-Read `kernel.py` first (from a schedule to loops), then `kernel.py` (to object code),
-`kernel.py` (which back end builds for a target), `cached_build.py` and `assemble.py`.  Import
+Read `kernel.py` first (from a schedule to loops and object code, and which back end builds for a
+target), then `cached_build.py` and `assemble.py`.  Import
 `c_library/` by itself: it needs the back end `c`, and compiling to an executable does not.
 """
 

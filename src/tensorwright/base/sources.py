@@ -1,10 +1,8 @@
-"""A digest of this package's own sources: part of the keys of what is kept on the disk.
+"""Digests of this package's sources and of large data; the laboratory, if it is installed.
 
-A digest of large data, computed on all cores.
-
-What a second package adds, `tensorwright-lab`: networks, competitors, other ways to search.
-
-The compiler does not import it. It loads the package's modules by name where it is installed.
+Digests are part of the keys of what is kept on the disk.  `tensorwright-lab` is a second package:
+networks, competitors, other ways to search.  The compiler does not import it, but loads its modules
+by name.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Many machines: units of work that other machines do.
 
-Read `farm.py` first (a unit and how it may end), then `farm.py` (what a client asks of a farm) and
-`farm.py` (what workers call).  `serving.py` is the worker's side.
+Read `farm.py` first: a unit and how it may end, what a client asks of a farm, and what workers
+call. `serving.py` is the worker's side.
 """
 
 from tensorwright.farm.connecting import (

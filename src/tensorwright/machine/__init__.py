@@ -1,8 +1,8 @@
 """Facts about machines: their rates, and the current state of this one.
 
 Read `machine.py` first: the record that estimates and prices use, with the assumed numbers of every
-processor. `machine.py` has the highest rates of this machine, `kept.py` the file of these and of
-its rates, `machine.py` its fingerprint, `kept.py` the load of other processes.
+processor, the highest rates of this machine and its fingerprint. `kept.py` has the file of what was
+measured, and the load of other processes.
 `runtime/measuring/` measures.
 """
 

@@ -6,8 +6,8 @@
 
 Read `session.py` first: a session compiles its model, or takes what was compiled before; it also
 opens an executable of `tensorwright compile`. `options.py` has what ONNX Runtime is told about how
-it computes: what would change answers or leave a file is done or refused, the rest has no effect.
-`values.py` has arrays that a program binds to a session, and `options.py` what it may catch.
+it computes (what would change answers or leave a file is done or refused, the rest has no effect),
+and the errors that a program may catch. `values.py` has arrays that it binds to a session.
 """
 
 from tensorwright.onnxruntime_compat import capi

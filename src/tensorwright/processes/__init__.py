@@ -1,7 +1,7 @@
 """Worker processes: spawned, killable; the unit of work is a plain function of plain data.
 
-Read `job.py` first (a job and how it may end), then `pool.py`. `pool.py` is the parent's side of a
-process, `worker.py` the code that runs in it.
+Read `job.py` first (a job and how it may end), then `pool.py`, the parent's side of processes.
+`worker.py` is the code that runs in one.
 """
 
 from tensorwright.processes.job import (

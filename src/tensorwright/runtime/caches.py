@@ -1,18 +1,16 @@
 """Caches on the disk: kernels, and whole executables.
 
-Keep object code on disk, keyed by everything on which it depends.
+A kernel's object code is kept under all that it depends on. Loaded machine code will run, so the
+folder must belong to the user and be closed to all others (mode 0700). An entry must also belong to
+the user, and have the digest of its content. An entry that fails these checks is removed and
+counted, and its kernel is compiled again. If the folder cannot be used, the cache warns once and
+keeps nothing.
 
-Loaded machine code will run, so the folder must belong to the user and be closed to all others
-(mode 0700). An entry must also belong to the user, and have the digest of its content. An entry
-that fails these checks is removed and counted, and its kernel is compiled again. If the folder
-cannot be used, the cache warns once and keeps nothing.
-
-Keep executables on disk, so that a network that was compiled before is mapped into memory.
-
-An entry is a short JSON text under a key in a `KernelCache`.  It names an executable: a file of
-`container.py` whose name is the digest of its header, which covers the whole content.  So an entry
-and its executable match, even if several processes write at the same time.  A file that is missing,
-damaged, or belongs to another user is ignored.
+A network that was compiled before is mapped into memory. An entry is a short JSON text under a key
+in a `KernelCache`. It names an executable: a file of `container.py` whose name is the digest of its
+header, which covers the whole content. So an entry and its executable match, even if several
+processes write at the same time. A file that is missing, damaged, or belongs to another user is
+ignored.
 """
 
 from __future__ import annotations

@@ -1,24 +1,17 @@
-"""How a session learns: what describes programs, what model, from what it starts.
+"""How a session learns: what describes programs, by which model, and from what it starts.
 
-What a session learns with, by name.
+A trained cost model is kept from session to session in a file beside the record store. A session
+starts from the trees of the file. At its end it replaces them by its own if it has enough samples.
+With the same file, seed and measurements a session decides the same.
 
-The trained cost model, kept from session to session in a file beside the record store.
+Otherwise a model may be fitted to what a record store has of other workloads. Records hold a
+program's decisions and its schedule as text, and the store holds each workload's text: from these
+the features are computed again. Features do not depend on the operator, so a convolution's records
+help to predict a matrix product.
 
-A session starts from the trees of the file. At its end it replaces them by its own if it has enough
-samples.  With the same file, seed and measurements a session decides the same.
-
-A model to start from, fitted to what a record store has of other workloads.
-
-Records hold a program's decisions and its schedule as text, and the store holds each workload's
-text: from these the features are computed again.  Features do not depend on the operator, so a
-convolution's records help to predict a matrix product.
-
-The cost models of a session, and the guides that they give to its searches.
-
-What a cost model expected of measured candidates, as sessions of the record store.
-
-A session of the store holds those of one workload on one machine.  A record has the measured time
-only; the expectation exists only while a candidate is proposed.
+What a cost model expected of measured candidates is kept as sessions of the record store, each of
+one workload on one machine. A record has the measured time only; the expectation exists only while
+a candidate is proposed.
 """
 
 from __future__ import annotations

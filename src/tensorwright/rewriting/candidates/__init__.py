@@ -1,7 +1,7 @@
 """Graphs that may be faster than a network: both searches, priced as programs.
 
-`kinds.py` has the request and the result, `search.py` the search; `kinds.py` counts where rules
-can be applied.
+`kinds.py` has the request and the result, and counts where rules can be applied; `search.py` has
+the search.
 """
 
 from tensorwright.rewriting.candidates.kinds import (

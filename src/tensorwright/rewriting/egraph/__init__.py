@@ -1,7 +1,7 @@
 """E-graphs: sets of equal terms, and the rewrites that make them equal.
 
 Read `egraph.py` first, then `analysis.py` (class data), `patterns.py` (rewrites), `saturation.py`
-(the loop) and `saturation.py` (proofs).  The prover and pruning use it. It has no axioms, and its
+(the loop, and proofs).  The prover and pruning use it. It has no axioms, and its
 only facts about shapes come from an analysis (`shape_analysis.py`).
 """
 

@@ -1,8 +1,8 @@
 """Cost models: which of many programs will be fast.
 
 Read `protocol.py` first, then `learned.py`, the model of a session: boosted trees (`trees/`), or
-another ranker that is fitted by its settings. `losses.py` has the losses of the training, and
-`losses.py` how the prior fades. A new model is one file that keeps the protocol.
+another ranker that is fitted by its settings. `losses.py` has the losses of the training, and how
+the prior fades. A new model is one file that keeps the protocol.
 """
 
 from tensorwright.tuning.models.learned import LearnedModel, make_model

@@ -1,8 +1,8 @@
 """The pool: the threads of a process that help its calls, and how calls share the cores.
 
 Read `layout.py` first, the layout of the pool's memory, then `team.py`, which divides parallel
-loops. `gate.py` lets in as many calls at once as there are cores. `gate.py` assigns threads to
-calls. `serving.py` is the code of these threads, and `serving.py` ends them.
+loops. `gate.py` lets in as many calls at once as there are cores, and assigns threads to calls.
+`serving.py` is the code of these threads, and of their end.
 """
 
 from tensorwright.runtime.native.pool.gate import ADMIT_SYMBOL

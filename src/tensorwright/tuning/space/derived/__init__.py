@@ -1,7 +1,6 @@
 """Sketches derived by generators, as Ansor does it: from the last stage of a program to the first.
 
-Read `derivation.py` first (what a generator sees), then `derivation.py`, `engine.py`, the files of
-`rules/` and `engine.py`.
+Read `derivation.py` first (what a generator sees), then `engine.py` and the files of `rules/`.
 """
 
 import tensorwright.tuning.space
