@@ -157,7 +157,7 @@ def cut(graph: Graph, target: base.Target, threads: int | None = None) -> Partit
     price = open_price(target, threads)
     with (
         base.without_collection(),
-        selection.stage(f"layouts and kernels of {len(graph.nodes)} nodes"),
+        base.timed_stage(f"layouts and kernels of {len(graph.nodes)} nodes"),
     ):
         lowered = run_target_passes(graph, target)
         if isinstance(target, base.CpuTarget):
@@ -176,7 +176,7 @@ def import_graph(
     if isinstance(model, Graph):
         graph = model
     else:
-        with selection.stage("import of the model"):
+        with base.timed_stage("import of the model"):
             graph = load_model(model, input_shapes, sizes)
     base.dump("graph", "imported", graph.__str__)
     return simplify(
@@ -229,14 +229,14 @@ def finish(
     kernels: dict[str, Kernel] = {}
     hardware, count = detect_hardware().fingerprint, runtime.usable_threads(threads)
     with selection.working_ahead(parts.workloads, target, count):
-        with selection.stage(f"schedules of {len(parts.workloads)} kernels"):
+        with base.timed_stage(f"schedules of {len(parts.workloads)} kernels"):
             chosen = selection.choose_all(parts, target, count, store)
-        with selection.stage(f"code of {len(chosen)} kernels"):
+        with base.timed_stage(f"code of {len(chosen)} kernels"):
             for number, scheduled in enumerate(chosen):
                 workload = scheduled.workload
                 if on_kernel is not None:
                     on_kernel(scheduled, number, len(chosen))
-                with selection.stage(f"code of kernel {workload.key}, {workload.name}"):
+                with base.timed_stage(f"code of kernel {workload.key}, {workload.name}"):
                     kernels[workload.key] = build_cached(workload, scheduled.schedule, target)
     sources = (("schedules", selection.schedules_text(chosen)),)
     limits = load_thread_limits(store, parts, target, hardware, count)

@@ -28,7 +28,7 @@ from tensorwright.base.machines import (
     read_caches, read_flags, read_text,
 )
 from tensorwright.base.printing import (
-    HERE, Dump, Printer, collect_dumps, dump, dump_subject, is_dumped,
+    HERE, Dump, Printer, collect_dumps, dump, dump_subject, is_dumped, timed_stage,
 )
 from tensorwright.base.size_text import (
     Amount, Formula, SizeOperations, amount_at, batch_sizes, number_in, product_of_amounts,

@@ -6,14 +6,16 @@ with page.block("for i in 0..128:", note="@parallel"):
 str(page)
 
 Show what each stage makes: in numbered files or on the terminal where the knob `dump` asks for
-it, or in a list for a command that shows it.
+it, or in a list for a command that shows it.  `timed_stage` says how long a stage takes.
 """
 
 from __future__ import annotations
 
 import itertools
+import logging
 import re
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +26,8 @@ from pathlib import Path
 from tensorwright.base.files import make_folder, write_atomically
 from tensorwright.base.knobs import DUMP, DUMP_DIR
 
+LOG = logging.getLogger("tensorwright.compile")
+LONG_S = 10.0  # of a stage, from which everybody is told how long it took
 INDENT = "  "
 HERE = "<- here"
 
@@ -167,3 +171,14 @@ def collect_dumps(stages: Collection[str]) -> Iterator[list[Dump]]:
         yield dumps
     finally:
         _collected.reset(token)
+
+
+@contextmanager
+def timed_stage(what: str) -> Iterator[None]:
+    """Log how long the block takes: as a warning from `LONG_S` on, else as information."""
+    start_s = time.perf_counter()
+    try:
+        yield
+    finally:
+        took_s = time.perf_counter() - start_s
+        LOG.log(logging.WARNING if took_s >= LONG_S else logging.INFO, "%s: %.1f s", what, took_s)

@@ -11,4 +11,3 @@ from tensorwright.tuning.selection.scheduling import (
     Scheduled, Source, choose, choose_all, choose_untuned, schedules_text, size_table_of,
 )
 from tensorwright.tuning.selection.size_table import SizeTable
-from tensorwright.tuning.selection.stages import stage

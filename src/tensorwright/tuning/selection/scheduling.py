@@ -37,7 +37,6 @@ from tensorwright.tuning.selection.size_table import (
     filled_table,
     trace_for_small_sizes,
 )
-from tensorwright.tuning.selection.stages import stage
 from tensorwright.tuning.space import default_trace, heuristic_sketches, space_of
 
 _TOP = 32  # records of a point that are compared
@@ -201,7 +200,7 @@ def choose_all(
     with base.without_collection():
         for workload in parts.workloads:
             measured = together.get(workload.key)
-            with stage(f"schedule of kernel {workload.key}, {workload.name}"):
+            with base.timed_stage(f"schedule of kernel {workload.key}, {workload.name}"):
                 chosen.append(choose(workload, target, threads, store, measured, is_cold=True))
     return chosen
 

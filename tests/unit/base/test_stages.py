@@ -4,17 +4,17 @@ import logging
 
 import pytest
 
-from tensorwright.tuning.selection import stage, stages
+from tensorwright.base import printing, timed_stage
 
 
 def test_long_stages_are_warnings(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with caplog.at_level(logging.INFO, "tensorwright.compile"):
-        with stage("short"):
+        with timed_stage("short"):
             pass
-        monkeypatch.setattr(stages, "LONG_S", 0.0)
-        with pytest.raises(KeyError), stage("long"):
+        monkeypatch.setattr(printing, "LONG_S", 0.0)
+        with pytest.raises(KeyError), timed_stage("long"):
             raise KeyError
     said = [(each.levelname, each.getMessage().partition(":")[0]) for each in caplog.records]
     assert said == [("INFO", "short"), ("WARNING", "long")]
