@@ -45,6 +45,7 @@ from tensorwright.tuning.space.register_tile import (
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder, divisors
 from tensorwright.tuning.space.steps import (
     MIN_PARALLEL_POINTS,
+    element_work,
     inline_elementwise,
     pack_across,
     packable_constants,
@@ -239,7 +240,7 @@ def _schedule_alone(builder: SketchBuilder, name: str, target: CpuTarget) -> Non
     outer = [loop for loop in loops if loop in spatial]
     if outer and outer != list(loops[: len(outer)]):
         builder.do(schedule.Reorder(name, (*outer, *(x for x in loops if x not in outer))))
-    parallelise(builder, name, outer[:2], points(stage.tensor))
+    parallelise(builder, name, outer[:2], element_work(stage.tensor))
 
 
 def _compute_by_blocks(
@@ -350,7 +351,7 @@ def _schedule_copy(
     if home:
         builder.do(schedule.ComputeAt(name, reader, home))
     else:
-        parallelise(builder, name, outer, points(stage.tensor))
+        parallelise(builder, name, outer, element_work(stage.tensor))
 
 
 def _is_cache_of(name: str, products: list[str]) -> bool:

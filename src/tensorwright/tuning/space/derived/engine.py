@@ -23,7 +23,7 @@ from itertools import islice
 from operator import attrgetter
 
 from tensorwright import base, schedule
-from tensorwright.tuning.space.accesses import lanes_for, points
+from tensorwright.tuning.space.accesses import lanes_for
 from tensorwright.tuning.space.defaults.pointwise import bind_rest
 from tensorwright.tuning.space.derived.derivation import (
     Derivation,
@@ -40,7 +40,13 @@ from tensorwright.tuning.space.derived.rules import GENERATORS, WINOGRAD_RULES
 from tensorwright.tuning.space.derived.thread_tiles import fetch_variants
 from tensorwright.tuning.space.register_tile import nest, split_vectors
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder, distinct
-from tensorwright.tuning.space.steps import is_cheap, pack_constants, parallelise, schedule_at_root
+from tensorwright.tuning.space.steps import (
+    element_work,
+    is_cheap,
+    pack_constants,
+    parallelise,
+    schedule_at_root,
+)
 
 
 class _Where(Enum):
@@ -164,7 +170,7 @@ def _fold_at_root(builder: SketchBuilder, stage: schedule.Stage, derivation: Der
         outer += vectors
         folds = [axis.name for axis in stage.tensor.reduce_axes]
         nest(builder, stage.name, (*outer, *folds), (), vector)
-    parallelise(builder, stage.name, outer[:2], points(stage.tensor))
+    parallelise(builder, stage.name, outer[:2], element_work(stage.tensor))
 
 
 def bound_sketches(derivation: Derivation) -> Iterator[Sketch]:
