@@ -8,6 +8,9 @@ NAME.weights          the constants, packed as the kernels read them
 example.c Makefile    `make && ./example` runs the network, and compares its outputs with the
                       expected ones in example_outputs.bin
 
+The files of the folder `templates` are the same for every network; `_values` and `size_texts` give
+the texts for the names in them.
+
 If the network has open sizes, each call gives them (`open_sizes.py`), and there are several
 examples.
 """
@@ -23,16 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from tensorwright.artifacts.assemble import plan_network
-from tensorwright.artifacts.c_library.open_sizes import SizeFields, bounded, size_texts
-from tensorwright.artifacts.c_library.templates import (
-    CPUID,
-    EXAMPLE,
-    HEADER,
-    LIBRARY,
-    MAKEFILE,
-    NEEDS,
-    OPEN_EXAMPLE,
-)
+from tensorwright.artifacts.c_library.open_sizes import SizeFields, bounded, filled, size_texts
 from tensorwright.artifacts.cached_build import opaque_programs
 from tensorwright.artifacts.kernel import emit_source, load_backend, loop_program
 from tensorwright.base import CpuTarget, UnsupportedError, make_folder, number_in, write_atomically
@@ -135,18 +129,21 @@ def write_c_library(library: CLibrary, folder: Path) -> tuple[str, ...]:
     weights, offsets = _weights(arrays)
     values = _values(library, name, plan, len(weights), offsets)
     kernels = " ".join(f"kernels/kernel_{n}.o" for n in range(len(plan.kernels)))
-    files["kernels/needs.c"] = NEEDS.substitute(values).encode()
+    values |= {
+        "machine": " ".join(machine_flags(library.target)),
+        "flags": " ".join(FLAGS),
+        "objects": f"kernels/needs.o {kernels}",
+        "tools": filled("example_tools.c", values),
+    }
+    templates = {
+        "kernels/needs.c": "needs.c",
+        f"{name}.h": "library.h",
+        f"{name}.c": "library.c",
+        "example.c": "open_example.c" if plan.sizes else "example.c",
+        "Makefile": "Makefile",
+    }
+    files |= {path: filled(each, values).encode() for path, each in templates.items()}
     files[f"{name}.weights"] = _weights_file(weights)
-    files[f"{name}.h"] = HEADER.substitute(values).encode()
-    files[f"{name}.c"] = LIBRARY.substitute(values).encode()
-    example = OPEN_EXAMPLE if plan.sizes else EXAMPLE
-    files["example.c"] = example.substitute(values).encode()
-    files["Makefile"] = MAKEFILE.substitute(
-        values,
-        machine=" ".join(machine_flags(library.target)),
-        flags=" ".join(FLAGS),
-        objects=f"kernels/needs.o {kernels}",
-    ).encode()
     for number, each in enumerate(library.examples):
         suffix = f"_{number}" if plan.sizes else ""
         files[f"example_inputs{suffix}.bin"] = _raw(plan.inputs, each.inputs)
@@ -243,7 +240,7 @@ def _values(
         ),
         "float_state": FLOAT_STATE + _flushed(),
         "notes": f"{_FLOAT_NOTE if float_bits(library.target.arch) else ''}{sizes['run_notes']}",
-        "cpuid": CPUID if any(feature in _OF_CPUID for feature, _ in asked) else "",
+        "cpuid": filled("cpuid.c", {}) if any(feature in _OF_CPUID for feature, _ in asked) else "",
         "bits": "".join(
             f"#ifdef {_macro(feature)}\n    | {bit}u\n#endif\n" for feature, bit in asked
         ),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from string import Template
 
 from tensorwright import base
@@ -125,51 +126,11 @@ def formula_functions(text: str) -> str:
     )
 
 
-_DECLARATIONS = Template("""\
-/* The sizes of a call. ${name}_load reserves the memory of the greatest ones, $megabytes MB. */
-typedef struct {
-$fields} ${name}_sizes;
+def filled(name: str, values: Mapping[str, object]) -> str:
+    """A file of the folder `templates`, with a text for each name in it."""
+    path = Path(__file__).parent / "templates" / name
+    return Template(path.read_text()).substitute(values)
 
-/* An input or an output at some sizes: *tensor becomes a tensor of the table with numbers in it.
-   A size outside its bounds gives ${NAME}_BAD_SIZE. */
-int ${name}_input_at(int n, const ${name}_sizes *sizes, ${name}_tensor *tensor);
-int ${name}_output_at(int n, const ${name}_sizes *sizes, ${name}_tensor *tensor);
-
-/* Its bytes at some sizes; 0 if these functions return an error. */
-size_t ${name}_input_bytes(int n, const ${name}_sizes *sizes);
-size_t ${name}_output_bytes(int n, const ${name}_sizes *sizes);
-
-""")
-
-_FUNCTIONS = Template("""
-${helpers}static int is_outside(const ${name}_sizes *sizes) {
-    return $outside;
-}
-
-int ${name}_input_at(int n, const ${name}_sizes *sizes, ${name}_tensor *tensor) {
-    if (n < 0 || n >= ${NAME}_INPUTS || !sizes || !tensor) return ${NAME}_BAD_ARGUMENT;
-    if (is_outside(sizes)) return ${NAME}_BAD_SIZE;
-    *tensor = ${name}_inputs[n];
-$inputs    return ${NAME}_OK;
-}
-
-int ${name}_output_at(int n, const ${name}_sizes *sizes, ${name}_tensor *tensor) {
-    if (n < 0 || n >= ${NAME}_OUTPUTS || !sizes || !tensor) return ${NAME}_BAD_ARGUMENT;
-    if (is_outside(sizes)) return ${NAME}_BAD_SIZE;
-    *tensor = ${name}_outputs[n];
-$outputs    return ${NAME}_OK;
-}
-
-size_t ${name}_input_bytes(int n, const ${name}_sizes *sizes) {
-    ${name}_tensor tensor;
-    return ${name}_input_at(n, sizes, &tensor) ? 0 : tensor.size_bytes;
-}
-
-size_t ${name}_output_bytes(int n, const ${name}_sizes *sizes) {
-    ${name}_tensor tensor;
-    return ${name}_output_at(n, sizes, &tensor) ? 0 : tensor.size_bytes;
-}
-""")
 
 _CODES = """\
     ${NAME}_BAD_SIZE = 6, /* a size is outside its bounds */
@@ -230,8 +191,8 @@ def size_texts(
     values["helpers"] = formula_functions(text)
     return {
         **{key: Template(each).substitute(values) for key, each in _TEXTS.items()},
-        "size_declarations": _DECLARATIONS.substitute(values),
-        "size_functions": _FUNCTIONS.substitute(values),
+        "size_declarations": filled("sizes.h", values),
+        "size_functions": filled("sizes.c", values),
         "size_words": " ".join(field for _, field in pairs),
         "size_rows": "".join(
             f"    {{{', '.join(str(example[size.name]) for size, _ in pairs)}}},\n"
