@@ -11,7 +11,7 @@ import pytest
 import tensorwright
 from tensorwright.base import UndecidedError, UnsupportedError, override
 from tensorwright.graph import interpret
-from tensorwright.graph.aten_import import ExportedGraph, Input, importer, load_exported
+from tensorwright.graph.aten_import import importer, load_exported
 from tensorwright.graph.aten_import.converters import CONVERTERS
 from tensorwright.graph.aten_import.in_place import VIEWS
 from tensorwright.graph.model_import import load_model
@@ -21,15 +21,11 @@ torch = pytest.importorskip("torch")
 
 from tests.unit.integrations.pytorch.aten_cases import CASES  # noqa: E402
 from tests.unit.integrations.pytorch.modules import SMALL, Cnn, Transformer, alike  # noqa: E402
-from torch.fx.experimental.proxy_tensor import make_fx  # noqa: E402
+from tests.unit.integrations.pytorch.records import record_of  # noqa: E402
 
-from tensorwright.integrations.pytorch.fx_record import (  # noqa: E402 - without PyTorch it fails  # noqa: E402
-    FxNames,
+from tensorwright.integrations.pytorch.fx_record import (  # noqa: E402 - without PyTorch it fails
     as_array,
     as_tensor,
-    flat_arguments,
-    meta_of,
-    nodes_of,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")  # of PyTorch about itself
@@ -89,10 +85,7 @@ def test_operators_compute_what_pytorch_computes(
 ) -> None:
     with torch.no_grad():
         want = _flat(function(*arguments))
-        traced = make_fx(
-            function, pre_dispatch=True, tracing_mode="fake", _allow_non_fake_inputs=True
-        )(*arguments)
-    graph = load_exported(_record(traced))
+    graph = load_exported(record_of(function, arguments))
     given = {name: as_array(each) for name, each in zip(graph.inputs, arguments, strict=True)}
     values = interpret(graph, given)
     got = [as_tensor(values[name].copy()) for name in graph.outputs]
@@ -106,23 +99,6 @@ def _flat(results: Any) -> list[Any]:
     if isinstance(results, torch.Tensor):
         return [results]
     return [each for part in results for each in _flat(part)]
-
-
-def _record(traced: Any) -> ExportedGraph:
-    """A traced function as a record: all its tensors are inputs."""
-    names = FxNames(traced)
-    inputs = []
-    for node in traced.graph.nodes:
-        if node.op == "placeholder":
-            inputs.append(Input(node.name, meta_of(node.meta["val"])))
-        elif node.op == "get_attr":
-            held = getattr(traced, node.target)
-            held = held if getattr(held, "constant", None) is None else held.constant
-            inputs.append(Input(node.name, meta_of(held), held.detach().numpy(), node.name))
-    nodes = nodes_of(traced.graph.nodes, names)
-    (output,) = (node for node in traced.graph.nodes if node.op == "output")
-    results = flat_arguments(torch.utils._pytree.tree_leaves(output.args[0]), names)
-    return ExportedGraph("traced", tuple(inputs), nodes, results, {})
 
 
 def test_files_have_infinities_and_sizes_that_are_derived(tmp_path: Path) -> None:
