@@ -7,14 +7,15 @@ on what they hold.  `python -m tests.decisions.cases` writes the texts again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from tests.decisions import card_cases
 from tests.targets import AVX2, AVX512
 
-from tensorwright.base import CpuTarget
+from tensorwright.base import CpuTarget, DType, Target
 from tensorwright.cli.arguments.models import read_graph
 from tensorwright.graph import Graph, Workload
 from tensorwright.pipeline import cut, import_graph
@@ -52,9 +53,10 @@ class Part:
     """What is decided at once: a network that is cut, or an operator, for one target."""
 
     name: str
-    target: CpuTarget
-    group: Callable[[CpuTarget], Grouped]
+    target: Target
+    group: Callable[[Target], Grouped]
     shows_loops: bool = False
+    shows_sketches: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +81,21 @@ def pages() -> Iterator[Page]:
     families = dict.fromkeys(case.family for case in operator_cases(1))
     for family in families:
         yield Page(f"operator-{family}", tuple(_operators(family)))
+    yield Page("card-operators", tuple(_card_operators()))
+    yield Page("card-f32", tuple(_card_networks(card_cases.NETWORKS, DType.F32)))
+    yield Page("card-f16", tuple(_card_networks(card_cases.IN_HALVES, DType.F16)))
 
 
 def _target(number: int) -> CpuTarget:
     return (AVX2, AVX512)[number % 2]
 
 
-def _network(word: str) -> Callable[[CpuTarget], Grouped]:
+def _network(word: str) -> Callable[[Target], Grouped]:
     return lambda target: _cut(read_network(word), target)
 
 
 def _drawn(seed: int) -> Part:
-    def group(target: CpuTarget) -> Grouped:
+    def group(target: Target) -> Grouped:
         return _cut(import_graph(draw_network(seed)), target)
 
     return Part(f"network {seed}", _target(seed), group)
@@ -103,11 +108,30 @@ def _operators(family: str) -> Iterator[Part]:
         yield Part(name, _target(number), _operator(case), shows_loops=case.batch == 1)
 
 
-def _operator(case: OperatorCase) -> Callable[[CpuTarget], Grouped]:
+def _operator(case: OperatorCase) -> Callable[[Target], Grouped]:
     return lambda _: Grouped(((operator_program(case).workload, 1),))
 
 
-def _cut(graph: Graph, target: CpuTarget) -> Grouped:
+def _card_operators() -> Iterator[Part]:
+    cases = {f"{case.name} batch {case.batch}": case for case in operator_cases()}
+    for number, name in enumerate(card_cases.OPERATORS):
+        yield Part(name, _card(number), _operator(cases[name]), shows_sketches=True)
+
+
+def _card_networks(names: Iterable[str], dtype: DType) -> Iterator[Part]:
+    for number, name in enumerate(names):
+        yield Part(name, _card(number), _card_network(name, dtype), shows_sketches=True)
+
+
+def _card_network(name: str, dtype: DType) -> Callable[[Target], Grouped]:
+    return lambda target: _cut(import_graph(card_cases.network(name, dtype)), target)
+
+
+def _card(number: int) -> Target:
+    return card_cases.CARDS[number % len(card_cases.CARDS)]
+
+
+def _cut(graph: Graph, target: Target) -> Grouped:
     parts = cut(graph, target, THREADS)
     return Grouped(tuple((each, parts.count(each)) for each in parts.workloads), str(parts))
 
