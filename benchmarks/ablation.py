@@ -39,7 +39,8 @@ from tensorwright.tuning.models import make_model
 from tensorwright.tuning.session.session import merge
 from tensorwright.tuning.space import Space
 from tensorwright.tuning.strategies import ModelGuides, RandomSearch, Strategy
-from tensorwright.tuning.strategies.evolution import EvolutionFactory, EvolutionOptions
+from tensorwright.tuning.strategies.evolution import EvolutionOptions
+from tensorwright.tuning.strategies.guided import GuidedFactory
 from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling import GradientScheduler, Scheduler, TaskState
 from tensorwright_lab.strategies import (
@@ -81,13 +82,14 @@ def _guides(seed: int) -> ModelGuides:
 
 def guided(options: EvolutionOptions | None = None) -> MakeStrategy:
     def make(task: Task, space: Space, seed: int) -> Strategy:
-        return EvolutionFactory(_guides(seed), options)(task, space, seed)
+        return GuidedFactory(_guides(seed), options or EvolutionOptions())(task, space, seed)
 
     return make
 
 
 def unguided(task: Task, space: Space, seed: int) -> Strategy:
-    return EvolutionFactory(lambda task, space, seed: RandomGuide(seed))(task, space, seed)
+    make = GuidedFactory(lambda task, space, seed: RandomGuide(seed), EvolutionOptions())
+    return make(task, space, seed)
 
 
 def limited(task: Task, space: Space, seed: int) -> Strategy:

@@ -49,14 +49,16 @@ from tensorwright.tuning.population import (
 )
 from tensorwright.tuning.space import Sketch, Space, space_of
 from tensorwright.tuning.strategies import STRATEGIES, ModelGuides, StrategyChoice, choose_strategy
-from tensorwright.tuning.strategies.annealing import Archive, Walk, anneal
-from tensorwright.tuning.strategies.annealing_options import (
+from tensorwright.tuning.strategies.annealing import (
     VANILLA,
     AnnealingOptions,
+    Archive,
     Cooling,
     Pick,
     Scale,
     Temperatures,
+    Walk,
+    anneal,
 )
 from tensorwright.tuning.task import Task
 

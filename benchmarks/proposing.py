@@ -32,7 +32,8 @@ from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuild
 from tensorwright.tuning.population import Population, make_space_tables, sample
 from tensorwright.tuning.session.session import make_space
 from tensorwright.tuning.strategies import ModelGuides
-from tensorwright.tuning.strategies.evolution import EvolutionarySearch, EvolutionOptions
+from tensorwright.tuning.strategies.evolution import EvolutionOptions
+from tensorwright.tuning.strategies.guided import GuidedSearch
 from tensorwright.tuning.task import Task
 from tensorwright.tuning.time_model import PredictedTime, pretrained_model
 from tensorwright_lab.judging import (
@@ -78,7 +79,7 @@ class Subject:
         guides = ModelGuides(lambda: judge, STATEMENT.open, self.target)
         guide = guides(self.task, self.space, 0)
         options = EvolutionOptions(start_share=1.0)
-        search = EvolutionarySearch(self.task, self.space, 0, guide, options)
+        search = GuidedSearch(self.task, self.space, 0, guide, options)
         ways = dict(self.programs) | {"search": search.promising(np.random.default_rng(0), 8)}
         ways["search"] = Population.joined([ways["search"], self.tables.starts()])
         found = {way: float(2.0 ** -guide.scores(own).max()) for way, own in ways.items()}

@@ -15,9 +15,9 @@ from tensorwright.tuning.population import Candidate
 from tensorwright.tuning.population.population import default_candidate
 from tensorwright.tuning.space import Space
 from tensorwright.tuning.strategies import RandomSearch, Strategy
-from tensorwright.tuning.strategies.annealing import AnnealingFactory
-from tensorwright.tuning.strategies.annealing_options import VANILLA, AnnealingOptions
-from tensorwright.tuning.strategies.evolution import EvolutionFactory, EvolutionOptions
+from tensorwright.tuning.strategies.annealing import VANILLA, AnnealingOptions
+from tensorwright.tuning.strategies.evolution import EvolutionOptions
+from tensorwright.tuning.strategies.guided import GuidedFactory
 from tensorwright.tuning.strategies.strategy import StrategyFactory
 from tensorwright_lab.strategies import (
     BeamFactory,
@@ -33,16 +33,16 @@ FEW_STEPS = AnnealingOptions(chains=32, steps=20)
 SEEDLESS = ("grid",)
 FACTORIES: dict[str, StrategyFactory] = {
     "random": RandomSearch,
-    "evolution": EvolutionFactory(lambda task, space, seed: RandomGuide(seed), EvolutionOptions()),
-    "evolution, no model": EvolutionFactory(lambda task, space, seed: RandomGuide(seed), SMALL),
-    "no evolution": EvolutionFactory(
+    "evolution": GuidedFactory(lambda task, space, seed: RandomGuide(seed), EvolutionOptions()),
+    "evolution, no model": GuidedFactory(lambda task, space, seed: RandomGuide(seed), SMALL),
+    "no evolution": GuidedFactory(
         lambda task, space, seed: RandomGuide(seed), without_evolution(SMALL)
     ),
-    "no refinement": EvolutionFactory(
+    "no refinement": GuidedFactory(
         lambda task, space, seed: RandomGuide(seed), without_refinement(SMALL)
     ),
-    "annealing": AnnealingFactory(lambda task, space, seed: RandomGuide(seed), FEW_STEPS),
-    "annealing, vanilla": AnnealingFactory(
+    "annealing": GuidedFactory(lambda task, space, seed: RandomGuide(seed), FEW_STEPS),
+    "annealing, vanilla": GuidedFactory(
         lambda task, space, seed: RandomGuide(seed), replace(VANILLA, steps=20)
     ),
     "genetic": GeneticOptions(population=20),

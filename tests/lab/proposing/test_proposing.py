@@ -15,7 +15,7 @@ from tensorwright.schedule import Workload, state_of
 from tensorwright.tuning.population import Population, make_space_tables, sample
 from tensorwright.tuning.space import Kind, Space, space_of
 from tensorwright.tuning.strategies import choose_strategy
-from tensorwright.tuning.strategies.annealing_options import AnnealingOptions
+from tensorwright.tuning.strategies.annealing import AnnealingOptions
 from tensorwright.tuning.strategies.evolution import EvolutionOptions
 from tensorwright.tuning.task import Task
 from tensorwright_lab.proposing import (

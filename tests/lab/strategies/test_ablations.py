@@ -8,7 +8,8 @@ from tests.unit.tuning.strategies.evolving import BEST_S, SPACE, TASK, Oracle, r
 from tensorwright.tuning.population.population import default_candidate
 from tensorwright.tuning.space import Choice, Kind
 from tensorwright.tuning.strategies import Strategy
-from tensorwright.tuning.strategies.evolution import EvolutionFactory, EvolutionOptions
+from tensorwright.tuning.strategies.evolution import EvolutionOptions
+from tensorwright.tuning.strategies.guided import GuidedFactory
 from tensorwright_lab.strategies import (
     BeamFactory,
     RandomGuide,
@@ -19,11 +20,9 @@ from tensorwright_lab.strategies import (
 
 SMALL = EvolutionOptions(population=64, generations=2)
 FACTORIES = {
-    "no model": EvolutionFactory(lambda task, space, seed: RandomGuide(seed), SMALL),
-    "no evolution": EvolutionFactory(lambda task, space, seed: Oracle(), without_evolution(SMALL)),
-    "no refinement": EvolutionFactory(
-        lambda task, space, seed: Oracle(), without_refinement(SMALL)
-    ),
+    "no model": GuidedFactory(lambda task, space, seed: RandomGuide(seed), SMALL),
+    "no evolution": GuidedFactory(lambda task, space, seed: Oracle(), without_evolution(SMALL)),
+    "no refinement": GuidedFactory(lambda task, space, seed: Oracle(), without_refinement(SMALL)),
     "beam": BeamFactory(lambda task, space, seed: Oracle()),
 }
 

@@ -16,7 +16,8 @@ from numpy.random import Generator
 from tensorwright.tuning.population.population import Candidate, Population
 from tensorwright.tuning.population.variation import mutate, sample
 from tensorwright.tuning.space.sketch import Space
-from tensorwright.tuning.strategies.evolution import EvolutionarySearch, EvolutionOptions
+from tensorwright.tuning.strategies.evolution import EvolutionOptions
+from tensorwright.tuning.strategies.guided import GuidedSearch
 from tensorwright.tuning.strategies.strategy import Guide
 from tensorwright.tuning.task import Task
 
@@ -45,7 +46,7 @@ def varied_candidates(
     shares = shares or Shares()
     random = np.random.default_rng((seed, zlib.crc32(task.workload.key.encode())))
     options = EvolutionOptions(population=256, generations=2, epsilon=0.0)
-    search = EvolutionarySearch(task, space, seed, guide, options)
+    search = GuidedSearch(task, space, seed, guide, options)
     tables, history = search.tables, search.history
     starts = tables.starts()
     rest = 1 + random.permutation(len(starts) - 1)
@@ -60,7 +61,7 @@ def varied_candidates(
     return tuple(candidates)
 
 
-def _changed(search: EvolutionarySearch, parents: Population, random: Generator) -> Population:
+def _changed(search: GuidedSearch, parents: Population, random: Generator) -> Population:
     """One, two or three mutations of each."""
     once = mutate(search.tables, parents, random)
     twice = mutate(search.tables, once, random)

@@ -1,6 +1,6 @@
 """Searches with a part left out, to see what the part is worth.
 
-    no model        evolution that random scores guide: `EvolutionFactory` of `RandomGuide`
+    no model        evolution that random scores guide: `GuidedFactory` of `RandomGuide`
     no evolution    random programs, of which the model's best are measured: `without_evolution`
     no refinement   evolution alone: `without_refinement`
     limited space   tile sizes of the first structure only: `limited_space`

@@ -1,4 +1,4 @@
-"""What proposes candidates. Read `strategy.py` first, then `evolution.py`; `named.py` has all."""
+"""What proposes candidates. Read `strategy.py` first, then `guided.py`; `named.py` has all."""
 
 from tensorwright.tuning.strategies.named import (
     STRATEGIES, USUAL_STRATEGY, RandomSearch, StrategyChoice, check_strategy, choose_strategy,

@@ -1,10 +1,6 @@
-"""Simulated annealing over arrays of chains.
+"""Simulated annealing by a model's scores: chains walk, and the best programs are measured.
 
-The best programs that chains have seen, each once.
-
-The choice of programs to measure, so that the programs of a plan take many decisions.
-
-Chains of simulated annealing: arrays, one row a chain, all of a step at once.
+Chains are arrays, one row a chain, all of a step at once.
 
     step:    for each chain   neighbour := a random step from its program
                               it goes there if exp((new - old) / temperature) > a random number
@@ -14,51 +10,242 @@ Chains of simulated annealing: arrays, one row a chain, all of a step at once.
 
 A neighbour beyond the limits of its sketch is drawn again a few times, then the chain stays.
 
-Source:   Kirkpatrick et al., Science 220, 1983; Metropolis; Earl and Deem, PCCP 7, 2005 (swaps).
-
-Simulated annealing by a model's scores: chains walk, and the best programs are measured.
-
 After AutoTVM (Chen et al., NeurIPS 2018, section 4), whose settings are `VANILLA`.  Its temperature
 starts at 1 whatever the scores are. If the scores of a model differ by less than that, annealing is
 a random walk; if they differ by more, it is a descent. It never starts anew.
+
+Source:   Kirkpatrick et al., Science 220, 1983; Metropolis; Earl and Deem, PCCP 7, 2005 (swaps).
 """
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from tensorwright.records import Record
-from tensorwright.tuning.population.population import Candidate, Keys, Population
-from tensorwright.tuning.population.space_tables import SpaceTables, make_space_tables
+from tensorwright.base import UsageError
+from tensorwright.tuning.population.population import Keys, Population
+from tensorwright.tuning.population.space_tables import SpaceTables, Weights
 from tensorwright.tuning.population.variation import DRAWS, sample, step_from
-from tensorwright.tuning.space.sketch import Space
-from tensorwright.tuning.strategies.annealing_options import (
-    AnnealingOptions,
-    Pick,
-    Temperatures,
-    unit_of,
-)
-from tensorwright.tuning.strategies.sources import (
-    MakeProposer,
-    choose_structures,
-    draw_new,
-    draw_partly,
-    least_tried,
-    propose_neighbours,
-    rest_of,
-    starts_of,
-    with_predictions,
-)
-from tensorwright.tuning.strategies.strategy import Guide, History, MakeGuide
-from tensorwright.tuning.task import Task
+from tensorwright.tuning.strategies.guided import Explorer, Ground, GuidedOptions
+from tensorwright.tuning.strategies.strategy import Scores
 
-Scores = NDArray[np.float64]
+
+class Scale(StrEnum):
+    """The unit of temperatures."""
+
+    SCORES = "scores"
+    SPREAD = "spread"
+    """In the spread of the scores of random programs: quartile from quartile, as of a normal
+    distribution with the standard deviation 1."""
+
+
+class Cooling(StrEnum):
+    """How the temperature falls from the first to the last."""
+
+    CONSTANT = "constant"
+    LINEAR = "linear"
+    EXPONENTIAL = "exponential"
+    ADAPTIVE = "adaptive"
+    """So that the share of accepted steps follows a given course (`wanted_acceptance`)."""
+
+
+class Pick(StrEnum):
+    """How the programs to be measured are picked from the best that the chains have seen."""
+
+    BEST = "best"
+    COVERING = "covering"
+    """For scores and for decisions that no other of them takes: `pick_covering`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnealingOptions(GuidedOptions):
+    """The numbers of the search; the defaults are meant to be right, `VANILLA` is AutoTVM's.
+
+    Chains
+        chains          of one round                 steps   of each chain at most
+        tries           so often a step beyond the limits is drawn again before the chain stays
+                        where it is
+        is_persistent   whether chains go on in the next round where they ended; else a round
+                        depends on the records only, and a search that was killed goes on exactly
+    Temperature, higher is more random
+        scale           in what it is told           cooling    how it falls
+        first, last     where it starts and ends
+        rungs           the temperatures at once, each `1 / rungs` of the chains; those next to
+                        each other swap places (parallel tempering)
+        coldest         the lowest of them, in the highest
+        swap_every      steps from swap to swap
+    Where nothing is found
+        idle_steps      steps without a new one among the best seen, after which chains are
+                        reheated, and finally stop
+        reheats         so often the temperature goes back to half of where it was first
+        restart_share   of the chains, the worst, that start afresh when reheated
+    What is measured
+        spare           the best programs to pick from, as a multiple of the plan
+        pick            how they are picked          variety    what a decision that no other
+                        program of the plan takes is worth, all of a program together, in the
+                        spread of the scores of those kept
+    The others are those of every guided search.
+
+    Raises:  UsageError for numbers that make no sense.
+    """
+
+    chains: int = 64
+    steps: int = 60
+    tries: int = 2
+    is_persistent: bool = False
+    measured_share: float = 0.5
+    scale: Scale = Scale.SPREAD
+    cooling: Cooling = Cooling.EXPONENTIAL
+    first: float = 0.5
+    last: float = 0.01
+    rungs: int = 1
+    coldest: float = 0.05
+    swap_every: int = 5
+    idle_steps: int = 20
+    reheats: int = 2
+    restart_share: float = 0.5
+    random_first: int = 64
+    spare: int = 8
+    pick: Pick = Pick.COVERING
+    variety: float = 1.0
+
+    def __post_init__(self) -> None:
+        least = {"chains": 1, "steps": 1, "tries": 1, "rungs": 1, "swap_every": 1, "spare": 1}
+        counts = ("sketches", "idle_steps", "reheats", "patience", "plan", "random_first")
+        for name, low in (least | dict.fromkeys(counts, 0)).items():
+            if getattr(self, name) < low:
+                raise _fault(name, f"{getattr(self, name)} is below {low}")
+        shares = ("leap", "measured_share", "restart_share", "epsilon", "start_share")
+        for name in (*shares, "refine_share", "proposed_share"):
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise _fault(name, f"{getattr(self, name)} is not a share between 0 and 1")
+        if not 0.0 < self.coldest <= 1.0:
+            raise _fault("coldest", f"{self.coldest} is not above 0 and at most 1")
+        if not 0.0 <= self.last <= self.first:
+            raise _fault("last", f"{self.last} is not between 0 and the first, {self.first}")
+        if self.rungs > self.chains:
+            raise _fault("rungs", f"{self.rungs} temperatures for {self.chains} chains")
+
+    def explorer(self) -> Explorer:
+        """As `GuidedOptions.explorer`."""
+        return Chains(self)
+
+
+VANILLA = AnnealingOptions(
+    chains=128,
+    steps=500,
+    leap=1.0,
+    weights=Weights(1.0, 1.0, 1.0, 1.0, 1.0, is_shared=False),
+    tries=1,
+    sketches=0,
+    is_persistent=True,
+    measured_share=0.0,
+    proposed_share=0.0,
+    scale=Scale.SCORES,
+    cooling=Cooling.LINEAR,
+    first=1.0,
+    last=0.0,
+    idle_steps=50,
+    reheats=0,
+    patience=0,
+    plan=64,
+    spare=1,
+    pick=Pick.BEST,
+    epsilon=0.05,
+    start_share=0.0,
+)
+"""Simulated annealing as in AutoTVM (Chen et al., NeurIPS 2018, and the source of its tuner)."""
+
+
+def _fault(name: str, reason: str) -> UsageError:
+    return UsageError(
+        stage="tune",
+        where=f"annealing option {name}",
+        reason=reason,
+        remedy="leave it at its default",
+    )
+
+
+_NORMAL_QUARTILES = 1.349  # from quartile to quartile of a normal distribution, in its deviations
+_LEAST_SHARE = 1e-3  # exponential cooling ends at this share of the first, not at 0
+_STEP = 1.05  # the factor by which adaptive cooling changes the temperature in a step
+
+
+class Temperatures:
+    """Of some chains in one round; mutable.
+
+    unit   of the options' temperatures
+    """
+
+    def __init__(self, options: AnnealingOptions, unit: float, chains: int) -> None:
+        self._options = options
+        self._first = options.first * unit
+        self._last = options.last * unit
+        rung = np.arange(chains) % options.rungs
+        self._shares: Scores = options.coldest ** (rung / max(options.rungs - 1, 1))
+        self._base = self._first
+        self._from = self._first
+        self._begun = 0
+
+    def at(self, step: int) -> Scores:
+        """(chains,): the temperatures for accepting steps."""
+        options = self._options
+        share = (step - self._begun) / max(options.steps - self._begun, 1)
+        match options.cooling:
+            case Cooling.CONSTANT:
+                self._base = self._from
+            case Cooling.LINEAR:
+                self._base = self._from + share * (self._last - self._from)
+            case Cooling.EXPONENTIAL:
+                last = max(self._last, _LEAST_SHARE * self._first)
+                self._base = self._from * (last / self._from) ** share if self._from else 0.0
+            case Cooling.ADAPTIVE:
+                pass
+        return self._base * self._shares
+
+    def note(self, step: int, accepted: float) -> None:
+        """Take in the share of a step that was accepted."""
+        if self._options.cooling is not Cooling.ADAPTIVE:
+            return
+        is_hot = accepted > wanted_acceptance(step / self._options.steps)
+        base = self._base / _STEP if is_hot else self._base * _STEP
+        self._base = min(max(base, self._last), self._first)
+
+    def reheat(self, step: int) -> None:
+        """Back to half of the last start, and down again in the remaining steps."""
+        self._from = self._base = max(0.5 * self._from, self._last)
+        self._begun = step
+
+
+def wanted_acceptance(share: float) -> float:
+    """The share of steps to be accepted when so much of a round is over.
+
+    Source:  Lam and Delosme 1988, as modified by Boyan, Learning Evaluation Functions for Global
+             Optimization, 1998: soon 0.44, that for half of the time, then down to none.
+    """
+    if share < 0.15:
+        return float(0.44 + 0.56 * 560.0 ** (-share / 0.15))
+    if share < 0.65:
+        return 0.44
+    return float(0.44 * 440.0 ** (-(share - 0.65) / 0.35))
+
+
+def unit_of(scale: Scale, scores: Scores) -> float:
+    """The unit of temperatures, from the scores of random programs."""
+    if scale is Scale.SCORES:
+        return 1.0
+    finite = scores[np.isfinite(scores)]
+    if len(finite) < 2:
+        return 1.0
+    low, high = np.quantile(finite, (0.25, 0.75))
+    spread = float(high - low) / _NORMAL_QUARTILES or float(np.std(finite))
+    return spread if spread > 0 and math.isfinite(spread) else 1.0
 
 
 class Archive:
@@ -250,176 +437,32 @@ def _restarted(
     return points, scores
 
 
-_SPARE = 3  # times as many are picked as needed: the traces of some may be on record
-_SPARE_DRAWS = 8  # the same for random ones: small structures are drawn as often as large ones
+class Chains:
+    """An `Explorer`; the chains of the last round stay if the options say so."""
 
+    def __init__(self, options: AnnealingOptions) -> None:
+        self.options = options
+        self._points: Population | None = None
 
-class AnnealingSearch:
-    """A `Strategy`.  Each plan has its own generator, seeded by the seed, the workload and the
-    number of programs seen.
-
-    With the default options a proposal follows from the records alone. If chains are persistent or
-    a plan is for several proposals, a search that was killed makes a new plan.
-    """
-
-    def __init__(
-        self,
-        task: Task,
-        space: Space,
-        seed: int,
-        guide: Guide,
-        options: AnnealingOptions | None = None,
-        make_proposer: MakeProposer | None = None,
-    ) -> None:
-        self.options = options or AnnealingOptions()
-        self.tables = make_space_tables(space, self.options.weights)
-        self.history = History(self.tables)
-        self.guide = guide
-        self._proposer = make_proposer(task, self.tables) if make_proposer else None
-        self._seeds = (seed, zlib.crc32(task.workload.key.encode()))
-        self._points = Population.empty(self.tables.width)
-        self._plan = Population.empty(self.tables.width)
-        self._left = 0  # of the plan, random ones included
-        self._guesses = 0  # of these, not random
-
-    def propose(self, count: int) -> tuple[Candidate, ...]:
-        """As `Strategy.propose`."""
-        random = np.random.default_rng((*self._seeds, self.history.seen))
-        self.guide.refresh()
-        proposed = self._by_rule(count)
-        if self.history.trials >= self.options.random_first:
-            proposed += self._refined(count - len(proposed))
-            proposed += self._planned(count - len(proposed), random)
-            if self.options.plan and len(proposed) < count:  # the plan has ended: the next one
-                proposed += self._planned(count - len(proposed), random)
-        proposed += self._drawn(count - len(proposed), random)
-        if len(proposed) < count:
-            rest = rest_of(self.tables, self.history, random)
-            proposed += self.history.take_new(rest, count - len(proposed))
-        return with_predictions(proposed, self.history, self.guide)
-
-    def observe(self, records: Sequence[Record]) -> None:
-        """As `Strategy.observe`."""
-        self.guide.learn(self.history.observe(records))
-
-    # The parts of a proposal
-
-    def _by_rule(self, count: int) -> list[Candidate]:
-        starts = self.tables.starts()
-        if not self.options.start_share:
-            return self.history.take_new(starts.take(np.zeros(1, np.int64)), count)
-        proposed = self.history.take_new(starts.take(np.zeros(1, np.int64)), count)
-        most = starts_of(self.tables, self.guide, self.options.start_share, count)
-        return proposed + self.history.take_new(most[0], min(most[1], count) - len(proposed))
-
-    def _drawn(self, count: int, random: Generator) -> list[Candidate]:
-        if count <= 0:
-            return []
-        drawn = draw_new(self.tables, self.history, _SPARE_DRAWS * count, random)
-        return self.history.take_new(drawn, count)
-
-    def _refined(self, room: int) -> list[Candidate]:
-        count = round(self.options.refine_share * room)
-        if not count:
-            return []
-        around = propose_neighbours(self.tables, self.history, self.guide, _SPARE * count, 3)
-        return self.history.take_new(around, count)
-
-    def _planned(self, count: int, random: Generator) -> list[Candidate]:
-        """The rest of the plan, or of a new one; its last are random."""
-        if not self._left:
-            self._make_plan(count, random)
-        planned = self.history.take_new(self._plan, min(count, self._guesses))
-        is_used_up = len(planned) < min(count, self._guesses)
-        self._left -= len(planned)
-        self._guesses = 0 if is_used_up else self._guesses - len(planned)
-        if not self._guesses:
-            last = self._drawn(min(count - len(planned), self._left), random)
-            planned += last
-            self._left -= len(last)
-            if is_used_up and len(planned) < count:
-                self._left = 0
-        return planned
-
-    def _make_plan(self, count: int, random: Generator) -> None:
-        options = self.options
-        self._left = options.plan or count
-        self._guesses = self._left - int(np.ceil(options.epsilon * self._left))
-        self._plan = self.promising(random, _SPARE * max(self._guesses, 1))
-
-    def promising(self, random: Generator, count: int) -> Population:
+    def explore(self, ground: Ground, random: Generator, count: int) -> Population:
         """The best programs of the chains, picked by the options, best first."""
-        allowed = self._choose_sketches(random)
-        if not len(allowed):
-            return Population.empty(self.tables.width)
-        options = self.options
-        is_allowed = np.zeros(len(self.tables.family), np.bool_)
+        options, tables, allowed = self.options, ground.tables, ground.allowed
+        is_allowed = np.zeros(len(tables.family), np.bool_)
         is_allowed[allowed] = True
         walk = Walk(
-            self.tables,
+            tables,
             is_allowed,
-            self.guide.scores,
-            lambda many, source: sample(self.tables, many, source, allowed),
+            ground.guide.scores,
+            lambda many, source: sample(tables, many, source, allowed),
         )
-        drawn = sample(self.tables, options.chains, random, allowed)
-        unit = unit_of(options.scale, self.guide.scores(drawn))
-        start = self._start(self._fresh(drawn, random, allowed), is_allowed)
-        archive = Archive(self.tables.width, options.spare * count, self.history.keys)
+        drawn = sample(tables, options.chains, random, allowed)
+        unit = unit_of(options.scale, ground.guide.scores(drawn))
+        start = ground.start(options.chains, random, self._points)
+        archive = Archive(tables.width, options.spare * count, ground.history.keys)
         temperatures = Temperatures(options, unit, len(start))
-        self._points = anneal(walk, start, options, temperatures, archive, random)
+        ends = anneal(walk, start, options, temperatures, archive, random)
+        self._points = ends if options.is_persistent and len(ends) else None
         if options.pick is Pick.BEST:
             return archive.population
-        picked = pick_covering(
-            self.tables, archive.population, archive.scores, count, options.variety
-        )
+        picked = pick_covering(tables, archive.population, archive.scores, count, options.variety)
         return archive.population.take(picked)
-
-    def _fresh(
-        self, drawn: Population, random: Generator, allowed: NDArray[np.int64]
-    ) -> Population:
-        """The first programs of chains that do not start at a measured program."""
-        if self._proposer is None:
-            return drawn
-        share = self.options.proposed_share
-        return draw_partly(self.tables, self._proposer, share, len(drawn), random, allowed)
-
-    @property
-    def _is_restart(self) -> bool:
-        patience = self.options.patience
-        return bool(patience) and self.history.since_gain // patience % 2 == 1
-
-    def _choose_sketches(self, random: Generator) -> NDArray[np.int64]:
-        if self._is_restart:
-            least = least_tried(self.tables, self.history, self.options.islands)
-            if len(least):
-                return least
-        if not self.options.sketches:
-            return self.history.alive
-        return choose_structures(self.history, self.options.sketches, random)
-
-    def _start(self, drawn: Population, is_allowed: NDArray[np.bool_]) -> Population:
-        """The first programs of chains: their last ones, or the best measured and random ones."""
-        options = self.options
-        if options.is_persistent and len(self._points):
-            kept = self._points.take(~np.isin(self._points.sketch, self.history.dropped))
-        elif self._is_restart:
-            return drawn
-        else:
-            kept, _ = self.history.best(round(options.measured_share * options.chains))
-            kept = kept.take(is_allowed[kept.sketch])
-        both = Population.joined([kept, drawn])
-        return both.take(np.arange(min(options.chains, len(both))))
-
-
-@dataclass(frozen=True, slots=True)
-class AnnealingFactory:
-    """A `StrategyFactory`: annealing for each task, each with a guide of its own."""
-
-    make_guide: MakeGuide
-    options: AnnealingOptions | None = None
-    make_proposer: MakeProposer | None = None
-
-    def __call__(self, task: Task, space: Space, seed: int) -> AnnealingSearch:
-        """As `StrategyFactory`."""
-        guide = self.make_guide(task, space, seed)
-        return AnnealingSearch(task, space, seed, guide, self.options, self.make_proposer)

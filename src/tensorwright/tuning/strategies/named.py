@@ -18,9 +18,9 @@ from tensorwright.base import LaboratoryPart, UsageError, did_you_mean
 from tensorwright.records import Record
 from tensorwright.tuning.population.population import Candidate, candidate_of, default_candidate
 from tensorwright.tuning.space.sketch import Sketch, Space
-from tensorwright.tuning.strategies.annealing import AnnealingFactory
-from tensorwright.tuning.strategies.annealing_options import VANILLA, AnnealingOptions
-from tensorwright.tuning.strategies.evolution import EvolutionFactory, EvolutionOptions
+from tensorwright.tuning.strategies.annealing import VANILLA, AnnealingOptions
+from tensorwright.tuning.strategies.evolution import EvolutionOptions
+from tensorwright.tuning.strategies.guided import GuidedFactory, GuidedOptions
 from tensorwright.tuning.strategies.sources import MakeProposer
 from tensorwright.tuning.strategies.strategy import MakeGuide, StrategyFactory
 from tensorwright.tuning.task import Task
@@ -97,12 +97,11 @@ def _list(sketch: Sketch) -> Iterator[tuple[Sketch, tuple[tuple[str, int], ...]]
             yield sketch, tuple(sorted(decisions.items()))
 
 
-Settings: TypeAlias = EvolutionOptions | AnnealingOptions
-StrategyChoice: TypeAlias = str | Settings | StrategyFactory
+StrategyChoice: TypeAlias = str | GuidedOptions | StrategyFactory
 """A name of `STRATEGIES`, settings of one of them, or a factory of searches."""
 
 USUAL_STRATEGY = "evolution"
-STRATEGIES: Mapping[str, Settings | StrategyFactory | LaboratoryPart] = {
+STRATEGIES: Mapping[str, GuidedOptions | StrategyFactory | LaboratoryPart] = {
     USUAL_STRATEGY: EvolutionOptions(),
     "annealing": AnnealingOptions(),
     "annealing-vanilla": VANILLA,
@@ -111,7 +110,7 @@ STRATEGIES: Mapping[str, Settings | StrategyFactory | LaboratoryPart] = {
     "random": RandomSearch,
 }
 
-TRAINED: Mapping[str, Settings] = {
+TRAINED: Mapping[str, GuidedOptions] = {
     USUAL_STRATEGY: EvolutionOptions(start_share=0.5),
     "annealing": AnnealingOptions(random_first=0),
 }
@@ -137,19 +136,15 @@ def choose_strategy(
     chosen = _named(choice)
     if is_trained and isinstance(choice, str):
         chosen = TRAINED.get(choice, chosen)
-    match chosen:
-        case EvolutionOptions():
-            return EvolutionFactory(make_guide, chosen, make_proposer)
-        case AnnealingOptions():
-            return AnnealingFactory(make_guide, chosen, make_proposer)
-        case _:
-            return chosen
+    if isinstance(chosen, GuidedOptions):
+        return GuidedFactory(make_guide, chosen, make_proposer)
+    return chosen
 
 
 def is_guided(choice: StrategyChoice) -> bool:
     """Whether a strategy asks a model what to try."""
     settings = STRATEGIES[choice] if isinstance(choice, str) else choice
-    return isinstance(settings, EvolutionOptions | AnnealingOptions)
+    return isinstance(settings, GuidedOptions)
 
 
 def check_strategy(choice: StrategyChoice) -> None:
@@ -157,7 +152,7 @@ def check_strategy(choice: StrategyChoice) -> None:
     _named(choice)
 
 
-def _named(choice: StrategyChoice) -> Settings | StrategyFactory:
+def _named(choice: StrategyChoice) -> GuidedOptions | StrategyFactory:
     """The strategy of a choice; raises as `choose_strategy`."""
     if not isinstance(choice, str):
         return choice

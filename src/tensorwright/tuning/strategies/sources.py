@@ -100,20 +100,6 @@ class ProposingModel(Protocol):
         """The factory of the proposers of a session's tasks on a machine."""
 
 
-def starts_of(
-    tables: SpaceTables, guide: Guide, share: float, count: int
-) -> tuple[Population, int]:
-    """Every structure by rule, and how many of them may be in a proposal of `count`.
-
-    If that is a share of the proposal, the most promising come first.
-    """
-    starts = tables.starts()
-    if share >= 1.0:
-        return starts, count
-    order = np.argsort(-guide.scores(starts), kind="stable")
-    return starts.take(order), int(np.ceil(share * count))
-
-
 def draw_new(tables: SpaceTables, history: History, count: int, random: Generator) -> Population:
     """Programs drawn at random that were not seen; up to `count`."""
     alive = history.alive

@@ -16,22 +16,20 @@ from tensorwright.tuning.population.population import Keys, default_candidate
 from tensorwright.tuning.population.space_tables import SpaceTables, neighbour_pairs
 from tensorwright.tuning.population.variation import DRAWS, everything
 from tensorwright.tuning.strategies.annealing import (
-    AnnealingSearch,
-    Archive,
-    Walk,
-    anneal,
-    pick_covering,
-)
-from tensorwright.tuning.strategies.annealing_options import (
     VANILLA,
     AnnealingOptions,
+    Archive,
     Cooling,
     Pick,
     Scale,
     Temperatures,
+    Walk,
+    anneal,
+    pick_covering,
     unit_of,
     wanted_acceptance,
 )
+from tensorwright.tuning.strategies.guided import GuidedSearch
 
 TABLES = make_space_tables(SPACE)
 ALL = np.ones(len(SPACE.sketches), np.bool_)
@@ -279,7 +277,7 @@ def test_vanilla_finds_the_best_of_a_smaller_space_still() -> None:
 @pytest.mark.parametrize("cooling", [Cooling.EXPONENTIAL, Cooling.ADAPTIVE])
 def test_a_search_finds_the_best_of_a_small_space(cooling: Cooling) -> None:
     options = AnnealingOptions(chains=48, steps=80, cooling=cooling)
-    strategy = AnnealingSearch(TASK, SPACE, 0, Oracle(0.1), options)
+    strategy = GuidedSearch(TASK, SPACE, 0, Oracle(0.1), options)
     best = math.inf
     for _ in range(6):
         records = [record_of(one) for one in strategy.propose(16)]
@@ -290,13 +288,13 @@ def test_a_search_finds_the_best_of_a_small_space(cooling: Cooling) -> None:
 
 def test_a_search_goes_on_from_its_records_alone() -> None:
     options = AnnealingOptions(chains=32, steps=20)
-    through = AnnealingSearch(TASK, SPACE, 3, Oracle(), options)
+    through = GuidedSearch(TASK, SPACE, 3, Oracle(), options)
     records = []
     for _ in range(4):
         fresh = [record_of(one) for one in through.propose(16)]
         through.observe(fresh)
         records += fresh
-    resumed = AnnealingSearch(TASK, SPACE, 3, Oracle(), options)
+    resumed = GuidedSearch(TASK, SPACE, 3, Oracle(), options)
     resumed.observe(records)
     assert resumed.propose(16) == through.propose(16)
 
@@ -310,7 +308,7 @@ def test_vanilla_begins_at_random_and_plans_for_several_rounds() -> None:
             return super().scores(population)
 
     options = replace(VANILLA, chains=16, steps=10, plan=32, random_first=32)
-    strategy = AnnealingSearch(TASK, SPACE, 0, Counting(), options)
+    strategy = GuidedSearch(TASK, SPACE, 0, Counting(), options)
     calls = []
     for _ in range(6):
         found = strategy.propose(16)
@@ -325,7 +323,7 @@ def test_vanilla_begins_at_random_and_plans_for_several_rounds() -> None:
 
 def test_the_default_comes_first_then_what_rules_promise() -> None:
     options = AnnealingOptions(chains=16, steps=10, start_share=0.25)
-    found = AnnealingSearch(TASK, SPACE, 0, Oracle(), options).propose(16)
+    found = GuidedSearch(TASK, SPACE, 0, Oracle(), options).propose(16)
     assert found[0] == default_candidate(SPACE)
     defaults = {sketch.name: tuple(sorted(sketch.defaults.items())) for sketch in SPACE.sketches}
     by_rule = [one.sketch for one in found[:4] if one.decisions == defaults[one.sketch]]
@@ -335,7 +333,7 @@ def test_the_default_comes_first_then_what_rules_promise() -> None:
 
 def test_without_a_gain_chains_start_afresh_elsewhere() -> None:
     options = AnnealingOptions(chains=16, steps=5, patience=8, islands=1, epsilon=0.0)
-    strategy = AnnealingSearch(TASK, SPACE, 0, Oracle(), options)
+    strategy = GuidedSearch(TASK, SPACE, 0, Oracle(), options)
     first = [record_of(one) for one in strategy.propose(16)]
     strategy.observe(sorted(first, key=lambda one: one.median_s))
     found = strategy.promising(np.random.default_rng(0), 8)
@@ -459,7 +457,7 @@ def test_numbers_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None
 def test_every_way_to_pick_gives_programs_of_the_space() -> None:
     for pick in Pick:
         options = AnnealingOptions(chains=16, steps=5, pick=pick)
-        found = AnnealingSearch(TASK, SPACE, 0, Oracle(), options).promising(
+        found = GuidedSearch(TASK, SPACE, 0, Oracle(), options).promising(
             np.random.default_rng(0), 5
         )
         assert len(found) >= 5

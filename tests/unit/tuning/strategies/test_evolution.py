@@ -17,19 +17,16 @@ from tensorwright.tuning.population import Candidate
 from tensorwright.tuning.population.population import default_candidate
 from tensorwright.tuning.space import Space, space_of
 from tensorwright.tuning.strategies import Guide, RandomSearch, Strategy
-from tensorwright.tuning.strategies.evolution import (
-    EvolutionarySearch,
-    EvolutionFactory,
-    EvolutionOptions,
-)
+from tensorwright.tuning.strategies.evolution import EvolutionOptions
+from tensorwright.tuning.strategies.guided import GuidedFactory, GuidedSearch
 from tensorwright.tuning.task import Task
 from tensorwright_lab.strategies import RandomGuide
 
 SMALL = EvolutionOptions(population=64, generations=2)
 
 
-def search(guide: Guide | None = None, seed: int = 0, space: Space = SPACE) -> EvolutionarySearch:
-    return EvolutionarySearch(TASK, space, seed, guide or Oracle(), SMALL)
+def search(guide: Guide | None = None, seed: int = 0, space: Space = SPACE) -> GuidedSearch:
+    return GuidedSearch(TASK, space, seed, guide or Oracle(), SMALL)
 
 
 def tuned(strategy: Strategy, trials: int, count: int = 16) -> list[Record]:
@@ -154,7 +151,7 @@ def test_proposals_are_unlike_each_other() -> None:
     tuned(strategy, 32)
     options = dataclasses.replace(SMALL, refine_share=0.0)
     varied, narrow = (
-        EvolutionarySearch(
+        GuidedSearch(
             TASK, SPACE, 0, Oracle(), dataclasses.replace(options, variety=variety)
         ).propose(16)
         for variety in (0.5, 0.0)
@@ -170,7 +167,7 @@ def spread(candidates: tuple[Candidate, ...]) -> float:
 
 def test_a_stalled_search_starts_afresh_away_from_the_best() -> None:
     options = dataclasses.replace(SMALL, patience=16, stalled_share=0.0, epsilon=0.0)
-    strategy = EvolutionarySearch(TASK, SPACE, 0, Oracle(), options)
+    strategy = GuidedSearch(TASK, SPACE, 0, Oracle(), options)
     while strategy.history.since_gain // 16 % 2 == 0:
         tuned(strategy, 16)
     best, _ = strategy.history.best(1)
@@ -183,7 +180,7 @@ def test_a_stalled_search_starts_afresh_away_from_the_best() -> None:
 
 def test_a_restart_looks_where_least_was_tried() -> None:
     options = dataclasses.replace(SMALL, patience=16, stalled_share=0.0, epsilon=0.0, islands=1)
-    strategy = EvolutionarySearch(TASK, SPACE, 0, Oracle(), options)
+    strategy = GuidedSearch(TASK, SPACE, 0, Oracle(), options)
     while strategy.history.since_gain // 16 % 2 == 0:
         tuned(strategy, 16)
     best, _ = strategy.history.best(1)
@@ -202,7 +199,7 @@ def test_rounds_may_be_small(count: int) -> None:
 def test_the_proposals_of_a_real_space_are_programs_of_it() -> None:
     workload = matmul()
     space = space_of(state_of(workload), native_target())
-    factory = EvolutionFactory(lambda task, space, seed: RandomGuide(seed), SMALL)
+    factory = GuidedFactory(lambda task, space, seed: RandomGuide(seed), SMALL)
     found = factory(Task(workload), space, 0).propose(16)
     assert found[0] == default_candidate(space)
     assert len({one.trace for one in found}) == 16

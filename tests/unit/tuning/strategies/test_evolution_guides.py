@@ -20,7 +20,8 @@ from tensorwright.tuning.models import RandomModel, RooflineModel, Sample
 from tensorwright.tuning.population import make_space_tables, sample
 from tensorwright.tuning.space import Sketch, space_of
 from tensorwright.tuning.strategies import ModelGuide, ModelGuides, Outcome
-from tensorwright.tuning.strategies.evolution import EvolutionFactory, EvolutionOptions
+from tensorwright.tuning.strategies.evolution import EvolutionOptions
+from tensorwright.tuning.strategies.guided import GuidedFactory
 from tensorwright.tuning.task import Task
 from tensorwright_lab.strategies import RandomGuide
 
@@ -103,7 +104,7 @@ def test_a_search_of_a_real_program_by_real_features() -> None:
     roofline = RooflineModel(machine_of(target, 2))
     for make_model in (lambda: roofline, RandomModel, RandomModel):
         guides = ModelGuides(make_model, STATEMENT.open, target)
-        factory = EvolutionFactory(guides, options)
+        factory = GuidedFactory(guides, options)
         strategy = factory(Task(workload), space, 0)
         first = strategy.propose(8)
         records = [

@@ -14,15 +14,15 @@ from tensorwright.tuning.strategies import (
     check_strategy,
     choose_strategy,
 )
-from tensorwright.tuning.strategies.annealing import AnnealingSearch
-from tensorwright.tuning.strategies.annealing_options import VANILLA, AnnealingOptions
-from tensorwright.tuning.strategies.evolution import EvolutionarySearch, EvolutionOptions
+from tensorwright.tuning.strategies.annealing import VANILLA, AnnealingOptions
+from tensorwright.tuning.strategies.evolution import EvolutionOptions
+from tensorwright.tuning.strategies.guided import GuidedSearch
 from tensorwright_lab.strategies import GeneticOptions, GeneticSearch, GridSearch, RandomGuide
 
 KINDS = {
-    "evolution": EvolutionarySearch,
-    "annealing": AnnealingSearch,
-    "annealing-vanilla": AnnealingSearch,
+    "evolution": GuidedSearch,
+    "annealing": GuidedSearch,
+    "annealing-vanilla": GuidedSearch,
     "genetic": GeneticSearch,
     "grid": GridSearch,
     "random": RandomSearch,
@@ -38,7 +38,7 @@ def test_a_name_gives_its_strategy(name: str) -> None:
     strategy = choose_strategy(name, guides)(TASK, SPACE, 0)
     assert type(strategy) is KINDS[name]
     if name == "annealing-vanilla":
-        assert isinstance(strategy, AnnealingSearch)
+        assert isinstance(strategy, GuidedSearch)
         assert strategy.options is VANILLA
 
 
@@ -49,7 +49,7 @@ def test_settings_say_whose_they_are(
     options: EvolutionOptions | AnnealingOptions | GeneticOptions,
 ) -> None:
     strategy = choose_strategy(options, guides, is_trained=True)(TASK, SPACE, 0)
-    assert isinstance(strategy, EvolutionarySearch | AnnealingSearch | GeneticSearch)
+    assert isinstance(strategy, GuidedSearch | GeneticSearch)
     assert strategy.options is options
 
 
@@ -58,9 +58,9 @@ def test_where_a_model_was_trained_before_less_is_tried_blindly() -> None:
     annealing = choose_strategy("annealing", guides, is_trained=True)(TASK, SPACE, 0)
     vanilla = choose_strategy("annealing-vanilla", guides, is_trained=True)(TASK, SPACE, 0)
     own = choose_strategy(AnnealingOptions(), guides, is_trained=True)(TASK, SPACE, 0)
-    assert isinstance(evolution, EvolutionarySearch)
+    assert isinstance(evolution, GuidedSearch)
     assert evolution.options.start_share < 1.0
-    kinds = [each for each in (annealing, vanilla, own) if isinstance(each, AnnealingSearch)]
+    kinds = [each for each in (annealing, vanilla, own) if isinstance(each, GuidedSearch)]
     assert [each.options.random_first for each in kinds] == [0, 64, 64]
 
 
