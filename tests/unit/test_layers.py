@@ -61,7 +61,7 @@ ROOMS = {
     "rewriting.backtracking": "draft_graph moves search",
     "rewriting.candidates": "kinds search",
     "rewriting.networks": "network_analysis counterparts read write extract saturate",
-    "rewriting.prove": "problem refute instances saturate ranks prover conditions validation",
+    "rewriting.prove": "problem refute instances saturate ranks prover conditions",
     "runtime": "buffers plan container caches native device cards host executable measuring",
     "runtime.native": "pool",
     "schedule": "algorithms memory_layout state sharing analysis primitive primitives trace "
@@ -92,8 +92,9 @@ LEAST_SHARE = 0.93
 LABORATORY = "tensorwright_lab"
 LABORATORY_SOURCE = Path(__file__).parents[2] / "lab" / "src" / LABORATORY
 LABORATORY_ORDER = (
-    "graph_text loop_interpreter cards rule_generation zoo suites judging feature_sets cost_models "
-    "strategies proposing pretraining competitors comparison exact_extraction bench pretrain demo"
+    "graph_text loop_interpreter cards rule_generation axiom_checks zoo suites judging "
+    "feature_sets cost_models strategies proposing pretraining competitors comparison "
+    "exact_extraction bench pretrain demo"
 ).split()
 """The folders and modules of the second package, which imports the first one as it likes."""
 

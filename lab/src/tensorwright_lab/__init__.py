@@ -11,6 +11,7 @@
     pretraining       the models that the compiler ships, trained
     graph_text        a graph from its text
     loop_interpreter  runs loop nests as the IR means them, to judge passes and code
+    axiom_checks      whether the axioms of rules are true, needed and enough
     exact_extraction  the cheapest term of an e-graph, proved
     bench, pretrain, demo, suites   what it adds to the command line
 

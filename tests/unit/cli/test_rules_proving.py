@@ -1,4 +1,4 @@
-"""`tensorwright rules check | prove | explain | axioms | suggest-axioms`."""
+"""`tensorwright rules check | prove | explain`."""
 
 from __future__ import annotations
 
@@ -51,18 +51,3 @@ def test_prove_a_file_and_keep_the_proved(tmp_path: Path) -> None:
     (line,) = target.read_text().splitlines()
     assert line.startswith("good: relu(relu(?x)) == relu(?x)")
     assert line.endswith(f"[{stamp_of()}]")
-
-
-def test_axioms_are_listed() -> None:
-    code, text = called("axioms")
-    assert code == 0
-    assert "transpose-matmul:" in text
-
-
-def test_suggest_axioms(tmp_path: Path) -> None:
-    source = tmp_path / "a.rules"
-    source.write_text("exp(tanh(relu(?x))) == exp(relu(tanh(?x))) if rank(x) = 2\n")
-    code, text = called("suggest-axioms", str(source), "--processes", "1")
-    assert code == 0
-    assert "tanh(relu(?x1)) == relu(tanh(?x1))" in text
-    assert "1 of 1 unproved, 1 properties missing" in text

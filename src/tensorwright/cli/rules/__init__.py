@@ -8,8 +8,11 @@ from tensorwright.base import LaboratoryPart, has_laboratory
 from tensorwright.cli.rules import library, operators, proving
 
 _OF_LABORATORY = {
-    "generate": LaboratoryPart(
-        "command rules generate", "rule_generation.command", "generate_command"
+    name: LaboratoryPart(f"command rules {name}", f"{folder}.command", f"{word}_command")
+    for name, folder, word in (
+        ("generate", "rule_generation", "generate"),
+        ("axioms", "axiom_checks", "axioms"),
+        ("suggest-axioms", "axiom_checks", "suggest"),
     )
 }
 

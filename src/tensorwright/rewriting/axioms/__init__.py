@@ -1,4 +1,4 @@
-"""Operator properties as data (`*.rules`), their reading, and their validation.
+"""Operator properties as data (`*.rules`), and their reading.
 
 Read `axiom.py` first, then `taso.rules`.
 """

@@ -1,7 +1,4 @@
-"""Prove, refute and explain rules. Read `prover.py` first, then `saturate.py` and `smt.py`.
-
-`rewriting/prove/validation.py` asks whether the axioms themselves are true.
-"""
+"""Prove, refute and explain rules. Read `prover.py` first, then `saturate.py` and `smt.py`."""
 
 from tensorwright.rewriting.prove.conditions import conditioned, least_condition
 from tensorwright.rewriting.prove.instances import (
@@ -14,10 +11,6 @@ from tensorwright.rewriting.prove.problem import (
 from tensorwright.rewriting.prove.prover import prove, prove_all, stamp_of, stamped
 from tensorwright.rewriting.prove.ranks import largest_rank, reduced, reduced_at
 from tensorwright.rewriting.prove.refute import (
-    Basis, Outcome, Proved, Refuted, Unknown, missing_properties,
+    Basis, Outcome, Proved, Refuted, Unknown,
 )
 from tensorwright.rewriting.prove.specialization import special_case
-from tensorwright.rewriting.prove.validation import (
-    FALSE_GOALS, FULL, QUICK, Budget, Checked, Validation, check_axioms, consistency, derivable,
-    validate,
-)

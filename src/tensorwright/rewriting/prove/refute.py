@@ -9,23 +9,13 @@ The outcome for a rule: proved, refuted or unknown, with the evidence.
 relu(relu(?x)) == relu(?x)        Proved: the axioms, and the chain of terms
 relu(?x) == ?x                    Refuted: a counterexample, x = [-1]
 tanh(relu(?x)) == relu(tanh(?x))  Unknown: the axioms find nothing more
-
-Candidates that hold and have no proof, grouped by the property that may be missing.
-
-    exp(tanh(relu(?x))) == exp(relu(tanh(?x)))      the heads are equal: their arguments are
-    tanh(relu(matmul(?x, ?y))) == relu(tanh(...))   both sides have matmul(?x, ?y): an input
-    tanh(relu(?x)) == relu(tanh(?x))                explains both
-
-A candidate is pared down first: arguments that both sides share become inputs, as long as the
-equality still holds.  The rest is the smallest equality that the axioms do not give; candidates
-with the same rest lack the same property.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from itertools import cycle, islice, product
 from math import prod
@@ -36,19 +26,9 @@ import numpy as np
 from tensorwright.expr import Array
 from tensorwright.rewriting.egraph import Chain
 from tensorwright.rewriting.meaning import evaluate_terms
-from tensorwright.rewriting.operators import IntShape, StructureKind, operator_count, operator_named
-from tensorwright.rewriting.prove.problem import Problem, problems_of, sample_shapes
-from tensorwright.rewriting.terms import (
-    Apply,
-    Input,
-    Rule,
-    applications,
-    canonical_rule,
-    input_names,
-    names_in,
-    operator_names,
-    with_subterm,
-)
+from tensorwright.rewriting.operators import IntShape, StructureKind, operator_named
+from tensorwright.rewriting.prove.problem import Problem, sample_shapes
+from tensorwright.rewriting.terms import Rule, operator_names
 from tensorwright.rewriting.text import parse_rule, rule_text, term_text
 
 _RELATIVE = 1e-7
@@ -285,78 +265,3 @@ def outcome_of(plain: Mapping[str, Any]) -> Outcome:
     root, left, right = plain["sides"]
     sides = np.array(left, np.float64), np.array(right, np.float64)
     return Refuted(rule, Counterexample(of, inputs, root, *sides))
-
-
-@dataclass(frozen=True, slots=True)
-class MissingProperty:
-    """An equality that holds at small sizes, and the candidates that it would explain."""
-
-    rule: Rule
-    candidates: tuple[Rule, ...]
-
-
-def missing_properties(unproved: Iterable[Rule]) -> tuple[MissingProperty, ...]:
-    """The properties that unproved candidates seem to lack, those that explain most first.
-
-    Candidates that evaluation refutes are left out.
-    """
-    by_property: dict[Rule, list[Rule]] = {}
-    for rule in unproved:
-        if not _holds(rule):
-            continue
-        by_property.setdefault(_pared(rule), []).append(rule)
-    order = sorted(
-        by_property,
-        key=lambda rule: (-len(by_property[rule]), operator_count(*rule.roots), str(rule)),
-    )
-    return tuple(MissingProperty(rule, tuple(by_property[rule])) for rule in order)
-
-
-def _holds(rule: Rule) -> bool:
-    problems = problems_of(rule)
-    return bool(problems) and refute(problems) is None
-
-
-def _pared(rule: Rule) -> Rule:
-    """Simplify while the equality holds, and give it the names of a canonical rule."""
-    bare = replace(rule, name="", stamp="")
-    for smaller in _simpler(bare):
-        kept = _without_foreign(smaller)
-        if _holds(kept):
-            return _pared(kept)
-    return canonical_rule(bare)
-
-
-def _without_foreign(rule: Rule) -> Rule:
-    """The rule without conditions on inputs that it no longer has."""
-    names = input_names(*rule.roots)
-    kept = tuple(fact for fact in rule.condition if names_in(fact) <= set(names))
-    return replace(rule, condition=kept)
-
-
-def _simpler(rule: Rule) -> Iterator[Rule]:
-    """One pair of roots alone; a common subterm as an input; the arguments of equal heads."""
-    if len(rule.left) > 1:
-        for left, right in zip(rule.left, rule.right, strict=True):
-            yield replace(rule, left=(left,), right=(right,))
-        return
-    left, right = rule.left[0], rule.right[0]
-    if (
-        isinstance(left, Apply)
-        and isinstance(right, Apply)
-        and (left.operator, left.params) == (right.operator, right.params)
-    ):
-        for one, other in zip(left.args, right.args, strict=True):
-            if one != other:
-                yield replace(rule, left=(one,), right=(other,))
-    shared = set(applications(left)) & set(applications(right))
-    fresh = _fresh(rule)
-    for term in sorted(shared, key=lambda each: (-operator_count(each), str(each))):
-        if term not in (left, right):
-            put = (with_subterm(side, term, Input(fresh)) for side in (left, right))
-            yield replace(rule, left=(next(put),), right=(next(put),))
-
-
-def _fresh(rule: Rule) -> str:
-    taken = input_names(*rule.roots)
-    return next(f"t{n}" for n in range(len(taken) + 1) if f"t{n}" not in taken)

@@ -119,12 +119,10 @@ def saturate(
     axioms: Sequence[Axiom],
     limits: Limits | None = None,
     among: frozenset[str] | None = None,
-    without: str = "",
 ) -> Saturation | None:
     """Look for a proof; None where the two sides need not have the same shape.
 
-    among    axioms of these operators alone are used; None for all
-    without  the name of axioms that are not used
+    among   axioms of these operators alone are used; None for all
     """
     search = ProofSearch(problem, limits or Limits())
     goal = search.goal(problem.rule.left, problem.rule.right)
@@ -134,7 +132,7 @@ def saturate(
     used = [
         each
         for each in within_reach(tuple(axioms), own)
-        if (among is None or each.operators <= among) and each.name != without
+        if among is None or each.operators <= among
     ]
     return Saturation(search.runner, goal, search.runner.run(used, goal))
 

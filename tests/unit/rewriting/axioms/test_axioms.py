@@ -1,4 +1,4 @@
-"""The shipped axioms parse, are true at many shapes, and print."""
+"""The shipped axioms parse and print."""
 
 from __future__ import annotations
 
@@ -8,53 +8,17 @@ import pytest
 
 from tensorwright.base import UsageError
 from tensorwright.rewriting import axioms as package
-from tensorwright.rewriting.axioms import instances, load_axioms, parse_axioms, set_hash
+from tensorwright.rewriting.axioms import load_axioms, parse_axioms, set_hash
 from tensorwright.rewriting.egraph import variables_of
-from tensorwright.rewriting.prove import Budget, concrete_rule, derivable, problems_of, validate
+from tensorwright.rewriting.prove import concrete_rule, problems_of
 from tensorwright.rewriting.terms import Input
 from tensorwright.rewriting.text import parse_rule, rule_text, term_text
-
-SHORT = Budget(shapes=4, largest=2, tries=2000, volume=60, whole=False)
-NAMES = instances(load_axioms())
 
 
 def test_the_files_are_short() -> None:
     folder = Path(str(package.__file__)).parent
     lines = sum(len(f.read_text(encoding="utf-8").splitlines()) for f in folder.glob("*.rules"))
     assert lines < 1400
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_an_axiom_holds_at_some_shapes(name: str) -> None:
-    """`tensorwright rules axioms --validate` tries many more."""
-    found = validate(name, NAMES[name], SHORT)
-    assert found.faults == ()
-    assert found.shapes >= 4 or found.complete
-
-
-def test_a_shortcut_follows_from_the_others_and_a_basic_property_does_not() -> None:
-    axioms = load_axioms()
-    assert NAMES["concat-ones"][0].shortcut
-    assert derivable("concat-ones", axioms)
-    assert not NAMES["relu-relu"][0].shortcut
-    assert not derivable("relu-relu", axioms)
-
-
-def test_an_axiom_without_parameters_and_extents_has_one_shape() -> None:
-    found = validate("scalar-rank-0", NAMES["scalar-rank-0"], SHORT)
-    assert (found.shapes, found.complete) == (1, True)
-
-
-def test_validation_finds_a_false_axiom() -> None:
-    wrong = parse_axioms("wrong: relu(ewadd(?x, ?y)) == ewadd(relu(?x), relu(?y))", "test")
-    assert validate("wrong", wrong, SHORT).faults
-
-
-def test_validation_finds_what_holds_at_equal_extents_alone() -> None:
-    wrong = parse_axioms(
-        "wrong: transpose[1, 0](split0[0, _at](?x)) == transpose[1, 0](split0[1, _at](?x))", "test"
-    )
-    assert validate("wrong", wrong, SHORT).faults
 
 
 def test_an_axiom_is_written_out_for_each_axis() -> None:

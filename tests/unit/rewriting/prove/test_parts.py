@@ -1,4 +1,4 @@
-"""The parts of the prover: what is known of extents, polynomials."""
+"""The parts of the prover: what is known of extents, axioms within reach."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ from itertools import combinations_with_replacement
 import pytest
 from tests.draws import random_source
 
-from tensorwright.base import DType
-from tensorwright.expr import Fn
 from tensorwright.rewriting import assumptions
 from tensorwright.rewriting.assumptions import Assumptions, assume
 from tensorwright.rewriting.axioms import parse_axioms
 from tensorwright.rewriting.dims import Size, parse_size
-from tensorwright.rewriting.prove.polynomials import Polynomials
 from tensorwright.rewriting.prove.saturate import within_reach
 from tensorwright.rewriting.terms import AtLeast, Divides, Equal, Fact
 
@@ -61,25 +58,6 @@ def test_a_number_that_is_divided_is_a_product() -> None:
     assert not known.entails(Divides(2, parse_size("x.0 + 1")))
 
 
-def test_normal_forms_of_an_order() -> None:
-    terms = Polynomials()
-    x, y = terms.atom("x"), terms.atom("y")
-
-    def of(fn: Fn, *args: object) -> object:
-        return terms.apply(fn, args, DType.F64)
-
-    minus_x, minus_y = of(Fn.NEG, x), of(Fn.NEG, y)
-    assert of(Fn.MIN, x, y) == of(Fn.NEG, of(Fn.MAX, minus_x, minus_y))
-    assert of(Fn.ABS, minus_x) == of(Fn.ABS, x)
-    one, zero = terms.const(1, DType.F64), terms.const(0, DType.F64)
-    assert of(Fn.LT, x, x) == zero
-    assert of(Fn.LE, x, of(Fn.ADD, x, one)) == one
-    assert of(Fn.EQ, x, of(Fn.ADD, x, one)) == zero
-    assert of(Fn.LT, x, y) not in (zero, one)
-    assert terms.select(one, x, y) == x
-    assert terms.select(of(Fn.LT, x, y), x, y) != terms.select(of(Fn.LT, x, y), y, x)
-
-
 def test_axioms_that_cannot_be_reached_are_left_out() -> None:
     axioms = parse_axioms(
         "a: sigmoid(tanh(?x)) == exp(?x)\nb: exp(relu(?x)) == relu(?x)\nc: neg(neg(?x)) == ?x",
@@ -88,23 +66,6 @@ def test_axioms_that_cannot_be_reached_are_left_out() -> None:
     found = within_reach(axioms, frozenset({"relu"}))
     assert [each.name for each in found] == ["a", "b"]  # b makes exp of relu, a sigmoid of exp
     assert [each.name for each in within_reach(axioms, frozenset({"neg"}))] == ["c"]
-
-
-def test_normal_forms() -> None:
-    terms = Polynomials()
-    x, y = terms.atom("x"), terms.atom("y")
-
-    def of(fn: Fn, *args: object) -> object:
-        return terms.apply(fn, args, DType.F64)
-
-    total = of(Fn.ADD, x, y)
-    assert of(Fn.MUL, total, total) == of(
-        Fn.ADD, of(Fn.MUL, x, of(Fn.ADD, x, of(Fn.ADD, y, y))), of(Fn.MUL, y, y)
-    )
-    assert of(Fn.MUL, of(Fn.DIV, x, y), y) == x
-    assert of(Fn.EXP, total) == of(Fn.MUL, of(Fn.EXP, y), of(Fn.EXP, x))
-    assert of(Fn.MAX, of(Fn.MAX, x, y), x) == of(Fn.MAX, y, x)
-    assert of(Fn.TANH, x) != of(Fn.TANH, y)
 
 
 def test_common_factors_are_taken_out_of_equalities() -> None:

@@ -46,7 +46,6 @@ from tensorwright.rewriting.egraph import Limits, variables_of
 from tensorwright.rewriting.meaning import evaluate_terms, infer_shapes
 from tensorwright.rewriting.operators import IntShape
 from tensorwright.rewriting.prove.instances import concrete_rule, places_of, random_values
-from tensorwright.rewriting.prove.polynomials import Polynomials
 from tensorwright.rewriting.prove.problem import (
     Problem,
     fits,
@@ -59,6 +58,7 @@ from tensorwright.rewriting.prove.refute import try_inputs
 from tensorwright.rewriting.prove.saturate import saturate
 from tensorwright.rewriting.terms import Rule
 from tensorwright.rewriting.text import parse_rules, rule_text
+from tensorwright_lab.axiom_checks.polynomials import Polynomials
 
 _LIMITS = Limits(rounds=4, nodes=1500, matches=200)
 _INSTANCES = 4
@@ -107,21 +107,21 @@ def derivable(name: str, axioms: Sequence[Axiom]) -> bool:
     Parameters are tried at one value each; of an axiom that is written out for many values, a few
     are tried.
     """
-    base = [axiom for axiom in axioms if not axiom.shortcut]
+    base = [axiom for axiom in axioms if not axiom.shortcut and axiom.name != name]
     own = [axiom for axiom in axioms if axiom.name == name]
     for axiom in own[:: 1 + len(own) // _INSTANCES]:
         rule = _typical(axiom)
-        if rule is None or not _is_proved(rule, base, name):
+        if rule is None or not _is_proved(rule, base):
             return False
     return True
 
 
-def _is_proved(rule: Rule, axioms: Sequence[Axiom], without: str = "") -> bool:
+def _is_proved(rule: Rule, axioms: Sequence[Axiom]) -> bool:
     problems = problems_of(rule)
     if not problems:
         return False
     for problem in problems:
-        proof = saturate(problem, axioms, _LIMITS, without=without)
+        proof = saturate(problem, axioms, _LIMITS)
         if proof is None or not proof.is_proved:
             return False
     return True
