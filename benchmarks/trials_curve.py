@@ -47,7 +47,7 @@ from tensorwright.pipeline import chosen_target, finish, prepare
 from tensorwright.records import (
     MemoryStore,
     NetworkChoice,
-    SqliteStore,
+    RecordStore,
     load_last_choice,
     load_thread_limits,
     save_choice,
@@ -142,7 +142,7 @@ def go_on(plan: Plan, parts: Partition, trials: int) -> bool:
     interrupt = Interrupt()
     callbacks = (StopAt(trials, interrupt), *choose_callbacks(is_quiet=False))
     how = SearchArguments(Budget(trials=trials), plan.seed, callbacks, interrupt=interrupt)
-    with SqliteStore(plan.folder / _RECORDS) as store:
+    with RecordStore(plan.folder / _RECORDS) as store:
         result = search_tasks(
             tasks_of(parts),
             setting_of(plan.target, plan.threads),
@@ -166,9 +166,9 @@ def conclude(plan: Plan, parts: Partition, mark: int, before: int) -> None:
     shutil.copyfile(plan.folder / _RECORDS, copied)
     setting = setting_of(plan.target, plan.threads)
     place = parts, plan.target, setting.hardware, plan.threads
-    with SqliteStore(copied) as store:
+    with RecordStore(copied) as store:
         if before:
-            with SqliteStore(plan.records(before)) as earlier:
+            with RecordStore(plan.records(before)) as earlier:
                 known = load_last_choice(earlier, *place)
                 limits = load_thread_limits(earlier, *place)
             traces = tuple((key, format_trace(trace)) for key, trace in known.items())

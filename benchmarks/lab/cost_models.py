@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tensorwright.base import CpuTarget, detect_target
 from tensorwright.records import Record
-from tensorwright.records.store import parse_lines
+from tensorwright.records.lines import parse_lines
 from tensorwright.schedule import state_of
 from tensorwright.tuning.datasets import dataset
 from tensorwright.tuning.features import feature_set

@@ -16,7 +16,6 @@ from tensorwright.records import (
     Record,
     RecordStore,
     SavedSession,
-    SqliteStore,
     Status,
     WorkloadText,
     to_line,
@@ -270,4 +269,4 @@ class TestJsonLinesStore(RecordStoreSuite):
 class TestSqliteStore(RecordStoreSuite):
     @pytest.fixture
     def open_store(self, tmp_path: Path) -> Callable[[], RecordStore]:
-        return lambda: SqliteStore(tmp_path / "folder" / "records.sqlite")
+        return lambda: RecordStore(tmp_path / "folder" / "records.sqlite")

@@ -20,7 +20,7 @@ from tensorwright import compiling
 from tensorwright.base import Advice, UndecidedError, UnsupportedError, knobs, override
 from tensorwright.graph.onnx_import import importer, load_onnx
 from tensorwright.machine import keep_steps, kept_steps
-from tensorwright.records import Record, SavedSession, SqliteStore, Status, open_store
+from tensorwright.records import Record, RecordStore, SavedSession, Status, open_store
 from tensorwright.runtime import Executable, default_executable_cache
 from tensorwright.tuning.space.derived import sketch_rule, unregister_sketch_rule
 
@@ -244,7 +244,7 @@ def record_of(executable: Executable) -> Record:
 
 def test_a_new_record_of_a_workload_is_compiled(compiled: list[object], path: Path) -> None:
     executable = tensorwright.compile(path)
-    with SqliteStore(knobs.HOME.get() / knobs.RECORDS_FILE) as store:
+    with RecordStore(knobs.HOME.get() / knobs.RECORDS_FILE) as store:
         store.append([record_of(executable)])
         again = tensorwright.compile(path)
         assert len(compiled) == 2
@@ -258,7 +258,7 @@ def test_a_new_record_of_a_workload_is_compiled(compiled: list[object], path: Pa
 
 def test_a_record_of_something_else_changes_nothing(compiled: list[object], path: Path) -> None:
     executable = tensorwright.compile(path)
-    with SqliteStore(knobs.HOME.get() / knobs.RECORDS_FILE) as store:
+    with RecordStore(knobs.HOME.get() / knobs.RECORDS_FILE) as store:
         record = record_of(executable)
         store.append([replace(record, workload="another"), replace(record, threads=77)])
         store.save_session(SavedSession("1", "another", "another"))

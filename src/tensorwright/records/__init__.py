@@ -1,22 +1,23 @@
 """The tuning database: every measurement, as readable data.
 
-Read record.py first (what a record is), then store.py (the contract of a store). `SqliteStore` is
-the default, JSON lines are for exchange, `MemoryStore` is for tests. A new kind of store is one
-file that fulfils the contract, and one subclass of the conformance suite.
+Read record.py first (what a record is), then store.py: a store in a file of SQLite, and one in
+memory. JSON lines are for exchange; a file of them may be a store, too. A new kind of store is one
+subclass, and one subclass of the conformance suite.
 """
 
-from tensorwright.records.json_lines_store import JsonLinesStore, MemoryStore
+from tensorwright.records.json_lines_store import JsonLinesStore
+from tensorwright.records.lines import WorkloadText
 from tensorwright.records.networks import (
     NetworkChoice, forget_workloads, load_choice, load_last_choice, load_rewriting,
     load_thread_limits, load_tuned_sizes, save_choice, save_rewriting, save_tuned_sizes,
 )
 from tensorwright.records.opening import (
-    Records, WatchedStore, answers_alike, best_record, best_trace, default_path, is_store,
-    open_store, opened,
+    Records, best_record, best_trace, default_path, is_store, open_store, opened,
 )
 from tensorwright.records.record import (
     TOOL_VERSION, Record, SavedSession, Status, from_line, is_current, record_tool, session_id,
     to_line, with_times,
 )
-from tensorwright.records.sqlite_store import SqliteStore
-from tensorwright.records.store import RecordStore, WorkloadText, rank
+from tensorwright.records.store import (
+    MemoryStore, RecordStore, WatchedStore, answers_alike, rank,
+)

@@ -3,100 +3,28 @@
 Appending is one locked write of whole lines. Only `remove` rewrites the file: it replaces it by a
 new one. A process that is killed within a write leaves an incomplete last line. Readers skip this
 line, and the next append removes it.
-
-A record store that lives as long as its process, for tests and for tuning without a file.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from tensorwright import base
+from tensorwright.records.lines import WorkloadText, parse_lines, text_to_line
 from tensorwright.records.record import Record, SavedSession, record_error, session_to_line, to_line
-from tensorwright.records.store import (
-    Facts,
-    RecordStore,
-    Selection,
-    WorkloadText,
-    parse_lines,
-    text_to_line,
-)
-
-
-class MemoryStore(RecordStore):
-    """See `RecordStore`; nothing is written to a file."""
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._records: dict[str, Record] = {}
-        self._texts: dict[str, str] = {}
-        self._sessions: dict[str, SavedSession] = {}
-
-    def append(self, records: Iterable[Record], texts: Iterable[WorkloadText] = ()) -> int:
-        """Add records, and texts of workloads; return how many records were new."""
-        new = {record.digest: record for record in records}
-        given = list(texts)
-        with self._lock:
-            before = len(self._records)
-            for digest, record in new.items():
-                self._records.setdefault(digest, record)
-            for workload, text in given:
-                self._texts.setdefault(workload, text)
-            return len(self._records) - before
-
-    def find_new(self, records: Iterable[Record]) -> tuple[Record, ...]:
-        """The records that the store lacks, each once."""
-        with self._lock:
-            given = {record.digest: record for record in records}
-            return tuple(r for digest, r in given.items() if digest not in self._records)
-
-    def select(self, selection: Selection) -> Iterator[Record]:
-        """The records of a selection, at the time when the first one is requested."""
-        with self._lock:
-            records = tuple(self._records.values())
-        return (record for record in records if selection.matches(record))
-
-    def workload_text(self, workload: str) -> str | None:
-        """The readable text of a workload."""
-        with self._lock:
-            return self._texts.get(workload)
-
-    def workload_texts(self) -> tuple[WorkloadText, ...]:
-        """All texts, by key."""
-        with self._lock:
-            return tuple(WorkloadText(*item) for item in sorted(self._texts.items()))
-
-    def remove(self, records: Iterable[Record]) -> int:
-        """Remove records; return how many of them the store had."""
-        given = list(records)
-        with self._lock:
-            return sum(self._records.pop(record.digest, None) is not None for record in given)
-
-    def save_session(self, session: SavedSession) -> None:
-        """Add a tuning session, or replace the one of the same id."""
-        with self._lock:
-            self._sessions[session.id] = session
-
-    def sessions(self) -> tuple[SavedSession, ...]:
-        """All tuning sessions, the last updated first."""
-        with self._lock:
-            sessions = tuple(self._sessions.values())
-        return tuple(sorted(sessions, key=lambda s: (s.updated, s.id), reverse=True))
-
-    def close(self) -> None:
-        """Do nothing: the records live as long as the object."""
-
+from tensorwright.records.store import MemoryStore, RecordStore
 
 _STARTS = (b'{"decisions": ', b'{"kind": ', b'{"arguments": ')
 
 
 class JsonLinesStore(RecordStore):
-    """See `RecordStore`. All records are held in memory; each call reads only new lines.
+    """See `RecordStore`. A store in memory has all records; each call reads only new lines.
 
     busy_s  seconds to wait for another process's write before the error "locked"
     Raises:  RecordError for a bad line, with file and line; OutputError if the file cannot be
@@ -104,7 +32,7 @@ class JsonLinesStore(RecordStore):
     """
 
     def __init__(self, path: str | os.PathLike[str], busy_s: float = 30.0) -> None:
-        self.path = Path(path)
+        self.path = os.fspath(path)
         self._busy_s = busy_s
         self._lock = threading.RLock()
         self._memory = MemoryStore()
@@ -113,39 +41,27 @@ class JsonLinesStore(RecordStore):
         self._read_lines = 0
         self._ends_line = True
         self._is_closed = False
-        base.make_folder(self.path.absolute().parent)
+        base.make_folder(Path(path).absolute().parent)
         try:
-            self._current()
+            self.rows("workloads")
         except BaseException:
             self.close()
             raise
 
     def append(self, records: Iterable[Record], texts: Iterable[WorkloadText] = ()) -> int:
         """Add records, and texts of workloads; return how many records were new."""
-        given, given_texts = list(records), list(texts)
-        with self._locked():
-            new = self._memory.find_new(given)
-            fresh = [t for t in given_texts if self._memory.workload_text(t.workload) is None]
-            lines = [text_to_line(text) for text in fresh] + [to_line(r) for r in new]
-            self._write(lines)
+        given, given_texts = {record.digest: record for record in records}, list(texts)
+        with self._open():
+            memory = self._memory
+            new = [each for digest, each in given.items() if not memory.rows("record", digest)]
+            fresh = [each for each in given_texts if memory.workload_text(each.workload) is None]
+            self._add([text_to_line(text) for text in fresh] + [to_line(each) for each in new])
             return len(new)
-
-    def select(self, selection: Selection) -> Iterator[Record]:
-        """The records of a selection at the time of the call."""
-        return self._current().select(selection)
-
-    def workload_text(self, workload: str) -> str | None:
-        """The readable text of a workload."""
-        return self._current().workload_text(workload)
-
-    def workload_texts(self) -> tuple[WorkloadText, ...]:
-        """All texts, by key."""
-        return self._current().workload_texts()
 
     def remove(self, records: Iterable[Record]) -> int:
         """Remove records; the file is replaced in one step."""
         given = list(records)
-        with self._locked():
+        with self._open():
             removed = self._memory.remove(given)
             if removed:
                 self._replace()
@@ -153,12 +69,8 @@ class JsonLinesStore(RecordStore):
 
     def save_session(self, session: SavedSession) -> None:
         """Add a tuning session, or replace the one of the same id: its last line counts."""
-        with self._locked():
-            self._write([session_to_line(session)])
-
-    def sessions(self) -> tuple[SavedSession, ...]:
-        """All tuning sessions, the last updated first."""
-        return self._current().sessions()
+        with self._open():
+            self._add([session_to_line(session)])
 
     def close(self) -> None:
         """Close the file. Closing twice does no harm."""
@@ -166,23 +78,20 @@ class JsonLinesStore(RecordStore):
             self._is_closed = True
             self._forget()
 
-    def _current(self) -> MemoryStore:
-        with self._locked():
-            return self._memory
-
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _open(self) -> Iterator[sqlite3.Connection]:
         """Hold the lock of the file, after reading all of it."""
         with self._lock:
             if self._is_closed:
                 raise self._error("the store has been closed", "open it again")
             while True:
-                self._open()
+                self._open_file()
                 try:
                     with base.hold_lock(self._file, self._busy_s):
-                        if base.is_same_file(self._file, self.path):
+                        if base.is_same_file(self._file, Path(self.path)):
                             self._read_new()
-                            yield
+                            with self._memory._open() as database:
+                                yield database
                             return
                 except TimeoutError:
                     raise self._error(
@@ -190,7 +99,7 @@ class JsonLinesStore(RecordStore):
                     ) from None
                 self._forget()
 
-    def _open(self) -> None:
+    def _open_file(self) -> None:
         if self._file >= 0:
             return
         try:
@@ -214,18 +123,15 @@ class JsonLinesStore(RecordStore):
             end = len(content)
         whole = content[:end]
         facts = parse_lines(whole, self.path, self._read_lines + 1)
-        self._take(facts)
+        self._memory.append(facts.records, facts.texts)
+        for session in facts.sessions:
+            self._memory.save_session(session)
         if whole:
             self._ends_line = whole.endswith(b"\n")
         self._read_bytes += len(whole)
         self._read_lines += whole.count(b"\n")
 
-    def _take(self, facts: Facts) -> None:
-        self._memory.append(facts.records, facts.texts)
-        for session in facts.sessions:
-            self._memory.save_session(session)
-
-    def _write(self, lines: list[str]) -> None:
+    def _add(self, lines: list[str]) -> None:
         """Write lines after the last whole line; they are on the disk when it returns."""
         if not lines:
             return

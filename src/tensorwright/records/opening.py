@@ -1,32 +1,22 @@
 """Open a record store by its name.
 
 Find the best schedule on record for a workload, and warn of records that cannot be used.
-
-Note the queries to a record store and their answers, and check whether they are still the same.
-
-Compiling reads some of the records, and each answer decides what is read next.  So if all noted
-queries have the same answers again, compiling gives the same result, whatever else changed.
-
-Source: Mokhov, Mitchell, Peyton Jones, "Build systems a la carte", ICFP 2018, section 4.2.2
-(verifying traces).
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from tensorwright import schedule
 from tensorwright.base import Target, TensorwrightError, knobs, make_home
-from tensorwright.records.json_lines_store import JsonLinesStore, MemoryStore
-from tensorwright.records.record import Record, SavedSession, is_current
-from tensorwright.records.sqlite_store import SqliteStore
-from tensorwright.records.store import RecordStore, Selection, WorkloadText
+from tensorwright.records.json_lines_store import JsonLinesStore
+from tensorwright.records.record import Record, is_current
+from tensorwright.records.store import MemoryStore, RecordStore
 
 _MOST_TRIED = 20
 _MOST_READ = 200
@@ -86,111 +76,6 @@ def best_record(
     return None
 
 
-Read: TypeAlias = tuple[str, list[Any], str]
-"""A query, its arguments, and the digest of its answer, as values that JSON has."""
-
-
-class WatchedStore(RecordStore):
-    """A store that notes the queries to another one.
-
-    reads   each query once, in order
-    """
-
-    def __init__(self, store: RecordStore) -> None:
-        self._store = store
-        self._noted: dict[str, Read] = {}
-
-    @property
-    def reads(self) -> tuple[Read, ...]:
-        """The queries, and digests of their answers."""
-        return tuple(self._noted.values())
-
-    def append(self, records: Iterable[Record], texts: Iterable[WorkloadText] = ()) -> int:
-        """As that of the other store."""
-        return self._store.append(records, texts)
-
-    def select(self, selection: Selection) -> Iterator[Record]:
-        """As that of the other store."""
-        yield from self._ask("select", *(value for _, value in selection.items))
-
-    def workload_texts(self) -> tuple[WorkloadText, ...]:
-        """As that of the other store."""
-        answer: tuple[WorkloadText, ...] = self._ask("texts")
-        return answer
-
-    def remove(self, records: Iterable[Record]) -> int:
-        """As that of the other store."""
-        return self._store.remove(records)
-
-    def save_session(self, session: SavedSession) -> None:
-        """As that of the other store."""
-        self._store.save_session(session)
-
-    def sessions(self) -> tuple[SavedSession, ...]:
-        """As that of the other store."""
-        answer: tuple[SavedSession, ...] = self._ask("sessions")
-        return answer
-
-    def session(self, id_or_name: str) -> SavedSession | None:
-        """As that of the other store."""
-        answer: SavedSession | None = self._ask("session", id_or_name)
-        return answer
-
-    def sessions_about(self, *texts: str) -> tuple[SavedSession, ...]:
-        """As that of the other store."""
-        answer: tuple[SavedSession, ...] = self._ask("sessions about", *texts)
-        return answer
-
-    def top(
-        self, k: int, *, workload: str, target: str, hardware: str, threads: int
-    ) -> tuple[Record, ...]:
-        """As that of the other store."""
-        answer: tuple[Record, ...] = self._ask("top", k, workload, target, hardware, threads)
-        return answer
-
-    def close(self) -> None:
-        """Leave the other store open: its owner closes it."""
-
-    def _ask(self, question: str, *arguments: Any) -> Any:
-        answer = ask(self._store, question, *arguments)
-        key = repr((question, arguments))
-        self._noted.setdefault(key, (question, list(arguments), digest_of(answer)))
-        return answer
-
-
-def answers_alike(store: RecordStore, reads: Sequence[Sequence[Any]]) -> bool:
-    """Whether a store gives the noted answers to all noted queries."""
-    return all(
-        digest_of(ask(store, question, *arguments)) == digest
-        for question, arguments, digest in reads
-    )
-
-
-def ask(store: RecordStore, question: str, *arguments: Any) -> Any:
-    """The answer to a query of `WatchedStore`."""
-    match question, arguments:
-        case "select", fields:
-            return tuple(store.select(Selection(*fields)))
-        case "texts", ():
-            return store.workload_texts()
-        case "sessions", ():
-            return store.sessions()
-        case "session", (name,):
-            return store.session(name)
-        case "sessions about", texts:
-            return store.sessions_about(*texts)
-        case "top", (k, workload, target, hardware, threads):
-            return store.top(
-                k, workload=workload, target=target, hardware=hardware, threads=threads
-            )
-    raise AssertionError(f"not a query: {question}")
-
-
-def digest_of(answer: object) -> str:
-    """The digest of an answer's repr, which has all fields of records, sessions and texts."""
-    return hashlib.sha256(repr(answer).encode()).hexdigest()
-
-
 Records: TypeAlias = RecordStore | str | os.PathLike[str]
 """A record store, or the path of one."""
 
@@ -228,7 +113,7 @@ def open_store(
         make_home()
     if named.suffix.lower() in LINES_SUFFIXES:
         return JsonLinesStore(named)
-    return SqliteStore(named, spare=spare and path is None)
+    return RecordStore(named, spare=spare and path is None)
 
 
 @contextlib.contextmanager

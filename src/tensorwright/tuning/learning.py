@@ -185,9 +185,7 @@ def model_file_of(
     records.sqlite has records.model-<machine>-<digest of the target>-<threads>t.json; for other
     features or another model than usual, their names come before the ending.
     """
-    if not base.knobs.COST_MODEL.get() or not isinstance(
-        store, records.SqliteStore | records.JsonLinesStore
-    ):
+    if not base.knobs.COST_MODEL.get() or isinstance(store, records.MemoryStore):
         return None
     store_path = Path(store.path).absolute()
     digest = hashlib.sha256(target.key.encode()).hexdigest()[:8]

@@ -19,14 +19,14 @@ from tensorwright.records import (
     JsonLinesStore,
     MemoryStore,
     Record,
-    SqliteStore,
+    RecordStore,
     Status,
     default_path,
     open_store,
     to_line,
 )
 
-STORES = [SqliteStore, JsonLinesStore]
+STORES = [RecordStore, JsonLinesStore]
 
 
 def make_record(number: int, trace: str = "") -> Record:
@@ -37,11 +37,11 @@ def start_child(code: str, *arguments: object, stderr: int | None = None) -> sub
     prelude = """
         import resource, sys
         from tensorwright.base import OutputError
-        from tensorwright.records import JsonLinesStore, Record, SqliteStore, Status
+        from tensorwright.records import JsonLinesStore, Record, RecordStore, Status
         def make_record(number, trace=""):
             trace = trace or f"t{number}"
             return Record("w", "cpu", "box", 1, trace, (0.5,), Status.OK, round=number)
-        kinds = {"SqliteStore": SqliteStore, "JsonLinesStore": JsonLinesStore}
+        kinds = {"RecordStore": RecordStore, "JsonLinesStore": JsonLinesStore}
         kind, path = kinds[sys.argv[1]], sys.argv[2]
     """
     source = textwrap.dedent(prelude) + textwrap.dedent(code)
@@ -61,7 +61,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path, content: bytes) -> No
     path = tmp_path / "records.sqlite"
     path.write_bytes(content)
     with pytest.raises(RecordError) as caught:
-        SqliteStore(path)
+        RecordStore(path)
     assert caught.value.where == f"file {path}"
     assert caught.value.reason == (
         "it is not an SQLite database, not a record store of tensorwright"
@@ -88,29 +88,29 @@ def test_the_database_of_another_program_is_refused(tmp_path: Path) -> None:
     other.close()
     before = path.read_bytes()
     with pytest.raises(RecordError, match="the database of another program"):
-        SqliteStore(path)
+        RecordStore(path)
     assert path.read_bytes() == before
 
 
 def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "records.sqlite"
-    SqliteStore(path).close()
+    RecordStore(path).close()
     database = sqlite3.connect(path)
     database.execute("UPDATE meta SET value = '99' WHERE name = 'schema'")
     database.commit()
     database.close()
     with pytest.raises(RecordError, match="schema 99, made by a newer tensorwright") as caught:
-        SqliteStore(path)
+        RecordStore(path)
     assert caught.value.remedy.startswith("upgrade tensorwright")
 
 
 @pytest.mark.parametrize("kept", [100, 5000])
 def test_a_truncated_database_is_refused(tmp_path: Path, kept: int) -> None:
     path = tmp_path / "records.sqlite"
-    with SqliteStore(path) as store:
+    with RecordStore(path) as store:
         store.append(make_record(n) for n in range(200))
     path.write_bytes(path.read_bytes()[:kept])
-    with pytest.raises(RecordError, match="corrupt") as caught, SqliteStore(path) as store:
+    with pytest.raises(RecordError, match="corrupt") as caught, RecordStore(path) as store:
         list(store.query())
     assert "recover" in caught.value.remedy
 
@@ -118,15 +118,15 @@ def test_a_truncated_database_is_refused(tmp_path: Path, kept: int) -> None:
 def test_damage_that_sqlite_cannot_describe(tmp_path: Path) -> None:
     """SQLite quotes the bytes of the damaged table, and Python cannot decode its message."""
     path = tmp_path / "records.sqlite"
-    SqliteStore(path).close()
+    RecordStore(path).close()
     content = path.read_bytes()
     assert content.count(b"CREATE TABLE meta") == 1
     path.write_bytes(content.replace(b"CREATE TABLE meta", b"CREATE TABLE \xff\xfe\xff("))
     with pytest.raises(RecordError, match="corrupt"):
-        SqliteStore(path)
+        RecordStore(path)
 
 
-def read_everything(store: SqliteStore) -> None:
+def read_everything(store: RecordStore) -> None:
     list(store.query())
     store.top(9, workload="w", target="cpu", hardware="box", threads=1)
     store.workloads()
@@ -134,17 +134,17 @@ def read_everything(store: SqliteStore) -> None:
 
 def test_damage_inside_is_found(tmp_path: Path) -> None:
     path = tmp_path / "records.sqlite"
-    with SqliteStore(path) as store:
+    with RecordStore(path) as store:
         store.append(make_record(n) for n in range(300))
     content = bytearray(path.read_bytes())
     content[len(content) // 2 :] = bytes(len(content) - len(content) // 2)
     path.write_bytes(content)
-    with pytest.raises(RecordError, match="corrupt"), SqliteStore(path) as store:
+    with pytest.raises(RecordError, match="corrupt"), RecordStore(path) as store:
         read_everything(store)
 
 
 def test_a_row_that_holds_no_record_is_named(tmp_path: Path) -> None:
-    with SqliteStore(tmp_path / "records.sqlite") as store:
+    with RecordStore(tmp_path / "records.sqlite") as store:
         store.append([make_record(1)])
         database = sqlite3.connect(store.path)
         database.execute("UPDATE record SET times_s = 'fast'")
@@ -156,10 +156,10 @@ def test_a_row_that_holds_no_record_is_named(tmp_path: Path) -> None:
 
 def test_a_locked_database_says_so(tmp_path: Path) -> None:
     path = tmp_path / "records.sqlite"
-    SqliteStore(path).close()
+    RecordStore(path).close()
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
-    with SqliteStore(path, busy_s=0.05) as store, pytest.raises(RecordError) as caught:
+    with RecordStore(path, busy_s=0.05) as store, pytest.raises(RecordError) as caught:
         store.append([make_record(1)])
     other.close()
     assert caught.value.reason == "another process has locked it"
@@ -174,7 +174,7 @@ def test_a_locked_text_says_so(tmp_path: Path) -> None:
 
 def test_a_write_waits_for_the_write_of_another_process(tmp_path: Path) -> None:
     database, text = tmp_path / "records.sqlite", tmp_path / "records.jsonl"
-    with SqliteStore(database) as store, JsonLinesStore(text) as lines, text.open("a") as file:
+    with RecordStore(database) as store, JsonLinesStore(text) as lines, text.open("a") as file:
         other = sqlite3.connect(database, isolation_level=None, check_same_thread=False)
         other.execute("BEGIN EXCLUSIVE")
         held = ExitStack()
@@ -191,7 +191,7 @@ def test_a_write_waits_for_the_write_of_another_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", STORES)
-def test_a_closed_store_says_so(tmp_path: Path, kind: type[SqliteStore | JsonLinesStore]) -> None:
+def test_a_closed_store_says_so(tmp_path: Path, kind: type[RecordStore]) -> None:
     store = kind(tmp_path / "records")
     store.close()
     with pytest.raises(RecordError, match="has been closed"):
@@ -199,9 +199,7 @@ def test_a_closed_store_says_so(tmp_path: Path, kind: type[SqliteStore | JsonLin
 
 
 @pytest.mark.parametrize("kind", STORES)
-def test_a_path_that_cannot_be_created(
-    tmp_path: Path, kind: type[SqliteStore | JsonLinesStore]
-) -> None:
+def test_a_path_that_cannot_be_created(tmp_path: Path, kind: type[RecordStore]) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError):
         kind(tmp_path / "file" / "records")
@@ -211,11 +209,11 @@ def test_a_path_that_cannot_be_created(
 
 def test_a_read_only_store_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a folder?#%" / "records.sqlite"
-    with SqliteStore(path) as store:
+    with RecordStore(path) as store:
         store.append([make_record(1)])
     monkeypatch.setattr(os, "access", lambda *_: False)
     before = sorted(path.parent.iterdir())
-    with SqliteStore(path) as store:
+    with RecordStore(path) as store:
         assert [record.round for record in store.query()] == [1]
         with pytest.raises(OutputError, match="cannot be opened for writing"):
             store.append([make_record(2)])
@@ -255,7 +253,7 @@ def test_a_line_added_by_hand_without_its_newline_counts(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("kind", STORES)
 def test_a_killed_writer_loses_at_most_the_row_in_flight(
-    tmp_path: Path, kind: type[SqliteStore | JsonLinesStore]
+    tmp_path: Path, kind: type[RecordStore]
 ) -> None:
     code = """
         with kind(path) as store:
@@ -282,9 +280,7 @@ def test_a_killed_writer_loses_at_most_the_row_in_flight(
 
 
 @pytest.mark.parametrize("kind", STORES)
-def test_two_processes_may_append_to_one_file(
-    tmp_path: Path, kind: type[SqliteStore | JsonLinesStore]
-) -> None:
+def test_two_processes_may_append_to_one_file(tmp_path: Path, kind: type[RecordStore]) -> None:
     code = """
         first = int(sys.argv[3])
         with kind(path) as store:
@@ -307,7 +303,7 @@ def test_two_processes_may_append_to_one_file(
 
 @pytest.mark.parametrize("kind", STORES)
 def test_a_full_disk_is_an_output_error_and_loses_nothing(
-    tmp_path: Path, kind: type[SqliteStore | JsonLinesStore]
+    tmp_path: Path, kind: type[RecordStore]
 ) -> None:
     code = """
         with kind(path) as store:
@@ -339,24 +335,24 @@ def test_a_spare_store_goes_on_in_memory_when_the_disk_is_full(tmp_path: Path) -
         import warnings
         warnings.simplefilter("always")
         limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-        with SqliteStore(path, spare=True) as store:
+        with RecordStore(path, spare=True) as store:
             store.append([make_record(0)])
             resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, limits[1]))
             print(store.append(make_record(n, "x" * 10_000 + str(n)) for n in range(1, 60)))
             print(store.count(), store.has_lost_its_file)
-        with SqliteStore(path + ".new", spare=True) as store:
+        with RecordStore(path + ".new", spare=True) as store:
             print(store.count())
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
-        with SqliteStore(path + ".other", spare=True) as store:
+        with RecordStore(path + ".other", spare=True) as store:
             print(store.append([make_record(0)]), store.count())
     """
-    child = start_child(code, "SqliteStore", tmp_path / "records", stderr=subprocess.PIPE)
+    child = start_child(code, "RecordStore", tmp_path / "records", stderr=subprocess.PIPE)
     with child:
         said, told = child.communicate()
     assert said.splitlines() == ["59", "60 True", "0", "1 1"], told
     assert told.count("RuntimeWarning: file ") == 2
     assert "The search goes on" in told
-    with SqliteStore(tmp_path / "records") as store:
+    with RecordStore(tmp_path / "records") as store:
         assert [record.round for record in store.query()] == [0]
 
 
@@ -371,9 +367,9 @@ def test_a_store_is_opened_by_its_name(tmp_path: Path) -> None:
             assert isinstance(store, MemoryStore)
         assert not default_path().exists()
         with open_store() as store:
-            assert isinstance(store, SqliteStore)
+            assert isinstance(store, RecordStore)
         assert default_path().exists()
         with open_store(create=False) as store:
-            assert isinstance(store, SqliteStore)
+            assert isinstance(store, RecordStore)
     with open_store(tmp_path / "x.JSONL") as store:
         assert isinstance(store, JsonLinesStore)

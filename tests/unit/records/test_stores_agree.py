@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorwright.records import JsonLinesStore, MemoryStore, Record, SqliteStore, Status
+from tensorwright.records import JsonLinesStore, MemoryStore, Record, RecordStore, Status
 
 MOMENTS = [f"2026-01-0{day}T00:00:00.000000Z" for day in (1, 2, 3)]
 
@@ -39,7 +39,7 @@ def test_all_stores_agree(plan: list[list[Record] | tuple[int, str | None]]) -> 
             for store in (
                 MemoryStore(),
                 JsonLinesStore(Path(folder) / "r.jsonl"),
-                SqliteStore(Path(folder) / "r.sqlite"),
+                RecordStore(Path(folder) / "r.sqlite"),
             )
         ]
         for step in plan:

@@ -29,7 +29,7 @@ from tests.unit.tuning.helpers import (
 
 from tensorwright.artifacts import BuildRequest, Kernel
 from tensorwright.base import CpuTarget
-from tensorwright.records import MemoryStore, Record, SqliteStore, Status, best_record, open_store
+from tensorwright.records import MemoryStore, Record, RecordStore, Status, best_record, open_store
 from tensorwright.tuning.measuring import (
     BuildFailed,
     BuildResult,
@@ -348,7 +348,7 @@ def test_a_killed_tuner_loses_no_record_and_the_same_command_goes_on(tmp_path: P
         assert any("(search)" in line for line in process.stderr)
         time.sleep(0.1)  # into the next round
         process.send_signal(signal.SIGKILL)
-    with SqliteStore(path) as store:
+    with RecordStore(path) as store:
         kept = tuple(store.query())
     assert 2 <= len(kept) < TRIALS
     done = subprocess.run(command, capture_output=True, text=True, env=variables, check=False)

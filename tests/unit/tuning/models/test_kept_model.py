@@ -12,7 +12,7 @@ from tests.unit.tuning.helpers import FakeBuilder, FakeRunner, doubled, numbered
 from tests.unit.tuning.models.model_samples import made_up
 
 from tensorwright.base import override
-from tensorwright.records import JsonLinesStore, MemoryStore, SqliteStore
+from tensorwright.records import JsonLinesStore, MemoryStore, RecordStore
 from tensorwright.tuning.learning import USUAL, ModelFile, model_file_of, open_learning
 from tensorwright.tuning.models import BoostedSettings, LearnedModel
 from tensorwright.tuning.session import (
@@ -100,7 +100,7 @@ def test_a_folder_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
 
 
 def test_the_file_lies_beside_the_store(tmp_path: Path) -> None:
-    with SqliteStore(tmp_path / "records.sqlite") as store:
+    with RecordStore(tmp_path / "records.sqlite") as store:
         one = model_file_of(store, TARGET, 2, "here")
         other = model_file_of(store, TARGET, 1, "here")
         with override(cost_model="0"):
@@ -120,7 +120,7 @@ def session(folder: Path, trials: int = 80, **changes: object) -> list[tuple[str
     """What a session of learned search measured, in order."""
     runner = FakeRunner()
     options = TuneOptions(should_rank=False, recheck_rounds=0)
-    with SqliteStore(folder / "records.sqlite") as store:
+    with RecordStore(folder / "records.sqlite") as store:
         tune(
             [Task(doubled("one"))],
             SessionSetting(TARGET, 2, "here"),

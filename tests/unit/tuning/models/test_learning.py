@@ -9,7 +9,7 @@ from tests.targets import native_target
 from tests.unit.tuning.helpers import FakeBuilder, FakeRunner, doubled, numbered_space
 
 from tensorwright.base import RecordError, UsageError
-from tensorwright.records import SqliteStore
+from tensorwright.records import RecordStore
 from tensorwright.tuning.learning import Learning, open_learning
 from tensorwright.tuning.models import Fading
 from tensorwright.tuning.session import (
@@ -31,7 +31,7 @@ def session(
     """What a session measured, in order."""
     runner = FakeRunner()
     options = TuneOptions(should_rank=False, recheck_rounds=0)
-    with SqliteStore(folder / "records.sqlite") as store:
+    with RecordStore(folder / "records.sqlite") as store:
         tune(
             [Task(doubled(name)) for name in names],
             SessionSetting(TARGET, 2, "here"),

@@ -12,7 +12,7 @@ from tests.targets import native_target
 from tensorwright.base import UsageError
 from tensorwright.expr import compute, placeholder, reduce_axis, sum_over
 from tensorwright.graph import Workload, program
-from tensorwright.records import MemoryStore, Record, SqliteStore, Status, WorkloadText, is_store
+from tensorwright.records import MemoryStore, Record, RecordStore, Status, WorkloadText, is_store
 from tensorwright.schedule import state_of
 from tensorwright.tuning import learning as starting
 from tensorwright.tuning.learning import (
@@ -121,7 +121,7 @@ def test_what_they_teach_orders_programs_of_another_size() -> None:
 def test_records_of_another_store_teach(tmp_path: Path) -> None:
     path = tmp_path / "others.sqlite"
     teaching = store_of(product(64))
-    with SqliteStore(path) as store:
+    with RecordStore(path) as store:
         store.append(teaching.query(), teaching.workload_texts())
     past = Past(MemoryStore(), "here", (product(32),))
     found = learn_from_records(past, START, TARGET, THREADS, path=path)

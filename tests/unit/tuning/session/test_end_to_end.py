@@ -8,7 +8,7 @@ import pytest
 from tests.targets import native_target
 from tests.unit.tuning.helpers import doubled, matmul
 
-from tensorwright.records import SqliteStore, Status, best_trace
+from tensorwright.records import RecordStore, Status, best_trace
 from tensorwright.tuning.session import Budget, SearchArguments, SessionSetting, StopReason, tune
 from tensorwright.tuning.task import Task
 
@@ -17,7 +17,7 @@ def test_two_workloads_are_tuned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("TENSORWRIGHT_DEFAULT_SCHEDULE", "rule")  # else the tiny one waits its turn
     tasks = (Task(matmul(64), 2.0), Task(doubled()))
     target = native_target()
-    with SqliteStore(tmp_path / "records.sqlite") as store:
+    with RecordStore(tmp_path / "records.sqlite") as store:
         search = SearchArguments(Budget(trials=8))
         result = tune(tasks, SessionSetting(target, 2, "here"), store, search, name="two")
         assert result.reason in (StopReason.BUDGET_SPENT, StopReason.EXHAUSTED)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tensorwright.records import SqliteStore, Status
+from tensorwright.records import RecordStore, Status
 
 ROOT = Path(__file__).parents[4]
 PROGRAM = """
@@ -76,7 +76,7 @@ def test_a_session_ended_in_mid_round_loses_no_record_and_resumes(
         process.send_signal(number)
         assert process.stdout is not None
         text = process.stdout.read()
-    with SqliteStore(path) as store:
+    with RecordStore(path) as store:
         kept = tuple(store.query())
     if number is signal.SIGINT:
         assert process.returncode == 0
@@ -86,7 +86,7 @@ def test_a_session_ended_in_mid_round_loses_no_record_and_resumes(
         assert process.returncode == -signal.SIGKILL
         assert len(kept) == 10  # the defaults and one round
     assert "BUDGET_SPENT 40" in finish(path)
-    with SqliteStore(path) as store:
+    with RecordStore(path) as store:
         records = tuple(store.query())
     assert records[: len(kept)] == kept
     assert len({(one.workload, one.trace) for one in records}) == len(records) == 40

@@ -12,7 +12,7 @@ from tests.targets import native_target
 from tests.unit.tuning.session.test_in_network import network
 
 from tensorwright.drivers.tune import setting_of
-from tensorwright.records import Record, SqliteStore, Status, load_choice
+from tensorwright.records import Record, RecordStore, Status, load_choice
 from tensorwright.runtime import load
 
 TARGET = native_target()
@@ -44,7 +44,7 @@ def test_rows_compare_with_untuned_and_with_the_mark_before() -> None:
 
 def programs(path: Path) -> list[Record]:
     """The records, one of each program: rankings measure some again."""
-    with SqliteStore(path) as store:
+    with RecordStore(path) as store:
         found = {(record.workload, record.trace): record for record in store.query()}
     return list(found.values())
 
@@ -59,7 +59,7 @@ def test_a_search_goes_on_from_mark_to_mark_and_every_mark_ends_as_a_search_does
     assert first == max(2, len(parts.workloads))  # all defaults are one round
     assert last == 5
     assert len(programs(plan.folder / "records.sqlite")) == 5
-    with SqliteStore(plan.records(5)) as store:
+    with RecordStore(plan.records(5)) as store:
         chosen = load_choice(store, parts, TARGET, setting_of(TARGET, 1).hardware, 1)
     timed = [each for each in programs(plan.records(5)) if each.status is Status.OK]
     has_others = len(timed) > len(parts.workloads)  # than the defaults: two trials may be dropped

@@ -1,0 +1,131 @@
+"""JSON lines: one fact per line, a record, the text of a workload, or a tuning session.
+
+{"kind": "workload", "schema": 1, "workload": KEY, "text": TEXT}
+{"kind": "record", "schema": 1, ...}                    see `record.py`
+{"kind": "session", "schema": 1, ...}                   see `record.py`
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from tensorwright.base import atomic_writer
+from tensorwright.records.record import (
+    SCHEMA,
+    Record,
+    SavedSession,
+    from_fields,
+    is_encodable,
+    parse_object,
+    record_error,
+    session_from_fields,
+    to_json,
+    to_line,
+)
+
+
+class WorkloadText(NamedTuple):
+    """Key of a workload and its text for people."""
+
+    workload: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The facts of some lines, in order."""
+
+    records: tuple[Record, ...]
+    texts: tuple[WorkloadText, ...]
+    sessions: tuple[SavedSession, ...]
+
+
+def text_to_line(text: WorkloadText) -> str:
+    """The text of a workload as one JSON line, without its newline."""
+    return to_json({"kind": "workload", "schema": SCHEMA, **text._asdict()})
+
+
+def write_lines(
+    path: str | os.PathLike[str], records: Iterable[Record], texts: Iterable[WorkloadText]
+) -> int:
+    """Write texts, then records; return the number of records.
+
+    Raises:  OutputError if the file cannot be written; an old file is then unchanged.
+    """
+    count = 0
+    with atomic_writer(path) as file:
+        for text in texts:
+            file.write(text_to_line(text).encode() + b"\n")
+        for record in records:
+            file.write(to_line(record).encode() + b"\n")
+            count += 1
+    return count
+
+
+def read_lines(path: str | os.PathLike[str]) -> Facts:
+    """Read a whole file.
+
+    Raises:  RecordError for a file that cannot be read, and for the first bad line.
+    """
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise record_error(
+            f"file {path}", f"cannot be read: {error.strerror}", "check the path"
+        ) from error
+    return parse_lines(content, path)
+
+
+def parse_lines(content: bytes, path: str | os.PathLike[str], first_line: int = 1) -> Facts:
+    """Read lines; empty ones are allowed.
+
+    Raises:  RecordError that names the first bad line.
+    """
+    records: list[Record] = []
+    texts: list[WorkloadText] = []
+    sessions: list[SavedSession] = []
+    for number, line in enumerate(content.split(b"\n"), first_line):
+        where = f"file {path}, line {number}"
+        if not line.strip():
+            continue
+        match _parse_line(line, where):
+            case Record() as record:
+                records.append(record)
+            case WorkloadText() as text:
+                texts.append(text)
+            case SavedSession() as session:
+                sessions.append(session)
+    return Facts(tuple(records), tuple(texts), tuple(sessions))
+
+
+def _parse_line(line: bytes, where: str) -> Record | WorkloadText | SavedSession:
+    try:
+        fields = parse_object(line.decode(), where)
+    except UnicodeDecodeError:
+        raise record_error(where, "not UTF-8 text") from None
+    match fields.get("kind"):
+        case "record":
+            return from_fields(fields, where)
+        case "workload":
+            return _read_text(fields, where)
+        case "session":
+            return session_from_fields(fields, where)
+        case kind:
+            raise record_error(
+                where,
+                f"unknown kind of fact {kind!r}",
+                "give a file that `tensorwright records export` wrote",
+            )
+
+
+def _read_text(fields: dict[str, object], where: str) -> WorkloadText:
+    workload, text = fields.get("workload"), fields.get("text")
+    for value in (workload, text):
+        if not isinstance(value, str) or not value or not is_encodable(value):
+            reason = "a workload line needs the texts 'workload' and 'text'"
+            raise record_error(where, reason)
+    return WorkloadText(str(workload), str(text))
