@@ -39,7 +39,8 @@ from tensorwright.base import (
 )
 from tensorwright.cli.arguments.models import read_graph, short_name
 from tensorwright.cli.printing import print_table
-from tensorwright.drivers.tune import as_in_network, search, search_tasks, setting_of, tasks_of
+from tensorwright.drivers.sized_network import sized_program, tasks_of
+from tensorwright.drivers.tune import as_in_network, search, search_tasks, setting_of
 from tensorwright.graph import Graph, Partition, random_inputs
 from tensorwright.machine import detect_hardware
 from tensorwright.peers.process import Arrays, Failure, PeerProcess, Timing, max_rel_error, rotate
@@ -142,14 +143,15 @@ def go_on(plan: Plan, parts: Partition, trials: int) -> bool:
     interrupt = Interrupt()
     callbacks = (StopAt(trials, interrupt), *choose_callbacks(is_quiet=False))
     how = SearchArguments(Budget(trials=trials), plan.seed, callbacks, interrupt=interrupt)
+    network, setting = sized_program(parts), setting_of(plan.target, plan.threads)
     with RecordStore(plan.folder / _RECORDS) as store:
         result = search_tasks(
-            tasks_of(parts),
-            setting_of(plan.target, plan.threads),
+            tasks_of(network, setting),
+            setting,
             store,
             how,
             name=parts.graph.name,
-            measuring=as_in_network(parts),
+            measuring=as_in_network(network),
         )
     if result.is_interrupted and result.trials < trials:
         raise KeyboardInterrupt

@@ -21,7 +21,8 @@ from pathlib import Path
 from tensorwright.base import available_cores, override
 from tensorwright.cli.arguments.models import read_proto, short_name
 from tensorwright.cli.printing import print_table
-from tensorwright.drivers.tune import as_in_network, setting_of, tasks_of
+from tensorwright.drivers.sized_network import sized_program, tasks_of
+from tensorwright.drivers.tune import as_in_network, setting_of
 from tensorwright.graph import Partition
 from tensorwright.pipeline import chosen_target, prepare
 from tensorwright.records import MemoryStore
@@ -92,9 +93,9 @@ class Recorder:
 def record(parts: Partition, seconds: float, setting: SessionSetting) -> Recorder:
     """Tune a network for so long, with no records."""
     recorder = Recorder()
-    store, measuring = MemoryStore(), as_in_network(parts)
+    network, store = sized_program(parts), MemoryStore()
     search = SearchArguments(Budget(seconds / 60), 0, (recorder,), TuneOptions(should_rank=False))
-    tune(tasks_of(parts), setting, store, search, measuring=measuring)
+    tune(tasks_of(network, setting), setting, store, search, measuring=as_in_network(network))
     return recorder
 
 
@@ -102,13 +103,13 @@ def measure_defaults(
     parts: Partition, setting: SessionSetting, missing: Sequence[int]
 ) -> list[float]:
     """The times of default schedules, in seconds, of some workloads; 0 for the others."""
-    found = [0.0] * len(parts.workloads)
+    found, network = [0.0] * len(parts.workloads), sized_program(parts)
     for number in missing:
-        task = tasks_of(parts)[number]
+        task = tasks_of(network, setting)[number]
         search = SearchArguments(
             Budget(trials=_WORKLOAD_TRIALS), 0, (), TuneOptions(should_rank=False)
         )
-        result = tune([task], setting, MemoryStore(), search, measuring=as_in_network(parts))
+        result = tune([task], setting, MemoryStore(), search, measuring=as_in_network(network))
         best_s = result.tasks[0].best_s
         found[number] = best_s if math.isfinite(best_s) else 0.0
     return found

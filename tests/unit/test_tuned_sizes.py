@@ -16,12 +16,10 @@ from tensorwright.artifacts import BuildRequest, build
 from tensorwright.base import UsageError, cpu_target, override
 from tensorwright.drivers.sized_network import (
     SizedNetwork,
-    choose_for_sizes,
+    choose_together,
     note_points,
-    sized_network,
     sized_program,
-    tasks_of_sized_program,
-    tasks_of_sizes,
+    tasks_of,
 )
 from tensorwright.drivers.tune import as_in_network, search_networks, setting_of
 from tensorwright.graph import (
@@ -74,7 +72,7 @@ def parts() -> Partition:
 
 @pytest.fixture
 def network(parts: Partition) -> SizedNetwork:
-    return sized_network(parts, {"n": (1, 16)}, "net")
+    return sized_program(parts, {"n": (1, 16)}, "net")
 
 
 def check_all_sizes(graph: Graph, run: Callable[[Mapping[str, np.ndarray]], Mapping]) -> None:
@@ -93,7 +91,7 @@ def keep(store: RecordStore, workload: Workload, trace: Trace, time_s: float) ->
 
 
 def test_the_workloads_at_each_point_are_tasks_that_count_alike(network: SizedNetwork) -> None:
-    tasks = tasks_of_sizes(network, SETTING)
+    tasks = tasks_of(network, SETTING)
     assert {task.network for task in tasks} == {"net at n=1", "net at n=16"}
     one, many = (
         [task for task in tasks if task.network == f"net at n={number}"] for number in (1, 16)
@@ -102,25 +100,25 @@ def test_the_workloads_at_each_point_are_tasks_that_count_alike(network: SizedNe
     assert one[0].weight > many[0].weight
     assert [task.alike for task in one] == [task.alike for task in many]
     assert one[0].alike == (one[0].workload.key, many[0].workload.key)
-    assert tasks_of_sizes(network, SETTING) == tasks
+    assert tasks_of(network, SETTING) == tasks
 
 
 def test_an_objective_of_ones_own_gets_plain_numbers_of_calls(network: SizedNetwork) -> None:
-    tasks = tasks_of_sizes(network, SETTING, is_weighted=False)
+    tasks = tasks_of(network, SETTING, is_weighted=False)
     counts = [network.parts.count(each) for each in network.parts.workloads]
     assert [task.weight for task in tasks] == counts * 2
 
 
 def test_a_point_that_is_named_twice_counts_twice(parts: Partition) -> None:
-    once = tasks_of_sizes(sized_network(parts, {"n": (1, 16)}), SETTING)
-    twice = tasks_of_sizes(sized_network(parts, {"n": (1, 1, 16)}), SETTING)
+    once = tasks_of(sized_program(parts, {"n": (1, 16)}), SETTING)
+    twice = tasks_of(sized_program(parts, {"n": (1, 1, 16)}), SETTING)
     assert len(once) == len(twice)
     assert twice[0].weight == pytest.approx(2 * once[0].weight)
     assert twice[0].call_count == once[0].call_count
 
 
 def test_progress_shows_the_time_of_a_run_at_each_size(network: SizedNetwork) -> None:
-    tasks = merge(tasks_of_sizes(network, SETTING))
+    tasks = merge(tasks_of(network, SETTING))
     rows = tuple(
         TaskRow("", task.call_count, 1, 2e-3, 1e-3, uses=task.calls_by_network) for task in tasks
     )
@@ -145,14 +143,7 @@ def test_a_network_tuned_for_two_sizes_is_right_for_all(network: SizedNetwork) -
     for bound in network.instances:  # trials may be dropped
         for workload in bound.workloads:
             keep(store, workload, (), 1.0)
-    result = search_networks(
-        tasks_of_sizes(network, SETTING),
-        (network,),
-        SETTING,
-        store,
-        how,
-        measuring=as_in_network(network),
-    )
+    result = search_networks([network], SETTING, store, how, as_in_network(network))
     assert result.trials == 4
     assert [each.at for each in result.networks] == ["n=1", "n=16", "n=4 (between)"]
     assert {each.name for each in result.networks} == {"net"}
@@ -168,7 +159,7 @@ def test_a_network_tuned_for_two_sizes_is_right_for_all(network: SizedNetwork) -
 def test_where_nothing_was_measured_nothing_is_compared_and_kept(network: SizedNetwork) -> None:
     store = MemoryStore()
     note_points(network, store)
-    results = choose_for_sizes(network, SETTING, store, 1.0)
+    results = choose_together(network, SETTING, store, 1.0)
     assert [each.at for each in results] == [str(each) for each in network.points]
     assert all("no schedule but the untuned ones" in each.reason for each in results)
     assert not load_choice(store, network.parts, TARGET, SETTING.hardware, SETTING.threads)
@@ -196,7 +187,7 @@ def test_records_at_points_are_used_before_the_network_was_compared(
 def test_a_record_of_the_network_of_numbers_is_one_of_the_point() -> None:
     m = Maker("layer")
     layer = m.finish(m.add("relu", m.add("matmul", m.builder.input("x", (n, 16)), m.weight(16, 8))))
-    network = sized_network(cut(layer, TARGET, 1), {"n": (1, 16)})
+    network = sized_program(cut(layer, TARGET, 1), {"n": (1, 16)})
     alone = cut(bind_sizes(layer, {"n": 16}), TARGET, 1)
     keys = [workload.key for workload in alone.workloads]
     assert keys == [workload.key for workload in network.instances[1].workloads]
@@ -300,7 +291,7 @@ class CountingBuilder:
 def test_kernels_are_built_together_and_each_once(tmp_path: Path) -> None:
     with override(home=tmp_path):
         graph = images_of_a_batch()
-        network = sized_network(cut(graph, TARGET, 1), {"n": 1})
+        network = sized_program(cut(graph, TARGET, 1), {"n": 1})
         parts, builder = network.parts, CountingBuilder()
         untuned = {each.key: choose_untuned(each, TARGET, 1).trace for each in parts.workloads}
         tables = {key: SizeTable.of_one(trace) for key, trace in untuned.items()}
@@ -315,8 +306,8 @@ def test_kernels_are_built_together_and_each_once(tmp_path: Path) -> None:
 
 def test_an_expression_of_any_size_is_tuned_for_several(tmp_path: Path) -> None:
     workload = dense()
-    program = sized_program(workload, {"n": (1, 8)})
-    tasks = tasks_of_sized_program(program, "own", SETTING)
+    program = sized_program(workload, {"n": (1, 8)}, "own")
+    tasks = tasks_of(program, SETTING)
     assert [task.network for task in tasks] == ["own at n=1", "own at n=8"]
     generator = np.random.default_rng(0)
     constants = {

@@ -41,12 +41,13 @@ from tensorwright.cli.reporting import (
     write_after_search,
 )
 from tensorwright.drivers.optimize import search_jointly
-from tensorwright.drivers.tune import search_tasks, setting_of
+from tensorwright.drivers.sized_network import sized_program
+from tensorwright.drivers.tune import search_networks, setting_of
 from tensorwright.pipeline import compile_program
 from tensorwright.records import default_path, opened
 from tensorwright.report import Subject
 from tensorwright.runtime import Executable, usable_threads
-from tensorwright.tuning import Task, session
+from tensorwright.tuning import session
 from tensorwright.tuning.space import SpaceKind
 
 
@@ -186,8 +187,8 @@ def _optimize_expression(
     values = read_constants(workload, text, constants)
     with opened(how.records, create=True, spare=True) as store, workers.opened() as farm:
         workers.warn_if_unfit(how.target, usable_threads(how.threads))
-        tasks, setting = [Task(workload, network=text)], setting_of(how.target, how.threads, farm)
-        result = search_tasks(tasks, setting, store, replace(wanted, farm=farm), name=text)
+        setting, own = setting_of(how.target, how.threads, farm), replace(wanted, farm=farm)
+        result = search_networks([sized_program(workload, name=text)], setting, store, own)
         if result.is_interrupted:
             on_interrupt(result)
         executable = compile_program(workload, how.target, how.threads, store, values)

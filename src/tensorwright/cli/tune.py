@@ -38,16 +38,9 @@ from tensorwright.cli.reporting import (
     report_options,
     write_after_search,
 )
-from tensorwright.drivers.sized_network import (
-    SizedNetwork,
-    SizedProgram,
-    sized_network,
-    sized_program,
-    tasks_of_sized_program,
-    tasks_of_sizes,
-)
-from tensorwright.drivers.tune import as_in_network, search_networks, setting_of, tasks_of
-from tensorwright.graph import Partition, SizesAt
+from tensorwright.drivers.sized_network import AnyProgram, sized_program, tasks_of
+from tensorwright.drivers.tune import as_in_network, search_networks, setting_of
+from tensorwright.graph import SizesAt
 from tensorwright.pipeline import cut, finish
 from tensorwright.records import default_path, opened
 from tensorwright.report import Subject
@@ -139,12 +132,14 @@ def command(
     check_writable(report, *programs, how.records)
     proposer = _PROPOSING.load()(proposing) if proposing else None
     wanted = choose_objective(objective, limits, references)
-    tasks, networks = read_tasks(programs, how, at, is_weighted=wanted is None)
+    tuned = read_programs(programs, how, at)
+    setting, is_weighted = setting_of(how.target, how.threads), wanted is None
+    tasks = [task for each in tuned for task in tasks_of(each, setting, is_weighted=is_weighted)]
     check_names("--limit", limits, tasks)
     check_names("--reference", references, tasks)
     if wanted is not None:
         _try_objective(wanted, tasks)
-    measuring = MeasureOptions(flush_bytes=_FLUSH_BYTES) if flush else as_in_network(*networks)
+    measuring = MeasureOptions(flush_bytes=_FLUSH_BYTES) if flush else as_in_network(*tuned)
     name = " ".join(programs)
     with opened_page(name, is_live=live) as page:
         search = session.SearchArguments(
@@ -164,7 +159,7 @@ def command(
             workers.warn_if_unfit(setting.target, setting.threads)
             search = replace(search, farm=farm)
             result = search_networks(
-                tasks, networks, setting, store, search, name=name, measuring=measuring
+                tuned, setting, store, search, measuring, name=name, tasks=tasks
             )
         if report is not None and not result.is_interrupted:
             subject = _subject(programs, how, result)
@@ -192,46 +187,29 @@ def _subject(
     return model_subject(text, how, executable, source, source, result)
 
 
-def read_tasks(
-    programs: Sequence[str],
-    how: Compilation,
-    at: SizesAt | None = None,
-    *,
-    is_weighted: bool = True,
-) -> tuple[tuple[Task, ...], tuple[Partition | SizedNetwork | SizedProgram, ...]]:
-    """The workloads of all arguments, and the models and open expressions among them.
+def read_programs(
+    texts: Sequence[str], how: Compilation, at: SizesAt | None = None
+) -> tuple[AnyProgram, ...]:
+    """The models and expressions of all arguments, each with its points.
 
-    at            the points at which programs with open sizes are tuned
-    is_weighted   whether points have weights; an objective of the user gets plain times
+    at       the points at which programs with open sizes are tuned
     Raises:  UsageError and ModelError for an argument without a program, UsageError for sizes that
              the programs do not have.
     """
-    tasks: list[Task] = []
-    networks: list[Partition | SizedNetwork | SizedProgram] = []
-    if all(map(is_reference, programs)):
+    if all(map(is_reference, texts)):
         refuse_given(("input_shapes", "sizes"), because="tensor expressions have their shapes")
-    setting = setting_of(how.target, how.threads)
-    for text in programs:
+    programs: list[AnyProgram] = []
+    for text in texts:
         if is_reference(text):
             workload = read_program(text)
-            if not workload.sizes:
-                tasks.append(Task(workload, network=text))
-                continue
-            program = sized_program(workload, at)
-            networks.append(program)
-            tasks += tasks_of_sized_program(program, text, setting, is_weighted=is_weighted)
-            continue
-        parts, name = prepare(text, how), short_name(text)
-        if not parts.graph.sizes:
-            networks.append(parts)
-            tasks += tasks_of(parts, name)
-            continue
-        network = sized_network(parts, at, name)
-        networks.append(network)
-        tasks += tasks_of_sizes(network, setting, is_weighted=is_weighted)
-    if all(isinstance(each, Partition) for each in networks):
+            programs.append(sized_program(workload, at if workload.sizes else None, text))
+        else:
+            parts = prepare(text, how)
+            points = at if parts.graph.sizes else None
+            programs.append(sized_program(parts, points, short_name(text)))
+    if not any(each.is_open for each in programs):
         refuse_given(("at",), because="all shapes are numbers")
-    return tuple(tasks), tuple(networks)
+    return tuple(programs)
 
 
 def print_spaces(tasks: Sequence[Task], target: base.Target, kind: SpaceKind) -> None:

@@ -1,12 +1,14 @@
-"""Networks with named sizes, tuned for several values of them within one session.
+"""Networks and tensor expressions at a list of points, for which they are tuned in one session.
 
-At each point the sizes of a network are numbers.  Its workloads are tasks like those of any
-network, with the same records.  The weight of a task is the number of its calls times the weight of
-the point.  The weight of a point is the inverse of the network's expected time there, so a gain of
-one percent counts the same at all points.  Progress shows times without weights.
+At each point the named sizes are numbers; where all sizes are numbers, there is one point.  The
+workloads at a point are tasks, with the same records as those of any network.  The weight of a task
+is the number of its calls times the weight of the point.  The weight of a point is the inverse of
+the expected time there, so a gain of one percent counts the same at all points.  Progress shows
+times without weights.
 
-At the end, tables say which trace runs for which sizes (`tuning/selection/size_table.py`), and the
-executable for all sizes is measured at the points and between them.
+At the end the schedules of a network are compared inside it.  With named sizes, tables say which
+trace runs for which sizes (`tuning/selection/size_table.py`), and the executable for all sizes is
+measured at the points and between them.
 """
 
 from __future__ import annotations
@@ -15,18 +17,20 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeAlias, TypeGuard, TypeVar
 
 from tensorwright import graph
-from tensorwright.base import cpu_target, override
+from tensorwright.base import UsageError, cpu_target, override
 from tensorwright.ops import work
 from tensorwright.pipeline import open_price
 from tensorwright.records import (
     NetworkChoice,
     RecordStore,
+    load_last_choice,
     save_choice,
     save_tuned_sizes,
 )
-from tensorwright.schedule import format_schedule
+from tensorwright.schedule import format_schedule, state_of
 from tensorwright.tuning import Task
 from tensorwright.tuning.measuring import PoolBuilder
 from tensorwright.tuning.selection import SizeTable, choose, choose_untuned, size_table_of
@@ -34,92 +38,115 @@ from tensorwright.tuning.session import (
     NetworkResult,
     SessionSetting,
     SizedInstance,
+    choose_in_network,
     choose_over_sizes,
+    is_replayable,
+    options_of,
 )
 
 NOTHING_ELSE = "no schedule but the untuned ones was measured: it needs more time or trials"
 _BUILD_S = 120.0  # a kernel with many variants takes longer to build than a candidate
 
+Kind = TypeVar("Kind", graph.Partition, graph.Workload)
+
 
 @dataclass(frozen=True, slots=True)
-class SizedNetwork:
-    """A network with named sizes and the points for which it is tuned.
+class SizedProgram(Generic[Kind]):
+    """A network or a tensor expression with the points for which it is tuned.
 
-    parts       the open network
-    instances   the same steps with the numbers of each point
+    parts       of the network, or the workload of the expression
+    points      one without numbers if all sizes are numbers
+    instances   the same with the numbers of each point
     """
 
     name: str
-    parts: graph.Partition
+    parts: Kind
     points: tuple[graph.SizePoint, ...]
-    instances: tuple[graph.Partition, ...]
+    instances: tuple[Kind, ...]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there are named sizes."""
+        return bool(self.points[0].numbers)
+
+    @property
+    def at(self) -> tuple[str, ...]:
+        """The points, for people; "" where all sizes are numbers."""
+        return tuple(str(point) if point.numbers else "" for point in self.points)
 
 
-@dataclass(frozen=True, slots=True)
-class SizedProgram:
-    """A tensor expression with named sizes and the points for which it is tuned."""
-
-    workload: graph.Workload
-    points: tuple[graph.SizePoint, ...]
+SizedNetwork: TypeAlias = SizedProgram[graph.Partition]
+AnyProgram: TypeAlias = SizedProgram[Any]
 
 
-def sized_network(parts: graph.Partition, at: graph.SizesAt | None, name: str = "") -> SizedNetwork:
-    """An open network with the points that the caller names, or with a few that its bounds suggest.
+def is_network(program: AnyProgram) -> TypeGuard[SizedNetwork]:
+    """Whether it is a network, and no tensor expression."""
+    return isinstance(program.parts, graph.Partition)
 
-    Raises:  UsageError as `points_of`.
+
+def sized_program(
+    parts: Kind, at: graph.SizesAt | None = None, name: str = ""
+) -> SizedProgram[Kind]:
+    """A program with the points that the caller names, or with a few that its bounds suggest.
+
+    Raises:  UsageError as `points_of`, and for points of a program whose sizes are numbers.
     """
-    points = graph.points_of(
-        parts.graph.sizes, at, graph.counted_sizes(parts.graph), parts.graph.input_types.values()
-    )
-    instances = tuple(graph.bind_partition(parts, point.values) for point in points)
-    return SizedNetwork(name or parts.graph.name, parts, points, instances)
+    if isinstance(parts, graph.Partition):
+        counted, inputs = graph.counted_sizes(parts.graph), tuple(parts.graph.input_types.values())
+        sizes, usual_name = parts.graph.sizes, parts.graph.name
+    else:
+        counted, inputs, sizes, usual_name = (), parts.inputs, parts.sizes, parts.name
+    if sizes:
+        points = graph.points_of(sizes, at, counted, inputs)
+        instances = tuple(_bound(parts, point) for point in points)
+        return SizedProgram(name or usual_name, parts, points, instances)
+    if at is not None:
+        raise UsageError(
+            stage="tune",
+            where="argument at",
+            reason="all shapes are numbers: there are no open sizes",
+            remedy="leave it out",
+        )
+    return SizedProgram(name or usual_name, parts, (graph.SizePoint(()),), (parts,))
 
 
-def tasks_of_sizes(
-    network: SizedNetwork, setting: SessionSetting, *, is_weighted: bool = True
+def _bound(parts: Kind, point: graph.SizePoint) -> Kind:
+    if isinstance(parts, graph.Partition):
+        return graph.bind_partition(parts, point.values)
+    return graph.bind_workload(parts, point.values)
+
+
+def workloads_of(program: AnyProgram) -> list[list[tuple[graph.Workload, int]]]:
+    """For each point, its workloads and how often each is called."""
+    if not is_network(program):
+        return [[(instance, 1)] for instance in program.instances]
+    counts = [program.parts.count(workload) for workload in program.parts.workloads]
+    return [
+        list(zip(graph.bound_workloads(program.parts, bound).values(), counts, strict=True))
+        for bound in program.instances
+    ]
+
+
+def tasks_of(
+    program: AnyProgram, setting: SessionSetting, *, is_weighted: bool = True
 ) -> tuple[Task, ...]:
-    """The tasks of a network: its workloads at all points; the session joins equal ones.
+    """The tasks of a program: its workloads at all points; the session joins equal ones.
 
     is_weighted   whether points have weights; False if the user gives an objective
     """
-    workloads = [
-        list(graph.bound_workloads(network.parts, bound).values()) for bound in network.instances
-    ]
-    counts = [network.parts.count(workload) for workload in network.parts.workloads]
-    calls = [list(zip(own, counts, strict=True)) for own in workloads]
-    weights = _weights(network.points, calls, setting, is_weighted=is_weighted)
-    alike = [tuple(each.key for each in own) for own in zip(*workloads, strict=True)]
-    return tuple(
-        _task(workload, count, weight, f"{network.name} at {point}", keys)
-        for point, weight, own in zip(network.points, weights, calls, strict=True)
-        for (workload, count), keys in zip(own, alike, strict=True)
-    )
-
-
-def _task(
-    workload: graph.Workload, count: int, weight: float, network: str, alike: tuple[str, ...]
-) -> Task:
-    """The task of a workload that one run of the network at a point calls `count` times."""
-    return Task(workload, count * weight, network, alike=alike, calls=((network, count),))
-
-
-def sized_program(workload: graph.Workload, at: graph.SizesAt | None) -> SizedProgram:
-    """As `sized_network`, for a tensor expression."""
-    return SizedProgram(workload, graph.points_of(workload.sizes, at, inputs=workload.inputs))
-
-
-def tasks_of_sized_program(
-    program: SizedProgram, name: str, setting: SessionSetting, *, is_weighted: bool = True
-) -> tuple[Task, ...]:
-    """The tasks of an expression, one for each point; `is_weighted` as of `tasks_of_sizes`."""
-    instances = [graph.bind_workload(program.workload, point.values) for point in program.points]
-    calls = [[(each, 1)] for each in instances]
+    calls = workloads_of(program)
+    if not program.is_open:
+        return tuple(Task(workload, count, program.name) for workload, count in calls[0])
     weights = _weights(program.points, calls, setting, is_weighted=is_weighted)
-    alike = tuple(instance.key for instance in instances)
-    return tuple(
-        _task(instance, 1, weight, f"{name} at {point}", alike)
-        for instance, weight, point in zip(instances, weights, program.points, strict=True)
-    )
+    alike = [tuple(workload.key for workload, _ in own) for own in zip(*calls, strict=True)]
+    tasks = []
+    for point, weight, own in zip(program.points, weights, calls, strict=True):
+        name = f"{program.name} at {point}"
+        tasks += [
+            Task(workload, count * weight, name, alike=keys, calls=((name, count),))
+            for (workload, count), keys in zip(own, alike, strict=True)
+        ]
+    return tuple(tasks)
 
 
 def _weights(
@@ -150,25 +177,67 @@ def _operations(workload: graph.Workload) -> float:
     return float(work(workload.outputs))
 
 
-def note_points(program: SizedNetwork | SizedProgram, store: RecordStore) -> None:
-    """Save in the store for which sizes the workloads are tuned."""
-    points = [point.values for point in program.points]
-    if isinstance(program, SizedProgram):
-        save_tuned_sizes(store, [program.workload.key], points, program.workload.name)
-        return
-    keys = [workload.key for workload in program.parts.workloads if workload.sizes]
-    save_tuned_sizes(store, keys, points, program.parts.graph.name)
+def note_points(program: AnyProgram, store: RecordStore) -> None:
+    """Save in the store for which sizes the workloads are tuned, if there are named sizes."""
+    if program.is_open:
+        workloads = program.parts.workloads if is_network(program) else (program.parts,)
+        keys = [workload.key for workload in workloads if workload.sizes]
+        points = [point.values for point in program.points]
+        name = program.parts.graph.name if is_network(program) else program.parts.name
+        save_tuned_sizes(store, keys, points, name)
 
 
-def choose_for_sizes(
+def choose_together(
     network: SizedNetwork, setting: SessionSetting, store: RecordStore, limit_s: float
 ) -> tuple[NetworkResult, ...]:
-    """Correct the size tables of an open network by measurement, and keep the choice.
-
-    Where no schedule was measured, nothing is compared, and nothing is kept.
+    """Compare the best schedules of all workloads inside a network, and keep the choice.
 
     limit_s   about how long it may take
+
+    Where no schedule was measured, nothing is compared, and nothing is kept.
+    Returns:  a result for each point.
     """
+    if network.is_open:
+        return _choose_for_sizes(network, setting, store, limit_s)
+    result = _choose_for_one(network.parts, setting, store, limit_s)
+    return (replace(result, name=network.name),)
+
+
+def _choose_for_one(
+    parts: graph.Partition, setting: SessionSetting, store: RecordStore, limit_s: float
+) -> NetworkResult:
+    """The choice for a network whose sizes are numbers.
+
+    Another choice replaces the untuned schedules and the earlier choice only if the whole network
+    is faster with it.
+    """
+    target, threads, hardware = setting.target, setting.threads, setting.hardware
+    last = load_last_choice(store, parts, target, hardware, threads)
+    options: dict[str, tuple[str, ...]] = {}
+    untuned: dict[str, str] = {}
+    chosen: dict[str, str] = {}
+    for workload in parts.workloads:
+        key = workload.key
+        default = choose_untuned(workload, target, threads, is_cold=True).trace
+        untuned[key] = format_schedule(default)
+        options[key] = options_of(store, workload, setting, untuned[key])
+        before = format_schedule(last.get(key, default))
+        chosen[key] = before if is_replayable(state_of(workload), before) else untuned[key]
+    if all(len(traces) == 1 for traces in options.values()):
+        return NetworkResult(parts.graph.name, reason=NOTHING_ELSE)
+    standing = (untuned,) if chosen == untuned else (chosen, untuned)
+    with override(dump=""):  # candidates are not dumped
+        comparison = choose_in_network(parts, options, target, threads, limit_s, standing=standing)
+    if comparison is None:
+        return NetworkResult(parts.graph.name, reason="stopped")
+    save_choice(store, parts, target, hardware, threads, comparison.choice)
+    return comparison.result
+
+
+def _choose_for_sizes(
+    network: SizedNetwork, setting: SessionSetting, store: RecordStore, limit_s: float
+) -> tuple[NetworkResult, ...]:
+    """The size tables of an open network, corrected by measurement."""
     started = time.monotonic()
     parts, target, threads = network.parts, cpu_target(setting.target), setting.threads
     untuned = {
@@ -186,10 +255,7 @@ def choose_for_sizes(
         else:
             tables[each.key], has_measured = table, True
     if not has_measured:
-        return tuple(
-            NetworkResult(network.name, reason=NOTHING_ELSE, at=str(each))
-            for each in network.points
-        )
+        return not_compared(network, NOTHING_ELSE)
     sized = [
         SizedInstance(point, bound)
         for point, bound in zip(network.points, network.instances, strict=True)
@@ -215,3 +281,8 @@ def choose_for_sizes(
     )
     save_choice(store, parts, target, setting.hardware, threads, choice)
     return results
+
+
+def not_compared(network: SizedNetwork, reason: str) -> tuple[NetworkResult, ...]:
+    """The results of a network that is not compared, one for each point."""
+    return tuple(NetworkResult(network.name, reason=reason, at=each) for each in network.at)

@@ -15,17 +15,17 @@ from typing import cast
 from onnx import ModelProto
 
 from tensorwright import graph
-from tensorwright.base import Target, UsageError, override, unknown_name
+from tensorwright.base import Target, UsageError, unknown_name
 from tensorwright.drivers.sized_network import (
-    NOTHING_ELSE,
+    AnyProgram,
     SizedNetwork,
-    SizedProgram,
-    choose_for_sizes,
+    choose_together,
+    is_network,
+    not_compared,
     note_points,
-    sized_network,
     sized_program,
-    tasks_of_sized_program,
-    tasks_of_sizes,
+    tasks_of,
+    workloads_of,
 )
 from tensorwright.farm import NO_SECURITY, Farm, FarmSecurity, opened_farm
 from tensorwright.graph.aten_import import ExportedGraph
@@ -43,14 +43,12 @@ from tensorwright.pipeline import (
     refuse_for_models,
     refuse_for_programs,
 )
-from tensorwright.records import Records, RecordStore, load_last_choice, opened, save_choice
+from tensorwright.records import Records, RecordStore, opened
 from tensorwright.runtime import Executable, usable_threads
-from tensorwright.schedule import format_schedule, state_of
 from tensorwright.tuning import Task, session
 from tensorwright.tuning.learning import USUAL, Learning
 from tensorwright.tuning.measuring import MeasureOptions
 from tensorwright.tuning.on_farm import kind_for
-from tensorwright.tuning.selection import choose_untuned
 from tensorwright.tuning.session import tune as tune_tasks
 from tensorwright.tuning.space import SpaceKind
 
@@ -160,12 +158,9 @@ def _tune(
     if workload is not None:
         refuse_for_programs(input_shapes, sizes)
         graph.check_constants(workload, constants)
-        programs, tasks = _program_to_tune(workload, at, setting)
+        program = sized_program(workload, at)
         with opened(records, create=True) as store:
-            name = workload.name
-            search_networks(
-                tasks, programs, setting, store, how, name=name, measuring=measuring
-            ).raise_if_interrupted()
+            search_networks([program], setting, store, how, measuring).raise_if_interrupted()
             return compile_program(workload, machine, threads, store, constants)
     is_model = isinstance(
         model, str | os.PathLike | bytes | ModelProto | graph.Graph | ExportedGraph
@@ -179,46 +174,11 @@ def _tune(
         )
     refuse_for_models(None, constants)
     parts = cut(import_graph(cast(Model, model), input_shapes, sizes), machine, threads)
-    networks, tasks = _network_to_tune(parts, at, setting)
+    network = sized_program(parts, at)
+    cold = measuring or as_in_network(network)
     with opened(records, create=True) as store:
-        cold = measuring or as_in_network(parts)
-        name = parts.graph.name
-        search_networks(
-            tasks, networks, setting, store, how, name=name, measuring=cold
-        ).raise_if_interrupted()
+        search_networks([network], setting, store, how, cold).raise_if_interrupted()
         return finish(parts, machine, threads, store)
-
-
-def _program_to_tune(
-    workload: graph.Workload, at: graph.SizesAt | None, setting: session.SessionSetting
-) -> tuple[tuple[SizedProgram, ...], tuple[Task, ...]]:
-    """The expression, or nothing if its sizes are numbers; and the tasks."""
-    if not workload.sizes:
-        _refuse_sizes(at)
-        return (), (Task(workload),)
-    program = sized_program(workload, at)
-    return (program,), tasks_of_sized_program(program, workload.name, setting)
-
-
-def _network_to_tune(
-    parts: graph.Partition, at: graph.SizesAt | None, setting: session.SessionSetting
-) -> tuple[tuple[graph.Partition | SizedNetwork], tuple[Task, ...]]:
-    """A network and its tasks; a network with open sizes gets points."""
-    if not parts.graph.sizes:
-        _refuse_sizes(at)
-        return (parts,), tasks_of(parts)
-    network = sized_network(parts, at)
-    return (network,), tasks_of_sizes(network, setting)
-
-
-def _refuse_sizes(at: graph.SizesAt | None) -> None:
-    if at is not None:
-        raise UsageError(
-            stage="tune",
-            where="argument at",
-            reason="all shapes are numbers: there are no open sizes",
-            remedy="leave it out",
-        )
 
 
 def parse_space(text: SpaceKind | str) -> SpaceKind:
@@ -255,94 +215,73 @@ def search(
     at: graph.SizesAt | None = None,
 ) -> session.TuneResult:
     """As `search_networks`, for all workloads of one network; `at` as of `tune`."""
-    measuring = as_in_network(parts)
-    networks, tasks = _network_to_tune(parts, at, setting)
-    name = parts.graph.name
-    return search_networks(tasks, networks, setting, store, how, name=name, measuring=measuring)
+    network = sized_program(parts, at)
+    return search_networks([network], setting, store, how, as_in_network(network))
 
 
 def search_networks(
-    tasks: Sequence[Task],
-    programs: Sequence[graph.Partition | SizedNetwork | SizedProgram],
+    programs: Sequence[AnyProgram],
     setting: session.SessionSetting,
     store: RecordStore,
     how: session.SearchArguments,
+    measuring: MeasureOptions | None = None,
     *,
     name: str = "",
-    measuring: MeasureOptions | None = None,
+    tasks: Sequence[Task] | None = None,
 ) -> session.TuneResult:
     """Measure schedules of every workload, and keep the measurements in the store.
 
-    programs   the networks of the tasks, and the expressions with named sizes
+    programs    networks and expressions, with the points for which they are tuned
+    name        for people; that of the only program if ""
+    tasks       those of the programs if None
+
     At the end the best schedules are compared inside each network, at all of its points, and the
     store keeps the choices.  Then the chosen and the untuned networks are measured in turns.  All
     of this is done within the minutes of the budget.
     The other arguments are those of `search_tasks`.
     """
-    networks = [each for each in programs if not isinstance(each, SizedProgram)]
+    networks = [each for each in programs if is_network(each)]
     seconds = _budget_of(how).seconds
     kept_s = 0.0 if seconds is None else _network_s(seconds, networks)
-    later = frozenset(each.key for network in networks for each in _workloads_of(network))
+    later = frozenset(workload.key for network in networks for workload in _workloads(network))
     how = replace(how, options=replace(how.options, after_s=kept_s, compared_later=later))
     for program in programs:
-        if not isinstance(program, graph.Partition):
-            note_points(program, store)
+        note_points(program, store)
+    if tasks is None:
+        tasks = [task for program in programs for task in tasks_of(program, setting)]
+    name = name or programs[0].name
     result = search_tasks(tasks, setting, store, how, name=name, measuring=measuring)
     if not networks:
         return result
-    if result.is_interrupted:
-        return result.with_networks([each for network in networks for each in _stopped(network)])
-    if how.farm is not None and setting.hardware != detect_hardware().fingerprint:
-        return result.with_networks(
-            [each for network in networks for each in _stopped(network, "measured elsewhere")]
-        )
+    is_elsewhere = how.farm is not None and setting.hardware != detect_hardware().fingerprint
+    if result.is_interrupted or is_elsewhere:
+        reason = "interrupted" if result.is_interrupted else "measured elsewhere"
+        return result.with_networks([e for n in networks for e in not_compared(n, reason)])
     wanted_s = [_wanted_s(network) for network in networks]
-    limit_s = max(_NETWORK_SHARE * result.elapsed_s, _LEAST_NETWORK_S * _points(networks))
+    points = sum(len(network.points) for network in networks)
+    limit_s = max(_NETWORK_SHARE * result.elapsed_s, _LEAST_NETWORK_S * points)
     if seconds is not None:
         limit_s = min(max(seconds - result.elapsed_s, _LEAST_SHARE * seconds), 2 * kept_s)
     shares = [each_s / math.fsum(wanted_s) for each_s in wanted_s]
     chosen: list[session.NetworkResult] = []
     for network, share in zip(networks, shares, strict=True):
-        if isinstance(network, SizedNetwork):
-            chosen += choose_for_sizes(network, setting, store, share * limit_s)
-        else:
-            chosen.append(choose_together(network, setting, store, share * limit_s))
+        chosen += choose_together(network, setting, store, share * limit_s)
     return result.with_networks(chosen)
 
 
-def _workloads_of(network: graph.Partition | SizedNetwork) -> tuple[graph.Workload, ...]:
-    """The workloads of a network that are measured: those of all points, if it has points."""
-    if isinstance(network, SizedNetwork):
-        return tuple(each for parts in network.instances for each in parts.workloads)
-    return network.workloads
+def _workloads(network: SizedNetwork) -> list[graph.Workload]:
+    """The workloads of a network that are measured, at all points."""
+    return [workload for own in workloads_of(network) for workload, _ in own]
 
 
-def _stopped(
-    network: graph.Partition | SizedNetwork, reason: str = "interrupted"
-) -> list[session.NetworkResult]:
-    """The results of a network that is not compared, one for each point, with the reason."""
-    if isinstance(network, SizedNetwork):
-        name, points = network.name, [str(point) for point in network.points]
-    else:
-        name, points = network.graph.name, [""]
-    return [session.NetworkResult(name, reason=reason, at=point) for point in points]
-
-
-def _points(networks: Sequence[graph.Partition | SizedNetwork]) -> int:
-    """The number of points of all networks; a network without open sizes counts as one point."""
-    return sum(len(n.points) if isinstance(n, SizedNetwork) else 1 for n in networks)
-
-
-def _wanted_s(network: graph.Partition | SizedNetwork) -> float:
+def _wanted_s(network: SizedNetwork) -> float:
     """The seconds that the comparison inside a network should get."""
-    count = len(_workloads_of(network))
-    return _NETWORK_S * _points((network,)) + _NETWORK_PER_WORKLOAD_S * count
+    return _NETWORK_S * len(network.points) + _NETWORK_PER_WORKLOAD_S * len(_workloads(network))
 
 
-def _network_s(seconds: float, networks: Sequence[graph.Partition | SizedNetwork]) -> float:
+def _network_s(seconds: float, networks: Sequence[SizedNetwork]) -> float:
     """The seconds of a budget that are kept for the comparisons inside networks."""
-    has_sizes = any(isinstance(network, SizedNetwork) for network in networks)
-    share = _SIZES_SHARE if has_sizes else _NETWORK_SHARE
+    share = _SIZES_SHARE if any(each.is_open for each in networks) else _NETWORK_SHARE
     return min(share * seconds, math.fsum(map(_wanted_s, networks)))
 
 
@@ -369,58 +308,11 @@ def search_tasks(
     return tune_tasks(tasks, setting, store, how, name=name, measuring=measuring)
 
 
-def choose_together(
-    parts: graph.Partition, setting: session.SessionSetting, store: RecordStore, limit_s: float
-) -> session.NetworkResult:
-    """Compare the best schedules of all workloads inside the network, and keep the choice.
-
-    limit_s   about how long it may take
-    Another choice replaces the untuned schedules and the earlier choice only if the whole network
-    is faster with it.
-    """
-    target, threads, hardware = setting.target, setting.threads, setting.hardware
-    last = load_last_choice(store, parts, target, hardware, threads)
-    options: dict[str, tuple[str, ...]] = {}
-    untuned: dict[str, str] = {}
-    chosen: dict[str, str] = {}
-    for workload in parts.workloads:
-        key = workload.key
-        default = choose_untuned(workload, target, threads, is_cold=True).trace
-        untuned[key] = format_schedule(default)
-        options[key] = session.options_of(store, workload, setting, untuned[key])
-        before = format_schedule(last.get(key, default))
-        chosen[key] = before if session.is_replayable(state_of(workload), before) else untuned[key]
-    if all(len(traces) == 1 for traces in options.values()):
-        return session.NetworkResult(parts.graph.name, reason=NOTHING_ELSE)
-    standing = (untuned,) if chosen == untuned else (chosen, untuned)
-    with override(dump=""):  # candidates are not dumped
-        comparison = session.choose_in_network(
-            parts, options, target, threads, limit_s, standing=standing
-        )
-    if comparison is None:
-        return session.NetworkResult(parts.graph.name, reason="stopped")
-    save_choice(store, parts, target, hardware, threads, comparison.choice)
-    return comparison.result
-
-
-def tasks_of(parts: graph.Partition, network: str = "") -> tuple[Task, ...]:
-    """The tasks of a network: its workloads, each weighted by how often it runs.
-
-    Raises:  UnsupportedError for named sizes.
-    """
-    graph.require_numbers(parts.graph, "tune")
-    return tuple(
-        Task(workload, parts.count(workload), network or parts.graph.name)
-        for workload in parts.workloads
-    )
-
-
-def as_in_network(*programs: graph.Partition | SizedNetwork | SizedProgram) -> MeasureOptions:
+def as_in_network(*programs: AnyProgram) -> MeasureOptions:
     """Options for measuring with constants as cold as in the largest of some networks."""
-    networks = [each.parts if isinstance(each, SizedNetwork) else each for each in programs]
     sizes = [
-        sum(array.nbytes for array in each.graph.constants.values())
-        for each in networks
-        if isinstance(each, graph.Partition)
+        sum(array.nbytes for array in each.parts.graph.constants.values())
+        for each in programs
+        if is_network(each)
     ]
     return MeasureOptions(cold_bytes=max(sizes, default=0))

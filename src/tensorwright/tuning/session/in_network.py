@@ -20,7 +20,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tensorwright.artifacts import Kernel, assemble, build_cached
 from tensorwright.base import Target, TargetKind, physical_memory_bytes
 from tensorwright.graph import Partition, random_inputs
 from tensorwright.ops import Array
@@ -28,8 +27,9 @@ from tensorwright.processes import never
 from tensorwright.records import NetworkChoice, RecordStore
 from tensorwright.runtime import Executable, choose_teams
 from tensorwright.runtime.measuring import seconds_in_turns, typical_seconds
-from tensorwright.schedule import Workload, parse_trace, state_of
+from tensorwright.schedule import Workload, state_of
 from tensorwright.tuning.session.arguments import SessionSetting
+from tensorwright.tuning.session.over_sizes import NetworkPrograms, run_seconds
 from tensorwright.tuning.session.ranking import is_replayable
 from tensorwright.tuning.session.result import (
     NetworkResult,
@@ -79,7 +79,7 @@ def choose_in_network(
 
     None if `should_stop` became true.  Raises: as building and running kernels.
     """
-    make = _maker(parts, target, threads)
+    make = NetworkPrograms(parts, target, threads).of_texts
     variants = variants_of(options, standing)[: _most_variants(parts)]
     inputs = random_inputs(parts.graph)
     first = make(variants[0])
@@ -121,23 +121,6 @@ def choose_in_network(
     del first, rivals, executables
     end_s = max((1 - _THREADS) * limit_s, left_s(1.0))
     return _against_untuned(parts, choice, tuned, (untuned, before), end_s, should_stop)
-
-
-def _maker(
-    parts: Partition, target: Target, threads: int
-) -> Callable[[Mapping[str, str]], Executable]:
-    """Makes executables of a network from traces by workload key; builds each kernel once."""
-    built: dict[tuple[str, str], Kernel] = {}
-
-    def make(traces: Mapping[str, str]) -> Executable:
-        for workload in parts.workloads:
-            build = workload.key, traces[workload.key]
-            if build not in built:
-                built[build] = build_cached(workload, parse_trace(build[1]), target)
-        kernels = {key: built[key, trace] for key, trace in traces.items()}
-        return assemble(parts, kernels, target, threads)
-
-    return make
 
 
 def _best_of_each(
@@ -275,12 +258,7 @@ def _most_variants(parts: Partition) -> int:
 
 def _most_compared(program: Executable, inputs: Mapping[str, Array], limit_s: float) -> int:
     """How many executables can take their turns within some seconds, at least two."""
-    run = program.bind(dict(inputs))
-    run.run()
-    start = time.monotonic()
-    run.run()
-    run_s = time.monotonic() - start
-    return max(2, int(_COMPARED_SHARE * limit_s / (_RUNS * run_s)))
+    return max(2, int(_COMPARED_SHARE * limit_s / (_RUNS * run_seconds(program, inputs))))
 
 
 def _step_times(

@@ -20,11 +20,12 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from tensorwright import artifacts, graph
-from tensorwright.base import CpuTarget
+from tensorwright.base import CpuTarget, Target
+from tensorwright.ops import Array
 from tensorwright.processes import never
 from tensorwright.runtime import Executable
 from tensorwright.runtime.measuring import faster_half
-from tensorwright.schedule import Schedule, format_schedule, format_trace, trace_at
+from tensorwright.schedule import Schedule, format_schedule, format_trace, parse_trace, trace_at
 from tensorwright.tuning.measuring.runner import Builder
 from tensorwright.tuning.selection import SizeTable, choose_untuned
 from tensorwright.tuning.session.result import (
@@ -92,13 +93,15 @@ def choose_over_sizes(
     None if `should_stop` became true.  Raises: as building and running kernels.
     """
     begun = time.monotonic()
-    programs = _Programs(parts, target, threads, builder)
+    programs = NetworkPrograms(parts, target, threads, builder)
     before = programs.of(untuned)
     first = {key: table.without_exact() for key, table in tables.items()}
     after = programs.of_tables(first)
     started = time.monotonic()
     limit_s = max(_LEAST_LEFT * limit_s, limit_s - (started - begun))
-    runs_s = [_run_s(_at(before, instance), instance) for instance in instances]
+    runs_s = [
+        run_seconds(_at(before, each), graph.random_inputs(each.parts.graph)) for each in instances
+    ]
     measured = dict(first)
     for instance, turns_s in zip(instances, _limits_s(runs_s, _FIRST * limit_s), strict=True):
         rivals = [_at(before, instance), _at(after, instance)]
@@ -115,7 +118,7 @@ def choose_over_sizes(
 
 
 def _last_turns(
-    programs: _Programs,
+    programs: NetworkPrograms,
     before: Executable,
     tables: Mapping[str, SizeTable],
     untuned: Mapping[str, Schedule],
@@ -147,11 +150,15 @@ def _last_turns(
     return ChosenOverSizes(tables, tuple(results[each.label] for each in instances))
 
 
-class _Programs:
-    """Makes executables of an open network; it builds each kernel once."""
+class NetworkPrograms:
+    """Makes executables of a network; it builds each kernel once."""
 
     def __init__(
-        self, parts: graph.Partition, target: CpuTarget, threads: int, builder: Builder | None
+        self,
+        parts: graph.Partition,
+        target: Target,
+        threads: int,
+        builder: Builder | None = None,
     ) -> None:
         self._parts = parts
         self._target = target
@@ -162,6 +169,10 @@ class _Programs:
     def of(self, schedules: Mapping[str, Schedule]) -> Executable:
         """For all sizes; `schedules` by the keys of workloads."""
         return self._assembled(self._parts, schedules)
+
+    def of_texts(self, traces: Mapping[str, str]) -> Executable:
+        """By the texts of traces."""
+        return self.of({key: parse_trace(text) for key, text in traces.items()})
 
     def of_tables(self, tables: Mapping[str, SizeTable]) -> Executable:
         """For all sizes, by the tables of all workloads."""
@@ -210,12 +221,14 @@ class _Programs:
         self, workloads: Sequence[graph.Workload], schedules: Mapping[str, Schedule]
     ) -> None:
         """Put kernels into the cache that other processes build at the same time."""
+        if self._builder is None:
+            return
         new = [
             each
             for each in workloads
             if artifacts.find_kernel(each, schedules[each.key], self._target) is None
         ]
-        if self._builder is None or len(new) < 2:
+        if len(new) < 2:
             return
         requests = [
             artifacts.build_request(each, format_schedule(schedules[each.key]), self._target)
@@ -233,9 +246,9 @@ def _at(program: Executable, instance: SizedInstance) -> Executable:
     return program.at(**{name: number for name, number in values if name not in counted})
 
 
-def _run_s(program: Executable, instance: SizedInstance) -> float:
+def run_seconds(program: Executable, inputs: Mapping[str, Array]) -> float:
     """The seconds of a run."""
-    run = program.bind(dict(graph.random_inputs(instance.parts.graph)))
+    run = program.bind(dict(inputs))
     run.run()
     start = time.monotonic()
     run.run()

@@ -8,13 +8,8 @@ import numpy as np
 import pytest
 from tests.targets import native_target
 
-from tensorwright.drivers.tune import (
-    as_in_network,
-    choose_together,
-    search_networks,
-    setting_of,
-    tasks_of,
-)
+from tensorwright.drivers.sized_network import choose_together, sized_program
+from tensorwright.drivers.tune import as_in_network, search_networks, setting_of
 from tensorwright.graph import GraphBuilder, Partition, random_inputs
 from tensorwright.machine import detect_hardware
 from tensorwright.pipeline import finish, prepare
@@ -206,7 +201,7 @@ def test_untuned_schedules_stand_where_the_records_are_beaten_in_the_network() -
     )
     taken = choose_all(parts, TARGET, 1, store)
     assert {each.source for each in taken} == {Source.RECORD}
-    result = choose_together(parts, setting, store, 2.0)
+    result = choose_together(sized_program(parts), setting, store, 2.0)[0]
     assert result.whole is not None
     assert result.whole.is_same
     assert result.whole.speed_up == 1
@@ -228,7 +223,7 @@ def test_what_was_chosen_before_takes_part_again() -> None:
     assert load_choice(store, parts, TARGET, setting.hardware, 1) == {}
     assert load_last_choice(store, parts, TARGET, setting.hardware, 1) == usual
     assert load_last_choice(store, parts, TARGET, setting.hardware, 2) == {}
-    found = choose_together(parts, setting, store, 2.0)
+    found = choose_together(sized_program(parts), setting, store, 2.0)[0]
     assert found.traces
     assert "" not in dict(found.traces).values()
 
@@ -239,9 +234,8 @@ def test_a_search_of_few_trials_ends_in_a_comparison_inside_each_network() -> No
     others = [record(each.key, "", 1.0) for each in parts.workloads]  # trials may be dropped
     store.append([replace(each, hardware=setting.hardware) for each in others])
     how = SearchArguments(Budget(trials=4), 0)
-    result = search_networks(
-        tasks_of(parts), (parts,), setting, store, how, measuring=as_in_network(parts)
-    )
+    program = sized_program(parts)
+    result = search_networks([program], setting, store, how, as_in_network(program))
     assert result.trials == 4
     (network_result,) = result.networks
     assert network_result.name == "small"
@@ -252,7 +246,7 @@ def test_a_search_of_few_trials_ends_in_a_comparison_inside_each_network() -> No
 
 def test_what_was_never_measured_is_not_compared() -> None:
     parts = network()
-    result = choose_together(parts, setting_of(TARGET, 1), MemoryStore(), 2.0)
+    result = choose_together(sized_program(parts), setting_of(TARGET, 1), MemoryStore(), 2.0)[0]
     assert result.whole is None
     assert result.reason.startswith("no schedule but the untuned ones")
 
