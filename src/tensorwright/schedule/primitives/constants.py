@@ -13,14 +13,7 @@ from functools import lru_cache
 
 from tensorwright import expr
 from tensorwright.schedule.algorithms import ALGORITHMS, Algorithm
-from tensorwright.schedule.primitive import (
-    Primitive,
-    need_all_elements,
-    need_new_stage,
-    need_stage,
-    need_unscheduled,
-    refuse,
-)
+from tensorwright.schedule.primitive import Checks, Primitive
 from tensorwright.schedule.state import (
     Folded,
     ScheduleState,
@@ -72,17 +65,16 @@ class PackConstant(Primitive):
     tensor: str
     stage: str
 
-    def check(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where the constant may not be packed."""
-        stage = need_stage(self, state, self.stage)
-        if self.tensor not in state.constants:
+    def _need(self, at: Checks) -> None:
+        stage = at.stage_of(self.stage)
+        if self.tensor not in at.state.constants:
             reason = f"{self.tensor} is not a constant"
-            raise refuse(self, state, reason, "pack only what is known when compiling")
-        if any(tensor == self.tensor for tensor, _ in state.packed):
-            raise refuse(self, state, f"{self.tensor} is packed already")
-        obstacle = _obstacle_to_packing(state, stage, self.tensor)
+            raise at.refuse(reason, "pack only what is known when compiling")
+        if any(tensor == self.tensor for tensor, _ in at.state.packed):
+            raise at.refuse(f"{self.tensor} is packed already")
+        obstacle = _obstacle_to_packing(at.state, stage, self.tensor)
         if obstacle is not None:
-            raise refuse(self, state, *obstacle, (self.stage, ""))
+            raise at.refuse(*obstacle, (self.stage, ""))
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the constant packed."""
@@ -101,24 +93,20 @@ class FoldConstant(Primitive):
 
     stage: str
 
-    def check(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where the stage may not be folded."""
-        stage = need_stage(self, state, self.stage)
-        need_unscheduled(self, state, stage)
-        need_all_elements(self, state, stage)
-        if self.stage in state.outputs:
-            raise refuse(self, state, f"{self.stage} is an output and must be stored")
+    def _need(self, at: Checks) -> None:
+        stage = at.unscheduled(self.stage)
+        at.need_no_output(self.stage, " and must be stored")
         read = sorted(reads_of(stage.tensor))
-        if len(read) != 1 or read[0] not in state.constants:
+        if len(read) != 1 or read[0] not in at.state.constants:
             listed = ", ".join(read) or "nothing"
             reason = f"{self.stage} reads {listed}, not one constant"
-            raise refuse(self, state, reason, "fold only what is known when compiling")
-        if len(state.readers(read[0])) != 1:
-            raise refuse(self, state, f"{read[0]} has other readers")
+            raise at.refuse(reason, "fold only what is known when compiling")
+        if len(at.state.readers(read[0])) != 1:
+            raise at.refuse(f"{read[0]} has other readers")
         sizes = expr.named_sizes_of(*stage.tensor.shape)
         if sizes:
             listed = ", ".join(size.name for size in sizes)
-            raise refuse(self, state, f"how large {self.stage} is depends on the size {listed}")
+            raise at.refuse(f"how large {self.stage} is depends on the size {listed}")
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state without the stage, its tensor a constant in place of the one that it read."""
@@ -159,22 +147,21 @@ class SkipZeros(Primitive):
     axis: str
     of: Skipped = Skipped.TILES
 
-    def check(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where there is nothing to skip."""
-        stage = need_stage(self, state, self.stage)
-        padded = need_stage(self, state, self.tensor)
+    def _need(self, at: Checks) -> None:
+        stage = at.stage_of(self.stage)
+        padded = at.stage_of(self.tensor)
         reduction = stage.tensor.reduction
         if reduction is None or reduction.combiner is not expr.Combiner.SUM:
-            raise refuse(self, state, f"{self.stage} is not a sum")
+            raise at.refuse(f"{self.stage} is not a sum")
         if self.axis not in {axis.name for axis in reduction.axes}:
             remedy = f"one of {', '.join(axis.name for axis in reduction.axes)}"
-            raise refuse(self, state, f"{self.axis} is not an axis of the sum", remedy)
+            raise at.refuse(f"{self.axis} is not an axis of the sum", remedy)
         if not stage.tensor.dtype.is_float or self._factor(stage) is None:
-            raise refuse(self, state, f"{self.stage} is not a product with one {self.tensor}")
+            raise at.refuse(f"{self.stage} is not a product with one {self.tensor}")
         if _inside(padded) is None:
-            raise refuse(self, state, f"{self.tensor} has no border of zeros")
-        if not self.conditions(state):
-            raise refuse(self, state, f"no border of {self.tensor} lies along {self.axis}")
+            raise at.refuse(f"{self.tensor} has no border of zeros")
+        if not self.conditions(at.state):
+            raise at.refuse(f"no border of {self.tensor} lies along {self.axis}")
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the conditions noted."""
@@ -231,21 +218,18 @@ class UseAlgorithm(Primitive):
     stage: str
     algorithm: str
 
-    def check(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where the algorithm may not be used."""
-        stage = need_stage(self, state, self.stage)
-        need_unscheduled(self, state, stage)
-        need_all_elements(self, state, stage)
+    def _need(self, at: Checks) -> None:
+        stage = at.unscheduled(self.stage)
         algorithm = _find(self.algorithm)
         if algorithm is None:
             names = ", ".join(each.name for each in ALGORITHMS)
-            raise refuse(self, state, f"there is no algorithm {self.algorithm}", f"one of {names}")
+            raise at.refuse(f"there is no algorithm {self.algorithm}", f"one of {names}")
         parts = _parts(algorithm, stage.tensor)
         if parts is None:
             reason = f"{self.algorithm} does not compute what {self.stage} is"
-            raise refuse(self, state, reason, "", (self.stage, ""))
+            raise at.refuse(reason, "", (self.stage, ""))
         for part in parts[:-1]:
-            need_new_stage(self, state, part.name)
+            at.need_new_stage(part.name)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the stages of the algorithm."""

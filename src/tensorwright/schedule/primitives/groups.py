@@ -23,15 +23,7 @@ from math import prod
 from tensorwright import expr
 from tensorwright.base import ScheduleError
 from tensorwright.schedule.memory_layout import ForKind
-from tensorwright.schedule.primitive import (
-    Primitive,
-    applied,
-    attached_stages,
-    need_loop_of,
-    need_stage,
-    need_unscheduled,
-    refuse,
-)
+from tensorwright.schedule.primitive import Checks, Primitive, applied, attached_stages
 from tensorwright.schedule.primitives.loops import Fuse, Reorder, Split, loop_extent
 from tensorwright.schedule.primitives.marks import Bind, Vectorize
 from tensorwright.schedule.primitives.reductions import Rfactor
@@ -51,14 +43,13 @@ class Compound(Primitive):
     def steps(self, state: ScheduleState) -> Iterator[Primitive]:
         """The steps for a state; the stages and loops that they name are those of the state."""
 
-    def need(self, state: ScheduleState) -> None:
+    def _need_names(self, at: Checks) -> None:
         """Raise ScheduleError where the steps cannot be named."""
 
-    def check(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where one of the steps is illegal, in the name of this one."""
-        self.need(state)
-        now = state
-        for step in self.steps(state):
+    def _need(self, at: Checks) -> None:
+        self._need_names(at)
+        now = at.state
+        for step in self.steps(at.state):
             try:
                 step.check(now)
             except ScheduleError as error:
@@ -92,13 +83,12 @@ class BlockOrder(Compound):
     columns: str
     group: expr.Index
 
-    def need(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where the steps cannot be named."""
-        stage = need_loop_of(self, state, self.stage, self.rows)
-        need_loop_of(self, state, self.stage, self.columns)
+    def _need_names(self, at: Checks) -> None:
+        stage = at.loop_of(self.stage, self.rows)
+        at.loop_of(self.stage, self.columns)
         if stage.loops[:2] != (self.rows, self.columns):
             reason = f"{self.rows} and {self.columns} are not the outermost loops"
-            raise refuse(self, state, reason, "reorder them first", (self.stage, self.rows))
+            raise at.refuse(reason, "reorder them first", (self.stage, self.rows))
 
     def steps(self, state: ScheduleState) -> Iterator[Primitive]:
         """Split, reorder, fuse, bind."""
@@ -131,19 +121,18 @@ class Cooperate(Compound):
     threads: tuple[expr.Index, ...]
     vector: expr.Index = 1
 
-    def need(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where the steps cannot be named."""
-        stage = need_stage(self, state, self.stage)
+    def _need_names(self, at: Checks) -> None:
+        stage = at.stage_of(self.stage)
         if not 1 <= len(self.threads) <= len(_INDICES):
-            raise refuse(self, state, f"{len(self.threads)} numbers of threads", "one to three")
+            raise at.refuse(f"{len(self.threads)} numbers of threads", "one to three")
         if not stage.loops:
-            raise refuse(self, state, f"{self.stage} has no loops to share out")
+            raise at.refuse(f"{self.stage} has no loops to share out")
         if stage.tensor.reduction is not None:
             reason = f"{self.stage} folds: its threads would share out one sum"
-            raise refuse(self, state, reason, "cache_read what it reads, and share out the copy")
-        placed = attached_stages(state, self.stage)
+            raise at.refuse(reason, "cache_read what it reads, and share out the copy")
+        placed = attached_stages(at.state, self.stage)
         if placed:
-            raise refuse(self, state, f"{placed[0].name} is computed inside {self.stage}")
+            raise at.refuse(f"{placed[0].name} is computed inside {self.stage}")
 
     def steps(self, state: ScheduleState) -> Iterator[Primitive]:
         """Fuse, split, bind, vectorise."""
@@ -190,28 +179,26 @@ class SplitAxis(Primitive):
             return (f"{self.axis}_o", f"{self.axis}_i")
         return tuple(f"{self.axis}_{n}" for n in range(len(self.factors) + 1))
 
-    def check(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where the axis may not be split."""
-        stage = need_stage(self, state, self.stage)
-        if self.stage in state.outputs:
-            raise refuse(self, state, f"{self.stage} is an output: its shape is the caller's")
-        need_unscheduled(self, state, stage)
+    def _need(self, at: Checks) -> None:
+        stage = at.stage_of(self.stage)
+        at.need_no_output(self.stage, ": its shape is the caller's")
+        at.need_unscheduled(stage)
         names = [axis.name for axis in (*stage.tensor.axes, *stage.tensor.reduce_axes)]
         if self.axis not in [axis.name for axis in stage.tensor.axes]:
-            raise refuse(self, state, f"{self.stage} has no axis {self.axis}")
+            raise at.refuse(f"{self.stage} has no axis {self.axis}")
         if not self.factors:
-            raise refuse(self, state, "no factor is given", "give the extent of each inner axis")
+            raise at.refuse("no factor is given", "give the extent of each inner axis")
         for factor in self.factors:
             if isinstance(factor, int) and factor < 1:
-                raise refuse(self, state, f"factor {factor} is not positive")
+                raise at.refuse(f"factor {factor} is not positive")
         for name in self.axes:
             if name in names:
-                raise refuse(self, state, f"{self.stage} already has an axis {name}")
+                raise at.refuse(f"{self.stage} already has an axis {name}")
         # Theorem: i <-> (i//f, i%f) is a bijection, so every reader finds the element that it read.
-        for reader in state.readers(self.stage):
+        for reader in at.state.readers(self.stage):
             if reader.intrinsic is not None:
                 reason = f"{reader.name} is computed by {reader.intrinsic[1]}"
-                raise refuse(self, state, reason, "tensorize last")
+                raise at.refuse(reason, "tensorize last")
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the tensor in its new shape, and its readers reading that."""
@@ -304,19 +291,17 @@ class SplitReduction(Compound):
         """The name of the stage of partial results."""
         return f"{self.stage}_rf"
 
-    def need(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where the steps cannot be named."""
-        stage = need_loop_of(self, state, self.stage, self.loop)
-        here = (self.stage, self.loop)
+    def _need_names(self, at: Checks) -> None:
+        stage = at.loop_of(self.stage, self.loop)
         if self.loop not in stage.reduce_loops:
-            raise refuse(self, state, f"loop {self.loop} carries no reduction", "", here)
+            raise at.refuse(f"loop {self.loop} carries no reduction", "", at.here)
         if isinstance(self.parts, int) and self.parts < 1:
-            raise refuse(self, state, f"{self.parts} parts are too few", "1 or more", here)
+            raise at.refuse(f"{self.parts} parts are too few", "1 or more", at.here)
         if not isinstance(stage.placement, AtRoot):
             reason = f"{self.stage} is computed inside {stage.placement.stage}"
-            raise refuse(self, state, reason, "split it before it is placed", here)
+            raise at.refuse(reason, "split it before it is placed", at.here)
         if stage.loops != own_loops(stage.tensor):
-            raise refuse(self, state, f"{self.stage} is already scheduled", "do this first", here)
+            raise at.refuse(f"{self.stage} is already scheduled", "do this first", at.here)
 
     def steps(self, state: ScheduleState) -> Iterator[Primitive]:
         """Split, factor, bind."""
@@ -342,15 +327,14 @@ class LaunchBounds(Primitive):
     stage: str
     groups: int
 
-    def check(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where there is no launch to bound."""
-        stage = need_stage(self, state, self.stage)
+    def _need(self, at: Checks) -> None:
+        stage = at.stage_of(self.stage)
         # Theorem: the number of registers changes no result.
         if not isinstance(stage.placement, AtRoot):
             reason = f"{self.stage} is computed in the launch of {stage.placement.stage}"
-            raise refuse(self, state, reason, "name the stage around it")
+            raise at.refuse(reason, "name the stage around it")
         if self.groups < 1:
-            raise refuse(self, state, f"{self.groups} groups are too few", "1 or more")
+            raise at.refuse(f"{self.groups} groups are too few", "1 or more")
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the number noted."""

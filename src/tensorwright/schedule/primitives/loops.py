@@ -12,22 +12,14 @@ from math import prod
 
 from tensorwright.expr import Index, decisions_of, is_nonnegative
 from tensorwright.schedule.analysis import analyse
-from tensorwright.schedule.memory_layout import ForKind
 from tensorwright.schedule.primitive import (
+    Checks,
     Primitive,
-    applied,
     attached_stages,
     find_stranded,
     move_attached,
     moved_prefetches,
     need_legal_nesting,
-    need_loop,
-    need_loop_of,
-    need_new_loops,
-    need_plain_loops,
-    need_stage,
-    need_unpipelined,
-    refuse,
 )
 from tensorwright.schedule.state import (
     After,
@@ -74,43 +66,39 @@ class Split(Primitive):
         """The extent of the loop that is split."""
         return loop_extent(state, state.stage(self.stage), self.loop)
 
-    def check(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where the split is illegal."""
-        stage = need_loop_of(self, state, self.stage, self.loop)
-        here = (self.stage, self.loop)
+    def _need(self, at: Checks) -> None:
+        stage = at.loop_of(self.stage, self.loop)
         if not self.factors:
-            raise refuse(self, state, "no factor is given", "give the extent of each inner loop")
+            raise at.refuse("no factor is given", "give the extent of each inner loop")
         for factor in self.factors:
             if isinstance(factor, int) and factor < 1:
-                raise refuse(self, state, f"factor {factor} is not positive", "", here)
-        if stage.kind(self.loop) is not ForKind.SERIAL:
-            raise refuse(self, state, f"loop {self.loop} is already marked", "split it first", here)
-        need_plain_loops(self, state, stage, self.loop)
-        need_unpipelined(self, state, stage, self.loop)
-        need_new_loops(self, state, stage, self.children)
-        self._check_tail(state, stage)
-        need_whole_tiles(self, state, applied(self, state))
+                raise at.refuse(f"factor {factor} is not positive", "", at.here)
+        at.need_serial(stage, self.loop, "split it first")
+        at.need_plain_loops(stage, self.loop)
+        at.need_unpipelined(stage, self.loop)
+        at.need_new_loops(stage, self.children)
+        self._check_tail(at, stage)
+        need_whole_tiles(at)
 
-    def _check_tail(self, state: ScheduleState, stage: Stage) -> None:
-        here = (self.stage, self.loop)
+    def _check_tail(self, at: Checks, stage: Stage) -> None:
         # Theorem: a shifted tile computes some elements twice.  That is harmless where computing is
         # assignment of the same value; a fold in memory would start again while another tile reads
         # it, or take the same terms twice.
         if self.tail is Tail.SHIFT and stage.tensor.reduction is not None:
             reason = f"{self.stage} folds, and a shifted tile would fold elements twice"
-            raise refuse(self, state, reason, "use tail guard, or cache_write first", here)
+            raise at.refuse(reason, "use tail guard, or cache_write first", at.here)
         if self.tail is Tail.GUARD:
             return
-        extent = self.extent(state)
+        extent = self.extent(at.state)
         total = prod(self.factors, start=1)
         if decisions_of(extent, total):
             return
         if self.tail is Tail.EXACT and not is_zero(extent % total):
             reason = f"{total} does not divide the extent {extent} of {self.loop}"
-            raise refuse(self, state, reason, "use tail guard or shift", here)
+            raise at.refuse(reason, "use tail guard or shift", at.here)
         if self.tail is Tail.SHIFT and not is_nonnegative(extent - total):
             reason = f"a tile of {total} is longer than the extent {extent} of {self.loop}"
-            raise refuse(self, state, reason, "use a smaller factor or tail guard", here)
+            raise at.refuse(reason, "use a smaller factor or tail guard", at.here)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the loop split; stages placed in it move to the innermost new loop."""
@@ -159,32 +147,29 @@ class Fuse(Primitive):
         """The name of the new loop."""
         return "_".join(self.loops)
 
-    def check(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where the fusion is illegal."""
-        stage = need_stage(self, state, self.stage)
+    def _need(self, at: Checks) -> None:
+        stage = at.stage_of(self.stage)
         if len(self.loops) < 2:
-            raise refuse(self, state, "fusing takes at least two loops")
+            raise at.refuse("fusing takes at least two loops")
         for loop in self.loops:
-            need_loop(self, state, stage, loop)
-            if stage.kind(loop) is not ForKind.SERIAL:
-                here = (self.stage, loop)
-                raise refuse(self, state, f"loop {loop} is already marked", "fuse first", here)
+            at.need_loop(stage, loop)
+            at.need_serial(stage, loop, "fuse first")
         start = stage.loops.index(self.loops[0])
         if stage.loops[start : start + len(self.loops)] != self.loops:
             order = ", ".join(stage.loops)
-            raise refuse(self, state, f"the loops are not adjacent in {order}", "reorder them")
+            raise at.refuse(f"the loops are not adjacent in {order}", "reorder them")
         reducing = [loop in stage.reduce_loops for loop in self.loops]
         if any(reducing) and not all(reducing):
-            raise refuse(self, state, "only some of the loops carry a reduction")
-        for inner in attached_stages(state, self.stage):
+            raise at.refuse("only some of the loops carry a reduction")
+        for inner in attached_stages(at.state, self.stage):
             if isinstance(inner.placement, (At, After)) and inner.placement.loop in self.loops[:-1]:
-                raise refuse(self, state, f"{inner.name} is computed between the loops")
+                raise at.refuse(f"{inner.name} is computed between the loops")
         if stage.init_at in self.loops[1:]:
-            raise refuse(self, state, f"the reduction starts between the loops, at {stage.init_at}")
-        need_plain_loops(self, state, stage, self.loops[0])
-        need_unpipelined(self, state, stage, *self.loops)
-        need_new_loops(self, state, stage, (self.fused,))
-        need_whole_tiles(self, state, applied(self, state))
+            raise at.refuse(f"the reduction starts between the loops, at {stage.init_at}")
+        at.need_plain_loops(stage, self.loops[0])
+        at.need_unpipelined(stage, *self.loops)
+        at.need_new_loops(stage, (self.fused,))
+        need_whole_tiles(at)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the loops fused; stages placed in the last of them move along."""
@@ -216,19 +201,18 @@ class Reorder(Primitive):
     stage: str
     loops: tuple[str, ...]
 
-    def check(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where the order is illegal."""
-        stage = need_stage(self, state, self.stage)
+    def _need(self, at: Checks) -> None:
+        stage = at.stage_of(self.stage)
         for loop in self.loops:
-            need_loop(self, state, stage, loop)
+            at.need_loop(stage, loop)
         if len(set(self.loops)) != len(self.loops):
-            raise refuse(self, state, "a loop is named twice")
-        need_plain_loops(self, state, stage)
+            raise at.refuse("a loop is named twice")
+        at.need_plain_loops(stage)
         order = self._order(stage)
         # Theorem: the elements of a tensor are computed independently and a fold takes its terms in
         # any order, so every order of the loops computes the same; only the start of a fold, a
         # stage that waits for a finished tile and one that a loop's body reads restrict it.
-        for inner in attached_stages(state, self.stage):
+        for inner in attached_stages(at.state, self.stage):
             if isinstance(inner.placement, After):
                 outside = order[: order.index(inner.placement.loop) + 1]
                 late = [loop for loop in outside if loop in stage.reduce_loops]
@@ -236,29 +220,28 @@ class Reorder(Primitive):
                     reason = (
                         f"{inner.name} runs inside {inner.placement.loop}, before {late[0]} ends"
                     )
-                    raise refuse(self, state, reason, "", (self.stage, late[0]))
-        self._check_start(state, stage, order)
-        changed = applied(self, state)
-        need_legal_nesting(self, state, changed)
-        need_whole_tiles(self, state, changed)
-        stranded = find_stranded(changed)
+                    raise at.refuse(reason, "", (self.stage, late[0]))
+        self._check_start(at, stage, order)
+        need_legal_nesting(at)
+        need_whole_tiles(at)
+        stranded = find_stranded(at.after)
         if stranded is not None:
             placed, reader = stranded
             reason = f"{reader.name} would read {placed.name} outside of the loop that computes it"
-            raise refuse(self, state, reason)
+            raise at.refuse(reason)
 
-    def _check_start(self, state: ScheduleState, stage: Stage, order: tuple[str, ...]) -> None:
+    def _check_start(self, at: Checks, stage: Stage, order: tuple[str, ...]) -> None:
         if not stage.init_at:
             return
         start = order.index(stage.init_at)
         for loop in order[:start]:
             if loop in stage.reduce_loops:
                 reason = f"the reduction starts at {stage.init_at}, inside {loop}"
-                raise refuse(self, state, reason, "", (self.stage, loop))
-        for inner in attached_stages(state, self.stage):
+                raise at.refuse(reason, "", (self.stage, loop))
+        for inner in attached_stages(at.state, self.stage):
             if isinstance(inner.placement, After) and inner.placement.loop in order[start:]:
                 reason = f"{inner.name} waits for a tile that starts outside of it"
-                raise refuse(self, state, reason, "", (self.stage, inner.placement.loop))
+                raise at.refuse(reason, "", (self.stage, inner.placement.loop))
 
     def _order(self, stage: Stage) -> tuple[str, ...]:
         moved = iter(self.loops)

@@ -18,14 +18,10 @@ from tensorwright.schedule.intrinsics import (
 )
 from tensorwright.schedule.memory_layout import BLOCKS, THREADS, ForKind
 from tensorwright.schedule.primitive import (
+    Checks,
     Primitive,
-    applied,
     attached_stages,
     need_legal_nesting,
-    need_loop_of,
-    need_plain_loops,
-    need_unpipelined,
-    refuse,
 )
 from tensorwright.schedule.state import AtRoot, ScheduleState
 from tensorwright.schedule.tails import need_whole_tiles
@@ -34,17 +30,15 @@ _BINDABLE = BLOCKS | THREADS
 _FOLDS = frozenset((Combiner.SUM, Combiner.PROD, Combiner.MAX, Combiner.MIN))
 
 
-def _check(step: Primitive, state: ScheduleState, name: str, loop: str, kind: ForKind) -> None:
-    stage = need_loop_of(step, state, name, loop)
-    if stage.kind(loop) is not ForKind.SERIAL:
-        raise refuse(step, state, f"loop {loop} is already marked", "", (name, loop))
-    need_unpipelined(step, state, stage, loop)
+def _check(at: Checks, name: str, loop: str, kind: ForKind) -> None:
+    stage = at.loop_of(name, loop)
+    at.need_serial(stage, loop)
+    at.need_unpipelined(stage, loop)
     if loop in stage.replaced_loops:
-        need_plain_loops(step, state, stage, loop)
-    changed = applied(step, state)
-    need_legal_nesting(step, state, changed)
+        at.need_plain_loops(stage, loop)
+    need_legal_nesting(at)
     if kind in _BINDABLE or loop in stage.overlapping_loops:
-        need_whole_tiles(step, state, changed)  # shared parts are of all threads
+        need_whole_tiles(at)  # shared parts are of all threads
     # Theorem: the iterations of a spatial loop write different elements (or the same value twice,
     # where a tile was shifted), so they may run at once; those of a reduction loop update the same
     # element: lanes may if their results are folded first, by one of `_FOLDS` over floats.
@@ -56,7 +50,7 @@ def _check(step: Primitive, state: ScheduleState, name: str, loop: str, kind: Fo
     target = f"{stage.name}[{', '.join(axis.name for axis in stage.tensor.axes)}]"
     remedy = "choose a spatial loop, or rfactor the reduction first"
     reason = f"loop {loop} carries a reduction: every {loop} writes the same {target}"
-    raise refuse(step, state, reason, remedy, (name, loop))
+    raise at.refuse(reason, remedy, (name, loop))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +62,8 @@ class _Mark(Primitive):
 
     _kind: ClassVar[ForKind]
 
-    def check(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where the loop may not run so."""
-        _check(self, state, self.stage, self.loop, self._kind)
+    def _need(self, at: Checks) -> None:
+        _check(at, self.stage, self.loop, self._kind)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the loop marked."""
@@ -132,16 +125,13 @@ class Bind(Primitive):
     loop: str
     index: ForKind
 
-    def check(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where the loop may not be bound."""
-        _check(self, state, self.stage, self.loop, self.index)
+    def _need(self, at: Checks) -> None:
+        _check(at, self.stage, self.loop, self.index)
         if self.index not in _BINDABLE:
-            raise refuse(
-                self, state, f"{self.index.value} is not an index of a GPU", "use its own step"
-            )
-        for loop, kind in state.stage(self.stage).marks:
+            raise at.refuse(f"{self.index.value} is not an index of a GPU", "use its own step")
+        for loop, kind in at.state.stage(self.stage).marks:
             if kind is self.index:
-                raise refuse(self, state, f"{kind.value} is bound already", "", (self.stage, loop))
+                raise at.refuse(f"{kind.value} is bound already", "", (self.stage, loop))
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the loop marked."""
@@ -167,34 +157,32 @@ class Tensorize(Primitive):
     loop: str
     intrinsic: str
 
-    def check(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where the loops do not do what the intrinsic does."""
-        stage = need_loop_of(self, state, self.stage, self.loop)
-        here = (self.stage, self.loop)
+    def _need(self, at: Checks) -> None:
+        stage = at.loop_of(self.stage, self.loop)
         meaning = find_meaning(self.intrinsic)
         if meaning is None:
             names = ", ".join(each.name for each in INTRINSICS)
-            raise refuse(self, state, f"there is no intrinsic {self.intrinsic}", f"one of {names}")
+            raise at.refuse(f"there is no intrinsic {self.intrinsic}", f"one of {names}")
         inner = stage.loops[stage.loops.index(self.loop) :]
         marked = next((each for each in inner if stage.kind(each) is not ForKind.SERIAL), None)
         if marked is not None:
             reason = f"loop {marked} is already marked, and the intrinsic replaces it"
-            raise refuse(self, state, reason, "tensorize without that mark", (self.stage, marked))
-        for guest in attached_stages(state, self.stage):
+            raise at.refuse(reason, "tensorize without that mark", (self.stage, marked))
+        for guest in attached_stages(at.state, self.stage):
             if not isinstance(guest.placement, AtRoot) and guest.placement.loop in inner:
                 reason = f"{guest.name} is computed in {guest.placement.loop}, which is replaced"
-                raise refuse(self, state, reason, "", (self.stage, guest.placement.loop))
+                raise at.refuse(reason, "", (self.stage, guest.placement.loop))
         # Theorem: equal folds of equal expressions over equal boxes, whose operands lie at equal
         # distances, read and write the same elements and compute the same.
-        difference = difference_of_loops(meaning, state, stage, self.loop)
+        difference = difference_of_loops(meaning, at.state, stage, self.loop)
         if difference:
-            raise refuse(self, state, difference, "split and reorder the loops first", here)
-        guards = analyse(state).nests[self.stage].guards
+            raise at.refuse(difference, "split and reorder the loops first", at.here)
+        guards = analyse(at.state).nests[self.stage].guards
         if guards is not True:
-            raise refuse(self, state, f"the loops are guarded by {guards}", "", here)
-        difference = difference_of_operands(meaning, state, stage, self.loop)
+            raise at.refuse(f"the loops are guarded by {guards}", "", at.here)
+        difference = difference_of_operands(meaning, at.state, stage, self.loop)
         if difference:
-            raise refuse(self, state, difference, "", (self.stage, ""))
+            raise at.refuse(difference, "", (self.stage, ""))
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the loops standing for the intrinsic."""

@@ -24,16 +24,9 @@ from tensorwright.schedule.memory_layout import (
     has_amount,
 )
 from tensorwright.schedule.primitive import (
+    Checks,
     Primitive,
-    applied,
-    need_all_elements,
     need_legal_nesting,
-    need_loop_of,
-    need_new_stage,
-    need_plain_loops,
-    need_stage,
-    need_unscheduled,
-    refuse,
     runs_inside_after,
 )
 from tensorwright.schedule.sharing import fetched_in
@@ -64,16 +57,14 @@ class Layout(Primitive):
     kind: LayoutKind
     amount: int = 0
 
-    def check(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where there is no such layout."""
-        need_stage(self, state, self.stage)
-        if self.stage in state.outputs:
-            raise refuse(self, state, f"{self.stage} is an output: its memory is the caller's")
+    def _need(self, at: Checks) -> None:
+        at.stage_of(self.stage)
+        at.need_no_output(self.stage, ": its memory is the caller's")
         # Theorem: an address is a bijection of the indices, and nothing else of the program reads
         # addresses.
         if not has_amount(self.kind, self.amount):
             remedy = f"plain 0, padded 1 or more, xor one of {', '.join(map(str, SPANS))}"
-            raise refuse(self, state, f"{self.kind.value} has no amount {self.amount}", remedy)
+            raise at.refuse(f"{self.kind.value} has no amount {self.amount}", remedy)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the layout noted."""
@@ -102,23 +93,20 @@ class Pipeline(Primitive):
     stages: int = 2
     mechanism: CopyMechanism = CopyMechanism.REGISTERS
 
-    def check(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where nothing can be fetched ahead."""
-        stage = need_loop_of(self, state, self.stage, self.loop)
-        here = (self.stage, self.loop)
+    def _need(self, at: Checks) -> None:
+        stage = at.loop_of(self.stage, self.loop)
         if stage.kind(self.loop) is not ForKind.SERIAL:
-            raise refuse(self, state, f"loop {self.loop} is not serial", "", here)
+            raise at.refuse(f"loop {self.loop} is not serial", "", at.here)
         if stage.pipeline is not None:
-            raise refuse(self, state, f"loop {stage.pipeline.loop} is pipelined already", "", here)
+            raise at.refuse(f"loop {stage.pipeline.loop} is pipelined already", "", at.here)
         if self.stages < 2:
-            raise refuse(self, state, f"{self.stages} stages fetch nothing ahead", "2 or more")
+            raise at.refuse(f"{self.stages} stages fetch nothing ahead", "2 or more")
         if self.mechanism is CopyMechanism.REGISTERS and self.stages != 2:
-            reason = "registers hold what one iteration fetches"
-            raise refuse(self, state, reason, "2 stages, or cp_async")
-        if not fetched_in(state, self.stage, self.loop, self.mechanism):
+            raise at.refuse("registers hold what one iteration fetches", "2 stages, or cp_async")
+        if not fetched_in(at.state, self.stage, self.loop, self.mechanism):
             reason = f"no tensor is fetched into shared memory in {self.loop}"
             remedy = "cache_read what it reads, shared, and compute the copy there"
-            raise refuse(self, state, reason, remedy, here)
+            raise at.refuse(reason, remedy, at.here)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the pipeline noted."""
@@ -142,19 +130,16 @@ class SetScope(Primitive):
     stage: str
     scope: Scope
 
-    def check(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where the tensor may not live there."""
-        need_stage(self, state, self.stage)
-        if self.stage in state.outputs:
-            raise refuse(self, state, f"{self.stage} is an output: its memory is the caller's")
+    def _need(self, at: Checks) -> None:
+        at.stage_of(self.stage)
+        at.need_no_output(self.stage, ": its memory is the caller's")
         if self.scope is Scope.GLOBAL:
             reason = "what is computed inside a loop has no memory of the whole call"
-            raise refuse(self, state, reason, "local or shared")
+            raise at.refuse(reason, "local or shared")
         # Theorem: the part that all threads of a group read holds the part that each of them reads,
         # so computing it gives every reader the same numbers.
-        changed = applied(self, state)
-        need_legal_nesting(self, state, changed)
-        need_whole_tiles(self, state, changed)
+        need_legal_nesting(at)
+        need_whole_tiles(at)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the scope noted."""
@@ -184,27 +169,25 @@ class CacheRead(Primitive):
         """The name of the copy."""
         return f"{self.tensor}_{self.reader}_cache"
 
-    def check(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where the copy may not be made."""
-        reader = need_stage(self, state, self.reader)
-        if state.has_stage(self.tensor):
-            need_all_elements(self, state, state.stage(self.tensor))
+    def _need(self, at: Checks) -> None:
+        reader = at.stage_of(self.reader)
+        if at.state.has_stage(self.tensor):
+            at.need_all_elements(at.state.stage(self.tensor))
         if self.tensor not in reads_of(reader.tensor):
-            raise refuse(self, state, f"{self.reader} does not read {self.tensor}")
-        if (self.tensor, self.reader) in state.packed:
-            raise refuse(self, state, f"{self.reader} has packed {self.tensor}", "copy it first")
-        need_plain_loops(self, state, reader)
-        need_new_stage(self, state, self.copy)
-        rank = len(state.source(self.tensor).shape)
+            raise at.refuse(f"{self.reader} does not read {self.tensor}")
+        if (self.tensor, self.reader) in at.state.packed:
+            raise at.refuse(f"{self.reader} has packed {self.tensor}", "copy it first")
+        at.need_plain_loops(reader)
+        at.need_new_stage(self.copy)
+        rank = len(at.state.source(self.tensor).shape)
         if self.order and sorted(self.order) != list(range(rank)):
-            raise refuse(self, state, f"{self.order} is not an order of {rank} dimensions")
+            raise at.refuse(f"{self.order} is not an order of {rank} dimensions")
         # Theorem: the copy is made at the root, right before the nest that holds the reader; so
         # what it copies must be whole by then, and the reader must not run in an earlier nest.
-        source = state.stage(self.tensor) if state.has_stage(self.tensor) else None
+        source = at.state.stage(self.tensor) if at.state.has_stage(self.tensor) else None
         for stage in (source, reader):
-            if stage is not None and runs_inside_after(state, stage, or_at=stage is source):
-                reason = f"{stage.name} is computed inside another stage"
-                raise refuse(self, state, reason, "copy it first")
+            if stage is not None and runs_inside_after(at.state, stage, or_at=stage is source):
+                raise at.refuse(f"{stage.name} is computed inside another stage", "copy it first")
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the copy before the reader."""
@@ -237,12 +220,9 @@ class CacheWrite(Primitive):
         """The name of the stage that computes."""
         return f"{self.stage}_cache"
 
-    def check(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where the cache may not be made."""
-        stage = need_stage(self, state, self.stage)
-        need_unscheduled(self, state, stage)
-        need_all_elements(self, state, stage)
-        need_new_stage(self, state, self.cached)
+    def _need(self, at: Checks) -> None:
+        at.unscheduled(self.stage)
+        at.need_new_stage(self.cached)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the computation in the cache and the stage copying it."""
@@ -268,14 +248,13 @@ class Prefetch(Primitive):
     loop: str
     distance: expr.Index = 1
 
-    def check(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where there is nothing to prefetch."""
-        stage = need_loop_of(self, state, self.stage, self.loop)
+    def _need(self, at: Checks) -> None:
+        stage = at.loop_of(self.stage, self.loop)
         if self.tensor not in reads_of(stage.tensor):
-            raise refuse(self, state, f"{self.stage} does not read {self.tensor}")
+            raise at.refuse(f"{self.stage} does not read {self.tensor}")
         if isinstance(self.distance, int) and self.distance < 1:
-            raise refuse(self, state, f"distance {self.distance} is not positive")
-        need_legal_nesting(self, state, applied(self, state))
+            raise at.refuse(f"distance {self.distance} is not positive")
+        need_legal_nesting(at)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the prefetch noted."""
@@ -305,12 +284,11 @@ class PrefetchNext(Primitive):
     tensor: str
     loop: str
 
-    def check(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where there is nothing to prefetch."""
-        need_loop_of(self, state, self.stage, self.loop)
-        if (self.tensor, self.stage) not in state.packed:
-            raise refuse(self, state, f"{self.tensor} is not packed for {self.stage}")
-        need_legal_nesting(self, state, applied(self, state))
+    def _need(self, at: Checks) -> None:
+        at.loop_of(self.stage, self.loop)
+        if (self.tensor, self.stage) not in at.state.packed:
+            raise at.refuse(f"{self.tensor} is not packed for {self.stage}")
+        need_legal_nesting(at)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the prefetch noted."""

@@ -10,18 +10,11 @@ from dataclasses import dataclass, replace
 from tensorwright import expr
 from tensorwright.schedule.memory_layout import Scope
 from tensorwright.schedule.primitive import (
+    Checks,
     Primitive,
-    applied,
     is_inside,
     is_within,
-    need_all_elements,
     need_legal_nesting,
-    need_loop_of,
-    need_plain_loops,
-    need_same_lengths,
-    need_stage,
-    need_unscheduled,
-    refuse,
 )
 from tensorwright.schedule.state import After, At, AtRoot, ScheduleState, Stage, reads_of
 from tensorwright.schedule.tails import need_whole_tiles
@@ -43,28 +36,24 @@ class ComputeAt(Primitive):
     host: str
     loop: str
 
-    def check(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where the stage may not move there."""
-        stage = need_stage(self, state, self.stage)
-        host = need_loop_of(self, state, self.host, self.loop)
-        here = (self.host, self.loop)
+    def _need(self, at: Checks) -> None:
+        stage = at.stage_of(self.stage)
+        host = at.loop_of(self.host, self.loop)
         if self.loop in host.replaced_loops:
-            need_plain_loops(self, state, host, self.loop)
-        if is_within(state, self.host, self.stage):
-            raise refuse(self, state, "a stage cannot be computed inside itself")
-        if self.stage in state.outputs:
-            raise refuse(self, state, f"{self.stage} is an output and must be whole")
+            at.need_plain_loops(host, self.loop)
+        if is_within(at.state, self.host, self.stage):
+            raise at.refuse("a stage cannot be computed inside itself")
+        at.need_no_output(self.stage, " and must be whole")
         if not isinstance(stage.placement, AtRoot):
-            raise refuse(self, state, f"{self.stage} already has a place", "place it once")
+            raise at.refuse(f"{self.stage} already has a place", "place it once")
         # Theorem: if every reader runs inside the loop, each iteration can compute what it reads by
         # itself.
-        for reader in state.readers(self.stage):
-            if not is_inside(state, reader.name, self.host, self.loop):
+        for reader in at.state.readers(self.stage):
+            if not is_inside(at.state, reader.name, self.host, self.loop):
                 reason = f"{reader.name} reads {self.stage} outside of this loop"
-                raise refuse(self, state, reason, "choose a loop around all readers", here)
-        changed = applied(self, state)
-        need_legal_nesting(self, state, changed)
-        need_whole_tiles(self, state, changed)
+                raise at.refuse(reason, "choose a loop around all readers", at.here)
+        need_legal_nesting(at)
+        need_whole_tiles(at)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the stage placed; its tensor becomes local to the loop."""
@@ -92,51 +81,47 @@ class ReverseComputeAt(Primitive):
     host: str
     loop: str
 
-    def check(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where the reader may not move there."""
-        stage = need_stage(self, state, self.stage)
-        host = need_loop_of(self, state, self.host, self.loop)
-        here = (self.host, self.loop)
+    def _need(self, at: Checks) -> None:
+        stage = at.stage_of(self.stage)
+        host = at.loop_of(self.host, self.loop)
         if self.loop in host.replaced_loops:
-            need_plain_loops(self, state, host, self.loop)
-        if is_within(state, self.host, self.stage):
-            raise refuse(self, state, "a stage cannot be computed inside itself")
+            at.need_plain_loops(host, self.loop)
+        if is_within(at.state, self.host, self.stage):
+            raise at.refuse("a stage cannot be computed inside itself")
         if not isinstance(stage.placement, AtRoot):
-            raise refuse(self, state, f"{self.stage} already has a place", "place it once")
+            raise at.refuse(f"{self.stage} already has a place", "place it once")
         loads = [load for load in expr.loads_of(stage.tensor.body) if load.source.name == self.host]
         if not loads:
-            raise refuse(self, state, f"{self.stage} does not read {self.host}")
-        self._check_indices(state, stage, loads)
-        need_legal_nesting(self, state, applied(self, state))
+            raise at.refuse(f"{self.stage} does not read {self.host}")
+        self._check_indices(at, stage, loads)
+        need_legal_nesting(at)
         around = host.loops[: host.loops.index(self.loop) + 1]
         unfinished = [loop for loop in around if loop in host.reduce_loops]
         if unfinished:
             reason = f"{self.host} is not finished before its loop {unfinished[0]} ends"
-            raise refuse(self, state, reason, "choose a loop outside of the reduction", here)
+            raise at.refuse(reason, "choose a loop outside of the reduction", at.here)
         if host.init_at and host.loops.index(host.init_at) < len(around):
             reason = f"the tile starts at {host.init_at}, outside of it"
-            raise refuse(self, state, reason, "choose a loop around the start", here)
-        need_whole_tiles(self, state, applied(self, state))
+            raise at.refuse(reason, "choose a loop around the start", at.here)
+        need_whole_tiles(at)
 
-    def _check_indices(self, state: ScheduleState, stage: Stage, loads: list[expr.Load]) -> None:
+    def _check_indices(self, at: Checks, stage: Stage, loads: list[expr.Load]) -> None:
         # Theorem: where the reader's element [i] reads only the operand's element [i] (in some
         # order of the axes), the readers of a tile are the box with the tile's own ranges; boxes of
         # all tiles cover the reader, whose axes are as long as those of the operand.
         if len({load.indices for load in loads}) > 1:
             reason = f"{self.stage} reads {self.host} in several places"
-            raise refuse(self, state, reason, "", (self.stage, ""))
+            raise at.refuse(reason, "", (self.stage, ""))
         own = {axis.var for axis in stage.tensor.axes}
         for load in loads:
             axes = [index for index in load.indices if isinstance(index, expr.Var) and index in own]
             if len(axes) != len(load.indices) or len(set(axes)) != len(axes):
-                raise refuse(
-                    self,
-                    state,
+                raise at.refuse(
                     f"{self.stage} reads {load}, not its own position",
                     "",
                     (self.stage, ""),
                 )
-            need_same_lengths(self, state, stage, load)
+            at.need_same_lengths(stage, load)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the reader placed; an operand that nothing else reads becomes local."""
@@ -160,20 +145,18 @@ class ComputeInline(Primitive):
 
     stage: str
 
-    def check(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where the tensor may not be inlined."""
-        stage = need_stage(self, state, self.stage)
-        need_unscheduled(self, state, stage)
+    def _need(self, at: Checks) -> None:
+        stage = at.stage_of(self.stage)
+        at.need_unscheduled(stage)
         if stage.tensor.reduction is not None:
             reason = f"{self.stage} is a reduction: every read would fold again"
-            raise refuse(self, state, reason, "use compute_at", (self.stage, ""))
-        if self.stage in state.outputs:
-            raise refuse(self, state, f"{self.stage} is an output and must be stored")
-        for reader in state.readers(self.stage):
+            raise at.refuse(reason, "use compute_at", (self.stage, ""))
+        at.need_no_output(self.stage, " and must be stored")
+        for reader in at.state.readers(self.stage):
             if _is_index(reader.tensor, self.stage):
-                raise refuse(self, state, f"{reader.name} uses {self.stage} as an index")
-            need_plain_loops(self, state, reader)
-        need_whole_tiles(self, state, applied(self, state))
+                raise at.refuse(f"{reader.name} uses {self.stage} as an index")
+            at.need_plain_loops(reader)
+        need_whole_tiles(at)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state without the stage."""
@@ -228,38 +211,35 @@ class ReverseComputeInline(Primitive):
 
     stage: str
 
-    def check(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where the reader may not be inlined."""
-        stage = need_stage(self, state, self.stage)
-        need_unscheduled(self, state, stage)
+    def _need(self, at: Checks) -> None:
+        stage = at.stage_of(self.stage)
+        at.need_unscheduled(stage)
         operands = reads_of(stage.tensor)
-        computed = [name for name in operands if state.has_stage(name)]
+        computed = [name for name in operands if at.state.has_stage(name)]
         if len(computed) != 1:
-            raise refuse(
-                self, state, f"{self.stage} reads {len(computed)} computed tensors, not one"
-            )
-        operand = state.stage(computed[0])
+            raise at.refuse(f"{self.stage} reads {len(computed)} computed tensors, not one")
+        operand = at.state.stage(computed[0])
         if stage.tensor.reduction is not None or operand.tensor.reduction is not None:
-            raise refuse(self, state, "a reduction cannot be inlined", "use reverse_compute_at")
-        if operand.name in state.outputs or len(state.readers(operand.name)) != 1:
-            raise refuse(self, state, f"{operand.name} is needed elsewhere too")
+            raise at.refuse("a reduction cannot be inlined", "use reverse_compute_at")
+        if operand.name in at.state.outputs or len(at.state.readers(operand.name)) != 1:
+            raise at.refuse(f"{operand.name} is needed elsewhere too")
         # Theorem: the loops of the operand run through its own box, and through what exists of it.
         # Where the reader's box is that box and its element [i] reads the operand's element [i]
         # only, these loops compute all elements of the reader and nothing else.
-        need_all_elements(self, state, operand)
-        need_all_elements(self, state, stage)
+        at.need_all_elements(operand)
+        at.need_all_elements(stage)
         own = tuple(axis.var for axis in stage.tensor.axes)
         loads = [
             each for each in expr.loads_of(stage.tensor.body) if each.source.name == operand.name
         ]
         for load in loads:
             if load.indices != own:
-                raise refuse(self, state, f"{self.stage} reads {load}, not its own position")
+                raise at.refuse(f"{self.stage} reads {load}, not its own position")
         for load in loads:
-            need_same_lengths(self, state, stage, load)
+            at.need_same_lengths(stage, load)
         if _is_index(stage.tensor, operand.name):
-            raise refuse(self, state, f"{self.stage} uses {operand.name} as an index")
-        need_whole_tiles(self, state, applied(self, state))
+            raise at.refuse(f"{self.stage} uses {operand.name} as an index")
+        need_whole_tiles(at)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the operand's stage computing the reader's tensor."""

@@ -18,18 +18,10 @@ from tensorwright.base import DType
 from tensorwright.schedule.analysis import Analysis, analyse
 from tensorwright.schedule.memory_layout import ForKind
 from tensorwright.schedule.primitive import (
+    Checks,
     Primitive,
-    applied,
     attached_stages,
-    need_all_elements,
     need_legal_nesting,
-    need_loop_of,
-    need_new_stage,
-    need_plain_loops,
-    need_stage,
-    need_unpipelined,
-    need_unscheduled,
-    refuse,
 )
 from tensorwright.schedule.primitives.loops import loop_extent
 from tensorwright.schedule.state import After, AtRoot, ScheduleState, fresh_stage
@@ -50,25 +42,23 @@ class DecomposeReduction(Primitive):
     stage: str
     loop: str
 
-    def check(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where the reduction may not start there."""
-        stage = need_loop_of(self, state, self.stage, self.loop)
-        here = (self.stage, self.loop)
-        need_plain_loops(self, state, stage, self.loop)
+    def _need(self, at: Checks) -> None:
+        stage = at.loop_of(self.stage, self.loop)
+        at.need_plain_loops(stage, self.loop)
         if stage.tensor.reduction is None:
-            raise refuse(self, state, f"{self.stage} folds nothing", "", here)
+            raise at.refuse(f"{self.stage} folds nothing", "", at.here)
         # Theorem: the start is right in front of any loop that no reduction loop encloses: inside
         # of one it would throw away what the earlier iterations folded.
         around = stage.loops[: stage.loops.index(self.loop)]
         late = [loop for loop in around if loop in stage.reduce_loops]
         if late:
-            raise refuse(self, state, f"the reduction has begun in {late[0]}", "choose it", here)
+            raise at.refuse(f"the reduction has begun in {late[0]}", "choose it", at.here)
         inside = stage.loops[len(around) :]
-        for inner in attached_stages(state, self.stage):
+        for inner in attached_stages(at.state, self.stage):
             if isinstance(inner.placement, After) and inner.placement.loop in inside:
                 reason = f"{inner.name} waits for a tile that would start outside of it"
-                raise refuse(self, state, reason, f"choose a loop inside {inside[0]}", here)
-        need_legal_nesting(self, state, applied(self, state))
+                raise at.refuse(reason, f"choose a loop inside {inside[0]}", at.here)
+        need_legal_nesting(at)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the start in front of the loop."""
@@ -98,27 +88,25 @@ class Rfactor(Primitive):
         """The name of the stage of partial results."""
         return f"{self.stage}_rf"
 
-    def check(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where the reduction may not be factored."""
-        stage = need_loop_of(self, state, self.stage, self.loop)
-        need_new_stage(self, state, self.partial)
-        need_all_elements(self, state, stage)
-        here = (self.stage, self.loop)
+    def _need(self, at: Checks) -> None:
+        stage = at.loop_of(self.stage, self.loop)
+        at.need_new_stage(self.partial)
+        at.need_all_elements(stage)
         if self.loop not in stage.reduce_loops:
-            raise refuse(self, state, f"loop {self.loop} carries no reduction", "", here)
+            raise at.refuse(f"loop {self.loop} carries no reduction", "", at.here)
         if sum(loop in stage.reduce_loops for loop in stage.loops) < 2:
             reason = f"{self.loop} is the only loop of the reduction"
-            raise refuse(self, state, reason, "split it first", here)
+            raise at.refuse(reason, "split it first", at.here)
         if not -1 <= self.position <= len(stage.tensor.axes):
             reason = f"{self.partial} has no axis {self.position}"
-            raise refuse(self, state, reason, "-1 for the last, 0 for the first", here)
+            raise at.refuse(reason, "-1 for the last, 0 for the first", at.here)
         hints = (
             stage.marks or stage.init_at or stage.prefetches or stage.intrinsic or stage.pipeline
         )
-        is_packed = any(reader == self.stage for _, reader in state.packed)
-        is_placed = not isinstance(stage.placement, AtRoot) or attached_stages(state, self.stage)
+        is_packed = any(reader == self.stage for _, reader in at.state.packed)
+        is_placed = not isinstance(stage.placement, AtRoot) or attached_stages(at.state, self.stage)
         if hints or is_packed or is_placed:
-            raise refuse(self, state, f"{self.stage} is already scheduled", "rfactor first", here)
+            raise at.refuse(f"{self.stage} is already scheduled", "rfactor first", at.here)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the stage of partial results before the stage."""
@@ -183,24 +171,20 @@ class FactorOut(Primitive):
         """The name of the stage of sums."""
         return f"{self.stage}_sums"
 
-    def check(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where nothing can be taken out."""
-        stage = need_stage(self, state, self.stage)
-        need_unscheduled(self, state, stage)
-        need_all_elements(self, state, stage)
-        need_new_stage(self, state, self.sums)
+    def _need(self, at: Checks) -> None:
+        stage = at.unscheduled(self.stage)
+        at.need_new_stage(self.sums)
         reduction = stage.tensor.reduction
         here = (self.stage, "")
         if reduction is None or reduction.combiner is not expr.Combiner.SUM:
-            raise refuse(self, state, f"{self.stage} is not a sum", "", here)
+            raise at.refuse(f"{self.stage} is not a sum", "", here)
         if stage.tensor.dtype not in (DType.F32, DType.F64):
-            reason = f"sums of {stage.tensor.dtype} are not reordered"
-            raise refuse(self, state, reason, "", here)
+            raise at.refuse(f"sums of {stage.tensor.dtype} are not reordered", "", here)
         # sum of a * e(k) = a * sum of e(k), where a does not depend on k
         fixed, moving = _factors(stage.tensor)
         if not fixed or not moving:
             reason = f"no factor of {self.stage} is the same for all of its terms"
-            raise refuse(self, state, reason, "inline what it reads first", here)
+            raise at.refuse(reason, "inline what it reads first", here)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the stage of sums before the stage."""
@@ -247,40 +231,36 @@ class ShuffleReduce(Primitive):
     stage: str
     loop: str
 
-    def check(self, state: ScheduleState) -> None:
-        """Raise ScheduleError where the lanes may not fold."""
-        stage = need_loop_of(self, state, self.stage, self.loop)
-        here = (self.stage, self.loop)
-        need_plain_loops(self, state, stage, self.loop)
-        need_unpipelined(self, state, stage, self.loop)
+    def _need(self, at: Checks) -> None:
+        stage = at.loop_of(self.stage, self.loop)
+        at.need_plain_loops(stage, self.loop)
+        at.need_unpipelined(stage, self.loop)
         folding = [loop for loop in stage.loops if loop in stage.reduce_loops]
         if folding != [self.loop] or stage.loops[-1] != self.loop:
             reason = f"{self.loop} is not the innermost loop and the only one of the reduction"
-            raise refuse(self, state, reason, "split and rfactor first", here)
-        if stage.kind(self.loop) is not ForKind.SERIAL:
-            raise refuse(self, state, f"loop {self.loop} is already marked", "", here)
+            raise at.refuse(reason, "split and rfactor first", at.here)
+        at.need_serial(stage, self.loop)
         if any(kind is ForKind.THREAD_X for _, kind in stage.marks):
-            raise refuse(self, state, "thread.x is bound already", "", here)
-        extent = loop_extent(state, stage, self.loop)
+            raise at.refuse("thread.x is bound already", "", at.here)
+        extent = loop_extent(at.state, stage, self.loop)
         is_power = isinstance(extent, int) and extent & (extent - 1) == 0
         if not is_power or not isinstance(extent, int) or not 2 <= extent <= MOST_LANES:
             reason = f"{extent} lanes do not exchange numbers among themselves"
-            raise refuse(self, state, reason, "split by 2, 4, 8, 16 or 32", here)
+            raise at.refuse(reason, "split by 2, 4, 8, 16 or 32", at.here)
         reduction = stage.tensor.reduction
         if reduction is None or reduction.combiner not in _FOLDS or stage.skips:
-            raise refuse(self, state, f"{self.stage} is not a plain fold", "", here)
-        analysis = analyse(state)
+            raise at.refuse(f"{self.stage} is not a plain fold", "", at.here)
+        analysis = analyse(at.state)
         nest = analysis.nests[self.stage]
         for part in expr.conjuncts(nest.guards):
             real = expr.substitute_condition(part, analysis.real)
             if nest.variables[self.loop] in expr.free_vars(*expr.condition_sides(real)):
                 reason = f"lanes have no term unless {real}"
-                raise refuse(self, state, reason, "split by what divides, or rfactor first", here)
+                raise at.refuse(reason, "split by what divides, or rfactor first", at.here)
         # Theorem: a fold takes its terms in any order, so it may take those of the lanes as a tree,
         # where each of them has one.
-        changed = applied(self, state)
-        need_legal_nesting(self, state, changed)
-        need_whole_tiles(self, state, changed)
+        need_legal_nesting(at)
+        need_whole_tiles(at)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the loop bound to the lanes."""
