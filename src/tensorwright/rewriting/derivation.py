@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 
 from tensorwright.expr import IndexExpr
 from tensorwright.rewriting.dims import Extent, Size, atoms_of, resized
@@ -39,7 +39,7 @@ from tensorwright.rewriting.egraph import (
     variables_of,
 )
 from tensorwright.rewriting.operators import operator_count
-from tensorwright.rewriting.prove import Problem, cases_of, has_parameter_variables, problems_of
+from tensorwright.rewriting.prove import Problem, cases_of, problems_of
 from tensorwright.rewriting.prove.saturate import ProofSearch, chains_of
 from tensorwright.rewriting.terms import (
     Apply,
@@ -206,8 +206,6 @@ def _opened(term: Term, sizes: Callable[[Extent], Size]) -> Term:
     return with_params(term, opened)
 
 
-QUICK_LIMITS = Limits(rounds=2, nodes=300, matches=100)
-PRUNE_LIMITS = Limits(rounds=6, nodes=1500, matches=200)
 DERIVE_LIMITS = Limits(rounds=8, nodes=4000, matches=400)
 
 
@@ -232,37 +230,16 @@ def derive(rule: Rule, rules: RuleSet, limits: Limits = DERIVE_LIMITS) -> Derive
     """
 
     def at_one(problem: Problem, some: RuleSet) -> Derived | None:
-        plain = _meeting(problem, some.of_one_root(), limits, is_told=True)
-        return plain or _meeting(problem, some, limits, is_told=True)
+        plain = meeting(problem, some.of_one_root(), limits, is_told=True)
+        return plain or meeting(problem, some, limits, is_told=True)
 
-    return _at_all_ranks(rule, rules, at_one)
-
-
-def subsuming_rules(
-    rule: Rule, rules: RuleSet, limits: Limits = PRUNE_LIMITS
-) -> tuple[str, ...] | None:
-    """The names of rules that imply a rule and replace its uses; None where there may be none.
-
-    A rule that can be applied in one direction follows from others as an equality, and so does one
-    of a single root.  One of several roots must, besides, be found from each of its sides alone:
-    merging two products is not implied by the rules that take a merged product apart, because those
-    do not say which products to merge.  So must one whose other side has parameters that are
-    computed.
-    """
-    directions = usable_directions(rule)
-    if len(rule.left) > 1 and all(directions):
-        at_one = _both_ways
-    elif has_parameter_variables(rule) and any(directions) and not all(directions):
-        at_one = partial(_from_side, is_turned=not directions[0])
-    else:
-        at_one = _meeting
-    derivation = _at_all_ranks(rule, rules, lambda problem, some: at_one(problem, some, limits))
-    return None if derivation is None else derivation.names
+    return at_all_ranks(rule, rules, at_one)
 
 
-def _at_all_ranks(
+def at_all_ranks(
     rule: Rule, rules: RuleSet, at_one: Callable[[Problem, RuleSet], Derived | None]
 ) -> Derived | None:
+    """The derivation at all choices of ranks that fit, from what is derived at one."""
     names: set[str] = set()
     first: Derived | None = None
     stages = _stages(rule, rules)
@@ -283,54 +260,23 @@ def _stages(rule: Rule, rules: RuleSet) -> tuple[RuleSet, ...]:
     return (*(some for some in sets if len(some) < len(rules)), rules)
 
 
-def _meeting(
+def meeting(
     problem: Problem, rules: RuleSet, limits: Limits, *, is_told: bool = False
 ) -> Derived | None:
     """Both sides first, then all rules; with the chains of terms if they are to be told."""
     search = ProofSearch(problem, limits)
     goal = search.goal(problem.rule.left, problem.rule.right)
-    if goal is None or not _reaches(search, rules.rewrites, goal):
+    if goal is None or not reaches(search, rules.rewrites, goal):
         return None
     chains = chains_of(search.runner, goal, problem.assumptions) if is_told else ()
-    return Derived(tuple(sorted(_names(search, goal))), chains)
+    return Derived(tuple(sorted(rules_used(search, goal))), chains)
 
 
-def _both_ways(problem: Problem, rules: RuleSet, limits: Limits) -> Derived | None:
-    """By reversible rules from both sides at once, else from each side alone."""
-    sides = (problem.rule.left, problem.rule.right)
-    search = ProofSearch(problem, limits)
-    goal = search.goal(*sides)
-    if goal is None:
-        return None
-    if _reaches(search, rules.reversible, goal):
-        return Derived(tuple(sorted(_names(search, goal))), ())
-    one = _from_side(problem, rules, limits, is_turned=False)
-    other = _from_side(problem, rules, limits, is_turned=True)
-    if one is None or other is None:
-        return None
-    return Derived(tuple(sorted({*one.names, *other.names})), ())
-
-
-def _from_side(
-    problem: Problem, rules: RuleSet, limits: Limits, *, is_turned: bool
-) -> Derived | None:
-    """All rules from the left side alone, or the right one, then reversible ones from both."""
-    start, end = problem.rule.left, problem.rule.right
-    if is_turned:
-        start, end = end, start
-    search = ProofSearch(problem, limits)
-    search.goal(start, start)
-    search.runner.run(rules.rewrites)
-    goal = search.goal(start, end)
-    if goal is None or not _reaches(search, rules.reversible, goal):
-        return None
-    return Derived(tuple(sorted(_names(search, goal))), ())
-
-
-def _reaches(search: ProofSearch, rewrites: Sequence[Rewrite], goal: Goal) -> bool:
+def reaches(search: ProofSearch, rewrites: Sequence[Rewrite], goal: Goal) -> bool:
+    """Whether rewrites make all pairs equal."""
     return isinstance(search.runner.run(rewrites, goal), GoalReached)
 
 
-def _names(search: ProofSearch, goal: Goal) -> set[str]:
+def rules_used(search: ProofSearch, goal: Goal) -> set[str]:
     """The rules that the equality of some pairs needs."""
     return {each.rewrite.name for each in used_applications(search.runner, goal)}

@@ -21,6 +21,7 @@ from tensorwright_lab.rule_generation.enumerate import enumerate as enumerate_mo
 from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder
 from tensorwright_lab.rule_generation.enumerate.plan import result_shape
 from tensorwright_lab.rule_generation.fingerprint.random_inputs import Evaluator
+from tensorwright_lab.rule_generation.operator_facts import facts_of_operator
 
 
 class _Classes:
@@ -52,7 +53,7 @@ class _Classes:
         place = term.params[1] if is_split else 0
         args = [self.of(arg) for arg in term.args]
         row = (code, place, *args, *[-1] * (2 - len(args)))
-        if row not in self.known and operator_named(term.operator).is_commutative:
+        if row not in self.known and facts_of_operator(term.operator).is_commutative:
             row = (code, place, *sorted(args))
         return self.known.get(row, row)
 

@@ -9,7 +9,7 @@ import pytest
 
 from tensorwright.farm import LocalFarm
 from tensorwright.rewriting import Rule, parse_rules, rule_text
-from tensorwright.rewriting.derivation import derive, rule_set, subsuming_rules
+from tensorwright.rewriting.derivation import derive, rule_set
 from tensorwright.rewriting.prove import stamp_of
 from tensorwright_lab.rule_generation.selection import (
     Progress,
@@ -17,6 +17,7 @@ from tensorwright_lab.rule_generation.selection import (
     minimise_rules,
     select_rules,
 )
+from tensorwright_lab.rule_generation.selection.subsumed import subsuming_rules
 
 CANDIDATES = parse_rules(
     """

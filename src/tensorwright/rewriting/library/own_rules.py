@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby, takewhile
@@ -26,7 +26,6 @@ from typing import NoReturn
 
 from tensorwright.base import UsageError
 from tensorwright.farm import LocalFarm
-from tensorwright.rewriting.meaning import unused_name
 from tensorwright.rewriting.prove import (
     Outcome,
     Proved,
@@ -212,3 +211,13 @@ def _named(rules: Sequence[Rule]) -> Iterator[Rule]:
         name = unused_name(rule.name or "own", taken)
         taken.add(name)
         yield replace(rule, name=name)
+
+
+def unused_name(name: str, taken: Container[str]) -> str:
+    """The name, with a number where it is taken; in the same order the same names come out."""
+    number = 1
+    unused = name
+    while unused in taken:
+        number += 1
+        unused = f"{name}-{number}"
+    return unused

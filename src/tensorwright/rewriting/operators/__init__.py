@@ -52,14 +52,13 @@ from tensorwright.rewriting.operators import elementwise, movement, windows
 from tensorwright.rewriting.operators.elementwise import PAIRS, REDUCTIONS
 from tensorwright.rewriting.operators.movement import PARTS
 from tensorwright.rewriting.operators.operator import (
-    ArgumentRole, IntShape, RewriteOperator, SplitPoints, Step, StructureKind, follow,
-    no_split_points,
+    ArgumentRole, IntShape, RewriteOperator, Step, follow,
 )
 from tensorwright.rewriting.operators.parameters import (
-    AXIS, Joints, Parameter, SizeGuess, is_open_word, merged_axis, merged_runs, number_of_word,
+    AXIS, Joints, Parameter, is_open_word, merged_axis, merged_runs, number_of_word,
     number_word, size,
 )
-from tensorwright.rewriting.operators.windows import STRIDES, holds_elements, padding_word
+from tensorwright.rewriting.operators.windows import holds_elements, padding_word
 from tensorwright.rewriting.terms import Term, applications
 
 OPERATORS: tuple[RewriteOperator, ...] = (

@@ -44,13 +44,8 @@ from tensorwright.rewriting.operators.operator import (
     TENSOR,
     ArgumentRole,
     MeaningRule,
-    Points,
     RewriteOperator,
-    SplitPoints,
     Step,
-    StructureKind,
-    common_points,
-    first_points,
     listed,
     plain,
     replaced,
@@ -75,24 +70,8 @@ def _of_data(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     return shapes[0]
 
 
-def _of_same_shape(
-    name: str,
-    meaning: MeaningRule,
-    structure: StructureKind = StructureKind.ANY,
-    *,
-    arity: int = 2,
-    commutes: bool = False,
-) -> RewriteOperator:
-    return RewriteOperator(
-        name,
-        same_shape,
-        meaning,
-        arguments=(TENSOR,) * arity,
-        structure=structure,
-        split_points=common_points,
-        is_commutative=commutes,
-        merging=ALIKE,
-    )
+def _of_same_shape(name: str, meaning: MeaningRule, *, arity: int = 2) -> RewriteOperator:
+    return RewriteOperator(name, same_shape, meaning, arguments=(TENSOR,) * arity, merging=ALIKE)
 
 
 def _comparison(name: str) -> MeaningRule:
@@ -104,17 +83,11 @@ def _select(params: Params, shapes: Shapes) -> tuple[Step, ...]:
     return (Step("cast", {"to": DType.BOOL}, argument=0), Step("where", {}))
 
 
+_PAIRS = ("add", "mul", "sub", "div", "max", "min", "pow")
+_COMPARISONS = ("less", "less_or_equal", "equal")
 PAIR_OPERATORS = (
-    _of_same_shape("ewadd", plain("add"), StructureKind.GATHER, commutes=True),
-    _of_same_shape("ewmul", plain("mul"), StructureKind.BILINEAR, commutes=True),
-    _of_same_shape("ewsub", plain("sub"), StructureKind.GATHER),
-    _of_same_shape("ewdiv", plain("div"), StructureKind.QUOTIENT),
-    _of_same_shape("ewmax", plain("max"), commutes=True),
-    _of_same_shape("ewmin", plain("min"), commutes=True),
-    _of_same_shape("ewpow", plain("pow")),
-    _of_same_shape("less", _comparison("less")),
-    _of_same_shape("less_or_equal", _comparison("less_or_equal")),
-    _of_same_shape("equal", _comparison("equal"), commutes=True),
+    *(_of_same_shape(f"ew{name}", plain(name)) for name in _PAIRS),
+    *(_of_same_shape(name, _comparison(name)) for name in _COMPARISONS),
 )
 
 PAIRS = frozenset(each.name for each in PAIR_OPERATORS)
@@ -128,9 +101,6 @@ ELEMENTWISE = (
         _of_data,
         plain("mul"),
         arguments=(TENSOR, ArgumentRole.NUMBER),
-        structure=StructureKind.BILINEAR,
-        split_points=first_points,
-        short_name="scale",
         merging=ALIKE,
     ),
 )
@@ -143,8 +113,6 @@ def _function(name: str, *parameters: Parameter) -> RewriteOperator:
         same_shape,
         plain(name, *(each.name for each in parameters)),
         parameters=parameters,
-        structure=StructureKind.POINTWISE,
-        split_points=first_points,
         merging=ALIKE,
     )
 
@@ -195,7 +163,6 @@ NORMALIZATIONS = (
         _batch_norm_shape,
         plain("batch_norm"),
         arguments=(*(TENSOR,) * 4, ArgumentRole.VARIANCE),
-        structure=StructureKind.AFFINE,
         merging=CHANNELS,
     ),
     RewriteOperator(
@@ -221,25 +188,14 @@ def _reduced_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     return replaced(x, axis_of(params[0], x), 1)
 
 
-_FOLDS = {
-    "reduce_sum": StructureKind.LINEAR,
-    "reduce_mean": StructureKind.LINEAR,
-    "reduce_max": StructureKind.MAXIMUM,
-    "reduce_min": StructureKind.ANY,
-}
-
+_FOLDS = ("reduce_sum", "reduce_mean", "reduce_max", "reduce_min")
 REDUCTIONS = frozenset(_FOLDS)
 
 FOLDS = tuple(
     RewriteOperator(
-        name,
-        _reduced_shape,
-        listed(name, "axes"),
-        parameters=(AXIS,),
-        structure=structure,
-        merging=BESIDE_AXIS,
+        name, _reduced_shape, listed(name, "axes"), parameters=(AXIS,), merging=BESIDE_AXIS
     )
-    for name, structure in _FOLDS.items()
+    for name in _FOLDS
 )
 
 
@@ -251,19 +207,12 @@ def _matmul_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     return (*a[:-1], b[-1])
 
 
-def _points(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
-    """The rows of the left argument, the columns of the right one."""
-    return (*points[0][:-1], points[1][-1])
-
-
 PRODUCTS = (
     RewriteOperator(
         "matmul",
         _matmul_shape,
         plain("matmul"),
         arguments=(TENSOR, TENSOR),
-        structure=StructureKind.BILINEAR,
-        split_points=_points,
         merging=BATCHES,
     ),
 )

@@ -30,15 +30,9 @@ from tensorwright.rewriting.dims import Shape, Size
 from tensorwright.rewriting.operators.operator import (
     TENSOR,
     MeaningRule,
-    Points,
     RewriteOperator,
-    SplitPointRule,
-    SplitPoints,
     Step,
-    StructureKind,
-    common_points,
     listed,
-    no_points,
     plain,
     replaced,
     shape_with_axis,
@@ -53,7 +47,6 @@ from tensorwright.rewriting.operators.parameters import (
     TRANSPOSED,
     Merging,
     Parameter,
-    SizeGuess,
     axis_of,
     number,
     size,
@@ -112,7 +105,7 @@ def _pool(params: Params, shapes: Shapes) -> tuple[Step, ...]:
     return (_full((channels, 1, rows, columns), 1 / (rows * columns)),)
 
 
-_KERNEL = tuple(Parameter(name, size=SizeGuess.NUMBER) for name in ("c", "kernel_h", "kernel_w"))
+_KERNEL = tuple(Parameter(name, is_size=True) for name in ("c", "kernel_h", "kernel_w"))
 
 
 def _constant(
@@ -123,19 +116,13 @@ def _constant(
     merging: Merging | None = None,
 ) -> RewriteOperator:
     return RewriteOperator(
-        name,
-        shape,
-        meaning,
-        arguments=(),
-        parameters=parameters,
-        structure=StructureKind.CONSTANT,
-        merging=merging,
+        name, shape, meaning, arguments=(), parameters=parameters, merging=merging
     )
 
 
 CONSTANTS = (
     _constant("ones", SIZES, _ones_shape, _ones, CREATED),
-    _constant("eye", (Parameter("n", size=SizeGuess.EXTENT),), _eye_shape, _eye),
+    _constant("eye", (Parameter("n", is_size=True),), _eye_shape, _eye),
     _constant("identity_kernel", _KERNEL, _identity_shape, _identity),
     _constant("pool_kernel", _KERNEL, _pool_shape, _pool),
 )
@@ -216,53 +203,30 @@ def _strided(params: Params, shapes: Shapes) -> tuple[Step, ...]:
     return (Step("slice", {"axes": (axis,), **places}),)
 
 
-def _transposed_points(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
-    """Each dimension takes its own along."""
-    return tuple(points[0][number(param)] for param in params)
-
-
 def _movement(
     name: str,
     parameters: tuple[Parameter, ...],
     shape: ShapeRule,
     meaning: MeaningRule,
-    points: SplitPointRule = no_points,
     merging: Merging | None = BESIDE_AXIS,
 ) -> RewriteOperator:
-    return RewriteOperator(
-        name,
-        shape,
-        meaning,
-        parameters=parameters,
-        structure=StructureKind.GATHER,
-        split_points=points,
-        merging=merging,
-    )
+    return RewriteOperator(name, shape, meaning, parameters=parameters, merging=merging)
 
 
 _PERM = (Parameter("perm", repeats=True),)
-_STRETCHED = (Parameter("size", size=SizeGuess.STRETCHED, repeats=True),)
+_STRETCHED = (Parameter("size", is_size=True, repeats=True),)
 _BOUNDS = (
     AXIS,
-    Parameter("start", size=SizeGuess.BOUND, least=0),
-    Parameter("stop", size=SizeGuess.BOUND),
+    Parameter("start", is_size=True, least=0),
+    Parameter("stop", is_size=True),
 )
-_ADDED = (AXIS, *(Parameter(name, size=SizeGuess.NUMBER, least=0) for name in ("before", "after")))
-_STEP = Parameter("step", size=SizeGuess.NUMBER)
+_ADDED = (AXIS, *(Parameter(name, is_size=True, least=0) for name in ("before", "after")))
+_STEP = Parameter("step", is_size=True)
 
 MOVEMENTS = (
-    _movement(
-        "transpose",
-        _PERM,
-        _transpose_shape,
-        listed("transpose", "perm"),
-        _transposed_points,
-        TRANSPOSED,
-    ),
-    _movement("reshape", SIZES, _reshape_shape, listed("reshape", "shape"), merging=None),
-    _movement(
-        "broadcast", _STRETCHED, _broadcast_shape, listed("expand", "shape"), merging=STRETCHED
-    ),
+    _movement("transpose", _PERM, _transpose_shape, listed("transpose", "perm"), TRANSPOSED),
+    _movement("reshape", SIZES, _reshape_shape, listed("reshape", "shape"), None),
+    _movement("broadcast", _STRETCHED, _broadcast_shape, listed("expand", "shape"), STRETCHED),
     _movement("slice", _BOUNDS, _slice_shape, _slice),
     _movement("pad", _ADDED, _pad_shape, _pad),
     _movement("reverse", (AXIS,), shape_with_axis, _reverse),
@@ -299,41 +263,12 @@ def _split1(params: Params, shapes: Shapes) -> tuple[Step, ...]:
     return slice_steps(axis, size(params[1]), shapes[0][axis])
 
 
-def _joined_points(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
-    """Along the axis those of both and their boundary; along others those that both have."""
-    axis = number(params[0])
-    middle = shapes[0][axis]
-    joined = (*points[0][axis], middle, *(middle + point for point in points[1][axis]))
-    common = common_points(params, shapes, points, rank)
-    return (*common[:axis], joined, *common[axis + 1 :])
-
-
-def _points_before(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
-    """Those before the index."""
-    axis, at = number(params[0]), size(params[1])
-    own = points[0][axis]
-    kept = own[: own.index(at)] if at in own else own
-    return (*points[0][:axis], kept, *points[0][axis + 1 :])
-
-
-def _points_after(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
-    """Those after the index, counted from there."""
-    axis, at = number(params[0]), size(params[1])
-    own = points[0][axis]
-    kept = tuple(point - at for point in own[own.index(at) + 1 :]) if at in own else ()
-    return (*points[0][:axis], kept, *points[0][axis + 1 :])
-
-
-def _split(
-    name: str, shape: ShapeRule, meaning: MeaningRule, points: SplitPointRule
-) -> RewriteOperator:
+def _split(name: str, shape: ShapeRule, meaning: MeaningRule) -> RewriteOperator:
     return RewriteOperator(
         name,
         shape,
         meaning,
         parameters=(AXIS, PLACE),
-        structure=StructureKind.GATHER,
-        split_points=points,
         output_of="split",
         merging=BESIDE_AXIS,
     )
@@ -349,11 +284,8 @@ JOINS = (
         plain("concat", "axis"),
         arguments=(TENSOR, TENSOR),
         parameters=(AXIS,),
-        structure=StructureKind.GATHER,
-        split_points=_joined_points,
-        contains_arguments=True,
         merging=BESIDE_AXIS,
     ),
-    _split("split0", _part(lambda at, extent: (0, at)), _split0, _points_before),
-    _split("split1", _part(lambda at, extent: (at, extent)), _split1, _points_after),
+    _split("split0", _part(lambda at, extent: (0, at)), _split0),
+    _split("split1", _part(lambda at, extent: (at, extent)), _split1),
 )

@@ -1,17 +1,8 @@
 """The record of an operator, its parts, and steps of a meaning, for all families.
 
-relu = RewriteOperator("relu", same_shape, plain("relu"), structure=StructureKind.POINTWISE)
+relu = RewriteOperator("relu", same_shape, plain("relu"), merging=ALIKE)
 relu.check_params(())        fine; `check_params((1,))` raises IllTyped
-operator_named("relu")       the record: prover, generator and pruning use it, not its name
-
-The positions where tensors were put together, at which the generator splits them.
-
-    concat[0](a, b), a (2, 3), b (4, 3)         ((2,), ())     split in rows before row 2
-    relu of it                                  ((2,), ())     element-wise operators keep them
-    matmul(concat[0](a, b), w)                  ((2,), ())     rows of the left argument
-
-Split points are, per dimension, positions in rising order.  They are sizes, so that one rule serves
-numbers and expressions over the inputs' extents.
+operator_named("relu")       the record, which the prover and the generator use
 """
 
 from __future__ import annotations
@@ -33,37 +24,6 @@ from tensorwright.rewriting.operators.parameters import (
     size,
 )
 
-SplitPoints: TypeAlias = tuple[tuple[Size, ...], ...]
-Points: TypeAlias = tuple[SplitPoints, ...]
-SplitPointRule: TypeAlias = Callable[[Params, Shapes, Points, int], SplitPoints]
-"""The split points of a result from parameters, shapes and split points of the arguments, and the
-rank of the result."""
-
-
-def no_split_points(rank: int) -> SplitPoints:
-    """Those of a tensor that was not put together."""
-    return ((),) * rank
-
-
-def no_points(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
-    """The result counts as not put together."""
-    return no_split_points(rank)
-
-
-def first_points(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
-    """The result has those of the first argument."""
-    return points[0]
-
-
-def common_points(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
-    """The result has those that all arguments have."""
-    first, *others = points
-    return tuple(
-        tuple(point for point in places if all(point in other[axis] for other in others))
-        for axis, places in enumerate(first)
-    )
-
-
 IntShape: TypeAlias = tuple[int, ...]
 
 
@@ -74,26 +34,6 @@ class ArgumentRole(Enum):
     NUMBER = "number"  # of rank 0
     KERNEL = "kernel"  # of a convolution
     VARIANCE = "variance"  # not negative
-
-
-class StructureKind(Enum):
-    """How a result depends on the arguments, for fingerprints.
-
-    Planes are the rows and columns of (n, c, h, w).
-    """
-
-    CONSTANT = "constant"  # there are no arguments
-    GATHER = "gather"  # sums of elements, one of each argument at most, negated or not
-    LINEAR = "linear"
-    BILINEAR = "bilinear"  # sums of products of an element of each argument
-    QUOTIENT = "quotient"  # the same with the inverse of the second argument
-    CONVOLUTION = "convolution"  # bilinear, alike for each image and each output channel
-    POINTWISE = "pointwise"  # a function of one element
-    PLANE_SUM = "plane sum"  # linear, alike on each plane
-    PLANE_MAXIMUM = "plane maximum"  # the greatest of some elements, alike on each plane
-    AFFINE = "affine"  # the first argument scaled and shifted by the others
-    MAXIMUM = "maximum"  # the greatest of some elements
-    ANY = "any"  # no structure is used
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,21 +73,16 @@ def follow(
 
 @dataclass(frozen=True, slots=True)
 class RewriteOperator:
-    """An operator of rewriting, with all facts that prover, generator and pruning need.
+    """An operator of rewriting.
 
-    shape               see `assumptions.py`; `result` asks it
-    meaning             the chain of `ops` applications at given parameters and shapes, which may
-                        be sizes where `ops` takes them; raises IllTyped where a size cannot be
-    arguments           the role of each argument
-    structure           how its values are computed in the field, see `generate/fingerprint`
-    split_points        where the result may be split, see `operator.py`
-    is_commutative      whether op(a, b) = op(b, a): the generator then tries one order only
-    contains_arguments  whether the channels of the result are those of its arguments, in turn
-    output_of           the operator with several outputs of which this is one
-    short_name          its name in names of rules; "" for its own name
-    merging             which dimensions it does not tell apart, see `parameters.py`; None where
-                        nothing is known
-    rank                how many dimensions its arguments have, where that is always the same
+    shape       see `assumptions.py`; `result` asks it
+    meaning     the chain of `ops` applications at given parameters and shapes, which may be sizes
+                where `ops` takes them; raises IllTyped where a size cannot be
+    arguments   the role of each argument
+    output_of   the operator with several outputs of which this is one
+    merging     which dimensions it does not tell apart, see `parameters.py`; None where nothing is
+                known
+    rank        how many dimensions its arguments have, where that is always the same
     """
 
     name: str
@@ -156,12 +91,7 @@ class RewriteOperator:
     _: KW_ONLY
     arguments: tuple[ArgumentRole, ...] = (ArgumentRole.TENSOR,)
     parameters: tuple[Parameter, ...] = ()
-    structure: StructureKind = StructureKind.ANY
-    split_points: SplitPointRule = no_points
-    is_commutative: bool = False
-    contains_arguments: bool = False
     output_of: str = ""
-    short_name: str = ""
     merging: Merging | None = None
     rank: int = 0
 
@@ -169,11 +99,6 @@ class RewriteOperator:
     def arity(self) -> int:
         """The number of arguments."""
         return len(self.arguments)
-
-    @property
-    def word(self) -> str:
-        """Its name in names of rules."""
-        return self.short_name or self.output_of or self.name.replace("_", "-")
 
     def result(self, params: Params, shapes: Shapes, needs: Needs) -> Shape | Misfit:
         """The shape of an application, or why there is none; what it needs besides is added.

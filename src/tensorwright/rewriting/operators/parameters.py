@@ -24,7 +24,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 from math import prod
 from typing import TypeAlias
 
@@ -181,25 +180,13 @@ ROWS = Merging(_before_axis, _axis_renumbered)
 CHANNELS = Merging(_behind_channels, _same_params)
 
 
-class SizeGuess(Enum):
-    """The likely expression of a size in a rule, where only its value at some shapes is known."""
-
-    EXTENT = "extent"  # an extent of an input, a sum of two
-    NUMBER = "number"  # that number, whatever the shapes
-    PRODUCT = "product"  # an extent, a product of some
-    STRETCHED = "stretched"  # the extent of the argument's dimension, if that is not stretched
-    SPLIT = "split"  # a position along the axis: where parts meet, or the middle
-    BOUND = "bound"  # a position along the axis: where parts meet, or that number
-
-
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """A parameter.
 
     words     the words it may be; empty for a number, or where a form says which words
     form      a regular expression of other words that it may be; samples   some of these
-    size      what it is likely to be, if it may be a size over the inputs' extents; None if it is
-              a number only
+    is_size   whether it may be a size over the inputs' extents, and not only a number
     repeats   whether it takes all parameters that are left
     is_open   whether a proof may leave it open: the shape rule takes any size for a number that is
               at least 1.  A word with a form may always be left open: as a word that begins and
@@ -211,7 +198,7 @@ class Parameter:
 
     name: str
     words: tuple[str, ...] = ()
-    size: SizeGuess | None = None
+    is_size: bool = False
     repeats: bool = False
     form: str = ""
     samples: tuple[str, ...] = ()
@@ -219,11 +206,6 @@ class Parameter:
     least: int = 1
     apart: tuple[str, ...] = ()
     is_beside_shape: bool = False
-
-    @property
-    def is_size(self) -> bool:
-        """Whether it may be a size, and not only a number."""
-        return self.size is not None
 
     @property
     def may_be_size(self) -> bool:
@@ -289,8 +271,8 @@ def number_parameter(name: str, *samples: float) -> Parameter:
 
 
 AXIS = Parameter("axis")
-PLACE = Parameter("at", size=SizeGuess.SPLIT)
-SIZES = (Parameter("size", size=SizeGuess.PRODUCT, repeats=True),)
+PLACE = Parameter("at", is_size=True)
+SIZES = (Parameter("size", is_size=True, repeats=True),)
 
 
 def number(param: Param) -> int:

@@ -3,7 +3,6 @@
 window_extent(9, 3, 2, "same", 0, needs)          5: ceil(9 / 2)
 window_extent(9, 3, 2, "valid", 0, needs)         4: whole windows
 window_extent(9, 3, 2, "p1_1_1_1", 0, needs)      5: of 11 rows, one more on each side
-kept_by_windows                                   images and channels may be split, planes not
 
 A padding is a word: `same`, `valid`, or p with the rows above, the columns on the left, the rows
 below and the columns on the right; of a convolution maybe with the steps between taps behind it, as
@@ -39,15 +38,11 @@ from tensorwright.rewriting.operators.operator import (
     ArgumentRole,
     IntShape,
     MeaningRule,
-    Points,
     RewriteOperator,
-    SplitPoints,
     Step,
-    StructureKind,
 )
 from tensorwright.rewriting.operators.parameters import (
     Parameter,
-    SizeGuess,
     is_open_word,
     number,
     numbers,
@@ -208,11 +203,6 @@ def pads_of(padding: Param, x: Shape, kernel: IntShape, strides: IntShape) -> In
     return tuple(map(number, pads))
 
 
-def kept_by_windows(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
-    """Images and channels of the argument."""
-    return (*points[0][:2], *((),) * (rank - 2))
-
-
 def _conv_shape(windows: Windows) -> ShapeRule:
     def rule(params: Params, shapes: Shapes, needs: Needs) -> Shape:
         x, w = shapes
@@ -259,13 +249,8 @@ def enlarge_steps(kernel: IntShape, shape: IntShape) -> tuple[Step, ...]:
     return (Step("pad", {"pads": (0, 0, *before, 0, 0, *after)}),)
 
 
-def _conv_points(params: Params, shapes: Shapes, points: Points, rank: int) -> SplitPoints:
-    """The images of the data, the output channels of the kernel."""
-    return (points[0][0], points[1][0], *((),) * (rank - 2))
-
-
 _ACTIVATION = Parameter("activation", words=("none", "relu"), is_beside_shape=True)
-_LARGER = tuple(Parameter(name, size=SizeGuess.NUMBER) for name in ("kernel_h", "kernel_w"))
+_LARGER = tuple(Parameter(name, is_size=True) for name in ("kernel_h", "kernel_w"))
 
 
 def _convolution(name: str, windows: Windows) -> RewriteOperator:
@@ -275,9 +260,6 @@ def _convolution(name: str, windows: Windows) -> RewriteOperator:
         _conv,
         arguments=(TENSOR, ArgumentRole.KERNEL),
         parameters=(*windows.strides, windows.taps, _ACTIVATION),
-        structure=StructureKind.CONVOLUTION,
-        split_points=_conv_points,
-        short_name=name.replace("2d", ""),
         rank=windows.rank,
     )
 
@@ -291,9 +273,6 @@ CONVOLUTIONS = (
         _enlarge,
         arguments=(ArgumentRole.KERNEL,),
         parameters=_LARGER,
-        structure=StructureKind.GATHER,
-        split_points=kept_by_windows,
-        contains_arguments=True,
         rank=4,
     ),
 )
@@ -327,24 +306,20 @@ def _meaning(windows: Windows, name: str, more: Attributes) -> MeaningRule:
     return rule
 
 
-def _pool(
-    windows: Windows, name: str, kind: StructureKind, operator: str, more: Attributes
-) -> RewriteOperator:
+def _pool(windows: Windows, name: str, operator: str, more: Attributes) -> RewriteOperator:
     return RewriteOperator(
         name,
         _shape(windows),
         _meaning(windows, operator, more),
         parameters=(*windows.kernel, *windows.strides, windows.padding),
-        structure=kind,
-        split_points=kept_by_windows,
         rank=windows.rank,
     )
 
 
 _MEAN: tuple[str, Attributes] = ("average_pool", {"count_include_pad": True})
 POOLS = (
-    _pool(OVER_PLANES, "max_pool", StructureKind.PLANE_MAXIMUM, "max_pool", {}),
-    _pool(OVER_PLANES, "avg_pool", StructureKind.PLANE_SUM, *_MEAN),
-    _pool(OVER_VOLUMES, "max_pool3d", StructureKind.MAXIMUM, "max_pool", {}),
-    _pool(OVER_VOLUMES, "avg_pool3d", StructureKind.LINEAR, *_MEAN),
+    _pool(OVER_PLANES, "max_pool", "max_pool", {}),
+    _pool(OVER_PLANES, "avg_pool", *_MEAN),
+    _pool(OVER_VOLUMES, "max_pool3d", "max_pool", {}),
+    _pool(OVER_VOLUMES, "avg_pool3d", *_MEAN),
 )

@@ -2,8 +2,7 @@
 
 from tensorwright.rewriting.prove.conditions import conditioned, least_condition
 from tensorwright.rewriting.prove.instances import (
-    case_count, cases_of, concrete_rule, fitting_values, has_parameter_variables, is_of_several,
-    places_of,
+    cases_of, concrete_rule, has_parameter_variables, is_of_several, places_of,
 )
 from tensorwright.rewriting.prove.problem import (
     Problem, longest_list, most_dimensions, names_few_dimensions, problems_of, sample_shapes,

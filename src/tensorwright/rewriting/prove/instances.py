@@ -28,7 +28,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import permutations, product
-from math import prod
 from typing import TypeAlias
 
 from tensorwright.base import UsageError
@@ -41,7 +40,6 @@ from tensorwright.rewriting.prove.problem import (
     facts_of,
     longest_list,
     most_dimensions,
-    problems_of,
 )
 from tensorwright.rewriting.terms import (
     Different,
@@ -281,7 +279,7 @@ def assigned_cases(rule: Rule) -> Iterator[tuple[ParameterValues, Rule]]:
         if any(each.repeats and is_last for each, is_last in some) and not is_of_several(some):
             raise _fault(rule, f"{name} stands for one parameter, and for all that are left")
     most = most_dimensions(rule)
-    values = [tuple(_cases(name, each, most)) for name, each in places.items()]
+    values = [tuple(values_of_variables(name, each, most)) for name, each in places.items()]
     longest = max(most, longest_list(rule))
     for chosen in product(*values):
         assigned = dict(zip(places, chosen, strict=True))
@@ -291,29 +289,7 @@ def assigned_cases(rule: Rule) -> Iterator[tuple[ParameterValues, Rule]]:
             yield assigned, case
 
 
-def case_count(rule: Rule) -> int:
-    """How many cases a rule has at most; those that do not fit included."""
-    most = most_dimensions(rule)
-    return prod(len(tuple(_cases(name, each, most))) for name, each in places_of(rule).items())
-
-
-def fitting_values(rule: Rule) -> dict[str, set[tuple[Param, ...]]]:
-    """The values of each variable where both sides are well-typed, over all cases; a size where any
-    number fits.
-    """
-    fitting: dict[str, set[tuple[Param, ...]]] = {}
-    for assigned, case in assigned_cases(rule):
-        for problem in problems_of(case):
-            for name, value in assigned.items():
-                told = (
-                    problem.assumptions.normal(each) if isinstance(each, IndexExpr) else each
-                    for each in value
-                )
-                fitting.setdefault(name, set()).add(tuple(told))
-    return fitting
-
-
-def _cases(name: str, places: Places, most: int) -> Iterator[tuple[Param, ...]]:
+def values_of_variables(name: str, places: Places, most: int) -> Iterator[tuple[Param, ...]]:
     """The values of a variable that are written out, up to a number of dimensions, and its open
     value.
     """

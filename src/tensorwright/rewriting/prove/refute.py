@@ -26,7 +26,7 @@ import numpy as np
 from tensorwright.expr import Array
 from tensorwright.rewriting.egraph import Chain
 from tensorwright.rewriting.meaning import evaluate_terms
-from tensorwright.rewriting.operators import IntShape, StructureKind, operator_named
+from tensorwright.rewriting.operators import IntShape
 from tensorwright.rewriting.prove.problem import Problem, sample_shapes
 from tensorwright.rewriting.terms import Rule, operator_names
 from tensorwright.rewriting.text import parse_rule, rule_text, term_text
@@ -108,8 +108,7 @@ def _first(
 
 def divides(rule: Rule) -> bool:
     """Whether a side has a divisor."""
-    names = operator_names(*rule.roots)
-    return any(operator_named(n).structure is StructureKind.QUOTIENT for n in names)
+    return "ewdiv" in operator_names(*rule.roots)
 
 
 def has_values(problems: Iterable[Problem]) -> bool:

@@ -20,7 +20,7 @@ from tensorwright.rewriting import (
     rule_text,
 )
 from tensorwright.rewriting.axioms import load_axioms
-from tensorwright.rewriting.derivation import rule_set, subsuming_rules
+from tensorwright.rewriting.derivation import rule_set
 from tensorwright.rewriting.library import (
     head_of,
     library_text,
@@ -41,6 +41,7 @@ from tensorwright.rewriting.prove import (
 from tensorwright.rewriting.prove.instances import sampled_instances
 from tensorwright.rewriting.prove.prover import _proof_by_axiom
 from tensorwright_lab.rule_generation import generate_rules, presets_of
+from tensorwright_lab.rule_generation.selection.subsumed import subsuming_rules
 
 LIBRARY = load_library()
 DOCS = Path(__file__).parents[4] / "docs" / "rules.md"

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.rewriting.operators import IntShape, operator_named
+from tensorwright.rewriting.operators import IntShape
 from tensorwright_lab.rule_generation.enumerate.checkpoint import Arrays
 from tensorwright_lab.rule_generation.enumerate.classes import Applied, Ints, Places
 from tensorwright_lab.rule_generation.enumerate.enumerate import Enumeration
+from tensorwright_lab.rule_generation.operator_facts import facts_of_operator
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,6 +81,7 @@ def facts_of(enumeration: Enumeration, forms: Places) -> Facts:
         Columns(*(getattr(source, name) for name in _COLUMNS))
         for source in (enumeration.table, enumeration.equal.batch)
     )
+    operators = (each.operator for each in enumeration.preset.applications)
     return Facts(
         terms,
         enumeration.table.kind,
@@ -89,9 +91,7 @@ def facts_of(enumeration: Enumeration, forms: Places) -> Facts:
         enumeration.levels,
         forms,
         tuple(kind.shape for kind in enumeration.table.kinds),
-        tuple(
-            operator_named(each.operator).is_commutative for each in enumeration.preset.applications
-        ),
+        tuple(facts_of_operator(name).is_commutative for name in operators),
         len(enumeration.preset.inputs),
         len(enumeration.applications),
     )

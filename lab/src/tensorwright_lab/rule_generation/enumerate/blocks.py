@@ -25,7 +25,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.rewriting.operators import IntShape, operator_named
+from tensorwright.rewriting.operators import IntShape
 from tensorwright.rewriting.terms import Param
 from tensorwright_lab.rule_generation.enumerate.classes import NOWHERE, Batch, Ints, Places
 from tensorwright_lab.rule_generation.fingerprint.factored import factored_values
@@ -44,6 +44,7 @@ from tensorwright_lab.rule_generation.fingerprint.structure import (
     has_relu,
     structure_of,
 )
+from tensorwright_lab.rule_generation.operator_facts import facts_of_operator
 
 _ROWS = 1 << 14
 """Applications of a piece of one argument at most."""
@@ -153,7 +154,7 @@ def effort(block: Block) -> float:
     if not block.shapes:
         return 1.0
     size = math.prod(block.shape) / 200
-    kind = operator_named(block.operator).structure
+    kind = facts_of_operator(block.operator).structure
     if kind in LINEAR_KINDS:
         return 0.2 * len(block) + (len(block.left) + len(block.right)) * size
     if kind in BILINEAR_KINDS and has_relu(kind, block.params):

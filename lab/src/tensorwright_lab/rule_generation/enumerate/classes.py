@@ -18,8 +18,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.rewriting.operators import IntShape, SplitPoints
+from tensorwright.rewriting.operators import IntShape
 from tensorwright_lab.rule_generation.enumerate.renaming import WIDTH
+from tensorwright_lab.rule_generation.operator_facts import SplitPoints
 
 INPUT = -1
 NOWHERE = -1

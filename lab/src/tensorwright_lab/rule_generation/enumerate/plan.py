@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.rewriting.assumptions import Misfit, Needs
-from tensorwright.rewriting.operators import IntShape, StructureKind, operator_named
+from tensorwright.rewriting.operators import IntShape, operator_named
 from tensorwright.rewriting.terms import Param
 from tensorwright_lab.rule_generation.enumerate.blocks import Block, Order
 from tensorwright_lab.rule_generation.enumerate.classes import (
@@ -31,6 +31,7 @@ from tensorwright_lab.rule_generation.enumerate.classes import (
     distinct,
 )
 from tensorwright_lab.rule_generation.enumerate.sharing import Sharing
+from tensorwright_lab.rule_generation.operator_facts import StructureKind, facts_of_operator
 from tensorwright_lab.rule_generation.preset import MAX_ELEMENTS, Application, Preset
 
 _NONE: Ints = np.zeros(0, np.int32)
@@ -145,7 +146,7 @@ class Plan:
 
     def _tables(self, block: Block) -> Iterator[Block]:
         table = self.table
-        one_order = operator_named(block.operator).is_commutative and self.level > 1
+        one_order = facts_of_operator(block.operator).is_commutative and self.level > 1
         for cost in range(self.level):
             other = self.level - 1 - cost
             left, right = self.shapes[block.shapes[0]], self.shapes[block.shapes[1]]
@@ -162,7 +163,7 @@ class Plan:
     def _fits(self, block: Block, left: Places) -> NDArray[np.bool_]:
         """A weight is not the data of a convolution."""
         application = self.preset.applications[block.code]
-        is_convolution = operator_named(block.operator).structure is StructureKind.CONVOLUTION
+        is_convolution = facts_of_operator(block.operator).structure is StructureKind.CONVOLUTION
         if not is_convolution and not application.of_data:
             return np.ones(len(left), np.bool_)
         return ~self._are_weights(left)
@@ -178,7 +179,7 @@ class Plan:
 
     def _in_order(self, block: Block, i: Places, j: Places) -> NDArray[np.bool_]:
         """One order of the arguments of a commutative operator."""
-        if operator_named(block.operator).is_commutative:
+        if facts_of_operator(block.operator).is_commutative:
             return np.less(i, j)
         return np.not_equal(i, j)
 
@@ -196,7 +197,7 @@ class Plan:
             chosen += [int(table.kind[each]) for each in block.operands]
             kinds = tuple(table.kinds[each] for each in chosen)
             shapes, points = tuple(k.shape for k in kinds), tuple(k.split_points for k in kinds)
-            rule = operator_named(block.operator).split_points
+            rule = facts_of_operator(block.operator).split_points
             own_points = rule(block.params, shapes, points, len(block.shape))
             is_weight = all(kind.is_weight for kind in kinds)
             numbers.append(table.kind_number(Kind(block.shape, own_points, is_weight)))

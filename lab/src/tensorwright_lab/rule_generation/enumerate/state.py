@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tensorwright.base import UsageError
 from tensorwright.expr import FieldDomain, residues
 from tensorwright.rewriting.meaning import evaluate_terms
-from tensorwright.rewriting.operators import IntShape, no_split_points
+from tensorwright.rewriting.operators import IntShape
 from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder
 from tensorwright_lab.rule_generation.enumerate.classes import (
     INPUT,
@@ -33,6 +33,7 @@ from tensorwright_lab.rule_generation.enumerate.store import ValueStore
 from tensorwright_lab.rule_generation.fingerprint.field import P, packed, random_values
 from tensorwright_lab.rule_generation.fingerprint.fingerprints import keys_of
 from tensorwright_lab.rule_generation.fingerprint.kernels import SAMPLES, Values
+from tensorwright_lab.rule_generation.operator_facts import no_split_points
 from tensorwright_lab.rule_generation.preset import Preset
 
 _OF_PREPARED = 1 << 16

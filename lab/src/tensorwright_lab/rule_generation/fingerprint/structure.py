@@ -43,9 +43,10 @@ from tensorwright.expr import (
 from tensorwright.expr import Apply as ApplyValue
 from tensorwright.expr import residues as residues_of
 from tensorwright.rewriting.meaning import tensor_of
-from tensorwright.rewriting.operators import IntShape, StructureKind, operator_named
+from tensorwright.rewriting.operators import IntShape
 from tensorwright.rewriting.terms import Apply, Param
 from tensorwright_lab.rule_generation.fingerprint.field import Numbers, P, packed, reduce, relu
+from tensorwright_lab.rule_generation.operator_facts import StructureKind, facts_of_operator
 
 Places: TypeAlias = NDArray[np.int64]
 
@@ -153,7 +154,7 @@ def structure_of(
     operator: str, params: tuple[Param, ...], shapes: tuple[IntShape, ...]
 ) -> Structure:
     """The structure of one application at concrete shapes."""
-    kind = operator_named(operator).structure
+    kind = facts_of_operator(operator).structure
     if has_relu(kind, params):
         plain = structure_of(operator, (*params[:-1], "none"), shapes)
         assert isinstance(plain, Bilinear)

@@ -19,10 +19,8 @@ from tensorwright.rewriting.assumptions import Misfit, assume
 from tensorwright.rewriting.dims import Extent
 from tensorwright.rewriting.meaning import extents_at, infer, symbolic_shapes
 from tensorwright.rewriting.operators import (
-    STRIDES,
     IntShape,
     Parameter,
-    StructureKind,
     operator_named,
 )
 from tensorwright.rewriting.terms import (
@@ -38,6 +36,7 @@ from tensorwright.rewriting.terms import (
     numbers_in,
 )
 from tensorwright_lab.rule_generation.generalize.random_shapes import RandomShapes
+from tensorwright_lab.rule_generation.operator_facts import StructureKind, facts_of_operator
 
 _FEW, _SOME, _MANY = 6, 12, 40
 """Shapes at which a condition is tried: first, while one is looked for, and in the end."""
@@ -146,7 +145,7 @@ def _ordered_pairs(
 
 def _has_strides(rule: Rule) -> bool:
     return any(
-        param == 2 and kind in STRIDES
+        param == 2 and kind.name.startswith("stride")
         for each in applications(*rule.roots)
         for param, kind in zip(each.params, _kinds(each), strict=True)
     )
@@ -163,7 +162,7 @@ def _kernels(rule: Rule) -> dict[tuple[str, str], int]:
     """
     kernels: dict[tuple[str, str], int] = {}
     for each in applications(*rule.roots):
-        if operator_named(each.operator).structure is StructureKind.CONVOLUTION:
+        if facts_of_operator(each.operator).structure is StructureKind.CONVOLUTION:
             x, w = each.args
             is_direct = isinstance(x, Input) and isinstance(w, Input)
             data, weights = tuple(_parts(x)), tuple(_parts(w))
@@ -181,7 +180,7 @@ def _parts(term: Term) -> Iterator[str]:
     """An input alone, or those of a concatenation."""
     if isinstance(term, Input):
         yield term.name
-    elif operator_named(term.operator).contains_arguments:
+    elif facts_of_operator(term.operator).contains_arguments:
         for arg in term.args:
             yield from _parts(arg)
 

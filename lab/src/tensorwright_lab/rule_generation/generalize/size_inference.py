@@ -6,8 +6,8 @@
 
 A rule is found where every size is a number.  Each such number becomes an *unknown*.  The needs of
 both sides' shape rules determine most of them.  For an unknown that stays open there are guesses:
-sizes over the inputs' extents that have its value where the rule was found, in the order that the
-record of its operator gives (`SizeGuess`).
+sizes over the inputs' extents that have its value where the rule was found, in the order that
+`SizeGuess` gives.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tensorwright.expr import IndexExpr, divide_terms, of_terms, terms_of
 from tensorwright.rewriting.assumptions import IllTyped, Misfit, Needs, assume
 from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of, replaced, value_of
 from tensorwright.rewriting.meaning import extents_at, infer, symbolic_shapes
-from tensorwright.rewriting.operators import AXIS, IntShape, SizeGuess, operator_named
+from tensorwright.rewriting.operators import AXIS, IntShape, operator_named
 from tensorwright.rewriting.terms import (
     Apply,
     Equal,
@@ -33,6 +33,7 @@ from tensorwright.rewriting.terms import (
     input_names,
     substitute,
 )
+from tensorwright_lab.rule_generation.operator_facts import SizeGuess, size_guess
 
 _UNKNOWN = "free"
 _NEVER = 1000
@@ -112,8 +113,8 @@ class _Opening:
         kinds = operator.kinds_of(term.params)
         is_open = not _has_sizes(term)
         params = tuple(
-            self._unknown(term, at, kind.size, args)
-            if is_open and kind.size is not None and isinstance(param, int)
+            self._unknown(term, at, size_guess(term.operator, kind.name), args)
+            if is_open and kind.is_size and isinstance(param, int)
             else param
             for at, (param, kind) in enumerate(zip(term.params, kinds, strict=True))
         )

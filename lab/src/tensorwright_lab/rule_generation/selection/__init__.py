@@ -3,7 +3,7 @@
 Read `selection.py` first.
 """
 
-from tensorwright.rewriting.meaning import sides_key, systematic_name
+from tensorwright_lab.rule_generation.operator_facts import sides_key, systematic_name
 from tensorwright_lab.rule_generation.selection.selection import (
     Progress,
     Selection,

@@ -17,13 +17,14 @@ from typing import Any, TypeAlias
 from tensorwright.expr import IndexExpr, of_terms, terms_of
 from tensorwright.farm import Payload
 from tensorwright.rewriting.assumptions import assume
-from tensorwright.rewriting.derivation import RuleSet, larger_side, rule_set, subsuming_rules
+from tensorwright.rewriting.derivation import RuleSet, larger_side, rule_set
 from tensorwright.rewriting.dims import Size, atoms_of
 from tensorwright.rewriting.egraph import Limits
 from tensorwright.rewriting.prove import Proved, Refuted, prove, stamped
 from tensorwright.rewriting.terms import ConditionAtom, Different, Equal, Rank, Rule
 from tensorwright.rewriting.text import parse_rule, parse_rules, rule_text
 from tensorwright_lab.rule_generation.selection.free_parameters import freed
+from tensorwright_lab.rule_generation.selection.subsumed import subsuming_rules
 
 _FREEING_LIMITS = Limits(rounds=4, nodes=800, matches=100)
 

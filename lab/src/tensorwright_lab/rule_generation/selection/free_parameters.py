@@ -16,12 +16,22 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from math import prod
 
 from tensorwright.expr import IndexExpr
 from tensorwright.rewriting.derivation import larger_side, usable_directions
 from tensorwright.rewriting.dims import Extent, Size, resized
 from tensorwright.rewriting.operators import MOVING, Parameter, operator_named
-from tensorwright.rewriting.prove import case_count, fitting_values, has_parameter_variables
+from tensorwright.rewriting.prove import (
+    has_parameter_variables,
+    problems_of,
+)
+from tensorwright.rewriting.prove.instances import (
+    assigned_cases,
+    places_of,
+    values_of_variables,
+)
+from tensorwright.rewriting.prove.problem import most_dimensions
 from tensorwright.rewriting.terms import (
     Apply,
     ConditionAtom,
@@ -97,7 +107,7 @@ def _without_needless(rule: Rule, free: Rule, taken: tuple[_Slot, ...]) -> Rule:
     """Without variables that can only have their former value."""
     if not taken:
         return rule
-    values = fitting_values(free)
+    values = _fitting_values(free)
     kept = [
         slot for slot in taken if values.get(slot.variable, set()) - {slot.value, (slot.value,)}
     ]
@@ -153,7 +163,7 @@ def _valued(term: Apply) -> Iterator[tuple[Parameter, Param | tuple[Param, ...]]
 def _candidates(rule: Rule, slots: Sequence[_Slot]) -> Iterator[Rule]:
     """The rule with variables; where that says too much, of dimensions that differ."""
     general = _with_variables(rule, slots)
-    if case_count(general) > _MOST_CASES:
+    if _case_count(general) > _MOST_CASES:
         return
     yield general
     axes = [slot.variable for slot in slots if slot.is_axis]
@@ -216,3 +226,26 @@ def _only_moves_more(start: Sequence[Term], end: Sequence[Term]) -> bool:
         Counter(each.operator for each in applications(*side)) for side in (start, end)
     )
     return before <= after and before != after and set(after) <= MOVING
+
+
+def _case_count(rule: Rule) -> int:
+    """How many cases a rule has at most; those that do not fit included."""
+    most = most_dimensions(rule)
+    values = (values_of_variables(name, each, most) for name, each in places_of(rule).items())
+    return prod(len(tuple(each)) for each in values)
+
+
+def _fitting_values(rule: Rule) -> dict[str, set[tuple[Param, ...]]]:
+    """The values of each variable where both sides are well-typed, over all cases; a size where any
+    number fits.
+    """
+    fitting: dict[str, set[tuple[Param, ...]]] = {}
+    for assigned, case in assigned_cases(rule):
+        for problem in problems_of(case):
+            for name, value in assigned.items():
+                told = (
+                    problem.assumptions.normal(each) if isinstance(each, IndexExpr) else each
+                    for each in value
+                )
+                fitting.setdefault(name, set()).add(tuple(told))
+    return fitting

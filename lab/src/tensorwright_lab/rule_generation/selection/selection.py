@@ -22,8 +22,8 @@ from types import MappingProxyType
 from tensorwright.base import InternalError
 from tensorwright.farm import CALLER, Farm, FarmOutcome, Unit
 from tensorwright.processes import Done, Raised
-from tensorwright.rewriting.derivation import QUICK_LIMITS, rule_set, subsuming_rules
-from tensorwright.rewriting.meaning import sides_key, systematic_name, unused_name
+from tensorwright.rewriting.derivation import rule_set
+from tensorwright.rewriting.library import unused_name
 from tensorwright.rewriting.operators import ArgumentRole, arguments_of, operator_count
 from tensorwright.rewriting.prove import special_case
 from tensorwright.rewriting.terms import (
@@ -34,6 +34,7 @@ from tensorwright.rewriting.terms import (
     operator_names,
 )
 from tensorwright.rewriting.text import rule_text
+from tensorwright_lab.rule_generation.operator_facts import sides_key, systematic_name
 from tensorwright_lab.rule_generation.selection.examine import (
     Answer,
     Fails,
@@ -47,6 +48,7 @@ from tensorwright_lab.rule_generation.selection.examine import (
     without_ranks,
 )
 from tensorwright_lab.rule_generation.selection.free_parameters import without_parameters
+from tensorwright_lab.rule_generation.selection.subsumed import QUICK_LIMITS, subsuming_rules
 from tensorwright_lab.rule_generation.selection.verdicts import Verdicts
 
 _PATIENCE_S = 300.0
