@@ -33,7 +33,10 @@ collect_ignore = [
 
 
 def pytest_configure() -> None:
-    """Let choices be made for an assumed machine: no test depends on what this one measures."""
+    """Let choices be made for an assumed machine: no test depends on what this one measures.
+
+    Code does without the instructions that this one lacks; another architecture is refused.
+    """
     able = (each for each in ASSUMED if not missing_here(cpu_target(each.target)))
     os.environ.setdefault(knobs.ASSUME.variable, next(able).name)
     missing = missing_here(cpu_target("native"))

@@ -57,8 +57,8 @@ class TargetProtocol(Protocol):
         ...
 
     @property
-    def features(self) -> tuple[str, ...]:
-        """Instructions that code may use besides those that its architecture always has."""
+    def instructions(self) -> tuple[str, ...]:
+        """What code uses besides the instructions that its architecture always has."""
         ...
 
     @property
@@ -194,6 +194,8 @@ class CpuTarget:
     `features` are LLVM's names. `cores` counts physical cores, `threads_per_core` hardware threads
     on each; how many threads a program uses is the knob `threads`, not this.
     `has_masks` says that a vector load or store under a mask costs no more than a plain one.
+    `emulated` are features of an assumed machine that this one lacks: choices are made as if they
+    were there, and code does without them.
     """
 
     kind: ClassVar[TargetKind] = TargetKind.CPU
@@ -211,6 +213,12 @@ class CpuTarget:
     l3_bytes: int
     cores: int
     threads_per_core: int
+    emulated: tuple[str, ...] = ()
+
+    @property
+    def instructions(self) -> tuple[str, ...]:
+        """The features that code uses."""
+        return tuple(name for name in self.features if name not in self.emulated)
 
     @property
     def key(self) -> str:
@@ -218,7 +226,9 @@ class CpuTarget:
         digest = hashlib.sha256(",".join(sorted(self.features)).encode()).hexdigest()[:8]
         caches = f"{_size(self.l1_bytes)}/{_size(self.l2_bytes)}/{_size(self.l3_bytes)}"
         unit = f"v{self.vector_bytes}x{self.vector_registers}"
-        return f"{self.triple}:{unit}:{digest}:{caches}:{self.cores}x{self.threads_per_core}"
+        without = f":without-{'-'.join(sorted(self.emulated))}" if self.emulated else ""
+        cores = f"{self.cores}x{self.threads_per_core}"
+        return f"{self.triple}:{unit}:{digest}:{caches}:{cores}{without}"
 
     @property
     def masks_loads(self) -> bool:
@@ -269,7 +279,7 @@ class CpuTarget:
             return "it is not a processor"
         if self.triple != machine.triple:
             return f"it is {machine.triple}, not {self.triple}"
-        lacking = sorted(set(self.features) - set(machine.features))
+        lacking = sorted(set(self.instructions) - set(machine.features))
         return f"it has no {', '.join(lacking)}" if lacking else ""
 
     def __str__(self) -> str:

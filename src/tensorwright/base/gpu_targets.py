@@ -99,6 +99,11 @@ class GpuTarget:
         """Whether its threads run one after the other, and its caches are all the shared memory."""
         return ON_PROCESSOR in self.features
 
+    @property
+    def instructions(self) -> tuple[str, ...]:
+        """The features that code uses: all."""
+        return self.features
+
     def missing_on(self, machine: TargetProtocol) -> str:
         """A message about what a machine lacks to run code for this target; "" for nothing."""
         if not isinstance(machine, GpuTarget):
@@ -326,9 +331,12 @@ def parse_target(text: str) -> Target:
 
 @functools.cache
 def _assumed_target(machine: AssumedMachine) -> CpuTarget:
+    target, here = cpu_target(machine.target), _this_machine()
+    lacking = tuple(name for name in target.features if name not in here.features)
     return replace(
-        cpu_target(machine.target),
+        target,
         name="native",
+        emulated=lacking if target.triple == here.triple else (),
         l1_bytes=machine.l1_kib * 1024,
         l2_bytes=machine.l2_kib * 1024,
         l3_bytes=machine.l3_kib * 1024,

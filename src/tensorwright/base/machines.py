@@ -2,8 +2,9 @@
 
 The knob `assume` names one (`TENSORWRIGHT_ASSUME=avx512-halves`): the target "native", the number
 of threads and all rates are then those of that machine, on every machine. So a choice can be
-repeated where it was not made. Code for instructions that this machine lacks is compiled, and
-refused when it would run. What is timed, is timed here.
+repeated where it was not made. Code of the same architecture does without the instructions that
+this machine lacks: LLVM splits the vectors, and a byte product is written as its meaning. Code of
+another architecture is compiled, and refused when it would run. What is timed, is timed here.
 
 How many cores this process may use: its affinity mask (cpusets are in it), cut by a quota.
 

@@ -73,8 +73,8 @@ def create_machine(target: CpuTarget) -> llvm.TargetMachine:
 
 
 def feature_flags(target: CpuTarget) -> str:
-    """The features as LLVM reads them: "+avx2,+fma,...,-prefer-256-bit"."""
-    flags = [f"+{name}" for name in sorted(target.features)]
+    """The features of code as LLVM reads them: "+avx2,+fma,...,-prefer-256-bit"."""
+    flags = [f"+{name}" for name in sorted(target.instructions)]
     if target.arch == "x86-64":
         flags.append("-prefer-256-bit")
     return ",".join(flags)

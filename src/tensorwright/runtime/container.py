@@ -86,7 +86,7 @@ def write_contents(file: BinaryIO, contents: Contents) -> str:
         {
             "tool": f"tensorwright {__version__}",
             "target": contents.plan.target.key,
-            "features": contents.plan.target.features,
+            "features": contents.plan.target.instructions,
             "plan": plan_to_data(contents.plan),
             "sections": [[s.name, s.offset, s.size, s.digest] for s in sections],
         }

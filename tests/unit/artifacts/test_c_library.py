@@ -121,7 +121,7 @@ def _check_another_processor(folder: Path, compiler: str) -> None:
     assert "-mavx" not in command, "who asks must run everywhere"
     refused = subprocess.run([folder / "example"], check=False, capture_output=True, text=True)
     assert refused.returncode == 1
-    assert f"this processor lacks some of {', '.join(TARGET.features)}" in refused.stderr
+    assert f"this processor lacks some of {', '.join(TARGET.instructions)}" in refused.stderr
 
 
 def test_the_header_names_inputs_and_outputs(tmp_path: Path) -> None:

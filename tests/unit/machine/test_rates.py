@@ -16,9 +16,11 @@ from tensorwright.base import (
     check_runs_here,
     cpu_target,
     detect_target,
+    gpu_targets,
     knobs,
     override,
 )
+from tensorwright.codegen.llvm.parallel import intrinsics_of
 from tensorwright.machine import (
     Ceilings,
     Level,
@@ -30,6 +32,7 @@ from tensorwright.machine import (
     nominal_rates,
     steps_from,
 )
+from tensorwright.machine_code.compilation import feature_flags
 from tensorwright.runtime.measuring import measure_ceilings, peak, this_machine
 
 ODD = replace(
@@ -88,6 +91,23 @@ def test_code_that_this_machine_lacks_instructions_for_is_refused_by_name() -> N
         with pytest.raises(MachineError) as caught:
             check_runs_here(target, "run")
     assert caught.value.remedy == f"unset TENSORWRIGHT_ASSUME: this machine is no {other}"
+
+
+def test_code_does_without_instructions_that_this_machine_lacks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(gpu_targets, "_this_machine", lambda: cpu_target("x86-64-sse2"))
+    gpu_targets._assumed_target.cache_clear()
+    with override(assume="avx512-halves"):
+        assumed = cpu_target("native")
+    gpu_targets._assumed_target.cache_clear()
+    assert (assumed.vector_bytes, assumed.has_masks) == (64, True)
+    assert assumed.byte_products
+    assert assumed.instructions == cpu_target("x86-64-sse2").features
+    assert not assumed.missing_on(cpu_target("x86-64-sse2"))
+    assert assumed.key != cpu_target("native").key
+    assert "avx" not in feature_flags(assumed)
+    assert not intrinsics_of(assumed)
 
 
 @pytest.mark.usefixtures("unassumed")

@@ -213,7 +213,7 @@ def _values(
     room = plan.at_capacity
     asked = [
         (feature, 1 << bit)
-        for bit, feature in enumerate(library.target.features)
+        for bit, feature in enumerate(library.target.instructions)
         if library.target.arch == "x86-64"
     ]
     return {
@@ -244,7 +244,7 @@ def _values(
         "bits": "".join(
             f"#ifdef {_macro(feature)}\n    | {bit}u\n#endif\n" for feature, bit in asked
         ),
-        "features": ", ".join(library.target.features) or library.target.name,
+        "features": ", ".join(library.target.instructions) or library.target.name,
         "threads": plan.threads,
         "is_checked": int(library.is_checked),
     }

@@ -84,7 +84,7 @@ def machine_flags(target: CpuTarget) -> tuple[str, ...]:
     """The flags that name the instructions of a target."""
     if target.arch == "x86-64":
         wide = ("-mprefer-vector-width=512",) if target.vector_bytes == 64 else ()
-        return (*(f"-m{name}" for name in sorted(target.features)), *wide)
+        return (*(f"-m{name}" for name in sorted(target.instructions)), *wide)
     return ()
 
 

@@ -316,7 +316,7 @@ class Accesses(Indices):
 
     def require_half(self) -> None:
         """Refuse f16 if converting it needs a library call."""
-        if self.target.arch == "x86-64" and "f16c" not in self.target.features:
+        if self.target.arch == "x86-64" and "f16c" not in self.target.instructions:
             raise UnsupportedError(
                 stage="codegen",
                 where=f"target {self.target}",

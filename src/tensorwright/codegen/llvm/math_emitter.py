@@ -151,7 +151,7 @@ class MathEmitter(machine_code.NativeFunction):
             machine_code.vector_type(each, lanes) for each in (self.float_name, int_name)
         )
         is_full_register = lanes * dtype.size_bytes == _AVX512_BYTES
-        self.has_scalef = is_full_register and "avx512f" in target.features
+        self.has_scalef = is_full_register and "avx512f" in target.instructions
         symbol = f"tw.{name}.{machine_code.mangled(self.float_name, lanes)}"
         kinds, notes = (self.kind,) * arity, f"alwaysinline {PURE}"
         super().__init__(machine_code.Module(), symbol, kinds, self.kind, notes, is_internal=True)

@@ -287,4 +287,5 @@ INTRINSICS: tuple[Intrinsic, ...] = (*_DOTS, *_TILES)
 
 def intrinsics_of(target: base.CpuTarget) -> dict[str, Intrinsic]:
     """The intrinsics that a target has, by name; the meaning replaces all others."""
-    return {each.name: each for each in INTRINSICS if set(each.features) <= set(target.features)}
+    had = set(target.instructions)
+    return {each.name: each for each in INTRINSICS if set(each.features) <= had}

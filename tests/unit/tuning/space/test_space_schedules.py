@@ -13,7 +13,7 @@ from tests.draws import random_source
 from tests.targets import AVX2, AVX512, native_target
 from tests.unit.tuning.compiled import Case, check_schedule, workloads
 
-from tensorwright.base import CpuTarget, DType, TargetKind
+from tensorwright.base import CpuTarget, DType, TargetKind, missing_here
 from tensorwright.expr import Decision
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.schedule import ScheduleState, Split, format_trace, state_of
@@ -128,7 +128,7 @@ def space(case: Case, target: CpuTarget) -> Space:
 
 def needs(target_name: str) -> CpuTarget:
     target = TARGETS[target_name]
-    if not set(target.features) <= set(NATIVE.features):
+    if missing_here(target):
         pytest.skip(f"this machine has no {target_name}")
     return target
 
