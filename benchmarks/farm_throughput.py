@@ -14,6 +14,7 @@ import argparse
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "correctness"))
@@ -25,21 +26,15 @@ from tensorwright.farm import Farm, Payload, Unit, connect
 from tensorwright.records import MemoryStore
 from tensorwright.tuning import Task
 from tensorwright.tuning.on_farm import kind_for
-from tensorwright.tuning.session import (
-    Budget,
-    SearchArguments,
-    SessionSetting,
-    TuneOptions,
-    tune,
-)
+from tensorwright.tuning.session import Options, SessionSetting, tune
 
 UNITS = 200
 
 
 def session_s(farm: Farm | None, trials: int, hardware: str) -> float:
     setting = SessionSetting(detect_target(), 2, hardware)
-    options = TuneOptions(should_rank=False, recheck_rounds=0, strategy="random", seeds=0)
-    how = SearchArguments(Budget(trials=trials), 0, options=options, farm=farm)
+    options = Options(should_rank=False, recheck_rounds=0, strategy="random", seeds=0)
+    how = replace(options, trials=trials, seed=0, farm=farm)
     started = time.monotonic()
     result = tune([Task(workload())], setting, MemoryStore(), how)
     assert result.trials == trials

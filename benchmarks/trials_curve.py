@@ -54,13 +54,7 @@ from tensorwright.records import (
     save_choice,
 )
 from tensorwright.schedule import format_trace
-from tensorwright.tuning.session import (
-    Budget,
-    Interrupt,
-    Progress,
-    SearchArguments,
-    choose_callbacks,
-)
+from tensorwright.tuning.session import Interrupt, Options, Progress, choose_callbacks
 
 MODEL = "zoo:resnet101"
 FIRST = 16
@@ -142,7 +136,7 @@ def go_on(plan: Plan, parts: Partition, trials: int) -> bool:
     """
     interrupt = Interrupt()
     callbacks = (StopAt(trials, interrupt), *choose_callbacks(is_quiet=False))
-    how = SearchArguments(Budget(trials=trials), plan.seed, callbacks, interrupt=interrupt)
+    how = Options(trials=trials, seed=plan.seed, callbacks=callbacks, interrupt=interrupt)
     network, setting = sized_program(parts), setting_of(plan.target, plan.threads)
     with RecordStore(plan.folder / _RECORDS) as store:
         result = search_tasks(
@@ -177,7 +171,7 @@ def conclude(plan: Plan, parts: Partition, mark: int, before: int) -> None:
             if traces:
                 last = NetworkChoice(traces, 0.0, 0.0, tuple(limits.items()))
                 save_choice(store, *place, last)
-        result = search(parts, setting, store, SearchArguments(Budget(trials=mark), plan.seed))
+        result = search(parts, setting, store, Options(trials=mark, seed=plan.seed))
         if result.is_interrupted:
             raise KeyboardInterrupt
         finish(parts, plan.target, plan.threads, store).save(plan.executable(mark))

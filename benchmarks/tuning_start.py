@@ -26,14 +26,7 @@ from tensorwright.drivers.tune import as_in_network, setting_of
 from tensorwright.graph import Partition
 from tensorwright.pipeline import chosen_target, prepare
 from tensorwright.records import MemoryStore
-from tensorwright.tuning.session import (
-    Budget,
-    Progress,
-    SearchArguments,
-    SessionSetting,
-    TuneOptions,
-    tune,
-)
+from tensorwright.tuning.session import Options, Progress, SessionSetting, tune
 
 MODELS = ("zoo:resnet50", "wild:unet_gn")
 MARKS_S = (5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600)
@@ -94,7 +87,7 @@ def record(parts: Partition, seconds: float, setting: SessionSetting) -> Recorde
     """Tune a network for so long, with no records."""
     recorder = Recorder()
     network, store = sized_program(parts), MemoryStore()
-    search = SearchArguments(Budget(seconds / 60), 0, (recorder,), TuneOptions(should_rank=False))
+    search = Options(minutes=seconds / 60, seed=0, callbacks=(recorder,), should_rank=False)
     tune(tasks_of(network, setting), setting, store, search, measuring=as_in_network(network))
     return recorder
 
@@ -106,9 +99,7 @@ def measure_defaults(
     found, network = [0.0] * len(parts.workloads), sized_program(parts)
     for number in missing:
         task = tasks_of(network, setting)[number]
-        search = SearchArguments(
-            Budget(trials=_WORKLOAD_TRIALS), 0, (), TuneOptions(should_rank=False)
-        )
+        search = Options(trials=_WORKLOAD_TRIALS, seed=0, callbacks=(), should_rank=False)
         result = tune([task], setting, MemoryStore(), search, measuring=as_in_network(network))
         best_s = result.tasks[0].best_s
         found[number] = best_s if math.isfinite(best_s) else 0.0

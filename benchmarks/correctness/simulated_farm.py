@@ -18,6 +18,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tensorwright.artifacts import BuildRequest, Kernel
@@ -31,14 +32,7 @@ from tensorwright.records import JsonLinesStore, Record, RecordStore, Status
 from tensorwright.tuning import Task
 from tensorwright.tuning.measuring import Measurement
 from tensorwright.tuning.on_farm import kind_for, worker_functions
-from tensorwright.tuning.session import (
-    Budget,
-    SearchArguments,
-    SessionSetting,
-    TuneOptions,
-    TuneResult,
-    tune,
-)
+from tensorwright.tuning.session import Options, SessionSetting, TuneResult, tune
 
 MEASURE_S = 0.02
 ROUND = 16
@@ -117,10 +111,10 @@ def search(farm: Farm, store: RecordStore, seed: int, trials: int) -> TuneResult
     """A session of so many trials; each schedule is measured once."""
     target = detect_target()
     setting = SessionSetting(target, THREADS, kind_for(farm, target).hardware)
-    options = TuneOptions(
+    options = Options(
         round_size=ROUND, should_rank=False, recheck_rounds=0, strategy="random", seeds=0
     )
-    how = SearchArguments(Budget(trials=trials), seed, options=options, farm=farm)
+    how = replace(options, trials=trials, seed=seed, farm=farm)
     return tune([Task(workload())], setting, store, how)
 
 

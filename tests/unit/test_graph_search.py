@@ -26,7 +26,7 @@ from tensorwright.graph.onnx_export import to_onnx
 from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.rewriting import parse_rule
 from tensorwright.rewriting.networks import NetworkRules
-from tensorwright.tuning.session import Budget
+from tensorwright.tuning.session import Options
 
 MODULE = importlib.import_module("tensorwright.drivers.rewrite")
 
@@ -120,9 +120,9 @@ def test_what_is_no_amount_or_no_shapes_is_refused() -> None:
         with pytest.raises(UsageError, match="0 or more\n  try: seconds=30"):
             tensorwright.rewrite(model, seconds=seconds)
     with pytest.raises(UsageError, match="0 or more"):
-        Budget(minutes=-1.0)
+        Options(minutes=-1.0)
     with pytest.raises(UsageError, match=r"minutes=a: it must be a number.*\n  try: minutes=10"):
-        Budget(minutes="a")  # type: ignore[arg-type]
+        Options(minutes="a")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="it is not a mapping"):
         load_onnx(to_onnx(model), "N:3")  # type: ignore[arg-type]
 

@@ -87,7 +87,7 @@ def test_a_graph_that_loses_as_tuned_is_given_up(monkeypatch: pytest.MonkeyPatch
     rewriting_wins(monkeypatch)
     monkeypatch.setattr(joint_search, "seconds_in_turns", lambda *_, **__: [2.0, 1.0])
     found = joint_search.search_jointly(
-        simplify(graph), chosen_target(None), None, store, joint_search.SearchArguments(trials(4))
+        simplify(graph), chosen_target(None), None, store, trials(4)
     )
     assert [node.operator for node in found.graph.nodes] == ["matmul", "matmul", "relu"]
     assert recorded_graph(store, simplify(graph), chosen_target(None), None) is not None
@@ -142,8 +142,8 @@ def test_a_fault_while_a_kept_graph_is_followed_is_told_and_the_network_compiled
         pipeline.compile(graph, records=store)
 
 
-def trials(count: int) -> joint_search.Budget:
-    return joint_search.Budget(None, count)
+def trials(count: int) -> joint_search.Options:
+    return joint_search.Options(trials=count)
 
 
 @pytest.mark.parametrize("text", ["{}", '{"format": "of another version"}'])

@@ -46,12 +46,11 @@ from tensorwright.tuning import Task
 from tensorwright.tuning.measuring.runner import BuildResult
 from tensorwright.tuning.selection import SizeTable, Source, choose, choose_untuned
 from tensorwright.tuning.session import (
-    Budget,
     Comparison,
     NetworkResult,
+    Options,
     Phase,
     Progress,
-    SearchArguments,
     SizedInstance,
     TaskRow,
     choose_over_sizes,
@@ -139,7 +138,7 @@ def test_tasks_of_equal_workloads_know_all_that_are_alike() -> None:
 
 def test_a_network_tuned_for_two_sizes_is_right_for_all(network: SizedNetwork) -> None:
     store, parts = MemoryStore(), network.parts
-    how = SearchArguments(Budget(trials=4), 0)
+    how = Options(trials=4, seed=0)
     for bound in network.instances:  # trials may be dropped
         for workload in bound.workloads:
             keep(store, workload, (), 1.0)

@@ -33,7 +33,7 @@ from tensorwright.pipeline import chosen_target, finish, prepare
 from tensorwright.records import MemoryStore, RecordStore, opened
 from tensorwright.runtime import usable_threads
 from tensorwright.runtime.measuring import faster_half, typical_seconds
-from tensorwright.tuning.session import Budget, Comparison, SearchArguments, choose_callbacks
+from tensorwright.tuning.session import Comparison, Options, choose_callbacks
 from tensorwright_lab.comparison.logits import show_logits
 
 MODEL = "light:squeezenet"
@@ -83,7 +83,7 @@ def command(
         with MemoryStore() as nothing:
             finish(parts, target, count, nothing).save(folder / "default.tw")
         with opened(records, create=True) as store:
-            how = SearchArguments(Budget(minutes), seed, callbacks=choose_callbacks(quiet))
+            how = Options(minutes=minutes, seed=seed, callbacks=choose_callbacks(quiet))
             result = search(parts, setting_of(target, count), store, how)
             finish(parts, target, count, store).save(folder / "tuned.tw")
             error = check(model, seed, count, store)

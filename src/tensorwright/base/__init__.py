@@ -22,7 +22,9 @@ from tensorwright.base.gpu_targets import (
     GPU_TARGETS, ON_PROCESSOR, ON_THREADS, TARGETS, GpuApi, GpuTarget, Grid, Launch, Target,
     Threads, check_runs_here, cpu_target, missing_here, parse_target,
 )
-from tensorwright.base.knobs import DUMP_STAGES, KNOBS, Knob, find_knob, override
+from tensorwright.base.knobs import (
+    DUMP_STAGES, KNOBS, Knob, find_knob, option, options_of, override,
+)
 from tensorwright.base.machines import (
     ASSUMED, LINE_BYTES, AssumedMachine, Cache, available_cores, cpu_quota, read_arm_flags,
     read_caches, read_flags, read_text,

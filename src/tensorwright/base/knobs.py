@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import Field, dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -373,3 +373,17 @@ def override(**values: object) -> Iterator[None]:
         yield
     finally:
         _overrides.reset(token)
+
+
+def option(default: Any, text: str, **facts: Any) -> Any:
+    """A field of a record of options that people give by name, in Python and on command lines.
+
+    text    what it does
+    facts   `metavar`, the name of its texts; `least`, the smallest number; `unit`, of a number
+    """
+    return field(default=default, metadata={"text": text, **facts})
+
+
+def options_of(record: type[Any]) -> tuple[Field[Any], ...]:
+    """The fields of a record that `option` made."""
+    return tuple(each for each in fields(record) if "text" in each.metadata)

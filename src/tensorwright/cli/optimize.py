@@ -15,7 +15,6 @@ from tensorwright.cli.arguments.machine import Workers, workers_options
 from tensorwright.cli.arguments.models import short_name
 from tensorwright.cli.arguments.options import (
     ProgramKind,
-    budget_options,
     constants_option,
     is_reference,
     output_option,
@@ -29,7 +28,7 @@ from tensorwright.cli.arguments.programs import (
     read_network,
     refuse_constants,
 )
-from tensorwright.cli.arguments.searching import searching_options
+from tensorwright.cli.arguments.searching import search_options
 from tensorwright.cli.group import end_interrupted
 from tensorwright.cli.printing import ending, print_result
 from tensorwright.cli.reporting import (
@@ -48,7 +47,6 @@ from tensorwright.records import default_path, opened
 from tensorwright.report import Subject
 from tensorwright.runtime import Executable, usable_threads
 from tensorwright.tuning import session
-from tensorwright.tuning.space import SpaceKind
 
 
 @click.command()
@@ -56,8 +54,7 @@ from tensorwright.tuning.space import SpaceKind
 @output_option
 @constants_option
 @compile_options
-@budget_options
-@searching_options
+@search_options
 @click.option(
     "--rewrite/--no-rewrite",
     default=True,
@@ -72,10 +69,7 @@ def command(
     output: str,
     constants: Path | None,
     how: Compilation,
-    minutes: float | None,
-    trials: int | None,
-    strategy: str,
-    space: SpaceKind,
+    search: session.Options,
     rewrite: bool,
     workers: Workers,
     report: str | None,
@@ -102,13 +96,8 @@ def command(
         click.echo(f"stopped; writing {output} from the best so far ...", err=True)
 
     with opened_page(program, is_live=live) as page:
-        wanted = session.SearchArguments(
-            session.Budget(minutes, trials),
-            how.seed,
-            (*session.choose_callbacks(quiet), *workers.callbacks(), *filter(None, [page])),
-            session.TuneOptions(strategy=strategy),
-            space=space,
-        )
+        shown = (*session.choose_callbacks(quiet), *workers.callbacks(), *filter(None, [page]))
+        wanted = replace(search, seed=how.seed, callbacks=shown)
         try:
             optimized = (
                 _optimize_expression(program, how, constants, wanted, workers, say_stopped)
@@ -146,7 +135,7 @@ class _Optimized:
 def _optimize_model(
     model: str,
     how: Compilation,
-    wanted: session.SearchArguments,
+    wanted: session.Options,
     rewrite: bool,
     workers: Workers,
     on_interrupt: Callable[[session.TuneResult], None],
@@ -177,7 +166,7 @@ def _optimize_expression(
     text: str,
     how: Compilation,
     constants: Path | None,
-    wanted: session.SearchArguments,
+    wanted: session.Options,
     workers: Workers,
     on_interrupt: Callable[[session.TuneResult], None],
 ) -> _Optimized:

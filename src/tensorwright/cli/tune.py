@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
-from pathlib import Path
 
 import click
 
@@ -14,7 +13,6 @@ from tensorwright.cli.arguments.compilation import Compilation, compile_options
 from tensorwright.cli.arguments.machine import Workers, workers_options
 from tensorwright.cli.arguments.models import short_name
 from tensorwright.cli.arguments.options import (
-    budget_options,
     is_reference,
     points_option,
     refuse_given,
@@ -27,7 +25,7 @@ from tensorwright.cli.arguments.programs import (
     read_network,
     read_program,
 )
-from tensorwright.cli.arguments.searching import learning_options, searching_options
+from tensorwright.cli.arguments.searching import search_options
 from tensorwright.cli.group import end_interrupted
 from tensorwright.cli.printing import ending, print_result
 from tensorwright.cli.reporting import (
@@ -45,10 +43,8 @@ from tensorwright.pipeline import cut, finish
 from tensorwright.records import default_path, opened
 from tensorwright.report import Subject
 from tensorwright.tuning import Task, session
-from tensorwright.tuning.learning import Learning
 from tensorwright.tuning.measuring import MeasureOptions
 from tensorwright.tuning.space import SpaceKind
-from tensorwright.tuning.strategies import is_guided
 from tensorwright.tuning.task_scheduling import (
     LatencyRequirement,
     MeanSpeedUp,
@@ -57,17 +53,13 @@ from tensorwright.tuning.task_scheduling import (
 )
 
 _FLUSH_BYTES = 512 << 20
-_PROPOSING = base.LaboratoryPart("option --proposing", "proposing", "load_proposing_model")
 
 
 @click.command()
 @click.argument("programs", metavar="MODEL|MODULE:EXPR...", nargs=-1, required=True)
 @points_option
 @compile_options
-@budget_options
-@click.option(
-    "--patience", type=click.IntRange(min=1), help="End after this many rounds without a gain."
-)
+@search_options
 @click.option(
     "--objective",
     metavar="MODULE:FUNCTION",
@@ -83,14 +75,6 @@ _PROPOSING = base.LaboratoryPart("option --proposing", "proposing", "load_propos
     metavar="NAME=MS",
     help="Make the mean speed-up against these times large.",
 )
-@searching_options
-@click.option(
-    "--proposing",
-    type=click.Path(path_type=Path),
-    metavar="MODEL",
-    help="Start populations and chains by a model of `pretrain proposer`.",
-)
-@learning_options
 @click.option("--flush", is_flag=True, help="Empty the caches before each call that is timed.")
 @workers_options
 @report_options
@@ -99,16 +83,10 @@ def command(
     programs: tuple[str, ...],
     at: SizesAt | None,
     how: Compilation,
-    minutes: float | None,
-    trials: int | None,
-    patience: int | None,
+    search: session.Options,
     objective: str | None,
     limits: tuple[str, ...],
     references: tuple[str, ...],
-    strategy: str,
-    proposing: Path | None,
-    learning: Learning,
-    space: SpaceKind,
     flush: bool,
     workers: Workers,
     report: str | None,
@@ -126,11 +104,7 @@ def command(
     """
     if how.records is None:
         base.make_home()
-    if not is_guided(strategy):
-        unused = ("features", "model", "fading", "start", "proposing")
-        refuse_given(unused, because=f"the strategy {strategy} does not use a model")
     check_writable(report, *programs, how.records)
-    proposer = _PROPOSING.load()(proposing) if proposing else None
     wanted = choose_objective(objective, limits, references)
     tuned = read_programs(programs, how, at)
     setting, is_weighted = setting_of(how.target, how.threads), wanted is None
@@ -142,25 +116,15 @@ def command(
     measuring = MeasureOptions(flush_bytes=_FLUSH_BYTES) if flush else as_in_network(*tuned)
     name = " ".join(programs)
     with opened_page(name, is_live=live) as page:
-        search = session.SearchArguments(
-            session.Budget(minutes, trials),
-            how.seed,
-            (*session.choose_callbacks(quiet), *workers.callbacks(), *filter(None, [page])),
-            session.TuneOptions(patience=patience or 0, strategy=strategy, proposing=proposer),
-            objective=wanted,
-            learning=learning,
-            space=space,
-        )
-        if space is not SpaceKind.SKETCHES and not quiet:
-            print_spaces(tasks, how.target, space)
+        if search.space is not SpaceKind.SKETCHES and not quiet:
+            print_spaces(tasks, how.target, search.space)
+        shown = (*session.choose_callbacks(quiet), *workers.callbacks(), *filter(None, [page]))
         with opened(how.records, create=True) as store, workers.opened() as farm:
             workers.check(how.target)
             setting = setting_of(how.target, how.threads, farm)
             workers.warn_if_unfit(setting.target, setting.threads)
-            search = replace(search, farm=farm)
-            result = search_networks(
-                tuned, setting, store, search, measuring, name=name, tasks=tasks
-            )
+            own = replace(search, seed=how.seed, callbacks=shown, objective=wanted, farm=farm)
+            result = search_networks(tuned, setting, store, own, measuring, name=name, tasks=tasks)
         if report is not None and not result.is_interrupted:
             subject = _subject(programs, how, result)
             write_after_search(report, Searched(name, result, subject), setting, how, page)

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from tensorwright.base import InternalError, MachineError, Target
 from tensorwright.drivers.rewrite import Rewritten, rewrite, usual_seconds
-from tensorwright.drivers.tune import parse_space, search, setting_of
+from tensorwright.drivers.tune import search, setting_of
 from tensorwright.farm import NO_SECURITY, Farm, FarmSecurity, opened_farm
 from tensorwright.graph import Graph, random_inputs
 from tensorwright.pipeline import (
@@ -34,15 +35,11 @@ from tensorwright.records import MemoryStore, Records, RecordStore, opened
 from tensorwright.runtime import Executable, missing_device
 from tensorwright.runtime.measuring import seconds_in_turns
 from tensorwright.tuning.session import (
-    Budget,
-    Callback,
-    SearchArguments,
-    TuneOptions,
+    Options,
     TuneResult,
-    choose_callbacks,
     compare_programs,
+    options_from,
 )
-from tensorwright.tuning.space import SpaceKind
 
 _GRAPH_SHARE = 0.1  # the largest share of the minutes that the search for a graph gets
 _TRIAL_S = 0.1  # about the time of a trial; it turns a budget of trials into one of seconds
@@ -69,49 +66,31 @@ class Optimized:
 def optimize(
     model: Model,
     *,
-    minutes: float | None = None,
-    trials: int | None = None,
     target: str | Target | None = None,
     threads: int | None = None,
     records: Records | None = None,
     input_shapes: Shapes | None = None,
     sizes: Sizes | None = None,
-    seed: int | None = None,
-    callbacks: Sequence[Callback] | None = None,
     rewrite: bool = True,
-    space: SpaceKind | str = SpaceKind.SKETCHES,
-    options: TuneOptions | None = None,
     workers: str | Farm | None = None,
     security: FarmSecurity = NO_SECURITY,
+    **search: Any,
 ) -> Executable:
     """Tune a model on this machine, and compile it with the best graph and the best schedules.
 
     model             as of `compile`, but no tensor expression
-    minutes, trials   the budget; the search ends when one of them is spent; 10 minutes if both are
-                      None
     target, threads   as of `compile`
     records           the store of the measurements; the default store if None
     input_shapes, sizes   as of `compile`
-    seed              of every random choice; the knob `seed` if None
-    callbacks         get the progress; if None, it is written to stderr; () for silence
     rewrite           whether to look for a faster graph first, by proved rules
-    space             the schedules to try: "sketches", "templates" or "both"
-    options           strategy, patience and the like
-    workers, security   as of `tune`
+    workers, security, search   as of `tune`; 10 minutes if there is no limit
     Raises:  as `compile`, and RecordError for a store that cannot be used. Ctrl-C keeps what was
              measured, prints how to continue, and ends in KeyboardInterrupt.
     """
     machine = chosen_target(target)
     source = import_graph(model, input_shapes, sizes)
     with opened_farm(workers, security) as farm, opened(records, create=True, spare=True) as store:
-        how = SearchArguments(
-            Budget(minutes, trials),
-            seed,
-            choose_callbacks() if callbacks is None else tuple(callbacks),
-            options or TuneOptions(),
-            space=parse_space(space),
-            farm=farm,
-        )
+        how = options_from(search, farm)
         return search_jointly(source, machine, threads, store, how, rewrite=rewrite).executable
 
 
@@ -120,7 +99,7 @@ def search_jointly(
     target: Target,
     threads: int | None,
     store: RecordStore,
-    how: SearchArguments,
+    how: Options,
     *,
     rewrite: bool = True,
     on_interrupt: Callable[[TuneResult], object] = TuneResult.raise_if_interrupted,
@@ -132,8 +111,8 @@ def search_jointly(
     started = time.monotonic()
     graph, rewritten = source, None
     if rewrite and not any(node.graphs for node in source.nodes):
-        graph, rewritten = _best_graph(source, target, threads, store, how.budget)
-    how = replace(how, budget=_left_of(how.budget, time.monotonic() - started))
+        graph, rewritten = _best_graph(source, target, threads, store, how)
+    how = _left_of(how, time.monotonic() - started)
     parts = cut(graph, target, threads)
     result = search(parts, setting_of(target, threads, how.farm), store, how)
     if result.is_interrupted:
@@ -155,7 +134,7 @@ def search_jointly(
 
 
 def _best_graph(
-    source: Graph, target: Target, threads: int | None, store: RecordStore, budget: Budget
+    source: Graph, target: Target, threads: int | None, store: RecordStore, how: Options
 ) -> tuple[Graph, Rewritten | None]:
     """The graph to tune: the graph on record, or the result of a search, which is then kept.
 
@@ -170,7 +149,7 @@ def _best_graph(
             source,
             target=target,
             threads=threads,
-            seconds=_graph_seconds(source, budget),
+            seconds=_graph_seconds(source, how),
             records=store,
         )
     except MachineError:  # without prices of programs the original graph is tuned
@@ -196,18 +175,18 @@ def _fault_text(fault: InternalError | MemoryError) -> str:
     )
 
 
-def _graph_seconds(source: Graph, budget: Budget) -> float:
+def _graph_seconds(source: Graph, how: Options) -> float:
     """Seconds of the search for a graph."""
     limits = [usual_seconds(source)]
-    if budget.seconds is not None:
-        limits.append(_GRAPH_SHARE * budget.seconds)
-    if budget.trials is not None:
-        limits.append(_TRIAL_S * budget.trials)
+    if how.seconds is not None:
+        limits.append(_GRAPH_SHARE * how.seconds)
+    if how.trials is not None:
+        limits.append(_TRIAL_S * how.trials)
     return min(limits)
 
 
-def _left_of(budget: Budget, spent_s: float) -> Budget:
-    """The rest of a budget after some seconds: at least half of its minutes."""
-    if budget.minutes is None:
-        return budget
-    return replace(budget, minutes=max(budget.minutes / 2, budget.minutes - spent_s / 60))
+def _left_of(how: Options, spent_s: float) -> Options:
+    """The options after some seconds: at least half of the minutes are left."""
+    if how.minutes is None:
+        return how
+    return replace(how, minutes=max(how.minutes / 2, how.minutes - spent_s / 60))

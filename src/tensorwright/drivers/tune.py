@@ -10,12 +10,12 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 from onnx import ModelProto
 
 from tensorwright import graph
-from tensorwright.base import Target, UsageError, unknown_name
+from tensorwright.base import Target, UsageError
 from tensorwright.drivers.sized_network import (
     AnyProgram,
     SizedNetwork,
@@ -46,11 +46,9 @@ from tensorwright.pipeline import (
 from tensorwright.records import Records, RecordStore, opened
 from tensorwright.runtime import Executable, usable_threads
 from tensorwright.tuning import Task, session
-from tensorwright.tuning.learning import USUAL, Learning
 from tensorwright.tuning.measuring import MeasureOptions
 from tensorwright.tuning.on_farm import kind_for
 from tensorwright.tuning.session import tune as tune_tasks
-from tensorwright.tuning.space import SpaceKind
 
 DEFAULT_MINUTES = 10.0
 _PATIENCE = 20  # rounds without a gain, if no budget is given
@@ -69,19 +67,13 @@ def tune(
     input_shapes: Shapes | None = None,
     sizes: Sizes | None = None,
     at: graph.SizesAt | None = None,
-    minutes: float | None = None,
-    trials: int | None = None,
     target: str | Target | None = None,
     threads: int | None = None,
     records: Records | None = None,
-    seed: int | None = None,
-    space: SpaceKind | str = SpaceKind.SKETCHES,
-    callbacks: Sequence[session.Callback] | None = None,
-    options: session.TuneOptions | None = None,
     measuring: MeasureOptions | None = None,
-    learning: Learning = USUAL,
     workers: str | Farm | None = None,
     security: FarmSecurity = NO_SECURITY,
+    **search: Any,
 ) -> Executable:
     """Tune a tensor expression or a model on this machine, and return its executable.
 
@@ -91,52 +83,27 @@ def tune(
     at          values of the open sizes at which to tune: all combinations of
                 `{"batch": 1, "sequence": (1, 32, 128)}`, or a list of such mappings; if None, a few
                 values that the bounds suggest
-    minutes, trials   the budget; if both are None, 10 minutes or 20 rounds without a gain
     target, threads   as of `compile`
     records     the store of the measurements; the default store if None
-    seed        of every random choice; the knob `seed` if None
-    space       the schedules to try: "sketches", "templates" or "both"
-    callbacks   get the progress; if None, it is written to stderr; () for silence
-    options     strategy, patience and the like
     measuring   how candidates are measured
-    learning    features and cost model, by name
     workers     a farm, or the address of its scheduler; it builds and measures candidates instead
                 of this machine
     security    the keys of the farm
+    search      fields of `tuning.session.Options`: minutes, trials, strategy and the like; 10
+                minutes or 20 rounds without a gain if there is no limit. `callbacks` get the
+                progress; if None, it is written to stderr; () for silence
 
     `optimize` also looks for a faster graph.
     Raises:  UsageError for an argument that is neither a model nor an expression, and for sizes
              that the model does not have; the errors and the KeyboardInterrupt of `optimize`.
     """
     with opened_farm(workers, security) as farm:
-        how = _arguments(minutes, trials, seed, space, callbacks, options, learning, farm)
+        how = session.options_from(search, farm)
+        if how.is_open and "patience" not in search:
+            how = replace(how, patience=_PATIENCE)
         return _tune(
             model, constants, input_shapes, sizes, at, target, threads, records, how, measuring
         )
-
-
-def _arguments(
-    minutes: float | None,
-    trials: int | None,
-    seed: int | None,
-    space: SpaceKind | str,
-    callbacks: Sequence[session.Callback] | None,
-    options: session.TuneOptions | None,
-    learning: Learning,
-    farm: Farm | None,
-) -> session.SearchArguments:
-    budget = session.Budget(minutes, trials)
-    usual = session.TuneOptions(patience=_PATIENCE if budget.is_open else 0)
-    kind, chosen = parse_space(space), options or usual
-    return session.SearchArguments(
-        budget,
-        seed,
-        session.choose_callbacks() if callbacks is None else tuple(callbacks),
-        chosen,
-        space=kind,
-        learning=learning,
-        farm=farm,
-    )
 
 
 def _tune(
@@ -148,10 +115,10 @@ def _tune(
     target: str | Target | None,
     threads: int | None,
     records: Records | None,
-    how: session.SearchArguments,
+    how: session.Options,
     measuring: MeasureOptions | None,
 ) -> Executable:
-    """As `tune`, with the arguments of the search together."""
+    """As `tune`, with the options of the search together."""
     machine = chosen_target(target)
     setting = setting_of(machine, threads, how.farm)
     workload = graph.as_program(model, constants)
@@ -181,15 +148,6 @@ def _tune(
         return finish(parts, machine, threads, store)
 
 
-def parse_space(text: SpaceKind | str) -> SpaceKind:
-    """The kind of space of this name.  Raises: UsageError if there is none."""
-    kinds = {kind.value: kind for kind in SpaceKind}
-    if text not in kinds:
-        reason = "there is no space of this name"
-        raise unknown_name("tune", f"space {text}", reason, text, kinds)
-    return kinds[text]
-
-
 def setting_of(
     target: Target, threads: int | None, farm: Farm | None = None
 ) -> session.SessionSetting:
@@ -211,7 +169,7 @@ def search(
     parts: graph.Partition,
     setting: session.SessionSetting,
     store: RecordStore,
-    how: session.SearchArguments,
+    how: session.Options,
     at: graph.SizesAt | None = None,
 ) -> session.TuneResult:
     """As `search_networks`, for all workloads of one network; `at` as of `tune`."""
@@ -223,7 +181,7 @@ def search_networks(
     programs: Sequence[AnyProgram],
     setting: session.SessionSetting,
     store: RecordStore,
-    how: session.SearchArguments,
+    how: session.Options,
     measuring: MeasureOptions | None = None,
     *,
     name: str = "",
@@ -241,10 +199,11 @@ def search_networks(
     The other arguments are those of `search_tasks`.
     """
     networks = [each for each in programs if is_network(each)]
-    seconds = _budget_of(how).seconds
+    how = _limited(how)
+    seconds = how.seconds
     kept_s = 0.0 if seconds is None else _network_s(seconds, networks)
     later = frozenset(workload.key for network in networks for workload in _workloads(network))
-    how = replace(how, options=replace(how.options, after_s=kept_s, compared_later=later))
+    how = replace(how, after_s=kept_s, compared_later=later)
     for program in programs:
         note_points(program, store)
     if tasks is None:
@@ -285,15 +244,15 @@ def _network_s(seconds: float, networks: Sequence[SizedNetwork]) -> float:
     return min(share * seconds, math.fsum(map(_wanted_s, networks)))
 
 
-def _budget_of(how: session.SearchArguments) -> session.Budget:
-    return session.Budget(DEFAULT_MINUTES) if how.budget.is_open else how.budget
+def _limited(how: session.Options) -> session.Options:
+    return replace(how, minutes=DEFAULT_MINUTES) if how.is_open else how
 
 
 def search_tasks(
     tasks: Sequence[Task],
     setting: session.SessionSetting,
     store: RecordStore,
-    how: session.SearchArguments,
+    how: session.Options,
     *,
     name: str = "",
     measuring: MeasureOptions | None = None,
@@ -304,7 +263,7 @@ def search_tasks(
     name        a name for people
     measuring   how candidates are measured
     """
-    how = replace(how, budget=_budget_of(how), keeps_model=True)
+    how = replace(_limited(how), keeps_model=True)
     return tune_tasks(tasks, setting, store, how, name=name, measuring=measuring)
 
 

@@ -31,6 +31,7 @@ from tensorwright.schedule import Workload, state_of
 from tensorwright.tuning import models
 from tensorwright.tuning.datasets import dataset, parse_workload
 from tensorwright.tuning.features import (
+    FEATURE_SETS,
     STATEMENT,
     FeatureSet,
     describes_statements,
@@ -63,21 +64,26 @@ class RecordedStart:
 class Learning:
     """How a session learns; the defaults did best (`benchmarks/cost_models.py`).
 
-    features   name of a feature set (`featurizer.py`)
-    model      one of `MODELS`
-    fading     how what was known before gives way to own measurements
-    start      a file with a model to start from, or records of other workloads to fit one to; what
-               earlier sessions kept if None
-
     Raises:  UsageError for unknown names, a model that reads other features, and records of other
              workloads for features of one space; MachineError for what is part of the laboratory,
              where that is not installed.
     """
 
-    features: str = STATEMENT.name
-    model: str = DEFAULT_MODEL
-    fading: models.Fading = models.Fading.HALVING
-    start: Path | RecordedStart | None = None
+    features: str = base.option(
+        STATEMENT.name,
+        f"The features that describe programs to the cost model: {', '.join(FEATURE_SETS)}.",
+        metavar="NAME",
+    )
+    model: str = base.option(DEFAULT_MODEL, f"The cost model: {', '.join(MODELS)}.", metavar="NAME")
+    fading: models.Fading = base.option(
+        models.Fading.HALVING, "How the start model gives way to measurements."
+    )
+    start: Path | RecordedStart | None = base.option(
+        None,
+        "The start of the cost model: a kept model, or the records of other workloads in a record"
+        " store (records: the store in use); by default the model beside the records.",
+        metavar="FILE|STORE|records",
+    )
 
     def __post_init__(self) -> None:
         feature_set(self.features)

@@ -19,7 +19,7 @@ from tensorwright.graph import GraphBuilder, Partition, simplify
 from tensorwright.graph.onnx_export import save_onnx
 from tensorwright.peers.process import Arrays, Versions, compare_versions
 from tensorwright.records import RecordStore
-from tensorwright.tuning.session import SearchArguments, SessionSetting
+from tensorwright.tuning.session import Options, SessionSetting
 from tensorwright_lab.bench.rewriting.growth import GrowthRow, growth_row, print_growth
 from tensorwright_lab.bench.rewriting.rows import (
     Measured,
@@ -180,9 +180,9 @@ def test_both_networks_are_tuned_with_one_budget(
     tuned: list[tuple[int, float]] = []
 
     def search(
-        parts: Partition, setting: SessionSetting, store: RecordStore, how: SearchArguments
+        parts: Partition, setting: SessionSetting, store: RecordStore, how: Options
     ) -> object:
-        tuned.append((len(parts.workloads), how.budget.minutes or 0.0))
+        tuned.append((len(parts.workloads), how.minutes or 0.0))
         return SimpleNamespace(trials=5, is_interrupted=False)
 
     monkeypatch.setattr(RUNS, "search", search)

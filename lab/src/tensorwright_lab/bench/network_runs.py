@@ -35,7 +35,7 @@ from tensorwright.pipeline import finish, prepare
 from tensorwright.records import MemoryStore, RecordStore
 from tensorwright.runtime import Executable, KernelStep
 from tensorwright.tuning.selection import Scheduled
-from tensorwright.tuning.session import Budget, SearchArguments, choose_callbacks
+from tensorwright.tuning.session import Options, choose_callbacks
 from tensorwright_lab.bench.network_cases import Case
 from tensorwright_lab.comparison import BenchRow, Compiled, compare_model, make_row
 from tensorwright_lab.comparison.logits import show_logits
@@ -221,7 +221,7 @@ def _finish(parts: Partition, plan: Plan, store: RecordStore) -> tuple[Executabl
 def _tune(name: str, parts: Partition, plan: Plan, store: RecordStore) -> None:
     """Spend what is left of the model's minutes. Raises KeyboardInterrupt after an interrupt."""
     click.echo(f"{name}: tuning, {plan.minutes:g} minutes in all", err=True)
-    how = SearchArguments(Budget(plan.minutes), plan.seed, choose_callbacks(is_quiet=False))
+    how = Options(minutes=plan.minutes, seed=plan.seed, callbacks=choose_callbacks(is_quiet=False))
     at = plan.at if parts.graph.sizes else None
     result = search(parts, setting_of(plan.target, plan.threads), store, how, at)
     click.echo(f"{name}: {result.trials} trials in {result.elapsed_s:.0f} s", err=True)

@@ -26,7 +26,7 @@ from tensorwright.records import Record, RecordStore, Status, opened
 from tensorwright.schedule import format_trace
 from tensorwright.tuning import Task
 from tensorwright.tuning.selection import choose
-from tensorwright.tuning.session import Budget, SearchArguments, SessionSetting, TuneOptions, tune
+from tensorwright.tuning.session import Options, SessionSetting, tune
 from tensorwright_lab.bench.machine import Ceiling, describe_machine, measure_ceiling, threads_of
 from tensorwright_lab.bench.peers_option import read_names
 from tensorwright_lab.bench.same_run import check_resume, of_builds, same_build_option
@@ -266,7 +266,7 @@ def tune_case(
         [Task(program.workload)],
         SessionSetting(plan.target, plan.threads),
         store,
-        SearchArguments(Budget(trials=rest), budget.seed, options=TuneOptions(should_resume=False)),
+        Options(trials=rest, seed=budget.seed, should_resume=False),
         name=f"ansor:{program.case.name}",
     )
     return time.monotonic() - start

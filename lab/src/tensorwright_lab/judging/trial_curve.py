@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tensorwright.records import MemoryStore, Record, Status
 from tensorwright.schedule import Workload
 from tensorwright.tuning.measuring import MeasureOptions
-from tensorwright.tuning.session import (
-    Budget,
-    SearchArguments,
-    SessionParts,
-    SessionSetting,
-    TuneOptions,
-    tune,
-)
+from tensorwright.tuning.session import Options, SessionParts, SessionSetting, tune
 from tensorwright.tuning.task import Task
 from tensorwright_lab.judging.turns import Bench
 
-_OPTIONS = TuneOptions(should_resume=False, should_rank=False, recheck_rounds=0, seeds=0)
+_OPTIONS = Options(should_resume=False, should_rank=False, recheck_rounds=0, seeds=0)
 
 
 def search_trials(
@@ -34,7 +28,7 @@ def search_trials(
             [Task(workload)],
             SessionSetting(bench.target, bench.threads),
             store,
-            SearchArguments(Budget(trials=trials), seed, options=_OPTIONS),
+            replace(_OPTIONS, trials=trials, seed=seed),
             measuring=measuring,
             parts=SessionParts(builder=bench.builder, runner=bench.runner),
         )

@@ -337,16 +337,6 @@ def records_option(function: Command) -> Command:
     )(function)
 
 
-def budget_options(function: Command) -> Command:
-    """Add --minutes and --trials."""
-    function = click.option(
-        "--trials", type=click.IntRange(min=1), help="Candidates to measure in all."
-    )(function)
-    return click.option("--minutes", type=Minutes(), help="Time for tuning; by default 10.")(
-        function
-    )
-
-
 def seed_option(function: Command) -> Command:
     """Add --seed."""
     return click.option(

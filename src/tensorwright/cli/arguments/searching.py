@@ -1,51 +1,27 @@
-"""The options of the search for schedules: --strategy and --space.
-
-The options of the cost model of a session: --features, --model, --fading, --start.
-"""
+"""The options of commands that search for schedules, as `Options` and `Learning` declare them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import Field
+from enum import StrEnum
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
 
+from tensorwright.base import LaboratoryPart, options_of
+from tensorwright.cli.arguments.options import Minutes, refuse_given
 from tensorwright.records import is_store
-from tensorwright.tuning.features import FEATURE_SETS
-from tensorwright.tuning.learning import MODELS, USUAL, Learning, RecordedStart
+from tensorwright.tuning.learning import Learning, RecordedStart
 from tensorwright.tuning.models import Fading
-from tensorwright.tuning.space import SpaceKind
-from tensorwright.tuning.strategies import STRATEGIES, USUAL_STRATEGY, check_strategy
+from tensorwright.tuning.session import Options
+from tensorwright.tuning.strategies import check_strategy, is_guided
 
 Command = Callable[..., Any]
-
-
-def searching_options(function: Command) -> Command:
-    """Add --strategy, as the name of a strategy, and --space, as a `SpaceKind`."""
-    function = click.option(
-        "--space",
-        type=click.Choice([kind.value for kind in SpaceKind]),
-        default=SpaceKind.SKETCHES.value,
-        callback=lambda ctx, param, name: SpaceKind(name),
-        help="The schedules to try: sketches of generators, templates, or both; sketches.",
-    )(function)
-    return click.option(
-        "--strategy",
-        default=USUAL_STRATEGY,
-        callback=_read_strategy,
-        metavar="NAME",
-        help="What proposes schedules: " + ", ".join(STRATEGIES) + ".",
-    )(function)
-
-
-def _read_strategy(ctx: click.Context, param: click.Parameter, name: str) -> str:
-    check_strategy(name)
-    return name
-
-
 RECORDS = "records"
+_PROPOSING = LaboratoryPart("option --proposing", "proposing", "load_proposing_model")
 
 
 def read_start(
@@ -60,47 +36,62 @@ def read_start(
     return RecordedStart(path) if is_store(path) else path
 
 
-def learning_options(function: Command) -> Command:
-    """Add the options; the command gets them as one argument, `learning`."""
+def _read_strategy(ctx: click.Context, param: click.Parameter, name: str) -> str:
+    check_strategy(name)
+    return name
 
-    @click.option(
-        "--features",
-        default=USUAL.features,
-        show_default=True,
-        metavar="NAME",
-        help=f"The features that describe programs to the cost model: {', '.join(FEATURE_SETS)}.",
+
+def _read_proposing(ctx: click.Context, param: click.Parameter, text: str | None) -> Any:
+    return None if text is None else _PROPOSING.load()(Path(text))
+
+
+_READERS = {
+    "start": read_start,
+    "strategy": _read_strategy,
+    "proposing": _read_proposing,
+    "fading": lambda ctx, param, name: Fading(name),
+}
+_OF_MODELS = ("proposing", *(each.name for each in options_of(Learning)))
+
+
+def option_of(field: Field[Any]) -> Callable[[Command], Command]:
+    """The option of a command that a field declares."""
+    facts, default = field.metadata, field.default or None
+    kind: click.ParamType[Any] | None = None
+    if facts.get("unit") == "minutes":
+        kind = Minutes()
+    elif "least" in facts:
+        kind = click.IntRange(min=facts["least"])
+    elif isinstance(field.default, StrEnum):
+        default = field.default.value
+        kind = click.Choice([each.value for each in type(field.default)])
+    return click.option(
+        f"--{field.name}",
+        type=kind,
+        default=default,
+        show_default=default is not None,
+        callback=_READERS.get(field.name),
+        metavar=facts.get("metavar"),
+        help=facts["text"],
     )
-    @click.option(
-        "--model",
-        default=USUAL.model,
-        show_default=True,
-        metavar="NAME",
-        help=f"The cost model: {', '.join(MODELS)}.",
-    )
-    @click.option(
-        "--fading",
-        type=click.Choice([each.value for each in Fading]),
-        default=USUAL.fading.value,
-        show_default=True,
-        help="How the start model gives way to measurements.",
-    )
-    @click.option(
-        "--start",
-        callback=read_start,
-        metavar="FILE|STORE|records",
-        help="The start of the cost model: a kept model, or the records of other workloads in a "
-        "record store (records: the store in use); by default the model beside the records.",
-    )
+
+
+def search_options(function: Command) -> Command:
+    """Add the options; the command gets them as one argument, `search`."""
+
     @wraps(function)
-    def wrapped(
-        *args: Any,
-        features: str,
-        model: str,
-        fading: str,
-        start: Path | RecordedStart | None,
-        **kwargs: Any,
-    ) -> Any:
-        learning = Learning(features, model, Fading(fading), start)
-        return function(*args, learning=learning, **kwargs)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        def given(record: type[Any]) -> dict[str, Any]:
+            values = {each.name: kwargs.pop(each.name) for each in options_of(record)}
+            return {name: value for name, value in values.items() if value is not None}
 
-    return wrapped
+        search = Options(learning=Learning(**given(Learning)), **given(Options))
+        if not is_guided(search.strategy):
+            because = f"the strategy {search.strategy} does not use a model"
+            refuse_given(_OF_MODELS, because=because)
+        return function(*args, search=search, **kwargs)
+
+    command: Command = wrapped
+    for field in reversed((*options_of(Options), *options_of(Learning))):
+        command = option_of(field)(command)
+    return command

@@ -1,4 +1,4 @@
-"""The arguments of a session in groups: setting, budget, search, parts.
+"""The arguments of a session in groups: setting, options, parts.
 
 The state of a tuning session in the record store, from which it can continue.
 
@@ -12,22 +12,22 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 from numbers import Real
 from typing import Any
 
-from tensorwright.base import RecordError, Target, UsageError
+from tensorwright.base import RecordError, Target, UsageError, knobs, option, unknown_name
 from tensorwright.farm import Farm
 from tensorwright.records import RecordStore, SavedSession
 from tensorwright.tuning.learning import USUAL, Learning
 from tensorwright.tuning.measuring.runner import Builder, Runner
-from tensorwright.tuning.session.progress import Callback, Interrupt
+from tensorwright.tuning.session.progress import Callback, Interrupt, choose_callbacks
 from tensorwright.tuning.space.sketch import Space
 from tensorwright.tuning.space.space import SpaceKind
-from tensorwright.tuning.strategies.named import USUAL_STRATEGY, StrategyChoice
+from tensorwright.tuning.strategies.named import STRATEGIES, USUAL_STRATEGY, StrategyChoice
 from tensorwright.tuning.strategies.sources import ProposingModel
 from tensorwright.tuning.strategies.strategy import StrategyFactory
 from tensorwright.tuning.task import Task
@@ -55,14 +55,62 @@ class SessionSetting:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
-    """The budget of all runs of a session together; the limit that is reached first counts."""
+class Options:
+    """How a session searches, and its budget; the defaults suit most sessions.
 
-    minutes: float | None = None
-    trials: int | None = None
+    Python takes the fields as keywords, and commands take those that have a text.
+
+    minutes, trials   of all runs together; the limit that is reached first counts; 0: never for
+                      the numbers of rounds
+    strategy        a name of `STRATEGIES`, or settings of one of them
+    learning        the features of programs, and the cost model
+    seed            of every random choice; the knob `seed` if None
+    objective       the number that the scheduler makes small; the weighted sum of all times if None
+    interrupt       lets another thread stop the session; Ctrl-C does so in the main thread
+    farm            whose workers build and measure; this machine does if None
+    keeps_model     whether the cost model starts from earlier sessions, and is kept for later ones,
+                    in a file beside the store (`tuning/learning.py`)
+    round_size      candidates of a round
+    should_resume   whether an unfinished session of the same arguments continues
+    should_rank     whether the best few are measured again at the end
+    task_patience   rounds without a gain after which a workload gets no more rounds
+    recheck_rounds  rounds after which the best schedule of a workload is measured again
+    seeds           most schedules from elsewhere that are tried for a workload before the search
+    after_s         seconds of the minutes that are kept for later work of the caller
+    compared_later  keys of workloads that the caller compares later: without a trial they are not
+                    measured again at the end
+    """
+
+    minutes: float | None = option(None, "Time for tuning; by default 10.", unit="minutes")
+    trials: int | None = option(None, "Candidates to measure in all.", least=1)
+    patience: int = option(0, "End after this many rounds without a gain.", least=1)
+    space: SpaceKind = option(
+        SpaceKind.SKETCHES, "The schedules to try: sketches of generators, templates, or both."
+    )
+    strategy: StrategyChoice = option(
+        USUAL_STRATEGY, f"What proposes schedules: {', '.join(STRATEGIES)}.", metavar="NAME"
+    )
+    proposing: ProposingModel | None = option(
+        None, "Start populations and chains by a model of `pretrain proposer`.", metavar="MODEL"
+    )
+    learning: Learning = USUAL
+    seed: int | None = None
+    callbacks: tuple[Callback, ...] = ()
+    objective: Objective | None = None
+    interrupt: Interrupt | None = None
+    farm: Farm | None = None
+    keeps_model: bool = False
+    round_size: int = ROUND_SIZE
+    should_resume: bool = True
+    should_rank: bool = True
+    task_patience: int = 0
+    recheck_rounds: int = 8
+    seeds: int = 4
+    after_s: float = 0.0
+    compared_later: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        """Refuse numbers that are not amounts.
+        """Refuse numbers that are not amounts, and names of no space.
 
         Raises:  UsageError
         """
@@ -75,6 +123,11 @@ class Budget:
                     reason="it must be a number, 0 or more",
                     remedy=f"{name}=10, or {name}=None for no limit",
                 )
+        kinds = {kind.value: kind for kind in SpaceKind}
+        if self.space not in kinds:
+            reason = "there is no space of this name"
+            raise unknown_name("tune", f"space {self.space}", reason, self.space, kinds)
+        object.__setattr__(self, "space", kinds[self.space])
 
     @property
     def seconds(self) -> float | None:
@@ -86,63 +139,42 @@ class Budget:
         """Whether there is no limit at all."""
         return self.minutes is None and self.trials is None
 
+    @property
+    def chosen_seed(self) -> int:
+        """The seed, or that of the knob."""
+        return knobs.SEED.get() if self.seed is None else self.seed
 
-@dataclass(frozen=True, slots=True)
-class TuneOptions:
-    """How a session searches; the defaults suit most sessions.
+    def identity(self, tasks: Sequence[Task], setting: SessionSetting) -> str:
+        """The arguments that identify a session: everything except the budget."""
+        fields: dict[str, Any] = {
+            "workloads": {task.workload.key: task.weight for task in tasks},
+            "target": setting.target.key,
+            "hardware": setting.hardware,
+            "threads": setting.threads,
+            "seed": self.chosen_seed,
+        }
+        if self.strategy != USUAL_STRATEGY:
+            fields["strategy"] = str(self.strategy)
+        if not self.learning.is_usual:
+            fields |= {"features": self.learning.features, "model": self.learning.model}
+        if self.space is not SpaceKind.SKETCHES:
+            fields["space"] = self.space.value
+        return json.dumps(fields, sort_keys=True)
 
-    round_size      candidates of a round
-    should_resume   whether an unfinished session of the same arguments continues
-    should_rank     whether the best few are measured again at the end
-    patience        rounds without a gain of the whole after which the session ends; never if 0
-    task_patience   rounds without a gain after which a workload gets no more rounds; never if 0
-    recheck_rounds  rounds after which the best schedule of a workload is measured again; never
-                    if 0
-    seeds           most schedules from elsewhere that are tried for a workload before the search
-    after_s         seconds of the minutes that are kept for later work of the caller
-    compared_later  keys of workloads that the caller compares later: without a trial they are not
-                    measured again at the end
-    strategy        what proposes schedules: a name of `STRATEGIES`, or settings of one of them
-    proposing       a model from which populations and chains start
+
+def options_from(given: Mapping[str, Any], farm: Farm | None = None) -> Options:
+    """The options of a call from Python; the display of the progress is the usual one if None.
+
+    Raises:  UsageError for a name that is none, and as `Options`.
     """
-
-    round_size: int = ROUND_SIZE
-    should_resume: bool = True
-    should_rank: bool = True
-    patience: int = 0
-    task_patience: int = 0
-    recheck_rounds: int = 8
-    seeds: int = 4
-    after_s: float = 0.0
-    compared_later: frozenset[str] = frozenset()
-    strategy: StrategyChoice = USUAL_STRATEGY
-    proposing: ProposingModel | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SearchArguments:
-    """How to search, and the callbacks.
-
-    seed         of every random choice; the knob `seed` if None
-    objective    the number that the scheduler makes small; the weighted sum of all times if None
-    interrupt    lets another thread stop the session; Ctrl-C does so in the main thread
-    keeps_model  whether the cost model starts from earlier sessions, and is kept for later ones, in
-                 a file beside the store (`tuning/learning.py`)
-    learning     the features of programs, and the cost model
-    space        whether sketches, templates or both are tried
-    farm         whose workers build and measure; this machine does if None
-    """
-
-    budget: Budget = Budget()
-    seed: int | None = None
-    callbacks: tuple[Callback, ...] = ()
-    options: TuneOptions = TuneOptions()
-    objective: Objective | None = None
-    interrupt: Interrupt | None = None
-    keeps_model: bool = False
-    learning: Learning = USUAL
-    space: SpaceKind = SpaceKind.SKETCHES
-    farm: Farm | None = None
+    names = [each.name for each in fields(Options)]
+    for name in given:
+        if name not in names:
+            where, reason = f"argument {name}", "there is no option of this name"
+            raise unknown_name("tune", where, reason, name, names)
+    callbacks = given.get("callbacks")
+    shown = choose_callbacks() if callbacks is None else tuple(callbacks)
+    return Options(**{**given, "callbacks": shown, "farm": farm})
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +183,7 @@ class SessionParts:
 
     builder, runner   closed by the caller; by default the session has its workers
     make_strategy     the search of each task; by default that of the options
-    make_space        the schedules of each task; by default those of `Search.space`
+    make_space        the schedules of each task; by default those of `Options.space`
     """
 
     builder: Builder | None = None
@@ -178,34 +210,6 @@ class Spent:
     histories: tuple[tuple[str, tuple[float, ...]], ...] = ()
     idle_rounds: int = 0
     begun: int = 0
-
-
-def session_arguments(
-    tasks: Sequence[Task],
-    target: str,
-    hardware: str,
-    threads: int,
-    seed: int,
-    strategy: StrategyChoice = USUAL_STRATEGY,
-    learning: Learning | None = None,
-    space: SpaceKind = SpaceKind.SKETCHES,
-) -> str:
-    """The arguments that identify a session: everything except the budget."""
-    weights = {task.workload.key: task.weight for task in tasks}
-    fields: dict[str, Any] = {
-        "workloads": weights,
-        "target": target,
-        "hardware": hardware,
-        "threads": threads,
-        "seed": seed,
-    }
-    if strategy != USUAL_STRATEGY:
-        fields["strategy"] = str(strategy)
-    if learning is not None and not learning.is_usual:
-        fields |= {"features": learning.features, "model": learning.model}
-    if space is not SpaceKind.SKETCHES:
-        fields["space"] = space.value
-    return json.dumps(fields, sort_keys=True)
 
 
 def load_spent(store: RecordStore, identity: str) -> Spent:
@@ -275,16 +279,12 @@ class Spending:
     """Counts trials and seconds over all runs of a session; mutable.
 
     reserve_s   seconds that are kept for the ranking at the end
-    after_s     seconds that are kept for later work
     """
 
-    def __init__(
-        self, budget: Budget, spent: Spent, reserve_s: float, after_s: float = 0.0
-    ) -> None:
-        self._budget = budget
+    def __init__(self, options: Options, spent: Spent, reserve_s: float) -> None:
+        self._options = options
         self._spent = spent
         self._reserve_s = reserve_s
-        self._after_s = after_s
         self._started = time.monotonic()
         self._seconds = dict.fromkeys(Activity, 0.0)
         self.trials_here = 0
@@ -307,26 +307,26 @@ class Spending:
     @property
     def is_late(self) -> bool:
         """Whether the minutes are spent, except the seconds that are kept."""
-        return self._is_past(self._reserve_s + self._after_s)
+        return self._is_past(self._reserve_s + self._options.after_s)
 
     @property
     def is_over(self) -> bool:
         """Whether even the ranking must end."""
-        return self._is_past(self._after_s)
+        return self._is_past(self._options.after_s)
 
     def _is_past(self, kept_s: float) -> bool:
-        seconds = self._budget.seconds
+        seconds = self._options.seconds
         return seconds is not None and self.elapsed_s >= seconds - kept_s
 
     @property
     def is_spent(self) -> bool:
         """Whether no further round may begin."""
-        trials = self._budget.trials
+        trials = self._options.trials
         return self.is_late or (trials is not None and self.trials >= trials)
 
     def room(self, size: int) -> int:
         """The number of candidates of a round of `size`; at least one."""
-        trials = self._budget.trials
+        trials = self._options.trials
         return size if trials is None else max(1, min(size, trials - self.trials))
 
     @contextmanager

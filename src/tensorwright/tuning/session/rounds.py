@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tensorwright.artifacts import Kernel, build_request
-from tensorwright.base import knobs
 from tensorwright.records import Record, RecordStore, Status, session_id
 from tensorwright.schedule import Workload
 from tensorwright.tuning.learning import Prediction, save_predictions, trace_digest
@@ -19,13 +18,12 @@ from tensorwright.tuning.measuring.runner import BuildFailed, BuildResult, Build
 from tensorwright.tuning.population.population import Candidate
 from tensorwright.tuning.session.arguments import (
     Activity,
-    SearchArguments,
+    Options,
     SessionSetting,
     Spending,
     Spent,
     load_spent,
     save_spent,
-    session_arguments,
 )
 from tensorwright.tuning.session.progress import Drift, Interrupt, Phase, Progress, TaskRow
 from tensorwright.tuning.session.ranking import (
@@ -59,32 +57,22 @@ class Session:
         tasks: tuple[Task, ...],
         setting: SessionSetting,
         store: RecordStore,
-        search: SearchArguments,
+        options: Options,
         tools: Tools,
         name: str,
     ) -> None:
         self.setting = setting
         self.store = store
-        self.search = search
-        self.seed = seed_of(search)
+        self.options = options
+        self.seed = options.chosen_seed
         self.tools = tools
         self.name = name
-        self.interrupt = search.interrupt or Interrupt()
-        self.options = search.options
-        self.arguments = session_arguments(
-            tasks,
-            setting.target.key,
-            setting.hardware,
-            setting.threads,
-            self.seed,
-            self.options.strategy,
-            search.learning,
-            search.space,
-        )
+        self.interrupt = options.interrupt or Interrupt()
+        self.arguments = options.identity(tasks, setting)
         self.identity = session_id(self.arguments)
         spent = load_spent(store, self.identity) if self.options.should_resume else Spent()
         reserve_s = self._reserve_s(len(tasks))
-        self.budget = Spending(search.budget, spent, reserve_s, self.options.after_s)
+        self.budget = Spending(options, spent, reserve_s)
         self.rounds = spent.rounds
         self.idle_rounds = spent.idle_rounds
         self.begun = spent.begun  # candidates of a round that was cut short
@@ -401,7 +389,7 @@ class Session:
 
     def _reserve_s(self, tasks: int) -> float:
         """The expected seconds of the ranking at the end."""
-        seconds = self.search.budget.seconds
+        seconds = self.options.seconds
         if seconds is None or not self.options.should_rank:
             return 0.0
         return min(_RESERVE_SHARE * seconds, _RESERVE_S + _RESERVE_PER_TASK_S * tasks)
@@ -429,21 +417,16 @@ class Session:
             budget.elapsed_s,
             budget.trials_here,
             budget.elapsed_here_s,
-            self.search.budget.trials,
-            self.search.budget.seconds,
+            self.options.trials,
+            self.options.seconds,
             tuple(_row(search.state) for search in self.searches),
             budget.seconds(Activity.SEARCH),
             budget.seconds(Activity.BUILD),
             budget.seconds(Activity.MEASURE),
             self.drift,
         )
-        for callback in self.search.callbacks:
+        for callback in self.options.callbacks:
             callback.on_progress(progress)
-
-
-def seed_of(search: SearchArguments) -> int:
-    """The seed of a search; the knob `seed` if it has none."""
-    return knobs.SEED.get() if search.seed is None else search.seed
 
 
 def _is_suspicious(fresh: Record, before: Record) -> bool:

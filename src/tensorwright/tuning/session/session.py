@@ -28,18 +28,16 @@ from tensorwright.tuning.measuring.runner import Builder, ChildRunner, PoolBuild
 from tensorwright.tuning.measuring.timing import MeasureOptions
 from tensorwright.tuning.on_farm import FarmBuilder, FarmRunner, kind_for
 from tensorwright.tuning.population.population import Candidate, default_candidate
-from tensorwright.tuning.selection import Predictor, open_predictor
-from tensorwright.tuning.session.arguments import SearchArguments, SessionParts, SessionSetting
+from tensorwright.tuning.selection import open_predictor
+from tensorwright.tuning.session.arguments import Options, SessionParts, SessionSetting
 from tensorwright.tuning.session.ranking import Tools
 from tensorwright.tuning.session.result import TuneResult
-from tensorwright.tuning.session.rounds import Session, seed_of
+from tensorwright.tuning.session.rounds import Session
 from tensorwright.tuning.space.sketch import Space
 from tensorwright.tuning.space.space import SpaceKind, sketches_of, space_of
 from tensorwright.tuning.strategies.named import check_strategy, choose_strategy
-from tensorwright.tuning.strategies.sources import MakeProposer
-from tensorwright.tuning.strategies.strategy import StrategyFactory
 from tensorwright.tuning.task import Task
-from tensorwright.tuning.task_scheduling import GradientScheduler, Scheduler, TotalLatency
+from tensorwright.tuning.task_scheduling import GradientScheduler, TotalLatency
 
 _ByNetwork = tuple[tuple[str, float], ...]
 
@@ -59,7 +57,7 @@ def tune(
     tasks: Sequence[Task],
     setting: SessionSetting,
     store: RecordStore,
-    search: SearchArguments,
+    options: Options,
     *,
     name: str = "",
     measuring: MeasureOptions | None = None,
@@ -67,7 +65,7 @@ def tune(
 ) -> TuneResult:
     """Search for fast schedules of some workloads until the budget is spent.
 
-    setting     target, threads, machine               search   budget, method and callbacks
+    setting     target, threads, machine               options   budget, method and callbacks
     name        a name for people
     measuring   how candidates are measured, if no runner is given
     parts       replacements of the default builder, runner, strategy, ...
@@ -76,46 +74,80 @@ def tune(
     Raises:  UsageError without a budget and for an unknown strategy, MachineError for a target that
              cannot run here, RecordError and OutputError as the store.
     """
-    _check(search, setting.target)
+    _check(options, setting.target)
     setting = replace(setting, hardware=setting.hardware or detect_hardware().fingerprint)
-    own, seed, target = parts or SessionParts(), seed_of(search), setting.target
     with ExitStack() as owned:
-        for callback in search.callbacks:
+        for callback in options.callbacks:
             owned.callback(callback.close)
-        builder = own.builder or _builder(search.farm, owned)
-        runner = own.runner or _runner(search.farm, target, measuring, seed, owned)
-        predictor = _predictor(target, setting, measuring) if own.make_space is None else None
-        learned = _learning(target, setting, store, search, tasks, predictor)
-        tools = Tools(
-            builder,
-            runner,
-            own.scheduler or _usual_scheduler(search, seed),
-            own.make_strategy
-            or _strategy(search, setting, measuring, learned, is_trained=predictor is not None),
-            own.make_space or partial(make_space, kind=search.space),
-            predictor,
-            make_default if own.make_space is None else None,
-            keeps_kernels=own.builder is None and search.farm is None,
-            has_races=search.space is not SpaceKind.TEMPLATES,
-        )
-        session = Session(merge(tasks), setting, store, search, tools, name)
+        own = parts or SessionParts()
+        tools, learned = _tools(tasks, setting, store, options, own, measuring, owned)
+        session = Session(merge(tasks), setting, store, options, tools, name)
         owned.enter_context(session.interrupt.on_ctrl_c())
         result = session.run()
         learned.keep()
         return result
 
 
-def _check(search: SearchArguments, target: Target) -> None:
+def _tools(
+    tasks: Sequence[Task],
+    setting: SessionSetting,
+    store: RecordStore,
+    options: Options,
+    own: SessionParts,
+    measuring: MeasureOptions | None,
+    owned: ExitStack,
+) -> tuple[Tools, SessionLearning]:
+    """The caller's parts and the usual ones, started and closed with `owned`; the cost models."""
+    target, threads, seed = setting.target, setting.threads, options.chosen_seed
+    is_cold = measuring is not None and measuring.cold_bytes > 0
+    builder = own.builder or _builder(options.farm, owned)
+    runner = own.runner or _runner(options.farm, target, measuring, seed, owned)
+    predictor = None
+    if own.make_space is None:
+        predictor = open_predictor(target, threads, is_cold=is_cold)
+    file = model_file_of(store, target, threads, setting.hardware, options.learning)
+    learned = open_learning(
+        options.learning,
+        target,
+        threads,
+        seed,
+        file if options.keeps_model else None,
+        predictor.cost_model if predictor is not None else None,
+        Past(store, setting.hardware, tuple(task.workload for task in tasks)),
+    )
+    make_proposer = None
+    if options.proposing is not None and isinstance(target, CpuTarget):
+        make_proposer = options.proposing.proposers(this_machine(target, threads, is_cold=is_cold))
+    is_trained = predictor is not None
+    make_strategy = own.make_strategy or choose_strategy(
+        options.strategy, learned.make_guide, is_trained=is_trained, make_proposer=make_proposer
+    )
+    objective = options.objective or TotalLatency()
+    tools = Tools(
+        builder,
+        runner,
+        own.scheduler or GradientScheduler(objective, patience=options.task_patience, seed=seed),
+        make_strategy,
+        own.make_space or partial(make_space, kind=options.space),
+        predictor,
+        make_default if own.make_space is None else None,
+        keeps_kernels=own.builder is None and options.farm is None,
+        has_races=options.space is not SpaceKind.TEMPLATES,
+    )
+    return tools, learned
+
+
+def _check(options: Options, target: Target) -> None:
     """Refuse a search that cannot begin; raises as `tune`."""
-    if search.budget.is_open:
+    if options.is_open:
         raise UsageError(
             stage="tune",
             where="budget",
             reason="neither trials nor minutes are given",
             remedy="give at least one of them",
         )
-    check_strategy(search.options.strategy)
-    if search.farm is None:
+    check_strategy(options.strategy)
+    if options.farm is None:
         check_measures_here(target)
 
 
@@ -144,70 +176,6 @@ def _runner(
     runner = owned.enter_context(ChildRunner(measuring, seed, bounds_addresses=is_bounded))
     runner.start()
     return runner
-
-
-def _predictor(
-    target: Target, setting: SessionSetting, measuring: MeasureOptions | None
-) -> Predictor | None:
-    is_cold = measuring is not None and measuring.cold_bytes > 0
-    return open_predictor(target, setting.threads, is_cold=is_cold)
-
-
-def _learning(
-    target: Target,
-    setting: SessionSetting,
-    store: RecordStore,
-    search: SearchArguments,
-    tasks: Sequence[Task],
-    predictor: Predictor | None,
-) -> SessionLearning:
-    """The cost models of the session."""
-    file = model_file_of(store, target, setting.threads, setting.hardware, search.learning)
-    return open_learning(
-        search.learning,
-        target,
-        setting.threads,
-        seed_of(search),
-        file if search.keeps_model else None,
-        predictor.cost_model if predictor is not None else None,
-        Past(store, setting.hardware, tuple(task.workload for task in tasks)),
-    )
-
-
-def _strategy(
-    search: SearchArguments,
-    setting: SessionSetting,
-    measuring: MeasureOptions | None,
-    learned: SessionLearning,
-    *,
-    is_trained: bool,
-) -> StrategyFactory:
-    """The factory of the searches of tasks."""
-    return choose_strategy(
-        search.options.strategy,
-        learned.make_guide,
-        is_trained=is_trained,
-        make_proposer=_proposers(setting.target, search, setting, measuring),
-    )
-
-
-def _proposers(
-    target: Target,
-    search: SearchArguments,
-    setting: SessionSetting,
-    measuring: MeasureOptions | None,
-) -> MakeProposer | None:
-    model = search.options.proposing
-    if model is None or not isinstance(target, CpuTarget):
-        return None
-    is_cold = measuring is not None and measuring.cold_bytes > 0
-    return model.proposers(this_machine(target, setting.threads, is_cold=is_cold))
-
-
-def _usual_scheduler(search: SearchArguments, seed: int) -> Scheduler:
-    return GradientScheduler(
-        search.objective or TotalLatency(), patience=search.options.task_patience, seed=seed
-    )
 
 
 def check_measures_here(target: Target) -> None:

@@ -37,15 +37,7 @@ from tensorwright.tuning.measuring import (
     Measurement,
     MeasureOptions,
 )
-from tensorwright.tuning.session import (
-    Budget,
-    SearchArguments,
-    SessionParts,
-    SessionSetting,
-    StopReason,
-    TuneOptions,
-    tune,
-)
+from tensorwright.tuning.session import Options, SessionParts, SessionSetting, StopReason, tune
 from tensorwright.tuning.space import Space
 from tensorwright.tuning.task import Task
 
@@ -295,7 +287,7 @@ def test_a_session_survives_all_faults_and_none_of_them_wins() -> None:
             [Task(doubled())],
             SessionSetting(native_target(), 1, "here"),
             store,
-            SearchArguments(Budget(trials=100), 0, options=TuneOptions(round_size=COUNT)),
+            Options(trials=100, seed=0, round_size=COUNT),
             parts=SessionParts(FaultyBuilder(), runner, make_space=small_space),
         )
     assert result.reason is StopReason.EXHAUSTED

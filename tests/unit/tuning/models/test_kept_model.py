@@ -16,13 +16,11 @@ from tensorwright.records import JsonLinesStore, MemoryStore, RecordStore
 from tensorwright.tuning.learning import USUAL, ModelFile, model_file_of, open_learning
 from tensorwright.tuning.models import BoostedSettings, LearnedModel
 from tensorwright.tuning.session import (
-    Budget,
     Interrupt,
+    Options,
     Progress,
-    SearchArguments,
     SessionParts,
     SessionSetting,
-    TuneOptions,
     tune,
 )
 from tensorwright.tuning.task import Task
@@ -119,13 +117,13 @@ def test_the_file_lies_beside_the_store(tmp_path: Path) -> None:
 def session(folder: Path, trials: int = 80, **changes: object) -> list[tuple[str, str]]:
     """What a session of learned search measured, in order."""
     runner = FakeRunner()
-    options = TuneOptions(should_rank=False, recheck_rounds=0)
+    options = Options(should_rank=False, recheck_rounds=0)
     with RecordStore(folder / "records.sqlite") as store:
         tune(
             [Task(doubled("one"))],
             SessionSetting(TARGET, 2, "here"),
             store,
-            SearchArguments(Budget(trials=trials), 0, options=options, **changes),  # type: ignore[arg-type]
+            replace(options, trials=trials, seed=0, **changes),  # type: ignore[arg-type]
             parts=SessionParts(
                 FakeBuilder(),
                 runner,

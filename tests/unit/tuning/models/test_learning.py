@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,14 +13,7 @@ from tensorwright.base import RecordError, UsageError
 from tensorwright.records import RecordStore
 from tensorwright.tuning.learning import Learning, open_learning
 from tensorwright.tuning.models import Fading
-from tensorwright.tuning.session import (
-    Budget,
-    SearchArguments,
-    SessionParts,
-    SessionSetting,
-    TuneOptions,
-    tune,
-)
+from tensorwright.tuning.session import Options, SessionParts, SessionSetting, tune
 from tensorwright.tuning.task import Task
 
 TARGET = native_target()
@@ -30,15 +24,13 @@ def session(
 ) -> list[str]:
     """What a session measured, in order."""
     runner = FakeRunner()
-    options = TuneOptions(should_rank=False, recheck_rounds=0)
+    options = Options(should_rank=False, recheck_rounds=0)
     with RecordStore(folder / "records.sqlite") as store:
         tune(
             [Task(doubled(name)) for name in names],
             SessionSetting(TARGET, 2, "here"),
             store,
-            SearchArguments(
-                Budget(trials=trials), 0, options=options, keeps_model=True, learning=learning
-            ),
+            replace(options, trials=trials, seed=0, keeps_model=True, learning=learning),
             parts=SessionParts(
                 FakeBuilder(),
                 runner,

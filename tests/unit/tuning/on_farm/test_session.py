@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 import pytest
 from tests.targets import native_target
@@ -16,13 +17,7 @@ from tensorwright.processes import never
 from tensorwright.records import MemoryStore, Status
 from tensorwright.tuning import Task
 from tensorwright.tuning.on_farm import devices, kind_for
-from tensorwright.tuning.session import (
-    Budget,
-    SearchArguments,
-    SessionSetting,
-    TuneOptions,
-    tune,
-)
+from tensorwright.tuning.session import Options, SessionSetting, tune
 
 
 class HereFarm(Farm):
@@ -50,9 +45,9 @@ class HereFarm(Farm):
 
 def test_a_session_builds_and_measures_on_the_farm() -> None:
     name_worker("here")
-    options = TuneOptions(round_size=2, should_rank=False, strategy="random", recheck_rounds=1)
+    options = Options(round_size=2, should_rank=False, strategy="random", recheck_rounds=1)
     with HereFarm() as farm:
-        how = SearchArguments(Budget(trials=3), 0, options=options, farm=farm)
+        how = replace(options, trials=3, seed=0, farm=farm)
         hardware = kind_for(farm, native_target()).hardware
         setting = SessionSetting(native_target(), 1, hardware)
         store = MemoryStore()

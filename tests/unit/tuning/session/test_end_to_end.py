@@ -9,7 +9,7 @@ from tests.targets import native_target
 from tests.unit.tuning.helpers import doubled, matmul
 
 from tensorwright.records import RecordStore, Status, best_trace
-from tensorwright.tuning.session import Budget, SearchArguments, SessionSetting, StopReason, tune
+from tensorwright.tuning.session import Options, SessionSetting, StopReason, tune
 from tensorwright.tuning.task import Task
 
 
@@ -18,7 +18,7 @@ def test_two_workloads_are_tuned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     tasks = (Task(matmul(64), 2.0), Task(doubled()))
     target = native_target()
     with RecordStore(tmp_path / "records.sqlite") as store:
-        search = SearchArguments(Budget(trials=8))
+        search = Options(trials=8)
         result = tune(tasks, SessionSetting(target, 2, "here"), store, search, name="two")
         assert result.reason in (StopReason.BUDGET_SPENT, StopReason.EXHAUSTED)
         for one in result.tasks:

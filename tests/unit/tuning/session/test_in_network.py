@@ -27,10 +27,9 @@ from tensorwright.runtime import KernelStep, choose_teams
 from tensorwright.schedule import format_trace, parse_trace, state_of
 from tensorwright.tuning.selection import Source, choose_all
 from tensorwright.tuning.session import (
-    Budget,
     Comparison,
     NetworkResult,
-    SearchArguments,
+    Options,
     SessionSetting,
     compare_programs,
     in_network,
@@ -233,7 +232,7 @@ def test_a_search_of_few_trials_ends_in_a_comparison_inside_each_network() -> No
     setting = setting_of(TARGET, 1)
     others = [record(each.key, "", 1.0) for each in parts.workloads]  # trials may be dropped
     store.append([replace(each, hardware=setting.hardware) for each in others])
-    how = SearchArguments(Budget(trials=4), 0)
+    how = Options(trials=4, seed=0)
     program = sized_program(parts)
     result = search_networks([program], setting, store, how, as_in_network(program))
     assert result.trials == 4

@@ -18,8 +18,8 @@ PROGRAM = """
 import sys, time
 from tests.targets import native_target
 from tensorwright.records import open_store
-from tensorwright.tuning.session import Budget, PlainLines, SearchArguments, SessionParts
-from tensorwright.tuning.session import SessionSetting, TuneOptions, tune
+from tensorwright.tuning.session import (Options, PlainLines, SessionParts)
+from tensorwright.tuning.session import (SessionSetting, Options, tune)
 from tensorwright.tuning.task import Task
 from tests.unit.tuning.helpers import FakeBuilder, FakeRunner, doubled, numbered_space
 
@@ -31,7 +31,7 @@ with open_store(path) as store:
         store,
         SearchArguments(
             Budget(trials=40), 0, (PlainLines(sys.stdout),),
-            TuneOptions(round_size=8, should_rank=False),
+            Options(round_size=8, should_rank=False),
         ),
         parts=SessionParts(
             FakeBuilder(), FakeRunner(before=lambda count: time.sleep(pause_s)),

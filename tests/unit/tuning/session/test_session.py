@@ -30,16 +30,14 @@ from tensorwright.records import MemoryStore, Record, SavedSession, Status
 from tensorwright.tuning.measuring import Measurement
 from tensorwright.tuning.population import Candidate
 from tensorwright.tuning.session import (
-    Budget,
     Comparison,
     Interrupt,
     NetworkResult,
+    Options,
     Progress,
-    SearchArguments,
     SessionParts,
     SessionSetting,
     StopReason,
-    TuneOptions,
     TuneResult,
     tune,
 )
@@ -53,8 +51,8 @@ from tensorwright.tuning.task_scheduling import LatencyRequirement
 
 TARGET = native_target()
 TASKS = (Task(doubled("one")), Task(doubled("two"), 3.0))
-NO_RANKING = TuneOptions(should_rank=False)
-PLAIN = TuneOptions(should_rank=False, recheck_rounds=0)
+NO_RANKING = Options(should_rank=False)
+PLAIN = Options(should_rank=False, recheck_rounds=0)
 
 
 class Listener:
@@ -88,8 +86,9 @@ def run(store: MemoryStore, **changes: object) -> TuneResult:
         names = [field.name for field in fields(kind)]
         return kind(**{name: given[name] for name in names if name in given})
 
-    setting, budget, parts = group(SessionSetting), group(Budget), group(SessionParts)
-    search = replace(group(SearchArguments), budget=budget)
+    setting, parts = group(SessionSetting), group(SessionParts)
+    own = {each.name: given[each.name] for each in fields(Options) if each.name in given}
+    search = replace(given["options"], **own)
     tasks, name = given.get("tasks", TASKS), given.get("name", "")
     return tune(tasks, setting, store, search, name=name, parts=parts)
 
@@ -246,7 +245,7 @@ def test_a_workload_without_a_space_does_not_stop_the_others() -> None:
 
 def test_the_best_few_are_measured_again_in_turn_with_the_default() -> None:
     store, runner = MemoryStore(), FakeRunner()
-    result = run(store, runner=runner, options=TuneOptions(), trials=60)
+    result = run(store, runner=runner, options=Options(), trials=60)
     assert set(runner.turns) <= {4, 5}
     assert len(runner.turns) == 2
     for task in result.tasks:
@@ -261,7 +260,7 @@ def test_the_minutes_are_for_the_ranking_and_what_comes_after_it_too(
 ) -> None:
     now = [100.0]
     monkeypatch.setattr(spending.time, "monotonic", lambda: now[0])
-    spent = spending.Spending(Budget(minutes=1.0), Spent(seconds=10.0), 9.0, 6.0)
+    spent = spending.Spending(Options(minutes=1.0, after_s=6.0), Spent(seconds=10.0), 9.0)
     seen = []
     for second in (0.0, 34.0, 35.0, 43.0, 44.0):
         now[0] = 100.0 + second
@@ -280,7 +279,7 @@ def test_a_session_ends_before_what_comes_after_it(
         now[0] += 1.0
 
     monkeypatch.setattr(spending.time, "monotonic", lambda: now[0])
-    options = TuneOptions(after_s=after_s, recheck_rounds=0)
+    options = Options(after_s=after_s, recheck_rounds=0)
     changes = {"options": options, "minutes": 1.0, "trials": None}
     run(MemoryStore(), runner=FakeRunner(before=work), **changes)
     assert most_s - 3.0 <= now[0] <= most_s
@@ -299,7 +298,7 @@ class Deceptive(FakeRunner):
 
 def test_a_lucky_first_measurement_does_not_win() -> None:
     store = MemoryStore()
-    result = run(store, runner=Deceptive(), options=TuneOptions(), trials=60)
+    result = run(store, runner=Deceptive(), options=Options(), trials=60)
     for task in result.tasks:
         assert task.default_s > 0.001
         assert task.best_s < task.default_s
@@ -316,7 +315,7 @@ class Drifting(FakeRunner):
 
 
 def test_speed_ups_are_those_of_the_turns_at_the_end() -> None:
-    result = run(MemoryStore(), runner=Drifting(), options=TuneOptions(), trials=60)
+    result = run(MemoryStore(), runner=Drifting(), options=Options(), trials=60)
     for task in result.tasks:
         key = task.task.workload.key
         assert task.compared is not None
@@ -338,7 +337,7 @@ def test_of_many_lucky_ones_the_best_that_took_turns_is_compared() -> None:
             return replace(found, times_s=tuple(factor * one for one in found.times_s))
 
     store = MemoryStore()
-    result = run(store, runner=Lucky(), options=TuneOptions(recheck_rounds=0), trials=60)
+    result = run(store, runner=Lucky(), options=Options(recheck_rounds=0), trials=60)
     for task in result.tasks:
         key = task.task.workload.key
         assert task.compared is not None
@@ -350,7 +349,7 @@ def test_of_many_lucky_ones_the_best_that_took_turns_is_compared() -> None:
 def test_without_turns_no_speed_up_is_claimed() -> None:
     unranked = run(MemoryStore())
     interrupt, runner = interrupt_after(11)
-    stopped = run(MemoryStore(), runner=runner, interrupt=interrupt, options=TuneOptions())
+    stopped = run(MemoryStore(), runner=runner, interrupt=interrupt, options=Options())
     for task in (*unranked.tasks, *stopped.tasks):
         assert task.compared is None
         assert math.isnan(task.speed_up)
@@ -363,7 +362,7 @@ def test_what_an_earlier_run_has_found_is_known() -> None:
     again = run(store, trials=1000)
     assert all(task.is_default_earlier and task.is_from_earlier for task in again.tasks)
     assert all(task.compared is None for task in again.tasks)
-    ranked = run(store, trials=1000, options=TuneOptions())
+    ranked = run(store, trials=1000, options=Options())
     for task in ranked.tasks:
         assert task.compared is not None
         assert task.is_from_earlier == (not task.compared.is_same)
@@ -371,7 +370,7 @@ def test_what_an_earlier_run_has_found_is_known() -> None:
 
 
 def test_workloads_have_the_times_that_they_take_in_networks() -> None:
-    result = run(MemoryStore(), options=TuneOptions())
+    result = run(MemoryStore(), options=Options())
     one, two = Comparison(1.0, 0.5, 1.8, 2.2), Comparison(2.0, 1.5, 1.3, 1.4)
     networks = (
         NetworkResult("a", one, (("one", one),), (("one", "split(y, i, [2])"),)),
@@ -406,7 +405,7 @@ def test_a_wrong_answer_in_the_ranking_takes_the_record_away() -> None:
             return min({t for k, t in self.measured if k == key}, key=lambda t: time_of(key, t))
 
     store, runner = MemoryStore(), Turning()
-    result = run(store, runner=runner, options=TuneOptions(), trials=60)
+    result = run(store, runner=runner, options=Options(), trials=60)
     for task in result.tasks:
         assert task.trace != runner.best(task.task.workload.key)
         assert task.trace
@@ -442,10 +441,10 @@ def test_an_interrupted_session_keeps_what_it_measured_and_goes_on_where_it_stop
 def test_an_interrupted_ranking_is_done_when_the_session_resumes() -> None:
     store = MemoryStore()
     interrupt, runner = interrupt_after(30)
-    assert run(store, runner=runner, interrupt=interrupt, options=TuneOptions()).is_interrupted
+    assert run(store, runner=runner, interrupt=interrupt, options=Options()).is_interrupted
     assert store.count() == 30
     fresh = FakeRunner()
-    again = run(store, runner=fresh, options=TuneOptions())
+    again = run(store, runner=fresh, options=Options())
     assert again.reason is StopReason.BUDGET_SPENT
     assert fresh.turns
     assert store.count() > 30
@@ -462,7 +461,7 @@ def test_resuming_can_be_refused() -> None:
     store = MemoryStore()
     interrupt, runner = interrupt_after(11)
     run(store, runner=runner, interrupt=interrupt)
-    fresh = TuneOptions(should_rank=False, should_resume=False)
+    fresh = Options(should_rank=False, should_resume=False)
     assert run(store, options=fresh).trials == 30
 
 
@@ -486,7 +485,7 @@ def test_a_saved_state_that_cannot_be_read_is_an_error() -> None:
 
 def test_callbacks_follow_the_session() -> None:
     listener = Listener()
-    result = run(MemoryStore(), callbacks=(listener,), options=TuneOptions(round_size=10))
+    result = run(MemoryStore(), callbacks=(listener,), options=Options(round_size=10))
     names = [one.phase.name for one in listener.seen]
     assert names == ["WARM_UP", "WARM_UP", "SEARCH", "SEARCH", "SEARCH", "RANKING", "DONE"]
     assert [one.trials for one in listener.seen] == [0, 2, 12, 22, 30, 30, 30]
@@ -590,7 +589,7 @@ def test_a_session_killed_between_rounds_goes_on_as_if_nothing_had_been(count: i
 
 
 def test_a_session_out_of_patience_ends() -> None:
-    options = TuneOptions(should_rank=False, patience=2, round_size=4)
+    options = Options(should_rank=False, patience=2, round_size=4)
     listener = Listener()
     result = run(MemoryStore(), trials=80, options=options, callbacks=(listener,))
     assert result.reason is StopReason.NO_GAIN
@@ -600,7 +599,7 @@ def test_a_session_out_of_patience_ends() -> None:
 
 
 def test_patience_counts_over_an_interruption() -> None:
-    options = TuneOptions(should_rank=False, patience=3, round_size=4)
+    options = Options(should_rank=False, patience=3, round_size=4)
     whole, parts = MemoryStore(), MemoryStore()
     run(whole, trials=80, options=options)
     for number in range(1, 20):
@@ -613,7 +612,7 @@ def test_patience_counts_over_an_interruption() -> None:
 
 
 def test_workloads_out_of_patience_end_the_session() -> None:
-    options = TuneOptions(should_rank=False, task_patience=1, round_size=2)
+    options = Options(should_rank=False, task_patience=1, round_size=2)
     result = run(MemoryStore(), trials=80, options=options)
     assert result.reason is StopReason.NO_GAIN
     assert result.trials < 80
@@ -716,7 +715,7 @@ def test_the_best_is_measured_again_after_some_rounds() -> None:
             return replace(found, times_s=tuple(factor * one for one in found.times_s))
 
     store, listener = MemoryStore(), Listener()
-    options = TuneOptions(should_rank=False, round_size=4, recheck_rounds=3)
+    options = Options(should_rank=False, round_size=4, recheck_rounds=3)
     result = run(store, options=options, runner=Slowing(), callbacks=(listener,), trials=60)
     drifts = [each.drift for each in listener.seen if each.drift is not None]
     assert any(one.now_s / one.before_s == pytest.approx(2.0) for one in drifts)
@@ -738,7 +737,7 @@ def test_a_disturbed_measurement_of_the_best_is_repeated() -> None:
             return replace(found, times_s=tuple(factor * one for one in found.times_s))
 
     store, listener = MemoryStore(), Listener()
-    options = TuneOptions(should_rank=False, round_size=4, recheck_rounds=3)
+    options = Options(should_rank=False, round_size=4, recheck_rounds=3)
     run(store, options=options, runner=Disturbed(), callbacks=(listener,), trials=60)
     assert any(count > 1 for count in Counter(traces(store)).values())
     drifts = [each.drift for each in listener.seen if each.drift is not None]

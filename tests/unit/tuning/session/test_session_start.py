@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,13 +25,7 @@ from tensorwright.records import MemoryStore, Status
 from tensorwright.schedule import parse_trace
 from tensorwright.tuning.population import Candidate
 from tensorwright.tuning.selection import Chosen, Elite, Estimate
-from tensorwright.tuning.session import (
-    Budget,
-    Interrupt,
-    SearchArguments,
-    SessionSetting,
-    TuneOptions,
-)
+from tensorwright.tuning.session import Interrupt, Options, SessionSetting
 from tensorwright.tuning.session.ranking import Tools
 from tensorwright.tuning.session.rounds import Session
 from tensorwright.tuning.space import Space
@@ -41,7 +35,7 @@ from tensorwright.tuning.task_scheduling import GradientScheduler, TaskState, pr
 
 TARGET = native_target()
 SETTING = SessionSetting(TARGET, 2, "here")
-OPTIONS = TuneOptions(should_rank=False, recheck_rounds=0)
+OPTIONS = Options(should_rank=False, recheck_rounds=0)
 
 
 def numbered(number: int) -> Candidate:
@@ -101,10 +95,10 @@ def run(
     interrupt: Interrupt | None = None,
     make_strategy: Callable[[Task, Space, int], Strategy] = RandomSearch,
     by_rule: int = 0,
-    options: TuneOptions = OPTIONS,
+    options: Options = OPTIONS,
     builder: FakeBuilder | None = None,
 ) -> Session:
-    search = SearchArguments(Budget(trials=trials), 0, options=options, interrupt=interrupt)
+    search = replace(options, trials=trials, seed=0, interrupt=interrupt)
     make_default = (lambda task, target: numbered(by_rule)) if by_rule else None
     parts: Any = (
         builder or FakeBuilder(),
@@ -195,7 +189,7 @@ def test_elites_that_other_processes_found_are_those_found_here() -> None:
 
 
 def test_nothing_is_measured_again_before_a_race() -> None:
-    options = TuneOptions(should_rank=False, recheck_rounds=1)
+    options = Options(should_rank=False, recheck_rounds=1)
     store = MemoryStore()
     run(store, FakePredictor(SECONDS, 1), TASKS[1:], trials=4, options=options)
     assert sorted(order(store)) == sorted((key, n) for key in ("large", "middle") for n in (8, 1))

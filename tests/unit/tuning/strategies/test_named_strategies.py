@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.unit.tuning.strategies.evolving import SPACE, TASK
 
-from tensorwright.base import UsageError
-from tensorwright.tuning.session.arguments import session_arguments
+from tensorwright.base import UsageError, detect_target
+from tensorwright.tuning.session import Options, SessionSetting
 from tensorwright.tuning.strategies import (
     STRATEGIES,
     Guide,
@@ -74,7 +74,8 @@ def test_an_unknown_name_is_refused_with_a_list() -> None:
 
 
 def test_another_strategy_is_another_session() -> None:
-    usual = session_arguments([TASK], "t", "h", 1, 0)
-    assert session_arguments([TASK], "t", "h", 1, 0, "evolution") == usual
-    others = {session_arguments([TASK], "t", "h", 1, 0, name) for name in STRATEGIES}
+    setting = SessionSetting(detect_target(), 1, "h")
+    usual = Options(seed=0).identity([TASK], setting)
+    assert Options(seed=0, strategy="evolution").identity([TASK], setting) == usual
+    others = {Options(seed=0, strategy=name).identity([TASK], setting) for name in STRATEGIES}
     assert len(others) == len(STRATEGIES)

@@ -29,7 +29,7 @@ from tensorwright.records import MemoryStore, opened
 from tensorwright.rewriting.candidates import CostKind, SearchKind
 from tensorwright.rewriting.networks import ProgramPrices, operator_seconds
 from tensorwright.runtime.measuring import this_machine
-from tensorwright.tuning.session import Budget, SearchArguments, choose_callbacks
+from tensorwright.tuning.session import Options, choose_callbacks
 from tensorwright_lab.bench.machine import peak_memory_bytes
 from tensorwright_lab.bench.rewriting.rows import Measured, RewriteRow, Searched
 from tensorwright_lab.comparison import this_build
@@ -148,8 +148,8 @@ def _tune(name: str, model: str, plan: Plan, folder: Path) -> int:
     with opened(plan.records, create=True) as store:
         for turn, (graph, minutes) in enumerate(turns):
             click.echo(f"{name}: tuning for {minutes:g} minutes", err=True)
-            how = SearchArguments(
-                Budget(minutes), plan.seed + turn, choose_callbacks(is_quiet=False)
+            how = Options(
+                minutes=minutes, seed=plan.seed + turn, callbacks=choose_callbacks(is_quiet=False)
             )
             parts = prepare(graph, plan.target, threads=plan.threads)
             result = search(parts, setting, store, how)
