@@ -147,6 +147,8 @@ class ModelFile:
     def load(self) -> models.SavedModel | None:
         """The trees; None, after a warning, if the file is damaged or another machine's."""
         if not self.path.exists():
+            if self.path.with_suffix(".json").exists():
+                self._warn("an earlier version wrote a .json; the session starts without it")
             return None
         try:
             model = models.load_model(self.path)
@@ -188,7 +190,7 @@ def model_file_of(
 ) -> ModelFile | None:
     """The file beside a store; None for a store in memory, and if the knob switches it off.
 
-    records.sqlite has records.model-<machine>-<digest of the target>-<threads>t.json; for other
+    records.sqlite has records.model-<machine>-<digest of the target>-<threads>t.npz; for other
     features or another model than usual, their names come before the ending.
     """
     if not base.knobs.COST_MODEL.get() or isinstance(store, records.MemoryStore):
@@ -197,7 +199,7 @@ def model_file_of(
     digest = hashlib.sha256(target.key.encode()).hexdigest()[:8]
     learning = learning or USUAL
     kind = "" if learning.is_usual else f"-{_plain(learning.features)}-{learning.model}"
-    name = f"{store_path.stem}.model-{hardware}-{digest}-{threads}t{kind}.json"
+    name = f"{store_path.stem}.model-{hardware}-{digest}-{threads}t{kind}.npz"
     return ModelFile(store_path.with_name(name), hardware)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from tensorwright.base import MachineError
 from tensorwright.machine import Machine
 from tensorwright.tuning.models import Forest
-from tensorwright.tuning.time_model import ROW_NAMES, CompactTrees, Policy, TimeModel, TrainedKeys
+from tensorwright.tuning.time_model import Policy, TimeModel, TrainedKeys
 from tensorwright_lab.pretraining.accuracy import ChoiceAccuracy, accuracy_of
 from tensorwright_lab.pretraining.conditions import Conditions
 from tensorwright_lab.pretraining.feature_files import MeasuredWorkload
@@ -105,9 +105,7 @@ def train(
         accuracies += _left_out(measured, settings, tell)
     everything = _programs(measured)
     tell(f"fitting to all {len(everything)} programs of {everything.workloads} workloads")
-    median_trees, upper_trees = (
-        CompactTrees.of(forest.trees, len(ROW_NAMES)) for forest in _fit_both(everything, settings)
-    )
+    median_trees, upper_trees = (forest.trees for forest in _fit_both(everything, settings))
     statistics = _statistics(measured, settings, accuracies) | {WITHOUT: sorted(without)}
     trained = TrainedKeys.of(one.workload.key for one in measured)
     model = TimeModel(median_trees, upper_trees, policy, statistics, trained)

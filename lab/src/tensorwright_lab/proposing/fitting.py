@@ -10,8 +10,6 @@ from typing import Any
 from tensorwright.base import MachineError
 from tensorwright.tuning.models import Forest
 from tensorwright.tuning.models.protocol import GrowthSettings
-from tensorwright.tuning.time_model import CompactTrees
-from tensorwright_lab.proposing.decisions import COLUMNS
 from tensorwright_lab.proposing.examples import Examples
 from tensorwright_lab.proposing.model import ProposingModel
 
@@ -54,4 +52,4 @@ def fit(
             remedy="install lightgbm and libgomp",
         ) from None
     forest: Forest = module.fit(examples, settings or WayTreeSettings())
-    return ProposingModel(CompactTrees.of(forest.trees, len(COLUMNS)), statistics or {})
+    return ProposingModel(forest.trees, statistics or {})

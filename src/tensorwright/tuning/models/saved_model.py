@@ -1,19 +1,16 @@
-"""A trained model as a file: plain data, written whole or not at all.
-
-Trees are JSON, a network is an `ArrayFile` with the same fields.  Nothing is unpickled.
-
-    {"kind": "tensorwright cost model", "schema": 1, "tool": "0.1.0", "feature_set": "statement",
-     "features": "9f3c...", "loss": "pairs", "hardware": "x86_64-2c-...", "samples": 1800,
-     "trees": [...]}
-
-`features` is a digest of the names of the features in order: a model that asks for others is
-refused.  A file without `feature_set` is of statements, as older versions wrote them.
-
-Trained models as files of plain arrays (.npz, nothing pickled), whole or not at all.
+"""Trained models as files of plain arrays (.npz, nothing pickled), whole or not at all.
 
 about   JSON as bytes: what kind of model, which schema, by which version, what the model says
         of itself, and `content`, a digest of everything else: so a damaged file is refused
 ...     the arrays, of the types that they must have
+
+A cost model says of itself:
+
+    {"kind": "tensorwright cost model", "schema": 1, "tool": "0.1.0", "feature_set": "statement",
+     "features": "9f3c...", "loss": "pairs", "hardware": "x86_64-2c-...", "samples": 1800}
+
+`features` is a digest of the names of the features in order: a model that asks for others is
+refused.  Its arrays are those of a `Forest`, or those of a network of the laboratory.
 """
 
 from __future__ import annotations
@@ -90,7 +87,10 @@ class ArrayFile:
         Raises:  RecordError for a file that cannot be read, is damaged or of another kind.
         """
         try:
-            with np.load(io.BytesIO(Path(path).read_bytes()), allow_pickle=False) as file:
+            content = Path(path).read_bytes()
+            if content.startswith(b"{"):
+                raise self.fault(path, "it is JSON, as an earlier version wrote it")
+            with np.load(io.BytesIO(content), allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
             about = json.loads(arrays.pop("about").tobytes())
         except OSError as error:
@@ -124,7 +124,7 @@ def _digest(about: Mapping[str, Any], arrays: Arrays) -> str:
 
 
 FILE = ArrayFile("cost model", 1, "remove the file; the model is trained again from records")
-_MAGIC = b"PK"  # of a zip archive, as NumPy writes several arrays
+_OF_TREES = "starts"
 _NETWORK = base.LaboratoryPart("a cost model that is a network", "cost_models", "read_network")
 
 
@@ -178,20 +178,14 @@ class SavedModel:
             "hardware": self.hardware,
             "samples": self.samples,
         }
-        match self.ranker:
-            case Forest():
-                about = {"kind": FILE.kind, "schema": FILE.schema, "tool": TOOL_VERSION}
-                fields["trees"] = self.ranker.to_data()
-                base.write_atomically(path, json.dumps(about | fields, allow_nan=False))
-            case ArrayRanker():
-                FILE.save(path, fields, self.ranker.arrays)
-            case _:
-                raise base.InternalError(
-                    stage="cost model",
-                    where=f"{self.ranker}",
-                    reason="it cannot be written to a file",
-                    remedy="give it a property `arrays`: its weights by name",
-                )
+        if not isinstance(self.ranker, ArrayRanker):
+            raise base.InternalError(
+                stage="cost model",
+                where=f"{self.ranker}",
+                reason="it cannot be written to a file",
+                remedy="give it a property `arrays`: its weights by name",
+            )
+        FILE.save(path, fields, self.ranker.arrays)
 
 
 def load_model(path: str | os.PathLike[str]) -> SavedModel:
@@ -201,11 +195,7 @@ def load_model(path: str | os.PathLike[str]) -> SavedModel:
              tensorwright, or was trained on another list of features; MachineError for a network
              without the laboratory.
     """
-    fields, arrays = _read(path)
-    if fields.get("kind") != FILE.kind:
-        raise FILE.fault(path, "it is not a cost model")
-    if fields.get("schema") != FILE.schema:
-        raise FILE.fault(path, f"schema {fields.get('schema')!r}; this version reads {FILE.schema}")
+    fields, arrays = FILE.load(path)
     columns = _columns(fields)
     if columns is None:
         reason = f"it was trained on another list of features by version {fields.get('tool')!r}"
@@ -215,9 +205,13 @@ def load_model(path: str | os.PathLike[str]) -> SavedModel:
     if loss not in losses or not isinstance(hardware, str) or type(samples) is not int:
         raise FILE.fault(path, "a field is missing, or is not what it should be")
     try:
-        ranker = _ranker(fields, arrays, columns)
+        ranker = _ranker(arrays, columns)
     except base.RecordError as error:
         raise FILE.fault(path, f"{error.where}: {error.reason}") from None
+    except (KeyError, TypeError) as error:
+        raise FILE.fault(
+            path, f"an array is missing, or is not what it should be: {error}"
+        ) from None
     return SavedModel(ranker, LossKind(loss), hardware, samples, columns.name)
 
 
@@ -230,29 +224,8 @@ def _columns(fields: Mapping[str, Any]) -> FeatureSet | None:
     return features if fields.get("features") == features.digest else None
 
 
-def _ranker(fields: Mapping[str, Any], arrays: Arrays | None, features: FeatureSet) -> Ranker:
-    if arrays is not None:
-        network: Ranker = _NETWORK.load()(arrays, features)
-        return network
-    forest = Forest.from_data(fields.get("trees"))
-    if forest.most_feature >= len(features.columns):
-        reason = "it asks for a feature that does not exist"
-        raise base.RecordError(stage="cost model", where="tree", reason=reason)
-    return forest
-
-
-def _read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays | None]:
-    """The fields of a file, and its arrays if it is one of NumPy's."""
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise FILE.fault(path, error.strerror or str(error)) from None
-    if content.startswith(_MAGIC):
-        return FILE.load(path)
-    try:
-        fields = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise FILE.fault(path, f"not JSON: {error}") from None
-    if not isinstance(fields, dict):
-        raise FILE.fault(path, "it is not a cost model")
-    return fields, None
+def _ranker(arrays: Arrays, features: FeatureSet) -> Ranker:
+    if _OF_TREES in arrays:
+        return Forest.of_arrays(arrays, len(features.columns))
+    network: Ranker = _NETWORK.load()(arrays, features)
+    return network

@@ -39,7 +39,7 @@ def trained(count: int) -> LearnedModel:
 
 @pytest.fixture
 def file(tmp_path: Path) -> ModelFile:
-    return ModelFile(tmp_path / "model.json", "here")
+    return ModelFile(tmp_path / "model.npz", "here")
 
 
 def test_the_next_session_starts_from_what_was_kept(file: ModelFile) -> None:
@@ -75,9 +75,7 @@ def test_an_untrained_model_is_not_kept(file: ModelFile) -> None:
 @pytest.mark.parametrize("text", ["", "{", '{"kind": "something else"}'])
 def test_a_damaged_file_is_one_warning_and_is_replaced(file: ModelFile, text: str) -> None:
     file.path.write_text(text)
-    with pytest.warns(
-        RuntimeWarning, match=r"cost model .*model\.json: .*starts without it"
-    ) as one:
+    with pytest.warns(RuntimeWarning, match=r"cost model .*model\.npz: .*starts without it") as one:
         found = open_learning(USUAL, TARGET, 2, 0, file)
     assert len(one) == 1
     assert found.before is None
@@ -92,7 +90,7 @@ def test_the_file_of_another_machine_is_not_used(file: ModelFile) -> None:
 
 
 def test_a_folder_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
-    file = ModelFile(tmp_path / "missing" / "model.json", "here")
+    file = ModelFile(tmp_path / "missing" / "model.npz", "here")
     with pytest.warns(RuntimeWarning, match="it is not written"):
         assert not file.keep(trained(80), None)
 
@@ -157,7 +155,7 @@ def test_an_interrupted_session_keeps_what_it_learned(tmp_path: Path) -> None:
     stop = StopsAfter(70)
     changes = {"callbacks": [stop], "interrupt": stop.interrupt, "keeps_model": True}
     assert len(session(tmp_path, trials=800, **changes)) < 100
-    assert len(list(tmp_path.glob("records.model-*.json"))) == 1
+    assert len(list(tmp_path.glob("records.model-*.npz"))) == 1
 
 
 def test_equal_files_give_equal_decisions(tmp_path: Path) -> None:
@@ -172,6 +170,6 @@ def test_equal_files_give_equal_decisions(tmp_path: Path) -> None:
             warnings.simplefilter("error")
             measured.append(session(folder, keeps_model=True))
         if file is None:
-            (file,) = folder.glob("records.model-here-*-2t.json")
+            (file,) = folder.glob("records.model-here-*-2t.npz")
     assert len(measured[0]) == 80
     assert measured[1] == measured[2]

@@ -75,8 +75,8 @@ def test_what_was_learned_is_kept_for_each_way_to_learn(tmp_path: Path) -> None:
         session(tmp_path, learning)
     names = sorted(path.name for path in tmp_path.glob("*.model-*"))
     assert [name.split("2t")[1] for name in names] == [
-        "-context-trees-lambdarank.json",
-        ".json",
+        "-context-trees-lambdarank.npz",
+        ".npz",
     ]
     again = tmp_path / "again"
     again.mkdir()
@@ -100,7 +100,7 @@ def test_unknown_names_are_refused() -> None:
 
 
 def test_a_model_to_start_from_must_be_readable(tmp_path: Path) -> None:
-    path = tmp_path / "model.json"
+    path = tmp_path / "model.npz"
     path.write_text("{")
-    with pytest.raises(RecordError, match="not JSON"):
+    with pytest.raises(RecordError, match="as an earlier version wrote it"):
         open_learning(Learning(start=path), TARGET, 2, 0)

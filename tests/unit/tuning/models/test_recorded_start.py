@@ -127,8 +127,8 @@ def test_records_of_another_store_teach(tmp_path: Path) -> None:
     found = learn_from_records(past, START, TARGET, THREADS, path=path)
     assert found is not None
     assert is_store(path)
-    found.save(tmp_path / "model.json")
-    assert not is_store(tmp_path / "model.json")
+    found.save(tmp_path / "model.npz")
+    assert not is_store(tmp_path / "model.npz")
 
 
 def test_where_nothing_teaches_a_warning_says_so() -> None:

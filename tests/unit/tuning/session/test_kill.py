@@ -18,8 +18,7 @@ PROGRAM = """
 import sys, time
 from tests.targets import native_target
 from tensorwright.records import open_store
-from tensorwright.tuning.session import (Options, PlainLines, SessionParts)
-from tensorwright.tuning.session import (SessionSetting, Options, tune)
+from tensorwright.tuning.session import Options, PlainLines, SessionParts, SessionSetting, tune
 from tensorwright.tuning.task import Task
 from tests.unit.tuning.helpers import FakeBuilder, FakeRunner, doubled, numbered_space
 
@@ -29,9 +28,8 @@ with open_store(path) as store:
         [Task(doubled("one")), Task(doubled("two"))],
         SessionSetting(native_target(), 1, "here"),
         store,
-        SearchArguments(
-            Budget(trials=40), 0, (PlainLines(sys.stdout),),
-            Options(round_size=8, should_rank=False),
+        Options(
+            trials=40, seed=0, callbacks=(PlainLines(sys.stdout),), round_size=8, should_rank=False
         ),
         parts=SessionParts(
             FakeBuilder(), FakeRunner(before=lambda count: time.sleep(pause_s)),

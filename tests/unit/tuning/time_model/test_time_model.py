@@ -49,14 +49,14 @@ def test_native_trees_give_what_the_forest_gives(rows: int) -> None:
     trees = [random_tree(random, int(leaves), 12) for leaves in random.integers(1, 33, 40)]
     given = random.normal(size=(rows, 12)).astype(np.float32)
     found = TreeWalk(CompactTrees.of(trees, 12)).sums(given)
-    assert found == pytest.approx(Forest(trees).values(given), abs=1e-4)
+    assert found == pytest.approx(Forest.of(trees, 12).values(given), abs=1e-4)
 
 
 def test_a_value_on_the_threshold_goes_left() -> None:
     tree = Tree((0,), (0.1,), (-1,), (-2,), (1.0, 2.0))
     near = np.float32(0.1)  # a little more than 0.1
     rows = np.array([[np.nextafter(near, np.float32(0))], [near]], np.float32)
-    assert Forest([tree]).values(rows).tolist() == [1.0, 2.0]
+    assert Forest.of([tree], 1).values(rows).tolist() == [1.0, 2.0]
     assert TreeWalk(CompactTrees.of([tree], 1)).sums(rows).tolist() == [1.0, 2.0]
 
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
 from typing import Any, Self, TypeAlias
@@ -92,6 +92,7 @@ ARRAYS = {
     "values": np.dtype("<f4"),
 }
 """The types of a forest's arrays in a file, whatever the machine."""
+_LEAVES = "leaves"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,11 +187,6 @@ class CompactTrees:
         own = np.arange(len(self.features)) - np.repeat(self.starts, sizes)
         flags: NDArray[np.bool_] = self.children == own
         return flags
-
-
-def leaf_values(trees: Sequence[Tree]) -> NDArray[np.float64]:
-    """The values of leaves in 8-byte floats, as `CompactTrees.of` numbers them: (nodes,)."""
-    return _Nodes(trees).numbers
 
 
 class _Nodes:
@@ -363,25 +359,31 @@ def _walked(
     return nodes
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Forest:
-    """Trees whose values are added up."""
+    """Trees whose values are added up in 8-byte floats.
 
-    def __init__(self, trees: Sequence[Tree]) -> None:
-        self.trees = tuple(trees)
-        self._walk: TreeWalk | None = None
+    leaves    their values (nodes,), more exact than the 4-byte floats of the trees
+    Raises:   RecordError for values that are not those of the nodes.
+    """
 
-    @property
-    def most_feature(self) -> int:
-        """The highest number of a feature in a test; -1 for none."""
-        return max((max(tree.features, default=-1) for tree in self.trees), default=-1)
+    trees: CompactTrees
+    leaves: NDArray[np.float64]
+    _walk: TreeWalk = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        is_alike = self.leaves.dtype == np.float64 and self.leaves.shape == self.trees.values.shape
+        if not is_alike or not np.isfinite(self.leaves).all():
+            raise _fault("the values of its leaves are not numbers of its nodes")
+        object.__setattr__(self, "_walk", TreeWalk(self.trees, self.leaves))
+
+    @classmethod
+    def of(cls, trees: Sequence[Tree], columns: int) -> Self:
+        """The forest of some trees, for rows of `columns` columns."""
+        return cls(CompactTrees.of(trees, columns), _Nodes(trees).numbers)
 
     def values(self, rows: Features) -> NDArray[np.float64]:
         """The sum of the trees' values for each row (rows, features) -> (rows,)."""
-        if not self.trees or not len(rows):
-            return np.zeros(len(rows))
-        if self._walk is None or self._walk.columns != rows.shape[1]:
-            compact = CompactTrees.of(self.trees, rows.shape[1])
-            self._walk = TreeWalk(compact, leaf_values(self.trees))
         return self._walk.sums(rows).astype(np.float64, copy=False)
 
     def scores(self, features: Features) -> Scores:
@@ -391,30 +393,20 @@ class Forest:
         sums: Scores = values.reshape(programs, rows).sum(axis=1)
         return sums
 
-    def to_data(self) -> list[dict[str, list[float]]]:
-        """The trees as values of JSON."""
-        return [{name: list(getattr(tree, name)) for name in Tree.__slots__} for tree in self.trees]
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The arrays of a file, each by its name."""
+        return {**self.trees.arrays(), _LEAVES: self.leaves.astype("<f8")}
 
     @classmethod
-    def from_data(cls, data: object) -> Forest:
-        """The inverse of `to_data`.  Raises: RecordError for anything else."""
-        if not isinstance(data, list):
-            raise fault("the trees are not a list")
-        return cls([_tree(fields) for fields in data])
+    def of_arrays(cls, arrays: Mapping[str, NDArray[Any]], columns: int) -> Self:
+        """The inverse of `arrays`; raises as `CompactTrees.of_arrays`."""
+        trees = CompactTrees.of_arrays(arrays, columns)
+        return cls(trees, np.ascontiguousarray(arrays[_LEAVES]))
 
 
-def _tree(fields: object) -> Tree:
-    if not isinstance(fields, dict) or set(fields) != set(Tree.__slots__):
-        raise fault("its fields are not those of a tree")
-    for name, numbers in fields.items():
-        kinds = (int, float) if name in ("thresholds", "leaves") else (int,)
-        if not isinstance(numbers, list) or any(type(number) not in kinds for number in numbers):
-            raise fault(f"{name} has an item that is not a number")
-    return Tree(**{name: tuple(numbers) for name, numbers in fields.items()})
-
-
-def parse_lightgbm(text: str) -> Forest:
-    """Read the trees out of a LightGBM model text.
+def parse_lightgbm(text: str, columns: int) -> Forest:
+    """Read the trees out of a LightGBM model text, for rows of `columns` columns.
 
     Raises:  RecordError for another text, and for trees with categories.
     """
@@ -427,7 +419,7 @@ def parse_lightgbm(text: str) -> Forest:
             trees.append(_lightgbm_tree(fields))
         except (KeyError, ValueError) as error:
             raise fault(f"not as LightGBM writes it: {error}") from None
-    return Forest(trees)
+    return Forest.of(trees, columns)
 
 
 def _lightgbm_tree(fields: Mapping[str, str]) -> Tree:

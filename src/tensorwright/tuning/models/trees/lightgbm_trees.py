@@ -72,4 +72,4 @@ def grow(
     labels = np.zeros(len(rows))  # not used: the loss gives the slopes
     data = lightgbm.Dataset(rows, label=labels, free_raw_data=True)
     booster = lightgbm.train(parameters, data, settings.rounds)
-    return parse_lightgbm(booster.model_to_string())
+    return parse_lightgbm(booster.model_to_string(), rows.shape[1])
