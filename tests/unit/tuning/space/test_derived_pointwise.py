@@ -18,7 +18,7 @@ from tensorwright.tuning.space.derived import derived_sketches
 def fetching_in_vectors(channels: int, filters: int) -> tuple[Expression, LoopProgram]:
     """A program of the derived space: blocks hold the whole image of 7 x 7."""
     expression = pointwise_convolution(channels, filters, 7)
-    wanted = {"y_h_threads": 7, "y_h_each": 1, "y_v_threads": 7, "y_v_each": 1}
+    wanted = {"y_h_threads": 7, "y_h_elements": 1, "y_v_threads": 7, "y_v_elements": 1}
     wanted |= {"y_x_vector": 4, "y_w_vector": 4}
     sketches = derived_sketches(expression.state, SM_80, most=128)
     sketch = next(each for each in sketches if each.name == "y in blocks of threads")

@@ -181,8 +181,8 @@ def test_winograd_is_in_the_space_and_nothing_by_rule() -> None:
 def test_blocks_are_numbered_in_groups_where_the_cache_is_small() -> None:
     expression, target = matmul(24, 24, 4), replace(SM_80, l2_bytes=1024)
     sketch = tiled(expression, target)
-    tile = {"c_i_apart": 1, "c_i_threads": 2, "c_i_each": 4, "c_group": 2}
-    tile |= {"c_j_apart": 1, "c_j_threads": 8, "c_j_each": 1}
+    tile = {"c_i_positions": 1, "c_i_threads": 2, "c_i_elements": 4, "c_group": 2}
+    tile |= {"c_j_positions": 1, "c_j_threads": 8, "c_j_elements": 1}
     trace = sketch.bound(sketch.defaults | tile)
     assert "block_order(c, i_0, j_0, 2)" in format_trace(trace)
     check(expression, trace)
@@ -193,8 +193,8 @@ def test_pixels_are_one_axis_of_whole_tiles() -> None:
     sketch = tiled(expression, SM_80)
     program = lower(replay(expression.state, sketch.bound(sketch.defaults)))
     (launch,) = launches_of(program).nests
-    names = {"y_oc_apart", "y_oc_threads", "y_oc_each"}
-    names |= {"y_oh_ow_apart", "y_oh_ow_threads", "y_oh_ow_each"}
+    names = {"y_oc_positions", "y_oc_threads", "y_oc_elements"}
+    names |= {"y_oh_ow_positions", "y_oh_ow_threads", "y_oh_ow_elements"}
     assert names <= {name for choice in sketch.choices for name in choice.names}
     (row,) = (c.default for c in sketch.choices if "y_oh_ow_threads" in c.names)
     assert 56 % prod(row) == 0  # 49 pixels are 56
@@ -246,12 +246,12 @@ def test_limits_are_those_of_the_lowered_program() -> None:
         "vectors across rows",
     }
     large = sketch.defaults | {
-        "c_i_apart": 2,
+        "c_i_positions": 2,
         "c_i_threads": 32,
-        "c_i_each": 4,
-        "c_j_apart": 2,
+        "c_i_elements": 4,
+        "c_j_positions": 2,
         "c_j_threads": 32,
-        "c_j_each": 4,
+        "c_j_elements": 4,
         "c_k_steps": 4,
         "c_k_unrolled": 8,
     }

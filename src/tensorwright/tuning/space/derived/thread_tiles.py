@@ -2,8 +2,8 @@
 
 Tiles of a product of matrices for graphics processors.
 
-A block computes rows x columns of the result.  Along each of the two, a tile is `apart` times
-`threads` times `each`: a thread has `each` neighbouring elements at `apart` places, so that the
+A block computes rows x columns of the result.  Along each of the two, a tile is positions times
+threads times elements: a thread has neighbouring elements at some positions, so that the
 neighbouring threads of a warp read neighbouring vectors from shared memory.
 
 The time model prices the tiles.  The tile by rule is one that every card runs: a search starts from
@@ -24,8 +24,9 @@ from math import prod
 
 from tensorwright import expr, schedule
 from tensorwright.base import GpuTarget
-from tensorwright.tuning.space.accesses import count_of, loads_from
+from tensorwright.tuning.space.accesses import count_of
 from tensorwright.tuning.space.derived.derivation import Derivation, TiledStage
+from tensorwright.tuning.space.derived.tiled_fold import stored_axes
 from tensorwright.tuning.space.register_tile import limits_of
 from tensorwright.tuning.space.sketch import SketchBuilder, divisors
 
@@ -85,15 +86,6 @@ def plan_threads(
         for stored, name in stored_axes(tensor, host)
         if name in own
     )
-
-
-def stored_axes(tensor: expr.Compute, host: expr.Compute) -> tuple[tuple[str, str], ...]:
-    """The axes of the reader with those of the fold that they are."""
-    if tensor.name == host.name:
-        return tuple((axis.name, axis.name) for axis in tensor.axes)
-    (link,) = {*loads_from(host, tensor.name)}
-    own = {index: axis.name for index, axis in zip(link.indices, tensor.axes, strict=True)}
-    return tuple((axis.name, own[axis.var]) for axis in host.axes if axis.var in own)
 
 
 def axes_of(load: expr.Load, axes: Iterable[expr.Axis]) -> tuple[expr.Axis, ...]:
@@ -175,8 +167,7 @@ def default_folds(axes: Iterable[expr.Axis], most: int) -> dict[str, int]:
 
 MatrixRow = tuple[int, int, int]
 
-APART, EACH = (1, 2, 4), (1, 2, 4)
-MOST_ACCUMULATORS = 128  # of a thread: as many registers are left for operands and addresses
+_POSITIONS, _ELEMENTS = (1, 2, 4), (1, 2, 4)
 _MOST_MATRIX_THREADS = 64  # along an axis
 MOST_TERMS = 64  # of a part of the reduction
 _SUMS, _THREADS, _MATRIX_TERMS = 64, 256, 16  # by rule, at most: of a thread, of a block, of a part
@@ -193,13 +184,8 @@ def longest_tiles(matrices: schedule.MatrixProduct) -> tuple[int, int]:
 @lru_cache(maxsize=1024)
 def tile_rows(extent: int, longest: int) -> tuple[MatrixRow, ...]:
     """Tiles along an axis that divide it, up to the longest."""
-    return tuple(
-        (apart, threads, each)
-        for apart in APART
-        for threads in divisors(extent, _MOST_MATRIX_THREADS)
-        for each in EACH
-        if extent % (apart * threads * each) == 0 and apart * threads * each <= longest
-    )
+    rows = product(_POSITIONS, divisors(extent, _MOST_MATRIX_THREADS), _ELEMENTS)
+    return tuple(row for row in rows if extent % prod(row) == 0 and prod(row) <= longest)
 
 
 def default_matrix_folds(extents: Sequence[int]) -> tuple[int, ...]:

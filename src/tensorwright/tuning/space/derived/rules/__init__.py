@@ -8,7 +8,7 @@ from tensorwright.tuning.space.derived.rules.cross_threads import (
 )
 from tensorwright.tuning.space.derived.rules.matrix_tiling import MatrixTiling
 from tensorwright.tuning.space.derived.rules.thread_tiling import (
-    CacheThreadTile, SplitReductionOverBlocks, ThreadTiling,
+    SplitReductionOverBlocks, ThreadTiling,
 )
 from tensorwright.tuning.space.derived.rules.tiling import (
     AddCacheWrite, AlwaysInline, FoldConstants, MultiLevelTiling, MultiLevelTilingWithFusion,
@@ -36,7 +36,6 @@ GPU_RULES: tuple[SketchRule, ...] = (
     CrossThreadReduction(),
     MatrixTiling(),
     WindowTiling(),
-    CacheThreadTile(),
     ThreadTiling(),
     WaitForTile(),
     Streaming(),

@@ -9,6 +9,7 @@ Source:  Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", CV
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -21,9 +22,13 @@ from tensorwright.tuning.space.derived.derivation import (
     fusable_consumer,
     is_untouched,
 )
-from tensorwright.tuning.space.derived.thread_tiles import stored_axes
+from tensorwright.tuning.space.derived.tiled_fold import (
+    TiledFold,
+    inline_made,
+    stored_axes,
+    tail_of,
+)
 from tensorwright.tuning.space.sketch import SketchBuilder
-from tensorwright.tuning.space.steps import is_cheap
 
 _LEAST_CHANNELS = 16  # with fewer, on either side, the transforms cost more than they save
 _TILES = (4, 2)
@@ -47,7 +52,16 @@ class BatchedWinograd:
 
     def derive(self, view: Derivation) -> tuple[Derivation, ...]:
         """One state for each size of tiles; the product is decided next."""
-        return tuple(_Transforming(view, tile).derive() for tile in _TILES)
+        derived: list[Derivation] = []
+        for tile in _TILES:
+            builder = view.grow()
+            transforms = use_winograd(builder, view.current, tile)
+            transforms.schedule(view.target)
+            note = f"{view.current} by Winograd's algorithm in tiles of {tile}"
+            after = view.then(builder, note)
+            undecided = after.visited - {f"{view.current}_product"}
+            derived.append(replace(after, visited=undecided))
+        return tuple(derived)
 
 
 def _is_suitable(
@@ -65,89 +79,70 @@ def _is_suitable(
     return min(filters, channels) >= _LEAST_CHANNELS
 
 
-def _threads(target: GpuTarget) -> int:
-    return min(_THREADS, target.threads_per_block)
+@dataclass(frozen=True, slots=True)
+class Transforms:
+    """The stages around the products: of tiles of the data, and of the products back.
 
+    base    the stage that was the convolution       host   stores its result
+    slides  the loops of the host over rows and columns of the image, with their extents
+    """
 
-class _Transforming:
-    """Mutable working state while the transforms of one convolution are scheduled."""
+    builder: SketchBuilder
+    base: str
+    host: str
+    convolution: schedule.Convolution
+    slides: tuple[tuple[str, int], ...]
+    tile: int
 
-    def __init__(self, view: Derivation, tile: int) -> None:
-        self.view = view
-        self.base = view.current
-        self.tile = tile
-        self.builder: SketchBuilder = view.grow()
-        convolution = schedule.find_convolution(view.stage.tensor)
-        assert convolution is not None, "the rule has asked"
-        self.convolution = convolution
+    def schedule(self, target: GpuTarget) -> None:
+        """A thread transforms a tile of the data; another transforms its products back."""
+        threads = min(_THREADS, target.threads_per_block)
+        self._store_outputs(threads)
+        self._transform_data(threads)
 
-    def derive(self) -> Derivation:
-        """Fold the kernel, transform the data by tiles, transform the products back by tiles."""
-        builder, base = self.builder, self.base
-        consumer = fusable_consumer(builder.state, base)
-        is_free = consumer is not None and is_untouched(builder.state, consumer)
-        host = consumer.name if consumer is not None and is_free else base
-        axes = {
-            own: stored
-            for stored, own in stored_axes(self.view.stage.tensor, builder.state.stage(host).tensor)
-        }
-        builder.do(schedule.UseAlgorithm(base, f"winograd{self.tile}"))
-        builder.do(schedule.FoldConstant(f"{base}_kernel_f64"))
-        builder.do(schedule.FoldConstant(f"{base}_kernel"))
-        if host != base:
-            builder.do(schedule.ComputeInline(base))
-        self._store_outputs(host, axes)
-        self._transform_data()
-        note = f"{base} by Winograd's algorithm in tiles of {self.tile}"
-        after = self.view.then(builder, note)
-        return replace(after, visited=after.visited - {f"{base}_product"})
-
-    def _store_outputs(self, host: str, axes: dict[str, str]) -> None:
+    def _store_outputs(self, threads: int) -> None:
         """A thread computes the outputs of a tile from its sums, which are in its registers."""
-        builder = self.builder
-        inner: list[str] = []
-        outer: list[str] = []
-        slides = {
-            slide.out.name: slide.out for slide in (self.convolution.rows, self.convolution.columns)
-        }
-        names = {stored: own for own, stored in axes.items()}
-        for loop in builder.state.stage(host).loops:
-            own = slides.get(names.get(loop, ""))
-            if own is None:
-                outer.append(loop)
-                continue
-            exact = own.length % self.tile == 0
-            step = schedule.Split(
-                host, loop, (self.tile,), schedule.Tail.EXACT if exact else schedule.Tail.GUARD
-            )
-            builder.do(step)
-            outer.append(step.children[0])
-            inner.append(step.children[1])
-        builder.do(schedule.Reorder(host, (*outer, *inner)))
-        thread = deal_out(builder, host, tuple(outer), _threads(self.view.target))
-        for loop in inner:
-            builder.do(schedule.Unroll(host, loop))
-        sums = f"{self.base}_sums"
-        builder.do(schedule.ComputeAt(sums, host, thread))
-        for loop in ("p", "v"):
-            builder.do(schedule.Unroll(sums, loop))
+        sums = TiledFold(self.builder, f"{self.base}_sums", self.host, self.base)
+        for loop, extent in self.slides:
+            sums.split(loop, (loop,), (self.tile,), tail_of(extent, [(self.tile,)]))
+        sums.store(threads=threads)
+        self._unroll(sums.fold, ("p", "v"))
 
-    def _transform_data(self) -> None:
+    def _transform_data(self, threads: int) -> None:
         """A thread computes all parts of a tile; what pads the data is part of its reads."""
-        builder, base = self.builder, self.base
-        rows, columns = f"{base}_rows", f"{base}_columns"
-        source = self.convolution.data.source.name
-        for name in (f"{base}_data", source):
-            inline = schedule.ComputeInline(name)
-            is_made = builder.state.has_stage(name) and schedule.is_legal(inline, builder.state)
-            if is_made and is_cheap(builder.state.stage(name).tensor.body):
-                builder.do(inline)
+        builder, columns, rows = self.builder, f"{self.base}_columns", f"{self.base}_rows"
+        for name in (f"{self.base}_data", self.convolution.data.source.name):
+            inline_made(builder, name)
         _, _, *others = builder.state.stage(columns).loops
         builder.do(schedule.Reorder(columns, (*others, "u", "v")))
-        thread = deal_out(builder, columns, tuple(others), _threads(self.view.target))
-        for loop in ("u", "v"):
-            builder.do(schedule.Unroll(columns, loop))
+        thread = deal_out(builder, columns, tuple(others), threads)
+        self._unroll(columns, ("u", "v"))
         builder.do(schedule.ComputeAt(rows, columns, thread))
-        for axis in builder.state.stage(rows).tensor.axes:
-            if axis.name in ("u", self.convolution.columns.out.name):
-                builder.do(schedule.Unroll(rows, axis.name))
+        sliding = ("u", self.convolution.columns.out.name)
+        self._unroll(rows, (x for x in builder.state.stage(rows).loops if x in sliding))
+
+    def _unroll(self, name: str, loops: Iterable[str]) -> None:
+        for loop in loops:
+            self.builder.do(schedule.Unroll(name, loop))
+
+
+def use_winograd(builder: SketchBuilder, base: str, tile: int) -> Transforms:
+    """Compute a convolution by the algorithm, its kernel when the program is built.
+
+    Its reader stores the result, where one can.
+    """
+    tensor = builder.state.stage(base).tensor
+    convolution = schedule.find_convolution(tensor)
+    assert convolution is not None, "the rule has asked"
+    consumer = fusable_consumer(builder.state, base)
+    is_free = consumer is not None and is_untouched(builder.state, consumer)
+    host = consumer.name if consumer is not None and is_free else base
+    stored = {own: s for s, own in stored_axes(tensor, builder.state.stage(host).tensor)}
+    axes = (convolution.rows.out, convolution.columns.out)
+    slides = tuple((stored[axis.name], axis.length) for axis in axes)
+    builder.do(schedule.UseAlgorithm(base, f"winograd{tile}"))
+    builder.do(schedule.FoldConstant(f"{base}_kernel_f64"))
+    builder.do(schedule.FoldConstant(f"{base}_kernel"))
+    if host != base:
+        builder.do(schedule.ComputeInline(base))
+    return Transforms(builder, base, host, convolution, slides, tile)

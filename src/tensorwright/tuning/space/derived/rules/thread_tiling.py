@@ -2,7 +2,7 @@
 
 A block computes a tile of the result and a thread a part of it, in its own memory.  For each part
 of the reduction the threads of a block fetch what they read together into shared memory.  The
-reader of the fold, or a copy of its result, stores the tile of the thread.
+reader of the fold, or a copy of its result, stores the tile of the thread (`tiled_fold.py`).
 
 Source:  Zheng et al., Ansor, OSDI 2020, section 4.1, for graphics processors.
 
@@ -15,12 +15,12 @@ Source:  Osama et al., Stream-K, PPoPP 2023, section 2 (split-k).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
 from tensorwright import expr, schedule
 from tensorwright.base import GpuTarget
-from tensorwright.tuning.space.defaults.pointwise import bind_fused
 from tensorwright.tuning.space.derived.derivation import (
     Derivation,
     TiledStage,
@@ -34,12 +34,42 @@ from tensorwright.tuning.space.derived.thread_tiles import (
     fold_sizes,
     plan_threads,
 )
+from tensorwright.tuning.space.derived.tiled_fold import VECTORS, TiledFold, tail_of
 from tensorwright.tuning.space.register_tile import limits_of
-from tensorwright.tuning.space.sketch import Kind, divisors
-from tensorwright.tuning.space.steps import is_cheap
+from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
 
-_VECTORS = (1, 2, 4)  # elements that a thread fetches at once
-_MOST_ACCUMULATORS = 128  # of a thread: as many registers are left for operands and addresses
+
+@dataclass(frozen=True, slots=True)
+class ThreadTiling:
+    """Tile a fold in the threads of its reader, or of a copy of its result."""
+
+    name: str = "thread tiling"
+
+    def applies(self, view: Derivation) -> Verdict:
+        """If tiling pays and the reader, if one can store the tiles, is still free."""
+        consumer = fusable_consumer(view.state, view.current)
+        is_free = consumer is None or is_untouched(view.state, consumer)
+        return Verdict.YES if is_free and _plan(view) else Verdict.NO
+
+    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+        """Tile the reader, compute the fold in its threads, and fetch its operands together."""
+        builder, base, axes = view.grow(), view.current, _plan(view)
+        tiled = TiledFold.of(builder, base)
+        stored = tiled.stored
+        for axis in axes:
+            names = (f"{base}_{axis.own}_threads", f"{base}_{axis.own}_elements")
+            row = builder.choose_rows(names, axis.rows, axis.default, Kind.TILE, base)
+            tail = tail_of(axis.extent, (*axis.rows, axis.default))
+            tiled.split(axis.own, (stored[axis.own],), row, tail)
+        tiled.store()
+        split, lengths = _split_terms(view, builder, tiled.fold)
+        loop = tiled.sum(split)
+        lengths |= {axis.own: prod(axis.default) for axis in axes}
+        for source, load in _operands(view).items() if loop else ():
+            tiled.fetch(source, tiled.fold, loop, _vector(view, load, lengths))
+        places = ((tiled.host, tiled.thread), *([(tiled.fold, loop)] if loop else []))
+        tile = TiledStage(tiled.fold, tiled.host, places)
+        return (view.then(builder, f"{base} in blocks of threads", tile=tile),)
 
 
 def _plan(view: Derivation) -> tuple[ThreadAxis, ...]:
@@ -51,168 +81,45 @@ def _plan(view: Derivation) -> tuple[ThreadAxis, ...]:
     return plan_threads(tensor, tensor if consumer is None else consumer.tensor, view.target)
 
 
-@dataclass(frozen=True, slots=True)
-class CacheThreadTile:
-    """Compute a stage that pays to be tiled into a cache, if no reader can store its tiles."""
-
-    name: str = "cache the tile of a thread"
-
-    def applies(self, view: Derivation) -> Verdict:
-        """If tiling pays and there is no such reader; only the cache is tiled then."""
-        has_reader = fusable_consumer(view.state, view.current) is not None
-        return Verdict.YES if not has_reader and _plan(view) else Verdict.NO
-
-    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
-        """The cache comes next; the copy is its consumer."""
-        builder = view.grow()
-        builder.do(schedule.CacheWrite(view.current))
-        return (view.then(builder),)
+def _operands(view: Derivation) -> dict[str, expr.Load]:
+    """What a fold reads, each with the first of its loads."""
+    operands: dict[str, expr.Load] = {}
+    for load in expr.loads_of(view.stage.tensor.body):
+        operands.setdefault(load.source.name, load)
+    return operands
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadTiling:
-    """Tile a fold in the threads of its reader, with operands in shared memory."""
+def _split_terms(
+    view: Derivation, builder: SketchBuilder, fold: str
+) -> tuple[list[tuple[str, ...]], dict[str, int]]:
+    """Split the reduction into parts: the loops of each axis, and the terms of a part by rule."""
+    axes = [axis for axis in view.stage.tensor.reduce_axes if axis.extent != 1]
+    most = limits_of(view.target).unrolled
+    split: list[tuple[str, ...]] = []
+    terms = default_folds(axes, most)
+    for axis in axes:
+        sizes = fold_sizes(axis.length, most)
+        name = f"{view.current}_{axis.name}_part"
+        size = builder.choose(name, sizes, terms[axis.name], Kind.TILE, view.current)
+        tail = tail_of(axis.length, [(n,) for n in sizes])
+        step = schedule.Split(fold, axis.name, (size,), tail)
+        builder.do(step)
+        split.append(step.children)
+    return split, terms
 
-    name: str = "thread tiling"
 
-    def applies(self, view: Derivation) -> Verdict:
-        """If tiling pays and the reader is still free."""
-        consumer = fusable_consumer(view.state, view.current)
-        is_free = consumer is not None and is_untouched(view.state, consumer)
-        return Verdict.YES if is_free and _plan(view) else Verdict.NO
+def _vector(view: Derivation, load: expr.Load, lengths: Mapping[str, int]) -> int:
+    """The number of elements fetched at once by rule: a divisor of the rows of the part.
 
-    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
-        """One state."""
-        return (_Tiling(view).derive(),)
-
-
-class _Tiling:
-    """Mutable working state while one stage is tiled."""
-
-    def __init__(self, view: Derivation) -> None:
-        self.view = view
-        self.name = view.current
-        self.base = self.name.removesuffix("_cache")
-        consumer = fusable_consumer(view.state, self.name)
-        assert consumer is not None, "the rule has asked"
-        self.host = consumer.name
-        self.axes = _plan(view)
-        self.loads = tuple(dict.fromkeys(expr.loads_of(view.stage.tensor.body)))
-        self.builder = view.grow()
-        self.threads: expr.Index = 1
-        self.folds: dict[str, int] = {}
-
-    def derive(self) -> Derivation:
-        """Tile the reader, compute the fold in its threads, and fetch its operands together."""
-        loop = self._tile_host()
-        self.builder.do(schedule.ComputeAt(self.name, *loop))
-        fetched_at = self._tile_fold()
-        if fetched_at:
-            for source in dict.fromkeys(load.source.name for load in self.loads):
-                self._fetch(source, fetched_at)
-        places = (loop, (self.name, fetched_at)) if fetched_at else (loop,)
-        tile = TiledStage(self.name, self.host, places)
-        return self.view.then(self.builder, f"{self.base} in blocks of threads", tile=tile)
-
-    def _tile_host(self) -> tuple[str, str]:
-        """Split the reader and bind its loops; the loop over threads."""
-        builder, levels = self.builder, []
-        sizes: list[tuple[expr.Index, ...]] = []
-        for axis in self.axes:
-            names = (f"{self.base}_{axis.own}_threads", f"{self.base}_{axis.own}_each")
-            row = builder.choose_rows(names, axis.rows, axis.default, Kind.TILE, self.base)
-            is_exact = all(axis.extent % prod(each) == 0 for each in (*axis.rows, axis.default))
-            step = schedule.Split(
-                self.host, axis.name, row, schedule.Tail.EXACT if is_exact else schedule.Tail.GUARD
-            )
-            builder.do(step)
-            levels.append(step.children)
-            sizes.append(row)
-        self.threads = prod(row[0] for row in sizes)
-        builder.limit(prod(row[1] for row in sizes), _MOST_ACCUMULATORS)
-        blocks, threads, inner = (tuple(names) for names in zip(*levels, strict=True))
-        others = tuple(
-            x for x in builder.state.stage(self.host).loops if x not in {*blocks, *threads, *inner}
-        )
-        builder.do(schedule.Reorder(self.host, (*others, *blocks, *threads, *inner)))
-        bind_fused(builder, self.host, (*others, *blocks), schedule.ForKind.BLOCK_X)
-        thread = bind_fused(builder, self.host, threads, schedule.ForKind.THREAD_X)
-        for loop in inner:
-            builder.do(schedule.Unroll(self.host, loop))
-        return self.host, thread
-
-    def _tile_fold(self) -> str:
-        """Split the reduction into parts; the loop over parts, "" if there is one."""
-        builder = self.builder
-        stage = builder.state.stage(self.name)
-        axes = [axis for axis in stage.tensor.reduce_axes if axis.extent != 1]
-        most = limits_of(self.view.target).unrolled
-        self.folds = default_folds(axes, most)
-        outer: list[str] = []
-        inner: list[str] = []
-        for axis in axes:
-            sizes = fold_sizes(axis.length, most)
-            size = builder.choose(
-                f"{self.base}_{axis.name}_part", sizes, self.folds[axis.name], Kind.TILE, self.base
-            )
-            is_exact = all(axis.length % n == 0 for n in sizes)
-            step = schedule.Split(
-                self.name,
-                axis.name,
-                (size,),
-                schedule.Tail.EXACT if is_exact else schedule.Tail.GUARD,
-            )
-            builder.do(step)
-            outer.append(step.children[0])
-            inner.append(step.children[1])
-        rest = [x for x in builder.state.stage(self.name).loops if x not in {*outer, *inner}]
-        tile = [axis.own for axis in self.axes]
-        units = [x for x in rest if x not in tile]
-        builder.do(schedule.Reorder(self.name, (*units, *outer, *inner, *tile)))
-        for loop in tile:
-            builder.do(schedule.Unroll(self.name, loop))
-        return outer[-1] if outer else ""
-
-    def _fetch(self, source: str, loop: str) -> None:
-        """Let the threads of a block fetch a part of an operand together into shared memory.
-
-        An operand that is cheap to compute and read here alone is computed while it is fetched.
-        """
-        builder = self.builder
-        read = schedule.CacheRead(source, self.name, schedule.Scope.SHARED)
-        if not schedule.is_legal(read, builder.state):
-            return
-        builder.do(read)
-        inline = schedule.ComputeInline(source)
-        is_made = builder.state.has_stage(source) and schedule.is_legal(inline, builder.state)
-        if is_made and is_cheap(builder.state.stage(source).tensor.body):
-            builder.do(inline)
-        builder.do(schedule.ComputeAt(read.copy, self.name, loop))
-        vector = builder.choose(
-            f"{self.base}_{source}_vector", _VECTORS, self._vector(source), Kind.OTHER, self.base
-        )
-        builder.do(schedule.Cooperate(read.copy, (self.threads,), vector))
-
-    def _vector(self, source: str) -> int:
-        """The number of elements fetched at once by rule: a divisor of the rows of the part."""
-        (load, *_) = (each for each in self.loads if each.source.name == source)
-        if not load.indices or not isinstance(load.indices[-1], expr.Var):
-            return 1
-        length = self._length(load)
-        row = load.source.shape[-1]
-        fits = (n for n in _VECTORS if length % n == 0 and isinstance(row, int) and row % n == 0)
-        return max(fits)
-
-    def _length(self, load: expr.Load) -> int:
-        """The last dimension of the part of an operand, by rule."""
-        variable = load.indices[-1]
-        assert isinstance(variable, expr.Var)
-        tensor = self.view.stage.tensor
-        for axis in tensor.reduce_axes:
-            if axis.var == variable:
-                return self.folds.get(axis.name, 1)
-        own = next((axis.name for axis in tensor.axes if axis.var == variable), "")
-        return next((prod(axis.default) for axis in self.axes if axis.own == own), 1)
+    lengths   of the part along each axis
+    """
+    tensor = view.stage.tensor
+    names = {axis.var: axis.name for axis in (*tensor.axes, *tensor.reduce_axes)}
+    if not load.indices or not isinstance(load.indices[-1], expr.Var):
+        return 1
+    length, row = lengths.get(names[load.indices[-1]], 1), load.source.shape[-1]
+    fits = (n for n in VECTORS if length % n == 0 and isinstance(row, int) and row % n == 0)
+    return max(fits)
 
 
 _TILE = 32 * 32  # elements of a block that uses its operands well

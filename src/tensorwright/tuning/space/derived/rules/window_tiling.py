@@ -18,10 +18,9 @@ from functools import partial
 from math import prod
 
 from tensorwright import schedule
-from tensorwright.base import GpuTarget
-from tensorwright.expr import Axis, Index, loads_of
+from tensorwright.expr import Axis, loads_of
 from tensorwright.tuning.space.accesses import count_of, slides_along
-from tensorwright.tuning.space.defaults.pointwise import bind_fused, deal_out, inline_cheap
+from tensorwright.tuning.space.defaults.pointwise import inline_cheap
 from tensorwright.tuning.space.derived.derivation import (
     Derivation,
     TiledStage,
@@ -31,13 +30,13 @@ from tensorwright.tuning.space.derived.derivation import (
     is_untouched,
 )
 from tensorwright.tuning.space.derived.row_program import can_stream, stream
-from tensorwright.tuning.space.derived.thread_tiles import plan_threads, stored_axes, thread_rows
+from tensorwright.tuning.space.derived.thread_tiles import plan_threads, thread_rows
+from tensorwright.tuning.space.derived.tiled_fold import TiledFold, inline_made
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder
-from tensorwright.tuning.space.steps import is_cheap
 
 _MOST_TERMS = 49  # of a window that is unrolled
 _LONG_WINDOW = 25  # the least terms for which a patch in shared memory pays
-_EACH = (1, 2, 4)  # neighbouring elements of a thread along an axis
+_ELEMENTS = (1, 2, 4)  # neighbouring elements of a thread along an axis
 _THREADS = (32, 64, 128, 256)
 _SIDES = (4, 7, 8, 14, 16, 28, 32)  # threads of a block along an axis of a tile
 _SIDE = 16  # by rule
@@ -57,7 +56,7 @@ class WindowTiling:
 
     def derive(self, view: Derivation) -> tuple[Derivation, ...]:
         """Without and with patches in shared memory, the likelier first."""
-        states = tuple(_Tiling(view).derive(is_shared=shared) for shared in (False, True))
+        states = _dealt_out(view), _with_patches(view)
         terms = count_of(view.stage.tensor.reduce_axes)
         return states[::-1] if terms >= _LONG_WINDOW else states
 
@@ -79,144 +78,76 @@ def sliding_axes(state: schedule.ScheduleState, stage: schedule.Stage) -> tuple[
     )[-2:]
 
 
+def _dealt_out(view: Derivation) -> Derivation:
+    """The elements of all channels divided among threads in order."""
+    builder, target = view.grow(), view.target
+    tiled, axes = _opened(view, builder)
+    for load in loads_of(builder.state.stage(tiled.fold).tensor.body):
+        inline_made(builder, load.source.name)
+    elements = count_of(builder.state.stage(tiled.host).tensor.axes)
+    left = elements // (target.multiprocessors * _ENOUGH_THREADS)
+    for loop, axis in axes.items():
+        fitting = tuple(n for n in _ELEMENTS if -axis.length % n <= _WASTE * axis.length)
+        default = max(n for n in fitting if n <= max(1, left))
+        left //= default
+        name = f"{tiled.node}_{axis.name}_elements"
+        size = builder.choose(name, fitting, default, Kind.TILE, tiled.node)
+        tiled.split(axis.name, (loop,), (size,), schedule.Tail.GUARD)
+    threads = tuple(n for n in _THREADS if n <= target.threads_per_block)
+    default = min(128, threads[-1])
+    count = builder.choose(f"{tiled.node}_threads", threads, default, Kind.TILE, tiled.node)
+    tiled.store(threads=count)
+    _write_out(tiled)
+    return _derived(view, tiled, "dealt out")
+
+
+def _with_patches(view: Derivation) -> Derivation:
+    """A tile of one channel to each block, whose threads fetch the patch under it together."""
+    builder = view.grow()
+    tiled, axes = _opened(view, builder)
+    for loop, axis in axes.items():
+        names = (f"{tiled.node}_{axis.name}_threads", f"{tiled.node}_{axis.name}_elements")
+        rows = thread_rows(axis.length, _ELEMENTS[-1])
+        fitting = tuple(row for row in rows if row[0] in (*_SIDES, axis.length))
+        default = max(fitting or rows, key=partial(_rank, axis.length))
+        row = builder.choose_rows(names, fitting, default, Kind.TILE, tiled.node)
+        tiled.split(axis.name, (loop,), row, schedule.Tail.GUARD)
+    tiled.store()
+    _write_out(tiled)
+    tensor = builder.state.stage(tiled.fold).tensor
+    over = [
+        load.source.name
+        for load in loads_of(tensor.body)
+        if any(slides_along((load,), tensor, axis.var) for axis in axes.values())
+    ]
+    for source in dict.fromkeys(over):
+        tiled.fetch(source, tiled.host, tiled.block)
+    return _derived(view, tiled, "with patches in shared memory")
+
+
+def _opened(view: Derivation, builder: SketchBuilder) -> tuple[TiledFold, dict[str, Axis]]:
+    """The fold of windows, and by the axes of the stage that stores it those that slide."""
+    sliding = {axis.name: axis for axis in sliding_axes(view.state, view.stage)}
+    tiled = TiledFold.of(builder, view.current)
+    stored = tiled.stored.items()
+    return tiled, {name: sliding[own] for own, name in stored if own in sliding}
+
+
+def _write_out(tiled: TiledFold) -> None:
+    """Compute the windows of a thread, every term written out."""
+    axes = tiled.builder.state.stage(tiled.fold).tensor.reduce_axes
+    terms = [axis.name for axis in axes]
+    tiled.sum([(name,) for name in terms], terms)
+
+
+def _derived(view: Derivation, tiled: TiledFold, way: str) -> Derivation:
+    tile = TiledStage(tiled.fold, tiled.host, ((tiled.host, tiled.thread),))
+    return view.then(tiled.builder, f"windows of {view.current} {way}", tile=tile)
+
+
 def _rank(extent: int, row: tuple[int, int]) -> tuple[bool, bool, int, int]:
     """How good a tile is by rule: not too long, without a rest, long."""
     return row[0] <= _SIDE, extent % prod(row) == 0, row[0], -row[1]
-
-
-class _Tiling:
-    """Mutable working state while one stage is tiled."""
-
-    def __init__(self, view: Derivation) -> None:
-        self.view = view
-        self.base = view.current
-        self.target: GpuTarget = view.target
-        self.builder: SketchBuilder = view.grow()
-        tensor = view.stage.tensor
-        sliding = {axis.name: axis for axis in sliding_axes(view.state, view.stage)}
-        consumer = fusable_consumer(view.state, self.base)
-        is_free = consumer is not None and is_untouched(view.state, consumer)
-        self.host, self.fold = self.base, f"{self.base}_cache"
-        if consumer is not None and is_free:
-            self.host, self.fold = consumer.name, self.base
-        else:
-            self.builder.do(schedule.CacheWrite(self.base))
-        stored = stored_axes(tensor, self.builder.state.stage(self.host).tensor)
-        if self.host == self.base:
-            stored = tuple((axis.name, axis.name) for axis in tensor.axes)
-        self.sliding = {name: sliding[own] for name, own in stored if own in sliding}
-
-    def derive(self, *, is_shared: bool) -> Derivation:
-        """Tile the stage that stores, and compute the windows in its threads."""
-        if is_shared:
-            block, thread, threads = self._tile_patches()
-            self._write_out(thread)
-            self._fetch(block, threads)
-        else:
-            thread = self._deal_out()
-            self._write_out(thread)
-        way = "with patches in shared memory" if is_shared else "dealt out"
-        tile = TiledStage(self.fold, self.host, ((self.host, thread),))
-        return self.view.then(self.builder, f"windows of {self.base} {way}", tile=tile)
-
-    def _deal_out(self) -> str:
-        """Divide the elements of all channels among threads in order; the loop over threads."""
-        builder = self.builder
-        for source in self._sources():
-            self._inline(source)
-        left = self._elements() // (self.target.multiprocessors * _ENOUGH_THREADS)
-        outer = [x for x in builder.state.stage(self.host).loops if x not in self.sliding]
-        inner: list[str] = []
-        for loop, axis in self.sliding.items():
-            fitting = tuple(n for n in _EACH if -axis.length % n <= _WASTE * axis.length)
-            default = max(n for n in fitting if n <= max(1, left))
-            left //= default
-            name = f"{self.base}_{axis.name}_each"
-            each = builder.choose(name, fitting, default, Kind.TILE, self.base)
-            step = schedule.Split(self.host, loop, (each,))
-            builder.do(step)
-            outer.append(step.children[0])
-            inner.append(step.children[1])
-        builder.do(schedule.Reorder(self.host, (*outer, *inner)))
-        threads = tuple(n for n in _THREADS if n <= self.target.threads_per_block)
-        name = f"{self.base}_threads"
-        count = builder.choose(name, threads, min(128, threads[-1]), Kind.TILE, self.base)
-        thread = deal_out(builder, self.host, tuple(outer), count)
-        for loop in inner:
-            builder.do(schedule.Unroll(self.host, loop))
-        return thread
-
-    def _tile_patches(self) -> tuple[str, str, Index]:
-        """A tile of one channel to each block: the loops over blocks and threads, and how many."""
-        builder = self.builder
-        outer = [x for x in builder.state.stage(self.host).loops if x not in self.sliding]
-        levels: list[tuple[str, ...]] = []
-        threads: Index = 1
-        for loop, axis in self.sliding.items():
-            names = (f"{self.base}_{axis.name}_threads", f"{self.base}_{axis.name}_each")
-            rows = thread_rows(axis.length, _EACH[-1])
-            fitting = tuple(row for row in rows if row[0] in (*_SIDES, axis.length))
-            default = max(fitting or rows, key=partial(_rank, axis.length))
-            row = builder.choose_rows(names, fitting, default, Kind.TILE, self.base)
-            step = schedule.Split(self.host, loop, row)
-            builder.do(step)
-            levels.append(step.children)
-            threads = threads * row[0]
-        blocks, lanes, inner = (tuple(names) for names in zip(*levels, strict=True))
-        builder.do(schedule.Reorder(self.host, (*outer, *blocks, *lanes, *inner)))
-        block = bind_fused(builder, self.host, (*outer, *blocks), schedule.ForKind.BLOCK_X)
-        thread = bind_fused(builder, self.host, lanes, schedule.ForKind.THREAD_X)
-        for loop in inner:
-            builder.do(schedule.Unroll(self.host, loop))
-        return block, thread, threads
-
-    def _write_out(self, thread: str) -> None:
-        """Compute the windows of a thread, every term written out."""
-        builder = self.builder
-        builder.do(schedule.ComputeAt(self.fold, self.host, thread))
-        stage = builder.state.stage(self.fold)
-        sliding = [axis.name for axis in self.sliding.values()]
-        terms = [axis.name for axis in stage.tensor.reduce_axes]
-        others = [loop for loop in stage.loops if loop not in {*sliding, *terms}]
-        builder.do(schedule.Reorder(self.fold, (*others, *terms, *sliding)))
-        for loop in (*terms, *sliding):
-            builder.do(schedule.Unroll(self.fold, loop))
-
-    def _fetch(self, block: str, threads: Index) -> None:
-        """Let the threads of a block fetch the patch under its tile together."""
-        builder = self.builder
-        for source in self._windows():
-            read = schedule.CacheRead(source, self.fold, schedule.Scope.SHARED)
-            builder.do(read)
-            self._inline(source)
-            builder.do(schedule.ComputeAt(read.copy, self.host, block))
-            builder.do(schedule.Cooperate(read.copy, (threads,)))
-
-    def _elements(self) -> int:
-        return count_of(self.builder.state.stage(self.host).tensor.axes)
-
-    def _sources(self) -> list[str]:
-        body = self.builder.state.stage(self.fold).tensor.body
-        return list(dict.fromkeys(load.source.name for load in loads_of(body)))
-
-    def _windows(self) -> list[str]:
-        """The operands over which the window slides."""
-        tensor = self.builder.state.stage(self.fold).tensor
-        moving = [axis.var for axis in self.sliding.values()]
-        loads = tuple(loads_of(tensor.body))
-        names = (
-            load.source.name
-            for load in loads
-            if any(slides_along((load,), tensor, var) for var in moving)
-        )
-        return list(dict.fromkeys(names))
-
-    def _inline(self, source: str) -> None:
-        """Compute an operand while it is read if it is cheap: the padding of an image."""
-        builder, step = self.builder, schedule.ComputeInline(source)
-        is_made = builder.state.has_stage(source) and schedule.is_legal(step, builder.state)
-        if is_made and is_cheap(builder.state.stage(source).tensor.body):
-            builder.do(step)
 
 
 @dataclass(frozen=True, slots=True)

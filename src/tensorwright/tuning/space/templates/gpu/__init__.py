@@ -1,4 +1,4 @@
-"""AutoTVM's templates for graphics processors. Read `block_tiles.py` first, then `products.py`."""
+"""AutoTVM's templates for graphics processors. Read `products.py` first."""
 
 from tensorwright.tuning.space.templates.gpu.products import (
     BATCH_MATMUL, CONV2D_NCHW, DENSE_LARGE_BATCH, DENSE_SMALL_BATCH, DEPTHWISE_CONV2D_NCHW,

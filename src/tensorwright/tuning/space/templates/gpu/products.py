@@ -1,92 +1,159 @@
-"""The folds of AutoTVM's templates: convolutions of images, and products of matrices.
+"""AutoTVM's templates for graphics processors: tables of knobs over the levels of a tiled fold.
 
-Convolutions of images, channels first: AutoTVM's `conv2d_nchw` and `depthwise_conv2d_nchw`.
+A block computes a tile of the result.  A knob says for each axis into how many blocks, positions
+(virtual threads), threads and elements it is split; these divide the extent.  `tiled_fold.py` says
+what these are, and takes the steps.
 
-Knobs   tile_f, tile_y, tile_x      channels, rows and columns of the result: blocks, virtual
-                                    threads, threads, inner elements
-        tile_rc, tile_ry, tile_rx   channels and taps of the reduction: parts that are fetched, and
-                                    the terms of a part; `depthwise_conv2d_nchw` has none of them
+Knobs   tile_f, tile_y, tile_x      of convolutions: channels, rows and columns of the result
+        tile_rc, tile_ry, tile_rx   of convolutions: channels and taps of the reduction, in parts
+                                    that are fetched, and the terms of a part
+        tile_x, tile_y              of products: rows and columns; of batches columns and rows
+        tile_k                      of products: the reduction, as tile_rc; of `dense_small_batch`
+                                    terms of a thread, and threads
         auto_unroll_max_step        inner loops that make no more steps are unrolled
         unrolled                    which of them: all terms of a part, or its taps
 
-Products of matrices: AutoTVM's `dense_large_batch`, `dense_small_batch`, `batch_matmul`.
-
-Knobs   tile_x, tile_y         rows and columns of a result of many rows: blocks, virtual threads,
-                               threads, inner elements; of `batch_matmul` columns and rows: blocks,
-                               threads, inner elements
-        tile_k                 the reduction: parts that are fetched, parts of these, terms; of
-                               `dense_small_batch` terms of a thread, and threads
-        auto_unroll_max_step   of `batch_matmul`, as `products.py`
+Source:  Chen et al., Learning to Optimize Tensor Programs, NeurIPS 2018; the templates of its
+         program, TVM, for CUDA, whose names the knobs have.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from math import prod
 from typing import Any
 
 from tensorwright import expr, schedule
-from tensorwright.tuning.space.derived.derivation import fusable_consumer
+from tensorwright.base import GpuTarget
+from tensorwright.tuning.space.defaults.pointwise import bind_rest
+from tensorwright.tuning.space.derived.derivation import fusable_consumer, is_untouched
+from tensorwright.tuning.space.derived.tiled_fold import TiledFold
 from tensorwright.tuning.space.roles import only_fold
 from tensorwright.tuning.space.sketch import SketchBuilder
-from tensorwright.tuning.space.templates.configuration import Configuration, Sizes
-from tensorwright.tuning.space.templates.gpu.block_tiles import (
-    BlockTiles,
-    bind_others,
-    inline_others,
-    open_tiles,
-)
-from tensorwright.tuning.space.templates.template import Template
+from tensorwright.tuning.space.steps import constant_stages, inline_elementwise
+from tensorwright.tuning.space.templates.configuration import Configuration, Filter, Sizes
+from tensorwright.tuning.space.templates.template import Applies, Template
+
+_UNROLL = "auto_unroll_max_step"
+_Knob = tuple[str, str, Sizes]
+"""Its name, the axis that it splits, and by rule the sizes of all parts but the first."""
 
 
 @dataclass(frozen=True, slots=True)
-class ImageConvolution:
-    """A convolution of images: names of its axes.
+class BlockTable:
+    """The knobs of a template.
 
-    channels, rows, columns   of the result     images   the other one
-    terms, taps               of the reduction: channels, rows and columns of the kernel; "" where
-                              there are none
+    result   of the axes of the result       passes   which of their sizes are tried
+    terms    of the axes of the reduction; none: a block fetches all that it reads at once
+    steps    values of the knob that says how much is unrolled besides the tile of a thread
     """
 
-    name: str
-    channels: str
-    rows: str
-    columns: str
-    terms: str
-    taps: tuple[str, str]
+    result: tuple[_Knob, ...]
+    terms: tuple[_Knob, ...] = ()
+    steps: Sizes = ()
+    passes: Filter | None = None
 
-    @property
-    def is_depthwise(self) -> bool:
-        """Whether each channel of the result reads one of the image."""
-        return not self.terms
+
+def compute_in_blocks(
+    s: SketchBuilder, cfg: Configuration, name: str, axes: Mapping[str, str], table: BlockTable
+) -> None:
+    """Compute a fold in tiles of blocks whose sizes are knobs.
+
+    axes   of the fold by their names in the table; "" if the program has none (the taps of 1 x 1):
+           there is a knob, and no loop
+    """
+    tiled = TiledFold.of(s, name)
+    tensor = s.state.stage(tiled.fold).tensor
+    extents = {axis.name: axis.length for axis in (*tensor.axes, *tensor.reduce_axes)}
+    for knob, axis, default in table.result:
+        loop, extent = axes[axis], extents[axes[axis]]
+        split = cfg.define_split(
+            knob, extent, len(default) + 1, filter=table.passes, default=default, node=tiled.fold
+        )
+        if extent > 1:
+            tiled.split(loop, (tiled.stored[loop],), split.sizes)
+    tiled.store()
+    terms: dict[tuple[str, ...], expr.Index] = {}
+    if not table.terms:
+        terms = {(axis.name,): axis.extent for axis in tensor.reduce_axes}
+    for knob, axis, default in table.terms:
+        extent = extents.get(axes[axis], 1)
+        parts = len(default) + 1
+        split = cfg.define_split(knob, extent, parts, default=default, node=tiled.fold)
+        if extent > 1:
+            terms[split.apply(s, tiled.fold, axes[axis])] = split.sizes[-1]
+    middle = [loop for loops in terms for loop in loops[1:-1]]
+    unrolled = _unrolled(cfg, tiled, {loops[-1]: size for loops, size in terms.items()}, table)
+    part = tiled.sum(list(terms), (*middle, *unrolled))
+    fetched_at = (tiled.fold, part) if table.terms else (tiled.host, tiled.block)
+    for source in dict.fromkeys(load.source.name for load in expr.loads_of(tensor.body)):
+        tiled.fetch(source, *fetched_at)
+
+
+def _unrolled(
+    cfg: Configuration, tiled: TiledFold, terms: Mapping[str, expr.Index], table: BlockTable
+) -> Sequence[str]:
+    """The unrolled inner loops of the reduction: all or taps, up to the steps of a knob."""
+    most = cfg.define_knob(_UNROLL, table.steps) if table.steps else 0
+    if not most:
+        return ()
+    is_whole = len(terms) < 2 or cfg.define_knob("unrolled", ("terms", "taps")) == "terms"
+    loops = list(terms)[not is_whole :]
+    tiled.builder.limit(prod((*tiled.accumulators, *(terms[loop] for loop in loops))), most)
+    return loops
+
+
+def inline_others(s: SketchBuilder, name: str) -> None:
+    """Let the builder compute constants, and inline cheap stages after a fold."""
+    for stage in constant_stages(s.state):
+        if schedule.is_legal(schedule.FoldConstant(stage), s.state):
+            s.do(schedule.FoldConstant(stage))
+    inline_elementwise(s, keep=schedule.reads_of(s.state.stage(name).tensor))
+
+
+def bind_others(s: SketchBuilder, cfg: Configuration) -> None:
+    """Bind what no step of a template has scheduled: a thread computes an element."""
+    assert isinstance(cfg.target, GpuTarget), "a template of this kind gets no other target"
+    done = frozenset(x.name for x in s.state.stages if not is_untouched(s.state, x))
+    bind_rest(s, cfg.target, done)
+
+
+class Form(Enum):
+    """The programs that the templates are for."""
+
+    CONVOLUTION = "convolution of images"
+    DEPTHWISE = "depthwise convolution of images"
+    PRODUCT = "product of matrices"
+    PRODUCTS = "products of matrices"
 
 
 @dataclass(frozen=True, slots=True)
-class DenseProduct:
-    """A product of matrices, or of many: names of its axes."""
+class NamedFold:
+    """A fold of one of the forms, and its axes by their names in the tables."""
 
     name: str
-    rows: str
-    columns: str
-    terms: str
-    is_batched: bool
+    form: Form
+    axes: Mapping[str, str]
 
 
-def find_image_convolution(state: schedule.ScheduleState) -> ImageConvolution | None:
-    """The axes of a program that is a convolution NCHW, not grouped, or depthwise; or None."""
+def find_fold(state: schedule.ScheduleState) -> NamedFold | None:
+    """The fold of a program that is one of the forms; or None."""
     fold = only_fold(state)
     loads = expr.multiplied_loads(fold.tensor) if fold is not None else None
     if fold is None or loads is None or not _has_plain_extents(fold.tensor):
         return None
-    for data, kernel in (loads, loads[::-1]):
-        convolution = _as_convolution(fold.tensor, data, kernel)
-        if convolution is not None:
-            return convolution
+    for pair in (loads, loads[::-1]):
+        for find in (_as_convolution, _as_product):
+            named = find(fold.tensor, *pair)
+            if named is not None:
+                return named
     return None
 
 
-def _as_convolution(
-    tensor: expr.Compute, data: expr.Load, kernel: expr.Load
-) -> ImageConvolution | None:
+def _as_convolution(tensor: expr.Compute, data: expr.Load, kernel: expr.Load) -> NamedFold | None:
+    """A convolution NCHW, not grouped, or depthwise."""
     if not len(tensor.axes) == len(data.indices) == len(kernel.indices) == 4:
         return None
     images, channels, rows, columns = tensor.axes
@@ -105,10 +172,9 @@ def _as_convolution(
     used = [name for name in (terms, *taps) if name]
     if len(used) != len(names) or None in taps:
         return None
-    first, second = (tap or "" for tap in taps)
-    return ImageConvolution(
-        tensor.name, channels.name, rows.name, columns.name, terms, (first, second)
-    )
+    axes = {"channels": channels.name, "rows": rows.name, "columns": columns.name, "terms": terms}
+    axes |= {"tap rows": taps[0] or "", "tap columns": taps[1] or ""}
+    return NamedFold(tensor.name, Form.CONVOLUTION if terms else Form.DEPTHWISE, axes)
 
 
 def _tap(tensor: expr.Compute, in_kernel: expr.Index, in_data: expr.Index) -> str | None:
@@ -121,23 +187,18 @@ def _tap(tensor: expr.Compute, in_kernel: expr.Index, in_data: expr.Index) -> st
     return names.get(in_kernel)
 
 
-def find_dense_product(state: schedule.ScheduleState) -> DenseProduct | None:
-    """The axes of a program that is a product of matrices; or None."""
-    fold = only_fold(state)
-    loads = expr.multiplied_loads(fold.tensor) if fold is not None else None
-    if fold is None or loads is None or not _has_plain_extents(fold.tensor):
-        return None
-    tensor = fold.tensor
+def _as_product(tensor: expr.Compute, left: expr.Load, right: expr.Load) -> NamedFold | None:
+    """A product of matrices, or one for each of a batch."""
     if len(tensor.axes) not in (2, 3) or len(tensor.reduce_axes) != 1:
         return None
     *batch, rows, columns = tensor.axes
     (terms,) = tensor.reduce_axes
-    for left, right in (loads, loads[::-1]):
-        along = [_plain_axes(tensor, load) for load in (left, right)]
-        own = [{*(each or ())} - {axis.name for axis in batch} for each in along]
-        if own == [{rows.name, terms.name}, {columns.name, terms.name}]:
-            return DenseProduct(tensor.name, rows.name, columns.name, terms.name, bool(batch))
-    return None
+    along = [_plain_axes(tensor, load) for load in (left, right)]
+    own = [{*(each or ())} - {axis.name for axis in batch} for each in along]
+    if own != [{rows.name, terms.name}, {columns.name, terms.name}]:
+        return None
+    axes = {"rows": rows.name, "columns": columns.name, "terms": terms.name}
+    return NamedFold(tensor.name, Form.PRODUCTS if batch else Form.PRODUCT, axes)
 
 
 def _plain_axes(tensor: expr.Compute, load: expr.Load) -> tuple[str, ...] | None:
@@ -154,88 +215,23 @@ def _has_plain_extents(tensor: expr.Compute) -> bool:
     return all(isinstance(axis.extent, int) and axis.extent > 0 for axis in axes)
 
 
-_STEPS = (0, 1500, 512)
-_DEPTHWISE_STEPS = (0, 1500, 256)
-_TERMS = 8  # channels of a part of the reduction, by rule
-
-
-def conv2d_nchw(s: SketchBuilder, cfg: Configuration) -> None:
-    """Parts of image and kernel are fetched for each part of the reduction."""
-    convolution = _opened(s.state)
-    inline_others(s, convolution.name)
-    tiles = open_tiles(s, cfg, convolution.name)
-    _split_result(tiles, convolution)
-    tiles.nest()
-    names = (convolution.terms, *convolution.taps)
-    whole = [1 if not name else tiles.extent(name) for name in names]
-    folds = [
-        tiles.split_fold(f"tile_{knob}", name, (min(size, _TERMS),))
-        for knob, name, size in zip(("rc", "ry", "rx"), names, whole, strict=True)
-    ]
-    loop = tiles.compute(folds, _STEPS)
-    tiles.fetch(tiles.fold, loop)
-    bind_others(s, cfg)
-
-
-def depthwise_conv2d_nchw(s: SketchBuilder, cfg: Configuration) -> None:
-    """What a block reads of image and kernel is fetched before it computes."""
-    convolution = _opened(s.state)
-    inline_others(s, convolution.name)
-    tiles = open_tiles(s, cfg, convolution.name)
-    _split_result(tiles, convolution)
-    block = tiles.nest()
-    tiles.compute([(tap,) for tap in convolution.taps if tap], _DEPTHWISE_STEPS)
-    tiles.fetch(tiles.host, block)
-    bind_others(s, cfg)
-
-
-def _split_result(tiles: BlockTiles, convolution: ImageConvolution) -> None:
-    tiles.split("tile_f", convolution.channels, (1, 8, 2))
-    tiles.split("tile_y", convolution.rows, (1, 1, 1))
-    tiles.split("tile_x", convolution.columns, (1, 8, 2))
-
-
-def _opened(state: schedule.ScheduleState) -> ImageConvolution:
-    convolution = find_image_convolution(state)
-    assert convolution is not None, "the template applies"
-    return convolution
-
-
-def _is_convolution(state: schedule.ScheduleState, target: Any) -> bool:
-    convolution = find_image_convolution(state)
-    return convolution is not None and not convolution.is_depthwise
-
-
-def _is_depthwise(state: schedule.ScheduleState, target: Any) -> bool:
-    convolution = find_image_convolution(state)
-    return convolution is not None and convolution.is_depthwise
-
-
-CONV2D_NCHW = Template("conv2d_nchw", conv2d_nchw, _is_convolution)
-DEPTHWISE_CONV2D_NCHW = Template("depthwise_conv2d_nchw", depthwise_conv2d_nchw, _is_depthwise)
-
-
-_MATRIX_STEPS = (0, 64, 32, 16, 8)
+_RESULT = (("tile_f", "channels", (1, 8, 2)), ("tile_y", "rows", (1, 1, 1)))
+_IMAGE = (*_RESULT, ("tile_x", "columns", (1, 8, 2)))
+_TERMS = (("tile_rc", "terms", (8,)), ("tile_ry", "tap rows", (8,)))
+_CONVOLUTION = BlockTable(_IMAGE, (*_TERMS, ("tile_rx", "tap columns", (8,))), (0, 1500, 512))
+_DEPTHWISE = BlockTable(_IMAGE, (), (0, 1500, 256))
+_DENSE = BlockTable(
+    (("tile_x", "rows", (2, 8, 4)), ("tile_y", "columns", (2, 8, 4))),
+    (("tile_k", "terms", (4, 2)),),
+)
+_BATCH = BlockTable(
+    (("tile_y", "rows", (8, 2)), ("tile_x", "columns", (8, 2))),
+    (("tile_k", "terms", (4,)),),
+    (0, 64, 32, 16, 8),
+)
 _VIRTUAL = frozenset(1 << n for n in range(1, 7))
 _THREADS = frozenset(1 << n for n in range(3, 7))
 _TILES = (64, 128)
-
-
-def dense_large_batch(s: SketchBuilder, cfg: Configuration) -> None:
-    """Tiles of 64 or 128 rows and columns, where these divide the result; else of any size."""
-    product = _opened_product(s.state)
-    inline_others(s, product.name)
-    tiles = open_tiles(s, cfg, product.name)
-    is_regular = all(
-        tiles.extent(axis) % _TILES[0] == 0 for axis in (product.rows, product.columns)
-    )
-    passes = _is_large if is_regular else None
-    tiles.split("tile_x", product.rows, (2, 8, 4), passes)
-    tiles.split("tile_y", product.columns, (2, 8, 4), passes)
-    tiles.nest()
-    loop = tiles.compute([tiles.split_fold("tile_k", product.terms, (4, 2))], ())
-    tiles.fetch(tiles.fold, loop)
-    bind_others(s, cfg)
 
 
 def _is_large(sizes: Sizes) -> bool:
@@ -243,22 +239,18 @@ def _is_large(sizes: Sizes) -> bool:
     return virtual in _VIRTUAL and threads in _THREADS and virtual * threads * inner in _TILES
 
 
-def batch_matmul(s: SketchBuilder, cfg: Configuration) -> None:
-    """Tiles of each product; a block computes one."""
-    product = _opened_product(s.state)
-    inline_others(s, product.name)
-    tiles = open_tiles(s, cfg, product.name)
-    tiles.split("tile_y", product.rows, (8, 2))
-    tiles.split("tile_x", product.columns, (8, 2))
-    tiles.nest()
-    loop = tiles.compute([tiles.split_fold("tile_k", product.terms, (4,))], _MATRIX_STEPS)
-    tiles.fetch(tiles.fold, loop)
-    bind_others(s, cfg)
+def dense_large_batch(s: SketchBuilder, cfg: Configuration) -> None:
+    """Tiles of 64 or 128 rows and columns, where these divide the result; else of any size."""
+    product = _opened(s.state)
+    sides = (product.axes["rows"], product.axes["columns"])
+    extents = (x.length for x in s.state.stage(product.name).tensor.axes if x.name in sides)
+    is_regular = all(extent % _TILES[0] == 0 for extent in extents)
+    _in_blocks(s, cfg, replace(_DENSE, passes=_is_large) if is_regular else _DENSE)
 
 
 def dense_small_batch(s: SketchBuilder, cfg: Configuration) -> None:
     """A block computes one element: each thread sums some terms, one thread sums the sums."""
-    name, terms = _opened_product(s.state).name, _opened_product(s.state).terms
+    name, terms = _opened(s.state).name, _opened(s.state).axes["terms"]
     inline_others(s, name)
     consumer = fusable_consumer(s.state, name)
     extent = next(x.length for x in s.state.stage(name).tensor.reduce_axes if x.name == terms)
@@ -278,22 +270,33 @@ def dense_small_batch(s: SketchBuilder, cfg: Configuration) -> None:
     bind_others(s, cfg)
 
 
-def _opened_product(state: schedule.ScheduleState) -> DenseProduct:
-    product = find_dense_product(state)
-    assert product is not None, "the template applies"
-    return product
+def _opened(state: schedule.ScheduleState) -> NamedFold:
+    fold = find_fold(state)
+    assert fold is not None, "the template applies"
+    return fold
 
 
-def _is_single(state: schedule.ScheduleState, target: Any) -> bool:
-    product = find_dense_product(state)
-    return product is not None and not product.is_batched
+def _in_blocks(s: SketchBuilder, cfg: Configuration, table: BlockTable) -> None:
+    fold = _opened(s.state)
+    inline_others(s, fold.name)
+    compute_in_blocks(s, cfg, fold.name, fold.axes, table)
+    bind_others(s, cfg)
 
 
-def _is_batched(state: schedule.ScheduleState, target: Any) -> bool:
-    product = find_dense_product(state)
-    return product is not None and product.is_batched
+def _is(form: Form) -> Applies:
+    def applies(state: schedule.ScheduleState, target: Any) -> bool:
+        fold = find_fold(state)
+        return fold is not None and fold.form is form
+
+    return applies
 
 
-DENSE_LARGE_BATCH = Template("dense_large_batch", dense_large_batch, _is_single)
-DENSE_SMALL_BATCH = Template("dense_small_batch", dense_small_batch, _is_single)
-BATCH_MATMUL = Template("batch_matmul", batch_matmul, _is_batched)
+def _of_table(name: str, form: Form, table: BlockTable) -> Template:
+    return Template(name, lambda s, cfg: _in_blocks(s, cfg, table), _is(form))
+
+
+CONV2D_NCHW = _of_table("conv2d_nchw", Form.CONVOLUTION, _CONVOLUTION)
+DEPTHWISE_CONV2D_NCHW = _of_table("depthwise_conv2d_nchw", Form.DEPTHWISE, _DEPTHWISE)
+DENSE_LARGE_BATCH = Template("dense_large_batch", dense_large_batch, _is(Form.PRODUCT))
+DENSE_SMALL_BATCH = Template("dense_small_batch", dense_small_batch, _is(Form.PRODUCT))
+BATCH_MATMUL = _of_table("batch_matmul", Form.PRODUCTS, _BATCH)
