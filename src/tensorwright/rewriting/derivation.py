@@ -26,34 +26,11 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from tensorwright.expr import IndexExpr
+from tensorwright.rewriting import egraph, terms
 from tensorwright.rewriting.dims import Extent, Size, atoms_of, resized
-from tensorwright.rewriting.egraph import (
-    Chain,
-    Goal,
-    GoalReached,
-    Limits,
-    Rewrite,
-    can_be_matched,
-    rewrite_of,
-    used_applications,
-    variables_of,
-)
 from tensorwright.rewriting.operators import operator_count
 from tensorwright.rewriting.prove import Problem, cases_of, problems_of
 from tensorwright.rewriting.prove.saturate import ProofSearch, chains_of
-from tensorwright.rewriting.terms import (
-    Apply,
-    AtLeast,
-    Param,
-    Rank,
-    Rule,
-    Term,
-    input_names,
-    names_in,
-    operator_names,
-    resized_fact,
-    with_params,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +45,7 @@ class Usable:
     """
 
     name: str
-    rewrite: Rewrite | None
+    rewrite: egraph.Rewrite | None
     is_reversible: bool
     roots: int
     count: int
@@ -107,69 +84,71 @@ class RuleSet:
         """The rules with other names."""
         return RuleSet(each for each in self._usable if each.name != name)
 
-    def plus(self, rule: Rule) -> RuleSet:
+    def plus(self, rule: terms.Rule) -> RuleSet:
         """These rules and one more."""
         return RuleSet((*self._usable, _usable(rule)))
 
 
-def rule_set(rules: Iterable[Rule]) -> RuleSet:
+def rule_set(rules: Iterable[terms.Rule]) -> RuleSet:
     """Prepare rules; each must have a name of its own."""
     return RuleSet(map(_usable, rules))
 
 
 @lru_cache(maxsize=4096)
-def _usable(rule: Rule) -> Usable:
+def _usable(rule: terms.Rule) -> Usable:
     return Usable(
         name=rule.name,
         rewrite=_rewrite(rule),
-        is_reversible=variables_of(*rule.left) == variables_of(*rule.right),
+        is_reversible=egraph.variables_of(*rule.left) == egraph.variables_of(*rule.right),
         roots=len(rule.left),
         count=larger_side(rule),
-        operators=operator_names(*rule.roots),
+        operators=terms.operator_names(*rule.roots),
     )
 
 
-def _rewrite(rule: Rule) -> Rewrite | None:
+def _rewrite(rule: terms.Rule) -> egraph.Rewrite | None:
     """A rule that is tried at each side from which it can be applied."""
     opened = with_size_variables(rule) if len(rule.left) == 1 else rule
     sides = zip((opened.left, opened.right), usable_directions(opened), strict=True)
     triggers = [
-        [root for root in side if isinstance(root, Apply)] for side, is_usable in sides if is_usable
+        [root for root in side if isinstance(root, terms.Apply)]
+        for side, is_usable in sides
+        if is_usable
     ]
-    return rewrite_of(opened, triggers) if triggers else None
+    return egraph.rewrite_of(opened, triggers) if triggers else None
 
 
-def larger_side(rule: Rule) -> int:
+def larger_side(rule: terms.Rule) -> int:
     """How many operators the larger side of a rule has."""
     return max(operator_count(*rule.left), operator_count(*rule.right))
 
 
-def usable_directions(rule: Rule) -> tuple[bool, bool]:
+def usable_directions(rule: terms.Rule) -> tuple[bool, bool]:
     """Whether a rule can be applied from left to right, and from right to left."""
     return _binds_all(rule, rule.left), _binds_all(rule, rule.right)
 
 
-def _binds_all(rule: Rule, side: tuple[Term, ...]) -> bool:
-    if not all(isinstance(each, Apply) and can_be_matched(each) for each in side):
+def _binds_all(rule: terms.Rule, side: tuple[terms.Term, ...]) -> bool:
+    if not all(isinstance(each, terms.Apply) and egraph.can_be_matched(each) for each in side):
         return False
-    wanted = variables_of(*rule.roots) | _named_in_sizes(rule)
-    return wanted <= variables_of(*side)
+    wanted = egraph.variables_of(*rule.roots) | _named_in_sizes(rule)
+    return wanted <= egraph.variables_of(*side)
 
 
-def _named_in_sizes(rule: Rule) -> set[str]:
+def _named_in_sizes(rule: terms.Rule) -> set[str]:
     """The names in the condition, and those in sizes alone."""
-    names = {name for fact in rule.condition for name in names_in(fact)}
-    return names | set(input_names(*rule.roots))
+    names = {name for fact in rule.condition for name in terms.names_in(fact)}
+    return names | set(terms.input_names(*rule.roots))
 
 
-def with_size_variables(rule: Rule) -> Rule:
+def with_size_variables(rule: terms.Rule) -> terms.Rule:
     """Inputs that stand in sizes alone become parameter variables: `eye[n.0]` is `eye[_n_0]`.
 
     A variable may also stand for several parameters; that they are sizes is asked for in the
     condition, where several are none.
     """
     roots = rule.roots
-    sized = set(input_names(*roots)) - variables_of(*roots)
+    sized = set(terms.input_names(*roots)) - egraph.variables_of(*roots)
     if not sized:
         return rule
     extents: dict[Extent, None] = {}
@@ -182,9 +161,9 @@ def with_size_variables(rule: Rule) -> Rule:
 
     left = tuple(_opened(each, opened) for each in rule.left)
     right = tuple(_opened(each, opened) for each in rule.right)
-    facts = tuple(f for f in rule.condition if not (isinstance(f, Rank) and f.name in sized))
-    kept = tuple(resized_fact(fact, opened) for fact in facts)
-    positive = tuple(AtLeast(_variable(extent), 1) for extent in extents)
+    facts = tuple(f for f in rule.condition if not (isinstance(f, terms.Rank) and f.name in sized))
+    kept = tuple(terms.resized_fact(fact, opened) for fact in facts)
+    positive = tuple(terms.AtLeast(_variable(extent), 1) for extent in extents)
     return replace(rule, left=left, right=right, condition=(*kept, *positive))
 
 
@@ -192,10 +171,10 @@ def _variable(extent: Extent) -> Extent:
     return Extent(f"_{extent.name}_{extent.axis}", 0)
 
 
-def _opened(term: Term, sizes: Callable[[Extent], Size]) -> Term:
+def _opened(term: terms.Term, sizes: Callable[[Extent], Size]) -> terms.Term:
     """The term with other extents; a parameter that is a variable alone becomes its name."""
 
-    def opened(param: Param) -> tuple[Param]:
+    def opened(param: terms.Param) -> tuple[terms.Param]:
         if not isinstance(param, IndexExpr):
             return (param,)
         size = resized(param, sizes)
@@ -203,10 +182,10 @@ def _opened(term: Term, sizes: Callable[[Extent], Size]) -> Term:
         is_variable = len(atoms) == 1 and atoms[0].name.startswith("_")
         return (atoms[0].name if is_variable and size == atoms[0] else size,)
 
-    return with_params(term, opened)
+    return terms.with_params(term, opened)
 
 
-DERIVE_LIMITS = Limits(rounds=8, nodes=4000, matches=400)
+DERIVE_LIMITS = egraph.Limits(rounds=8, nodes=4000, matches=400)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,10 +197,12 @@ class Derived:
     """
 
     names: tuple[str, ...]
-    chains: tuple[Chain, ...]
+    chains: tuple[egraph.Chain, ...]
 
 
-def derive(rule: Rule, rules: RuleSet, limits: Limits = DERIVE_LIMITS) -> Derived | None:
+def derive(
+    rule: terms.Rule, rules: RuleSet, limits: egraph.Limits = DERIVE_LIMITS
+) -> Derived | None:
     """The derivation of a rule from others; None where none was found.
 
     Both sides are there from the start, and every rule is used wherever it fits.  Rules of one root
@@ -237,7 +218,7 @@ def derive(rule: Rule, rules: RuleSet, limits: Limits = DERIVE_LIMITS) -> Derive
 
 
 def at_all_ranks(
-    rule: Rule, rules: RuleSet, at_one: Callable[[Problem, RuleSet], Derived | None]
+    rule: terms.Rule, rules: RuleSet, at_one: Callable[[Problem, RuleSet], Derived | None]
 ) -> Derived | None:
     """The derivation at all choices of ranks that fit, from what is derived at one."""
     names: set[str] = set()
@@ -253,15 +234,15 @@ def at_all_ranks(
     return None if first is None else Derived(tuple(sorted(names)), first.chains)
 
 
-def _stages(rule: Rule, rules: RuleSet) -> tuple[RuleSet, ...]:
+def _stages(rule: terms.Rule, rules: RuleSet) -> tuple[RuleSet, ...]:
     """Some of the rules, then all: large rules fill the graph, and small ones mostly suffice."""
-    own = operator_names(*rule.roots)
+    own = terms.operator_names(*rule.roots)
     sets = (rules.smaller_than(larger_side(rule)), rules.among(own))
     return (*(some for some in sets if len(some) < len(rules)), rules)
 
 
 def meeting(
-    problem: Problem, rules: RuleSet, limits: Limits, *, is_told: bool = False
+    problem: Problem, rules: RuleSet, limits: egraph.Limits, *, is_told: bool = False
 ) -> Derived | None:
     """Both sides first, then all rules; with the chains of terms if they are to be told."""
     search = ProofSearch(problem, limits)
@@ -272,11 +253,11 @@ def meeting(
     return Derived(tuple(sorted(rules_used(search, goal))), chains)
 
 
-def reaches(search: ProofSearch, rewrites: Sequence[Rewrite], goal: Goal) -> bool:
+def reaches(search: ProofSearch, rewrites: Sequence[egraph.Rewrite], goal: egraph.Goal) -> bool:
     """Whether rewrites make all pairs equal."""
-    return isinstance(search.runner.run(rewrites, goal), GoalReached)
+    return isinstance(search.runner.run(rewrites, goal), egraph.GoalReached)
 
 
-def rules_used(search: ProofSearch, goal: Goal) -> set[str]:
+def rules_used(search: ProofSearch, goal: egraph.Goal) -> set[str]:
     """The rules that the equality of some pairs needs."""
-    return {each.rewrite.name for each in used_applications(search.runner, goal)}
+    return {each.rewrite.name for each in egraph.used_applications(search.runner, goal)}

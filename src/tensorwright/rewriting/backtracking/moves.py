@@ -16,24 +16,11 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
 
+from tensorwright.rewriting import egraph
 from tensorwright.rewriting.backtracking.draft_graph import DraftGraph, PlacedNode
-from tensorwright.rewriting.egraph import (
-    Bound,
-    EGraph,
-    Head,
-    Id,
-    Match,
-    Matcher,
-    Merge,
-    Plan,
-    Rewrite,
-    RootPattern,
-    Runner,
-    Template,
-)
 from tensorwright.rewriting.terms import Apply, Input
 
-Prices = Callable[[Head, tuple[int, ...], int], float]
+Prices = Callable[[egraph.Head, tuple[int, ...], int], float]
 """The cost of a head at arguments with some data, and the number of its result's data."""
 
 
@@ -44,9 +31,9 @@ class Move(NamedTuple):
     roots    the places that change                  side   which side of the rule they become
     """
 
-    rewrite: Rewrite
-    match: Match
-    roots: tuple[Id, ...]
+    rewrite: egraph.Rewrite
+    match: egraph.Match
+    roots: tuple[egraph.Id, ...]
     side: int
 
 
@@ -58,11 +45,11 @@ class PlacedMatch:
     """
 
     move: Move
-    merge: Merge | None
+    merge: egraph.Merge | None
     height: int
 
     @property
-    def bound(self) -> Bound:
+    def bound(self) -> egraph.Bound:
         """The values of the variables of a merge's root."""
         assert self.merge is not None, "only roots of merges are paired"
         return self.move.match.bound(self.merge.root.variables)
@@ -86,29 +73,29 @@ class Change(NamedTuple):
 class _Entry:
     """A pattern to look for, and the rewrite that it triggers."""
 
-    pattern: RootPattern
-    rewrite: Rewrite
+    pattern: egraph.RootPattern
+    rewrite: egraph.Rewrite
     side: int
-    merge: Merge | None
+    merge: egraph.Merge | None
 
 
 @dataclass(frozen=True, slots=True)
 class _Places:
     """A graph for a matcher: each place is its own class."""
 
-    nodes: Mapping[Id, PlacedNode]
+    nodes: Mapping[egraph.Id, PlacedNode]
     commutative: Container[str]
 
-    def head_of(self, name: Id) -> Head:
+    def head_of(self, name: egraph.Id) -> egraph.Head:
         return self.nodes[name].head
 
-    def children(self, name: Id) -> tuple[Id, ...]:
+    def children(self, name: egraph.Id) -> tuple[egraph.Id, ...]:
         return self.nodes[name].children
 
-    def find(self, name: Id) -> Id:
+    def find(self, name: egraph.Id) -> egraph.Id:
         return name
 
-    def members(self, name: Id, operator: str) -> tuple[Id]:
+    def members(self, name: egraph.Id, operator: str) -> tuple[egraph.Id]:
         return (name,)
 
 
@@ -122,22 +109,22 @@ class Moves:
 
     def __init__(
         self,
-        runner: Runner[Any],
-        plain: Iterable[Rewrite],
-        merges: Iterable[Merge],
+        runner: egraph.Runner[Any],
+        plain: Iterable[egraph.Rewrite],
+        merges: Iterable[egraph.Merge],
         prices: Prices,
         is_open: Callable[[int], bool],
     ) -> None:
         listed = list(plain)
         self.commutative = {_swapped(each): each for each in listed if _swapped(each)}
         self._runner = runner
-        self._terms: EGraph[Any] = runner.graph
-        self._matcher: Matcher[Any] = runner.matcher
+        self._terms: egraph.EGraph[Any] = runner.graph
+        self._matcher: egraph.Matcher[Any] = runner.matcher
         self._prices = prices
         self._is_open = is_open
         self._by_operator: dict[str, list[_Entry]] = {}
         self._pairs: dict[tuple[PlacedMatch, PlacedMatch], Move | None] = {}
-        self._by_head: dict[Head, list[_Entry]] = {}
+        self._by_head: dict[egraph.Head, list[_Entry]] = {}
         for rewrite in listed:
             if not _swapped(rewrite):
                 self._enter(rewrite)
@@ -147,7 +134,7 @@ class Moves:
         entries = [each for some in self._by_operator.values() for each in some]
         self.height = max((entry.pattern.height for entry in entries), default=0)
 
-    def _enter(self, rewrite: Rewrite) -> None:
+    def _enter(self, rewrite: egraph.Rewrite) -> None:
         for trigger in rewrite.triggers:
             (pattern,) = trigger.patterns
             sides = (rewrite.rule.left[0], rewrite.rule.right[0])
@@ -156,7 +143,7 @@ class Moves:
                 entry = _Entry(pattern, rewrite, side, None)
                 self._by_operator.setdefault(pattern.node.operator, []).append(entry)
 
-    def at(self, graph: DraftGraph, position: Id, least: int = 0) -> Iterator[PlacedMatch]:
+    def at(self, graph: DraftGraph, position: egraph.Id, least: int = 0) -> Iterator[PlacedMatch]:
         """The matches at a place of patterns that reach at least `least` levels below it."""
         if not self._is_open(graph.nodes[position].data):
             return
@@ -208,7 +195,7 @@ class Moves:
         gone = set(move.roots)
         lost = sum(graph.nodes[position].cost for position in move.roots)
         stack = [child for position in move.roots for child in graph.nodes[position].children]
-        shared: dict[Id, int] = {}
+        shared: dict[egraph.Id, int] = {}
         while stack:
             name = stack.pop()
             if name in gone or name in read or name in graph.roots:
@@ -223,13 +210,15 @@ class Moves:
         promise = sum(graph.nodes[name].cost / count for name, count in shared.items())
         return Change(added - lost, promise)
 
-    def _added(self, graph: DraftGraph, move: Move, plan: Plan) -> tuple[float, set[Id]]:
+    def _added(
+        self, graph: DraftGraph, move: Move, plan: egraph.Plan
+    ) -> tuple[float, set[egraph.Id]]:
         """The cost of a move's new nodes, and the places that they read."""
         total = 0.0
-        read: set[Id] = set()
-        done: dict[Template, tuple[Id | None, int]] = {}
+        read: set[egraph.Id] = set()
+        done: dict[egraph.Template, tuple[egraph.Id | None, int]] = {}
 
-        def visit(template: Template) -> tuple[Id | None, int]:
+        def visit(template: egraph.Template) -> tuple[egraph.Id | None, int]:
             nonlocal total
             if isinstance(template, int):
                 position = move.match.nodes[template]
@@ -271,7 +260,7 @@ class Moves:
             made.replace(root, self._node(made, move, template))
         return made
 
-    def _node(self, graph: DraftGraph, move: Move, template: Template) -> PlacedNode:
+    def _node(self, graph: DraftGraph, move: Move, template: egraph.Template) -> PlacedNode:
         """The top node of a template; places are added for the nodes below."""
         assert not isinstance(template, int), "a variable is a place already"
         head, args = template
@@ -284,7 +273,11 @@ class Moves:
         return self.placed(graph, head, places)
 
     def placed(
-        self, graph: DraftGraph, head: Head, places: tuple[Id, ...], data: int | None = None
+        self,
+        graph: DraftGraph,
+        head: egraph.Head,
+        places: tuple[egraph.Id, ...],
+        data: int | None = None,
     ) -> PlacedNode:
         """The node of a head over some places; its data are made from theirs if not given."""
         below = tuple(graph.nodes[position].data for position in places)
@@ -292,16 +285,16 @@ class Moves:
         mark = hash((head, *(graph.nodes[position].mark for position in places)))
         return PlacedNode(head, places, data, mark, self._prices(head, below, data))
 
-    def _made(self, head: Head, data: tuple[int, ...]) -> int:
+    def _made(self, head: egraph.Head, data: tuple[int, ...]) -> int:
         made = self._terms.made(head, data)
         assert made is not None, "a plan has well-typed terms only"
         return made
 
-    def _plan(self, graph: DraftGraph, move: Move) -> Plan | None:
+    def _plan(self, graph: DraftGraph, move: Move) -> egraph.Plan | None:
         data = tuple(graph.nodes[position].data for position in move.match.nodes)
         return self._runner.planned(move.rewrite, move.match, data)
 
-    def _entries(self, head: Head) -> Sequence[_Entry]:
+    def _entries(self, head: egraph.Head) -> Sequence[_Entry]:
         """The entries that may match at a head, by its parameters."""
         entries = self._by_head.get(head)
         if entries is None:
@@ -325,7 +318,7 @@ def _merged(one: PlacedMatch, other: PlacedMatch) -> Move | None:
     return Move(merge.rewrite, match._replace(swaps=swaps), roots, 1)
 
 
-def _swapped(rewrite: Rewrite) -> str:
+def _swapped(rewrite: egraph.Rewrite) -> str:
     """The operator whose operands a rule swaps; "" for another rule."""
     (left, *more), (right, *_) = rewrite.rule.left, rewrite.rule.right
     if more or not isinstance(left, Apply) or not isinstance(right, Apply):

@@ -29,26 +29,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tensorwright.processes import never
+from tensorwright.rewriting import egraph, networks
 from tensorwright.rewriting.backtracking.draft_graph import DraftGraph, PlacedNode
 from tensorwright.rewriting.backtracking.moves import Change, Move, Moves, PlacedMatch
 from tensorwright.rewriting.dims import arguments_first
-from tensorwright.rewriting.egraph import (
-    BudgetSpent,
-    Head,
-    Id,
-    Match,
-    Rewrite,
-    Runner,
-    Saturated,
-    StopReason,
-)
-from tensorwright.rewriting.networks import (
-    Network,
-    NetworkRules,
-    NetworkSaturation,
-    OperatorCosts,
-    TypedOperator,
-)
 
 _LEAST = 1e-9  # of the cost: less is rounding
 _NEXT = 1 / 24  # of what alpha allows: a move without a gain that continues the one before
@@ -90,13 +74,13 @@ class Visited:
     before: Visited | None = None
     move: Move | None = None
     depth: int = 0
-    matches: dict[Id, tuple[PlacedMatch, ...]] = field(default_factory=dict)
+    matches: dict[egraph.Id, tuple[PlacedMatch, ...]] = field(default_factory=dict)
     changes: dict[Move, Change] = field(default_factory=dict)
     order: list[tuple[float, Move]] = field(default_factory=list)
     turn: int = 0
 
     @property
-    def near(self) -> frozenset[Id]:
+    def near(self) -> frozenset[egraph.Id]:
         """The places that the last move read or changed."""
         return frozenset((*self.move.match.nodes, *self.move.roots) if self.move else ())
 
@@ -125,7 +109,7 @@ class Backtracked:
     """
 
     best: tuple[Visited, ...]
-    stop: StopReason
+    stop: egraph.StopReason
     seen: int
 
 
@@ -169,10 +153,10 @@ class _Search:
                 break
             self._step()
         best = tuple(sorted(self._best.values(), key=lambda each: (each.cost, each.depth)))
-        stop: StopReason = (
-            BudgetSpent(limit, self._count, len(self._seen))
+        stop: egraph.StopReason = (
+            egraph.BudgetSpent(limit, self._count, len(self._seen))
             if limit
-            else Saturated(self._count, len(self._seen))
+            else egraph.Saturated(self._count, len(self._seen))
         )
         return Backtracked(best, stop, len(self._seen))
 
@@ -256,7 +240,7 @@ class _Search:
         margin = (self._limits.alpha - 1) * self._least
         return margin * (_NEXT if goes_on else _ELSEWHERE)
 
-    def _above(self, graph: DraftGraph) -> dict[Id, int]:
+    def _above(self, graph: DraftGraph) -> dict[egraph.Id, int]:
         """The places whose matches may have changed, and how far they are above a change."""
         touched = dict.fromkeys(graph.changed, 0)
         edge = set(graph.changed)
@@ -291,18 +275,18 @@ class BacktrackedNetwork:
     stop      why it ended           seen   graphs that were made
     """
 
-    outputs: tuple[tuple[Id, ...], ...]
+    outputs: tuple[tuple[egraph.Id, ...], ...]
     costs: tuple[float, ...]
-    stop: StopReason
+    stop: egraph.StopReason
     seen: int
 
 
 def backtrack_network(
-    saturation: NetworkSaturation,
-    rules: NetworkRules,
-    costs: OperatorCosts,
+    saturation: networks.NetworkSaturation,
+    rules: networks.NetworkRules,
+    costs: networks.OperatorCosts,
     limits: BacktrackingLimits | None = None,
-    outputs: tuple[Id, ...] | None = None,
+    outputs: tuple[egraph.Id, ...] | None = None,
     should_stop: Callable[[], bool] = never,
 ) -> BacktrackedNetwork:
     """Search for cheaper graphs than that of some outputs; the network's own if none are given.
@@ -314,7 +298,7 @@ def backtrack_network(
     moves = Moves(runner, rules.plain, rules.merges, _prices(network, costs), _is_open(network))
     start, terms = _started(network, moves, outputs or network.outputs)
     searched = backtrack(start, moves, limits or BacktrackingLimits(), should_stop)
-    chosen: list[tuple[Id, ...]] = []
+    chosen: list[tuple[egraph.Id, ...]] = []
     kept: list[float] = []
     for each in searched.best:
         made = _applied(network, runner, moves, start, terms, each)
@@ -325,34 +309,36 @@ def backtrack_network(
 
 
 def _prices(
-    network: Network, costs: OperatorCosts
-) -> Callable[[Head, tuple[int, ...], int], float]:
+    network: networks.Network, costs: networks.OperatorCosts
+) -> Callable[[egraph.Head, tuple[int, ...], int], float]:
     """The cost of a head at arguments with some data; remembered."""
     terms = network.terms
     prices: dict[tuple[int, ...], float] = {}
 
-    def price(head: Head, below: tuple[int, ...], own: int) -> float:
+    def price(head: egraph.Head, below: tuple[int, ...], own: int) -> float:
         key = (head, *below)
         if key not in prices:
             operator, params = terms.parts(head)
             args = tuple(map(terms.data_at, below))
-            prices[key] = costs.seconds(TypedOperator(operator, params, args, terms.data_at(own)))
+            prices[key] = costs.seconds(
+                networks.TypedOperator(operator, params, args, terms.data_at(own))
+            )
         return prices[key]
 
     return price
 
 
-def _is_open(network: Network) -> Callable[[int], bool]:
+def _is_open(network: networks.Network) -> Callable[[int], bool]:
     """Whether rules can gain at a tensor: constants are computed once."""
     return lambda data: not network.terms.data_at(data).is_constant
 
 
 def _started(
-    network: Network, moves: Moves, outputs: tuple[Id, ...]
-) -> tuple[DraftGraph, dict[Id, Id]]:
+    network: networks.Network, moves: Moves, outputs: tuple[egraph.Id, ...]
+) -> tuple[DraftGraph, dict[egraph.Id, egraph.Id]]:
     """The graph of some outputs, and the node of each place."""
     terms, graph = network.terms, DraftGraph()
-    places: dict[Id, Id] = {}
+    places: dict[egraph.Id, egraph.Id] = {}
     for name in arguments_first(outputs, terms.children):
         children = tuple(places[child] for child in terms.children(name))
         head = terms.head_of(name)
@@ -365,13 +351,13 @@ def _started(
 
 
 def _applied(
-    network: Network,
-    runner: Runner[Any],
+    network: networks.Network,
+    runner: egraph.Runner[Any],
     moves: Moves,
     start: DraftGraph,
-    terms: Mapping[Id, Id],
+    terms: Mapping[egraph.Id, egraph.Id],
     visited: Visited,
-) -> tuple[Id, ...] | None:
+) -> tuple[egraph.Id, ...] | None:
     """Repeat in the e-graph the moves that led to a graph, and add its terms; return the nodes of
     its outputs.  None where a term is not in the e-graph or not equal.
     """
@@ -388,7 +374,7 @@ def _applied(
                     return None
                 named[position] = made
         graph = after
-    written: dict[Id, Id] = {}
+    written: dict[egraph.Id, egraph.Id] = {}
     for position in graph.in_order():
         made = _written(network, written, graph.nodes[position])
         if made is None or not network.terms.are_equal(made, named[position]):
@@ -400,7 +386,11 @@ def _applied(
 
 
 def _apply(
-    runner: Runner[Any], moves: Moves, graph: DraftGraph, named: Mapping[Id, Id], move: Move
+    runner: egraph.Runner[Any],
+    moves: Moves,
+    graph: DraftGraph,
+    named: Mapping[egraph.Id, egraph.Id],
+    move: Move,
 ) -> None:
     """Make the terms of a move equal; first those at which operands are swapped."""
     for position in move.match.swaps:
@@ -408,12 +398,12 @@ def _apply(
         operator, _ = runner.graph.parts(node.head)
         swap = moves.commutative[operator]
         below = tuple(named[child] for child in node.children)
-        runner.apply(swap, Match(_by_variable(swap, below), ()))
+        runner.apply(swap, egraph.Match(_by_variable(swap, below), ()))
     nodes = tuple(named[position] for position in move.match.nodes)
     runner.apply(move.rewrite, move.match._replace(nodes=nodes, swaps=()))
 
 
-def _by_variable(swap: Rewrite, operands: tuple[Id, ...]) -> tuple[Id, ...]:
+def _by_variable(swap: egraph.Rewrite, operands: tuple[egraph.Id, ...]) -> tuple[egraph.Id, ...]:
     """Operands in the order of the variables of a rule that swaps them."""
     (left,) = swap.left
     assert not isinstance(left, int), "both sides are applications"
@@ -423,6 +413,8 @@ def _by_variable(swap: Rewrite, operands: tuple[Id, ...]) -> tuple[Id, ...]:
     )
 
 
-def _written(network: Network, named: Mapping[Id, Id], node: PlacedNode) -> Id | None:
+def _written(
+    network: networks.Network, named: Mapping[egraph.Id, egraph.Id], node: PlacedNode
+) -> egraph.Id | None:
     """The node of the e-graph for the node of a place."""
     return network.terms.put(node.head, tuple(named[child] for child in node.children))

@@ -32,26 +32,8 @@ from operator import ne
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorwright.rewriting import egraph, networks
 from tensorwright.rewriting.derivation import rule_set
-from tensorwright.rewriting.egraph import (
-    Id,
-    Limits,
-    Match,
-    Rewrite,
-    RootPattern,
-    Runner,
-    StopReason,
-)
-from tensorwright.rewriting.networks import (
-    ANCHORS,
-    Network,
-    NetworkSaturation,
-    OperatorCosts,
-    Roofline,
-    SaturationLimits,
-    TensorData,
-    TypedOperator,
-)
 from tensorwright.rewriting.operators import PAIRS
 from tensorwright.rewriting.terms import Rule
 
@@ -91,7 +73,7 @@ class CandidateSearch:
     alpha: float = 1.05
     priced: int = 4
     asked: int = 2
-    saturation: SaturationLimits = field(default_factory=SaturationLimits)
+    saturation: networks.SaturationLimits = field(default_factory=networks.SaturationLimits)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,7 +85,7 @@ class Candidate:
     programs_s    the sum of its kernels' costs; None where they were not or cannot be priced
     """
 
-    outputs: tuple[Id, ...]
+    outputs: tuple[egraph.Id, ...]
     operators_s: float
     programs_s: float | None = None
 
@@ -118,8 +100,8 @@ class Candidates:
     """
 
     ranked: tuple[Candidate, ...]
-    saturation: NetworkSaturation
-    stops: Mapping[SearchKind, StopReason]
+    saturation: networks.NetworkSaturation
+    stops: Mapping[SearchKind, egraph.StopReason]
     graphs: int = 0
     network_s: float | None = None
 
@@ -146,12 +128,12 @@ class ProjectedCosts:
     Mutable: `learn` adds operators.
     """
 
-    def __init__(self, roofline: OperatorCosts | None = None) -> None:
-        self._roofline = roofline or Roofline()
+    def __init__(self, roofline: networks.OperatorCosts | None = None) -> None:
+        self._roofline = roofline or networks.Roofline()
         self._samples: dict[_Kind, _Samples] = {}
-        self._seconds: dict[TypedOperator, float] = {}
+        self._seconds: dict[networks.TypedOperator, float] = {}
 
-    def learn(self, priced: Iterable[tuple[TypedOperator, float]]) -> None:
+    def learn(self, priced: Iterable[tuple[networks.TypedOperator, float]]) -> None:
         """Operators, and the seconds of each as part of a program."""
         self._seconds.clear()
         for use, seconds in priced:
@@ -163,7 +145,7 @@ class ProjectedCosts:
                 samples.errors.append(float(np.log2(seconds / usual)))
                 samples.table = None
 
-    def seconds(self, use: TypedOperator) -> float:
+    def seconds(self, use: networks.TypedOperator) -> float:
         """Seconds of an application of an operator; 0 where all of it is constant."""
         seconds = self._seconds.get(use)
         if seconds is None:
@@ -171,7 +153,7 @@ class ProjectedCosts:
             seconds = self._seconds[use] = usual * 2.0 ** self._error(use) if usual else 0.0
         return seconds
 
-    def _error(self, use: TypedOperator) -> float:
+    def _error(self, use: networks.TypedOperator) -> float:
         """The logarithm of the operator's projected cost over the roofline."""
         samples = self._samples.get(_kind(use))
         if samples is None:
@@ -184,7 +166,7 @@ class ProjectedCosts:
         nearest = distances.min()
         errors = np.array(samples.errors)
         alike = errors[distances == 0.0]
-        if use.operator not in ANCHORS:  # its cost depends on the kernel that it joins
+        if use.operator not in networks.ANCHORS:  # its cost depends on the kernel that it joins
             return float(alike.max()) if alike.size else 0.0
         if alike.size:
             return float(alike.mean())
@@ -192,83 +174,51 @@ class ProjectedCosts:
         return float((weights * errors).sum() / weights.sum())
 
 
-def _kind(use: TypedOperator) -> _Kind:
+def _kind(use: networks.TypedOperator) -> _Kind:
     """Operators of one kind have extents that can be compared."""
     return use.operator, (len(use.params), *(len(each.shape) for each in (*_args(use), use.result)))
 
 
-def _extents(use: TypedOperator) -> tuple[float, ...]:
+def _extents(use: networks.TypedOperator) -> tuple[float, ...]:
     shapes = (each.extents for each in (*_args(use), use.result))
     return tuple(float(np.log2(max(1, extent))) for shape in shapes for extent in shape)
 
 
-def _traits(use: TypedOperator) -> tuple[object, ...]:
+def _traits(use: networks.TypedOperator) -> tuple[object, ...]:
     """The traits that tell two operators of a kind apart besides their extents."""
     return (*use.params, *(arg.is_constant for arg in _args(use)))
 
 
-def _args(use: TypedOperator) -> tuple[TensorData, ...]:
+def _args(use: networks.TypedOperator) -> tuple[networks.TensorData, ...]:
     """The arguments; those of which the order costs nothing sorted."""
     if use.operator not in PAIRS:
         return use.args
     return tuple(sorted(use.args, key=lambda arg: (arg.is_constant, arg.extents)))
 
 
-Bound = Mapping[str, int]
-
-
-def places_of_rules(network: Network, rules: Iterable[Rule]) -> dict[str, int]:
+def places_of_rules(network: networks.Network, rules: Iterable[Rule]) -> dict[str, int]:
     """The number of places of each rule, by its name; those of several roots that share no tensor
     have none, since no search tries them.
     """
     listed = tuple(rules)
-    runner = Runner(network.terms, Limits())
+    runner = egraph.Runner(network.terms, egraph.Limits(), lambda data: not data.is_constant)
     counts = dict.fromkeys((rule.name for rule in listed), 0)
     for rewrite in rule_set(listed).rewrites:
         counts[rewrite.name] = len(set(_places(runner, rewrite)))
     return counts
 
 
-def _places(runner: Runner[TensorData], rewrite: Rewrite) -> Iterator[tuple[Id, ...]]:
+def _places(
+    runner: egraph.Runner[networks.TensorData], rewrite: egraph.Rewrite
+) -> Iterator[frozenset[egraph.Id]]:
     """The classes of the roots of each match where the rule can be applied."""
     for trigger in rewrite.triggers:
-        matches = [list(_matches(runner, pattern)) for pattern in trigger.patterns]
-        for roots, bound in _joined(matches, trigger.patterns):
-            nodes = tuple(Id(bound[name]) for name in rewrite.variables.tensors)
-            values = tuple(bound[name] for name in rewrite.variables.params)
-            if runner.planned(rewrite, Match(nodes, values, ())) is not None:
-                yield roots
-
-
-def _matches(runner: Runner[TensorData], pattern: RootPattern) -> Iterator[tuple[Id, Bound]]:
-    """The matches of a pattern at tensors that are not constant: their classes and variables."""
-    graph, matcher, variables = runner.graph, runner.matcher, pattern.variables
-    names = (*variables.tensors, *variables.params)
-    for name in graph.with_operator(pattern.node.operator):
-        if graph.data(name).is_constant:
+        first, *others = (frozenset(each.variables.tensors) for each in trigger.patterns)
+        if others and not first.intersection(*others):
             continue
-        for match in matcher.at(pattern, name):
-            if matcher.sizes_agree(variables, match):
-                yield graph.find(name), dict(zip(names, (*match.nodes, *match.values), strict=True))
-
-
-def _joined(
-    matches: list[list[tuple[Id, Bound]]], patterns: tuple[RootPattern, ...]
-) -> Iterator[tuple[tuple[Id, ...], Bound]]:
-    """The matches of one root, or of two that share a tensor: in either order they are one."""
-    if len(matches) == 1:
-        yield from (((root,), bound) for root, bound in matches[0])
-    if len(matches) != 2:
-        return
-    shared = set(patterns[0].variables.tensors) & set(patterns[1].variables.tensors)
-    shared_params = set(patterns[0].variables.params) & set(patterns[1].variables.params)
-    if not shared:
-        return
-    names = (*sorted(shared), *sorted(shared_params))
-    table: dict[tuple[int, ...], list[tuple[Id, Bound]]] = {}
-    for root, bound in matches[1]:
-        table.setdefault(tuple(bound[name] for name in names), []).append((root, bound))
-    for one, bound in matches[0]:
-        for other, its in table.get(tuple(bound[name] for name in names), ()):
-            if one != other:
-                yield (min(one, other), max(one, other)), {**bound, **its}
+        options = [runner.index.options(pattern) for pattern in trigger.patterns]
+        for roots, bound in egraph.joined(options):
+            classes = frozenset(roots)
+            match = egraph.Match.of(rewrite.variables, bound)
+            if len(classes) == len(roots) and runner.planned(rewrite, match) is not None:
+                yield classes

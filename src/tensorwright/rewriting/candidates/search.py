@@ -17,6 +17,7 @@ from dataclasses import replace
 
 from tensorwright.graph import Graph, simplify
 from tensorwright.processes import never
+from tensorwright.rewriting import networks
 from tensorwright.rewriting.backtracking import BacktrackingLimits, backtrack_network
 from tensorwright.rewriting.candidates.kinds import (
     Candidate,
@@ -28,24 +29,6 @@ from tensorwright.rewriting.candidates.kinds import (
 )
 from tensorwright.rewriting.egraph import Id, StopReason
 from tensorwright.rewriting.local_search import cheap_selections
-from tensorwright.rewriting.networks import (
-    Choice,
-    Corrections,
-    Network,
-    NetworkExtraction,
-    NetworkRules,
-    OperatorCosts,
-    Outline,
-    PricedKernel,
-    Prices,
-    Roofline,
-    choice_of,
-    choice_seconds,
-    chosen_outputs,
-    saturate_network,
-    unsaturated,
-    write_outline,
-)
 
 _SATURATED = 0.5
 """The share of the time for saturation where backtracking comes after it."""
@@ -57,9 +40,9 @@ _LEAST_GAIN = 1.01
 
 
 def find_candidates(
-    network: Network,
-    rules: NetworkRules,
-    prices: Prices,
+    network: networks.Network,
+    rules: networks.NetworkRules,
+    prices: networks.Prices,
     how: CandidateSearch,
     should_stop: Callable[[], bool] = never,
 ) -> Candidates:
@@ -77,9 +60,9 @@ class _Search:
 
     def __init__(
         self,
-        network: Network,
-        rules: NetworkRules,
-        prices: Prices,
+        network: networks.Network,
+        rules: networks.NetworkRules,
+        prices: networks.Prices,
         how: CandidateSearch,
         should_stop: Callable[[], bool],
     ) -> None:
@@ -93,9 +76,11 @@ class _Search:
         self._stops: dict[SearchKind, StopReason] = {}
         self._graphs = 0
         self._projected = ProjectedCosts() if how.cost is CostKind.PROGRAMS else None
-        self._costs: OperatorCosts = self._projected or prices
-        self._corrections = Corrections(network, Roofline() if self._projected else prices)
-        self._saturation = unsaturated(network)
+        self._costs: networks.OperatorCosts = self._projected or prices
+        self._corrections = networks.Corrections(
+            network, networks.Roofline() if self._projected else prices
+        )
+        self._saturation = networks.unsaturated(network)
         self._priced_alike: set[tuple[tuple[str, str], ...]] = set()
         self._candidates: dict[frozenset[tuple[int, ...]], Candidate] = {}
 
@@ -135,16 +120,18 @@ class _Search:
         share = _SATURATED if self._how.kind is SearchKind.BOTH else _SEARCHED
         seconds = min(self._left(share), self._how.saturation.seconds)
         limits = replace(self._how.saturation, seconds=seconds)
-        self._saturation = saturate_network(self._network, self._rules, limits, self._should_stop)
+        self._saturation = networks.saturate_network(
+            self._network, self._rules, limits, self._should_stop
+        )
         self._stops[SearchKind.SATURATE] = self._saturation.stop
         return self._cheapest(self._how.count)[0]
 
     def _cheapest(self, count: int) -> list[tuple[Id, ...]]:
         """The outputs of the cheapest selections of the e-graph, by the costs that are known."""
-        extraction = NetworkExtraction(self._network, self._costs, self._corrections)
+        extraction = networks.NetworkExtraction(self._network, self._costs, self._corrections)
         selections = list(cheap_selections(extraction.problem, count))
         choices = [extraction.choice(each) for each in selections]
-        chosen = [chosen_outputs(self._network, choice) for choice in choices]
+        chosen = [networks.chosen_outputs(self._network, choice) for choice in choices]
         for outputs, selection in zip(chosen, selections, strict=True):
             self._enter(outputs, selection.cost)
         return chosen
@@ -162,8 +149,8 @@ class _Search:
         self._stops[SearchKind.BACKTRACK] = result.stop
         self._graphs += result.seen
         for outputs in result.outputs:
-            choice = choice_of(self._network, outputs)
-            cost = choice_seconds(self._network, choice, self._costs, self._corrections)
+            choice = networks.choice_of(self._network, outputs)
+            cost = networks.choice_seconds(self._network, choice, self._costs, self._corrections)
             self._enter(outputs, cost)
 
     def _price_network(self) -> float | None:
@@ -175,12 +162,17 @@ class _Search:
         if kernels is None:
             return None
         leaders = {name: network.terms.find(node) for name, node in network.nodes.items()}
-        outline = Outline(network.graph, leaders)
-        self._correct(choice_of(network, network.outputs), outline, kernels)
+        outline = networks.Outline(network.graph, leaders)
+        self._correct(networks.choice_of(network, network.outputs), outline, kernels)
         self._priced_alike.add(_operators(network.graph))
         return math.fsum(each.seconds for each in kernels)
 
-    def _correct(self, choice: Choice, outline: Outline, kernels: Iterable[PricedKernel]) -> None:
+    def _correct(
+        self,
+        choice: networks.Choice,
+        outline: networks.Outline,
+        kernels: Iterable[networks.PricedKernel],
+    ) -> None:
         costs = self._corrections.add(choice, outline, kernels)
         if self._projected is not None:
             self._projected.learn(costs)
@@ -230,8 +222,8 @@ class _Search:
         It stays unpriced where a graph of the same operators was priced: that one is equal but for
         the order.
         """
-        choice = choice_of(self._network, candidate.outputs)
-        written = write_outline(self._network, choice)
+        choice = networks.choice_of(self._network, candidate.outputs)
+        written = networks.write_outline(self._network, choice)
         graph = simplify(written.graph)
         alike = _operators(graph)
         if alike in self._priced_alike:
@@ -247,7 +239,7 @@ class _Search:
         terms = self._network.terms
         key = frozenset(
             (terms.head_of(node), *map(terms.find, terms.children(node)))
-            for node in choice_of(self._network, outputs).values()
+            for node in networks.choice_of(self._network, outputs).values()
         )
         self._candidates.setdefault(key, Candidate(outputs, operators_s))
 

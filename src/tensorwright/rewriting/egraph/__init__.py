@@ -17,4 +17,5 @@ from tensorwright.rewriting.egraph.saturation import (
     Application, BudgetSpent, Chain, Goal, GoalReached, Limits, Plan, Runner, Saturated, Step,
     StopReason, Template, chain_between, used_applications,
 )
+from tensorwright.rewriting.egraph.searching import joined
 from tensorwright.rewriting.egraph.shape_analysis import ShapeAnalysis

@@ -19,26 +19,18 @@ from enum import Enum
 from typing import Generic, TypeAlias, TypeVar
 
 from tensorwright.expr import IndexExpr
+from tensorwright.rewriting import terms
+from tensorwright.rewriting.assumptions import Misfit, Needs, Shapes
 from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of, value_of
-from tensorwright.rewriting.terms import (
-    AtLeast,
-    ConditionAtom,
-    Different,
-    Divides,
-    Equal,
-    Fact,
-    Param,
-    Rank,
-    Rule,
-)
+from tensorwright.rewriting.operators import operator_named
 
 Data = TypeVar("Data", bound=Hashable)
 
-Value: TypeAlias = "Param | tuple[Param, ...]"
+Value: TypeAlias = "terms.Param | tuple[terms.Param, ...]"
 """The value of a parameter variable: a parameter, or all remaining ones."""
 
 
-def listed(value: Value) -> tuple[Param, ...]:
+def listed(value: Value) -> tuple[terms.Param, ...]:
     """The parameters that a variable stands for."""
     return value if isinstance(value, tuple) else (value,)
 
@@ -80,7 +72,9 @@ class Analysis(ABC, Generic[Data]):
     """
 
     @abstractmethod
-    def make(self, operator: str, params: tuple[Param, ...], args: tuple[Data, ...]) -> Data | None:
+    def make(
+        self, operator: str, params: tuple[terms.Param, ...], args: tuple[Data, ...]
+    ) -> Data | None:
         """The data of an application to classes with data; None where there is no such term."""
 
     def merge(self, kept: Data, lost: Data) -> Data:
@@ -95,7 +89,7 @@ class Analysis(ABC, Generic[Data]):
     def may_merge(self, left: Data, right: Data) -> bool:
         """Whether classes with these data may become one; asked before a rewrite is applied."""
 
-    def admits(self, rule: Rule, scope: Scope[Data]) -> Applies:
+    def admits(self, rule: terms.Rule, scope: Scope[Data]) -> Applies:
         """Whether a rule whose condition holds may be applied to classes with such data."""
         return Applies.YES
 
@@ -108,8 +102,21 @@ class Analysis(ABC, Generic[Data]):
         """A size in normal form."""
 
     @abstractmethod
-    def entails(self, fact: Fact) -> bool:
+    def entails(self, fact: terms.Fact) -> bool:
         """Whether a fact is known to be true."""
+
+    def fitting_shape(
+        self, operator: str, params: tuple[terms.Param, ...], shapes: Shapes
+    ) -> Shape | None:
+        """The shape of an application; None where it is not known to be well-typed."""
+        needs = Needs()
+        shape = operator_named(operator).result(params, shapes, needs)
+        if isinstance(shape, Misfit) or not all(map(self.entails, needs.facts)):
+            return None
+        for own, wanted in needs.choices:
+            if not (self.entails(terms.Equal(own, 1)) or self.entails(terms.Equal(own, wanted))):
+                return None
+        return tuple(map(self.normal, shape))
 
     def size(self, size: Size, scope: Scope[Data] | None) -> Size | None:
         """A size in normal form, extents of variables replaced; None where one does not exist."""
@@ -132,13 +139,13 @@ class Analysis(ABC, Generic[Data]):
         except ZeroDivisionError:
             return None
 
-    def holds(self, fact: ConditionAtom, scope: Scope[Data]) -> bool:
+    def holds(self, fact: terms.ConditionAtom, scope: Scope[Data]) -> bool:
         """Whether an atom of a condition is known to be true."""
         match fact:
-            case Rank(name, rank):
+            case terms.Rank(name, rank):
                 return len(self.shape_of(scope.data[name])) == rank
-            case Different(left_name, right_name):
+            case terms.Different(left_name, right_name):
                 return _are_different(scope.values[left_name], scope.values[right_name])
-            case Equal(one, other) | AtLeast(one, other) | Divides(one, other):
+            case terms.Equal(one, other) | terms.AtLeast(one, other) | terms.Divides(one, other):
                 left, right = self.size(one, scope), self.size(other, scope)
         return left is not None and right is not None and self.entails(type(fact)(left, right))

@@ -334,16 +334,16 @@ def _renaming(one: Term, other: Term) -> dict[str, str] | None:
         return None
     renaming: dict[str, str] = {}
     pairs: list[dict[str, str] | None] = []
-    for mine, its in zip(one.params, other.params, strict=True):
-        if is_parameter_variable(mine) and is_parameter_variable(its):
-            pairs.append({str(mine): str(its)})
-        elif mine != its:
+    for own, its in zip(one.params, other.params, strict=True):
+        if is_parameter_variable(own) and is_parameter_variable(its):
+            pairs.append({str(own): str(its)})
+        elif own != its:
             return None
     for each in (*pairs, *map(_renaming, one.args, other.args)):
         if each is None:
             return None
-        for mine, its in each.items():
-            if renaming.setdefault(mine, its) != its:
+        for own, its in each.items():
+            if renaming.setdefault(own, its) != its:
                 return None
     return renaming
 

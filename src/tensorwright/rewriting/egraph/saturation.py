@@ -94,7 +94,7 @@ class Runner(Generic[Data]):
     is_open       whether rewrites are tried at a class with these data; everywhere where None
     should_stop   asked between rewrites; it ends a round early
     applications  the reasons of the graph's unions, by their numbers
-    matcher       that of the graph
+    matcher, index   those of the graph
     """
 
     def __init__(
@@ -109,13 +109,13 @@ class Runner(Generic[Data]):
         self._should_stop = should_stop
         self.applications: list[Application] = []
         self.matcher = Matcher(graph)
-        self._index = GraphIndex(graph, self.matcher, is_open)
+        self.index = GraphIndex(graph, self.matcher, is_open)
         self._plans: dict[tuple[object, ...], Plan | None] = {}
         self._merged: set[Id] = set()
 
     def run(self, rewrites: Iterable[Rewrite], goal: Goal = ()) -> StopReason:
         """Apply rewrites round by round, all of them anew."""
-        phases = searches_for(self._index, rewrites)
+        phases = searches_for(self.index, rewrites)
         rounds = 0
         is_changed = True
         while is_changed and rounds < self.limits.rounds and not self._is_reached(goal):
@@ -142,7 +142,7 @@ class Runner(Generic[Data]):
                 break
             merged = set(map(self.graph.find, self._merged))
             groups: dict[tuple[int, ...], dict[Id, Bound]] = {}
-            for leader, bound in self._index.options(merge.root):
+            for leader, bound in self.index.options(merge.root):
                 if leader not in merged:
                     key = tuple(bound[name] for name in merge.shared)
                     groups.setdefault(key, {}).setdefault(leader, bound)

@@ -394,7 +394,9 @@ class JoinSearch(Search[Data]):
         variables = self.rewrite.variables
         matches: list[Match] = []
         seen = 0
-        for bound in islice(self._joined(), limit):
+        options = [self._index.options(pattern) for pattern in self._patterns]
+        apart = (bound for roots, bound in joined(options) if len(set(roots)) > 1)
+        for bound in islice(apart, limit):
             seen += 1
             match = Match.of(variables, bound)
             if match not in self._done:
@@ -403,39 +405,38 @@ class JoinSearch(Search[Data]):
         self.is_cut = seen == limit
         return matches
 
-    def _joined(self) -> Iterator[Bound]:
-        """The values of the variables where all patterns match."""
-        options = [self._index.options(pattern) for pattern in self._patterns]
-        if not all(options):
-            return
-        bound = set(options[0][0][1])
-        tables: list[Table] = []
-        for some in options[1:]:
-            names = some[0][1]
-            shared = tuple(name for name in names if name in bound)
-            table: dict[tuple[int, ...], list[Option]] = {}
-            for option in some:
-                table.setdefault(tuple(option[1][name] for name in shared), []).append(option)
-            tables.append((shared, table))
-            bound.update(names)
-        for root, own in options[0]:
-            for whole, is_one in _joined(own, root, tables):
-                if not is_one:
-                    yield whole
 
-
-def _joined(bound: Bound, root: Id, tables: Sequence[Table]) -> Iterator[tuple[Bound, bool]]:
-    """A match of the first pattern with those of the others that fit; whether all are at one root.
+def joined(options: Sequence[Sequence[Option]]) -> Iterator[tuple[tuple[Id, ...], Bound]]:
+    """The matches of several patterns that agree: their classes, and the values of all variables.
 
     One after the other: there may be many, and few are asked for.
     """
+    if not all(options):
+        return
+    bound = set(options[0][0][1])
+    tables: list[Table] = []
+    for some in options[1:]:
+        names = some[0][1]
+        shared = tuple(name for name in names if name in bound)
+        table: dict[tuple[int, ...], list[Option]] = {}
+        for option in some:
+            table.setdefault(tuple(option[1][name] for name in shared), []).append(option)
+        tables.append((shared, table))
+        bound.update(names)
+    for root, own in options[0]:
+        yield from _extended((root,), own, tables)
+
+
+def _extended(
+    roots: tuple[Id, ...], bound: Bound, tables: Sequence[Table]
+) -> Iterator[tuple[tuple[Id, ...], Bound]]:
+    """A match of the first patterns with those of the others that agree with it."""
     if not tables:
-        yield bound, True
+        yield roots, bound
         return
     shared, table = tables[0]
     for other, own in table.get(tuple(bound[name] for name in shared), ()):
-        for whole, is_one in _joined(bound | own, root, tables[1:]):
-            yield whole, is_one and other == root
+        yield from _extended((*roots, other), bound | own, tables[1:])
 
 
 def searches_for(

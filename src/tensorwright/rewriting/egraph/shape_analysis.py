@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tensorwright.rewriting.assumptions import Assumptions, Misfit, Needs
+from tensorwright.rewriting.assumptions import Assumptions
 from tensorwright.rewriting.dims import Shape, Size
 from tensorwright.rewriting.egraph.analysis import Analysis
 from tensorwright.rewriting.egraph.egraph import INPUT
-from tensorwright.rewriting.operators import operator_named
 from tensorwright.rewriting.terms import Equal, Fact, Param
 
 
@@ -24,11 +23,8 @@ class ShapeAnalysis(Analysis[Shape]):
 
     def __init__(self, shapes: Mapping[str, Shape], assumptions: Assumptions) -> None:
         self._assumptions = assumptions
-        self._inputs = {name: self._normal(shape) for name, shape in shapes.items()}
+        self._inputs = {name: tuple(map(self.normal, shape)) for name, shape in shapes.items()}
         self._entailed: dict[Fact, bool] = {}
-
-    def _normal(self, shape: Shape) -> Shape:
-        return tuple(map(self.normal, shape))
 
     def make(
         self, operator: str, params: tuple[Param, ...], args: tuple[Shape, ...]
@@ -36,16 +32,7 @@ class ShapeAnalysis(Analysis[Shape]):
         """The shape of an application; None where it may be ill-typed."""
         if operator == INPUT:
             return self._inputs.get(str(params[0]))
-        needs = Needs()
-        shape = operator_named(operator).result(params, args, needs)
-        if isinstance(shape, Misfit):
-            return None
-        if not all(map(self.entails, needs.facts)):
-            return None
-        for own, wanted in needs.choices:
-            if not (self.entails(Equal(own, 1)) or self.entails(Equal(own, wanted))):
-                return None
-        return self._normal(shape)
+        return self.fitting_shape(operator, params, args)
 
     def may_merge(self, left: Shape, right: Shape) -> bool:
         """Whether two shapes are known to be equal."""

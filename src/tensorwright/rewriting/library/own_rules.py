@@ -26,16 +26,7 @@ from typing import NoReturn
 
 from tensorwright.base import UsageError
 from tensorwright.farm import LocalFarm
-from tensorwright.rewriting.prove import (
-    Outcome,
-    Proved,
-    Refuted,
-    cases_of,
-    problems_of,
-    prove_all,
-    stamp_of,
-    stamped,
-)
+from tensorwright.rewriting import prove
 from tensorwright.rewriting.terms import Rule, canonical_rule
 from tensorwright.rewriting.text import numbered_rules, parse_rule, parse_rules, rule_text
 
@@ -140,7 +131,7 @@ def read_own_rules(
         for each in _listed(source)
         if _meaning(each.rule) not in shipped
     ]
-    believed = [is_trusted and each.rule.stamp == stamp_of() for each in listed]
+    believed = [is_trusted and each.rule.stamp == prove.stamp_of() for each in listed]
     unproved = [each for each, is_known in zip(listed, believed, strict=True) if not is_known]
     proved = iter(_proved(unproved))
     rules = [
@@ -172,8 +163,8 @@ def _meaning(rule: Rule) -> str:
 def _checked(each: _Listed) -> _Listed:
     """Refuse a rule with operators that do not exist, or parameters that they do not have."""
     try:
-        for case in cases_of(each.rule)[:1]:
-            problems_of(case)
+        for case in prove.cases_of(each.rule)[:1]:
+            prove.problems_of(case)
     except UsageError as error:
         raise error.at(f"{each.where}, {error.where}") from None
     return each
@@ -184,18 +175,18 @@ def _proved(listed: Sequence[_Listed]) -> list[Rule]:
     if not listed:
         return []
     with LocalFarm(min(_MOST_WORKERS, len(listed))) as farm:
-        outcomes = dict(prove_all([each.rule for each in listed], farm))
+        outcomes = dict(prove.prove_all([each.rule for each in listed], farm))
     rules = []
     for number, each in enumerate(listed):
         outcome = outcomes[number]
-        if not isinstance(outcome, Proved):
+        if not isinstance(outcome, prove.Proved):
             _refuse(each, outcome)
-        rules.append(stamped(outcome))
+        rules.append(prove.stamped(outcome))
     return rules
 
 
-def _refuse(each: _Listed, outcome: Outcome) -> NoReturn:
-    if isinstance(outcome, Refuted):
+def _refuse(each: _Listed, outcome: prove.Outcome) -> NoReturn:
+    if isinstance(outcome, prove.Refuted):
         reason = "the rule is false: there are inputs for which its sides differ"
     else:
         reason = f"the rule is not proved: {str(outcome).splitlines()[0]}"

@@ -28,18 +28,9 @@ from typing import Any, NoReturn, TypeAlias
 from tensorwright.base import Advice, UsageError
 from tensorwright.expr import IndexExpr
 from tensorwright.graph import Graph
+from tensorwright.rewriting import egraph
 from tensorwright.rewriting.derivation import with_size_variables
 from tensorwright.rewriting.dims import arguments_first
-from tensorwright.rewriting.egraph import (
-    INPUT,
-    Applies,
-    Id,
-    Scope,
-    Value,
-    instance_params,
-    is_parameter_variable,
-    listed,
-)
 from tensorwright.rewriting.networks.network_analysis import (
     CALL,
     TensorData,
@@ -132,7 +123,7 @@ NO_STEPS = Certificate((), (), {}, ())
 
 
 def certify(
-    saturation: NetworkSaturation, outputs: Sequence[Id], rules: Mapping[str, Rule]
+    saturation: NetworkSaturation, outputs: Sequence[egraph.Id], rules: Mapping[str, Rule]
 ) -> Certificate:
     """The certificate for outputs that are equal to those of the network.
 
@@ -155,7 +146,7 @@ def certify(
             CertifiedStep(
                 step.rewrite.name,
                 {name: number[node] for name, node in step.nodes.items()},
-                {name: _plain(listed(value)) for name, value in step.params.items()},
+                {name: _plain(egraph.listed(value)) for name, value in step.params.items()},
             )
             for step in steps
         ),
@@ -225,19 +216,19 @@ def replay_some(certificate: Certificate, network: Network, rules: Collection[st
     return _Replay(replace(certificate, steps=steps), network, lambda _: True).graph_so_far()
 
 
-def write_terms(certificate: Certificate, network: Network) -> tuple[Id, ...]:
+def write_terms(certificate: Certificate, network: Network) -> tuple[egraph.Id, ...]:
     """The terms of a certificate among those of the network that was just read.
 
     Raises:  UsageError for one that is not well-typed.
     """
-    written: list[Id] = []
+    written: list[egraph.Id] = []
     for number, term in enumerate(certificate.terms):
         where = f"term {number}, {term.operator}"
         if any(not 0 <= arg < number for arg in term.args):
             _refuse(where, "its arguments do not stand before it")
         kinds = tuple(map(type, term.params))
-        is_named = term.operator in (INPUT, CALL)
-        if kinds != {INPUT: (str,), CALL: (str, int)}.get(term.operator, kinds) or (
+        is_named = term.operator in (egraph.INPUT, CALL)
+        if kinds != {egraph.INPUT: (str,), CALL: (str, int)}.get(term.operator, kinds) or (
             not is_named and any(map(_is_variable, term.params))
         ):
             _refuse(where, f"its parameters cannot be {list(term.params)}")
@@ -254,7 +245,7 @@ def write_terms(certificate: Certificate, network: Network) -> tuple[Id, ...]:
 
 def _is_variable(param: CertifiedParam) -> bool:
     """Whether a word is a variable, which a term of a certificate must not have."""
-    return isinstance(param, str) and is_parameter_variable(param)
+    return isinstance(param, str) and egraph.is_parameter_variable(param)
 
 
 class _Replay:
@@ -286,7 +277,7 @@ class _Replay:
         own = choice_of(self._network, self._network.outputs)
         return write_network(self._network, own | choice_of(self._network, self._chosen()))
 
-    def _chosen(self) -> list[Id]:
+    def _chosen(self) -> list[egraph.Id]:
         """The terms of the outputs of the other network."""
         return [self._ids[number] for number in self._certificate.outputs]
 
@@ -305,7 +296,7 @@ class _Replay:
             _refuse(f"rule {name}", "it is not proved")
         return with_size_variables(rule) if len(rule.left) == 1 else rule
 
-    def _term(self, number: int, where: str) -> Id:
+    def _term(self, number: int, where: str) -> egraph.Id:
         if not 0 <= number < len(self._ids):
             _refuse(where, f"there is no term {number}")
         return self._ids[number]
@@ -317,10 +308,10 @@ class _Replay:
         self._check_values(where, rule, step)
         nodes = {name: self._term(number, where) for name, number in step.tensors.items()}
         data = {name: self._terms.data(node) for name, node in nodes.items()}
-        values: dict[str, Value] = {
+        values: dict[str, egraph.Value] = {
             name: value[0] if len(value) == 1 else value for name, value in step.params.items()
         }
-        scope = Scope(values, data)
+        scope = egraph.Scope(values, data)
         try:
             if not all(self._terms.analysis.holds(fact, scope) for fact in rule.condition):
                 _refuse(where, "its condition does not hold")
@@ -348,31 +339,33 @@ class _Replay:
         }
         return text is None or is_of_few(_parsed(text), step.params, shapes)
 
-    def _check_dimensions(self, where: str, rule: Rule, scope: Scope[TensorData]) -> None:
+    def _check_dimensions(self, where: str, rule: Rule, scope: egraph.Scope[TensorData]) -> None:
         """Refuse a rule that does not follow at many dimensions from a proved one of few."""
         few = rule_of_few(rule, scope)
         if few is rule:
             return
-        if few is Applies.NO:
+        if few is egraph.Applies.NO:
             _refuse(where, "its sides do not fit these tensors")
-        if isinstance(few, Applies) or not self._is_proved(few):
+        if isinstance(few, egraph.Applies) or not self._is_proved(few):
             _refuse(where, "it is not proved for as many dimensions")
 
-    def _unite(self, where: str, one: Id | None, other: Id | None) -> None:
+    def _unite(self, where: str, one: egraph.Id | None, other: egraph.Id | None) -> None:
         if one is None or other is None:
             _refuse(where, "a side of it is not a term")
         if not self._terms.analysis.may_merge(self._terms.data(one), self._terms.data(other)):
             _refuse(where, "its sides are tensors of different types")
         self._terms.union(one, other, 0)
 
-    def _instance(self, side: Term, nodes: Mapping[str, Id], scope: Scope[TensorData]) -> Id | None:
+    def _instance(
+        self, side: Term, nodes: Mapping[str, egraph.Id], scope: egraph.Scope[TensorData]
+    ) -> egraph.Id | None:
         """The term of a side of a rule, its variables replaced; None where there is none."""
         if isinstance(side, Input):
             return nodes[side.name]
-        params = instance_params(side.params, scope, self._terms.analysis)
+        params = egraph.instance_params(side.params, scope, self._terms.analysis)
         if params is None:
             return None
-        args: list[Id] = []
+        args: list[egraph.Id] = []
         for arg in side.args:
             made = self._instance(arg, nodes, scope)
             if made is None:

@@ -26,17 +26,10 @@ from tensorwright import ops
 from tensorwright.base import DType
 from tensorwright.expr import Index
 from tensorwright.graph import Node
+from tensorwright.rewriting import operators
 from tensorwright.rewriting.dims import Shape
 from tensorwright.rewriting.egraph import Id
 from tensorwright.rewriting.networks.network_analysis import CALL, TermBuilder, has_rules
-from tensorwright.rewriting.operators import (
-    FUNCTIONS,
-    REDUCTIONS,
-    RewriteOperator,
-    holds_elements,
-    number_word,
-    padding_word,
-)
 from tensorwright.rewriting.terms import Param
 
 
@@ -84,13 +77,15 @@ def _of_any(operator: str) -> Counterpart:
     return counterpart
 
 
-def _function(operator: RewriteOperator) -> Counterpart:
+def _function(operator: operators.RewriteOperator) -> Counterpart:
     """Of one operand; its parameters are the attributes of their names."""
 
     def counterpart(terms: TermBuilder, application: Application) -> Terms:
         node, attributes = application.node, application.node.attribute_map
         words = tuple(
-            str(attributes[each.name]) if each.words else number_word(node.number(each.name))
+            str(attributes[each.name])
+            if each.words
+            else operators.number_word(node.number(each.name))
             for each in operator.parameters
         )
         return (terms.apply(operator.name, words, application.args[0]),)
@@ -117,8 +112,8 @@ def _gemm(terms: TermBuilder, application: Application) -> Terms:
     if (node.number("alpha"), node.number("beta")) != (1.0, 1.0):
         return None
     operands = [
-        terms.apply("transpose", (1, 0), arg) if node.integer(turned) else arg
-        for arg, turned in zip(application.args, ("trans_a", "trans_b"), strict=False)
+        terms.apply("transpose", (1, 0), arg) if node.integer(flag) else arg
+        for arg, flag in zip(application.args, ("trans_a", "trans_b"), strict=False)
     ]
     return (
         _with_bias(
@@ -169,7 +164,7 @@ def _window(node: Node, shape: Shape, kernel: Shape) -> tuple[Param, ...] | None
     for mode, word in (("VALID", "valid"), ("SAME_UPPER", "same")):
         if set(steps) == {1} and pads == ops.automatic_pads(mode, extents, taps, strides, steps):
             return (*strides, word)
-    return (*strides, padding_word(pads, steps))
+    return (*strides, operators.padding_word(pads, steps))
 
 
 def _pool(operator: str) -> Counterpart:
@@ -182,7 +177,7 @@ def _pool(operator: str) -> Counterpart:
         if any(step != 1 for step in node.ints("dilations")):
             return None
         taps = _of_images(kernel, 1)
-        if not holds_elements(window[-1], taps):
+        if not operators.holds_elements(window[-1], taps):
             return None
         if (
             operator == "avg_pool"
@@ -283,7 +278,7 @@ def _layer_norm(terms: TermBuilder, application: Application) -> Terms:
     rows = application.shape[axis:]
     if len(application.args) != 3 or any(terms.shape(arg) != rows for arg in application.args[1:]):
         return None
-    epsilon = number_word(application.node.number("epsilon"))
+    epsilon = operators.number_word(application.node.number("epsilon"))
     return (terms.apply("layer_norm", (axis, epsilon), *application.args),)
 
 
@@ -345,7 +340,7 @@ COUNTERPARTS: Mapping[str, Counterpart] = MappingProxyType(
         "max": _of_any("ewmax"),
         "min": _of_any("ewmin"),
         "pow": _of_any("ewpow"),
-        **{each.name: _function(each) for each in FUNCTIONS},
+        **{each.name: _function(each) for each in operators.FUNCTIONS},
         "matmul": _matmul,
         "gemm": _gemm,
         "conv": _convolution,
@@ -360,7 +355,7 @@ COUNTERPARTS: Mapping[str, Counterpart] = MappingProxyType(
         "concat": _concat,
         "split": _split,
         "slice": _slice,
-        **{name: _reduction(name) for name in sorted(REDUCTIONS)},
+        **{name: _reduction(name) for name in sorted(operators.REDUCTIONS)},
         "softmax": _softmax,
         "layer_norm": _layer_norm,
         "gather": _rows,

@@ -32,7 +32,7 @@ from math import prod
 from tensorwright import expr, ops
 from tensorwright.base import DType, InternalError, TensorwrightError
 from tensorwright.graph import typical_shape
-from tensorwright.rewriting.assumptions import IllTyped, Misfit, Needs
+from tensorwright.rewriting.assumptions import IllTyped
 from tensorwright.rewriting.dims import Extent, Shape, Size
 from tensorwright.rewriting.egraph import INPUT, Analysis, Applies, EGraph, Id, Scope, Value, listed
 from tensorwright.rewriting.operators import IntShape, Step, follow, operator_named
@@ -201,16 +201,9 @@ class NetworkAnalysis(Analysis[TensorData]):
         self, operator: str, params: tuple[Param, ...], args: tuple[TensorData, ...]
     ) -> Shape | None:
         """The shape of an application that fits for all values of the sizes; None for another."""
-        needs = Needs()
-        shape = operator_named(operator).result(params, tuple(arg.shape for arg in args), needs)
-        if isinstance(shape, Misfit) or not all(map(self.entails, needs.facts)):
+        shape = self.fitting_shape(operator, params, tuple(arg.shape for arg in args))
+        if shape is None:
             return None
-        if not all(
-            self.entails(Equal(own, 1)) or self.entails(Equal(own, wanted))
-            for own, wanted in needs.choices
-        ):
-            return None
-        shape = tuple(map(self.normal, shape))
         is_open = any(arg.type.is_open for arg in args) or ops.TensorType(DType.F32, shape).is_open
         return shape if not is_open or _is_written(operator, params, args, shape) else None
 

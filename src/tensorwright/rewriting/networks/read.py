@@ -12,7 +12,7 @@ The operators of networks as which a term is written, and the terms that they re
     ewadd(?x, broadcast[...](reshape[1, 8, 1, 1](?b)))      add(x, reshape(b)): NumPy broadcasts
     concat[1](concat[1](?a, ?b), ?c)                         concat(a, b, c)
     split0[1, 4](split1[1, 4](?x))                           slice(x) from 4 to 8
-    matmul(?x, transpose[1, 0](?w))                          gemm(x, w), the second turned
+    matmul(?x, transpose[1, 0](?w))                          gemm(x, w), the second transposed
     reshape[2, 5, 9](matmul(reshape[10, 8](?x), ?w))         matmul(x, w) of (2, 5, 8) and (8, 9)
     reshape[1, 8, 9](conv2d[...](?x, ?w))                     conv(x, w) over one dimension
     matmul(call[one_hot-0, 0](?i), ?w)                        gather(w, i)
@@ -178,7 +178,7 @@ class Forms:
         elif operator == "reshape":
             form = self._flat(node) or self._line(node) or self._rows(node)
         elif operator == "matmul":
-            form = self._looked_up(node, *self._terms.children(node)) or self._turned(node)
+            form = self._looked_up(node, *self._terms.children(node)) or self._gemm(node)
         return form or Form(self._terms.children(node), self._meaning(node))
 
     def _operands(self, node: Id) -> tuple[Id, ...]:
@@ -282,7 +282,7 @@ class Forms:
             return None
         rows, w = self._terms.children(product)
         joined = self.chosen(rows)
-        if self.parts(joined)[0] != "reshape" or self._is_turned(w):
+        if self.parts(joined)[0] != "reshape" or self._is_transposed(w):
             return None
         (source,) = self._terms.children(joined)
         shape, wide = self._shape(source), self._shape(w)
@@ -305,18 +305,18 @@ class Forms:
             steps.append(Step("reshape", {"shape": self._shape(node)}))
         return Form((table, positions), tuple(steps))
 
-    def _turned(self, node: Id) -> Form | None:
+    def _gemm(self, node: Id) -> Form | None:
         """A product of matrices of which one is transposed at least."""
         operands = self._terms.children(node)
-        left, right = turned = tuple(map(self._is_turned, operands))
+        left, right = transposed = tuple(map(self._is_transposed, operands))
         reads = tuple(
-            self._below(self.chosen(each)) if is_turned else each
-            for each, is_turned in zip(operands, turned, strict=True)
+            self._below(self.chosen(each)) if is_transposed else each
+            for each, is_transposed in zip(operands, transposed, strict=True)
         )
         gemm = Step("gemm", {"trans_a": left, "trans_b": right})
         return Form(reads, (gemm,)) if left or right else None
 
-    def _is_turned(self, operand: Id) -> bool:
+    def _is_transposed(self, operand: Id) -> bool:
         return self.parts(self.chosen(operand)) == ("transpose", (1, 0))
 
     def _below(self, node: Id) -> Id:

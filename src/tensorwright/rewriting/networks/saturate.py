@@ -29,22 +29,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tensorwright.processes import never
+from tensorwright.rewriting import egraph
 from tensorwright.rewriting.derivation import rule_set
 from tensorwright.rewriting.dims import arguments_first
-from tensorwright.rewriting.egraph import (
-    Application,
-    BudgetSpent,
-    Id,
-    Limits,
-    Merge,
-    Rewrite,
-    Runner,
-    Saturated,
-    StopReason,
-    merges_among,
-    rewrite_of,
-    used_applications,
-)
 from tensorwright.rewriting.networks.network_analysis import TensorData
 from tensorwright.rewriting.networks.read import Network
 from tensorwright.rewriting.operators import MOVING
@@ -55,8 +42,8 @@ from tensorwright.rewriting.terms import Apply, Rule, Term
 class NetworkRules:
     """Rules of one root, and merges."""
 
-    plain: tuple[Rewrite, ...]
-    merges: tuple[Merge, ...]
+    plain: tuple[egraph.Rewrite, ...]
+    merges: tuple[egraph.Merge, ...]
 
 
 def network_rules(rules: Iterable[Rule], *, is_exact: bool = False) -> NetworkRules:
@@ -67,10 +54,12 @@ def network_rules(rules: Iterable[Rule], *, is_exact: bool = False) -> NetworkRu
     kept = [rule for rule in rules if not (is_exact and rule.reassociating)]
     rewrites = rule_set(kept).rewrites
     plain = (_without_detours(each) for each in rewrites if len(each.left) == 1)
-    return NetworkRules(tuple(each for each in plain if each is not None), merges_among(rewrites))
+    return NetworkRules(
+        tuple(each for each in plain if each is not None), egraph.merges_among(rewrites)
+    )
 
 
-def _without_detours(rewrite: Rewrite) -> Rewrite | None:
+def _without_detours(rewrite: egraph.Rewrite) -> egraph.Rewrite | None:
     """The rewrite without triggers from which it only adds operators that move elements."""
     sides = (rewrite.rule.left[0], rewrite.rule.right[0])
     kept: list[tuple[Apply, ...]] = []
@@ -81,7 +70,7 @@ def _without_detours(rewrite: Rewrite) -> Rewrite | None:
         lost = Counter(_operators(terms[0])) - Counter(_operators(other))
         if not added or lost or not set(added) <= MOVING:
             kept.append(terms)
-    return rewrite_of(rewrite.rule, kept) if kept else None
+    return egraph.rewrite_of(rewrite.rule, kept) if kept else None
 
 
 def _operators(term: Term) -> Iterable[str]:
@@ -112,8 +101,8 @@ class NetworkSaturation:
     """A network after rules; the runner has the applications, `stop` is why it ended."""
 
     network: Network
-    runner: Runner[TensorData]
-    stop: StopReason
+    runner: egraph.Runner[TensorData]
+    stop: egraph.StopReason
 
 
 def saturate_network(
@@ -134,7 +123,7 @@ def saturate_network(
 
     runner = _runner(network, limits, is_over)
     stop = _saturate(runner, rules, limits, is_over)
-    if isinstance(stop, BudgetSpent) and stop.limit == "seconds" and should_stop():
+    if isinstance(stop, egraph.BudgetSpent) and stop.limit == "seconds" and should_stop():
         stop = replace(stop, limit="interrupt")
     return NetworkSaturation(network, runner, stop)
 
@@ -142,22 +131,24 @@ def saturate_network(
 def unsaturated(network: Network) -> NetworkSaturation:
     """A network to which no rule was applied: for searches that apply them one by one."""
     nodes = len(network.terms)
-    return NetworkSaturation(network, _runner(network, SaturationLimits()), Saturated(0, nodes))
+    return NetworkSaturation(
+        network, _runner(network, SaturationLimits()), egraph.Saturated(0, nodes)
+    )
 
 
 def _runner(
     network: Network, limits: SaturationLimits, is_over: Callable[[], bool] = never
-) -> Runner[TensorData]:
-    one = Limits(rounds=1, nodes=limits.nodes, matches=limits.matches)
-    return Runner(network.terms, one, lambda data: not data.is_constant, is_over)
+) -> egraph.Runner[TensorData]:
+    one = egraph.Limits(rounds=1, nodes=limits.nodes, matches=limits.matches)
+    return egraph.Runner(network.terms, one, lambda data: not data.is_constant, is_over)
 
 
 def _saturate(
-    runner: Runner[TensorData],
+    runner: egraph.Runner[TensorData],
     rules: NetworkRules,
     limits: SaturationLimits,
     is_over: Callable[[], bool],
-) -> StopReason:
+) -> egraph.StopReason:
     rounds = 0
     is_done = False
     for merging in range(limits.merges + 1):
@@ -165,39 +156,41 @@ def _saturate(
         for _ in range(limits.rounds):
             rounds += 1
             stop = runner.run(rules.plain)
-            if isinstance(stop, BudgetSpent) and stop.limit == "nodes":
-                return BudgetSpent("nodes", rounds, len(runner.graph))
+            if isinstance(stop, egraph.BudgetSpent) and stop.limit == "nodes":
+                return egraph.BudgetSpent("nodes", rounds, len(runner.graph))
             if is_over():
-                return BudgetSpent("seconds", rounds, len(runner.graph))
-            if isinstance(stop, Saturated):
+                return egraph.BudgetSpent("seconds", rounds, len(runner.graph))
+            if isinstance(stop, egraph.Saturated):
                 break
         else:
             is_done = False
     if is_done:
-        return Saturated(rounds, len(runner.graph))
-    return BudgetSpent("rounds", rounds, len(runner.graph))
+        return egraph.Saturated(rounds, len(runner.graph))
+    return egraph.BudgetSpent("rounds", rounds, len(runner.graph))
 
 
-def choice_of(network: Network, outputs: Sequence[Id]) -> dict[Id, Id]:
+def choice_of(network: Network, outputs: Sequence[egraph.Id]) -> dict[egraph.Id, egraph.Id]:
     """The nodes over which some nodes are written, each for its class. Of several the first is
     taken, whose arguments come before it, so that none needs itself, even if classes were merged
     since.
     """
     terms = network.terms
-    choice: dict[Id, Id] = {}
+    choice: dict[egraph.Id, egraph.Id] = {}
     for name in arguments_first(outputs, terms.children):
         choice.setdefault(terms.find(name), name)
     return choice
 
 
-def chosen_outputs(network: Network, choice: Mapping[Id, Id]) -> tuple[Id, ...]:
+def chosen_outputs(
+    network: Network, choice: Mapping[egraph.Id, egraph.Id]
+) -> tuple[egraph.Id, ...]:
     """The nodes of the outputs as they were chosen: the arguments of each are the chosen ones."""
     terms = network.terms
 
-    def below(leader: Id) -> tuple[Id, ...]:
+    def below(leader: egraph.Id) -> tuple[egraph.Id, ...]:
         return tuple(map(terms.find, terms.children(choice[leader])))
 
-    written: dict[Id, Id] = {}
+    written: dict[egraph.Id, egraph.Id] = {}
     leaders = [terms.find(name) for name in network.outputs]
     for leader in arguments_first(leaders, below):
         head = terms.head_of(choice[leader])
@@ -207,11 +200,13 @@ def chosen_outputs(network: Network, choice: Mapping[Id, Id]) -> tuple[Id, ...]:
     return tuple(written[leader] for leader in leaders)
 
 
-def steps_between(saturation: NetworkSaturation, outputs: Sequence[Id]) -> tuple[Application, ...]:
+def steps_between(
+    saturation: NetworkSaturation, outputs: Sequence[egraph.Id]
+) -> tuple[egraph.Application, ...]:
     """The applications of rules that the equality of the network's outputs and of others needs, in
     the order in which they came.
 
     The e-graph of the network must keep proofs.
     """
     goal = tuple(zip(saturation.network.outputs, outputs, strict=True))
-    return used_applications(saturation.runner, goal)
+    return egraph.used_applications(saturation.runner, goal)

@@ -55,7 +55,7 @@ from tensorwright.rewriting.operators.operator import (
     ArgumentRole, IntShape, RewriteOperator, Step, follow,
 )
 from tensorwright.rewriting.operators.parameters import (
-    AXIS, Joints, Parameter, is_open_word, merged_axis, merged_runs, number_of_word,
+    AXIS, Boundaries, Parameter, is_open_word, merged_axis, merged_runs, number_of_word,
     number_word, size,
 )
 from tensorwright.rewriting.operators.windows import holds_elements, padding_word

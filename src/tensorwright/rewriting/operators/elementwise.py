@@ -1,38 +1,10 @@
-"""Functions of elements of two or three tensors at the same position, and of a number.
+"""Elements at the same position, functions, normalisations, reductions and products.
 
-ewadd(a, b)         a (2, 3), b (2, 3) -> (2, 3); other shapes are ill-typed
-less(a, b)          1 where a < b, else 0: the result of a comparison is a number
-select(c, a, b)     a where c is not 0, else b
-scalar_mul(x, s)    x (2, 3), s () -> (2, 3)
+ewadd(a, b)                   a (2, 3), b (2, 3) -> (2, 3); other shapes are ill-typed
+leaky_relu[f0p01](x)          a number that is not a size is a word (`parameters.number_word`)
+reduce_sum[1](x)              x (2, 3) -> (2, 1)
+matmul(a, b)                  a (5, 2, 3), b (5, 3, 4) -> (5, 2, 4)
 
-Functions of single elements, with numbers that shape them.
-
-relu(x)                       x (2, 3) -> (2, 3)
-leaky_relu[f0p01](x)          x, but 0.01 * x below 0
-clip[f0p0, f6p0](x)           min(max(x, 0), 6)
-sqrt(x)                       elements without a value are not covered
-
-A number that is not a size is a word (`parameters.number_word`): f0p01 is 0.01, fm1p5 is -1.5.
-
-Normalisations: of batches at inference, of the last dimensions, and softmax.
-
-batch_norm(x, scale, bias, mean, var)    x (1, 4, 9, 9), the others (4) -> (1, 4, 9, 9)
-what it gives                            (x - mean) / sqrt(var + 1e-5) * scale + bias
-batch_norm(x, s, b, m, v)                x (4) is ill-typed: it has no channels
-layer_norm[1, f1em05](x, scale, bias)    x (2, 3, 4), the others (3, 4): of dimensions from 1 on
-softmax[1](x)                            x (2, 3), sums to 1 along dimension 1
-
-The sum, mean, greatest or least along one dimension, which stays with extent 1.
-
-reduce_sum[1](x)     x (2, 3) -> (2, 1)
-reduce_mean[0](x)    x (2, 3) -> (1, 3)
-reduce_sum[2](x)     x (2, 3) is ill-typed
-
-Products of matrices, and of batches of them.
-
-matmul(a, b)    a (2, 3), b (3, 4) -> (2, 4)
-matmul(a, b)    a (5, 2, 3), b (5, 3, 4) -> (5, 2, 4); leading dimensions are equal
-matmul(a, b)    a (2, 3), b (4, 5) is ill-typed
 """
 
 from __future__ import annotations

@@ -1,22 +1,10 @@
-"""Operators that move elements of one tensor: transpose, reshape, broadcast, slice, pad, ...
+"""Operators that move elements, tensors without arguments, and putting together and taking apart.
 
 transpose[1, 0](x)    x (2, 3) -> (3, 2)        reshape[6](x)         x (2, 3) -> (6)
-slice[1, 0, 2](x)     x (2, 3) -> (2, 2)        broadcast[2, 3](x)    x (1, 3) -> (2, 3)
-pad[0, 1, 0](x)       x (2, 3) -> (3, 3), a row of zeros in front
-reverse[0](x)         x (2, 3) -> (2, 3), the last row first
-strided[1, 2](x)      x (2, 3) -> (2, 2), every second column from the first on
+pad[0, 1, 0](x)       x (2, 3) -> (3, 3)        eye[2]()              ((1, 0), (0, 1))
+concat[1](a, b)       a (2, 3), b (2, 5) -> (2, 8)
+split1[1, 3](x)       x (2, 8) -> (2, 5): from index 3 on
 
-Tensors without arguments: ones, the identities of products and convolutions, mean kernels.
-
-ones[2, 3]()              (2, 3), all 1
-eye[2]()                  ((1, 0), (0, 1))
-pool_kernel[4, 3, 3]()    (4, 1, 3, 3), all 1/9: convolution with it is average pooling
-
-Putting two tensors together, and taking one apart again.
-
-concat[1](a, b)     a (2, 3), b (2, 5) -> (2, 8)
-split0[1, 3](x)     x (2, 8) -> (2, 3): the part before index 3
-split1[1, 3](x)     x (2, 8) -> (2, 5): the rest
 """
 
 from __future__ import annotations

@@ -6,17 +6,17 @@ axis_of(2, (3, 4))            IllTyped: there is no dimension 2
 
 Adjacent dimensions that an operator does not tell apart, by which a rule holds at any rank.
 
-A joint is the boundary of two adjacent dimensions, j that of j and j + 1.  A tensor with some
-joints merged is the tensor reshaped: each run of dimensions at merged joints is one.  An operator
-commutes with merging at a joint of its result if it gives the same elements, merged, from merged
-arguments.  For a joint of the result:
+Boundary j lies between the dimensions j and j + 1.  A tensor with some boundaries merged is the
+tensor reshaped: each run of dimensions at merged boundaries is one.  An operator commutes with
+merging at a boundary of its result if it gives the same elements, merged, from merged arguments.
+For a boundary of the result:
 
-    ewadd(a, b)           of (2, 3, 4): joint 1 of both arguments        (2, 12)
-    concat[0](a, b)       joint 0 is its axis's: no; joint 1: of both    concat[0] of (2, 12), ...
-    transpose[1, 2, 0]    joint 0 is joint 1 of the argument; joint 1: dimensions 2 and 0 are not
-                          adjacent there, so no                          transpose[1, 0]
-    broadcast[5, 3, 4]    of (1, 3, 4): joint 1, as both dimensions stay; joint 0, no: one stays
-    matmul(a, b)          of (2, 3, 4, 5), (2, 3, 5, 6): joint 0, of the batches of both
+    ewadd(a, b)           of (2, 3, 4): boundary 1 of both arguments        (2, 12)
+    concat[0](a, b)       0 is its axis's: no; 1: of both                    concat[0] of (2, 12)
+    transpose[1, 2, 0]    0 is boundary 1 of the argument; 1: dimensions 2 and 0 are not adjacent
+                          there, so no                                      transpose[1, 0]
+    broadcast[5, 3, 4]    of (1, 3, 4): 1, as both dimensions stay; 0, no: one stays
+    matmul(a, b)          of (2, 3, 4, 5), (2, 3, 5, 6): 0, of the batches of both
 """
 
 from __future__ import annotations
@@ -33,22 +33,23 @@ from tensorwright.rewriting.assumptions import IllTyped, Params, Shapes
 from tensorwright.rewriting.dims import Shape, Size
 from tensorwright.rewriting.terms import Param
 
-Joints: TypeAlias = frozenset[int]
+Boundaries: TypeAlias = frozenset[int]
 IsEqual: TypeAlias = Callable[[Size, Size], bool]
 """Whether two sizes are known to be equal."""
 LinkRule: TypeAlias = Callable[[Params, Shapes, int, IsEqual], "tuple[int | None, ...] | None"]
-ParamRule: TypeAlias = Callable[[Params, Joints, Joints], Params]
+ParamRule: TypeAlias = Callable[[Params, Boundaries, Boundaries], Params]
 
 
 @dataclass(frozen=True, slots=True)
 class Merging:
     """How an operator commutes with merging dimensions.
 
-    links   of a joint of the result: the joint of each argument that is merged with it, None for an
-            argument that stays as it is; None altogether where the operator tells the dimensions
-            apart.  Parameters, shapes of the arguments, the joint.  An argument's joints that no
-            joint of the result is linked to are told apart as well.
-    params  its parameters over merged tensors: the joints of the first argument and of the result
+    links   of a boundary of the result: the boundary of each argument that is merged with it, None
+            for an argument that stays as it is; None altogether where the operator tells the
+            dimensions apart.  Parameters, shapes of the arguments, the boundary.  Boundaries of an
+            argument to which none of the result is linked are told apart as well.
+    params  its parameters over merged tensors: by the boundaries of the first argument and of the
+            result
     has_extents   whether its parameters are the extents of its result: those of a run multiply
     """
 
@@ -57,12 +58,12 @@ class Merging:
     has_extents: bool = False
 
 
-def merged_axis(axis: int, joined: Joints) -> int:
-    """The number of a dimension once joints are merged."""
-    return axis - sum(joint < axis for joint in joined)
+def merged_axis(axis: int, joined: Boundaries) -> int:
+    """The number of a dimension once boundaries are merged."""
+    return axis - sum(boundary < axis for boundary in joined)
 
 
-def merged_runs(rank: int, joined: Joints) -> tuple[tuple[int, ...], ...]:
+def merged_runs(rank: int, joined: Boundaries) -> tuple[tuple[int, ...], ...]:
     """The dimensions that become one, for each dimension of the merged tensor."""
     runs: list[list[int]] = []
     for axis in range(rank):
@@ -73,17 +74,17 @@ def merged_runs(rank: int, joined: Joints) -> tuple[tuple[int, ...], ...]:
     return tuple(map(tuple, runs))
 
 
-def _same_params(params: Params, first: Joints, result: Joints) -> Params:
+def _same_params(params: Params, first: Boundaries, result: Boundaries) -> Params:
     return params
 
 
-def _axis_renumbered(params: Params, first: Joints, result: Joints) -> Params:
+def _axis_renumbered(params: Params, first: Boundaries, result: Boundaries) -> Params:
     axis = params[0]
     assert isinstance(axis, int), "an axis is a number"
     return (merged_axis(axis, result), *params[1:])
 
 
-def _runs_multiplied(params: Params, first: Joints, result: Joints) -> Params:
+def _runs_multiplied(params: Params, first: Boundaries, result: Boundaries) -> Params:
     sizes = [param for param in params if isinstance(param, int | IndexExpr)]
     runs = merged_runs(len(sizes), result)
     return tuple(_product([sizes[axis] for axis in run]) for run in runs)
@@ -97,87 +98,71 @@ def _product(sizes: list[Size]) -> Size:
     return total
 
 
-def _order_renumbered(params: Params, first: Joints, result: Joints) -> Params:
+def _order_renumbered(params: Params, first: Boundaries, result: Boundaries) -> Params:
     perm = [param for param in params if isinstance(param, int)]
     return tuple(merged_axis(perm[run[0]], first) for run in merged_runs(len(perm), result))
 
 
-def _of_all(
-    params: Params, shapes: Shapes, joint: int, is_equal: IsEqual
-) -> tuple[int | None, ...]:
-    """The same joint of all arguments of full rank."""
-    rank = len(shapes[0])
-    return tuple(joint if len(shape) == rank else None for shape in shapes)
+def _beside(is_told_apart: Callable[[Params, int, int], bool]) -> LinkRule:
+    """The same boundary of all arguments of full rank, but where dimensions are told apart.
 
+    is_told_apart   by the parameters, the rank and the boundary
+    """
 
-def _beside_axis(
-    params: Params, shapes: Shapes, joint: int, is_equal: IsEqual
-) -> tuple[int | None, ...] | None:
-    """The same joint, but at the dimension that the first parameter names."""
-    if params[0] in (joint, joint + 1):
-        return None
-    return _of_all(params, shapes, joint, is_equal)
+    def links(
+        params: Params, shapes: Shapes, boundary: int, is_equal: IsEqual
+    ) -> tuple[int | None, ...] | None:
+        rank = len(shapes[0])
+        if is_told_apart(params, rank, boundary):
+            return None
+        return tuple(boundary if len(shape) == rank else None for shape in shapes)
+
+    return links
 
 
 def _in_order(
-    params: Params, shapes: Shapes, joint: int, is_equal: IsEqual
+    params: Params, shapes: Shapes, boundary: int, is_equal: IsEqual
 ) -> tuple[int | None, ...] | None:
     """That between the two dimensions in the argument, where they are adjacent, in this order."""
-    before, after = params[joint], params[joint + 1]
+    before, after = params[boundary], params[boundary + 1]
     assert isinstance(before, int), "permutations are numbers"
     return (before,) if after == before + 1 else None
 
 
 def _stretched_alike(
-    params: Params, shapes: Shapes, joint: int, is_equal: IsEqual
+    params: Params, shapes: Shapes, boundary: int, is_equal: IsEqual
 ) -> tuple[int | None, ...] | None:
-    """The same joint, where both dimensions stay or both are stretched from 1."""
+    """The same boundary, where both dimensions stay or both are stretched from 1."""
     kinds: list[str] = []
-    for axis in (joint, joint + 1):  # each dimension is of one kind, so that runs are of one
+    for axis in (boundary, boundary + 1):  # each dimension is of one kind, so that runs are of one
         own, wanted = shapes[0][axis], params[axis]
         if isinstance(wanted, int | IndexExpr) and is_equal(own, wanted):
             kinds.append("stays")
         elif is_equal(own, 1):
             kinds.append("stretched")
-    return (joint,) if len(kinds) == 2 and kinds[0] == kinds[1] else None
+    return (boundary,) if len(kinds) == 2 and kinds[0] == kinds[1] else None
 
 
-def _created(params: Params, shapes: Shapes, joint: int, is_equal: IsEqual) -> tuple[()]:
-    """Any joint: there are no arguments, and all elements are alike."""
+def _created(params: Params, shapes: Shapes, boundary: int, is_equal: IsEqual) -> tuple[()]:
+    """Any boundary: there are no arguments, and all elements are alike."""
     return ()
 
 
-def _among_batches(
-    params: Params, shapes: Shapes, joint: int, is_equal: IsEqual
-) -> tuple[int | None, ...] | None:
-    """Those before the last two dimensions."""
-    return (joint, joint) if joint + 3 < len(shapes[0]) else None
-
-
-def _before_axis(
-    params: Params, shapes: Shapes, joint: int, is_equal: IsEqual
-) -> tuple[int | None, ...] | None:
-    """Of the first argument, before the dimension that the first parameter names."""
-    axis = params[0]
-    assert isinstance(axis, int), "an axis is a number"
-    return (joint, *(None,) * (len(shapes) - 1)) if joint + 1 < axis else None
-
-
-def _behind_channels(
-    params: Params, shapes: Shapes, joint: int, is_equal: IsEqual
-) -> tuple[int | None, ...] | None:
-    """Of the first argument, behind dimension 1."""
-    return (joint, *(None,) * (len(shapes) - 1)) if joint > 1 else None
-
-
-ALIKE = Merging(_of_all, _same_params)
-BESIDE_AXIS = Merging(_beside_axis, _axis_renumbered)
+ALIKE = Merging(_beside(lambda params, rank, boundary: False), _same_params)
+BESIDE_AXIS = Merging(
+    _beside(lambda params, rank, boundary: params[0] in (boundary, boundary + 1)), _axis_renumbered
+)
 TRANSPOSED = Merging(_in_order, _order_renumbered)
 STRETCHED = Merging(_stretched_alike, _runs_multiplied, has_extents=True)
 CREATED = Merging(_created, _runs_multiplied, has_extents=True)
-BATCHES = Merging(_among_batches, _same_params)
-ROWS = Merging(_before_axis, _axis_renumbered)
-CHANNELS = Merging(_behind_channels, _same_params)
+BATCHES = Merging(_beside(lambda params, rank, boundary: boundary + 3 >= rank), _same_params)
+"""All but the last two dimensions."""
+ROWS = Merging(
+    _beside(lambda params, rank, boundary: boundary + 1 >= number(params[0])), _axis_renumbered
+)
+"""Those before the dimension that the first parameter names."""
+CHANNELS = Merging(_beside(lambda params, rank, boundary: boundary <= 1), _same_params)
+"""Those behind dimension 1."""
 
 
 @dataclass(frozen=True, slots=True)

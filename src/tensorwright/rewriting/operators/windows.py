@@ -1,8 +1,9 @@
-"""Windows over rows and columns, or over volumes, for convolution and pooling.
+"""Windows over rows and columns, or over volumes: convolution and pooling.
 
-window_extent(9, 3, 2, "same", 0, needs)          5: ceil(9 / 2)
-window_extent(9, 3, 2, "valid", 0, needs)         4: whole windows
-window_extent(9, 3, 2, "p1_1_1_1", 0, needs)      5: of 11 rows, one more on each side
+conv2d[2, 2, same, none](x, w)    x (1, 4, 9, 9), w (8, 4, 3, 3) -> (1, 8, 5, 5)
+enlarge[5, 5](w)                  (8, 4, 5, 5) with zeros around, the same convolution
+max_pool[3, 3, 2, 2, same](x)     x (1, 4, 9, 9) -> (1, 4, 5, 5)
+avg_pool[3, 3, 1, 1, same](x)     divides by 9 everywhere: padding counts
 
 A padding is a word: `same`, `valid`, or p with the rows above, the columns on the left, the rows
 below and the columns on the right; of a convolution maybe with the steps between taps behind it, as
@@ -10,19 +11,6 @@ in p2_2_2_2_d2_2.  Over volumes the planes in front stand before the rows above,
 the rows below: p1_0_0_1_0_0.  A word that is left open, `_pad_`, is any but `same`: its numbers are
 variables.
 
-Convolution of planes and volumes, grouped and depthwise too; larger kernels that do the same.
-
-conv2d[2, 2, same, none](x, w)    x (1, 4, 9, 9), w (8, 4, 3, 3) -> (1, 8, 5, 5)
-conv2d[1, 1, same, relu](x, w)    w (4, 1, 3, 3): depthwise, as groups follow from shapes
-conv3d[1, 2, 2, valid, none](x, w)    x (1, 4, 8, 9, 9), w (8, 4, 3, 3, 3) -> (1, 8, 6, 4, 4)
-enlarge[5, 5](w)                  (8, 4, 5, 5) with zeros around, the same convolution
-
-The greatest element, or the mean, of each window of a plane or a volume.
-
-max_pool[3, 3, 2, 2, same](x)     x (1, 4, 9, 9) -> (1, 4, 5, 5)
-avg_pool[3, 3, 1, 1, valid](x)    x (1, 4, 9, 9) -> (1, 4, 7, 7)
-avg_pool[3, 3, 1, 1, same](x)     divides by 9 everywhere: padding counts
-max_pool3d[1, 3, 3, 1, 2, 2, same](x)    x (1, 4, 6, 9, 9) -> (1, 4, 6, 5, 5)
 """
 
 from __future__ import annotations

@@ -32,6 +32,7 @@ from typing import TypeAlias
 
 from tensorwright.base import UsageError
 from tensorwright.expr import IndexExpr
+from tensorwright.rewriting import terms
 from tensorwright.rewriting.dims import Extent, Size, atoms_of, resized
 from tensorwright.rewriting.egraph import Rewrite, Value, is_parameter_variable
 from tensorwright.rewriting.operators import Parameter, operator_named
@@ -41,22 +42,9 @@ from tensorwright.rewriting.prove.problem import (
     longest_list,
     most_dimensions,
 )
-from tensorwright.rewriting.terms import (
-    Different,
-    Fact,
-    Param,
-    Reordered,
-    Rule,
-    Term,
-    applications,
-    names_in,
-    names_of,
-    resized_fact,
-    with_params,
-)
 from tensorwright.rewriting.text import rule_text
 
-Values = Mapping[str, tuple[Param, ...]]
+Values = Mapping[str, tuple[terms.Param, ...]]
 _IMPOSSIBLE = (-1,)  # no axis, no extent: what has it is ill-typed
 
 
@@ -71,10 +59,10 @@ class Instance:
 
     rewrite: Rewrite
     ranks: tuple[tuple[str, int], ...]
-    args: tuple[tuple[str, Term], ...]
+    args: tuple[tuple[str, terms.Term], ...]
     params: tuple[tuple[str, Value], ...]
-    left: Term
-    right: Term
+    left: terms.Term
+    right: terms.Term
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +73,10 @@ class OpenAxiom:
     """
 
     name: str
-    left: Term
-    right: Term
-    facts: tuple[Fact, ...]
-    triggers: tuple[Term, ...]
+    left: terms.Term
+    right: terms.Term
+    facts: tuple[terms.Fact, ...]
+    triggers: tuple[terms.Term, ...]
     ranks: tuple[tuple[str, int], ...]
     sizes: tuple[str, ...]
 
@@ -103,7 +91,7 @@ def opened(instance: Instance) -> OpenAxiom:
     """Generalise an instance: what can be a variable of the axiom is one."""
     rule = instance.rewrite.rule
     fixed = _fixed(rule.left[0]) | _fixed(rule.right[0])
-    values: dict[str, tuple[Param, ...]] = {}
+    values: dict[str, tuple[terms.Param, ...]] = {}
     sizes: list[str] = []
     for name, value in instance.params:
         listed = value if isinstance(value, tuple) else (value,)
@@ -126,59 +114,59 @@ def opened(instance: Instance) -> OpenAxiom:
     )
 
 
-def _size_names(name: str, values: tuple[Param, ...]) -> list[str]:
+def _size_names(name: str, values: tuple[terms.Param, ...]) -> list[str]:
     return [f"{name}_{index}" for index in range(len(values))]
 
 
-def sizes_of(instance: Instance) -> dict[str, Param]:
+def sizes_of(instance: Instance) -> dict[str, terms.Param]:
     """The value in the instance of each size variable of the opened instance."""
-    sizes: dict[str, Param] = {}
+    sizes: dict[str, terms.Param] = {}
     for name, value in instance.params:
         listed = value if isinstance(value, tuple) else (value,)
         sizes |= zip(_size_names(name, listed), listed, strict=True)
     return sizes
 
 
-def concrete_rule(rule: Rule, values: Values) -> Rule:
+def concrete_rule(rule: terms.Rule, values: Values) -> terms.Rule:
     """The rule that one with parameter variables is for given values of them."""
     return replace(
         rule,
         left=tuple(filled(side, values) for side in rule.left),
         right=tuple(filled(side, values) for side in rule.right),
         condition=tuple(
-            resized_fact(fact, partial(_size_of, values))
+            terms.resized_fact(fact, partial(_size_of, values))
             for fact in rule.condition
-            if not (isinstance(fact, Different) and _is_different(fact, values))
+            if not (isinstance(fact, terms.Different) and _is_different(fact, values))
         ),
     )
 
 
-def _is_different(fact: Different, values: Values) -> bool:
+def _is_different(fact: terms.Different, values: Values) -> bool:
     left, right = values.get(fact.left), values.get(fact.right)
     return left is not None and right is not None and left != right
 
 
-def _fixed(side: Term) -> set[str]:
+def _fixed(side: terms.Term) -> set[str]:
     """The parameter variables that stand where no size may."""
     return {
         param
-        for each in applications(side)
+        for each in terms.applications(side)
         for index, param in enumerate(each.params)
         if isinstance(param, str) and not size_parameter(each.operator, index)
     }
 
 
-def filled(term: Term, values: Values) -> Term:
+def filled(term: terms.Term, values: Values) -> terms.Term:
     """A pattern with its parameter variables replaced."""
 
-    def replaced(param: Param) -> tuple[Param, ...]:
-        if isinstance(param, Reordered):
+    def replaced(param: terms.Param) -> tuple[terms.Param, ...]:
+        if isinstance(param, terms.Reordered):
             return param.value(values) or _IMPOSSIBLE
         if isinstance(param, str):
             return values.get(param, (param,))
         return (resized(param, partial(_size_of, values)),)
 
-    return with_params(term, replaced)
+    return terms.with_params(term, replaced)
 
 
 def _size_of(values: Values, extent: Extent) -> Size:
@@ -192,10 +180,10 @@ def _size_of(values: Values, extent: Extent) -> Size:
 
 Places: TypeAlias = tuple[tuple[Parameter, bool], ...]
 """The parameters at which a variable stands, and whether it is the last of its application."""
-ParameterValues: TypeAlias = dict[str, tuple[Param, ...]]
+ParameterValues: TypeAlias = dict[str, tuple[terms.Param, ...]]
 
 
-def places_of(rule: Rule) -> dict[str, Places]:
+def places_of(rule: terms.Rule) -> dict[str, Places]:
     """The parameter variables of a rule, and where each stands.
 
     Raises:  UsageError for one that is never a parameter by itself, or that stands at parameters of
@@ -203,18 +191,18 @@ def places_of(rule: Rule) -> dict[str, Places]:
     """
     uses: dict[str, list[tuple[Parameter, bool]]] = {}
     named: dict[str, None] = {}
-    for each in applications(*rule.roots):
+    for each in terms.applications(*rule.roots):
         kinds = operator_named(each.operator).parameters
         for index, param in enumerate(each.params):
             if isinstance(param, str) and is_parameter_variable(param) and kinds:
                 kind = kinds[min(index, len(kinds) - 1)]
                 uses.setdefault(param, []).append((kind, index == len(each.params) - 1))
-            elif isinstance(param, Reordered):
+            elif isinstance(param, terms.Reordered):
                 named.update(dict.fromkeys(param.names))
             elif isinstance(param, IndexExpr):
-                named.update(dict.fromkeys(names_of(atoms_of(param))))
+                named.update(dict.fromkeys(terms.names_of(atoms_of(param))))
     for fact in rule.condition:
-        named.update(dict.fromkeys(sorted(names_in(fact))))
+        named.update(dict.fromkeys(sorted(terms.names_in(fact))))
     missing = [name for name in named if name.startswith("_") and name not in uses]
     if missing:
         raise _fault(rule, f"{missing[0]} is not a parameter of any operator")
@@ -225,18 +213,19 @@ def places_of(rule: Rule) -> dict[str, Places]:
     return places
 
 
-def has_parameter_variables(rule: Rule) -> bool:
+def has_parameter_variables(rule: terms.Rule) -> bool:
     """Whether a rule has a variable for a parameter."""
-    if any(name.startswith("_") for fact in rule.condition for name in names_in(fact)):
+    if any(name.startswith("_") for fact in rule.condition for name in terms.names_in(fact)):
         return True
     return any(
-        isinstance(param, Reordered) or (isinstance(param, str) and is_parameter_variable(param))
-        for each in applications(*rule.roots)
+        isinstance(param, terms.Reordered)
+        or (isinstance(param, str) and is_parameter_variable(param))
+        for each in terms.applications(*rule.roots)
         for param in each.params
     )
 
 
-def _fault(rule: Rule, reason: str) -> UsageError:
+def _fault(rule: terms.Rule, reason: str) -> UsageError:
     return UsageError(
         stage="rules",
         where=f"rule {rule_text(rule)}",
@@ -258,7 +247,7 @@ def is_of_several(places: Places) -> bool:
     return all(parameter.repeats and is_last for parameter, is_last in places)
 
 
-def cases_of(rule: Rule) -> tuple[Rule, ...]:
+def cases_of(rule: terms.Rule) -> tuple[terms.Rule, ...]:
     """The rules without variables that together are equivalent to the rule.
 
     Raises:  UsageError for a variable whose kind is not known, or that stands for one parameter and
@@ -269,7 +258,7 @@ def cases_of(rule: Rule) -> tuple[Rule, ...]:
     return tuple(dict.fromkeys(case for _, case in assigned_cases(rule)))
 
 
-def assigned_cases(rule: Rule) -> Iterator[tuple[ParameterValues, Rule]]:
+def assigned_cases(rule: terms.Rule) -> Iterator[tuple[ParameterValues, terms.Rule]]:
     """The cases, each with what the variables stand for in it.
 
     Raises:  UsageError as `cases_of`.
@@ -284,12 +273,12 @@ def assigned_cases(rule: Rule) -> Iterator[tuple[ParameterValues, Rule]]:
     for chosen in product(*values):
         assigned = dict(zip(places, chosen, strict=True))
         case = concrete_rule(rule, assigned)
-        is_excluded = any(isinstance(fact, Different) for fact in case.condition)
+        is_excluded = any(isinstance(fact, terms.Different) for fact in case.condition)
         if not is_excluded and longest_list(case) <= longest:
             yield assigned, case
 
 
-def values_of_variables(name: str, places: Places, most: int) -> Iterator[tuple[Param, ...]]:
+def values_of_variables(name: str, places: Places, most: int) -> Iterator[tuple[terms.Param, ...]]:
     """The values of a variable that are written out, up to a number of dimensions, and its open
     value.
     """
@@ -319,7 +308,7 @@ def _open(name: str, places: Places) -> Size:
     return size if any(each.least for each, _ in places) else size - 1
 
 
-def sampled_instances(rule: Rule, count: int, seed: int) -> Iterator[Rule]:
+def sampled_instances(rule: terms.Rule, count: int, seed: int) -> Iterator[terms.Rule]:
     """The rule for some random values of its variables, without values that its condition
     excludes.
     """
@@ -331,7 +320,7 @@ def sampled_instances(rule: Rule, count: int, seed: int) -> Iterator[Rule]:
     for attempt in range(count):
         values = random_values(places, chance, 3 + attempt // 8)
         instance = concrete_rule(rule, values)
-        if not any(isinstance(fact, Different) for fact in instance.condition):
+        if not any(isinstance(fact, terms.Different) for fact in instance.condition):
             yield instance
 
 
@@ -354,7 +343,7 @@ def _most_exacting(places: Places) -> tuple[Parameter, bool]:
 
 def _random_value(
     parameter: Parameter, is_last: bool, chance: random.Random, largest: int
-) -> tuple[Param, ...]:
+) -> tuple[terms.Param, ...]:
     if parameter.is_word:
         return (chance.choice((*parameter.words, *parameter.samples)),)
     if parameter.repeats and parameter.is_size:

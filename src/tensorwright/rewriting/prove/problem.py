@@ -24,28 +24,11 @@ from functools import lru_cache
 from itertools import product
 
 from tensorwright.base import UsageError
+from tensorwright.rewriting import terms
 from tensorwright.rewriting.assumptions import Assumptions, Misfit, Needs, assume
 from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of, value_of
 from tensorwright.rewriting.meaning import infer, infer_shapes, symbolic_shape
 from tensorwright.rewriting.operators import ArgumentRole, IntShape, arguments_of, operator_named
-from tensorwright.rewriting.terms import (
-    AtLeast,
-    ConditionAtom,
-    Different,
-    Divides,
-    Equal,
-    Fact,
-    Input,
-    Rank,
-    Rule,
-    Term,
-    applications,
-    extents_in,
-    input_names,
-    names_in,
-    operator_names,
-    resized_fact,
-)
 
 MAX_RANK = 4
 """The largest rank at which axioms are validated, except for operators whose tensors have more
@@ -62,9 +45,9 @@ class Problem:
     assumptions   the facts, solved
     """
 
-    rule: Rule
+    rule: terms.Rule
     shapes: tuple[tuple[str, Shape], ...]
-    facts: tuple[Fact, ...]
+    facts: tuple[terms.Fact, ...]
     assumptions: Assumptions
 
     @property
@@ -76,16 +59,16 @@ class Problem:
 
 
 @lru_cache(maxsize=1024)
-def problems_of(rule: Rule) -> tuple[Problem, ...]:
+def problems_of(rule: terms.Rule) -> tuple[Problem, ...]:
     """The rule at each choice of ranks that fits it and whose assumptions are not absurd.
 
     Remembered: a rule is evaluated and proved, and is a case of more general ones.
 
     Raises:  UsageError for an unknown operator, and a condition on inputs that neither side has.
     """
-    named = {name for fact in rule.condition for name in names_in(fact)}
+    named = {name for fact in rule.condition for name in terms.names_in(fact)}
     foreign = {name for name in named if not name.startswith("_")}
-    foreign -= set(input_names(*rule.roots))
+    foreign -= set(terms.input_names(*rule.roots))
     if foreign:
         raise UsageError(
             stage="rules",
@@ -96,7 +79,7 @@ def problems_of(rule: Rule) -> tuple[Problem, ...]:
     return tuple(_problems(rule))
 
 
-def _problems(rule: Rule) -> Iterator[Problem]:
+def _problems(rule: terms.Rule) -> Iterator[Problem]:
     facts = facts_of(rule)
     for ranks in _fitting_ranks(rule):
         shapes = {name: symbolic_shape(name, rank) for name, rank in ranks.items()}
@@ -107,24 +90,28 @@ def _problems(rule: Rule) -> Iterator[Problem]:
             yield Problem(rule, tuple(shapes.items()), assumed, assumptions)
 
 
-def facts_of(rule: Rule) -> tuple[Fact, ...]:
+def facts_of(rule: terms.Rule) -> tuple[terms.Fact, ...]:
     """The facts of a condition about sizes, without those about ranks and variables."""
-    return tuple(fact for fact in rule.condition if not isinstance(fact, Rank | Different))
+    return tuple(
+        fact for fact in rule.condition if not isinstance(fact, terms.Rank | terms.Different)
+    )
 
 
 def _cases(
-    facts: tuple[Fact, ...], choices: tuple[tuple[Size, Size], ...]
-) -> Iterator[tuple[tuple[Fact, ...], Assumptions]]:
+    facts: tuple[terms.Fact, ...], choices: tuple[tuple[Size, Size], ...]
+) -> Iterator[tuple[tuple[terms.Fact, ...], Assumptions]]:
     """The facts with a decision of each choice, and solved; together they cover all that fits."""
     assumed = tuple(dict.fromkeys(facts))
     assumptions = assume(assumed)
     if assumptions is None:
         return
     for number, (own, wanted) in enumerate(choices):
-        if assumptions.entails(Equal(own, wanted)) or assumptions.entails(Equal(own, 1)):
+        if assumptions.entails(terms.Equal(own, wanted)) or assumptions.entails(
+            terms.Equal(own, 1)
+        ):
             continue
         for size in (wanted, 1):
-            yield from _cases((*facts, Equal(own, size)), choices[number + 1 :])
+            yield from _cases((*facts, terms.Equal(own, size)), choices[number + 1 :])
         return
     yield assumed, assumptions
 
@@ -132,14 +119,14 @@ def _cases(
 Ranks = dict[str, int]
 
 
-def _fitting_ranks(rule: Rule) -> Iterator[Ranks]:
+def _fitting_ranks(rule: terms.Rule) -> Iterator[Ranks]:
     """The choices of ranks with which no operator is refused at once, in ascending order."""
     roots = rule.roots
-    fixed = {fact.name: fact.rank for fact in rule.condition if isinstance(fact, Rank)}
+    fixed = {fact.name: fact.rank for fact in rule.condition if isinstance(fact, terms.Rank)}
     free = range(max(most_dimensions(rule), longest_list(rule), *fixed.values()) + 1)
-    names = input_names(*roots)
+    names = terms.input_names(*roots)
     fitting: list[tuple[Ranks, Shape]] = [({}, ())]
-    memo: dict[Term, list[tuple[Ranks, Shape]]] = {}
+    memo: dict[terms.Term, list[tuple[Ranks, Shape]]] = {}
     for root in roots:
         fitting = list(_joined(fitting, _typings(root, fixed, free, memo)))
     missing = [name for name in names if fitting and name not in fitting[0][0]]
@@ -151,33 +138,33 @@ def _fitting_ranks(rule: Rule) -> Iterator[Ranks]:
 
 
 @lru_cache(maxsize=4096)
-def most_dimensions(rule: Rule) -> int:
+def most_dimensions(rule: terms.Rule) -> int:
     """Up to how many dimensions a rule is proved as it stands: `MAX_RANK`, or more for operators
     whose tensors have more.
     """
-    names = operator_names(*rule.roots)
+    names = terms.operator_names(*rule.roots)
     return max([MAX_RANK, *(operator_named(name).rank for name in names)])
 
 
 @lru_cache(maxsize=4096)
-def longest_list(rule: Rule) -> int:
+def longest_list(rule: terms.Rule) -> int:
     """Of how many dimensions an application speaks, each by a parameter: a permutation, extents."""
     lists = (
         len(each.params)
-        for each in applications(*rule.roots)
+        for each in terms.applications(*rule.roots)
         if any(parameter.repeats for parameter in operator_named(each.operator).parameters)
     )
     return max(lists, default=0)
 
 
-def names_few_dimensions(rule: Rule) -> bool:
+def names_few_dimensions(rule: terms.Rule) -> bool:
     """Whether a rule names no more dimensions than those up to which it is proved as it stands."""
-    ranks = (fact.rank for fact in rule.condition if isinstance(fact, Rank))
+    ranks = (fact.rank for fact in rule.condition if isinstance(fact, terms.Rank))
     return max(longest_list(rule), *ranks, 0) <= most_dimensions(rule)
 
 
 def _typings(
-    term: Term, fixed: Ranks, free: range, memo: dict[Term, list[tuple[Ranks, Shape]]]
+    term: terms.Term, fixed: Ranks, free: range, memo: dict[terms.Term, list[tuple[Ranks, Shape]]]
 ) -> list[tuple[Ranks, Shape]]:
     """Ranks of the inputs of a term with which it may be well-typed, and its shape then.
 
@@ -186,7 +173,7 @@ def _typings(
     typings = memo.get(term)
     if typings is not None:
         return typings
-    if isinstance(term, Input):
+    if isinstance(term, terms.Input):
         name = term.name
         choices = (fixed[name],) if name in fixed else free
         memo[term] = [({name: rank}, symbolic_shape(name, rank)) for rank in choices]
@@ -229,12 +216,12 @@ def _agree(ranks: Ranks, other: Ranks) -> bool:
     return all(ranks.get(name, rank) == rank for name, rank in other.items())
 
 
-def _speaks_of_extents(facts: tuple[Fact, ...], shapes: Mapping[str, Shape]) -> bool:
+def _speaks_of_extents(facts: tuple[terms.Fact, ...], shapes: Mapping[str, Shape]) -> bool:
     """Whether every extent in the condition exists at these ranks."""
     return all(
         extent.name.startswith("_") or extent.axis < len(shapes.get(extent.name, ()))
         for fact in facts
-        for extent in extents_in(fact)
+        for extent in terms.extents_in(fact)
     )
 
 
@@ -265,9 +252,9 @@ def sample_shapes(
             yield shapes
 
 
-def kernel_inputs(rule: Rule) -> set[str]:
+def kernel_inputs(rule: terms.Rule) -> set[str]:
     """The inputs that are kernels of convolutions."""
-    return set(input_names(*arguments_of(ArgumentRole.KERNEL, *rule.roots)))
+    return set(terms.input_names(*arguments_of(ArgumentRole.KERNEL, *rule.roots)))
 
 
 def shapes_at(problem: Problem, values: Mapping[Extent, Size]) -> Shapes | None:
@@ -303,15 +290,15 @@ def fits(problem: Problem, shapes: Shapes) -> bool:
     return all(holds_at(fact, shapes) for fact in rule.condition)
 
 
-def holds_at(fact: ConditionAtom, shapes: Mapping[str, IntShape]) -> bool:
+def holds_at(fact: terms.ConditionAtom, shapes: Mapping[str, IntShape]) -> bool:
     """Whether an atom of a condition is true of concrete shapes."""
-    match resized_fact(fact, lambda extent: shapes[extent.name][extent.axis]):
-        case Rank(name, rank):
+    match terms.resized_fact(fact, lambda extent: shapes[extent.name][extent.axis]):
+        case terms.Rank(name, rank):
             return len(shapes[name]) == rank
-        case Equal(left, right):
+        case terms.Equal(left, right):
             return left == right
-        case AtLeast(int(left), int(right)):
+        case terms.AtLeast(int(left), int(right)):
             return left >= right
-        case Divides(int(divisor), int(number)):
+        case terms.Divides(int(divisor), int(number)):
             return number % divisor == 0
     return False

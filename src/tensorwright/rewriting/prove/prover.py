@@ -188,7 +188,7 @@ def _proof_by_axiom(rule: Rule, axioms: Sequence[Axiom]) -> Proved | None:
         special = special_case(rule, axiom.rule)
         if special is not None and special.is_renaming:
             sides = (rule.left[0], rule.right[0])
-            chain = (Step(sides[0], axiom.name, not special.is_turned, sides[1]),)
+            chain = (Step(sides[0], axiom.name, not special.is_reversed, sides[1]),)
             is_reassociating = axiom.rule.reassociating
             return Proved(rule, (axiom.name,), (chain,), is_reassociating, 1, 0, Basis.AXIOM)
     return None

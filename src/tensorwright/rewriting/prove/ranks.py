@@ -4,11 +4,11 @@
     dimensions 0, 1, 2 of all tensors merge, and 4, 5        nothing names them
     exp(concat[1](?x, ?y)) == concat[1](exp(?x), exp(?y)) if rank(x) = 3
 
-Theorem.  Let M choose joints (`operators/parameters.py`) of each term of a rule at given ranks, so
-that each application commutes with merging the joints that M chooses of its arguments and of its
-result, the two sides' roots have the same joints, and no condition and no size names a dimension at
-a chosen joint, but for products of all of a run.  Then the rule holds at all shapes that fit it if
-the rule over the merged terms holds at all that fit that.
+Theorem.  Let M choose boundaries of dimensions (`operators/parameters.py`) of each term of a rule
+at given ranks, so that each application commutes with merging the boundaries that M chooses of its
+arguments and of its result, the two sides' roots have the same boundaries, and no condition and no
+size names a dimension at a chosen boundary, but for products of all of a run.  Then the rule holds
+at all shapes that fit it if the rule over the merged terms holds at all that fit that.
 
 Proof: merging reshapes a tensor, which loses nothing, so both sides are equal if their merged forms
 are.  By induction over a side, the merged value of a term is the value of the merged term at the
@@ -41,8 +41,8 @@ from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of, resized
 from tensorwright.rewriting.egraph import Applies
 from tensorwright.rewriting.meaning import infer, infer_shapes, symbolic_shape, symbolic_shapes
 from tensorwright.rewriting.operators import (
+    Boundaries,
     IntShape,
-    Joints,
     merged_axis,
     merged_runs,
     operator_named,
@@ -70,19 +70,19 @@ from tensorwright.rewriting.terms import (
 )
 
 Place = tuple[Term, int]
-"""A joint of a term."""
+"""A boundary of a term."""
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
     """A rule over fewer dimensions.
 
-    joined   the joints of each input that were merged
+    joined   the boundaries of each input that were merged
     largest  the rank of its tensor with the most dimensions
     """
 
     rule: Rule
-    joined: tuple[tuple[str, Joints], ...]
+    joined: tuple[tuple[str, Boundaries], ...]
     largest: int
 
 
@@ -142,7 +142,7 @@ def _numbers(shape: Shape) -> IntShape | None:
 
 
 class _NotAProduct(Exception):
-    """A size names a part of a run of dimensions; `position` is a joint of that run."""
+    """A size names a part of a run of dimensions; `position` is a boundary of that run."""
 
     def __init__(self, position: Place) -> None:
         super().__init__()
@@ -163,7 +163,7 @@ def _shapes(problem: Problem) -> dict[Term, Shape]:
 
 
 def _named(problem: Problem, shapes: Mapping[Term, Shape]) -> Iterator[Place]:
-    """The joints at dimensions that a condition names, or a size that is not a list of extents."""
+    """The boundaries at dimensions that a condition names, or a size that is not an extent."""
     facts = facts_of(problem.rule)
     extents = [extent for fact in facts for extent in extents_in(fact)]
     for each in shapes:
@@ -172,16 +172,18 @@ def _named(problem: Problem, shapes: Mapping[Term, Shape]) -> Iterator[Place]:
             sizes = (param for param in each.params if isinstance(param, IndexExpr))
             extents += [extent for size in sizes for extent in atoms_of(size)]
     for extent in (each for each in extents if each.name in dict(problem.shapes)):
-        for joint in (extent.axis - 1, extent.axis):
-            yield Input(extent.name), joint
+        for boundary in (extent.axis - 1, extent.axis):
+            yield Input(extent.name), boundary
 
 
 def _mergeable(
     problem: Problem, shapes: Mapping[Term, Shape], apart: set[Place]
-) -> dict[Term, Joints]:
-    """The joints of each term that can be merged together."""
+) -> dict[Term, Boundaries]:
+    """The boundaries of each term that can be merged together."""
     links: dict[Place, set[Place]] = {
-        (term, joint): set() for term, shape in shapes.items() for joint in range(len(shape) - 1)
+        (term, boundary): set()
+        for term, shape in shapes.items()
+        for boundary in range(len(shape) - 1)
     }
     told_apart = {position for position in apart if position in links}
 
@@ -201,21 +203,23 @@ def _mergeable(
         args = tuple(shapes[arg] for arg in each.args)
         merging = operator_named(each.operator).merging
         linked: set[tuple[int, int | None]] = set()
-        for joint in range(len(shapes[each]) - 1):
-            below = None if merging is None else merging.links(each.params, args, joint, is_equal)
+        for boundary in range(len(shapes[each]) - 1):
+            below = (
+                None if merging is None else merging.links(each.params, args, boundary, is_equal)
+            )
             if below is None:
-                told_apart.add((each, joint))
+                told_apart.add((each, boundary))
                 continue
             linked.update(enumerate(below))
             for arg, own in zip(each.args, below, strict=True):
                 if own is not None:
-                    link((each, joint), (arg, own))
+                    link((each, boundary), (arg, own))
         for position, arg in enumerate(each.args):
             others = (own for own in range(len(shapes[arg]) - 1) if (position, own) not in linked)
             told_apart.update((arg, own) for own in others)
     for left, right in zip(problem.rule.left, problem.rule.right, strict=True):
-        for joint in range(max(len(shapes[left]), len(shapes[right])) - 1):
-            link((left, joint), (right, joint))
+        for boundary in range(max(len(shapes[left]), len(shapes[right])) - 1):
+            link((left, boundary), (right, boundary))
     waiting = list(told_apart)
     while waiting:
         for other in links[waiting.pop()] - told_apart:
@@ -228,7 +232,7 @@ def _mergeable(
 
 
 def _merged_rule(
-    problem: Problem, shapes: Mapping[Term, Shape], joined: Mapping[Term, Joints]
+    problem: Problem, shapes: Mapping[Term, Shape], joined: Mapping[Term, Boundaries]
 ) -> Merged:
     rule = problem.rule
     given = dict(problem.shapes)
@@ -261,7 +265,7 @@ def _merged_rule(
 def _merged_term(
     term: Apply,
     given: Mapping[str, Shape],
-    joined: Mapping[Term, Joints],
+    joined: Mapping[Term, Boundaries],
     terms: Mapping[Term, Term],
 ) -> Apply:
     merging = operator_named(term.operator).merging
@@ -276,7 +280,7 @@ def _merged_term(
     return Apply(term.operator, params, tuple(terms[arg] for arg in term.args))
 
 
-def _merged_size(size: Size, given: Mapping[str, Shape], joined: Mapping[Term, Joints]) -> Size:
+def _merged_size(size: Size, given: Mapping[str, Shape], joined: Mapping[Term, Boundaries]) -> Size:
     """A size in the extents of merged inputs.
 
     Raises:  _NotAProduct where the size is not a product of whole runs.
@@ -302,13 +306,13 @@ def _merged_size(size: Size, given: Mapping[str, Shape], joined: Mapping[Term, J
     return total
 
 
-def _single(atom: IndexExpr, joined: Mapping[Term, Joints]) -> Size:
+def _single(atom: IndexExpr, joined: Mapping[Term, Boundaries]) -> Size:
     """The rest of a product: extents outside of runs, and quotients of such."""
 
     def renumbered(extent: Extent) -> Size:
         own = joined.get(Input(extent.name), frozenset())
-        for joint in own & {extent.axis - 1, extent.axis}:
-            raise _NotAProduct((Input(extent.name), joint))
+        for boundary in own & {extent.axis - 1, extent.axis}:
+            raise _NotAProduct((Input(extent.name), boundary))
         return Extent(extent.name, merged_axis(extent.axis, own))
 
     return resized(atom, renumbered)

@@ -19,25 +19,10 @@ from functools import lru_cache
 from typing import Any
 
 from tensorwright.expr import IndexExpr
+from tensorwright.rewriting import egraph
 from tensorwright.rewriting.assumptions import Assumptions
 from tensorwright.rewriting.axioms import Axiom
 from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of, value_of
-from tensorwright.rewriting.egraph import (
-    Application,
-    Chain,
-    EGraph,
-    Goal,
-    GoalReached,
-    Id,
-    Limits,
-    Rewrite,
-    Runner,
-    ShapeAnalysis,
-    StopReason,
-    chain_between,
-    rewrite_of,
-    used_applications,
-)
 from tensorwright.rewriting.prove.instances import Instance
 from tensorwright.rewriting.prove.problem import Problem
 from tensorwright.rewriting.terms import Input, Param, Term, operator_names, with_params
@@ -46,16 +31,16 @@ from tensorwright.rewriting.terms import Input, Param, Term, operator_names, wit
 class ProofSearch:
     """The e-graph of a problem, in which rewrites make terms equal."""
 
-    def __init__(self, problem: Problem, limits: Limits) -> None:
-        self.analysis = ShapeAnalysis(dict(problem.shapes), problem.assumptions)
-        self.graph: EGraph[Shape] = EGraph(self.analysis)
-        self.runner = Runner(self.graph, limits)
+    def __init__(self, problem: Problem, limits: egraph.Limits) -> None:
+        self.analysis = egraph.ShapeAnalysis(dict(problem.shapes), problem.assumptions)
+        self.graph: egraph.EGraph[Shape] = egraph.EGraph(self.analysis)
+        self.runner = egraph.Runner(self.graph, limits)
         for name, _ in problem.shapes:
             self.graph.add(Input(name))
 
-    def goal(self, left: Sequence[Term], right: Sequence[Term]) -> Goal | None:
+    def goal(self, left: Sequence[Term], right: Sequence[Term]) -> egraph.Goal | None:
         """The nodes of two sides, added where they are missing; None where they may not fit."""
-        pairs: list[tuple[Id, Id]] = []
+        pairs: list[tuple[egraph.Id, egraph.Id]] = []
         for one, other in zip(left, right, strict=True):
             ends = (self.graph.add(one), self.graph.add(other))
             if ends[0] is None or ends[1] is None:
@@ -70,24 +55,28 @@ class ProofSearch:
 class Saturation:
     """The result for a problem: the runner with its graph, the goal, why it stopped."""
 
-    runner: Runner[Shape]
-    goal: Goal
-    stop: StopReason
+    runner: egraph.Runner[Shape]
+    goal: egraph.Goal
+    stop: egraph.StopReason
 
     @property
     def is_proved(self) -> bool:
         """Whether each pair of roots is equal."""
-        return isinstance(self.stop, GoalReached)
+        return isinstance(self.stop, egraph.GoalReached)
 
 
 @lru_cache(maxsize=16)
-def axiom_rewrites(axioms: tuple[Axiom, ...]) -> tuple[Rewrite, ...]:
+def axiom_rewrites(axioms: tuple[Axiom, ...]) -> tuple[egraph.Rewrite, ...]:
     """Axioms as rewrites, each tried at its triggers; axioms are told apart by identity."""
-    return tuple(rewrite_of(each.rule, [(term,) for term in each.triggers]) for each in axioms)
+    return tuple(
+        egraph.rewrite_of(each.rule, [(term,) for term in each.triggers]) for each in axioms
+    )
 
 
 @lru_cache(maxsize=1024)
-def within_reach(axioms: tuple[Axiom, ...], operators: frozenset[str]) -> tuple[Rewrite, ...]:
+def within_reach(
+    axioms: tuple[Axiom, ...], operators: frozenset[str]
+) -> tuple[egraph.Rewrite, ...]:
     """The axioms that may match terms reachable from some operators."""
     rewrites = axiom_rewrites(axioms)
     waiting = list(range(len(rewrites)))
@@ -117,14 +106,14 @@ def _trigger_operators(axioms: tuple[Axiom, ...]) -> tuple[tuple[frozenset[str],
 def saturate(
     problem: Problem,
     axioms: Sequence[Axiom],
-    limits: Limits | None = None,
+    limits: egraph.Limits | None = None,
     among: frozenset[str] | None = None,
 ) -> Saturation | None:
     """Look for a proof; None where the two sides need not have the same shape.
 
     among   axioms of these operators alone are used; None for all
     """
-    search = ProofSearch(problem, limits or Limits())
+    search = ProofSearch(problem, limits or egraph.Limits())
     goal = search.goal(problem.rule.left, problem.rule.right)
     if goal is None:
         return None
@@ -141,7 +130,7 @@ def instances_of(proof: Saturation) -> tuple[Instance, ...]:
     """The axiom instances of the proof, in the order in which they were found."""
     graph = proof.runner.graph
 
-    def instance(application: Application) -> Instance:
+    def instance(application: egraph.Application) -> Instance:
         nodes = sorted(application.nodes.items())
         return Instance(
             rewrite=application.rewrite,
@@ -152,16 +141,18 @@ def instances_of(proof: Saturation) -> tuple[Instance, ...]:
             right=graph.term(application.right),
         )
 
-    return tuple(map(instance, used_applications(proof.runner, proof.goal)))
+    return tuple(map(instance, egraph.used_applications(proof.runner, proof.goal)))
 
 
-def chains_of(runner: Runner[Any], goal: Goal, assumptions: Assumptions) -> tuple[Chain, ...]:
+def chains_of(
+    runner: egraph.Runner[Any], goal: egraph.Goal, assumptions: Assumptions
+) -> tuple[egraph.Chain, ...]:
     """For each pair of roots the chain of terms from the left one to the right one."""
     readable = _Readable(assumptions)
     return tuple(
         tuple(
             replace(step, before=readable.term(step.before), after=readable.term(step.after))
-            for step in chain_between(runner, left, right)
+            for step in egraph.chain_between(runner, left, right)
         )
         for left, right in goal
     )

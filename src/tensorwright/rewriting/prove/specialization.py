@@ -37,12 +37,12 @@ _Later: TypeAlias = tuple[IndexExpr | Reordered, tuple[Param, ...]]
 class Special:
     """The values of a general rule's variables in a special case of it.
 
-    is_turned   whether the general one is read from right to left
+    is_reversed   whether the general one is read from right to left
     """
 
     terms: Mapping[str, Term]
     params: Values
-    is_turned: bool
+    is_reversed: bool
 
     @property
     def is_renaming(self) -> bool:
@@ -59,8 +59,8 @@ def special_case(rule: Rule, general: Rule) -> Special | None:
     Each atom of the general condition must be true, or stand in the condition of the rule.
     """
     sides = ((rule.left, False), (rule.right, True))
-    for left, is_turned in sides:
-        right = rule.left if is_turned else rule.right
+    for left, is_reversed in sides:
+        right = rule.left if is_reversed else rule.right
         matching = _Matching()
         if len(left) != len(general.left):
             return None
@@ -71,7 +71,7 @@ def special_case(rule: Rule, general: Rule) -> Special | None:
         if all(matching.computed(one) == other for one, other in later) and all(
             matching.holds(fact, rule.condition) for fact in general.condition
         ):
-            return Special(matching.terms, matching.params, is_turned)
+            return Special(matching.terms, matching.params, is_reversed)
     return None
 
 

@@ -37,7 +37,7 @@ def subsuming_rules(
     if len(rule.left) > 1 and all(directions):
         at_one = _both_ways
     elif has_parameter_variables(rule) and any(directions) and not all(directions):
-        at_one = partial(_from_side, is_turned=not directions[0])
+        at_one = partial(_from_side, is_reversed=not directions[0])
     else:
         at_one = meeting
     derivation = at_all_ranks(rule, rules, lambda problem, some: at_one(problem, some, limits))
@@ -53,19 +53,19 @@ def _both_ways(problem: Problem, rules: RuleSet, limits: Limits) -> Derived | No
         return None
     if reaches(search, rules.reversible, goal):
         return Derived(tuple(sorted(rules_used(search, goal))), ())
-    one = _from_side(problem, rules, limits, is_turned=False)
-    other = _from_side(problem, rules, limits, is_turned=True)
+    one = _from_side(problem, rules, limits, is_reversed=False)
+    other = _from_side(problem, rules, limits, is_reversed=True)
     if one is None or other is None:
         return None
     return Derived(tuple(sorted({*one.names, *other.names})), ())
 
 
 def _from_side(
-    problem: Problem, rules: RuleSet, limits: Limits, *, is_turned: bool
+    problem: Problem, rules: RuleSet, limits: Limits, *, is_reversed: bool
 ) -> Derived | None:
     """All rules from the left side alone, or the right one, then reversible ones from both."""
     start, end = problem.rule.left, problem.rule.right
-    if is_turned:
+    if is_reversed:
         start, end = end, start
     search = ProofSearch(problem, limits)
     search.goal(start, start)
