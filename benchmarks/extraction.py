@@ -56,7 +56,7 @@ def measure(path: Path, limit_s: float) -> Row:
         path.name,
         len(problem.cost),
         sum(1 for members in problem.members if members),
-        usual.tree_cost(problem),
+        _tree_cost(usual, problem),
         usual.cost,
         trees_s,
         local.selection.cost,
@@ -65,6 +65,15 @@ def measure(path: Path, limit_s: float) -> Row:
         exact.gap,
         exact_s,
     )
+
+
+def _tree_cost(selection: Selection, problem: ExtractionProblem) -> float:
+    """The cost of the tree, each class paid for at each use; infinite beyond all floats."""
+    cost: dict[int, float] = {}
+    for node in selection.nodes:
+        below = (cost[each] for each in problem.children[node])
+        cost[problem.node_class[node]] = problem.cost[node] + sum(below)
+    return sum(cost[root] for root in problem.roots)
 
 
 def _trees(problem: ExtractionProblem) -> Selection:

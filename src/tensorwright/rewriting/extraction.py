@@ -119,14 +119,6 @@ class Selection:
         """The node of each class that is needed."""
         return {problem.node_class[node]: node for node in self.nodes}
 
-    def tree_cost(self, problem: ExtractionProblem) -> float:
-        """The cost of the tree, each class paid for at each use; infinite beyond all floats."""
-        cost: dict[int, float] = {}
-        for node in self.nodes:
-            below = (cost[each] for each in problem.children[node])
-            cost[problem.node_class[node]] = problem.cost[node] + sum(below)
-        return sum(cost[root] for root in problem.roots)
-
 
 def cyclic_parts(problem: ExtractionProblem) -> tuple[int, ...]:
     """For each class a number that it shares with those that it may need and that may need it."""
@@ -217,16 +209,8 @@ class Contraction:
         taken = {self.whole.node_class[self.nodes[n]]: self.nodes[n] for n in selection.nodes}
         return Selection.of(self.whole, {**self.free, **taken})
 
-    def contracted(self, selection: Selection) -> Selection:
-        """The rest of a selection of the whole, which costs no more."""
-        number_of = {self._key(node): n for n, node in enumerate(self.nodes)}
-        choice: dict[int, int] = {}
-        for node in selection.nodes:
-            if self.whole.node_class[node] not in self.free:
-                choice[self.whole.node_class[node]] = number_of[self._key(node)]
-        return Selection.of(self.problem, choice)
-
-    def _key(self, node: int) -> tuple[int, frozenset[int]]:
+    def key(self, node: int) -> tuple[int, frozenset[int]]:
+        """The class of a node of the whole and the classes below it that are paid for."""
         return self.whole.node_class[node], _paid(self.whole, node, self.free)
 
 

@@ -22,6 +22,7 @@ import time
 from dataclasses import dataclass
 
 from tensorwright.rewriting.extraction import (
+    Contraction,
     ExtractionProblem,
     Selection,
     cheapest_trees,
@@ -112,7 +113,7 @@ class _Search:
     ) -> _Solution:
         """The best selection of a problem that was reduced with fewer steps."""
         small = contracted(problem)
-        best = small.contracted(start) if start else None
+        best = in_contraction(small, start) if start else None
         solution = self._reduce(small.problem, best, until, steps)
         return _Solution(small.expanded(solution.selection), solution.bound)
 
@@ -293,3 +294,14 @@ def _loops(problem: ExtractionProblem, choice: dict[int, int]) -> list[Cut]:
         by_part.setdefault(part, []).append(name)
     loops = [frozenset(part) for part in by_part.values() if len(part) > 1]
     return [cut_of(problem, name, loop) for loop in loops for name in loop]
+
+
+def in_contraction(contraction: Contraction, selection: Selection) -> Selection:
+    """The rest of a selection of the whole, which costs no more."""
+    number_of = {contraction.key(node): n for n, node in enumerate(contraction.nodes)}
+    choice: dict[int, int] = {}
+    for node in selection.nodes:
+        name = contraction.whole.node_class[node]
+        if name not in contraction.free:
+            choice[name] = number_of[contraction.key(node)]
+    return Selection.of(contraction.problem, choice)

@@ -4,7 +4,6 @@ ewadd(a, b)                   a (2, 3), b (2, 3) -> (2, 3); other shapes are ill
 leaky_relu[f0p01](x)          a number that is not a size is a word (`parameters.number_word`)
 reduce_sum[1](x)              x (2, 3) -> (2, 1)
 matmul(a, b)                  a (5, 2, 3), b (5, 3, 4) -> (5, 2, 4)
-
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from tensorwright.rewriting.operators.parameters import (
 )
 
 
-def _of_data(params: Params, shapes: Shapes, needs: Needs) -> Shape:
+def _scaled_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     needs.rank(shapes[1], 0)
     return shapes[0]
 
@@ -70,7 +69,7 @@ ELEMENTWISE = (
     _of_same_shape("select", _select, arity=3),
     RewriteOperator(
         "scalar_mul",
-        _of_data,
+        _scaled_shape,
         plain("mul"),
         arguments=(TENSOR, ArgumentRole.NUMBER),
         merging=ALIKE,

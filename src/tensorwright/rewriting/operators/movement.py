@@ -4,7 +4,6 @@ transpose[1, 0](x)    x (2, 3) -> (3, 2)        reshape[6](x)         x (2, 3) -
 pad[0, 1, 0](x)       x (2, 3) -> (3, 3)        eye[2]()              ((1, 0), (0, 1))
 concat[1](a, b)       a (2, 3), b (2, 5) -> (2, 8)
 split1[1, 3](x)       x (2, 8) -> (2, 5): from index 3 on
-
 """
 
 from __future__ import annotations
@@ -56,16 +55,8 @@ def _full(shape: Shape, value: float) -> Step:
     return Step("full", {"shape": shape, "value": value, "dtype": _DTYPE})
 
 
-def _ones_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
-    return extents_of(params, needs)
-
-
 def _ones(params: Params, shapes: Shapes) -> tuple[Step, ...]:
     return (_full(tuple(map(size, params)), 1.0),)
-
-
-def _eye_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
-    return extents_of(params * 2, needs)
 
 
 def _eye(params: Params, shapes: Shapes) -> tuple[Step, ...]:
@@ -73,19 +64,11 @@ def _eye(params: Params, shapes: Shapes) -> tuple[Step, ...]:
     return (_full((extent, extent), 0.0), Step("eye_like", {"dtype": _DTYPE}))
 
 
-def _identity_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
-    return extents_of((params[0], *params), needs)
-
-
 def _identity(params: Params, shapes: Shapes) -> tuple[Step, ...]:
     channels, rows, columns = map(number, params)
     column = Step("reshape", {"shape": (channels, channels, 1, 1)})
     around = enlarge_steps((rows, columns), (channels, channels, 1, 1))
     return (*_eye((channels,), ()), column, *around)
-
-
-def _pool_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
-    return extents_of((params[0], 1, *params[1:]), needs)
 
 
 def _pool(params: Params, shapes: Shapes) -> tuple[Step, ...]:
@@ -99,20 +82,26 @@ _KERNEL = tuple(Parameter(name, is_size=True) for name in ("c", "kernel_h", "ker
 def _constant(
     name: str,
     parameters: tuple[Parameter, ...],
-    shape: ShapeRule,
+    extents: Callable[[Params], Params],
     meaning: MeaningRule,
     merging: Merging | None = None,
 ) -> RewriteOperator:
+    """A tensor without arguments; `extents` are those of the result, by its parameters."""
     return RewriteOperator(
-        name, shape, meaning, arguments=(), parameters=parameters, merging=merging
+        name,
+        lambda params, shapes, needs: extents_of(extents(params), needs),
+        meaning,
+        arguments=(),
+        parameters=parameters,
+        merging=merging,
     )
 
 
 CONSTANTS = (
-    _constant("ones", SIZES, _ones_shape, _ones, CREATED),
-    _constant("eye", (Parameter("n", is_size=True),), _eye_shape, _eye),
-    _constant("identity_kernel", _KERNEL, _identity_shape, _identity),
-    _constant("pool_kernel", _KERNEL, _pool_shape, _pool),
+    _constant("ones", SIZES, lambda params: params, _ones, CREATED),
+    _constant("eye", (Parameter("n", is_size=True),), lambda params: params * 2, _eye),
+    _constant("identity_kernel", _KERNEL, lambda params: (params[0], *params), _identity),
+    _constant("pool_kernel", _KERNEL, lambda params: (params[0], 1, *params[1:]), _pool),
 )
 
 
@@ -203,11 +192,7 @@ def _movement(
 
 _PERM = (Parameter("perm", repeats=True),)
 _STRETCHED = (Parameter("size", is_size=True, repeats=True),)
-_BOUNDS = (
-    AXIS,
-    Parameter("start", is_size=True, least=0),
-    Parameter("stop", is_size=True),
-)
+_BOUNDS = (AXIS, Parameter("start", is_size=True, least=0), Parameter("stop", is_size=True))
 _ADDED = (AXIS, *(Parameter(name, is_size=True, least=0) for name in ("before", "after")))
 _STEP = Parameter("step", is_size=True)
 
@@ -230,8 +215,10 @@ def _concat_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     return replaced(a, axis, a[axis] + b[axis])
 
 
-def _part(bounds: Callable[[Size, Size], tuple[Size, Size]]) -> ShapeRule:
-    def rule(params: Params, shapes: Shapes, needs: Needs) -> Shape:
+def _half(name: str, bounds: Callable[[Size, Size], tuple[Size, Size]]) -> RewriteOperator:
+    """A part of a split; `bounds` are where it begins and ends, by the index and the extent."""
+
+    def shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
         (x,) = shapes
         axis, at = axis_of(params[0], x), size(params[1])
         needs.at_least(at, 1)
@@ -239,19 +226,10 @@ def _part(bounds: Callable[[Size, Size], tuple[Size, Size]]) -> ShapeRule:
         start, stop = bounds(at, x[axis])
         return replaced(x, axis, stop - start)
 
-    return rule
+    def meaning(params: Params, shapes: Shapes) -> tuple[Step, ...]:
+        axis = number(params[0])
+        return slice_steps(axis, *bounds(size(params[1]), shapes[0][axis]))
 
-
-def _split0(params: Params, shapes: Shapes) -> tuple[Step, ...]:
-    return slice_steps(number(params[0]), 0, size(params[1]))
-
-
-def _split1(params: Params, shapes: Shapes) -> tuple[Step, ...]:
-    axis = number(params[0])
-    return slice_steps(axis, size(params[1]), shapes[0][axis])
-
-
-def _split(name: str, shape: ShapeRule, meaning: MeaningRule) -> RewriteOperator:
     return RewriteOperator(
         name,
         shape,
@@ -274,6 +252,6 @@ JOINS = (
         parameters=(AXIS,),
         merging=BESIDE_AXIS,
     ),
-    _split("split0", _part(lambda at, extent: (0, at)), _split0),
-    _split("split1", _part(lambda at, extent: (at, extent)), _split1),
+    _half("split0", lambda at, extent: (0, at)),
+    _half("split1", lambda at, extent: (at, extent)),
 )

@@ -10,7 +10,6 @@ below and the columns on the right; of a convolution maybe with the steps betwee
 in p2_2_2_2_d2_2.  Over volumes the planes in front stand before the rows above, those behind before
 the rows below: p1_0_0_1_0_0.  A word that is left open, `_pad_`, is any but `same`: its numbers are
 variables.
-
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             names.append(rule.name)
             yield place, prove(rule, confirm=False)
 
-    monkeypatch.setattr(MODULE, "prove_all", prove_here)
+    monkeypatch.setattr(MODULE.prove, "prove_all", prove_here)
     return names
 
 
