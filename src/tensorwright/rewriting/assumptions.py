@@ -31,8 +31,8 @@ from math import gcd
 from typing import TypeAlias, TypeVar
 
 from tensorwright.base import InternalError
-from tensorwright.expr import FloorDiv, divide_terms, terms_of
-from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of, replaced
+from tensorwright.expr import FloorDiv, divide_terms, substitute, terms_of
+from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of
 from tensorwright.rewriting.terms import AtLeast, Divides, Equal, Fact, Param
 
 
@@ -68,7 +68,7 @@ class Assumptions:
 
     def normal(self, size: Size) -> Size:
         """The size in terms of unsolved extents."""
-        return replaced(size, self._size_of)
+        return substitute(size, self._size_of)
 
     def entails(self, fact: Fact) -> bool:
         """Whether the fact follows, for all positive extents."""
@@ -191,7 +191,7 @@ def _keep(assumptions: Assumptions, fact: Fact) -> Assumptions:
 def _bind(assumptions: Assumptions, extent: Extent, size: Size) -> tuple[Assumptions, list[Fact]]:
     """Solve for one extent, which is positive; return the kept facts, to be examined again."""
     one = {extent: size}
-    solved = tuple((name, replaced(value, one)) for name, value in assumptions.solved)
+    solved = tuple((name, substitute(value, one)) for name, value in assumptions.solved)
     again: list[Fact] = [AtLeast(size, 1)]
     again += [Equal(gap, 0) for gap in assumptions.zero]
     again += [AtLeast(gap, 0) for gap in assumptions.positive]

@@ -211,8 +211,8 @@ def derive(
     """
 
     def at_one(problem: Problem, some: RuleSet) -> Derived | None:
-        plain = meeting(problem, some.of_one_root(), limits, is_told=True)
-        return plain or meeting(problem, some, limits, is_told=True)
+        plain = meeting(problem, some.of_one_root(), limits, has_chains=True)
+        return plain or meeting(problem, some, limits, has_chains=True)
 
     return at_all_ranks(rule, rules, at_one)
 
@@ -242,14 +242,14 @@ def _stages(rule: terms.Rule, rules: RuleSet) -> tuple[RuleSet, ...]:
 
 
 def meeting(
-    problem: Problem, rules: RuleSet, limits: egraph.Limits, *, is_told: bool = False
+    problem: Problem, rules: RuleSet, limits: egraph.Limits, *, has_chains: bool = False
 ) -> Derived | None:
-    """Both sides first, then all rules; with the chains of terms if they are to be told."""
+    """Both sides first, then all rules; with the chains of terms if they are wanted."""
     search = ProofSearch(problem, limits)
     goal = search.goal(problem.rule.left, problem.rule.right)
     if goal is None or not reaches(search, rules.rewrites, goal):
         return None
-    chains = chains_of(search.runner, goal, problem.assumptions) if is_told else ()
+    chains = chains_of(search.runner, goal, problem.assumptions) if has_chains else ()
     return Derived(tuple(sorted(rules_used(search, goal))), chains)
 
 

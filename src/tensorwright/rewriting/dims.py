@@ -95,11 +95,6 @@ def value_of(size: Size, extents: Mapping[Extent, Size]) -> Size:
     return substitute(size, {extent: extents[extent] for extent in atoms_of(size)})
 
 
-def replaced(size: Size, extents: Mapping[Extent, Size]) -> Size:
-    """The size with those extents replaced by sizes that are given."""
-    return substitute(size, extents)
-
-
 def resized(size: Size, sizes: Callable[[Extent], Size]) -> Size:
     """The size with each extent replaced by what a function says."""
     return substitute(size, {extent: sizes(extent) for extent in atoms_of(size)})

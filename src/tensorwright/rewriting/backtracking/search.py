@@ -99,30 +99,6 @@ class Visited:
         return tuple(reversed(moves))
 
 
-@dataclass(frozen=True, slots=True)
-class Backtracked:
-    """The result of a search.
-
-    best    the cheapest graphs, no two of the same cost, the cheapest first
-    stop    why it ended: nothing left, or a limit by its name
-    seen    graphs that were made
-    """
-
-    best: tuple[Visited, ...]
-    stop: egraph.StopReason
-    seen: int
-
-
-def backtrack(
-    start: DraftGraph,
-    moves: Moves,
-    limits: BacktrackingLimits,
-    should_stop: Callable[[], bool] = never,
-) -> Backtracked:
-    """Search for cheaper graphs, from one on."""
-    return _Search(start, moves, limits).run(should_stop)
-
-
 class _Search:
     """The state of one search: the queue, the graphs that were seen, and the best; mutable."""
 
@@ -137,7 +113,8 @@ class _Search:
         self._queue: list[tuple[float, int, int, Visited]] = []
         self._count = 0
 
-    def run(self, should_stop: Callable[[], bool]) -> Backtracked:
+    def run(self, should_stop: Callable[[], bool]) -> tuple[tuple[Visited, ...], egraph.StopReason]:
+        """The cheapest graphs, no two of the same cost, the cheapest first; and why it ended."""
         end = time.monotonic() + self._limits.seconds
         self._keep(self._first)
         self._open(self._first)
@@ -153,12 +130,9 @@ class _Search:
                 break
             self._step()
         best = tuple(sorted(self._best.values(), key=lambda each: (each.cost, each.depth)))
-        stop: egraph.StopReason = (
-            egraph.BudgetSpent(limit, self._count, len(self._seen))
-            if limit
-            else egraph.Saturated(self._count, len(self._seen))
-        )
-        return Backtracked(best, stop, len(self._seen))
+        if limit:
+            return best, egraph.BudgetSpent(limit, self._count, len(self._seen))
+        return best, egraph.Saturated(self._count, len(self._seen))
 
     def _step(self) -> None:
         """Make the best move of the queue."""
@@ -297,15 +271,15 @@ def backtrack_network(
     network, runner = saturation.network, saturation.runner
     moves = Moves(runner, rules.plain, rules.merges, _prices(network, costs), _is_open(network))
     start, terms = _started(network, moves, outputs or network.outputs)
-    searched = backtrack(start, moves, limits or BacktrackingLimits(), should_stop)
+    best, stop = _Search(start, moves, limits or BacktrackingLimits()).run(should_stop)
     chosen: list[tuple[egraph.Id, ...]] = []
     kept: list[float] = []
-    for each in searched.best:
+    for each in best:
         made = _applied(network, runner, moves, start, terms, each)
         if made is not None:
             chosen.append(made)
             kept.append(each.cost)
-    return BacktrackedNetwork(tuple(chosen), tuple(kept), searched.stop, searched.seen)
+    return BacktrackedNetwork(tuple(chosen), tuple(kept), stop, stop.nodes)
 
 
 def _prices(

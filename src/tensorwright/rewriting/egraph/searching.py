@@ -92,9 +92,9 @@ class TableMatches(Generic[Data]):
         )
         sizes: list[Sizes] = [()] * len(chosen)
         for pattern, heads in self._matches.heads:
-            told = [self._sizes(pattern, Head(head)) for head in heads[chosen].tolist()]
-            if any(told):
-                sizes = [one + other for one, other in zip(sizes, told, strict=True)]
+            own_sizes = [self._sizes(pattern, Head(head)) for head in heads[chosen].tolist()]
+            if any(own_sizes):
+                sizes = [one + other for one, other in zip(sizes, own_sizes, strict=True)]
         empty = [()] * len(chosen)
         rows = zip(
             self._matches.root[chosen].tolist(),

@@ -177,7 +177,7 @@ class Parameter:
               at least 1.  A word with a form may always be left open: as a word that begins and
               ends with an underscore
     least     the least number that it may be where it is a size or open
-    apart     the words for which an open one does not stand
+    excluded  the words for which an open one does not stand
     is_beside_shape  whether no shape depends on which of its words it is
     """
 
@@ -189,7 +189,7 @@ class Parameter:
     samples: tuple[str, ...] = ()
     is_open: bool = False
     least: int = 1
-    apart: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
     is_beside_shape: bool = False
 
     @property

@@ -43,7 +43,7 @@ KERNEL = (Parameter("kernel_h", is_open=True), Parameter("kernel_w", is_open=Tru
 
 def _padding(form: str, *samples: str) -> Parameter:
     return Parameter(
-        "padding", words=("same", "valid"), form=form, samples=samples, apart=("same",)
+        "padding", words=("same", "valid"), form=form, samples=samples, excluded=("same",)
     )
 
 
@@ -129,11 +129,11 @@ def window_extents(
     if padding == "same":
         pairs = zip(extents, strides, strict=True)
         return tuple((extent + stride - 1) // stride for extent, stride in pairs)
-    told = _explicit(padding, len(extents))
-    if told is not None:
-        padded = zip(extents, told.before, told.after, strict=True)
+    explicit = _explicit(padding, len(extents))
+    if explicit is not None:
+        padded = zip(extents, explicit.before, explicit.after, strict=True)
         extents = tuple(extent + before + after for extent, before, after in padded)
-        reach = zip(kernel, told.steps, strict=True)
+        reach = zip(kernel, explicit.steps, strict=True)
         kernel = tuple((taps - 1) * step + 1 for taps, step in reach)
     counts = []
     for extent, taps, stride in zip(extents, kernel, strides, strict=True):
@@ -154,15 +154,15 @@ def need_elements(padding: Param, kernel: Shape, needs: Needs) -> None:
     """Each window of a pool has elements: less is padded than a window has, and its taps are
     neighbours.
     """
-    told = _explicit(padding, len(kernel))
-    if told is None:
+    explicit = _explicit(padding, len(kernel))
+    if explicit is None:
         return
     for dimension, extent in enumerate(kernel):
-        for padded in (told.before[dimension], told.after[dimension]):
+        for padded in (explicit.before[dimension], explicit.after[dimension]):
             rest = extent - padded
             needs.hold(not isinstance(rest, int) or rest >= 1, "a window without an element")
             needs.at_least(rest, 1)
-        needs.equal(told.steps[dimension], 1)
+        needs.equal(explicit.steps[dimension], 1)
 
 
 def holds_elements(padding: Param, kernel: IntShape) -> bool:
@@ -176,15 +176,15 @@ def holds_elements(padding: Param, kernel: IntShape) -> bool:
 
 def steps_of(padding: Param, dimensions: int) -> IntShape:
     """The steps between the taps of a window, as `ops` takes them."""
-    told = _explicit(padding, dimensions)
-    return (1,) * dimensions if told is None else tuple(map(number, told.steps))
+    explicit = _explicit(padding, dimensions)
+    return (1,) * dimensions if explicit is None else tuple(map(number, explicit.steps))
 
 
 def pads_of(padding: Param, x: Shape, kernel: IntShape, strides: IntShape) -> IntShape:
     """The padding of the dimensions of a tensor behind the first two, as `ops` takes it."""
-    told = _explicit(padding, len(kernel))
-    if told is not None:
-        return tuple(map(number, (*told.before, *told.after)))
+    explicit = _explicit(padding, len(kernel))
+    if explicit is not None:
+        return tuple(map(number, (*explicit.before, *explicit.after)))
     mode = "SAME_UPPER" if padding == "same" else "VALID"
     pads = automatic_pads(mode, x[2:], kernel, strides, (1,) * len(kernel))
     return tuple(map(number, pads))

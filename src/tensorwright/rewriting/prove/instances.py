@@ -288,7 +288,7 @@ def values_of_variables(name: str, places: Places, most: int) -> Iterator[tuple[
             shared = set(parameter.words).intersection(*(each.words for each, _ in places))
             yield from ((word,) for word in sorted(shared))
             return
-        yield from ((word,) for word in parameter.apart)
+        yield from ((word,) for word in parameter.excluded)
         yield (f"{name}_",)
     elif parameter.is_axis:
         yield from ((axis,) for axis in range(most))

@@ -113,9 +113,9 @@ def prove(
     """
     used = load_axioms()
     smt = _z3_module() if confirm else None
-    told = _proof_by_axiom(rule, used)
-    if told is not None:
-        return told
+    by_axiom = _proof_by_axiom(rule, used)
+    if by_axiom is not None:
+        return by_axiom
     looked_at = _looked_at(rule)
     if not isinstance(looked_at, _Open):
         return looked_at

@@ -186,8 +186,8 @@ class _Matching:
                 left_size, right_size = self.size(a), self.size(b)
         if left_size is None or right_size is None:
             return False
-        told = type(fact)(left_size, right_size)
-        return told in given or _is_true(told)
+        instance = type(fact)(left_size, right_size)
+        return instance in given or _is_true(instance)
 
 
 def _is_true(fact: Equal | AtLeast | Divides) -> bool:

@@ -16,9 +16,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 
+from tensorwright import expr
 from tensorwright.expr import IndexExpr, divide_terms, of_terms, terms_of
 from tensorwright.rewriting.assumptions import IllTyped, Misfit, Needs, assume
-from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of, replaced, value_of
+from tensorwright.rewriting.dims import Extent, Shape, Size, atoms_of, value_of
 from tensorwright.rewriting.meaning import extents_at, infer, symbolic_shapes
 from tensorwright.rewriting.operators import AXIS, IntShape, operator_named
 from tensorwright.rewriting.terms import (
@@ -179,7 +180,7 @@ def _choices(
         yield solved
         return
     for guess in islice(_guesses(unknowns[missing[0]], shapes), _MOST_GUESSES):
-        bound = {each: replaced(size, {missing[0]: guess}) for each, size in solved.items()}
+        bound = {each: expr.substitute(size, {missing[0]: guess}) for each, size in solved.items()}
         yield from _choices(facts, unknowns, {**bound, missing[0]: guess}, extents, shapes)
 
 
@@ -196,7 +197,7 @@ def _solve(
     while is_changed:
         is_changed = False
         for gap in gaps:
-            normal = replaced(gap, solved)
+            normal = expr.substitute(gap, solved)
             if isinstance(normal, int):
                 if normal:
                     return None
@@ -207,7 +208,9 @@ def _solve(
             extent, size = solution
             if not _is_open(size) and value_of(size, extents) != unknowns[extent].value:
                 return None
-            solved = {each: replaced(value, {extent: size}) for each, value in solved.items()}
+            solved = {
+                each: expr.substitute(value, {extent: size}) for each, value in solved.items()
+            }
             solved[extent] = size
             is_changed = True
     return solved
@@ -287,7 +290,7 @@ def _guesses(unknown: _Unknown, shapes: Mapping[str, IntShape]) -> Iterator[Size
 def _fixed(facts: Sequence[Fact], bindings: Mapping[Extent, Size]) -> int:
     """How many extents of the inputs the equalities among them fix."""
     equal = [
-        Equal(replaced(fact.left, bindings), replaced(fact.right, bindings))
+        Equal(expr.substitute(fact.left, bindings), expr.substitute(fact.right, bindings))
         for fact in facts
         if isinstance(fact, Equal)
     ]
