@@ -116,120 +116,56 @@ class GpuTarget:
         return self.name
 
 
-_SM_90 = GpuTarget(
-    name="cuda:sm_90",
-    api=GpuApi.CUDA,
-    arch="sm_90",
-    multiprocessors=132,
-    warp=32,
-    threads_per_block=1024,
-    registers=64 * 1024,
-    static_shared_bytes=48 * 1024,
-    opt_in_shared_bytes=227 * 1024,
-    shared_bytes=228 * 1024,
-    blocks_per_multiprocessor=32,
-    l2_bytes=50 * 1024 * 1024,
-    bandwidth=3.35e12,
-    flops=(
-        (DType.BF16, 989.4e12),
-        (DType.F16, 989.4e12),
-        (DType.F32, 66.9e12),
-        (DType.F64, 66.9e12),
-        (DType.I8, 1978.9e12),
-    ),
-)
-"""An H100 SXM5.
+_KIB, _MIB = 1024, 1024 * 1024
 
-Source:  NVIDIA, H100 Tensor Core GPU Architecture (white paper, 2022), table of the H100 SXM5, for
-         rates, without sparsity; NVIDIA, CUDA C++ Programming Guide, technical specifications of
-         compute capability 9.0, for limits.
+
+def _card(
+    arch: str,
+    multiprocessors: int,
+    opt_in_kib: int,
+    blocks: int,
+    l2_mib: int,
+    bandwidth: float,
+    **tera: float,
+) -> GpuTarget:
+    """A card of NVIDIA; its memory that threads share exceeds what a block may have by one KiB.
+
+    tera   10**12 multiplications and additions a second, by types
+    """
+    reserved_kib = 1 if int(arch[3:5]) >= _COPIES_SINCE else 0
+    return GpuTarget(
+        name=f"cuda:{arch}",
+        api=GpuApi.CUDA,
+        arch=arch,
+        multiprocessors=multiprocessors,
+        warp=32,
+        threads_per_block=1024,
+        registers=64 * _KIB,
+        static_shared_bytes=48 * _KIB,
+        opt_in_shared_bytes=opt_in_kib * _KIB,
+        shared_bytes=(opt_in_kib + reserved_kib) * _KIB,
+        blocks_per_multiprocessor=blocks,
+        l2_bytes=l2_mib * _MIB,
+        bandwidth=bandwidth,
+        flops=tuple((DType(name), float(f"{rate}e12")) for name, rate in tera.items()),
+    )
+
+
+_T4 = _card("sm_75", 40, 64, 16, 4, 320e9, f16=65, f32=8.1, f64=0.25, i8=130)
+_A100 = _card("sm_80", 108, 163, 32, 40, 1.555e12, bf16=312, f16=312, f32=19.5, f64=19.5, i8=624)
+_A10 = _card("sm_86", 72, 99, 16, 6, 600e9, bf16=125, f16=125, f32=31.2, f64=0.976, i8=250)
+_H100_RATES = {"bf16": 989.4, "f16": 989.4, "f32": 66.9, "f64": 66.9, "i8": 1978.9}
+_H100 = _card("sm_90", 132, 227, 32, 50, 3.35e12, **_H100_RATES)
+"""Cards: a T4, an A100 SXM4 of 40 GB, an A10 and an H100 SXM5.
+
+Source:  NVIDIA, for rates, without sparsity: T4 data sheet (2019); A100 Tensor Core GPU
+         Architecture (white paper, 2020); A10 data sheet (2021); H100 Tensor Core GPU Architecture
+         (white paper, 2022), table of the H100 SXM5.  For limits: CUDA C++ Programming Guide,
+         technical specifications of compute capabilities.
 """
 
-_SM_90A = replace(_SM_90, name="cuda:sm_90a", arch="sm_90a")
+_H100A = replace(_H100, name="cuda:sm_90a", arch="sm_90a")
 """The same card, with the instructions that only its architecture has (wgmma)."""
-
-_SM_75 = GpuTarget(
-    name="cuda:sm_75",
-    api=GpuApi.CUDA,
-    arch="sm_75",
-    multiprocessors=40,
-    warp=32,
-    threads_per_block=1024,
-    registers=64 * 1024,
-    static_shared_bytes=48 * 1024,
-    opt_in_shared_bytes=64 * 1024,
-    shared_bytes=64 * 1024,
-    blocks_per_multiprocessor=16,
-    l2_bytes=4 * 1024 * 1024,
-    bandwidth=320e9,
-    flops=(
-        (DType.F16, 65e12),
-        (DType.F32, 8.1e12),
-        (DType.F64, 0.25e12),
-        (DType.I8, 130e12),
-    ),
-)
-"""A T4.
-
-Source:  NVIDIA, T4 data sheet (2019), for rates; CUDA C++ Programming Guide, technical
-         specifications of compute capability 7.5, for limits.
-"""
-
-_SM_80 = GpuTarget(
-    name="cuda:sm_80",
-    api=GpuApi.CUDA,
-    arch="sm_80",
-    multiprocessors=108,
-    warp=32,
-    threads_per_block=1024,
-    registers=64 * 1024,
-    static_shared_bytes=48 * 1024,
-    opt_in_shared_bytes=163 * 1024,
-    shared_bytes=164 * 1024,
-    blocks_per_multiprocessor=32,
-    l2_bytes=40 * 1024 * 1024,
-    bandwidth=1.555e12,
-    flops=(
-        (DType.BF16, 312e12),
-        (DType.F16, 312e12),
-        (DType.F32, 19.5e12),
-        (DType.F64, 19.5e12),
-        (DType.I8, 624e12),
-    ),
-)
-"""An A100 SXM4 of 40 GB.
-
-Source:  NVIDIA, A100 Tensor Core GPU Architecture (white paper, 2020), for rates, without sparsity;
-         CUDA C++ Programming Guide, technical specifications of compute capability 8.0, for limits.
-"""
-
-_SM_86 = GpuTarget(
-    name="cuda:sm_86",
-    api=GpuApi.CUDA,
-    arch="sm_86",
-    multiprocessors=72,
-    warp=32,
-    threads_per_block=1024,
-    registers=64 * 1024,
-    static_shared_bytes=48 * 1024,
-    opt_in_shared_bytes=99 * 1024,
-    shared_bytes=100 * 1024,
-    blocks_per_multiprocessor=16,
-    l2_bytes=6 * 1024 * 1024,
-    bandwidth=600e9,
-    flops=(
-        (DType.BF16, 125e12),
-        (DType.F16, 125e12),
-        (DType.F32, 31.2e12),
-        (DType.F64, 0.976e12),
-        (DType.I8, 250e12),
-    ),
-)
-"""An A10.
-
-Source:  NVIDIA, A10 data sheet (2021), for rates, without sparsity; CUDA C++ Programming Guide,
-         technical specifications of compute capability 8.6, for limits.
-"""
 
 _GENERIC = GpuTarget(
     name="opencl:generic",
@@ -238,12 +174,12 @@ _GENERIC = GpuTarget(
     multiprocessors=8,
     warp=32,
     threads_per_block=256,
-    registers=32 * 1024,
-    static_shared_bytes=32 * 1024,
-    opt_in_shared_bytes=32 * 1024,
-    shared_bytes=64 * 1024,
+    registers=32 * _KIB,
+    static_shared_bytes=32 * _KIB,
+    opt_in_shared_bytes=32 * _KIB,
+    shared_bytes=64 * _KIB,
     blocks_per_multiprocessor=8,
-    l2_bytes=1024 * 1024,
+    l2_bytes=_MIB,
     bandwidth=5e10,
     flops=((DType.F32, 1e12),),
 )
@@ -253,7 +189,7 @@ Source:  The OpenCL Specification 3.0, section 4.2, for the 32 KiB of local memo
          of the full profile has; all else is a low estimate, to be replaced where known.
 """
 
-GPU_TARGETS = (_SM_75, _SM_80, _SM_86, _SM_90, _SM_90A, _GENERIC)
+GPU_TARGETS = (_T4, _A100, _A10, _H100, _H100A, _GENERIC)
 
 
 Extents: TypeAlias = tuple[int, int, int]

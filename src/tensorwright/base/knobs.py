@@ -162,6 +162,11 @@ def _share_of_the_disk() -> int:
     return max(4096, shutil.disk_usage(there).total // 16_000_000)
 
 
+def _switch(name: str, doc: str, *, is_on: bool) -> Knob[bool]:
+    """A knob that is on or off where it is not set."""
+    return Knob(name, doc, "a yes or no", lambda: is_on, _boolean)
+
+
 THREADS = Knob(
     "threads",
     "how many threads a compiled program uses; OMP_NUM_THREADS counts where this is not set",
@@ -201,9 +206,7 @@ DUMP_DIR: Knob[Path | None] = Knob(
     lambda: None,
     _optional_path,
 )
-VERIFY = Knob(
-    "verify", "check every intermediate program at each stage", "a yes or no", bool, _boolean
-)
+VERIFY = _switch("verify", "check every intermediate program at each stage", is_on=False)
 LOG = Knob("log", "how much to say", "a log level", lambda: "warning", _choice(LOG_LEVELS))
 ASSUME = Knob(
     "assume",
@@ -216,12 +219,10 @@ ASSUME = Knob(
 )
 TARGET = Knob("target", "what to compile for", "a target", lambda: "native", str)
 SEED = Knob("seed", "seed of every random choice", "a seed", int, _integer(0))
-KERNEL_CACHE = Knob(
+KERNEL_CACHE = _switch(
     "kernel_cache",
     "keep compiled kernels, and schedules that were chosen, on disk",
-    "a yes or no",
-    lambda: True,
-    _boolean,
+    is_on=True,
 )
 EXECUTABLE_CACHE = Knob(
     "executable_cache",
@@ -231,12 +232,10 @@ EXECUTABLE_CACHE = Knob(
     _share_of_the_disk,
     _integer(0),
 )
-COST_MODEL = Knob(
+COST_MODEL = _switch(
     "cost_model",
     "keep what a tuning session's cost model has learned, in a file beside the record store",
-    "a yes or no",
-    lambda: True,
-    _boolean,
+    is_on=True,
 )
 DEFAULT_SCHEDULE = Knob(
     "default_schedule",
@@ -253,20 +252,16 @@ TIME_MODEL: Knob[Path | None] = Knob(
     lambda: None,
     _optional_path,
 )
-WINOGRAD = Knob(
+WINOGRAD = _switch(
     "winograd",
     "compute convolutions of 3x3 taps by Winograd's algorithm where that is faster; it rounds "
     "more, about 2e-6 of the largest number",
-    "a yes or no",
-    lambda: True,
-    _boolean,
+    is_on=True,
 )
-HALVES_IN_FLOATS = Knob(
+HALVES_IN_FLOATS = _switch(
     "halves_in_floats",
     "compute networks in f16 and bf16 in f32, and round their outputs alone, not every result",
-    "a yes or no",
-    lambda: True,
-    _boolean,
+    is_on=True,
 )
 DENORMALS = Knob(
     "denormals",
@@ -284,12 +279,10 @@ C_COMPILER = Knob(
     lambda: "cc",
     str,
 )
-FAST_MATH = Knob(
+FAST_MATH = _switch(
     "fast_math",
     "let kernels for graphics processors use their less exact exponentials, sines and roots",
-    "a yes or no",
-    bool,
-    _boolean,
+    is_on=False,
 )
 OPENCL_DEVICE = Knob(
     "opencl_device",
@@ -298,38 +291,16 @@ OPENCL_DEVICE = Knob(
     str,
     str,
 )
-DEVICE_GRAPHS = Knob(
+DEVICE_GRAPHS = _switch(
     "device_graphs",
     "let the driver make all launches of a network together, where it can (CUDA graphs)",
-    "a yes or no",
-    lambda: True,
-    _boolean,
+    is_on=True,
 )
 
-KNOBS: tuple[Knob[Any], ...] = (
-    THREADS,
-    CORES,
-    HOME,
-    DUMP,
-    DUMP_DIR,
-    VERIFY,
-    LOG,
-    ASSUME,
-    TARGET,
-    SEED,
-    KERNEL_CACHE,
-    EXECUTABLE_CACHE,
-    COST_MODEL,
-    DEFAULT_SCHEDULE,
-    TIME_MODEL,
-    WINOGRAD,
-    HALVES_IN_FLOATS,
-    DENORMALS,
-    C_COMPILER,
-    FAST_MATH,
-    OPENCL_DEVICE,
-    DEVICE_GRAPHS,
+KNOBS: tuple[Knob[Any], ...] = tuple(
+    each for each in tuple(globals().values()) if isinstance(each, Knob)
 )
+"""All knobs above, as declared."""
 _BY_NAME: dict[str, Knob[Any]] = {knob.name: knob for knob in KNOBS}
 
 

@@ -15,9 +15,11 @@ use a device.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
+
+import numpy as np
 
 from tensorwright import base
 from tensorwright.runtime.native.jit import LoadedCode
@@ -103,8 +105,11 @@ class DlpackDevice:
     stream: int
 
 
-class Device(Hashable, Protocol):
+class Device(Protocol):
     """A device runs kernels.  Sizes are in bytes; errors of the driver are MachineErrors."""
+
+    def __hash__(self) -> int:
+        return object.__hash__(self)
 
     def missing(self, target: base.Target) -> Missing | None:
         """What this machine lacks to run a target's code on this device; None if nothing."""
@@ -132,11 +137,13 @@ class Device(Hashable, Protocol):
 
     def memory_of(self, array: base.Array) -> Memory:
         """Memory with the content of a dense array that does not change; it may be the array's."""
-        ...
+        memory = self.allocate(array.nbytes)
+        self.copy_in(np.ascontiguousarray(array), memory)
+        return memory
 
     def dlpack(self) -> DlpackDevice | None:
         """The device in DLPack's terms; None if it shares no arrays, or they are the host's."""
-        ...
+        return None
 
     def load(self, code: bytes, symbols: Sequence[str]) -> LoadedCode:
         """Load compiled code, which then has the addresses of `symbols`."""
@@ -159,7 +166,7 @@ class Device(Hashable, Protocol):
         None if the device cannot record launches.  The caller keeps the code and the memory that
         the work uses.
         """
-        ...
+        return None
 
     def record_timed(
         self, works: Sequence[Callable[[], object]]
@@ -169,11 +176,11 @@ class Device(Hashable, Protocol):
         Each call of the function launches all of them, waits, and returns the seconds of each on
         the device, without the host's time.
         """
-        ...
+        return None
 
     def wait(self) -> None:
         """Return when all launches are done."""
-        ...
+        return
 
     def time(self, work: Callable[[], object]) -> float:
         """Seconds of all launches of some work, by the device's clock."""

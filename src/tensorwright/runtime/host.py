@@ -27,7 +27,7 @@ from tensorwright.base import (
     physical_memory_bytes,
 )
 from tensorwright.runtime.buffers import address_of, byte_view, empty_bytes, kernel_ready
-from tensorwright.runtime.device import Device, DlpackDevice, Function, Memory, Missing
+from tensorwright.runtime.device import Device, Function, Memory, Missing
 from tensorwright.runtime.native.jit import LoadedCode, load_code
 from tensorwright.runtime.native.own_modules import call_loop
 from tensorwright.runtime.native.pool import float_bits
@@ -38,7 +38,7 @@ _FREE_PAGES = "SC_AVPHYS_PAGES"
 _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32)
 
 
-class HostDevice:
+class HostDevice(Device):
     """This machine's processor."""
 
     def missing(self, target: Target) -> Missing | None:
@@ -76,10 +76,6 @@ class HostDevice:
         ready = kernel_ready(array)
         return Memory(address_of(ready), ready.nbytes, ready)
 
-    def dlpack(self) -> DlpackDevice | None:
-        """None: arrays are in the host's memory."""
-        return None
-
     def load(self, code: bytes, symbols: Sequence[str]) -> LoadedCode:
         """As `load_code`: object files and shared objects."""
         return load_code(code, symbols)
@@ -96,19 +92,6 @@ class HostDevice:
         _check_launch(launch)
         pointers = (ctypes.c_void_p * len(arguments))(*(each.address for each in arguments))
         _FUNCTION(function)(pointers, workspace.address, threads)
-
-    def record(self, work: Callable[[], object]) -> Callable[[], object] | None:
-        """None: each launch is one call."""
-        return None
-
-    def record_timed(
-        self, works: Sequence[Callable[[], object]]
-    ) -> Callable[[], tuple[float, ...]] | None:
-        """None: each launch is one call."""
-        return None
-
-    def wait(self) -> None:
-        """Return at once, because launches are done when they return."""
 
     def time(self, work: Callable[[], object]) -> float:
         """Seconds by the clock of the process."""

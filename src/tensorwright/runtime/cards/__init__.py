@@ -4,5 +4,5 @@ cuda_cards       the card of this machine, and its target
 cuda             memory, code, launches and the clock of a card
 opencl_devices   the OpenCL devices of this machine, and their targets
 opencl           memory, code, launches and the clock of an OpenCL device
-launches         checks of both before a copy and a launch
+launches         copies, launches and timed calls of both
 """

@@ -10,17 +10,14 @@ import ctypes
 import functools
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from ctypes import byref, c_float, c_size_t, c_uint64, c_void_p
 from itertools import pairwise
 
-import numpy as np
-
 from tensorwright import base
-from tensorwright.runtime.buffers import byte_view
 from tensorwright.runtime.cards.cuda_cards import Card, card_here, find_card
-from tensorwright.runtime.cards.launches import LoadedFunctions, grid_of
-from tensorwright.runtime.device import Device, DlpackDevice, Function, Memory, Missing
+from tensorwright.runtime.cards.launches import CardDevice, LoadedFunctions
+from tensorwright.runtime.device import Device, DlpackDevice, Memory, Missing
 from tensorwright.runtime.native.cuda_driver import (
     CAPTURE_RELAXED,
     DYNAMIC_SHARED_BYTES,
@@ -151,7 +148,7 @@ class _Opened:
             ) from error
 
 
-class CudaDevice:
+class CudaDevice(CardDevice):
     """The first card that the driver shows."""
 
     def missing(self, target: base.Target) -> Missing | None:
@@ -197,41 +194,34 @@ class CudaDevice:
         weakref.finalize(owner, opened.release, "cuMemFree_v2", address)
         return Memory(address, size_bytes, owner)
 
-    def copy_in(self, array: base.Array, memory: Memory) -> None:
-        """One transfer, which is done on return."""
-        memory.check_room(array.nbytes)
-        if array.nbytes:
-            opened, source = self._opened, byte_view(array)
-            with opened.naming_faults("a copy to the device"):
-                arguments = (memory.address, source.ctypes.data, array.nbytes, opened.stream)
-                opened.driver.call("cuMemcpyHtoDAsync_v2", *arguments)
-                opened.wait()
+    def naming_faults(self, where: str) -> AbstractContextManager[None]:
+        """As `CardDevice.naming_faults`."""
+        return self._opened.naming_faults(where)
 
-    def copy_out(self, memory: Memory, array: base.Array) -> None:
-        """One transfer after all earlier launches, which is done on return."""
-        memory.check_room(array.nbytes)
-        if array.nbytes:
-            opened, destination = self._opened, byte_view(array)
-            with opened.naming_faults("a copy from the device"):
-                arguments = (destination.ctypes.data, memory.address, array.nbytes, opened.stream)
-                opened.driver.call("cuMemcpyDtoHAsync_v2", *arguments)
-                opened.wait()
+    def write(self, source: base.Array, address: int) -> None:
+        """As `CardDevice.write`."""
+        opened = self._opened
+        arguments = (address, source.ctypes.data, source.nbytes, opened.stream)
+        opened.driver.call("cuMemcpyHtoDAsync_v2", *arguments)
+        opened.wait()
 
-    def copy(self, source: Memory, destination: Memory) -> None:
-        """A copy on the device, in the stream."""
-        destination.check_room(source.size_bytes)
-        if source.size_bytes:
-            opened = self._opened
-            with opened.naming_faults("a copy on the device"):
-                opened.note_launch()
-                arguments = (destination.address, source.address, source.size_bytes)
-                opened.driver.call("cuMemcpyDtoDAsync_v2", *arguments, opened.stream)
+    def read(self, address: int, destination: base.Array) -> None:
+        """As `CardDevice.read`."""
+        opened = self._opened
+        arguments = (destination.ctypes.data, address, destination.nbytes, opened.stream)
+        opened.driver.call("cuMemcpyDtoHAsync_v2", *arguments)
+        opened.wait()
 
-    def memory_of(self, array: base.Array) -> Memory:
-        """A copy on the device."""
-        memory = self.allocate(array.nbytes)
-        self.copy_in(np.ascontiguousarray(array), memory)
-        return memory
+    def move(self, source: int, destination: int, size_bytes: int) -> None:
+        """As `CardDevice.move`."""
+        opened = self._opened
+        opened.note_launch()
+        arguments = (destination, source, size_bytes, opened.stream)
+        opened.driver.call("cuMemcpyDtoDAsync_v2", *arguments)
+
+    def finish(self) -> None:
+        """As `CardDevice.finish`."""
+        self._opened.wait()
 
     def dlpack(self) -> DlpackDevice | None:
         """The card's number, and the stream."""
@@ -265,22 +255,13 @@ class CudaDevice:
         weakref.finalize(result, opened.release, "cuModuleUnload", module)
         return result
 
-    def launch(
-        self,
-        function: int,
-        launch: base.Launch,
-        arguments: Sequence[Memory],
-        workspace: Memory,
-        threads: int = 1,
-    ) -> None:
-        """Put a kernel into the stream."""
-        addresses = (*(each.address for each in arguments), workspace.address)
-        self._launch(self._opened, function, launch, _Values(addresses))
+    def arguments_of(self, addresses: Sequence[int], workspace: int) -> _Values:
+        """The addresses, and that of the scratch memory."""
+        return _Values((*addresses, workspace))
 
-    def _launch(self, opened: _Opened, function: int, launch: base.Launch, values: _Values) -> None:
-        grid = grid_of(launch)
-        if 0 in grid.grid:
-            return
+    def put(self, function: int, grid: base.Grid, arguments: _Values) -> None:
+        """As `CardDevice.put`."""
+        opened = self._opened
         with opened.naming_faults(f"a kernel, {grid}"):
             if grid.shared_bytes > _STATIC_SHARED_BYTES:
                 asked = (function, DYNAMIC_SHARED_BYTES, grid.shared_bytes)
@@ -293,7 +274,7 @@ class CudaDevice:
                 *grid.block,
                 grid.shared_bytes,
                 opened.stream,
-                values.pointers,
+                arguments.pointers,
                 None,
             )
 
@@ -345,12 +326,6 @@ class CudaDevice:
 
         return run
 
-    def wait(self) -> None:
-        """Wait for the stream."""
-        opened = self._opened
-        with opened.naming_faults("the launches of a call"):
-            opened.wait()
-
     def time(self, work: Callable[[], object]) -> float:
         """Seconds from before the first launch to the end of the last one, by events.
 
@@ -371,31 +346,6 @@ class CudaDevice:
             opened.clock = outer
             clock.is_started = False
             opened.idle_clocks.append(clock)
-
-    def time_calls(
-        self,
-        functions: Sequence[Function],
-        table: base.Array,
-        workspace: Memory,
-        threads: int,
-        count: int = 1,
-        first: int = 0,
-    ) -> float:
-        """Seconds by events, with all launches in one graph if the knob allows it.
-
-        Networks run in graphs, too.  A single launch would seem to take as long as this process
-        needs to make the next one.
-        """
-        opened = self._opened
-        rows = [_Values((*map(int, row), workspace.address)) for row in table.tolist()]
-
-        def call() -> None:
-            for number in range(first, first + count):
-                for function, launch in functions:
-                    self._launch(opened, function, launch, rows[number % len(rows)])
-
-        graph = self.record(call) if base.knobs.DEVICE_GRAPHS.get() else None
-        return self.time(graph or call)
 
     @property
     def _opened(self) -> _Opened:

@@ -13,16 +13,15 @@ import warnings
 import weakref
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
 
 from tensorwright import base
-from tensorwright.runtime.buffers import byte_view
-from tensorwright.runtime.cards.launches import LoadedFunctions, grid_of
+from tensorwright.runtime.cards.launches import CardDevice, LoadedFunctions
 from tensorwright.runtime.cards.opencl_devices import device_here, find_device, opencl_driver
-from tensorwright.runtime.device import Device, DlpackDevice, Function, Memory, Missing
+from tensorwright.runtime.device import Device, Memory, Missing
 from tensorwright.runtime.native.jit import LoadedCode
 
 _FIRST_ADDRESS = 1 << 40  # above all named sizes, so a size is never taken for an address
@@ -106,7 +105,7 @@ class _Opened:
         return buffer.handle, address - self._starts[number]
 
 
-class OpenClDevice:
+class OpenClDevice(CardDevice):
     """The first OpenCL device, or the one that the knob `opencl_device` names."""
 
     def missing(self, target: base.Target) -> Missing | None:
@@ -138,52 +137,32 @@ class OpenClDevice:
             raise MemoryError(f"the driver cannot allocate {size_bytes} bytes: {error}") from error
         return Memory(opened.add(buffer, room_bytes), size_bytes, buffer)
 
-    def copy_in(self, array: base.Array, memory: Memory) -> None:
-        """One transfer, which is done on return."""
-        memory.check_room(array.nbytes)
+    def naming_faults(self, where: str) -> AbstractContextManager[None]:
+        """As `CardDevice.naming_faults`."""
+        return self._opened.naming_faults(where)
+
+    def write(self, source: base.Array, address: int) -> None:
+        """As `CardDevice.write`."""
         opened = self._opened
-        buffer, offset = opened.buffer_at(memory.address)
-        if array.nbytes:
-            source = byte_view(array)
-            with opened.naming_faults("a copy to the device"):
-                opened.driver.enqueue_copy(opened.queue, buffer, source, dst_offset=offset)
+        buffer, offset = opened.buffer_at(address)
+        opened.driver.enqueue_copy(opened.queue, buffer, source, dst_offset=offset)
 
-    def copy_out(self, memory: Memory, array: base.Array) -> None:
-        """One transfer after all earlier launches, which is done on return."""
-        memory.check_room(array.nbytes)
+    def read(self, address: int, destination: base.Array) -> None:
+        """As `CardDevice.read`."""
         opened = self._opened
-        buffer, offset = opened.buffer_at(memory.address)
-        if array.nbytes:
-            destination = byte_view(array)
-            with opened.naming_faults("a copy from the device"):
-                opened.driver.enqueue_copy(opened.queue, destination, buffer, src_offset=offset)
+        buffer, offset = opened.buffer_at(address)
+        opened.driver.enqueue_copy(opened.queue, destination, buffer, src_offset=offset)
 
-    def copy(self, source: Memory, destination: Memory) -> None:
-        """A copy on the device, in the queue."""
+    def move(self, source: int, destination: int, size_bytes: int) -> None:
+        """As `CardDevice.move`."""
         opened = self._opened
-        (read, first), (written, start) = map(
-            opened.buffer_at, (source.address, destination.address)
-        )
-        if source.size_bytes:
-            event = opened.driver.enqueue_copy(
-                opened.queue,
-                written,
-                read,
-                byte_count=source.size_bytes,
-                src_offset=first,
-                dst_offset=start,
-            )
-            self._note(event)
+        (read, first), (written, start) = map(opened.buffer_at, (source, destination))
+        given = {"byte_count": size_bytes, "src_offset": first, "dst_offset": start}
+        self._note(opened.driver.enqueue_copy(opened.queue, written, read, **given))
 
-    def memory_of(self, array: base.Array) -> Memory:
-        """A copy on the device."""
-        memory = self.allocate(array.nbytes)
-        self.copy_in(np.ascontiguousarray(array), memory)
-        return memory
-
-    def dlpack(self) -> DlpackDevice | None:
-        """None: DLPack does not exchange arrays of OpenCL."""
-        return None
+    def finish(self) -> None:
+        """As `CardDevice.finish`."""
+        self._opened.queue.finish()
 
     def load(self, code: bytes, symbols: Sequence[str]) -> LoadedCode:
         """Let the driver compile the text of kernels."""
@@ -202,30 +181,20 @@ class OpenClDevice:
         kernels = {symbol: opened.driver.Kernel(program, symbol) for symbol in symbols}
         return opened.code_of(kernels)
 
-    def launch(
-        self,
-        function: int,
-        launch: base.Launch,
-        arguments: Sequence[Memory],
-        workspace: Memory,
-        threads: int = 1,
-    ) -> None:
-        """Put a kernel into the queue."""
-        self._launch(function, launch, [each.address for each in arguments], workspace.address)
+    def arguments_of(self, addresses: Sequence[int], workspace: int) -> tuple[int, ...]:
+        """The addresses and sizes, and the address of the scratch memory."""
+        return (*addresses, workspace)
 
-    def _launch(
-        self, function: int, launch: base.Launch, arguments: Sequence[int], workspace: int
-    ) -> None:
-        """Put a kernel into the queue: a pointer is two arguments, a named size is one."""
-        opened, grid = self._opened, grid_of(launch)
-        if 0 in grid.grid:
-            return
+    def put(self, function: int, grid: base.Grid, arguments: tuple[int, ...]) -> None:
+        """As `CardDevice.put`: a pointer is two arguments, a named size is one."""
+        opened = self._opened
+        *given, workspace = arguments
         kernel = opened.kernels[function]
-        pointers = kernel.num_args - _WORKSPACE_ARGUMENTS - len(arguments)
+        pointers = kernel.num_args - _WORKSPACE_ARGUMENTS - len(given)
         values: list[Any] = []
-        for address in (*arguments[:pointers], None, workspace):
+        for address in (*given[:pointers], None, workspace):
             if address is None:
-                values += [np.int64(size) for size in arguments[pointers:]]
+                values += [np.int64(size) for size in given[pointers:]]
             else:
                 buffer, first = opened.buffer_at(address)
                 values += (buffer, np.int64(first))
@@ -235,22 +204,6 @@ class OpenClDevice:
             kernel.set_args(*values)
             event = opened.driver.enqueue_nd_range_kernel(opened.queue, kernel, sizes, grid.block)
         self._note(event)
-
-    def record(self, work: Callable[[], object]) -> Callable[[], object] | None:
-        """None: each launch is one call."""
-        return None
-
-    def record_timed(
-        self, works: Sequence[Callable[[], object]]
-    ) -> Callable[[], tuple[float, ...]] | None:
-        """None: each launch is one call."""
-        return None
-
-    def wait(self) -> None:
-        """Wait for the queue."""
-        opened = self._opened
-        with opened.naming_faults("the launches of a call"):
-            opened.queue.finish()
 
     def time(self, work: Callable[[], object]) -> float:
         """Seconds from the start of the first launch to the end of the last one, by events.
@@ -268,25 +221,6 @@ class OpenClDevice:
         if not events:
             return 0.0
         return float(events[-1].profile.end - events[0].profile.start) * 1e-9
-
-    def time_calls(
-        self,
-        functions: Sequence[Function],
-        table: base.Array,
-        workspace: Memory,
-        threads: int,
-        count: int = 1,
-        first: int = 0,
-    ) -> float:
-        """Seconds by profiling events, without Python's time before the first launch."""
-        rows = [[int(address) for address in row] for row in table.tolist()]
-
-        def call() -> None:
-            for number in range(first, first + count):
-                for function, launch in functions:
-                    self._launch(function, launch, rows[number % len(rows)], workspace.address)
-
-        return self.time(call)
 
     def _note(self, event: Any) -> None:
         events = self._opened.events
