@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tensorwright.farm import connect
-from tensorwright.records import JsonLinesStore, MemoryStore
+from tensorwright.records import MemoryStore, RecordStore
 
 sys.path.insert(0, str(Path(__file__).parent))
 from simulated_farm import judge, search
@@ -150,7 +150,7 @@ def drill_kills(
     low_s, usual_s = PAUSES_S[kind]
     high_s, size = usual_s, 0
     while not is_over() or "client" in farm.running:
-        records = farm.folder / f"{kind}-{session}.jsonl"
+        records = farm.folder / f"{kind}-{session}.sqlite"
         if "client" not in farm.running:
             farm.start_client(records, session)
         try:
@@ -169,7 +169,7 @@ def drill_kills(
             continue  # who starts while nobody is there is told so: the same command again
         if code:
             raise SystemExit(f"the client ended with {code}: {said_by(farm)}")
-        with JsonLinesStore(records) as store:
+        with RecordStore(records) as store:
             records = tuple(store.query())
         row.add(judge(records, TRIALS), len(records))
         session += 1

@@ -28,7 +28,7 @@ from tensorwright.expr import compute, placeholder, reduce_axis, sum_over
 from tensorwright.farm import Farm, connect, device_for
 from tensorwright.farm.dask.worker import work
 from tensorwright.graph import Workload, program_workload
-from tensorwright.records import JsonLinesStore, Record, RecordStore, Status
+from tensorwright.records import Record, RecordStore, Status
 from tensorwright.tuning import Task
 from tensorwright.tuning.measuring import Measurement
 from tensorwright.tuning.on_farm import kind_for, worker_functions
@@ -119,7 +119,7 @@ def search(farm: Farm, store: RecordStore, seed: int, trials: int) -> TuneResult
 
 
 def run_client(address: str, records: Path, seed: int, trials: int) -> None:
-    with connect(address) as farm, JsonLinesStore(records) as store:
+    with connect(address) as farm, RecordStore(records) as store:
         print(search(farm, store, seed, trials).trials, flush=True)
 
 

@@ -11,7 +11,6 @@ import pytest
 
 from tensorwright.base import OutputError, RecordError
 from tensorwright.records import (
-    JsonLinesStore,
     MemoryStore,
     Record,
     RecordStore,
@@ -258,12 +257,6 @@ class TestMemoryStore(RecordStoreSuite):
     def open_store(self, tmp_path: Path) -> Callable[[], RecordStore]:
         store = MemoryStore()
         return lambda: store
-
-
-class TestJsonLinesStore(RecordStoreSuite):
-    @pytest.fixture
-    def open_store(self, tmp_path: Path) -> Callable[[], RecordStore]:
-        return lambda: JsonLinesStore(tmp_path / "folder" / "records.jsonl")
 
 
 class TestSqliteStore(RecordStoreSuite):

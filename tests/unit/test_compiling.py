@@ -268,7 +268,7 @@ def test_a_record_of_something_else_changes_nothing(compiled: list[object], path
 
 
 def test_a_store_that_is_open_is_asked(compiled: list[object], path: Path) -> None:
-    with open_store(path.parent / "records.jsonl") as store:
+    with open_store(path.parent / "records.sqlite") as store:
         executable = tensorwright.compile(path, records=store)
         tensorwright.compile(path, records=store)
         assert len(compiled) == 1

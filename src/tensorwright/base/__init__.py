@@ -15,8 +15,8 @@ from tensorwright.base.errors import (
 )
 from tensorwright.base.files import (
     EXECUTABLE, EXECUTABLE_MAGIC, HEAD_BYTES, Kinds, atomic_writer, check_replaceable, from_data,
-    hold_lock, is_same_file, kind_of_bytes, kind_of_file, kinds_of, make_folder, make_home, now_utc,
-    output_error, to_data, warn_of_cache, write_atomically,
+    hold_home_lock, kind_of_bytes, kind_of_file, kinds_of, make_folder,
+    make_home, now_utc, output_error, to_data, warn_of_cache, write_atomically,
 )
 from tensorwright.base.gpu_targets import (
     GPU_TARGETS, ON_PROCESSOR, ON_THREADS, TARGETS, GpuApi, GpuTarget, Grid, Launch, Target,

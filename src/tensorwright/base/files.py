@@ -26,7 +26,7 @@ import os
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import UTC, datetime
@@ -234,42 +234,42 @@ def kind_of_file(path: str | os.PathLike[str]) -> FileKind | None:
 
 
 @contextmanager
-def hold_lock(descriptor: int, wait_s: float | None = None) -> Iterator[None]:
-    """Hold the file's lock inside the block.
+def hold_home_lock(
+    name: str, should_stop: Callable[[], bool], *, wait_s: float = 0.2, is_shared: bool = False
+) -> Iterator[bool]:
+    """Hold a lock of this user's processes inside the block: a file in the folder of the knob
+    `home`.
 
-    wait_s  the seconds after which to give up; None waits without a limit.
-    Raises:  TimeoutError when another holder kept it.
+    The block gets False, and does not hold the lock, if `should_stop` became true first.
+    wait_s      seconds between two calls of `should_stop`
+    is_shared   whether others that share it may hold it, too
+    Raises:  OutputError if the file cannot be made.
     """
-    _acquire(descriptor, wait_s)
+    path = make_home() / name
     try:
-        yield
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise output_error(path, error) from error
+    try:
+        is_held = False
+        while not is_held and not should_stop():
+            is_held = _acquire(descriptor, fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX, wait_s)
+        yield is_held
     finally:
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
+        os.close(descriptor)
 
 
-def _acquire(descriptor: int, wait_s: float | None) -> None:
-    if wait_s is None:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        return
+def _acquire(descriptor: int, kind: int, wait_s: float) -> bool:
+    """Whether the file's lock was free in time."""
     deadline = time.monotonic() + wait_s
     while True:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+            return True
         except BlockingIOError:
             if time.monotonic() >= deadline:
-                raise TimeoutError("the lock is held by another process") from None
+                return False
             time.sleep(0.005)
-
-
-def is_same_file(descriptor: int, path: str | os.PathLike[str]) -> bool:
-    """Whether the open file still is the one of that name."""
-    try:
-        named = Path(path).stat()
-    except FileNotFoundError:
-        return False
-    mine = os.fstat(descriptor)
-    return (mine.st_dev, mine.st_ino) == (named.st_dev, named.st_ino)
 
 
 Kinds: TypeAlias = Mapping[str, Any]

@@ -28,7 +28,7 @@ import struct
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -41,8 +41,7 @@ from tensorwright.base import (
     TensorwrightError,
     UsageError,
     available_cores,
-    hold_lock,
-    make_home,
+    hold_home_lock,
     read_text,
     source_digest,
     to_data,
@@ -353,20 +352,13 @@ def own_device(target: Target, *, must: bool) -> Iterator[bool]:
     Raises:  UsageError.
     """
     digest = hashlib.sha256(target.key.encode()).hexdigest()[:8]
-    path = make_home() / f"device-{digest}.lock"
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    with ExitStack() as stack:
-        stack.callback(os.close, descriptor)
-        try:
-            stack.enter_context(hold_lock(descriptor, 0.0))
-        except TimeoutError:
-            if must:
-                raise UsageError(
-                    stage="farm",
-                    where=f"device {target}",
-                    reason="another worker of this machine measures on it",
-                    remedy="end that worker, or give --device none: this one then only builds",
-                ) from None
-            yield False
-            return
-        yield True
+    tries = iter((False, True))  # one try
+    with hold_home_lock(f"device-{digest}.lock", lambda: next(tries), wait_s=0.0) as is_held:
+        if must and not is_held:
+            raise UsageError(
+                stage="farm",
+                where=f"device {target}",
+                reason="another worker of this machine measures on it",
+                remedy="end that worker, or give --device none: this one then only builds",
+            )
+        yield is_held

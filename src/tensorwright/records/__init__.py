@@ -1,11 +1,9 @@
 """The tuning database: every measurement, as readable data.
 
 Read record.py first (what a record is), then store.py: a store in a file of SQLite, and one in
-memory. JSON lines are for exchange; a file of them may be a store, too. A new kind of store is one
-subclass, and one subclass of the conformance suite.
+memory. JSON lines are for exchange.
 """
 
-from tensorwright.records.json_lines_store import JsonLinesStore
 from tensorwright.records.lines import WorkloadText
 from tensorwright.records.networks import (
     NetworkChoice, forget_workloads, load_choice, load_last_choice, load_rewriting,

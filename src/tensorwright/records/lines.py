@@ -80,7 +80,7 @@ def read_lines(path: str | os.PathLike[str]) -> Facts:
     return parse_lines(content, path)
 
 
-def parse_lines(content: bytes, path: str | os.PathLike[str], first_line: int = 1) -> Facts:
+def parse_lines(content: bytes, path: str | os.PathLike[str]) -> Facts:
     """Read lines; empty ones are allowed.
 
     Raises:  RecordError that names the first bad line.
@@ -88,7 +88,7 @@ def parse_lines(content: bytes, path: str | os.PathLike[str], first_line: int = 
     records: list[Record] = []
     texts: list[WorkloadText] = []
     sessions: list[SavedSession] = []
-    for number, line in enumerate(content.split(b"\n"), first_line):
+    for number, line in enumerate(content.split(b"\n"), 1):
         where = f"file {path}, line {number}"
         if not line.strip():
             continue

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sqlite3
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from tensorwright import schedule
-from tensorwright.base import Target, TensorwrightError, knobs, make_home
-from tensorwright.records.json_lines_store import JsonLinesStore
-from tensorwright.records.record import Record, is_current
+from tensorwright.base import RecordError, Target, TensorwrightError, knobs, make_home
+from tensorwright.records.lines import read_lines
+from tensorwright.records.record import Record, is_current, record_error
 from tensorwright.records.store import MemoryStore, RecordStore
 
 _MOST_TRIED = 20
 _MOST_READ = 200
+_Result = TypeVar("_Result")
 
 
 def best_trace(
@@ -96,10 +98,36 @@ def is_store(path: str | os.PathLike[str]) -> bool:
         return file.read(len(_SQLITE)) == _SQLITE
 
 
+class LinesStore(MemoryStore):
+    """The facts of a file of JSON lines.  It can be read, and not written to."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        super().__init__()
+        facts = read_lines(path)
+        self.append(facts.records, facts.texts)
+        for session in facts.sessions:
+            self.save_session(session)
+        self.path = os.fspath(path)
+
+    def _write(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result:
+        if self.path:
+            raise _only_read(self.path)
+        return super()._write(work)
+
+
+def _only_read(path: str | os.PathLike[str]) -> RecordError:
+    return record_error(
+        f"file {path}",
+        "JSON lines are for exchange: they can be read, and not written to",
+        "name a store, FILE.sqlite; to add the lines to it:\n"
+        f"  tensorwright records import {path} --records FILE.sqlite",
+    )
+
+
 def open_store(
     path: str | os.PathLike[str] | None = None, create: bool = True, *, spare: bool = False
 ) -> RecordStore:
-    """Open a store: JSON lines for a name that ends in .jsonl or .ndjson, otherwise SQLite.
+    """Open a store.  A file of JSON lines, whose name ends in .jsonl or .ndjson, can only be read.
 
     path    None for `default_path()`
     create  False: a missing file is not created; a reader then gets an empty store in memory
@@ -112,7 +140,9 @@ def open_store(
     if path is None and not named.exists():
         make_home()
     if named.suffix.lower() in LINES_SUFFIXES:
-        return JsonLinesStore(named)
+        if create:
+            raise _only_read(named)
+        return LinesStore(named)
     return RecordStore(named, spare=spare and path is None)
 
 

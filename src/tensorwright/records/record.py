@@ -329,11 +329,6 @@ def _session_fault(session: SavedSession) -> str:
     return "" if session.id else "id is empty"
 
 
-def session_to_line(session: SavedSession) -> str:
-    """The session as one JSON line, without its newline."""
-    return to_json({"kind": "session", "schema": SCHEMA, **asdict(session)})
-
-
 def session_from_fields(fields: dict[str, object], where: str) -> SavedSession:
     """Read a decoded line back.
 

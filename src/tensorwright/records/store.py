@@ -130,7 +130,6 @@ _QUESTIONS = {
     "session": f"""
     SELECT {_SESSION} FROM session WHERE id = ? OR name = ?
     ORDER BY id = ? DESC, updated DESC, id DESC LIMIT 1""",
-    "record": "SELECT id FROM record WHERE digest = ?",
 }
 
 
@@ -168,8 +167,7 @@ class RecordStore:
                  the others have appended before its call began. A store object does not cross a
                  fork or a pickle: open the path again.
     Durability:  when `append` has returned, its records survive a killed process. If it raises, or
-                 the process dies within it, a store has none of its records, and a `JsonLinesStore`
-                 has some whole records and no incomplete one.
+                 the process dies within it, the store has none of its records.
     Iterators:   may be left unfinished; records appended meanwhile may or may not come out.
     Errors:      RecordError for a corrupt, foreign or locked file and for one of a newer
                  tensorwright, OutputError for a full disk or a missing permission; the file is

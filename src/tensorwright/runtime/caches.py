@@ -26,9 +26,10 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
 
@@ -43,99 +44,25 @@ from tensorwright.runtime.container import (
 DEFAULT_LIMIT_BYTES = 512 << 20
 _MAGIC = b"TWKERN1\n"
 _DIGEST_BYTES = 32
-_SUFFIX = ".kernel"
 UNFINISHED = ".new-"  # the names of files that are being written begin with it
 _ABANDONED_S = 3600.0  # the age at which such a file is taken for abandoned
 _PRUNED_SHARE = 0.75  # of the limit that is used after pruning
 
 
-class KernelCache:
-    """A folder of compiled kernels, least recently used first out.
+class KeptFiles:
+    """A folder of files under keys, least recently used first out.
 
-    Several threads and processes may use it at once: an entry appears whole or not at all.
-    `counts` has numbers since it was opened: hits, misses (corrupt entries are among them), corrupt
-    entries, stored ones, pruned ones.
+    Several threads and processes may use it at once: a file appears whole or not at all.
     """
 
-    def __init__(self, folder: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
+    suffix: ClassVar[str]
+
+    def __init__(self, folder: Path, limit_bytes: int) -> None:
         self.folder = folder
         self.limit_bytes = limit_bytes
-        self.counts: Counter[str] = Counter()
         self._lock = threading.Lock()
         self._size_bytes: int | None = None
         self._is_usable: bool | None = None
-
-    def get(self, key: str) -> bytes | None:
-        """The checked object code of a key; None if there is none that can be trusted."""
-        content = self._read(self._path(key)) if self.is_usable() else None
-        if content is None:
-            if self._is_usable and not os.access(self.folder, os.W_OK):
-                warn_of_cache(self.folder, "no permission to write there")
-            self._count(misses=1)
-            return None
-        data = content[len(_MAGIC) + _DIGEST_BYTES :]
-        if content[: len(_MAGIC) + _DIGEST_BYTES] != _MAGIC + _digest(key, data):
-            self._count(misses=1, corrupt=1)
-            with contextlib.suppress(OSError):
-                self._path(key).unlink()
-            return None
-        with contextlib.suppress(OSError):
-            os.utime(self._path(key))
-        self._count(hits=1)
-        return data
-
-    def put(self, key: str, data: bytes) -> bool:
-        """Keep object code; False if that failed (a warning says so once)."""
-        if not self.is_usable():
-            return False
-        content = _MAGIC + _digest(key, data) + data
-        temporary: Path | None = None
-        try:
-            # Not flushed to the disk: a file cut short by a crash fails its digest.
-            handle, name = tempfile.mkstemp(prefix=UNFINISHED, dir=self.folder)
-            temporary = Path(name)
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            temporary.replace(self._path(key))
-        except OSError as error:
-            if temporary is not None:
-                with contextlib.suppress(OSError):
-                    temporary.unlink()
-            self._disable(f"cannot write ({error.strerror or error})")
-            return False
-        self._count(stored=1)
-        self._grow(len(content))
-        return True
-
-    def size_bytes(self) -> int:
-        """The bytes of all entries on the disk."""
-        return sum(size for _, size, _ in self._entries())
-
-    def count(self) -> int:
-        """The number of entries on the disk."""
-        return len(self._entries())
-
-    def clear(self) -> None:
-        """Remove all entries."""
-        for _, _, path in self._entries():
-            with contextlib.suppress(OSError):
-                path.unlink()
-        remove_abandoned(self.folder)
-        with self._lock:
-            self._size_bytes = None
-
-    def _path(self, key: str) -> Path:
-        return self.folder / f"{key}{_SUFFIX}"
-
-    def _read(self, path: Path) -> bytes | None:
-        """The file's bytes; None if it is missing, a link, or belongs to another user."""
-        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-        try:
-            handle = os.open(path, flags)
-            with os.fdopen(handle, "rb") as file:
-                return file.read() if is_ours(os.fstat(file.fileno())) else None
-        except OSError:
-            return None
 
     def is_usable(self) -> bool:
         """Whether the folder is the user's own; otherwise it warns once."""
@@ -156,6 +83,63 @@ class KernelCache:
             self._is_usable = True
         return True
 
+    def size_bytes(self) -> int:
+        """The bytes of all files on the disk."""
+        return sum(size for _, size, _ in self._files())
+
+    def count(self) -> int:
+        """The number of files on the disk."""
+        return len(self._files())
+
+    def clear(self) -> None:
+        """Remove all files; processes that have mapped one keep it."""
+        for _, _, path in self._files():
+            _remove(path)
+        remove_abandoned(self.folder)
+        with self._lock:
+            self._size_bytes = None
+
+    def path(self, key: str) -> Path:
+        """The file of a key."""
+        return self.folder / f"{Path(key).name}{self.suffix}"
+
+    @contextlib.contextmanager
+    def reading(self, path: Path) -> Iterator[BinaryIO]:
+        """A file that was opened for reading.
+
+        Raises:  OSError if it is missing, a link, or belongs to another user.
+        """
+        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+        handle = os.open(path, flags)
+        with os.fdopen(handle, "rb") as file:
+            if not is_ours(os.fstat(file.fileno())):
+                raise PermissionError("it belongs to another user")
+            yield file
+
+    def write(self, write: Callable[[BinaryIO], str]) -> str:
+        """Keep what a function writes under the key that it returns, which is returned.
+
+        Raises:  OSError if that fails; nothing is kept then.
+        """
+        temporary: Path | None = None
+        try:
+            # Not flushed to the disk: a file cut short by a crash fails its digest.
+            handle, name = tempfile.mkstemp(prefix=UNFINISHED, dir=self.folder)
+            temporary = Path(name)
+            with os.fdopen(handle, "wb") as file:
+                key = write(file)
+            size_bytes = temporary.stat().st_size
+            temporary.replace(self.path(key))
+        except OSError:
+            if temporary is not None:
+                _remove(temporary)
+            raise
+        self._grow(size_bytes)
+        return key
+
+    def note_pruned(self, count: int) -> None:
+        """Files have been removed because the limit was passed."""
+
     def _disable(self, reason: str) -> bool:
         """Stop using the folder; warns the first time."""
         with self._lock:
@@ -165,50 +149,104 @@ class KernelCache:
             warn_of_cache(self.folder, reason)
         return False
 
-    def _count(self, **increments: int) -> None:
-        with self._lock:
-            self.counts.update(increments)
-
     def _grow(self, added_bytes: int) -> None:
         """Note new bytes, and prune when the limit is passed."""
         with self._lock:
             size_bytes = self._size_bytes
             self._size_bytes = None if size_bytes is None else size_bytes + added_bytes
         if size_bytes is None:
-            self._size_bytes = self.size_bytes()
+            self._size_bytes = sum(size for _, size, _ in self._files())
         if self._size_bytes is not None and self._size_bytes > self.limit_bytes:
             self._prune()
 
     def _prune(self) -> None:
-        """Remove the least recently used entries until the cache is well below its limit."""
+        """Remove the least recently used files until the rest is well below the limit; the newest
+        one stays.
+        """
         remove_abandoned(self.folder)
-        entries = sorted(self._entries())
-        size_bytes = sum(size for _, size, _ in entries)
+        files = sorted(self._files())
+        size_bytes = sum(size for _, size, _ in files)
         removed = 0
-        for _, size, path in entries:
+        for _, size, path in files[:-1]:
             if size_bytes <= self.limit_bytes * _PRUNED_SHARE:
                 break
-            with contextlib.suppress(OSError):
-                path.unlink()
+            _remove(path)
             size_bytes -= size
             removed += 1
-        self._count(pruned=removed)
+        self.note_pruned(removed)
         with self._lock:
             self._size_bytes = size_bytes
 
-    def _entries(self) -> list[tuple[float, int, Path]]:
-        """Time of last use, size, path of each entry."""
-        entries = []
+    def _files(self) -> list[tuple[float, int, Path]]:
+        """Time of last use, size, path of each file."""
+        files = []
+        with contextlib.suppress(OSError), os.scandir(self.folder) as listing:
+            for entry in listing:
+                if entry.name.endswith(self.suffix):
+                    with contextlib.suppress(OSError):
+                        status = entry.stat(follow_symlinks=False)
+                        files.append((status.st_mtime, status.st_size, Path(entry.path)))
+        return files
+
+
+class KernelCache(KeptFiles):
+    """Compiled kernels, each with the digest of its content.
+
+    `counts` has numbers since it was opened: hits, misses (corrupt entries are among them), corrupt
+    entries, stored ones, pruned ones.
+    """
+
+    suffix = ".kernel"
+
+    def __init__(self, folder: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
+        super().__init__(folder, limit_bytes)
+        self.counts: Counter[str] = Counter()
+
+    def get(self, key: str) -> bytes | None:
+        """The checked object code of a key; None if there is none that can be trusted."""
+        path, content = self.path(key), None
+        if self.is_usable():
+            with contextlib.suppress(OSError), self.reading(path) as file:
+                content = file.read()
+            if content is None and not os.access(self.folder, os.W_OK):
+                warn_of_cache(self.folder, "no permission to write there")
+        if content is None:
+            self._count(misses=1)
+            return None
+        data = content[len(_MAGIC) + _DIGEST_BYTES :]
+        if content[: len(_MAGIC) + _DIGEST_BYTES] != _MAGIC + _digest(key, data):
+            self._count(misses=1, corrupt=1)
+            _remove(path)
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(path)
+        self._count(hits=1)
+        return data
+
+    def put(self, key: str, data: bytes) -> bool:
+        """Keep object code; False if that failed (a warning says so once)."""
+        if not self.is_usable():
+            return False
+
+        def write(file: BinaryIO) -> str:
+            file.write(_MAGIC + _digest(key, data) + data)
+            return key
+
         try:
-            with os.scandir(self.folder) as listing:
-                for entry in listing:
-                    if entry.name.endswith(_SUFFIX):
-                        with contextlib.suppress(OSError):
-                            status = entry.stat(follow_symlinks=False)
-                            entries.append((status.st_mtime, status.st_size, Path(entry.path)))
-        except OSError:
-            return []
-        return entries
+            self.write(write)
+        except OSError as error:
+            self._disable(f"cannot write ({error.strerror or error})")
+            return False
+        self._count(stored=1)
+        return True
+
+    def note_pruned(self, count: int) -> None:
+        """Count them."""
+        self._count(pruned=count)
+
+    def _count(self, **increments: int) -> None:
+        with self._lock:
+            self.counts.update(increments)
 
 
 def _digest(key: str, data: bytes) -> bytes:
@@ -247,21 +285,20 @@ def named_cache(name: str, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> KernelCach
         return _caches.setdefault(folder, KernelCache(folder, limit_bytes))
 
 
-_EXECUTABLE_SUFFIX = ".tw"
 _ENTRIES_LIMIT_BYTES = 32 << 20
-_KEPT_SHARE = 0.75  # of the limit: pruning removes the least recently used ones down to it
 _MEGABYTE = 1_000_000
 
 
-class ExecutableCache:
-    """A folder of executables, least recently used first out.
+class ExecutableCache(KeptFiles):
+    """Executables, each named by the digest of its header, and entries that name them.
 
     limit_bytes   of all executables
     """
 
+    suffix = ".tw"
+
     def __init__(self, folder: Path, limit_bytes: int) -> None:
-        self.folder = folder
-        self.limit_bytes = limit_bytes
+        super().__init__(folder, limit_bytes)
         self._entries = KernelCache(folder, _ENTRIES_LIMIT_BYTES)
 
     def entry(self, key: str) -> dict[str, Any] | None:
@@ -271,10 +308,13 @@ class ExecutableCache:
 
     def contents(self, entry: dict[str, Any]) -> Contents | None:
         """The executable of an entry, mapped; None if it is missing or damaged."""
-        path = self._path(entry["executable"])
-        memory = _mapped(path)
-        if memory is None:
+        path = self.path(entry["executable"])
+        try:
+            with self.reading(path) as file:
+                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except (OSError, ValueError):
             return None
+        memory = np.frombuffer(mapped, np.uint8)
         try:
             contents = parse_container(memory, f"file {path}")
         except TensorwrightError:
@@ -298,19 +338,11 @@ class ExecutableCache:
             return False
         if 2 * size_bytes > shutil.disk_usage(self.folder).free:
             return False
-        temporary: Path | None = None
         try:
-            handle, name = tempfile.mkstemp(prefix=UNFINISHED, dir=self.folder)
-            temporary = Path(name)
-            with os.fdopen(handle, "wb") as file:
-                digest = write_contents(file, contents)
-            temporary.replace(self._path(digest))
+            digest = self.write(lambda file: write_contents(file, contents))
         except OSError:
-            if temporary is not None:
-                _remove(temporary)
             return False
         self.renew(key, {**facts, "executable": digest})
-        self._prune()
         return True
 
     def renew(self, key: str, entry: dict[str, Any]) -> None:
@@ -319,53 +351,12 @@ class ExecutableCache:
 
     def size_bytes(self) -> int:
         """The bytes of all executables on the disk, and of their entries."""
-        return sum(size for _, size, _ in self._files()) + self._entries.size_bytes()
-
-    def count(self) -> int:
-        """The number of executables on the disk."""
-        return len(self._files())
+        return super().size_bytes() + self._entries.size_bytes()
 
     def clear(self) -> None:
         """Remove everything; processes that run an executable keep it."""
         self._entries.clear()
-        for _, _, path in self._files():
-            _remove(path)
-
-    def _path(self, digest: str) -> Path:
-        return self.folder / f"{Path(digest).name}{_EXECUTABLE_SUFFIX}"
-
-    def _prune(self) -> None:
-        remove_abandoned(self.folder)
-        files = sorted(self._files())
-        size_bytes = sum(size for _, size, _ in files)
-        if size_bytes <= self.limit_bytes:
-            return
-        for _, size, path in files[:-1]:
-            if size_bytes <= self.limit_bytes * _KEPT_SHARE:
-                return
-            _remove(path)
-            size_bytes -= size
-
-    def _files(self) -> list[tuple[float, int, Path]]:
-        """Time of last use, size, path of each executable."""
-        files = []
-        for path in self.folder.glob(f"*{_EXECUTABLE_SUFFIX}"):
-            with contextlib.suppress(OSError):
-                status = path.stat()
-                files.append((status.st_mtime, status.st_size, path))
-        return files
-
-
-def _mapped(path: Path) -> np.ndarray[Any, np.dtype[np.uint8]] | None:
-    """The bytes of a file, mapped; None if it is missing, a link, or another user's."""
-    try:
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
-        with os.fdopen(handle, "rb") as file:
-            if not is_ours(os.fstat(file.fileno())):
-                return None
-            return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
-    except (OSError, ValueError):
-        return None
+        super().clear()
 
 
 def _remove(path: Path) -> None:

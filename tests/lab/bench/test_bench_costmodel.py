@@ -34,7 +34,7 @@ def test_models_are_judged_and_the_figures_written(
     )
     monkeypatch.setattr(MODULE, "_gather", lambda *_: measured)
     path = tmp_path / "figures.json"
-    arguments = ("--records", tmp_path / "r.jsonl", "--splits", 1, "--json", path)
+    arguments = ("--records", tmp_path / "r.sqlite", "--splits", 1, "--json", path)
     result = invoke("bench", "costmodel", *arguments)
     assert result.exit_code == 0, result.output
     assert "pair accuracy" in result.output

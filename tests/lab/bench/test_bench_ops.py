@@ -34,7 +34,7 @@ def small_suite(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_two_cases_are_tuned_compared_and_kept(invoke: Invoke, tmp_path: Path) -> None:
-    path, records = tmp_path / "ops.json", tmp_path / "records.jsonl"
+    path, records = tmp_path / "ops.json", tmp_path / "records.sqlite"
     arguments = ("bench", "ops", "--trials", 4, "--peers", "onnxruntime", "--rounds", 1)
     arguments = (*arguments, "--threads", 1, "--json", path, "--records", records)
     result = invoke(*arguments, "--cases", "GMM.1")
@@ -81,7 +81,7 @@ def test_what_answers_wrongly_has_no_part_in_a_figure(
 
 
 def test_trials_on_record_count(invoke: Invoke, tmp_path: Path) -> None:
-    path, records = tmp_path / "ops.json", tmp_path / "records.jsonl"
+    path, records = tmp_path / "ops.json", tmp_path / "records.sqlite"
     arguments = ("bench", "ops", "--trials", 3, "--peers", "onnxruntime", "--rounds", 1)
     arguments = (*arguments, "--threads", 1, "--json", path, "--records", records)
     for _ in range(2):

@@ -33,4 +33,4 @@ def test_who_measures_on_workers_here_does_not_keep_them_from_it(
     result = invoke("pretrain", "collect", *plan, "--workers", address)
     assert result.exit_code == 0, result.output
     assert json.loads((folder / "progress.json").read_text())["next_seed"] > 0
-    assert any(file.stat().st_size for file in folder.glob("*.jsonl"))
+    assert any(file.stat().st_size for file in folder.glob("*.sqlite"))

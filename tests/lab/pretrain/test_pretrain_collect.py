@@ -47,7 +47,7 @@ def test_no_time_measures_nothing_and_says_where_to_go_on(invoke: Invoke, tmp_pa
     assert result.exit_code == 0
     assert "the next network is" in result.output
     assert f"tensorwright pretrain collect {folder}" in result.output
-    assert not list(folder.glob("*.jsonl"))
+    assert not list(folder.glob("*.sqlite"))
 
 
 def test_an_unknown_family_is_refused(invoke: Invoke, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def module(tmp_path: Path) -> Path:
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Records of some random networks, with times that were made up."""
     folder = tmp_path_factory.mktemp("measured")
-    with open_store(folder / f"{CONDITIONS}.jsonl", create=True) as store:
+    with open_store(folder / f"{CONDITIONS}.sqlite", create=True) as store:
         for seed in SEEDS:
             with override(default_schedule="rule"):
                 workloads = prepare(draw_network(seed), CONDITIONS.target).workloads
@@ -67,7 +67,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_was_measured_is_found_again(measured: Path) -> None:
-    found = records_by_network(measured / f"{CONDITIONS}.jsonl")
+    found = records_by_network(measured / f"{CONDITIONS}.sqlite")
     assert tuple(found) == SEEDS
     for seed, records in found.items():
         family, workloads = workloads_of(seed, CONDITIONS, records)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import time
 from pathlib import Path
 
 import pytest
 
-from tensorwright.base import hold_lock, override
+from tensorwright.base import override
 from tensorwright.processes import hold_turn
 
 
@@ -17,16 +18,11 @@ def test_turns_exclude_other_benchmarks(tmp_path: Path) -> None:
         override(home=str(tmp_path)),
         hold_turn(),
         path.open() as file,
-        pytest.raises(TimeoutError),
+        pytest.raises(BlockingIOError),
     ):
-        wait_for_lock(file.fileno())
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     with path.open() as file:
-        wait_for_lock(file.fileno())
-
-
-def wait_for_lock(descriptor: int) -> None:
-    with hold_lock(descriptor, wait_s=0.02):
-        pass
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def test_an_error_ends_the_turn_and_is_passed_on(tmp_path: Path) -> None:

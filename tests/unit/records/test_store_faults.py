@@ -9,24 +9,19 @@ import subprocess
 import sys
 import textwrap
 import threading
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from tensorwright.base import OutputError, RecordError, hold_lock, override
+from tensorwright.base import OutputError, RecordError, override
 from tensorwright.records import (
-    JsonLinesStore,
     MemoryStore,
     Record,
     RecordStore,
     Status,
     default_path,
     open_store,
-    to_line,
 )
-
-STORES = [RecordStore, JsonLinesStore]
 
 
 def make_record(number: int, trace: str = "") -> Record:
@@ -37,12 +32,11 @@ def start_child(code: str, *arguments: object, stderr: int | None = None) -> sub
     prelude = """
         import resource, sys
         from tensorwright.base import OutputError
-        from tensorwright.records import JsonLinesStore, Record, RecordStore, Status
+        from tensorwright.records import Record, RecordStore, Status
         def make_record(number, trace=""):
             trace = trace or f"t{number}"
             return Record("w", "cpu", "box", 1, trace, (0.5,), Status.OK, round=number)
-        kinds = {"RecordStore": RecordStore, "JsonLinesStore": JsonLinesStore}
-        kind, path = kinds[sys.argv[1]], sys.argv[2]
+        path = sys.argv[1]
     """
     source = textwrap.dedent(prelude) + textwrap.dedent(code)
     command = [sys.executable, "-c", source, *map(str, arguments)]
@@ -67,16 +61,6 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path, content: bytes) -> No
         "it is not an SQLite database, not a record store of tensorwright"
     )
     assert caught.value.remedy == "move the file away, or name another one"
-    assert path.read_bytes() == content
-
-
-@pytest.mark.parametrize("content", [b"hello, world", b"\x08\x07\x12", b"[1, 2]\n", b'{"a": 1}\n'])
-def test_a_text_of_another_kind_is_refused(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "records.jsonl"
-    path.write_bytes(content)
-    with pytest.raises(RecordError) as caught:
-        JsonLinesStore(path)
-    assert caught.value.where == f"file {path}, line 1"
     assert path.read_bytes() == content
 
 
@@ -165,46 +149,19 @@ def test_a_locked_database_says_so(tmp_path: Path) -> None:
     assert caught.value.reason == "another process has locked it"
 
 
-def test_a_locked_text_says_so(tmp_path: Path) -> None:
-    path = tmp_path / "records.jsonl"
-    with path.open("w") as file, hold_lock(file.fileno()), pytest.raises(RecordError) as caught:
-        JsonLinesStore(path, busy_s=0.05)
-    assert caught.value.reason == "another process has locked it"
-
-
-def test_a_write_waits_for_the_write_of_another_process(tmp_path: Path) -> None:
-    database, text = tmp_path / "records.sqlite", tmp_path / "records.jsonl"
-    with RecordStore(database) as store, JsonLinesStore(text) as lines, text.open("a") as file:
-        other = sqlite3.connect(database, isolation_level=None, check_same_thread=False)
-        other.execute("BEGIN EXCLUSIVE")
-        held = ExitStack()
-        held.enter_context(hold_lock(file.fileno()))
-        timers = [threading.Timer(0.2, other.execute, ["COMMIT"]), threading.Timer(0.2, held.close)]
-        for timer in timers:
-            timer.start()
-        for each in (store, lines):
-            each.append([make_record(1)])
-            assert [record.round for record in each.query()] == [1]
-        for timer in timers:
-            timer.join()
-        other.close()
-
-
-@pytest.mark.parametrize("kind", STORES)
-def test_a_closed_store_says_so(tmp_path: Path, kind: type[RecordStore]) -> None:
-    store = kind(tmp_path / "records")
+def test_a_closed_store_says_so(tmp_path: Path) -> None:
+    store = RecordStore(tmp_path / "records")
     store.close()
     with pytest.raises(RecordError, match="has been closed"):
         store.append([make_record(1)])
 
 
-@pytest.mark.parametrize("kind", STORES)
-def test_a_path_that_cannot_be_created(tmp_path: Path, kind: type[RecordStore]) -> None:
+def test_a_path_that_cannot_be_created(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError):
-        kind(tmp_path / "file" / "records")
+        RecordStore(tmp_path / "file" / "records")
     with pytest.raises((OutputError, RecordError)):
-        kind(tmp_path)
+        RecordStore(tmp_path)
 
 
 def test_a_read_only_store_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,43 +177,12 @@ def test_a_read_only_store_can_be_read(tmp_path: Path, monkeypatch: pytest.Monke
     assert sorted(path.parent.iterdir()) == before
 
 
-# Lines that were torn by a crash, or added by hand.
-
-
-def test_a_torn_last_line_is_cut_off_by_the_next_append(tmp_path: Path) -> None:
-    path = tmp_path / "records.jsonl"
-    lines = [to_line(make_record(n)) for n in range(3)]
-    for cut in (1, 12, 13, 40, len(lines[2]) - 1):
-        path.write_text("\n".join(lines[:2]) + "\n" + lines[2][:cut])
-        with JsonLinesStore(path) as store:
-            assert store.count() == 2
-            store.append([make_record(9)])
-        with JsonLinesStore(path) as store:
-            assert [record.round for record in store.query()] == [0, 1, 9]
-
-
-def test_a_line_added_by_hand_without_its_newline_counts(tmp_path: Path) -> None:
-    path = tmp_path / "records.jsonl"
-    path.write_text(to_line(make_record(0)) + "\n" + to_line(make_record(1)))
-    with JsonLinesStore(path) as store, JsonLinesStore(path) as other:
-        assert other.count() == 2
-        store.append([make_record(2)])
-        store.append([make_record(3)])
-        assert [record.round for record in other.query()] == [0, 1, 2, 3]
-        path.write_text(path.read_text() + "nonsense\n")
-        with pytest.raises(RecordError, match="line 5"):
-            other.count()
-
-
 # Other processes.
 
 
-@pytest.mark.parametrize("kind", STORES)
-def test_a_killed_writer_loses_at_most_the_row_in_flight(
-    tmp_path: Path, kind: type[RecordStore]
-) -> None:
+def test_a_killed_writer_loses_at_most_the_row_in_flight(tmp_path: Path) -> None:
     code = """
-        with kind(path) as store:
+        with RecordStore(path) as store:
             number = 0
             while True:
                 store.append([make_record(number)])
@@ -264,7 +190,7 @@ def test_a_killed_writer_loses_at_most_the_row_in_flight(
                 number += 1
     """
     path = tmp_path / "records"
-    child = start_child(code, kind.__name__, path)
+    child = start_child(code, path)
     assert child.stdout is not None
     for _ in range(20):
         child.stdout.readline()
@@ -273,40 +199,36 @@ def test_a_killed_writer_loses_at_most_the_row_in_flight(
     child.stdout.close()
     child.wait()
     last = int(told[-1]) if told else 19
-    with kind(path) as store:
+    with RecordStore(path) as store:
         found = [record.round for record in store.query()]
         assert found in (list(range(last + 1)), list(range(last + 2)))
         assert store.append([make_record(-1 + 10**6)]) == 1
 
 
-@pytest.mark.parametrize("kind", STORES)
-def test_two_processes_may_append_to_one_file(tmp_path: Path, kind: type[RecordStore]) -> None:
+def test_two_processes_may_append_to_one_file(tmp_path: Path) -> None:
     code = """
-        first = int(sys.argv[3])
-        with kind(path) as store:
+        first = int(sys.argv[2])
+        with RecordStore(path) as store:
             for number in range(first, first + 40):
                 store.append([make_record(number)])
     """
     path = tmp_path / "new" / "records"
-    children = [start_child(code, kind.__name__, path, first) for first in (0, 1000)]
+    children = [start_child(code, path, first) for first in (0, 1000)]
     for child in children:
         assert child.stdout is not None
         with child:
             assert child.stdout.read() == ""
         assert child.returncode == 0
-    with kind(path) as store:
+    with RecordStore(path) as store:
         found = [record.round for record in store.query()]
         for first in (0, 1000):
             assert [n for n in found if first <= n < first + 40] == list(range(first, first + 40))
         assert len(found) == 80
 
 
-@pytest.mark.parametrize("kind", STORES)
-def test_a_full_disk_is_an_output_error_and_loses_nothing(
-    tmp_path: Path, kind: type[RecordStore]
-) -> None:
+def test_a_full_disk_is_an_output_error_and_loses_nothing(tmp_path: Path) -> None:
     code = """
-        with kind(path) as store:
+        with RecordStore(path) as store:
             store.append([make_record(0)])
             limits = resource.getrlimit(resource.RLIMIT_FSIZE)
             resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, limits[1]))
@@ -319,14 +241,14 @@ def test_a_full_disk_is_an_output_error_and_loses_nothing(
             store.append([make_record(1)])
             print(store.count())
     """
-    child = start_child(code, kind.__name__, tmp_path / "records")
+    child = start_child(code, tmp_path / "records")
     assert child.stdout is not None
     with child:
         said, count, after = child.stdout.read().splitlines()
     assert "one of this " in said
     assert said.endswith("earlier records are safe")
     assert (count, after) == ("1", "2")
-    with kind(tmp_path / "records") as store:
+    with RecordStore(tmp_path / "records") as store:
         assert [record.round for record in store.query()] == [0, 1]
 
 
@@ -346,7 +268,7 @@ def test_a_spare_store_goes_on_in_memory_when_the_disk_is_full(tmp_path: Path) -
         with RecordStore(path + ".other", spare=True) as store:
             print(store.append([make_record(0)]), store.count())
     """
-    child = start_child(code, "RecordStore", tmp_path / "records", stderr=subprocess.PIPE)
+    child = start_child(code, tmp_path / "records", stderr=subprocess.PIPE)
     with child:
         said, told = child.communicate()
     assert said.splitlines() == ["59", "60 True", "0", "1 1"], told
@@ -371,5 +293,32 @@ def test_a_store_is_opened_by_its_name(tmp_path: Path) -> None:
         assert default_path().exists()
         with open_store(create=False) as store:
             assert isinstance(store, RecordStore)
-    with open_store(tmp_path / "x.JSONL") as store:
-        assert isinstance(store, JsonLinesStore)
+
+
+def test_json_lines_are_read_and_not_written_to(tmp_path: Path) -> None:
+    path = tmp_path / "x.JSONL"
+    with MemoryStore() as store:
+        store.append([make_record(1), make_record(2)])
+        store.export_jsonl(path)
+    before = path.read_bytes()
+    with pytest.raises(RecordError, match="JSON lines are for exchange") as caught:
+        open_store(path)
+    assert f"tensorwright records import {path} --records FILE.sqlite" in caught.value.remedy
+    with open_store(path, create=False) as store:
+        assert [record.round for record in store.query()] == [1, 2]
+        with pytest.raises(RecordError, match="JSON lines are for exchange"):
+            store.prune(0)
+    assert path.read_bytes() == before
+
+
+def test_a_write_waits_for_the_write_of_another_process(tmp_path: Path) -> None:
+    database = tmp_path / "records.sqlite"
+    with RecordStore(database) as store:
+        other = sqlite3.connect(database, isolation_level=None, check_same_thread=False)
+        other.execute("BEGIN EXCLUSIVE")
+        timer = threading.Timer(0.2, other.execute, ["COMMIT"])
+        timer.start()
+        store.append([make_record(1)])
+        assert [record.round for record in store.query()] == [1]
+        timer.join()
+        other.close()

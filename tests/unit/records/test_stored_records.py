@@ -34,7 +34,7 @@ def network() -> Partition:
 def test_an_earlier_store_is_used(name: str, tmp_path: Path) -> None:
     shutil.copy(STORED / name, tmp_path / name)
     parts = network()
-    with open_store(tmp_path / name) as store:
+    with open_store(tmp_path / name, create=False) as store:
         assert store.count() == len(parts.workloads) == 2
         choice = load_choice(store, parts, TARGET, "machine", 1)
         for workload in parts.workloads:

@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorwright.records import JsonLinesStore, MemoryStore, Record, RecordStore, Status
+from tensorwright.records import MemoryStore, Record, RecordStore, Status
 
 MOMENTS = [f"2026-01-0{day}T00:00:00.000000Z" for day in (1, 2, 3)]
 
@@ -38,7 +38,6 @@ def test_all_stores_agree(plan: list[list[Record] | tuple[int, str | None]]) -> 
             stack.enter_context(store)
             for store in (
                 MemoryStore(),
-                JsonLinesStore(Path(folder) / "r.jsonl"),
                 RecordStore(Path(folder) / "r.sqlite"),
             )
         ]

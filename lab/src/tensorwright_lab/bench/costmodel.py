@@ -107,7 +107,7 @@ def command(
     """
     check_writable(json_path, records)
     count = threads_of(threads)
-    path = records or knobs.HOME.get() / "costmodel.jsonl"
+    path = records or knobs.HOME.get() / "costmodel.sqlite"
     with open_store(path) as store:
         measured = _gather(store, target, count, programs, seed)
     results = [

@@ -16,10 +16,16 @@ Records = dict[str, list[Record]]
 """By the key of their workload."""
 
 
+def stores_in(folder: Path) -> tuple[Path, ...]:
+    """The record stores of a folder, and files of JSON lines, each named by its conditions."""
+    stores = (path for suffix in ("jsonl", "sqlite") for path in folder.glob(f"*.{suffix}"))
+    return tuple(sorted(stores))
+
+
 def records_by_network(path: Path) -> dict[int, Records]:
     """The records of one store, by the seed of their network, ascending."""
     by_seed: defaultdict[int, Records] = defaultdict(dict)
-    with open_store(path) as store:
+    with open_store(path, create=False) as store:
         for record in store.query():
             by_seed[record.seed].setdefault(record.workload, []).append(record)
     return dict(sorted(by_seed.items()))

@@ -13,7 +13,7 @@ from tensorwright.cli.arguments.options import seed_option
 from tensorwright.cli.arguments.output import ProgressLines, check_writable
 from tensorwright.schedule import state_of
 from tensorwright.tuning.space import space_of
-from tensorwright_lab.pretrain.networks import records_by_network, workloads_of
+from tensorwright_lab.pretrain.networks import records_by_network, stores_in, workloads_of
 from tensorwright_lab.pretraining import HELD_OUT, Conditions, MeasuringMachine
 from tensorwright_lab.proposing import (
     DecisionTables,
@@ -81,7 +81,7 @@ def _examples(folder: Path, most: int | None) -> Iterator[tuple[int, Examples]]:
     """The seed of a network, and the examples of each of its workloads."""
     progress = ProgressLines("networks")
     measuring = MeasuringMachine.of(folder)
-    for path in sorted(folder.glob("*.jsonl")):
+    for path in stores_in(folder):
         conditions = Conditions.parse(path.stem)
         machine = measuring.under(conditions)
         networks = list(records_by_network(path).items())[:most]

@@ -25,7 +25,7 @@ from tensorwright.tuning.datasets import dataset
 from tensorwright.tuning.features import Featurizer
 from tensorwright.tuning.space import space_of
 from tensorwright.tuning.time_model import save_time_model
-from tensorwright_lab.pretrain.networks import Records, records_by_network, workloads_of
+from tensorwright_lab.pretrain.networks import Records, records_by_network, stores_in, workloads_of
 from tensorwright_lab.pretraining import (
     Conditions,
     Measured,
@@ -116,7 +116,7 @@ def _measured(folder: Path) -> Iterator[Measured]:
     make_folder(folder / _FEATURES)
     progress = ProgressLines("networks")
     measuring = MeasuringMachine.of(folder)
-    for path in sorted(folder.glob("*.jsonl")):
+    for path in stores_in(folder):
         conditions = Conditions.parse(path.stem)
         by_seed = records_by_network(path)
         for number, (seed, records) in enumerate(by_seed.items()):

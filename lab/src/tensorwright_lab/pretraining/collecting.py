@@ -111,7 +111,7 @@ class Collector:
 
     def _store(self, conditions: Conditions) -> RecordStore:
         if conditions not in self._stores:
-            path = self._folder / f"{conditions}.jsonl"
+            path = self._folder / f"{conditions}.sqlite"
             store = self._owned.enter_context(open_store(path, create=True))
             self._stores[conditions] = store
         return self._stores[conditions]

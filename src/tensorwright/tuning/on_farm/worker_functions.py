@@ -18,12 +18,10 @@ exclusively; a measurement that waits lets no further build begin.
 
 from __future__ import annotations
 
-import fcntl
 import functools
 import itertools
 import json
 import math
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -43,7 +41,7 @@ from tensorwright.artifacts import (
 from tensorwright.farm import Payload, worker_name
 from tensorwright.graph import Workload, program_workload
 from tensorwright.machine import LoadWatch
-from tensorwright.processes import hold_turn
+from tensorwright.processes import hold_turn, never
 from tensorwright.records import Status
 from tensorwright.schedule import Workload as AnyWorkload
 from tensorwright.schedule import state_of
@@ -131,7 +129,6 @@ def read_workload(data: dict[str, Any]) -> Workload:
     return Workload(data["name"], inputs, frozenset(data["constants"]), outputs, data["key"])
 
 
-_TICK_S = 0.02
 _QUIET_S = 0.1
 _QUIET_LIMIT_S = 30.0
 
@@ -139,9 +136,9 @@ _QUIET_LIMIT_S = 30.0
 @contextmanager
 def while_building() -> Iterator[None]:
     """Build inside the block; waits for measurements to end."""
-    with _locked("builds.waiting", fcntl.LOCK_SH) as _:
+    with base.hold_home_lock("builds.waiting", never, is_shared=True):
         pass
-    with _locked("builds.lock", fcntl.LOCK_SH):
+    with base.hold_home_lock("builds.lock", never, is_shared=True):
         yield
 
 
@@ -154,29 +151,9 @@ def while_measuring(should_stop: Callable[[], bool]) -> Iterator[bool]:
     with ExitStack() as stack:
         is_held = stack.enter_context(hold_turn(should_stop))
         if is_held:
-            stack.enter_context(_locked("builds.waiting", fcntl.LOCK_EX, should_stop))
-            is_held = stack.enter_context(_locked("builds.lock", fcntl.LOCK_EX, should_stop))
+            stack.enter_context(base.hold_home_lock("builds.waiting", should_stop))
+            is_held = stack.enter_context(base.hold_home_lock("builds.lock", should_stop))
         yield is_held
-
-
-@contextmanager
-def _locked(
-    name: str, kind: int, should_stop: Callable[[], bool] = lambda: False
-) -> Iterator[bool]:
-    path = base.make_home() / name
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        while not should_stop():
-            try:
-                fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-            except BlockingIOError:
-                time.sleep(_TICK_S)
-                continue
-            yield True
-            return
-        yield False
-    finally:
-        os.close(descriptor)
 
 
 class QuietCheck:

@@ -12,7 +12,7 @@ from tests.unit.tuning.helpers import FakeBuilder, FakeRunner, doubled, numbered
 from tests.unit.tuning.models.model_samples import made_up
 
 from tensorwright.base import override
-from tensorwright.records import JsonLinesStore, MemoryStore, RecordStore
+from tensorwright.records import MemoryStore, RecordStore
 from tensorwright.tuning.learning import USUAL, ModelFile, model_file_of, open_learning
 from tensorwright.tuning.models import BoostedSettings, LearnedModel
 from tensorwright.tuning.session import (
@@ -101,7 +101,7 @@ def test_the_file_lies_beside_the_store(tmp_path: Path) -> None:
         other = model_file_of(store, TARGET, 1, "here")
         with override(cost_model="0"):
             assert model_file_of(store, TARGET, 2, "here") is None
-    with JsonLinesStore(tmp_path / "mine.jsonl") as store:
+    with RecordStore(tmp_path / "mine.sqlite") as store:
         third = model_file_of(store, TARGET, 2, "here")
     assert model_file_of(MemoryStore(), TARGET, 2, "here") is None
     assert one is not None
