@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from typing import TypeAlias
 
 import numpy as np
 from onnx import ValueInfoProto, helper
 
 from tensorwright import expr
 from tensorwright.base import DType, UndecidedError, UnsupportedError
-from tensorwright.graph.aten_import.call import Call, Converter, Results, Tensor, Value
 from tensorwright.graph.aten_import.converters import CONVERTERS
 from tensorwright.graph.aten_import.in_place import (
     VIEWS,
@@ -39,6 +39,7 @@ from tensorwright.graph.aten_import.record import (
 )
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import Graph, rename_tensors
+from tensorwright.graph.onnx_import.call import Call, Tensor, Value
 from tensorwright.graph.onnx_import.importer import (
     MOST_ASSUMED,
     Assumptions,
@@ -47,10 +48,11 @@ from tensorwright.graph.onnx_import.importer import (
 from tensorwright.graph.onnx_import.open_dimensions import Sizes
 from tensorwright.graph.onnx_import.refusals import NO_OPERATOR, converting, unsupported
 from tensorwright.graph.onnx_import.shapes import InputShapes, input_types, open_names
-from tensorwright.graph.onnx_import.size_terms import Term, index_of, term_of
+from tensorwright.graph.onnx_import.size_terms import SizeArray, Term, index_of, term_of
 from tensorwright.graph.onnx_import.tensors import DTYPES as ONNX_DTYPES
 from tensorwright.ops import TensorType
 
+Values: TypeAlias = tuple[Value, ...]
 _NAME = r"[A-Za-z_]\w*"
 _ATEN = re.compile(r"torch\.ops\.aten\.(\w+)\.(\w+)")
 _OTHERS = re.compile(r"torch\.ops\.transformers\.(grouped_mm_fallback)\.(\w+)")
@@ -213,15 +215,10 @@ class _Import:
             self.at += 1
             results = self.convert_assuming(node)
             for position, name in enumerate(node.outputs):
-                if not name:
-                    continue
-                if position >= len(results):
-                    raise self.refused(
-                        node.label, f"it returns {len(results)} values, not {len(node.outputs)}"
-                    )
-                self.values[name] = results[position]
+                if name:
+                    self.values[name] = results[position] if position < len(results) else None
 
-    def convert_assuming(self, node: Node) -> Results:
+    def convert_assuming(self, node: Node) -> Values:
         """As `convert`; what the node needs of a size is assumed in all tensors before it.
 
         So one import finds the bounds that all nodes need; its graph is not used.
@@ -237,36 +234,39 @@ class _Import:
                 self.values = {name: _narrowed(each, sizes) for name, each in self.values.items()}
         return self.convert(node)
 
-    def convert(self, node: Node) -> Results:
+    def convert(self, node: Node) -> Values:
         """The values that the node's outputs stand for."""
         if is_arithmetic(node.target):
             terms = tuple(self.term(value, node) for _, value in node.arguments)
             with _converting(node):
                 return (_as_value(computed(node.target, terms)),)
-        operator, overload = _split(node)
+        operator = _operator(node)
         if operator in _WRAPPERS:
             return self.inlined(node)
         if operator in _CHECKS:
             return (None,) * len(node.outputs)
-        call = self.call(node, operator, overload)
+        call = self.call(node, operator)
         is_writing = operator.endswith("_") and not operator.endswith("__")
         plain = operator.removesuffix("_") if is_writing else operator
-        results = self.converted(node, call, plain)
-        if is_writing:
-            return self.written(node, call, results)
+        with _converting(node):
+            results = self.converted(node, call, plain)
+            if is_writing:
+                return self.written(node, call, results)
         self.note_view(node, plain)
         return results
 
-    def converted(self, node: Node, call: Call, operator: str) -> Results:
-        converter: Converter | None = CONVERTERS.get(operator)
+    def converted(self, node: Node, call: Call, operator: str) -> Values:
+        converter = CONVERTERS.get(operator)
         if converter is None:
             raise call.unsupported()
-        with _converting(node):
-            return converter(call)
+        return tuple(
+            each.indices[0] if isinstance(each, SizeArray) else Tensor(call.as_tensor(each))
+            for each in converter(call) or ()
+        )
 
-    def call(self, node: Node, operator: str, overload: str) -> Call:
+    def call(self, node: Node, operator: str) -> Call:
         arguments = {name: self.value(given, node) for name, given in node.arguments}
-        return Call(operator, overload, node.label, arguments, self.builder)
+        return Call(operator, node.label, arguments, self.builder)
 
     def value(self, argument: Argument, node: Node) -> Value:
         """The value that an argument stands for."""
@@ -301,7 +301,7 @@ class _Import:
             return value
         raise self.refused(node.label, "it computes with a number that only a call determines")
 
-    def inlined(self, node: Node) -> Results:
+    def inlined(self, node: Node) -> Values:
         """The results of a graph that a node calls; the other arguments do not change values."""
         arguments = [given for _, given in node.arguments]
         bodies = [at for at, each in enumerate(arguments) if isinstance(each, Body)]
@@ -326,7 +326,7 @@ class _Import:
             for name in filter(None, node.outputs):
                 self.views.add(name, View(operator, whole.name, node))
 
-    def written(self, node: Node, call: Call, results: Results) -> Results:
+    def written(self, node: Node, call: Call, results: Values) -> Values:
         """Put the result of a writing operator in the place of its operand."""
         target = dict(node.arguments).get("self")
         new = results[0]
@@ -361,7 +361,7 @@ class _Import:
             assert isinstance(old, Tensor)
             if len(view.node.outputs) > 1:
                 raise call.unsupported(f"it writes into a part that {view.operator} returned")
-            inverse = self.call(view.node, *_split(view.node))
+            inverse = self.call(view.node, _operator(view.node))
             whole = written_through(view.operator, inverse, new.name, old.name)
             self.values[view.whole] = Tensor(whole)
         for other in others:
@@ -372,7 +372,7 @@ class _Import:
                 (self.values[again.whole],)
                 if again.operator == "alias"
                 else self.converted(
-                    again.node, self.call(again.node, *_split(again.node)), again.operator
+                    again.node, self.call(again.node, _operator(again.node)), again.operator
                 )
             )
             self.values[other] = results[again.node.outputs.index(other)]
@@ -407,7 +407,7 @@ class _Import:
     def as_output(self, value: Value, name: str) -> str:
         if isinstance(value, Tensor):
             return value.name
-        call = Call("output", "default", f"output {name}", {}, self.builder)
+        call = Call("output", f"output {name}", {}, self.builder)
         if isinstance(value, expr.IndexExpr | int | float):
             kinds = ((bool, DType.BOOL), (float, DType.F32))
             dtype = next((dtype for kind, dtype in kinds if isinstance(value, kind)), DType.I64)
@@ -436,17 +436,17 @@ def _as_value(term: Term) -> Value:
     return term if isinstance(term, bool | float) else index_of(term)
 
 
-def _split(node: Node) -> tuple[str, str]:
-    """The operator and the overload of a target.
+def _operator(node: Node) -> str:
+    """The operator of a target, without its namespace and overload.
 
     Raises:  UnsupportedError for one of another namespace than ATen.
     """
     match = _ATEN.fullmatch(node.target) or _OTHERS.fullmatch(node.target)
     if match is not None:
-        return match[1], match[2]
+        return match[1]
     name = node.target.rpartition(".")[2]
     if name in _WRAPPERS:
-        return name, ""
+        return name
     reason = f"it is not an operator of ATen, and {NO_OPERATOR}"
     raise unsupported(node.label, node.target.removeprefix("torch.ops."), reason)
 

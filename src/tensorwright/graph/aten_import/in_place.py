@@ -18,9 +18,9 @@ from typing import Any
 
 from tensorwright.base import DType
 from tensorwright.expr import Fn
-from tensorwright.graph.aten_import.call import Call
 from tensorwright.graph.aten_import.converters.indexing import replaced
 from tensorwright.graph.aten_import.record import Node
+from tensorwright.graph.onnx_import.call import Call
 from tensorwright.graph.onnx_import.size_terms import Ratio, SizeTerms, Term, index_of, term_of
 
 _RESHAPES = frozenset({"view", "_unsafe_view", "unsqueeze", "squeeze", "unflatten", "view_as"})
@@ -56,7 +56,7 @@ def written_through(operator: str, call: Call, part: str, whole: str) -> str:
         return call.add("reshape", part, shape=call.sizes(whole))
     rank = call.rank(whole)
     if operator == "permute":
-        perm = [axis % rank for axis in call.ints("dims")]
+        perm = [axis % rank for axis in call.integers("dims")]
         return call.add("transpose", part, perm=tuple(perm.index(axis) for axis in range(rank)))
     if operator in ("transpose", "swapaxes", "t", "mT", "numpy_T"):
         names = {"t": (0, -1), "numpy_T": (0, -1), "mT": (-2, -1)}
@@ -67,7 +67,7 @@ def written_through(operator: str, call: Call, part: str, whole: str) -> str:
     if operator in _PARTS:
         axis = call.axis(rank, default=0)
         extent = call.sizes(whole)[axis]
-        start = call.index("index" if operator == "select" else "start", 0)
+        start = call.size("index" if operator == "select" else "start", 0)
         if isinstance(start, int) and start < 0:
             start = start + extent
         if operator == "select":

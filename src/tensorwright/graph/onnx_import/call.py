@@ -1,8 +1,9 @@
-"""The argument of a converter: one ONNX node with its operands, and the graph that is being built.
+"""The argument of a converter: one node of a model, and the graph that is being built.
 
-A converter is a function from a `Call` to its results. An operand is a tensor of the graph under
-construction (its name), an array whose value is known at import, or one whose elements depend on
-sizes alone. Shape arithmetic stays in arrays and leaves no node behind.
+A converter is a function from a `Call` to its results.  A node of ONNX has operands by position and
+attributes by name; one of ATen has all its arguments by name.  An operand is a tensor of the graph
+under construction (its name), an array whose value is known at import, or one whose elements depend
+on sizes alone.  Shape arithmetic stays in arrays and leaves no node behind.
 """
 
 from __future__ import annotations
@@ -42,18 +43,22 @@ class TensorList:
 
 
 Operand: TypeAlias = Single | TensorList
+Key: TypeAlias = int | str  # the position or the name of an argument
 AttributeDefault: TypeAlias = bool | int | float | str | type[int] | type[str]
-OnnxAttribute: TypeAlias = (
-    int
-    | float
-    | str
-    | tuple[int, ...]
-    | tuple[float, ...]
-    | tuple[str, ...]
-    | TensorProto
-    | SparseTensorProto
-    | GraphProto
-)
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor of the graph under construction that is an argument by name."""
+
+    name: str
+
+
+Value: TypeAlias = "bool | expr.Index | float | str | DType | Tensor | tuple[Value, ...] | None"
+Attribute: TypeAlias = "Value | TensorProto | SparseTensorProto | GraphProto"
+Results: TypeAlias = tuple[Operand, ...]
+Converter: TypeAlias = "Callable[[Call], Results | None]"  # None: expand the standard's function
+Table: TypeAlias = "tuple[tuple[str, Converter], ...]"
 
 
 def type_of(operand: Operand, builder: GraphBuilder) -> ops.TensorType:
@@ -104,25 +109,26 @@ def _no_list(operand: Operand) -> Single:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One ONNX node.
+    """One node of a model.
 
-    label     how messages call it: "node conv1 (Conv)"
-    operands  its inputs, None where an optional one is left out
-    names     what the model calls them
-    stem      what sizes that it decides are called after
-    counted   makes them
-    outputs   how many outputs it names; `wanted` says which of them somebody may read
-    opset     the version of the operator set that gives the node its meaning
-    folder    where external data must lie
+    label       how messages call it: "node conv1 (Conv)"
+    attributes  its arguments by name
+    operands    its inputs by position, None where an optional one is left out
+    names       what the model calls them
+    stem        what sizes that it decides are called after
+    counted     makes them
+    outputs     how many outputs it names; `wanted` says which of them somebody may read
+    opset       the version of the operator set that gives the node its meaning
+    folder      where external data must lie
     """
 
     operator: str
     label: str
-    attributes: Mapping[str, OnnxAttribute]
-    operands: tuple[Operand | None, ...]
-    wanted: tuple[bool, ...]
-    opset: int
+    attributes: Mapping[str, Attribute]
     builder: GraphBuilder
+    operands: tuple[Operand | None, ...] = ()
+    wanted: tuple[bool, ...] = ()
+    opset: int = 0
     folder: Path | None = None
     names: tuple[str, ...] = ()
     stem: str = ""
@@ -130,60 +136,73 @@ class Call:
 
     # -- operands
 
-    def has(self, position: int) -> bool:
-        """Whether the optional input is given."""
-        return position < len(self.operands) and self.operands[position] is not None
+    def has(self, key: Key) -> bool:
+        """Whether the optional argument is given."""
+        return self._argument(key) is not None
 
-    def operand(self, position: int) -> Operand:
-        """An input, as it is.
+    def operand(self, key: Key) -> Operand:
+        """An argument that is a tensor, as it is.
 
         Raises:  UnsupportedError if it is left out.
         """
-        operand = self.operands[position] if position < len(self.operands) else None
-        if operand is None:
-            raise self.unsupported(f"its input {position} is missing")
-        return operand
+        value = self._argument(key)
+        if isinstance(key, str):
+            if not isinstance(value, Tensor):
+                raise self.unsupported(f"its argument {key} is not a tensor")
+            return value.name
+        if value is None:
+            raise self.unsupported(f"its input {key} is missing")
+        return value  # type: ignore[return-value]
 
-    def tensor(self, position: int) -> str:
-        """An input as a tensor of the graph; a known array becomes a constant, or is made of
-        sizes.
-        """
-        return self.as_tensor(self.operand(position))
+    def _argument(self, key: Key) -> Operand | Attribute:
+        if isinstance(key, str):
+            return self.attributes.get(key)
+        return self.operands[key] if key < len(self.operands) else None
 
-    def tensors(self) -> tuple[str, ...]:
-        """All inputs that are given, as tensors of the graph."""
-        return tuple(self.as_tensor(each) for each in self.operands if each is not None)
+    def tensor(self, key: Key) -> str:
+        """A tensor of the graph; a known array becomes a constant, or is made of sizes."""
+        return self.as_tensor(self.operand(key))
+
+    def optional(self, *keys: Key) -> tuple[str, ...]:
+        """The tensors among these arguments that are given."""
+        return tuple(self.tensor(key) for key in keys if self.has(key))
+
+    def tensors(self, name: str = "") -> tuple[str, ...]:
+        """All inputs that are given, or the list of that name, as tensors of the graph."""
+        if not name:
+            return tuple(self.as_tensor(each) for each in self.operands if each is not None)
+        parts = self._list(name)
+        names = tuple(each.name for each in parts if isinstance(each, Tensor))
+        if len(names) < len(parts):
+            raise self.unsupported(f"its argument {name} is not a list of tensors")
+        return names
 
     def as_tensor(self, operand: Operand) -> str:
         """A tensor of the graph."""
         return as_tensor(operand, self.builder)
 
-    def type_at(self, position: int) -> ops.TensorType:
-        """The type of an input."""
-        return self.type_of(self.operand(position))
+    def type_of(self, operand: int | Operand) -> ops.TensorType:
+        """The type of an operand, or of that at a position."""
+        return type_of(self.operand(operand) if isinstance(operand, int) else operand, self.builder)
 
-    def type_of(self, operand: Operand) -> ops.TensorType:
-        """The type of an operand."""
-        return type_of(operand, self.builder)
+    def dtype_of(self, operand: int | Operand) -> DType:
+        """The element type of an operand."""
+        return self.type_of(operand).dtype
 
-    def shape(self, position: int) -> tuple[int, ...]:
-        """The shape of an input, where it must be numbers.
-
-        Raises:  UnsupportedError for named sizes.
-        """
-        return tuple(map(ops.number_of, self.sizes(position)))
-
-    def sizes(self, position: int) -> tuple[expr.Index, ...]:
-        """The shape of an input, which may have named sizes."""
-        return ops.sizes_of(self.type_at(position))
-
-    def sizes_of(self, operand: Operand) -> tuple[expr.Index, ...]:
+    def sizes(self, operand: int | Operand) -> tuple[expr.Index, ...]:
         """The shape of an operand, which may have named sizes."""
         return ops.sizes_of(self.type_of(operand))
 
-    def rank(self, position: int) -> int:
-        """How many dimensions an input has."""
-        return len(self.type_at(position).shape)
+    def extents(self, operand: int | Operand) -> tuple[int, ...]:
+        """The shape of an operand, where it must be numbers.
+
+        Raises:  UnsupportedError for named sizes.
+        """
+        return tuple(map(ops.number_of, self.sizes(operand)))
+
+    def rank(self, operand: int | Operand) -> int:
+        """How many dimensions an operand has."""
+        return len(self.type_of(operand).shape)
 
     def static_value(self, position: int) -> ops.Array | None:
         """The value of an input where it is known at import."""
@@ -318,10 +337,15 @@ class Call:
         if count > MOST_ELEMENTS:
             raise self.unsupported(f"it needs a table of {count:,} numbers")
 
-    # -- attributes
+    # -- arguments by name
+
+    def get(self, name: str, default: Value = None) -> Attribute:
+        """An argument; the default if it is None or left out."""
+        value = self.attributes.get(name)
+        return default if value is None else value
 
     def value(self, name: str, default: AttributeDefault) -> bool | int | float | str:
-        """An attribute of the type of its default, which is a type where the node must give it."""
+        """An argument of the type of its default, which is a type where the node must give it."""
         match default:
             case bool():
                 return self.flag(name, default=default)
@@ -334,41 +358,83 @@ class Call:
             case _:
                 return self.text(name) if default is str else self.integer(name)
 
+    def size(self, name: str, default: expr.Index | None = None) -> expr.Index:
+        """An integer, which may be an expression of sizes."""
+        return self._size(self._given(name, default), name)
+
     def integer(self, name: str, default: int | None = None) -> int:
-        """An integer attribute."""
-        return int(self._get(name, default, (int,)))  # type: ignore[call-overload,no-any-return]
+        """An integer that does not depend on named sizes."""
+        return ops.number_of(self.size(name, default))
+
+    def axis(self, rank: int, name: str = "dim", default: int | None = None) -> int:
+        """A dimension of a tensor of that rank as a number from 0; a negative one counts back."""
+        return ops.axis_in(self.integer(name, default), max(rank, 1))
+
+    def shape(
+        self, name: str, default: Sequence[expr.Index] | None = None
+    ) -> tuple[expr.Index, ...]:
+        """A list of integers, which may be expressions of sizes; one integer is a list of one."""
+        if default is not None and not self.has(name):
+            return tuple(default)
+        return tuple(self._size(each, name) for each in self._list(name))
+
+    def integers(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
+        """A list of integers that do not depend on named sizes."""
+        return tuple(map(ops.number_of, self.shape(name, default)))
+
+    def per_dimension(self, name: str, count: int, default: tuple[int, ...]) -> tuple[int, ...]:
+        """A number for each dimension; a single one holds for all."""
+        values = self.integers(name, default) or default
+        return values * count if len(values) == 1 else values
 
     def real(self, name: str, default: float | None = None) -> float:
-        """A number attribute."""
-        return float(self._get(name, default, (int, float)))  # type: ignore[arg-type]
-
-    def text(self, name: str, default: str | None = None) -> str:
-        """A text attribute."""
-        return str(self._get(name, default, (str,)))
-
-    def flag(self, name: str, *, default: bool | None = None) -> bool:
-        """An integer attribute that means a bool."""
-        return bool(self._get(name, default, (int,)))
-
-    def integers(self, name: str, default: tuple[int, ...] | None = None) -> tuple[int, ...]:
-        """An attribute that is a list of integers."""
-        return self._get(name, default, (tuple,))  # type: ignore[return-value]
+        """A number."""
+        value = self._given(name, default)
+        if not isinstance(value, int | float):
+            raise self.unsupported(f"its argument {name} is not a number")
+        return float(value)
 
     def reals(self, name: str) -> tuple[float, ...]:
-        """An attribute that is a list of numbers."""
-        return self._get(name, None, (tuple,))  # type: ignore[return-value]
+        """A list of numbers."""
+        return tuple(float(each) for each in self._list(name))  # type: ignore[arg-type]
 
-    def given(self, name: str) -> bool:
-        """Whether the node has the attribute."""
-        return name in self.attributes
-
-    def _get(self, name: str, default: object, kinds: tuple[type, ...]) -> object:
-        value = self.attributes.get(name, default)
-        if value is None:
-            raise self.unsupported(f"its attribute {name} is missing")
-        if not isinstance(value, kinds):
-            raise self.unsupported(f"its attribute {name} is a {type(value).__name__}")
+    def text(self, name: str, default: str | None = None) -> str:
+        """A text."""
+        value = self._given(name, default)
+        if not isinstance(value, str):
+            raise self.unsupported(f"its argument {name} is not a text")
         return value
+
+    def flag(self, name: str, *, default: bool = False) -> bool:
+        """A bool, or an integer that means one."""
+        value = self.get(name, default)
+        if not isinstance(value, int):
+            raise self.unsupported(f"its argument {name} is not a bool")
+        return bool(value)
+
+    def dtype(self, name: str = "dtype", default: DType | None = None) -> DType | None:
+        """An element type."""
+        value = self.get(name, default)
+        if value is not None and not isinstance(value, DType):
+            raise self.unsupported(f"its argument {name} is not an element type")
+        return value
+
+    def _given(self, name: str, default: Value) -> Attribute:
+        value = self.get(name, default)
+        if value is None:
+            raise self.unsupported(f"its argument {name} is missing")
+        return value
+
+    def _list(self, name: str) -> tuple[Value, ...]:
+        value = self._given(name, None)
+        return value if isinstance(value, tuple) else (value,)
+
+    def _size(self, value: Attribute, name: str) -> expr.Index:
+        if isinstance(value, expr.IndexExpr):
+            return value
+        if isinstance(value, int) or (isinstance(value, float) and value == int(value)):
+            return int(value)
+        raise self.unsupported(f"its argument {name} is not an integer, or is computed at run time")
 
     # -- results
 
@@ -447,9 +513,30 @@ class Call:
         rows = [self.add("unsqueeze", tensor, axes=(axis,)) for tensor in tensors]
         return rows[0] if len(rows) == 1 else self.add("concat", *rows, axis=axis)
 
+    def cast(self, operand: Operand, dtype: DType | None) -> str:
+        """A tensor in another element type; itself if it has that type, or `dtype` is None."""
+        if dtype is None or self.dtype_of(operand) is dtype:
+            return self.as_tensor(operand)
+        return self.add("cast", operand, to=dtype)
+
     def as_array(self, value: float, dtype: DType) -> ops.Array:
         """A scalar array."""
         return np.asarray(value).astype(dtype.numpy)
+
+    def full(self, shape: Sequence[expr.Index], value: Attribute, dtype: DType) -> str:
+        """A tensor whose elements are all one number."""
+        if isinstance(value, Tensor):
+            scalar = self.add("reshape", self.cast(value.name, dtype), shape=())
+            return self.add("expand", scalar, shape=tuple(shape))
+        if not isinstance(value, int | float | expr.IndexExpr):
+            raise self.unsupported("the value that it fills with is not a number")
+        if dtype is DType.BOOL and not isinstance(value, expr.IndexExpr):
+            value = bool(value)
+        elif not dtype.is_float and isinstance(value, float):
+            value = int(value)
+        if not shape and not isinstance(value, expr.IndexExpr):
+            return self.builder.constant(self.as_array(value, dtype))
+        return self.add("full", shape=tuple(shape), value=value, dtype=dtype)
 
     def wants(self, position: int) -> bool:
         """Whether somebody may read that output."""
@@ -466,7 +553,7 @@ def in_single_precision(
     """A converter that gets data of these types as f32, and whose results have their type again."""
 
     def widened(call: Call) -> Results | None:
-        dtype = call.type_at(0).dtype
+        dtype = call.dtype_of(0)
         if dtype not in dtypes:
             return convert(call)
         operands = tuple(
@@ -479,8 +566,3 @@ def in_single_precision(
         return results and tuple(call.add("cast", each, to=dtype) for each in results)
 
     return widened
-
-
-Results: TypeAlias = tuple[Operand, ...]
-Converter: TypeAlias = Callable[[Call], Results | None]  # None: expand the standard's function
-Table: TypeAlias = tuple[tuple[str, Converter], ...]

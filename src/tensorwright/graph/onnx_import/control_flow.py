@@ -178,7 +178,7 @@ def convert_scan(call: Call, nested: Nested) -> Results:
 
 def _empty_slice(call: Call, position: int, axis: int) -> Operand:
     """Zeros of the type of one slice of an input, which has none."""
-    type_ = call.type_at(position)
+    type_ = call.type_of(position)
     return np.zeros(np.delete(type_.extents, axis), type_.dtype.numpy)
 
 

@@ -111,7 +111,7 @@ def fold(call: Call, converter: Converter) -> Results | None:
     if call.operator == "DequantizeLinear" and call.rank(0) > 1:
         return None
     if call.operator == "CastLike":  # of its second input it reads the type alone
-        like: Operand = np.zeros(0, call.type_at(1).dtype.numpy)
+        like: Operand = np.zeros(0, call.dtype_of(1).numpy)
         call = replace(call, operands=(call.operand(0), like))
     operands = [operand for operand in call.operands if operand is not None]
     if any(isinstance(operand, str) for operand in operands):
@@ -214,7 +214,7 @@ def size_from(call: Call, tensor: str, most: Index | None = None, word: str = "c
     if least is not None:
         most = least if most is None else minimum(most, least)
     rows = decide(call, "range_below", (tensor,), most=most, word=word)[0]
-    return call.sizes_of(rows)[0]
+    return call.sizes(rows)[0]
 
 
 def is_computed(call: Call, position: int) -> bool:
@@ -267,8 +267,8 @@ def size_at(call: Call, position: int, what: str, most: Index | None = None) -> 
 def as_number(call: Call, number: Index | str, dtype: DType = DType.I64) -> Operand:
     """A number as a tensor without dimensions."""
     if isinstance(number, str):
-        scalar = call.add("reshape", number, shape=()) if call.sizes_of(number) else number
-        is_so = call.type_of(scalar).dtype is dtype
+        scalar = call.add("reshape", number, shape=()) if call.sizes(number) else number
+        is_so = call.dtype_of(scalar) is dtype
         return scalar if is_so else call.add("cast", scalar, to=dtype)
     if isinstance(number, int):
         return np.asarray(number, dtype.numpy)
@@ -280,7 +280,7 @@ def _elements(call: Call, tensor: str) -> tuple[Index | str, ...]:
     constant = call.builder.constant_value(tensor)
     if constant is not None:
         return tuple(int(item) for item in constant.reshape(-1))
-    count = number_of(product_of(call.sizes_of(tensor)))
+    count = number_of(product_of(call.sizes(tensor)))
     node = call.builder.producer(tensor)
     if node is not None and node.operator == "concat":
         return tuple(each for name in node.inputs for each in _elements(call, name))

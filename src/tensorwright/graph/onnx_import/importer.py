@@ -25,9 +25,9 @@ from tensorwright.graph.onnx_import.ai_onnx_ml import AI_ONNX_ML
 from tensorwright.graph.onnx_import.ai_onnx_ml import DOMAIN as AI_ONNX_ML_DOMAIN
 from tensorwright.graph.onnx_import.bodies import Body, Captured, Inside, Nested
 from tensorwright.graph.onnx_import.call import (
+    Attribute,
     Call,
     Converter,
-    OnnxAttribute,
     Operand,
     Results,
     as_tensor,
@@ -288,7 +288,7 @@ def _require_mapping(name: str, given: object, remedy: str) -> None:
         )
 
 
-def _attribute(attribute: AttributeProto) -> OnnxAttribute:
+def _attribute(attribute: AttributeProto) -> Attribute:
     value = helper.get_attribute_value(attribute)
     if isinstance(value, bytes):
         return value.decode("utf-8", errors="replace")

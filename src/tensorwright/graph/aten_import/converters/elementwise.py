@@ -7,19 +7,8 @@ import sys
 
 from tensorwright.base import DType
 from tensorwright.expr import floor_div
-from tensorwright.graph.aten_import.call import (
-    Call,
-    Converter,
-    Results,
-    Table,
-    Tensor,
-    as_float,
-    as_type,
-    common_type,
-    promoted,
-    scaled,
-    tensors,
-)
+from tensorwright.graph.aten_import.call import as_float, as_type, common_type, promoted, scaled
+from tensorwright.graph.onnx_import.call import Call, Converter, Results, Table, Tensor
 
 _GREATEST_FINITE = {
     DType.F16: 65504.0,
@@ -33,22 +22,22 @@ def _sum(operator: str) -> Converter:
     def convert(call: Call) -> Results:
         """self + alpha * other"""
         left, right = promoted(call, "self", "other")
-        return tensors(call.add(operator, left, scaled(call, right, "alpha")))
+        return (call.add(operator, left, scaled(call, right, "alpha")),)
 
     return convert
 
 
 def _rsub(call: Call) -> Results:
     left, right = promoted(call, "self", "other")
-    return tensors(call.add("sub", right, scaled(call, left, "alpha")))
+    return (call.add("sub", right, scaled(call, left, "alpha")),)
 
 
 def _div(call: Call) -> Results:
-    rounding = call.text("rounding_mode")
+    rounding = call.text("rounding_mode", "")
     left, right = promoted(call, "self", "other")
     if not rounding:
-        return tensors(call.add("div", as_float(call, left), as_float(call, right)))
-    return tensors(_rounded_quotient(call, left, right, rounding))
+        return (call.add("div", as_float(call, left), as_float(call, right)),)
+    return (_rounded_quotient(call, left, right, rounding),)
 
 
 def _rounded_quotient(call: Call, left: str, right: str, rounding: str) -> str:
@@ -80,7 +69,7 @@ def _floored_quotient(call: Call, x: str, y: str) -> str:
 
 def _floor_divide(call: Call) -> Results:
     left, right = promoted(call, "self", "other")
-    return tensors(_rounded_quotient(call, left, right, "floor"))
+    return (_rounded_quotient(call, left, right, "floor"),)
 
 
 def _pow(call: Call) -> Results:
@@ -88,19 +77,19 @@ def _pow(call: Call) -> Results:
     dtype = common_type(call, (base, exponent))
     if exponent == 2 and isinstance(base, Tensor):
         x = call.cast(base.name, dtype)
-        return tensors(call.add("mul", x, x))
-    return tensors(call.add("pow", *(as_type(call, each, dtype) for each in (base, exponent))))
+        return (call.add("mul", x, x),)
+    return (call.add("pow", *(as_type(call, each, dtype) for each in (base, exponent))),)
 
 
 def _square(call: Call) -> Results:
     x = call.tensor("self")
-    return tensors(call.add("mul", x, x))
+    return (call.add("mul", x, x),)
 
 
 def _addcmul(operator: str) -> Converter:
     def convert(call: Call) -> Results:
         x, left, right = promoted(call, "self", "tensor1", "tensor2")
-        return tensors(call.add("add", x, scaled(call, call.add(operator, left, right), "value")))
+        return (call.add("add", x, scaled(call, call.add(operator, left, right), "value")),)
 
     return convert
 
@@ -113,7 +102,7 @@ def _lerp(call: Call) -> Results:
     near = call.add("add", start, call.add("mul", weight, distance))
     far = call.add("sub", end, call.add("mul", distance, call.add("sub", one, weight)))
     is_near = call.add("less", call.add("abs", weight), half)
-    return tensors(call.add("where", is_near, near, far))
+    return (call.add("where", is_near, near, far),)
 
 
 def _clamp(call: Call) -> Results:
@@ -122,17 +111,17 @@ def _clamp(call: Call) -> Results:
     x = call.cast(call.tensor("self"), dtype)
     limits = {name: call.get(name) for name in names}
     if all(isinstance(each, int | float) for each in limits.values()):
-        return tensors(call.add("clip", x, **{name: call.real(name) for name in names}))
+        return (call.add("clip", x, **{name: call.real(name) for name in names}),)
     for name, operator in (("min", "max"), ("max", "min")):
         if name in limits:
             x = call.add(operator, x, as_type(call, limits[name], dtype))
-    return tensors(x)
+    return (x,)
 
 
 def _limited(low: float, high: float) -> Converter:
     def convert(call: Call) -> Results:
         given = {"min": call.real("min_val", low), "max": call.real("max_val", high)}
-        return tensors(call.add("clip", call.tensor("self"), **given))
+        return (call.add("clip", call.tensor("self"), **given),)
 
     return convert
 
@@ -142,30 +131,30 @@ def _elu(call: Call) -> Results:
     if call.real("input_scale", 1.0) != 1:
         raise call.unsupported("its input_scale is not 1")
     bent = call.add("elu", call.tensor("self"), alpha=call.real("alpha", 1.0))
-    return tensors(scaled(call, bent, "scale"))
+    return (scaled(call, bent, "scale"),)
 
 
 def _softplus(call: Call) -> Results:
     """log(1 + exp(beta * x)) / beta"""
     x, beta = call.tensor("self"), call.real("beta", 1.0)
     if beta == 1:
-        return tensors(call.add("softplus", x))
+        return (call.add("softplus", x),)
     factor = call.full((), beta, call.dtype_of(x))
-    return tensors(call.add("div", call.add("softplus", call.add("mul", x, factor)), factor))
+    return (call.add("div", call.add("softplus", call.add("mul", x, factor)), factor),)
 
 
 def _threshold(call: Call) -> Results:
     x, limit = call.tensor("self"), call.get("threshold")
     dtype = call.dtype_of(x)
     is_low = call.add("less_or_equal", x, as_type(call, limit, dtype))
-    return tensors(call.add("where", is_low, as_type(call, call.get("value"), dtype), x))
+    return (call.add("where", is_low, as_type(call, call.get("value"), dtype), x),)
 
 
 def _hard_shrink(call: Call) -> Results:
     x, limit = promoted(call, "self", "lambd") if call.has("lambd") else (call.tensor("self"), "")
     limit = limit or call.full((), 0.5, call.dtype_of(x))
     is_small = call.add("less_or_equal", call.add("abs", x), limit)
-    return tensors(call.add("where", is_small, call.full((), 0, call.dtype_of(x)), x))
+    return (call.add("where", is_small, call.full((), 0, call.dtype_of(x)), x),)
 
 
 def _sign(call: Call) -> Results:
@@ -173,14 +162,14 @@ def _sign(call: Call) -> Results:
     x = call.tensor("self")
     sign = call.add("sign", x)
     if not call.dtype_of(x).is_float:
-        return tensors(sign)
+        return (sign,)
     zero = call.full((), 0.0, call.dtype_of(x))
-    return tensors(call.add("where", call.add("isnan", x), zero, sign))
+    return (call.add("where", call.add("isnan", x), zero, sign),)
 
 
 def _log_sigmoid(call: Call) -> Results:
     negative = call.add("neg", call.tensor("self"))
-    return tensors(call.add("neg", call.add("softplus", negative)))
+    return (call.add("neg", call.add("softplus", negative)),)
 
 
 def _prelu(call: Call) -> Results:
@@ -189,7 +178,7 @@ def _prelu(call: Call) -> Results:
     rank = call.rank(x)
     if rank > 1 and call.rank(slope) == 1:
         slope = call.add("reshape", slope, shape=(*call.sizes(slope), *(1,) * (rank - 2)))
-    return tensors(call.add("prelu", x, slope))
+    return (call.add("prelu", x, slope),)
 
 
 def _glu(call: Call) -> Results:
@@ -197,21 +186,21 @@ def _glu(call: Call) -> Results:
     axis = call.axis(call.rank(x), default=-1)
     half = floor_div(call.sizes(x)[axis], 2)
     left, right = call.apply("split", x, sizes=(half, half), axis=axis)
-    return tensors(call.add("mul", left, call.add("sigmoid", right)))
+    return (call.add("mul", left, call.add("sigmoid", right)),)
 
 
 def _round(call: Call) -> Results:
     x, decimals = call.tensor("self"), call.integer("decimals", 0)
     if not decimals:
-        return tensors(call.add("round", x) if call.dtype_of(x).is_float else x)
+        return (call.add("round", x) if call.dtype_of(x).is_float else x,)
     scale = call.full((), 10.0**decimals, call.dtype_of(x))
-    return tensors(call.add("div", call.add("round", call.add("mul", x, scale)), scale))
+    return (call.add("div", call.add("round", call.add("mul", x, scale)), scale),)
 
 
 def _rounded(operator: str) -> Converter:
     def convert(call: Call) -> Results:
         x = call.tensor("self")
-        return tensors(call.add(operator, x) if call.dtype_of(x).is_float else x)
+        return (call.add(operator, x) if call.dtype_of(x).is_float else x,)
 
     return convert
 
@@ -219,9 +208,7 @@ def _rounded(operator: str) -> Converter:
 def _logical(operator: str) -> Converter:
     def convert(call: Call) -> Results:
         names = ("self", "other") if operator != "not" else ("self",)
-        return tensors(
-            call.add(operator, *(call.cast(call.tensor(name), DType.BOOL) for name in names))
-        )
+        return (call.add(operator, *(call.cast(call.tensor(name), DType.BOOL) for name in names)),)
 
     return convert
 
@@ -231,7 +218,7 @@ def _or_of_bools(operator: str, of_bools: str) -> Converter:
         """One operator, and another one if all operands are bools."""
         operands = promoted(call, *(n for n in ("self", "other") if call.has(n)))
         chosen = of_bools if call.dtype_of(operands[0]) is DType.BOOL else operator
-        return tensors(call.add(chosen, *operands))
+        return (call.add(chosen, *operands),)
 
     return convert
 
@@ -240,26 +227,26 @@ def _where(call: Call) -> Results:
     condition = call.cast(call.tensor("condition"), DType.BOOL)
     if not call.has("self"):
         raise call.unsupported("only a call tells how many positions it returns")
-    return tensors(call.add("where", condition, *promoted(call, "self", "other")))
+    return (call.add("where", condition, *promoted(call, "self", "other")),)
 
 
 def _masked_fill(call: Call) -> Results:
     x = call.tensor("self")
     mask = call.cast(call.tensor("mask"), DType.BOOL)
-    return tensors(call.add("where", mask, as_type(call, call.get("value"), call.dtype_of(x)), x))
+    return (call.add("where", mask, as_type(call, call.get("value"), call.dtype_of(x)), x),)
 
 
 def _is_finite(call: Call) -> Results:
     x = call.tensor("self")
     bad = call.add("or", call.add("isnan", x), call.add("isinf", x))
-    return tensors(call.add("not", bad))
+    return (call.add("not", bad),)
 
 
 def _nan_to_num(call: Call) -> Results:
     x = call.tensor("self")
     dtype = call.dtype_of(x)
     if not dtype.is_float:
-        return tensors(x)
+        return (x,)
     greatest = _GREATEST_FINITE[dtype]
     x = call.add("where", call.add("isnan", x), call.full((), call.real("nan", 0.0), dtype), x)
     for name, infinite, finite in (
@@ -268,20 +255,20 @@ def _nan_to_num(call: Call) -> Results:
     ):
         is_it = call.add("equal", x, call.full((), infinite, dtype))
         x = call.add("where", is_it, call.full((), call.real(name, finite), dtype), x)
-    return tensors(x)
+    return (x,)
 
 
 def _same(call: Call) -> Results:
     """The operand unchanged: a graph has neither copies nor positions in memory."""
-    return tensors(call.tensor("self"))
+    return (call.tensor("self"),)
 
 
 def _cast(call: Call) -> Results:
-    return tensors(call.cast(call.tensor("self"), call.dtype()))
+    return (call.cast(call.tensor("self"), call.dtype()),)
 
 
 def _cast_like(call: Call) -> Results:
-    return tensors(call.cast(call.tensor("self"), call.dtype_of(call.tensor("other"))))
+    return (call.cast(call.tensor("self"), call.dtype_of(call.tensor("other"))),)
 
 
 def _dropout(call: Call) -> Results:
@@ -289,7 +276,7 @@ def _dropout(call: Call) -> Results:
     is_training = call.flag("train", default=False) or call.flag("training", default=False)
     if is_training and call.real("p", 0.5) > 0:
         raise call.unsupported("it is in training mode", "call eval() on the module")
-    return tensors(call.tensor(name))
+    return (call.tensor(name),)
 
 
 def _copy(call: Call) -> Results:
@@ -297,14 +284,12 @@ def _copy(call: Call) -> Results:
     x, source = call.tensor("self"), call.tensor("src")
     shape = call.sizes(x)
     source = call.cast(source, call.dtype_of(x))
-    return tensors(
-        source if call.sizes(source) == shape else call.add("expand", source, shape=shape)
-    )
+    return (source if call.sizes(source) == shape else call.add("expand", source, shape=shape),)
 
 
 def _none(_: Call) -> Results:
     """No result: the operator only checks types of tensors, which the import checks itself."""
-    return (None,)
+    return ()
 
 
 ELEMENTWISE: Table = (

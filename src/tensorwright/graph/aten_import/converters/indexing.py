@@ -8,16 +8,10 @@ import numpy as np
 
 from tensorwright.base import DType
 from tensorwright.expr import Index, IndexExpr
-from tensorwright.graph.aten_import.call import (
-    Call,
-    Converter,
-    Results,
-    Table,
-    Tensor,
-    as_type,
-    tensors,
-)
+from tensorwright.graph.aten_import.call import as_type
 from tensorwright.graph.aten_import.converters.movement import piece
+from tensorwright.graph.onnx_import.call import Call, Converter, Results, Table, Tensor
+from tensorwright.graph.onnx_import.size_terms import SizeArray, term_of
 from tensorwright.ops import axis_in, product_of
 
 _END = (1 << 63) - 1
@@ -31,13 +25,13 @@ def _positions(call: Call, tensor: str) -> str:
 
 def _embedding(call: Call) -> Results:
     indices = _positions(call, call.tensor("indices"))
-    return tensors(call.add("gather", call.tensor("weight"), indices, axis=0))
+    return (call.add("gather", call.tensor("weight"), indices, axis=0),)
 
 
 def _index_select(call: Call) -> Results:
     x = call.tensor("self")
     indices = _positions(call, call.tensor("index"))
-    return tensors(call.add("gather", x, indices, axis=call.axis(call.rank(x))))
+    return (call.add("gather", x, indices, axis=call.axis(call.rank(x))),)
 
 
 def _gather(call: Call) -> Results:
@@ -47,7 +41,7 @@ def _gather(call: Call) -> Results:
     for at, (own, other) in enumerate(zip(call.sizes(x), call.sizes(index), strict=True)):
         if at != axis and own != other:
             x = piece(call, x, at, 0, other)
-    return tensors(call.add("gather_elements", x, index, axis=axis))
+    return (call.add("gather_elements", x, index, axis=axis),)
 
 
 def _index(call: Call) -> Results:
@@ -64,7 +58,7 @@ def _index(call: Call) -> Results:
     flat = call.add(
         "reshape", x, shape=(*shape[:first], product_of(extents), *shape[first + count :])
     )
-    return tensors(call.add("gather", flat, _flat_positions(call, indices, extents), axis=first))
+    return (call.add("gather", flat, _flat_positions(call, indices, extents), axis=first),)
 
 
 def _indexed(call: Call) -> tuple[str, list[int], list[str]]:
@@ -133,13 +127,11 @@ def _scatter(given: str = "") -> Converter:
         else:
             updates = as_type(call, call.get("value"), dtype)
             updates = call.add("expand", updates, shape=call.sizes(index))
-        asked = given or call.text("reduce")
+        asked = given or call.text("reduce", "")
         if asked and (asked not in _REDUCTIONS or not call.flag("include_self", default=True)):
             raise call.unsupported(f"its reduction {asked} is not supported")
         reduction = _REDUCTIONS[asked] if asked else "none"
-        return tensors(
-            call.add("scatter_elements", x, index, updates, axis=axis, reduction=reduction)
-        )
+        return (call.add("scatter_elements", x, index, updates, axis=axis, reduction=reduction),)
 
     return convert
 
@@ -155,7 +147,7 @@ def _index_put(call: Call) -> Results:
         if call.dtype_of(mask) is DType.BOOL and not call.rank(values):
             more = call.rank(x) - call.rank(mask)
             mask = call.add("reshape", mask, shape=(*call.sizes(mask), *(1,) * more))
-            return tensors(call.add("where", mask, values, x))
+            return (call.add("where", mask, values, x),)
     x, axes, indices = _indexed(call)
     if axes != list(range(len(axes))):
         raise call.unsupported("its first dimension has no positions")
@@ -169,7 +161,7 @@ def _index_put(call: Call) -> Results:
     rows = call.add("reshape", at, shape=(product_of(places), 1))
     reduction = "add" if call.flag("accumulate") else "none"
     written = call.add("scatter_nd", flat, rows, updates, reduction=reduction)
-    return tensors(call.add("reshape", written, shape=shape))
+    return (call.add("reshape", written, shape=shape),)
 
 
 def replaced(call: Call, x: str, source: str, axis: int, start: Index, end: Index) -> str:
@@ -189,13 +181,13 @@ def _slice_scatter(call: Call) -> Results:
     if call.integer("step", 1) != 1:
         raise call.unsupported("its step is not 1")
     extent = call.sizes(x)[axis]
-    start, end = call.index("start", 0), call.index("end", _END)
+    start, end = call.size("start", 0), call.size("end", _END)
     if isinstance(extent, int) and isinstance(start, int) and isinstance(end, int):
         start, end, _ = slice(start, end).indices(extent)
     elif end == _END:
         end = extent
     source = call.cast(source, call.dtype_of(x))
-    return tensors(replaced(call, x, source, axis, start, end))
+    return (replaced(call, x, source, axis, start, end),)
 
 
 def _diff(call: Call) -> Results:
@@ -207,29 +199,27 @@ def _diff(call: Call) -> Results:
     for _ in range(call.integer("n", 1)):
         last = call.sizes(x)[axis] - 1
         x = call.add(minus, piece(call, x, axis, 1, _END), piece(call, x, axis, 0, last))
-    return tensors(x)
+    return (x,)
 
 
 def _select_scatter(call: Call) -> Results:
     x, source = call.tensor("self"), call.tensor("src")
-    axis, index = call.axis(call.rank(x)), call.index("index")
+    axis, index = call.axis(call.rank(x)), call.size("index")
     if isinstance(index, int) and index < 0:
         index = index + call.sizes(x)[axis]
     source = call.cast(call.add("unsqueeze", source, axes=(axis,)), call.dtype_of(x))
-    return tensors(replaced(call, x, source, axis, index, index + 1))
+    return (replaced(call, x, source, axis, index, index + 1),)
 
 
 def _top_k(call: Call) -> Results:
     x = call.tensor("self")
-    return tensors(
-        *call.apply(
-            "topk",
-            x,
-            k=call.index("k"),
-            axis=call.axis(call.rank(x), default=-1),
-            largest=call.flag("largest", default=True),
-            sorted=call.flag("sorted", default=True),
-        )
+    return call.apply(
+        "topk",
+        x,
+        k=call.size("k"),
+        axis=call.axis(call.rank(x), default=-1),
+        largest=call.flag("largest", default=True),
+        sorted=call.flag("sorted", default=True),
     )
 
 
@@ -237,7 +227,7 @@ def _sort(call: Call) -> Results:
     x = call.tensor("self")
     axis = call.axis(call.rank(x), default=-1)
     largest, extent = call.flag("descending"), call.sizes(x)[axis]
-    return tensors(*call.apply("topk", x, k=extent, axis=axis, largest=largest, sorted=True))
+    return call.apply("topk", x, k=extent, axis=axis, largest=largest, sorted=True)
 
 
 def _arg_sort(call: Call) -> Results:
@@ -246,11 +236,11 @@ def _arg_sort(call: Call) -> Results:
 
 def _one_hot(call: Call) -> Results:
     values = call.builder.constant(np.array([0, 1], np.int64))
-    depth = call.index("num_classes", -1)
+    depth = call.size("num_classes", -1)
     if depth == -1:
         raise call.unsupported("only a call tells the number of classes; give num_classes")
     index = _positions(call, call.tensor("self"))
-    return tensors(call.add("one_hot", index, values, depth=depth, axis=-1))
+    return (call.add("one_hot", index, values, depth=depth, axis=-1),)
 
 
 def _histogram(call: Call) -> Results:
@@ -270,7 +260,7 @@ def _histogram(call: Call) -> Results:
         "and", call.add("less_or_equal", low, x), call.add("less_or_equal", x, high)
     )
     counted = call.cast(call.add("and", is_in, is_inside), dtype)
-    return tensors(call.add("reduce_sum", counted, axes=(0,), keepdims=False))
+    return (call.add("reduce_sum", counted, axes=(0,), keepdims=False),)
 
 
 # -- tensors made of numbers
@@ -288,8 +278,8 @@ def _full(value: float | None = None, shape: str = "size") -> Converter:
             default = call.dtype_of(call.tensor("self"))
         dtype = call.dtype(default=default)
         assert dtype is not None
-        sizes = call.indices(shape, ()) if shape else call.sizes(call.tensor("self"))
-        return tensors(call.full(sizes, filled, dtype))
+        sizes = call.shape(shape, ()) if shape else call.sizes(call.tensor("self"))
+        return (call.full(sizes, filled, dtype),)
 
     return convert
 
@@ -297,13 +287,13 @@ def _full(value: float | None = None, shape: str = "size") -> Converter:
 def _fill(call: Call) -> Results:
     """fill_ and zero_"""
     x = call.tensor("self")
-    return tensors(call.full(call.sizes(x), call.get("value", 0), call.dtype_of(x)))
+    return (call.full(call.sizes(x), call.get("value", 0), call.dtype_of(x)),)
 
 
 def _scalar(call: Call) -> Results:
     dtype = call.dtype(default=DType.F32)
     assert dtype is not None
-    return tensors(call.full((), call.get("s"), dtype))
+    return (call.full((), call.get("s"), dtype),)
 
 
 def _arange(call: Call) -> Results:
@@ -316,13 +306,13 @@ def _arange(call: Call) -> Results:
         if not all(isinstance(each, int | float) for each in given):
             raise call.unsupported("it counts up to a named size in steps that are not integers")
         numbers = np.arange(call.real("start", 0.0), call.real("end"), call.real("step", 1.0))
-        return tensors(call.builder.constant(numbers.astype(dtype.numpy)))
-    start, end, step = call.index("start", 0), call.index("end"), call.integer("step", 1)
+        return (call.builder.constant(numbers.astype(dtype.numpy)),)
+    start, end, step = call.size("start", 0), call.size("end"), call.integer("step", 1)
     difference = end - start if step > 0 else start - end
     count = -((-difference) // abs(step))
     wide = dtype if dtype.is_int else DType.I64
     made = call.add("range", size=count, start=start, step=step, dtype=wide)
-    return tensors(call.cast(made, dtype))
+    return (call.cast(made, dtype),)
 
 
 def _linspace(call: Call) -> Results:
@@ -330,15 +320,15 @@ def _linspace(call: Call) -> Results:
     dtype = call.dtype(default=DType.F32)
     assert dtype is not None
     numbers = np.linspace(call.real("start"), call.real("end"), steps)
-    return tensors(call.builder.constant(numbers.astype(dtype.numpy)))
+    return (call.builder.constant(numbers.astype(dtype.numpy)),)
 
 
 def _eye(call: Call) -> Results:
-    rows = call.index("n")
-    shape = (rows, call.index("m", rows))
+    rows = call.size("n")
+    shape = (rows, call.size("m", rows))
     dtype = call.dtype(default=DType.F32)
     assert dtype is not None
-    return tensors(call.add("eye_like", call.full(shape, 0.0, dtype), dtype=dtype))
+    return (call.add("eye_like", call.full(shape, 0.0, dtype), dtype=dtype),)
 
 
 def _meshgrid(call: Call) -> Results:
@@ -353,22 +343,27 @@ def _meshgrid(call: Call) -> Results:
     for at, each in enumerate(vectors):
         own = tuple(counts[at] if places[axis] == at else 1 for axis in range(len(shape)))
         grids.append(call.add("expand", call.add("reshape", each, shape=own), shape=shape))
-    return tensors(*grids)
+    return tuple(grids)
 
 
 def _size(call: Call) -> Results:
     shape = call.sizes(call.tensor("self"))
-    return (shape[axis_in(call.integer("dim"), len(shape))],)
+    return (_number(shape[axis_in(call.integer("dim"), len(shape))]),)
 
 
 def _count(call: Call) -> Results:
-    return (product_of(call.sizes(call.tensor("self"))),)
+    return (_number(product_of(call.sizes(call.tensor("self")))),)
+
+
+def _number(size: Index) -> SizeArray:
+    """A number that is no tensor."""
+    return SizeArray(DType.I64, np.array(term_of(size), object))
 
 
 def _item(call: Call) -> Results:
     """The element of a tensor of one element; the tensor itself stands for the number."""
     x = call.tensor("self")
-    return tensors(call.add("reshape", x, shape=()) if call.rank(x) else x)
+    return (call.add("reshape", x, shape=()) if call.rank(x) else x,)
 
 
 INDEXING: Table = (

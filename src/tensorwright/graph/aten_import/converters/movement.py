@@ -6,22 +6,12 @@ from collections.abc import Sequence
 
 from tensorwright.base import DType
 from tensorwright.expr import Index, IndexExpr, ceil_div, simplify
-from tensorwright.graph.aten_import.call import (
-    Call,
-    Converter,
-    Results,
-    Table,
-    common_type,
-    tensors,
-)
+from tensorwright.graph.aten_import.call import common_type
+from tensorwright.graph.onnx_import.call import Call, Converter, Results, Table
+from tensorwright.graph.onnx_import.converters.movement import reshaped, tiled
 from tensorwright.ops import axis_in, number_of, product_of
 
 _END = (1 << 63) - 1
-
-
-def reshaped(call: Call, tensor: str, shape: Sequence[Index]) -> str:
-    """A tensor in another shape, one extent of which may be -1."""
-    return call.onnx("Reshape", (tensor, tuple(shape)), allowzero=1)[0]
 
 
 def piece(call: Call, tensor: str, axis: int, start: Index, end: Index, step: int = 1) -> str:
@@ -39,37 +29,37 @@ def _view(call: Call) -> Results:
     if call.has("dtype"):
         raise call.unsupported("it reads the bytes of a tensor as another type")
     name = "size" if call.has("size") else "shape"
-    return tensors(reshaped(call, call.tensor("self"), call.indices(name, ())))
+    return (reshaped(call, call.tensor("self"), call.shape(name, ())),)
 
 
 def _view_as(call: Call) -> Results:
-    return tensors(reshaped(call, call.tensor("self"), call.sizes(call.tensor("other"))))
+    return (reshaped(call, call.tensor("self"), call.sizes(call.tensor("other"))),)
 
 
 def _flatten(call: Call) -> Results:
     x = call.tensor("self")
     shape = call.sizes(x)
     if not shape:
-        return tensors(call.add("reshape", x, shape=(1,)))
+        return (call.add("reshape", x, shape=(1,)),)
     start = call.axis(len(shape), "start_dim", 0)
     end = call.axis(len(shape), "end_dim", -1)
     joined = product_of(shape[start : end + 1])
-    return tensors(call.add("reshape", x, shape=(*shape[:start], joined, *shape[end + 1 :])))
+    return (call.add("reshape", x, shape=(*shape[:start], joined, *shape[end + 1 :])),)
 
 
 def _unflatten(call: Call) -> Results:
     x = call.tensor("self")
     shape = call.sizes(x)
     axis = call.axis(len(shape))
-    wanted = (*shape[:axis], *call.indices("sizes"), *shape[axis + 1 :])
-    return tensors(reshaped(call, x, wanted))
+    wanted = (*shape[:axis], *call.shape("sizes"), *shape[axis + 1 :])
+    return (reshaped(call, x, wanted),)
 
 
 def _permute(call: Call) -> Results:
     x = call.tensor("self")
     rank = call.rank(x)
-    perm = tuple(axis_in(axis, max(rank, 1)) for axis in call.ints("dims", ()))
-    return tensors(call.add("transpose", x, perm=perm) if rank else x)
+    perm = tuple(axis_in(axis, max(rank, 1)) for axis in call.integers("dims", ()))
+    return (call.add("transpose", x, perm=perm) if rank else x,)
 
 
 def _swapped(call: Call, first: int, second: int) -> Results:
@@ -77,7 +67,7 @@ def _swapped(call: Call, first: int, second: int) -> Results:
     perm = list(range(call.rank(x)))
     if len(perm) > 1:
         perm[first], perm[second] = perm[second], perm[first]
-    return tensors(call.add("transpose", x, perm=tuple(perm)) if perm else x)
+    return (call.add("transpose", x, perm=tuple(perm)) if perm else x,)
 
 
 def _transpose(call: Call) -> Results:
@@ -96,26 +86,26 @@ def _last_two(call: Call) -> Results:
 def _move(call: Call) -> Results:
     x = call.tensor("self")
     rank = call.rank(x)
-    sources = [axis_in(axis, rank) for axis in call.ints("source")]
-    targets = [axis_in(axis, rank) for axis in call.ints("destination")]
+    sources = [axis_in(axis, rank) for axis in call.integers("source")]
+    targets = [axis_in(axis, rank) for axis in call.integers("destination")]
     perm = [axis for axis in range(rank) if axis not in sources]
     for target, source in sorted(zip(targets, sources, strict=True)):
         perm.insert(target, source)
-    return tensors(call.add("transpose", x, perm=tuple(perm)))
+    return (call.add("transpose", x, perm=tuple(perm)),)
 
 
 def _squeeze(call: Call) -> Results:
     x = call.tensor("self")
     shape = call.sizes(x)
-    axes = call.ints("dim", range(len(shape)))
+    axes = call.integers("dim", range(len(shape)))
     axes = tuple(axis_in(axis, max(len(shape), 1)) for axis in axes)
     axes = tuple(axis for axis in axes if shape and shape[axis] == 1)
-    return tensors(call.add("squeeze", x, axes=axes) if axes else x)
+    return (call.add("squeeze", x, axes=axes) if axes else x,)
 
 
 def _unsqueeze(call: Call) -> Results:
     x = call.tensor("self")
-    return tensors(call.add("unsqueeze", x, axes=(call.axis(call.rank(x) + 1),)))
+    return (call.add("unsqueeze", x, axes=(call.axis(call.rank(x) + 1),)),)
 
 
 def expanded(call: Call, tensor: str, sizes: Sequence[Index]) -> str:
@@ -127,57 +117,57 @@ def expanded(call: Call, tensor: str, sizes: Sequence[Index]) -> str:
 
 
 def _expand(call: Call) -> Results:
-    return tensors(expanded(call, call.tensor("self"), call.indices("size")))
+    return (expanded(call, call.tensor("self"), call.shape("size")),)
 
 
 def _expand_as(call: Call) -> Results:
-    return tensors(expanded(call, call.tensor("self"), call.sizes(call.tensor("other"))))
+    return (expanded(call, call.tensor("self"), call.sizes(call.tensor("other"))),)
 
 
 def _repeat(call: Call) -> Results:
     x = call.tensor("self")
-    repeats = call.indices("repeats" if call.has("repeats") else "dims")
+    repeats = call.shape("repeats" if call.has("repeats") else "dims")
     shape = call.sizes(x)
     if len(repeats) > len(shape):
         shape = (*(1,) * (len(repeats) - len(shape)), *shape)
         x = call.add("reshape", x, shape=shape)
     repeats = (*(1,) * (len(shape) - len(repeats)), *repeats)
-    return tensors(*call.onnx("Tile", (x, repeats)))
+    return (tiled(call, x, repeats),)
 
 
 def _repeat_interleave(call: Call) -> Results:
-    x, many = call.tensor("self"), call.index("repeats")
+    x, many = call.tensor("self"), call.size("repeats")
     if not call.has("dim"):
         x = call.add("reshape", x, shape=(product_of(call.sizes(x)),))
     axis = call.axis(call.rank(x), default=0)
     shape = call.sizes(x)
     wide = call.add("unsqueeze", x, axes=(axis + 1,))
     wide = call.add("expand", wide, shape=(*shape[: axis + 1], many, *shape[axis + 1 :]))
-    return tensors(
-        call.add("reshape", wide, shape=(*shape[:axis], shape[axis] * many, *shape[axis + 1 :]))
+    return (
+        call.add("reshape", wide, shape=(*shape[:axis], shape[axis] * many, *shape[axis + 1 :])),
     )
 
 
 def _select(call: Call) -> Results:
     x = call.tensor("self")
-    return tensors(element(call, x, call.axis(call.rank(x)), call.index("index")))
+    return (element(call, x, call.axis(call.rank(x)), call.size("index")),)
 
 
 def _slice(call: Call) -> Results:
     x = call.tensor("self")
     axis = call.axis(call.rank(x), default=0)
-    start, end = call.index("start", 0), call.index("end", _END)
+    start, end = call.size("start", 0), call.size("end", _END)
     step = call.integer("step", 1)
     if (start, end, step) == (0, _END, 1) or (start == 0 and end == call.sizes(x)[axis]):
-        return tensors(x)
-    return tensors(piece(call, x, axis, start, end, step))
+        return (x,)
+    return (piece(call, x, axis, start, end, step),)
 
 
 def _narrow(call: Call) -> Results:
     x = call.tensor("self")
-    start = call.index("start")
-    end = start + call.index("length")
-    return tensors(piece(call, x, call.axis(call.rank(x)), start, end))
+    start = call.size("start")
+    end = start + call.size("length")
+    return (piece(call, x, call.axis(call.rank(x)), start, end),)
 
 
 def _joined_type(call: Call, name: str) -> list[str]:
@@ -192,20 +182,20 @@ def _cat(call: Call) -> Results:
     if any(call.rank(each) > 1 for each in parts):  # PyTorch ignores empty vectors beside matrices
         parts = [each for each in parts if call.sizes(each) != (0,)]
     axis = call.axis(call.rank(parts[0]), default=0)
-    return tensors(parts[0] if len(parts) == 1 else call.add("concat", *parts, axis=axis))
+    return (parts[0] if len(parts) == 1 else call.add("concat", *parts, axis=axis),)
 
 
 def _stack(call: Call) -> Results:
     parts = _joined_type(call, "tensors")
     axis = call.axis(call.rank(parts[0]) + 1, default=0)
     rows = [call.add("unsqueeze", each, axes=(axis,)) for each in parts]
-    return tensors(rows[0] if len(rows) == 1 else call.add("concat", *rows, axis=axis))
+    return (rows[0] if len(rows) == 1 else call.add("concat", *rows, axis=axis),)
 
 
 def _in_parts(call: Call, x: str, axis: int, sizes: tuple[Index, ...]) -> Results:
     if len(sizes) == 1:
-        return tensors(x)
-    return tensors(*call.apply("split", x, sizes=sizes, axis=axis))
+        return (x,)
+    return call.apply("split", x, sizes=sizes, axis=axis)
 
 
 def _equal_parts(extent: Index, size: Index) -> tuple[Index, ...]:
@@ -220,8 +210,8 @@ def _split(call: Call) -> Results:
     axis = call.axis(call.rank(x), default=0)
     name = "split_sizes" if call.has("split_sizes") else "split_size"
     if isinstance(call.get(name), tuple):
-        return _in_parts(call, x, axis, call.indices(name))
-    return _in_parts(call, x, axis, _equal_parts(call.sizes(x)[axis], call.index(name)))
+        return _in_parts(call, x, axis, call.shape(name))
+    return _in_parts(call, x, axis, _equal_parts(call.sizes(x)[axis], call.size(name)))
 
 
 def _chunk(call: Call) -> Results:
@@ -237,19 +227,19 @@ def _unbind(call: Call) -> Results:
     axis = call.axis(call.rank(x), default=0)
     count = number_of(call.sizes(x)[axis])
     parts = (x,) if count == 1 else call.apply("split", x, sizes=(1,) * count, axis=axis)
-    return tensors(*(call.add("squeeze", each, axes=(axis,)) for each in parts))
+    return tuple(call.add("squeeze", each, axes=(axis,)) for each in parts)
 
 
 def _roll(call: Call) -> Results:
     x = call.tensor("self")
-    shifts, axes = call.indices("shifts"), call.ints("dims", ())
+    shifts, axes = call.shape("shifts"), call.integers("dims", ())
     shape = call.sizes(x)
     if not axes:
         flat = call.add("reshape", x, shape=(product_of(shape),))
-        return tensors(call.add("reshape", _rolled(call, flat, 0, shifts[0]), shape=shape))
+        return (call.add("reshape", _rolled(call, flat, 0, shifts[0]), shape=shape),)
     for shift, axis in zip(shifts, axes, strict=True):
         x = _rolled(call, x, axis_in(axis, len(shape)), shift)
-    return tensors(x)
+    return (x,)
 
 
 def _rolled(call: Call, x: str, axis: int, shift: Index) -> str:
@@ -264,9 +254,9 @@ def _rolled(call: Call, x: str, axis: int, shift: Index) -> str:
 
 def _flip(call: Call) -> Results:
     x = call.tensor("self")
-    axes = tuple(axis_in(axis, call.rank(x)) for axis in call.ints("dims"))
+    axes = tuple(axis_in(axis, call.rank(x)) for axis in call.integers("dims"))
     count = len(axes)
-    return tensors(
+    return (
         call.add(
             "slice",
             x,
@@ -274,20 +264,20 @@ def _flip(call: Call) -> Results:
             ends=(-_END,) * count,
             axes=axes,
             steps=(-1,) * count,
-        )
+        ),
     )
 
 
 def _padded(call: Call, name: str, mode: str) -> Results:
     """The argument has a pair of begin and end for each dimension, the last one first."""
-    x, given = call.tensor("self"), call.indices(name)
+    x, given = call.tensor("self"), call.shape(name)
     rank = call.rank(x)
     begins: list[Index] = [0] * rank
     ends: list[Index] = [0] * rank
     for at in range(len(given) // 2):
         begins[rank - 1 - at], ends[rank - 1 - at] = given[2 * at : 2 * at + 2]
     value = call.real("value", 0.0) if mode == "constant" else 0.0
-    return tensors(call.add("pad", x, pads=(*begins, *ends), mode=mode, value=value))
+    return (call.add("pad", x, pads=(*begins, *ends), mode=mode, value=value),)
 
 
 _MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
@@ -318,9 +308,7 @@ def _pixel_shuffle(call: Call) -> Results:
     if len(lead) != 1:
         x = call.add("reshape", x, shape=(product_of(lead), *call.sizes(x)[-3:]))
     y = call.add("depth_to_space", x, blocksize=factor, mode="CRD")
-    return tensors(
-        y if len(lead) == 1 else call.add("reshape", y, shape=(*lead, *call.sizes(y)[1:]))
-    )
+    return (y if len(lead) == 1 else call.add("reshape", y, shape=(*lead, *call.sizes(y)[1:])),)
 
 
 def _triangle(*, upper: bool) -> Converter:
@@ -328,8 +316,8 @@ def _triangle(*, upper: bool) -> Converter:
         x = call.tensor("self")
         is_bool = call.dtype_of(x) is DType.BOOL
         wide = call.cast(x, DType.U8) if is_bool else x
-        y = call.add("trilu", wide, upper=upper, k=call.index("diagonal", 0))
-        return tensors(call.cast(y, DType.BOOL) if is_bool else y)
+        y = call.add("trilu", wide, upper=upper, k=call.size("diagonal", 0))
+        return (call.cast(y, DType.BOOL) if is_bool else y,)
 
     return convert
 
@@ -347,8 +335,8 @@ def _diagonal(call: Call) -> Results:
     start = offset if offset >= 0 else -offset * columns
     count = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
     flat = call.add("reshape", x, shape=(*lead, rows * columns))
-    return tensors(
-        piece(call, flat, len(lead), start, start + (columns + 1) * (count - 1) + 1, columns + 1)
+    return (
+        piece(call, flat, len(lead), start, start + (columns + 1) * (count - 1) + 1, columns + 1),
     )
 
 
@@ -363,7 +351,7 @@ def _unfold(call: Call) -> Results:
     count = (number_of(call.sizes(x)[axis]) - size) // step + 1
     taps = [piece(call, x, axis, tap, tap + (count - 1) * step + 1, step) for tap in range(size)]
     rows = [call.add("unsqueeze", each, axes=(call.rank(x),)) for each in taps]
-    return tensors(rows[0] if size == 1 else call.add("concat", *rows, axis=call.rank(x)))
+    return (rows[0] if size == 1 else call.add("concat", *rows, axis=call.rank(x)),)
 
 
 MOVEMENT: Table = (

@@ -6,16 +6,8 @@ import math
 
 from tensorwright.base import DType
 from tensorwright.expr import Index
-from tensorwright.graph.aten_import.call import (
-    Call,
-    Converter,
-    Results,
-    Table,
-    Tensor,
-    as_float,
-    as_type,
-    tensors,
-)
+from tensorwright.graph.aten_import.call import as_float, as_type
+from tensorwright.graph.onnx_import.call import Call, Converter, Results, Table
 from tensorwright.ops import axis_in, product_of
 
 
@@ -39,35 +31,35 @@ def _data(call: Call) -> str:
 
 def _layer_norm(call: Call) -> Results:
     x = _data(call)
-    shape = call.indices("normalized_shape")
+    shape = call.shape("normalized_shape")
     scale, bias = _vectors(call, x, ("weight", "bias"), shape)
     axis, epsilon = call.rank(x) - len(shape), call.real("eps", 1e-5)
     y = call.add("layer_norm", x, scale, bias, axis=axis, epsilon=epsilon)
     if call.operator == "layer_norm":
-        return tensors(y)
+        return (y,)
     axes = tuple(range(axis, call.rank(x)))
     mean = call.add("reduce_mean", x, axes=axes, keepdims=True)
     distance = call.add("sub", x, mean)
     variance = call.add("reduce_mean", call.add("mul", distance, distance), axes=axes)
     safe = call.add("add", variance, call.full((), epsilon, call.dtype_of(x)))
-    return tensors(y, mean, call.add("rsqrt", safe))
+    return (y, mean, call.add("rsqrt", safe))
 
 
 def _rms_norm(call: Call) -> Results:
     x = _data(call)
-    shape = call.indices("normalized_shape")
+    shape = call.shape("normalized_shape")
     dtype = call.dtype_of(x)
     smallest = {DType.F64: 2.220446049250313e-16}.get(dtype, 1.1920928955078125e-07)
     scale = call.optional("weight") or (_ones(call, shape, x),)
     axis = call.rank(x) - len(shape)
     y = call.add("rms_norm", x, *scale, axis=axis, epsilon=call.real("eps", smallest))
-    return (Tensor(y), None)
+    return (y,)
 
 
 def _batch_norm(call: Call) -> Results:
     x = _data(call)
     if not call.has("running_mean") and call.sizes(x)[0] == 1:
-        return (*_instance_norm(call), None, None, None, None)
+        return _instance_norm(call)
     if call.flag("training") or not call.has("running_mean"):
         raise call.unsupported(
             "it is in training mode, and computes with the statistics of the batch",
@@ -79,7 +71,7 @@ def _batch_norm(call: Call) -> Results:
         call.cast(call.tensor(each), call.dtype_of(x)) for each in ("running_mean", "running_var")
     ]
     y = call.add("batch_norm", x, scale, bias, *statistics, epsilon=call.real("eps", 1e-5))
-    return (Tensor(y), None, None, None, None)
+    return (y,)
 
 
 def _group_norm(call: Call) -> Results:
@@ -87,7 +79,7 @@ def _group_norm(call: Call) -> Results:
     groups = call.integer("num_groups") if call.has("num_groups") else call.integer("group")
     scale, bias = _vectors(call, x, ("weight", "bias"), (call.sizes(x)[1],))
     y = call.add("group_norm", x, scale, bias, groups=groups, epsilon=call.real("eps", 1e-5))
-    return (Tensor(y), None, None)
+    return (y,)
 
 
 def _instance_norm(call: Call) -> Results:
@@ -96,13 +88,13 @@ def _instance_norm(call: Call) -> Results:
     x = _data(call)
     scale, bias = _vectors(call, x, ("weight", "bias"), (call.sizes(x)[1],))
     y = call.add("instance_norm", x, scale, bias, epsilon=call.real("eps", 1e-5))
-    return tensors(y)
+    return (y,)
 
 
 def _softmax(operator: str) -> Converter:
     def convert(call: Call) -> Results:
         x = as_float(call, call.cast(call.tensor("self"), call.dtype()))
-        return tensors(call.add(operator, x, axis=call.axis(call.rank(x))))
+        return (call.add(operator, x, axis=call.axis(call.rank(x))),)
 
     return convert
 
@@ -114,7 +106,7 @@ def _safe_softmax(call: Call) -> Results:
     best = call.add("reduce_max", x, axes=(axis,), keepdims=True)
     is_empty = call.add("equal", best, call.full((), -math.inf, dtype))
     weights = call.add("softmax", x, axis=axis)
-    return tensors(call.add("where", is_empty, call.full((), 0.0, dtype), weights))
+    return (call.add("where", is_empty, call.full((), 0.0, dtype), weights),)
 
 
 # -- reductions
@@ -123,7 +115,7 @@ def _safe_softmax(call: Call) -> Results:
 def _axes(call: Call, x: str) -> tuple[int, ...]:
     """The dimensions to fold; all if the call names none."""
     rank = call.rank(x)
-    given = call.ints("dim", ()) or tuple(range(rank))
+    given = call.integers("dim", ()) or tuple(range(rank))
     return tuple(axis_in(axis, max(rank, 1)) for axis in given)
 
 
@@ -141,14 +133,14 @@ def _reduce(operator: str, integers: DType | None = None, *, floats: bool = Fals
             x = as_float(call, x)
         elif integers is not None and not call.has("dtype") and not call.dtype_of(x).is_float:
             x = call.cast(x, integers)
-        return tensors(_reduced(call, operator, x))
+        return (_reduced(call, operator, x),)
 
     return convert
 
 
 def _reduce_bools(operator: str) -> Converter:
     def convert(call: Call) -> Results:
-        return tensors(_reduced(call, operator, call.cast(call.tensor("self"), DType.BOOL)))
+        return (_reduced(call, operator, call.cast(call.tensor("self"), DType.BOOL)),)
 
     return convert
 
@@ -159,13 +151,13 @@ def _greatest(reduction: str, search: str, both: str) -> Converter:
         x = call.tensor("self")
         if call.has("other"):
             dtype = call.dtype_of(x)
-            return tensors(call.add(both, x, as_type(call, call.get("other"), dtype)))
+            return (call.add(both, x, as_type(call, call.get("other"), dtype)),)
         if not call.has("dim"):
-            return tensors(_reduced(call, reduction, x))
+            return (_reduced(call, reduction, x),)
         axis, keepdims = call.axis(call.rank(x)), call.flag("keepdim")
         if not call.rank(x):
-            return (Tensor(x), Tensor(call.full((), 0, DType.I64)))
-        return tensors(
+            return (x, call.full((), 0, DType.I64))
+        return (
             call.add(reduction, x, axes=(axis,), keepdims=keepdims),
             call.add(search, x, axis=axis, keepdims=keepdims),
         )
@@ -175,7 +167,7 @@ def _greatest(reduction: str, search: str, both: str) -> Converter:
 
 def _least_and_greatest(call: Call) -> Results:
     x = call.tensor("self")
-    return tensors(*(_reduced(call, each, x) for each in ("reduce_min", "reduce_max")))
+    return tuple(_reduced(call, each, x) for each in ("reduce_min", "reduce_max"))
 
 
 def _search(operator: str) -> Converter:
@@ -183,9 +175,9 @@ def _search(operator: str) -> Converter:
         x = call.tensor("self")
         if call.has("dim"):
             axis = call.axis(call.rank(x))
-            return tensors(call.add(operator, x, axis=axis, keepdims=call.flag("keepdim")))
+            return (call.add(operator, x, axis=axis, keepdims=call.flag("keepdim")),)
         flat = call.add("reshape", x, shape=(product_of(call.sizes(x)),))
-        return tensors(call.add(operator, flat, axis=0, keepdims=False))
+        return (call.add(operator, flat, axis=0, keepdims=False),)
 
     return convert
 
@@ -208,13 +200,12 @@ def _variance(call: Call) -> Results:
     count = product_of(call.sizes(x)[axis] for axis in axes) - int(correction)
     variance = call.add("div", total, call.full((), count, dtype))
     mean = call.add("reduce_mean", x, axes=axes, keepdims=call.flag("keepdim"))
-    return tensors(variance, mean)
+    return (variance, mean)
 
 
 def _deviation(call: Call) -> Results:
     variance, mean = _variance(call)
-    assert isinstance(variance, Tensor)
-    return (Tensor(call.add("sqrt", variance.name)), mean)
+    return (call.add("sqrt", variance), mean)
 
 
 def _norm(call: Call) -> Results:
@@ -222,7 +213,7 @@ def _norm(call: Call) -> Results:
     if p not in (1, 2):
         raise call.unsupported(f"norms of exponent {p} are not supported")
     x = as_float(call, call.cast(call.tensor("self"), call.dtype()))
-    return tensors(_reduced(call, f"reduce_l{int(p)}", x))
+    return (_reduced(call, f"reduce_l{int(p)}", x),)
 
 
 def _weight_norm(call: Call) -> Results:
@@ -232,7 +223,7 @@ def _weight_norm(call: Call) -> Results:
     axes = tuple(axis for axis in range(rank) if kept == -1 or axis != kept)
     norm = call.add("reduce_l2", weight, axes=axes, keepdims=kept != -1) if axes else weight
     norm = norm if axes else call.add("abs", weight)
-    return tensors(call.add("mul", weight, call.add("div", wanted, norm)), norm)
+    return (call.add("mul", weight, call.add("div", wanted, norm)), norm)
 
 
 def _running(operator: str) -> Converter:
@@ -240,7 +231,7 @@ def _running(operator: str) -> Converter:
         x = call.cast(call.tensor("self"), call.dtype())
         if not call.dtype_of(x).is_float and not call.has("dtype"):
             x = call.cast(x, DType.I64)
-        return tensors(call.add(operator, x, axis=call.axis(call.rank(x))))
+        return (call.add(operator, x, axis=call.axis(call.rank(x))),)
 
     return convert
 

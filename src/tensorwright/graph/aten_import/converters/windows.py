@@ -11,15 +11,9 @@ import numpy as np
 
 from tensorwright.base import DType
 from tensorwright.expr import Index, floor_div
-from tensorwright.graph.aten_import.call import (
-    Call,
-    Converter,
-    Results,
-    Table,
-    Tensor,
-    scaled,
-    tensors,
-)
+from tensorwright.graph.aten_import.call import scaled
+from tensorwright.graph.onnx_import.call import Call, Converter, Results, Table
+from tensorwright.graph.onnx_import.converters.recurrent import recurrent
 from tensorwright.ops import AttributeValue, number_of, product_of
 
 
@@ -29,9 +23,9 @@ def _batched(count: int, convert: Callable[[Call, str], str]) -> Converter:
     def whole(call: Call) -> Results:
         x = call.tensor("self" if call.has("self") else "input")
         if call.rank(x) != count + 1:
-            return (Tensor(convert(call, x)), None)
+            return (convert(call, x),)
         y = convert(call, call.add("unsqueeze", x, axes=(0,)))
-        return (Tensor(call.add("squeeze", y, axes=(0,))), None)
+        return (call.add("squeeze", y, axes=(0,)),)
 
     return whole
 
@@ -61,7 +55,7 @@ def _pool(operator: str, count: int) -> Converter:
 def _adaptive(fold: str, operator: str, count: int) -> Converter:
     def convert(call: Call, x: str) -> str:
         """Windows between i * n // wanted and ceil((i + 1) * n / wanted)."""
-        given = call.indices("output_size")
+        given = call.shape("output_size")
         given = given * count if len(given) == 1 else given
         extents = call.sizes(x)[-count:]
         if all(each == 1 for each in given):
@@ -107,7 +101,7 @@ def _wanted_sizes(call: Call, x: str, count: int) -> tuple[tuple[Index, ...], tu
     if isinstance(factors, tuple):
         scales = (1.0, 1.0, *(float(each) for each in factors))  # type: ignore[arg-type]
     if call.has("output_size"):
-        return (*shape[:2], *call.indices("output_size")), scales
+        return (*shape[:2], *call.shape("output_size")), scales
     pairs = zip(shape[2:], scales[2:], strict=True)
     return (*shape[:2], *(_scaled(call, n, scale) for n, scale in pairs)), scales
 
@@ -142,7 +136,7 @@ _OUTSIDE = ("zeros", "border", "reflection")
 
 
 def _grid_sampler(call: Call) -> Results:
-    return tensors(
+    return (
         call.add(
             "grid_sample",
             call.tensor("input"),
@@ -150,7 +144,7 @@ def _grid_sampler(call: Call) -> Results:
             mode=_SAMPLING[call.integer("interpolation_mode")],
             padding=_OUTSIDE[call.integer("padding_mode")],
             align_corners=call.flag("align_corners"),
-        )
+        ),
     )
 
 
@@ -183,7 +177,7 @@ def _recurrent(kind: str, activation: str = "") -> Converter:
         if call.flag("batch_first"):
             x = call.add("transpose", x, perm=(1, 0, 2))
         joined = (each[0] if len(each) == 1 else call.add("concat", *each, axis=0) for each in last)
-        return tensors(x, *joined)
+        return (x, *joined)
 
     return convert
 
@@ -220,7 +214,9 @@ def _layer(
         more["linear_before_reset"] = 1
     if activation:
         more["activations"] = (activation,) * directions
-    y, *ends = call.onnx(kind, (x, w, r, bias, None, *begins), 1 + len(begins), **more)
+    outputs = (True,) * (1 + len(begins))
+    cells = Call(kind, call.label, more, call.builder, (x, w, r, bias, None, *begins), outputs)
+    y, *ends = map(call.as_tensor, recurrent(cells) or ())
     steps, _, batch, _ = call.sizes(y)
     y = call.add("transpose", y, perm=(0, 2, 1, 3))
     return call.add("reshape", y, shape=(steps, batch, directions * hidden)), *ends
@@ -269,12 +265,12 @@ def _linear(call: Call) -> Results:
     """input weight^T + bias"""
     x, weight = call.tensor("input"), call.tensor("weight")
     if _is_gemm(call, x, weight):
-        return tensors(call.add("gemm", x, weight, *call.optional("bias"), trans_b=True))
+        return (call.add("gemm", x, weight, *call.optional("bias"), trans_b=True),)
     turned = call.add("transpose", weight, perm=(1, 0)) if call.rank(weight) == 2 else weight
     product = call.add("matmul", x, turned)
     if call.has("bias"):
         product = call.add("add", product, call.tensor("bias"))
-    return tensors(product)
+    return (product,)
 
 
 def _is_gemm(call: Call, left: str, right: str) -> bool:
@@ -289,18 +285,18 @@ def _product_and_sum(left: str, right: str) -> Converter:
         if _is_gemm(call, a, b):
             operands = (a, b, *((call.tensor("self"),) if beta else ()))
             factors = {"alpha": call.real("alpha", 1.0), "beta": call.real("beta", 1.0)}
-            return tensors(call.add("gemm", *operands, **factors))
+            return (call.add("gemm", *operands, **factors),)
         product = scaled(call, call.add("matmul", a, b), "alpha")
         if beta == 0:
-            return tensors(product)
-        return tensors(call.add("add", product, scaled(call, call.tensor("self"), "beta")))
+            return (product,)
+        return (call.add("add", product, scaled(call, call.tensor("self"), "beta")),)
 
     return convert
 
 
 def _einsum(call: Call) -> Results:
     operands = call.tensors("tensors")
-    return tensors(call.add("einsum", *operands, equation=call.text("equation").replace(" ", "")))
+    return (call.add("einsum", *operands, equation=call.text("equation").replace(" ", "")),)
 
 
 def _grouped_product(rows: str, weights: str) -> Converter:
@@ -322,19 +318,19 @@ def _grouped_product(rows: str, weights: str) -> Converter:
         if isinstance(count, int) and isinstance(groups, int) and count <= groups:
             x = call.add("unsqueeze", x, axes=(1,))
             own = call.add("gather", weight, group, axis=0)
-            return tensors(call.add("squeeze", call.add("matmul", x, own), axes=(1,)))
+            return (call.add("squeeze", call.add("matmul", x, own), axes=(1,)),)
         products = call.add("matmul", call.add("unsqueeze", x, axes=(0,)), weight)
         at = call.add("reshape", group, shape=(1, count, 1))
         at = call.add("expand", at, shape=(1, count, width))
         chosen = call.add("gather_elements", products, at, axis=0)
-        return tensors(call.add("squeeze", chosen, axes=(0,)))
+        return (call.add("squeeze", chosen, axes=(0,)),)
 
     return convert
 
 
 def _outer(call: Call) -> Results:
     left = call.add("unsqueeze", call.tensor("self"), axes=(1,))
-    return tensors(call.add("mul", left, call.tensor("vec2")))
+    return (call.add("mul", left, call.tensor("vec2")),)
 
 
 def _convolve(call: Call, *, transposed: bool) -> Results:
@@ -358,7 +354,7 @@ def _convolve(call: Call, *, transposed: bool) -> Results:
         y = call.add("conv_transpose", *operands, output_padding=extra, **window)
     else:
         y = call.add("conv", *operands, **window)
-    return tensors(call.add("squeeze", y, axes=(0,)) if is_single else y)
+    return (call.add("squeeze", y, axes=(0,)) if is_single else y,)
 
 
 def _pads(
@@ -408,7 +404,7 @@ def _attention(call: Call) -> Results:
     )
     if len(lead) != 2:
         y = call.add("reshape", y, shape=(*lead, *call.sizes(y)[-2:]))
-    return tensors(y)
+    return (y,)
 
 
 def _of_four(call: Call, tensor: str) -> str:
@@ -431,14 +427,6 @@ def _mask(call: Call, q: str, k: str) -> tuple[str, ...]:
     return (mask if call.dtype_of(mask) is DType.BOOL else call.cast(mask, dtype),)
 
 
-def _first_attention(outputs: int) -> Converter:
-    def convert(call: Call) -> Results:
-        """As `_attention`, with the further outputs that only training reads."""
-        return (*_attention(call), *(None,) * (outputs - 1))
-
-    return convert
-
-
 LINEAR: Table = (
     ("linear", _linear),
     ("addmm", _product_and_sum("mat1", "mat2")),
@@ -453,5 +441,5 @@ LINEAR: Table = (
     ("_convolution", _conv),
     *((f"conv_transpose{n}d", _conv_transpose) for n in (1, 2, 3)),
     ("scaled_dot_product_attention", _attention),
-    ("_scaled_dot_product_flash_attention_for_cpu", _first_attention(2)),
+    ("_scaled_dot_product_flash_attention_for_cpu", _attention),
 )

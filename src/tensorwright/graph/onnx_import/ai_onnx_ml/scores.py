@@ -36,7 +36,7 @@ def rows_of(call: Call, *, keep: frozenset[DType] = frozenset((DType.F32,))) -> 
     x = call.tensor(0)
     if call.rank(0) == 1:
         x = call.add("reshape", x, shape=(1, *call.sizes(0)))
-    return x if call.type_of(x).dtype in keep else call.add("cast", x, to=DType.F32)
+    return x if call.dtype_of(x) in keep else call.add("cast", x, to=DType.F32)
 
 
 def numbers(call: Call, name: str, dtype: DType = DType.F32) -> NDArray[Any]:
@@ -45,7 +45,7 @@ def numbers(call: Call, name: str, dtype: DType = DType.F32) -> NDArray[Any]:
     The tensor has the name of the list and `_as_tensor` behind it.
     """
     for each in (f"{name}_as_tensor", name):
-        if call.given(each):
+        if call.has(each):
             value = call.attributes[each]
             array = np.asarray(value) if isinstance(value, tuple) else _tensor(call, each)
             return array.astype(dtype.numpy)
@@ -71,7 +71,7 @@ def labels_of(call: Call, integers: str) -> Array:
 
     Raises:  UnsupportedError for texts that are read.
     """
-    if call.given("classlabels_strings") and call.attributes["classlabels_strings"]:
+    if call.has("classlabels_strings") and call.attributes["classlabels_strings"]:
         if call.wants(0):
             raise call.unsupported(_OF_TEXT, _WITHOUT_TEXT)
         return np.arange(len(call.attributes["classlabels_strings"]))  # type: ignore[arg-type]
@@ -88,7 +88,7 @@ def label_of_greatest(call: Call, scores: Operand, labels: Array) -> str:
 def label_of_two(call: Call, score: Operand, limit: float, labels: Array) -> str:
     """The second label where a score (rows, 1) is greater than the limit, else the first."""
     column = call.add("squeeze", score, axes=(1,))
-    is_second = call.add("greater", column, call.as_array(limit, call.type_of(column).dtype))
+    is_second = call.add("greater", column, call.as_array(limit, call.dtype_of(column)))
     return call.add("where", is_second, labels[1], labels[0])
 
 
@@ -103,7 +103,7 @@ def two_scores(call: Call, score: Operand, post: str, *, of_one: bool) -> str:
     if post == "PROBIT":
         raise call.unsupported("PROBIT of one score for two classes has no second score")
     if of_one:
-        opposite = call.add("add", opposite, call.as_array(1, call.type_of(score).dtype))
+        opposite = call.add("add", opposite, call.as_array(1, call.dtype_of(score)))
     return call.add("concat", opposite, score, axis=1)
 
 
@@ -125,7 +125,7 @@ def transformed(call: Call, scores: Operand, post: str) -> str:
 
 def _softmax_zero(call: Call, scores: Operand) -> str:
     """Softmax of the scores that are not 0; those that are stay 0."""
-    dtype = call.type_of(scores).dtype
+    dtype = call.dtype_of(scores)
     best = call.add("reduce_max", scores, axes=(1,), keepdims=True)
     counts = call.add("greater", call.add("abs", scores), call.as_array(_CALLED_ZERO, dtype))
     powers = call.add("exp", call.add("sub", scores, best))
@@ -137,7 +137,7 @@ def _softmax_zero(call: Call, scores: Operand) -> str:
 
 def _probit(call: Call, scores: Operand) -> str:
     """The inverse of the normal distribution, by Winitzki's approximation (2008)."""
-    dtype = call.type_of(scores).dtype
+    dtype = call.dtype_of(scores)
 
     def constant(value: float) -> Array:
         return call.as_array(value, dtype)
@@ -215,7 +215,7 @@ def _vector_regressor(call: Call) -> Results:
         vectors = numbers(call, "support_vectors").reshape(count, -1)
         x = _kernels(call, x, vectors)
     scores = added(call, call.add("matmul", x, weights.reshape(-1, 1)), numbers(call, "rho")[:1])
-    if call.flag("one_class", default=False):
+    if call.flag("one_class"):
         is_inside = call.add("greater", scores, f32(0))
         return (call.add("where", is_inside, f32(1), f32(-1)),)
     return (transformed(call, scores, call.text("post_transform", "NONE")),)
@@ -293,7 +293,7 @@ def _probabilities(
     own = call.add("reduce_sum", squares, axes=(2,), keepdims=True)
     matrix = call.add("add", crossed, call.add("mul", own, np.eye(classes, dtype=np.float32)))
     start = call.add(
-        "full", shape=(call.sizes_of(scores)[0], classes), value=1 / classes, dtype=DType.F32
+        "full", shape=(call.sizes(scores)[0], classes), value=1 / classes, dtype=DType.F32
     )
     builder = GraphBuilder("probabilities")
     builder.input("step", (), COUNT.dtype)

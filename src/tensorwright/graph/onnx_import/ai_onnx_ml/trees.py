@@ -228,14 +228,14 @@ class _Ensemble:
 
     def __init__(self, call: Call, x: str, branches: Branches, votes: _Votes) -> None:
         self.call, self.votes = call, votes
-        columns = number_of(call.sizes_of(x)[1])
+        columns = number_of(call.sizes(x)[1])
         forest = forest_of(branches, columns)
         if not branches.is_leaf.all() and int(branches.features.max()) >= columns:
             raise call.unsupported(f"its trees read feature {branches.features.max()} of {columns}")
         if forest.signs <= 0:
             negative = call.add("neg", x)
             x = call.add("concat", x, negative, axis=1) if forest.signs == 0 else negative
-        self.dtype = call.type_of(x).dtype
+        self.dtype = call.dtype_of(x)
         arrays = (forest.features, forest.limits, forest.children, forest.roots)
         self.leaves = call.add("tree_leaves", x, *arrays, depth=forest.depth)
         self.forest, self.trees = forest, len(forest.roots)
@@ -307,7 +307,7 @@ def _older(call: Call, dtype: DType, role: str) -> tuple[Branches, _Votes]:
 
 def _regressor(call: Call) -> Results:
     x, targets = rows_of(call, keep=_WIDE), call.integer("n_targets", 1)
-    branches, votes = _older(call, call.type_of(x).dtype, "target")
+    branches, votes = _older(call, call.dtype_of(x), "target")
     aggregate, post = call.text("aggregate_function", "SUM"), call.text("post_transform", "NONE")
     ensemble = _Ensemble(call, x, branches, votes)
     sums = ensemble.sums(targets, aggregate)
@@ -323,14 +323,14 @@ def _of_targets(call: Call, sums: str, targets: int, post: str) -> str:
 
 
 def _as_f32(call: Call, scores: str) -> str:
-    is_f32 = call.type_of(scores).dtype is DType.F32
+    is_f32 = call.dtype_of(scores) is DType.F32
     return scores if is_f32 else call.add("cast", scores, to=DType.F32)
 
 
 def _ensemble(call: Call) -> Results:
     """TreeEnsemble: leaves have numbers of their own, which follow those of the nodes here."""
     x = rows_of(call, keep=_WIDE)
-    dtype, targets = call.type_of(x).dtype, call.integer("n_targets", 1)
+    dtype, targets = call.dtype_of(x), call.integer("n_targets", 1)
     features = numbers(call, "nodes_featureids", DType.I64)
     weights, of = numbers(call, "leaf_weights", dtype), numbers(call, "leaf_targetids", DType.I64)
     nodes, leaves = len(features), len(weights)
@@ -369,7 +369,7 @@ def _ensemble(call: Call) -> Results:
 def _classifier(call: Call) -> Results:
     labels, post = labels_of(call, "classlabels_int64s"), call.text("post_transform", "NONE")
     x, classes = rows_of(call, keep=_WIDE), len(labels)
-    branches, votes = _older(call, call.type_of(x).dtype, "class")
+    branches, votes = _older(call, call.dtype_of(x), "class")
     ensemble = _Ensemble(call, x, branches, votes)
     base = numbers(call, "base_values", ensemble.dtype)
     sums = ensemble.sums(classes, "SUM")

@@ -37,11 +37,11 @@ def _attend(call: Call, heads: _Heads, masks: Sequence[str]) -> str:
 
     masks   what is added to the scores; each broadcasts to (b, h, l, s)
     """
-    rows, keys = call.sizes_of(heads.q)[2], call.sizes_of(heads.k)[2]
-    is_causal = call.flag("unidirectional", default=False)
+    rows, keys = call.sizes(heads.q)[2], call.sizes(heads.k)[2]
+    is_causal = call.flag("unidirectional")
     added = list(masks)
     if is_causal and rows != keys:  # what is past comes first
-        dtype = call.type_of(heads.q).dtype
+        dtype = call.dtype_of(heads.q)
         beyond = call.add("full", shape=(rows, keys), value=_filter(call), dtype=dtype)
         added.append(call.add("trilu", beyond, k=keys - rows + 1))
     mask = added[:1]
@@ -70,20 +70,20 @@ def _padding(call: Call, position: int, heads: _Heads) -> list[str]:
     if not call.has(position):
         return []
     mask, shape = call.tensor(position), call.sizes(position)
-    batch, _, rows, _ = call.sizes_of(heads.q)
-    keys = call.sizes_of(heads.k)[2]
+    batch, _, rows, _ = call.sizes(heads.q)
+    keys = call.sizes(heads.k)[2]
     if shape == (batch,):
         places = call.add("reshape", call.positions(keys, DType.I32), shape=(1, keys))
         lengths = call.add("reshape", mask, shape=(batch, 1))
         lost = call.add("greater_or_equal", places, call.add("cast", lengths, to=DType.I32))
     elif shape in ((batch, keys), (batch, rows, keys)):
-        zero = np.zeros((), call.type_at(position).dtype.numpy)
+        zero = np.zeros((), call.dtype_of(position).numpy)
         lost = call.add("less_or_equal", mask, zero)
     else:
         raise call.unsupported(f"a mask of shape {shape_text(shape)} is not supported")
     rows_of_mask: Index = shape[1] if len(shape) == 3 else 1
     lost = call.add("reshape", lost, shape=(batch, 1, rows_of_mask, keys))
-    dtype = call.type_of(heads.q).dtype
+    dtype = call.dtype_of(heads.q)
     numbers = call.add("cast", lost, to=dtype)
     return [call.add("mul", numbers, call.as_array(_filter(call), dtype))]
 
@@ -105,7 +105,7 @@ def self_attention(
     projected = call.add("matmul", x, weights)
     if bias is not None:
         projected = call.add("add", projected, bias)
-    width = number_of(call.sizes_of(projected)[2])
+    width = number_of(call.sizes(projected)[2])
     sizes = call.integers("qkv_hidden_sizes", ()) or (width // 3,) * 3
     parts = call.apply("split", projected, sizes=sizes, axis=2)
     q, k, v = (split_heads(call, part, call.integer("num_heads")) for part in parts)
@@ -136,7 +136,7 @@ def _multi_head(call: Call) -> Results:
         parts = call.apply("split", call.tensor(3), sizes=sizes, axis=0)
         inputs = [call.add("add", x, part) for x, part in zip(inputs, parts, strict=True)]
     count = call.integer("num_heads")
-    is_split = [len(call.sizes_of(x)) == 4 for x in inputs]
+    is_split = [len(call.sizes(x)) == 4 for x in inputs]
     q, k, v = (
         x if done else split_heads(call, x, count) for x, done in zip(inputs, is_split, strict=True)
     )
@@ -154,19 +154,19 @@ def _rotary(call: Call) -> Results:
     if call.integer("is_packed_batching", 0) or call.real("scale", 1.0) != 1.0:
         raise call.unsupported("packed batches and scales are not supported")
     x, shape = call.tensor(0), call.sizes(0)
-    half = call.shape(2)[-1]
+    half = call.extents(2)[-1]
     turned = call.integer("rotary_embedding_dim", 0) or 2 * half
     if len(shape) == 3:
         count, width = call.integer("num_heads", 0), number_of(shape[2])
         x = split_heads(call, x, count or width // (2 * half))
-    batch, heads, length, width_of_head = call.sizes_of(x)
+    batch, heads, length, width_of_head = call.sizes(x)
     size = number_of(width_of_head)
     cosines, sines = (_at_positions(call, each, length) for each in (2, 3))
     kept: tuple[str, ...] = ()
     if turned < size:
         x, *rest = call.apply("split", x, sizes=(turned, size - turned), axis=3)
         kept = tuple(rest)
-    if call.flag("interleaved", default=False):
+    if call.flag("interleaved"):
         pairs = call.add("reshape", x, shape=(batch, heads, length, turned // 2, 2))
         first, second = (call.take(pairs, each, 4) for each in (0, 1))
     else:
@@ -175,7 +175,7 @@ def _rotary(call: Call) -> Results:
     for one, other, operator in ((first, second, "sub"), (second, first, "add")):
         scaled = call.add("mul", one, cosines)
         parts.append(call.add(operator, scaled, call.add("mul", other, sines)))
-    if call.flag("interleaved", default=False):
+    if call.flag("interleaved"):
         y = call.add("reshape", call.stack(parts, 4), shape=(batch, heads, length, turned))
     else:
         y = call.add("concat", *parts, axis=3)
@@ -196,7 +196,7 @@ def _at_positions(call: Call, position: int, length: Index) -> str:
         along = call.add("reshape", call.positions(length, DType.I64), shape=(1, length))
         at = call.add("add", first, along)
     rows = call.add("gather", call.tensor(position), at, axis=0)
-    count, halves = call.sizes_of(at)[0], call.shape(position)[-1]
+    count, halves = call.sizes(at)[0], call.extents(position)[-1]
     return call.add("reshape", rows, shape=(count, 1, length, halves))
 
 
@@ -216,7 +216,7 @@ def _numbers(call: Call, quantized: int, scale: int, zero: int, axis: int = 0) -
     vectors = []
     for position in (scale, zero):
         if call.has(position):
-            is_one = int(np.prod(call.shape(position))) == 1
+            is_one = int(np.prod(call.extents(position))) == 1
             vector = call.tensor(position)
             vectors.append(call.add("reshape", vector, shape=()) if is_one else vector)
     return call.add("dequantize_linear", call.tensor(quantized), *vectors, axis=axis)
@@ -228,7 +228,7 @@ def _quantized(call: Call, numbers: str, scale: int, zero: int, like: int) -> Re
     if call.has(zero):
         middle = call.add("reshape", call.tensor(zero), shape=())
         return (call.add("quantize_linear", numbers, one, middle),)
-    return (call.add("quantize_linear", numbers, one, dtype=call.type_at(like).dtype),)
+    return (call.add("quantize_linear", numbers, one, dtype=call.dtype_of(like)),)
 
 
 def _of_two(operator: str, call: Call) -> Results:
@@ -238,7 +238,7 @@ def _of_two(operator: str, call: Call) -> Results:
 
 def _of_one(operator: str, call: Call) -> Results | None:
     """An operator of the standard on the numbers."""
-    if call.flag("channels_last", default=False):
+    if call.flag("channels_last"):
         raise call.unsupported("channels_last is not supported")
     opset = call.integer("opset", call.opset)
     inner = replace(call, operator=operator, operands=(_numbers(call, 0, 1, 2),), opset=opset)
@@ -258,12 +258,10 @@ def _where(call: Call) -> Results:
 
 def _gemm(call: Call) -> Results:
     """A product of matrices of codes, plus integers in the scale of the product."""
-    by_rows = call.flag("transB", default=False)
+    by_rows = call.flag("transB")
     a, b = _numbers(call, 0, 1, 2), _numbers(call, 3, 4, 5, axis=0 if by_rows else 1)
     alpha = call.real("alpha", 1.0)
-    y = call.add(
-        "gemm", a, b, alpha=alpha, trans_a=call.flag("transA", default=False), trans_b=by_rows
-    )
+    y = call.add("gemm", a, b, alpha=alpha, trans_a=call.flag("transA"), trans_b=by_rows)
     if call.has(6):
         scale = call.add("mul", call.tensor(1), call.tensor(4))
         integers = call.add("cast", call.tensor(6), to=DType.F32)
@@ -314,7 +312,7 @@ def _matmul_of_bits(call: Call) -> Results:
             given = _unpacked(given.reshape(columns, -1), bits)[:, :blocks]
         zeros = given.reshape(columns, blocks, 1).astype(np.float32)
     numbers = ((quantized - zeros) * scales).reshape(columns, -1)[:, :inner]
-    dtype = call.type_at(0).dtype
+    dtype = call.dtype_of(0)
     weights: Operand = np.ascontiguousarray(numbers.T).astype(dtype.numpy)
     return _with_bias(call, call.add("matmul", call.tensor(0), weights), 5)
 

@@ -117,7 +117,7 @@ def _fused_matmul(call: Call) -> Results:
     y = call.add("matmul", *factors)
     alpha = call.real("alpha", 1.0)
     if alpha != 1.0:
-        y = call.add("mul", y, call.as_array(alpha, call.type_of(y).dtype))
+        y = call.add("mul", y, call.as_array(alpha, call.dtype_of(y)))
     return (y,)
 
 
@@ -156,7 +156,7 @@ def _activated(call: Call, y: str) -> str:
     if name not in _ACTIVATIONS:
         raise call.unsupported(f"its activation {name} is not supported")
     ours, names = _ACTIVATIONS[name]
-    if call.given("activation_params"):
+    if call.has("activation_params"):
         values = call.reals("activation_params")
     else:
         values = tuple(call.real(f"activation_{each}") for each in names)

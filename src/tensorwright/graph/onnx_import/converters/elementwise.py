@@ -50,14 +50,14 @@ def _dropout(call: Call) -> Results:
         raise call.unsupported("it is in training mode", "export the model for inference")
     if not call.wants(1):
         return (call.operand(0),)
-    mask = call.as_array(1, DType.BOOL if call.opset >= 10 else call.type_at(0).dtype)
+    mask = call.as_array(1, DType.BOOL if call.opset >= 10 else call.dtype_of(0))
     return call.operand(0), call.add("expand", mask, shape=call.sizes(0))
 
 
 def _clip(call: Call) -> Results:
     x = call.tensor(0)
     if call.opset < 11:
-        limits = {name: call.real(name) for name in ("min", "max") if call.given(name)}
+        limits = {name: call.real(name) for name in ("min", "max") if call.has(name)}
         return (call.add("clip", x, **limits),)
     limits = {}
     for position, name in ((1, "min"), (2, "max")):
@@ -74,7 +74,7 @@ def _clip(call: Call) -> Results:
 
 def _cast(call: Call) -> Results:
     target = dtype_of(call.integer("to"), call.label, call.operator)
-    if call.type_at(0).dtype is target:
+    if call.dtype_of(0) is target:
         return (call.operand(0),)
     return (call.add("cast", call.tensor(0), to=target),)
 
@@ -85,14 +85,14 @@ def _bit_cast(call: Call) -> Results:
 
 
 def _cast_like(call: Call) -> Results:
-    target = call.type_at(1).dtype
-    if call.type_at(0).dtype is target:
+    target = call.dtype_of(1)
+    if call.dtype_of(0) is target:
         return (call.operand(0),)
     return (call.add("cast", call.tensor(0), to=target),)
 
 
 def _mod(call: Call) -> Results:
-    operator = "fmod" if call.flag("fmod", default=False) else "floormod"
+    operator = "fmod" if call.flag("fmod") else "floormod"
     return (call.add(operator, call.tensor(0), call.tensor(1)),)
 
 
@@ -132,11 +132,11 @@ _ON_BOOLS = {"reduce_max": "reduce_any", "reduce_min": "reduce_all"}
 def _reduce(operator: str, axes_are_input_from: int) -> Converter:
     def convert(call: Call) -> Results:
         chosen = operator
-        if call.type_at(0).dtype is DType.BOOL:
+        if call.dtype_of(0) is DType.BOOL:
             chosen = _ON_BOOLS.get(operator, operator)
         axes = call.optional_ints(1, "axes", input_from=axes_are_input_from)
         keepdims = call.flag("keepdims", default=True)
-        keeps_all = not axes and call.flag("noop_with_empty_axes", default=False)
+        keeps_all = not axes and call.flag("noop_with_empty_axes")
         if keeps_all or call.rank(0) == 0:
             return _without_axes(call, operator)
         return (call.add(chosen, call.tensor(0), axes=axes, keepdims=keepdims),)
@@ -166,11 +166,11 @@ _WIDE = (DType.F32, DType.F64)
 
 def _vectors(call: Call, count: int) -> tuple[str, ...]:
     """Inputs 1..count in the element type of the data."""
-    dtype = call.type_at(0).dtype
+    dtype = call.dtype_of(0)
     vectors = []
     for position in range(1, count + 1):
         vector: Operand = call.tensor(position)
-        if call.type_at(position).dtype is not dtype:
+        if call.dtype_of(position) is not dtype:
             vector = call.add("cast", vector, to=dtype)
         vectors.append(call.as_tensor(vector))
     return tuple(vectors)
@@ -182,12 +182,12 @@ def _batch_norm(call: Call) -> Results:
     epsilon = call.real("epsilon", 1e-5)
     x = call.tensor(0)
     scale, bias, mean, var = _vectors(call, 4)
-    if not call.flag("training_mode", default=False):
+    if not call.flag("training_mode"):
         if any(call.wanted[1:]):
             raise call.unsupported("it is in training mode", "export the model for inference")
         return (call.add("batch_norm", x, scale, bias, mean, var, epsilon=epsilon),)
     momentum = call.real("momentum", 0.9)
-    dtype = call.type_at(0).dtype
+    dtype = call.dtype_of(0)
     axes = tuple(axis for axis in range(call.rank(0)) if axis != 1)
     centre = call.add("reduce_mean", x, axes=axes, keepdims=True)
     distance = call.add("sub", x, centre)
@@ -213,7 +213,7 @@ def normalized(
     call: Call, operator: str, x: str, vectors: Sequence[str], **attributes: AttributeValue
 ) -> str:
     """Rows normalised in f32 at least; the result has the type of the first vector, the scale."""
-    dtypes = [call.type_of(each).dtype for each in (x, *vectors)]
+    dtypes = [call.dtype_of(each) for each in (x, *vectors)]
     wide = DType.F64 if DType.F64 in dtypes else DType.F32
     operands = [
         each if dtype is wide else call.add("cast", each, to=wide)
@@ -228,11 +228,11 @@ def _trailing_norm(counterpart: Counterpart, call: Call) -> Results | None:
     both. Before operator set 21 scale and bias of groups were per group: it repeats them.
     """
     is_old = call.operator == "GroupNormalization" and call.opset < counterpart.opset
-    if call.operator == "RMSNormalization" and call.type_at(1).dtype is not call.type_at(0).dtype:
+    if call.operator == "RMSNormalization" and call.dtype_of(1) is not call.dtype_of(0):
         axis, epsilon = call.integer("axis", -1), call.real("epsilon", 1e-5)
         x, scale = call.tensors()
         return (normalized(call, "rms_norm", x, (scale,), axis=axis, epsilon=epsilon),)
-    if is_old or any(call.wanted[1:]) or call.type_at(0).dtype not in _WIDE:
+    if is_old or any(call.wanted[1:]) or call.dtype_of(0) not in _WIDE:
         return None
     return counterpart.convert(call)
 
@@ -240,7 +240,7 @@ def _trailing_norm(counterpart: Counterpart, call: Call) -> Results | None:
 def _mean_variance(call: Call) -> Results:
     """As the standard's function, whose constants are of f32, for floats of any type."""
     axes = call.integers("axes", (0, 2, 3))
-    x, dtype = call.tensor(0), call.type_at(0).dtype
+    x, dtype = call.tensor(0), call.dtype_of(0)
     distance = call.add("sub", x, call.add("reduce_mean", x, axes=axes, keepdims=True))
     square = call.add("mul", distance, distance)
     deviation = call.add("sqrt", call.add("reduce_mean", square, axes=axes, keepdims=True))
@@ -312,7 +312,7 @@ def _attention(call: Call) -> Results | None:
     special = (
         any(call.has(at) for at in range(_PAST_KEY, len(call.operands)))
         or any(call.wanted[1:])
-        or any(call.type_of(each).dtype not in _WIDE for each in inputs)
+        or any(call.dtype_of(each) not in _WIDE for each in inputs)
         or not call.attributes.keys() <= _SIMPLE
     )
     if special:
@@ -321,8 +321,8 @@ def _attention(call: Call) -> Results | None:
     k = _heads(call, 1, "kv_num_heads")
     v = _heads(call, 2, "kv_num_heads")
     mask: tuple[Operand, ...] = (call.operand(_MASK),) if call.has(_MASK) else ()
-    if mask and call.type_at(_MASK).dtype not in (DType.BOOL, call.type_at(0).dtype):
-        mask = (call.add("cast", mask[0], to=call.type_at(0).dtype),)
+    if mask and call.dtype_of(_MASK) not in (DType.BOOL, call.dtype_of(0)):
+        mask = (call.add("cast", mask[0], to=call.dtype_of(0)),)
     if mask and call.sizes(_MASK)[-1] != sizes_of(call.type_of(k))[2]:
         return None
     y = call.add(
@@ -332,7 +332,7 @@ def _attention(call: Call) -> Results | None:
         v,
         *mask,
         scale=call.real("scale", 0.0),
-        causal=call.flag("is_causal", default=False),
+        causal=call.flag("is_causal"),
         softcap=call.real("softcap", 0.0),
         nan_weights="zero_without_keys" if mask else "kept",
     )

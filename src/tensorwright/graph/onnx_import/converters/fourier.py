@@ -40,7 +40,7 @@ def _angles(rows: int, columns: int, length: int) -> NDArray[np.float64]:
 
 def _rotated(call: Call, parts: Parts, angles: NDArray[np.float64], operator: str) -> Parts:
     """Multiply by e^(i angle): each element ("mul") or by it as a matrix ("matmul")."""
-    kind = call.type_of(parts[0]).dtype.numpy
+    kind = call.dtype_of(parts[0]).numpy
     cosine, sine = np.cos(angles).astype(kind), np.sin(angles).astype(kind)
     real, imaginary = (call.add(operator, parts[0], factor) for factor in (cosine, sine))
     if len(parts) == 1:
@@ -85,7 +85,7 @@ def _cut(call: Call, rows: str, start: int, stop: int, step: int = 1) -> str:
 
 def _fitted(call: Call, rows: str, length: int) -> str:
     """Rows cut off, or with zeros behind them."""
-    own = number_of(call.sizes_of(rows)[1])
+    own = number_of(call.sizes(rows)[1])
     if own < length:
         return call.add("pad", rows, pads=(0, 0, 0, length - own))
     return rows if own == length else _cut(call, rows, 0, length)
@@ -105,7 +105,7 @@ def _with_conjugates(call: Call, parts: Parts, length: int) -> Parts:
 
 def _parts_of(call: Call, x: str, count: Index, length: Index) -> Parts:
     """The parts of rows (..., length, 1 or 2)."""
-    dtype, components = call.type_of(x).dtype, number_of(call.sizes_of(x)[-1])
+    dtype, components = call.dtype_of(x), number_of(call.sizes(x)[-1])
     if not dtype.is_float:
         raise call.unsupported(f"it transforms {dtype}, not floats")
     if components not in (1, 2):
@@ -129,8 +129,8 @@ def _dft(call: Call) -> Results:
     count = math.prod(shape[at] for at in others)
     extent = number_of(shape[axis])
     parts = _parts_of(call, x, count, extent)
-    is_inverse = call.flag("inverse", default=False)
-    is_half = call.flag("onesided", default=False)
+    is_inverse = call.flag("inverse")
+    is_half = call.flag("onesided")
     own = 2 * (extent - 1) if is_inverse and is_half else extent
     length = int(call.scalar(1, "dft_length")) if call.has(1) else own
     if length < 1:
@@ -141,11 +141,11 @@ def _dft(call: Call) -> Results:
         parts = tuple(_fitted(call, part, length) for part in parts)
     parts = _transform(call, parts, count, length, 1 if is_inverse else -1)
     if is_inverse:
-        scale = call.as_array(1 / length, call.type_at(0).dtype)
+        scale = call.as_array(1 / length, call.dtype_of(0))
         parts = tuple(call.add("mul", part, scale) for part in parts)
     if is_half:
         parts = parts[:1] if is_inverse else _halves(call, parts, length)
-    kept = number_of(call.sizes_of(parts[0])[1])
+    kept = number_of(call.sizes(parts[0])[1])
     stacked = call.stack(parts, 2)
     target = (*(shape[at] for at in others), kept, len(parts))
     back = tuple(perm.index(at) for at in range(len(shape)))
@@ -166,7 +166,7 @@ def _stft(call: Call) -> Results:
     if call.has(3):
         length = int(call.scalar(3, "frame_length"))
     else:
-        length = call.shape(2)[0] if call.has(2) else number_of(extent)
+        length = call.extents(2)[0] if call.has(2) else number_of(extent)
     frames = (extent - length) // step + 1 if step > 0 else 0
     if length < 1 or not decided(frames >= 1):
         raise call.unsupported(f"{extent} elements have no frame of {length} by {step}")
@@ -186,7 +186,7 @@ def _stft(call: Call) -> Results:
     spectrum = _transform(call, tuple(parts), batch * frames, length, -1)
     if call.flag("onesided", default=True):
         spectrum = _halves(call, spectrum, length)
-    kept = number_of(call.sizes_of(spectrum[0])[1])
+    kept = number_of(call.sizes(spectrum[0])[1])
     return (call.add("reshape", call.stack(spectrum, 2), shape=(batch, frames, kept, 2)),)
 
 

@@ -29,7 +29,7 @@ from tensorwright.ops import Array, axis_in, number_of
 
 def _positions(call: Call, position: int) -> Operand:
     """Indices as i32 or i64."""
-    if call.type_at(position).dtype in (DType.I32, DType.I64):
+    if call.dtype_of(position) in (DType.I32, DType.I64):
         return call.operand(position)
     return call.add("cast", call.tensor(position), to=DType.I64)
 
@@ -65,7 +65,7 @@ def _top_k(call: Call) -> Results:
 def _write_to_cache(call: Call) -> Results:
     """TensorScatter: rows of a cache are replaced from a position of each example on."""
     cache, update = call.tensor(0), call.tensor(1)
-    shape, written = call.shape(0), call.shape(1)
+    shape, written = call.extents(0), call.extents(1)
     axis = call.integer("axis", -2)
     if not -len(shape) <= axis < len(shape) or axis % len(shape) == 0:
         raise call.unsupported(f"its axis {axis} is none of the cache {shape} but the first")
@@ -86,7 +86,7 @@ def _write_to_cache(call: Call) -> Results:
 
 def _columns_to_image(call: Call) -> Results:
     """Col2Im: each column is a block, which is added to the image where it was taken from."""
-    shape, image = call.shape(0), call.ints(1, "image_shape")
+    shape, image = call.extents(0), call.ints(1, "image_shape")
     block = call.ints(2, "block_shape")
     rank = len(block)
     strides, dilations = (per_dimension(call, each, rank, 1) for each in ("strides", "dilations"))
@@ -109,7 +109,7 @@ def _columns_to_image(call: Call) -> Results:
             places = (places[:, None] + along).reshape(-1)
     rows = call.add("reshape", call.tensor(0), shape=(planes, taps * blocks))
     rows = call.add("transpose", rows, perm=(1, 0))
-    empty, dtype = (math.prod(sizes), planes), call.type_at(0).dtype
+    empty, dtype = (math.prod(sizes), planes), call.dtype_of(0)
     zeros = call.add("full", shape=empty, value=0.0, dtype=dtype)
     added = call.add("scatter_nd", zeros, places[:, None], rows, reduction="add")
     added = call.add("transpose", added, perm=(1, 0))
@@ -139,13 +139,13 @@ def _constant(call: Call) -> Results:
     sparse = call.attributes.get("sparse_value")
     if isinstance(sparse, SparseTensorProto):
         return (dense(sparse, call.folder, call.label),)
-    if call.given("value_int"):
+    if call.has("value_int"):
         return (np.asarray(call.integer("value_int"), np.int64),)
-    if call.given("value_float"):
+    if call.has("value_float"):
         return (np.asarray(call.real("value_float"), np.float32),)
-    if call.given("value_ints"):
+    if call.has("value_ints"):
         return (np.asarray(call.integers("value_ints"), np.int64),)
-    if call.given("value_floats"):
+    if call.has("value_floats"):
         return (np.asarray(call.reals("value_floats"), np.float32),)
     raise call.unsupported("its value is text or missing")
 
@@ -184,7 +184,7 @@ def _size(call: Call) -> Results:
 
 
 def _range(call: Call) -> Results:
-    dtype = call.type_at(0).dtype
+    dtype = call.dtype_of(0)
     if any(is_computed(call, at) for at in range(3)):
         return computed_range(call, dtype)
     if any(isinstance(operand, SizeArray) for operand in call.operands):
@@ -221,9 +221,9 @@ def _open_range(call: Call, dtype: DType) -> Results:
 
 
 def _eye_like(call: Call) -> Results:
-    rows, columns = call.shape(0)
-    dtype = call.type_at(0).dtype
-    if call.given("dtype"):
+    rows, columns = call.extents(0)
+    dtype = call.dtype_of(0)
+    if call.has("dtype"):
         dtype = dtype_of(call.integer("dtype"), call.label, call.operator)
     diagonal = call.integer("k", 0)
     if rows * columns * dtype.size_bytes > LARGE_BYTES:
@@ -286,8 +286,8 @@ def _joined(call: Call) -> Results:
     parts, axis = _list(call), call.integer("axis")
     if not parts:
         raise call.unsupported("it joins a sequence without a tensor")
-    if call.flag("new_axis", default=False):
-        return (call.stack(parts, axis_in(axis, len(call.sizes_of(parts[0])) + 1)),)
+    if call.flag("new_axis"):
+        return (call.stack(parts, axis_in(axis, len(call.sizes(parts[0])) + 1)),)
     return (parts[0] if len(parts) == 1 else call.add("concat", *parts, axis=axis),)
 
 
@@ -296,7 +296,7 @@ def _split_to_list(call: Call) -> Results:
     x, axis = call.tensor(0), axis_in(call.integer("axis", 0), call.rank(0))
     extent = call.sizes(0)[axis]
     given = call.indices(1, "split") if call.has(1) else (1,)
-    if not call.has(1) or not call.type_at(1).shape:
+    if not call.has(1) or not call.type_of(1).shape:
         each, whole = number_of(given[0]), number_of(extent)
         given = tuple(min(each, whole - start) for start in range(0, whole, each))
     if not given:

@@ -37,7 +37,7 @@ def _nonzero(call: Call) -> Results:
 
 def _positions_of(call: Call, tensor: str) -> str:
     """The positions of what is not 0, one row for each dimension."""
-    shape = call.sizes_of(tensor)
+    shape = call.sizes(tensor)
     x = tensor if shape else call.add("reshape", tensor, shape=(1,))
     return decide(call, "nonzero", (x,), most=product_of(shape))[0]
 
@@ -45,7 +45,7 @@ def _positions_of(call: Call, tensor: str) -> str:
 def _compress(call: Call) -> Results:
     """The slices where a condition holds."""
     x, axis = call.tensor(0), call.integer("axis", 0)
-    if not call.given("axis"):
+    if not call.has("axis"):
         x = call.add("reshape", x, shape=(product_of(call.sizes(0)),))
     value = call.known_value(1, "condition")
     positions: Operand
@@ -64,7 +64,7 @@ def _unique(call: Call) -> Results:
         "flat": True,
     }
     most: expr.Index = product_of(shape)
-    if call.given("axis"):
+    if call.has("axis"):
         axis = axis_in(call.integer("axis"), len(shape))
         attributes |= {"axis": axis, "flat": False}
         most = shape[axis]
@@ -105,7 +105,7 @@ def _non_max_suppression(call: Call) -> Results:
         call,
         "non_max_suppression",
         (boxes, scores, limit, *thresholds),
-        {"center_point_box": call.flag("center_point_box", default=False)},
+        {"center_point_box": call.flag("center_point_box")},
         most=most_rows,
     )
 
@@ -130,8 +130,8 @@ def computed_range(call: Call, dtype: DType) -> Results:
 def _scalar(call: Call, position: int, dtype: DType) -> str:
     """An input of one element, as a tensor without dimensions."""
     tensor = call.tensor(position)
-    scalar = call.add("reshape", tensor, shape=()) if call.sizes_of(tensor) else tensor
-    return scalar if call.type_of(scalar).dtype is dtype else call.add("cast", scalar, to=dtype)
+    scalar = call.add("reshape", tensor, shape=()) if call.sizes(tensor) else tensor
+    return scalar if call.dtype_of(scalar) is dtype else call.add("cast", scalar, to=dtype)
 
 
 def _is(call: Call, tensor: str, number: int) -> bool:
@@ -141,7 +141,7 @@ def _is(call: Call, tensor: str, number: int) -> bool:
 
 def _where_not_zero(call: Call, number: str) -> str:
     """The number, or 1 in the place of 0: nothing is divided by 0."""
-    dtype = call.type_of(number).dtype
+    dtype = call.dtype_of(number)
     is_zero = call.add("equal", number, call.as_array(0, dtype))
     return call.add("where", is_zero, call.as_array(1, dtype), number)
 
@@ -149,7 +149,7 @@ def _where_not_zero(call: Call, number: str) -> str:
 def _steps_between(call: Call, start: Operand, limit: Operand, step: Operand) -> str:
     """How many steps lead from a number towards another one: (limit - start) / step, rounded up."""
     gap = call.add("sub", limit, start)
-    if call.type_of(gap).dtype.is_float:
+    if call.dtype_of(gap).is_float:
         exact = (call.add("cast", each, to=DType.F64) for each in (gap, step))
         count = call.add("ceil", call.add("div", *exact))
     else:
@@ -162,7 +162,7 @@ def computed_slice(
     call: Call, x: Operand, axis: int, start: expr.Index | str, end: expr.Index | str, step: int
 ) -> str:
     """A slice along one dimension whose ends are computed when the network runs."""
-    extent = call.sizes_of(x)[axis]
+    extent = call.sizes(x)[axis]
     length = as_number(call, extent)
     last = call.add("sub", length, np.asarray(1))
     if step > 0:
@@ -201,17 +201,22 @@ SELECTING: Table = (
 
 def _reshape(call: Call) -> Results:
     shape, wanted = call.sizes(0), sizes_from(call, 1, "shape")
-    text = shape_text(wanted)
-    if not call.flag("allowzero", default=False):
+    if not call.flag("allowzero"):
         if any(n == 0 and at >= len(shape) for at, n in enumerate(wanted)):
-            own = shape_text(shape)
+            text, own = shape_text(wanted), shape_text(shape)
             raise call.unsupported(f"its shape {text} keeps a dimension that {own} does not have")
         wanted = tuple(shape[at] if n == 0 else n for at, n in enumerate(wanted))
+    return (reshaped(call, call.operand(0), wanted),)
+
+
+def reshaped(call: Call, tensor: Operand, wanted: Sequence[expr.Index]) -> str:
+    """A tensor in another shape, one extent of which may be -1."""
+    text = shape_text(wanted)
     if wanted.count(-1) > 1 or any(isinstance(n, int) and n < -1 for n in wanted):
         raise call.unsupported(f"its shape {text} leaves more than one extent open")
     if -1 in wanted:
         others = [n for n in wanted if n != -1]
-        of = list(shape)
+        of = list(call.sizes(tensor))
         while 0 in others and 0 in of:  # what remains without them says it
             others.remove(0)
             of.remove(0)
@@ -219,7 +224,7 @@ def _reshape(call: Call) -> Results:
             raise call.unsupported(f"its shape {text} says nothing about the extent -1")
         rest = _quotient(of, others)
         wanted = tuple(rest if n == -1 else n for n in wanted)
-    return (call.add("reshape", call.tensor(0), shape=wanted),)
+    return call.add("reshape", tensor, shape=tuple(wanted))
 
 
 def _quotient(factors: Sequence[expr.Index], divisors: Sequence[expr.Index]) -> expr.Index:
@@ -265,11 +270,16 @@ def _expand(call: Call) -> Results:
 
 
 def _tile(call: Call) -> Results:
-    shape, repeats = call.sizes(0), sizes_from(call, 1, "repeats")
+    return (tiled(call, call.operand(0), sizes_from(call, 1, "repeats")),)
+
+
+def tiled(call: Call, x: Operand, repeats: tuple[expr.Index, ...]) -> str:
+    """A tensor repeated along each dimension."""
+    shape = call.sizes(x)
     if len(shape) == len(repeats) and all(1 in pair for pair in zip(shape, repeats, strict=True)):
         target = tuple(n * many for n, many in zip(shape, repeats, strict=True))
-        return (call.add("expand", call.tensor(0), shape=target),)
-    return (call.add("tile", call.tensor(0), repeats=repeats),)
+        return call.add("expand", x, shape=target)
+    return call.add("tile", x, repeats=repeats)
 
 
 def _split(call: Call) -> Results:

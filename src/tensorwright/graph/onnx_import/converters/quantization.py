@@ -41,27 +41,27 @@ def _is_plain(call: Call, numbers: int) -> bool:
     """Whether our own operators do it: f32, one scale or one per extent of an axis."""
     if call.integer("block_size", 0) or call.integer("output_dtype", 0) or call.rank(1) > 1:
         return False
-    return call.type_at(numbers).dtype is DType.F32 and call.type_at(1).dtype is DType.F32
+    return call.dtype_of(numbers) is DType.F32 and call.dtype_of(1) is DType.F32
 
 
 def _quantize(call: Call) -> Results:
     axis, block = call.integer("axis", 1), call.integer("block_size", 0)
-    if _is_plain(call, 0) and (not call.has(2) or call.type_at(2).dtype.is_int):
+    if _is_plain(call, 0) and (not call.has(2) or call.dtype_of(2).is_int):
         return (call.add("quantize_linear", *call.tensors(), axis=_valid(call, axis)),)
     target = DType.U8
     if call.has(2):
-        target = call.type_at(2).dtype
+        target = call.dtype_of(2)
     elif call.integer("output_dtype", 0):
         target = dtype_of(call.integer("output_dtype"), call.label, call.operator)
     if not target.is_int:
         raise call.unsupported(f"quantising to {target} is not supported")
-    source = call.type_at(0).dtype
+    source = call.dtype_of(0)
     wide = source if source is DType.F64 else DType.F32
     x: Operand = call.operand(0)
     scale = _stretched(call, call.operand(1), 0, axis, block)
     if source is not wide:
         x, scale = call.add("cast", x, to=wide), call.add("cast", scale, to=wide)
-    elif call.type_at(1).dtype is not wide:
+    elif call.dtype_of(1) is not wide:
         scale = call.add("cast", scale, to=wide)
     y = call.add("round", call.add("div", x, scale))
     if call.has(2):
@@ -73,7 +73,7 @@ def _quantize(call: Call) -> Results:
 def _valid(call: Call, axis: int) -> int:
     """The axis; without a meaning, and so anything, where there is one scale for all."""
     rank = call.rank(0)
-    if math.prod(call.shape(1)) == 1 and not -rank <= axis < rank:
+    if math.prod(call.extents(1)) == 1 and not -rank <= axis < rank:
         return 0
     return axis_in(axis, rank)
 
@@ -82,7 +82,7 @@ def _dequantize(call: Call) -> Results:
     axis, block = call.integer("axis", 1), call.integer("block_size", 0)
     if _is_plain(call, 1):
         return (call.add("dequantize_linear", *call.tensors(), axis=_valid(call, axis)),)
-    target = call.type_at(1).dtype
+    target = call.dtype_of(1)
     if call.integer("output_dtype", 0):
         target = dtype_of(call.integer("output_dtype"), call.label, call.operator)
     x = call.add("cast", call.tensor(0), to=DType.I32)
@@ -102,8 +102,8 @@ def _requantized(
     """
     first, second = (call.add("cast", call.tensor(at), to=DType.F32) for at in scales)
     rank = len(call.builder.shape_of(product))
-    if call.operator == "QLinearConv" and call.shape(scales[1]) not in ((), (1,)):
-        column = (call.shape(scales[1])[0], *(1,) * (rank - 2))
+    if call.operator == "QLinearConv" and call.extents(scales[1]) not in ((), (1,)):
+        column = (call.extents(scales[1])[0], *(1,) * (rank - 2))
         second = call.add("reshape", second, shape=column)
     y = call.add("cast", product, to=DType.F32)
     if bias is not None:
@@ -114,7 +114,7 @@ def _requantized(
 
 
 def _qlinear_matmul(call: Call) -> Results:
-    if call.shape(1) not in ((), (1,)) or call.shape(4) not in ((), (1,)):
+    if call.extents(1) not in ((), (1,)) or call.extents(4) not in ((), (1,)):
         raise call.unsupported("a scale per row or column is not supported")
     a, b = call.tensor(0), call.tensor(3)
     zeros = [call.add("reshape", call.tensor(at), shape=()) for at in (2, 5)]
@@ -123,13 +123,13 @@ def _qlinear_matmul(call: Call) -> Results:
 
 
 def _qlinear_conv(call: Call) -> Results:
-    kernel = call.shape(3)[2:]
+    kernel = call.extents(3)[2:]
     window = window_of(call, kernel)
     inputs = tuple(call.tensor(at) for at in (0, 3, 2, 5))
     product = convolve(call, "conv_integer", inputs, window)
     bias: Operand | None = None
     if call.has(8):
-        column = (call.shape(8)[0], *(1,) * len(kernel))
+        column = (call.extents(8)[0], *(1,) * len(kernel))
         bias = call.add("reshape", call.tensor(8), shape=column)
     return _requantized(call, product, (1, 4), 6, bias)
 
@@ -151,7 +151,7 @@ def _quantized_by_range(call: Call, x: str) -> tuple[str, str, str]:
     Source:  DynamicQuantizeLinear of ONNX.
     """
     zero = np.zeros((), np.float32)
-    axes = tuple(range(len(call.sizes_of(x))))
+    axes = tuple(range(len(call.sizes(x))))
     least = call.add("min", call.add("reduce_min", x, axes=axes, keepdims=False), zero)
     most = call.add("max", call.add("reduce_max", x, axes=axes, keepdims=False), zero)
     span = call.add("sub", most, least)

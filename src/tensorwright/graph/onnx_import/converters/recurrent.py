@@ -76,7 +76,7 @@ class _Cell:
 
     def activate(self, x: str, at: int, *, clipped: bool = True) -> str:
         """The at-th activation function, behind the clipping that the node may ask for."""
-        if clipped and self.call.given("clip"):
+        if clipped and self.call.has("clip"):
             limit = self.call.real("clip")
             x = self.call.add("clip", x, min=-limit, max=limit)
         name, attributes = self.activations[at]
@@ -88,7 +88,7 @@ class _Cell:
     def gru(self, x: str, before: str) -> tuple[str, ...]:
         """Gates z, r, h: H = (1 - z) * g(...) + z * H before."""
         call = self.call
-        is_linear = call.flag("linear_before_reset", default=False)
+        is_linear = call.flag("linear_before_reset")
         product = self.recurrent(before) if is_linear else self.recurrent(before, 0, 2)
         z, r = (
             self.activate(call.add("add", self.gate(x, at), self.gate(product, at)), 0)
@@ -173,7 +173,7 @@ class _Layer:
 
     @property
     def hidden(self) -> int:
-        return self.call.shape(2)[1 if self.is_of_codes else 2]
+        return self.call.extents(2)[1 if self.is_of_codes else 2]
 
     def own(self, tensor: str, axis: int = 0) -> str:
         """The part of a tensor for its directions; one direction has no dimension."""
@@ -204,7 +204,7 @@ class _Layer:
         if not call.has(3):
             return None, None
         w, r = (_part(call, self.own(call.tensor(3)), at, gates * hidden) for at in range(2))
-        is_linear = call.operator == "GRU" and call.flag("linear_before_reset", default=False)
+        is_linear = call.operator == "GRU" and call.flag("linear_before_reset")
         if not is_linear:
             return self.row(call.add("add", w, r)), None
         zr = call.add("add", _part(call, w, 0, 2 * hidden), _part(call, r, 0, 2 * hidden))
@@ -216,7 +216,7 @@ class _Layer:
         directions run backwards, whose steps read the rows in the order of `rows`.
         """
         call, width = self.call, _KINDS[self.kind][0] * self.hidden
-        steps, batch, size = call.sizes_of(self.x)
+        steps, batch, size = call.sizes(self.x)
         flat = call.add("reshape", self.x, shape=(steps * batch, size))
         w = self.weights(1)
         if self.is_of_codes:
@@ -240,7 +240,7 @@ class _Layer:
         A backward direction begins with the last step of each example.
         """
         call = self.call
-        steps, batch, _ = call.sizes_of(self.x)
+        steps, batch, _ = call.sizes(self.x)
         step = call.add("unsqueeze", call.positions(steps, DType.I64), axes=(1,))
         example = call.positions(batch, DType.I64)
         numbers: list[Operand] = []
@@ -259,7 +259,7 @@ class _Layer:
         call = self.call
         one = np.ones((), np.int64)
         if not call.has(_LENGTHS):
-            steps = call.add("full", shape=(), value=call.sizes_of(self.x)[0], dtype=DType.I64)
+            steps = call.add("full", shape=(), value=call.sizes(self.x)[0], dtype=DType.I64)
             return call.add("sub", call.add("sub", steps, one), step)
         lengths = self.lengths()
         back = call.add("sub", call.add("sub", lengths, one), step)
@@ -269,8 +269,8 @@ class _Layer:
         """The rows that the loop collects, (steps, directions, batch, hidden), in time's order."""
         if not any(self.backwards):
             return rows
-        call, sizes = self.call, self.call.sizes_of(rows)
-        count = sizes[0] * self.count * call.sizes_of(self.x)[1]
+        call, sizes = self.call, self.call.sizes(rows)
+        count = sizes[0] * self.count * call.sizes(self.x)[1]
         flat = call.add("reshape", rows, shape=(count, self.hidden))
         order = call.add("reshape", self.rows(of_sums=False), shape=(count,))
         return call.add("reshape", call.add("gather", flat, order, axis=0), shape=sizes)
@@ -278,7 +278,7 @@ class _Layer:
     def lengths(self) -> str:
         """The number of steps of each example."""
         given = self.call.tensor(_LENGTHS)
-        if self.call.type_of(given).dtype is DType.I64:
+        if self.call.dtype_of(given) is DType.I64:
             return given
         return self.call.add("cast", given, to=DType.I64)
 
@@ -286,12 +286,12 @@ class _Layer:
         """The state before the first step: zeros where it is not given."""
         call = self.call
         if not call.has(position):
-            batch = call.sizes_of(self.x)[1]
+            batch = call.sizes(self.x)[1]
             shape: tuple[Index, ...] = (batch, self.hidden)
             shape = shape if self.count == 1 else (self.count, *shape)
-            return call.add("full", shape=shape, value=0.0, dtype=call.type_at(0).dtype)
+            return call.add("full", shape=shape, value=0.0, dtype=call.dtype_of(0))
         state = call.tensor(position)
-        if call.flag("layout", default=False):
+        if call.flag("layout"):
             state = call.add("transpose", state, perm=(1, 0, 2))
         return self.own(state)
 
@@ -300,9 +300,9 @@ class _Layer:
         call = self.call
         slots = (_STATE, _CELL) if self.kind == "LSTM" else (_STATE,)
         states = tuple(self.initial(at) for at in slots)
-        if call.sizes_of(self.x)[0] == 0:
-            shape = (0, *call.sizes_of(states[0]))
-            return (call.add("full", shape=shape, value=0.0, dtype=call.type_at(0).dtype), *states)
+        if call.sizes(self.x)[0] == 0:
+            shape = (0, *call.sizes(states[0]))
+            return (call.add("full", shape=shape, value=0.0, dtype=call.dtype_of(0)), *states)
         before, inside = self.biases()
         held = {"sums": self.sums(before), "r": self.weights(2)}
         if inside is not None:
@@ -329,13 +329,13 @@ class _Layer:
         row = after[0]
         if "lengths" in seen:
             runs = within.add("less", step, seen["lengths"])
-            zero = np.zeros((), call.type_at(0).dtype.numpy)
+            zero = np.zeros((), call.dtype_of(0).numpy)
             row = within.add("where", runs, row, zero)
             pairs = zip(after, befores, strict=True)
             after = tuple(within.add("where", runs, new, old) for new, old in pairs)
         goes_on = within.as_tensor(np.ones((), np.bool_))
         body = builder.finish((goes_on, *after, *((row,) if collects else ())))
-        steps = call.sizes_of(self.x)[0]
+        steps = call.sizes(self.x)[0]
         attributes: dict[str, AttributeValue] = {"carried": len(states)}
         if collects:
             attributes["trips"] = steps
@@ -361,13 +361,13 @@ def _activations(call: Call) -> tuple[_Function, ...]:
     Those that have an alpha or a beta take the next number of that list, while it has one.
     """
     _, default = _KINDS[call.operator.removeprefix("DynamicQuantize")]
-    directions = call.shape(1)[0]
+    directions = call.extents(1)[0]
     names = call.attributes.get("activations", default * directions)
     given = tuple(map(str, names)) if isinstance(names, tuple) else default
     if len(given) != directions * len(default):
         raise call.unsupported(f"it has {len(given)} activations for {directions} directions")
     left = {
-        name: list(call.reals(f"activation_{name}")) if call.given(f"activation_{name}") else []
+        name: list(call.reals(f"activation_{name}")) if call.has(f"activation_{name}") else []
         for name in ("alpha", "beta")
     }
     functions = []
@@ -383,9 +383,9 @@ def _activations(call: Call) -> tuple[_Function, ...]:
 
 
 def _recurrent(call: Call) -> Results:
-    if call.flag("input_forget", default=False):
+    if call.flag("input_forget"):
         raise call.unsupported("coupled input and forget gates are not supported")
-    batch_first = call.flag("layout", default=False)
+    batch_first = call.flag("layout")
     x = call.tensor(0)
     if batch_first:
         x = call.add("transpose", x, perm=(1, 0, 2))
@@ -405,7 +405,7 @@ def _recurrent(call: Call) -> Results:
             for axis, each in zip((1, 0, 0), zip(*runs, strict=True), strict=False)
         )
     if not y:
-        y = call.add("full", shape=(0,), value=0.0, dtype=call.type_at(0).dtype)  # nobody reads it
+        y = call.add("full", shape=(0,), value=0.0, dtype=call.dtype_of(0))  # nobody reads it
     elif batch_first:
         y = call.add("transpose", y, perm=(2, 0, 1, 3))
     if batch_first:
@@ -413,6 +413,7 @@ def _recurrent(call: Call) -> Results:
     return (y, *last)
 
 
-RECURRENT: Table = tuple((operator, in_single_precision(_recurrent, NARROW)) for operator in _KINDS)
+recurrent = in_single_precision(_recurrent, NARROW)
+RECURRENT: Table = tuple((operator, recurrent) for operator in _KINDS)
 DYNAMIC_LSTM: Table = ((_OF_CODES, _recurrent),)
 """ONNX Runtime's LSTM with weights of bytes, which multiply inputs and states that are bytes."""

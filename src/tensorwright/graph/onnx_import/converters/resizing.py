@@ -54,7 +54,7 @@ def _floats(call: Call, position: int, what: str) -> tuple[float, ...]:
 
 def _old(call: Call) -> Results:
     """Upsample, and Resize 10: positions are multiplied by the scale and rounded down."""
-    scales = call.reals("scales") if call.given("scales") else _floats(call, 1, "scales")
+    scales = call.reals("scales") if call.has("scales") else _floats(call, 1, "scales")
     mode = call.text("mode", "nearest")
     return _scaled(
         call,
@@ -67,7 +67,7 @@ def _old(call: Call) -> Results:
 
 def _all_axes(call: Call, values: tuple[Value, ...], fill: tuple[Value, ...]) -> tuple[Value, ...]:
     """Values of the chosen axes, the fill elsewhere."""
-    if not call.given("axes"):
+    if not call.has("axes"):
         return values
     full = list(fill)
     for axis, value in zip(call.integers("axes"), values, strict=True):
@@ -92,7 +92,7 @@ def _resized(call: Call) -> Results:
         "coordinates": coordinates,
         "nearest_mode": call.text("nearest_mode", "round_prefer_floor"),
         "cubic_a": call.real("cubic_coeff_a", -0.75),
-        "exclude_outside": call.flag("exclude_outside", default=False),
+        "exclude_outside": call.flag("exclude_outside"),
     }
     scales = _floats(call, 2, "scales") if call.has(2) else ()
     if scales:
@@ -101,9 +101,9 @@ def _resized(call: Call) -> Results:
         return _scaled(call, scales, **more)
     wanted = _all_axes(call, sizes_from(call, 3, "sizes"), own)
     policy = call.text("keep_aspect_ratio_policy", "stretch")
-    if policy == "stretch" and not call.flag("antialias", default=False):
+    if policy == "stretch" and not call.flag("antialias"):
         return (call.add("resize", call.tensor(0), sizes=wanted, **more),)
-    shape, sizes = call.shape(0), tuple(map(number_of, wanted))
+    shape, sizes = call.extents(0), tuple(map(number_of, wanted))
     if policy == "stretch":
         _refuse_antialias(call, tuple(a / b for a, b in zip(sizes, shape, strict=True)))
         return (call.add("resize", call.tensor(0), sizes=sizes, **more),)
@@ -117,7 +117,7 @@ def _resized(call: Call) -> Results:
 
 
 def _refuse_antialias(call: Call, scales: tuple[float, ...]) -> None:
-    if call.flag("antialias", default=False) and min(scales) < 1:
+    if call.flag("antialias") and min(scales) < 1:
         raise call.unsupported("antialias is not supported where it makes an image smaller")
 
 
@@ -125,8 +125,8 @@ def _grid_sample(call: Call) -> Results:
     """A grid may have another type than the image: both are read as f32, or f64 as the image is."""
     mode = call.text("mode", "bilinear").removeprefix("bi")  # bilinear before operator set 20
     image, grid = call.tensor(0), call.tensor(1)
-    given = call.type_at(0).dtype
-    is_mixed = call.type_at(1).dtype is not given
+    given = call.dtype_of(0)
+    is_mixed = call.dtype_of(1) is not given
     if is_mixed:
         wide = DType.F64 if given is DType.F64 else DType.F32
         image, grid = (call.add("cast", each, to=wide) for each in (image, grid))
@@ -136,7 +136,7 @@ def _grid_sample(call: Call) -> Results:
         grid,
         mode=mode,
         padding=call.text("padding_mode", "zeros"),
-        align_corners=call.flag("align_corners", default=False),
+        align_corners=call.flag("align_corners"),
     )
     return (call.add("cast", sampled, to=given) if is_mixed else sampled,)
 
@@ -144,7 +144,7 @@ def _grid_sample(call: Call) -> Results:
 def _sampled(call: Call, image: Operand, rows: Operand, columns: Operand, padding: str) -> str:
     """An image (n, c, h, w) read between its pixels, at rows and columns (n, a, b) in pixels."""
     height, width = call.type_of(image).extents[2:]
-    dtype = call.type_of(image).dtype
+    dtype = call.dtype_of(image)
     ends = []
     for pixels, extent in ((columns, width), (rows, height)):  # to -1..1 between the outer edges
         scaled = call.add("mul", pixels, call.as_array(2 / extent, dtype))
@@ -157,7 +157,7 @@ def _sample_positions(
     call: Call, first: Operand, last: Operand, samples: int, is_shifted: bool
 ) -> str:
     """Where samples of each region stand, in pixels: evenly between its first and its last one."""
-    dtype = call.type_at(0).dtype
+    dtype = call.dtype_of(0)
     size = call.add("sub", last, first)
     if not is_shifted:
         size = call.add("max", size, call.as_array(1, dtype))
@@ -177,7 +177,7 @@ def _roi_align(call: Call) -> Results:
     count = call.sizes(0)[0]
     channels, height, width = map(number_of, call.sizes(0)[1:])
     regions = call.sizes(1)[0]
-    dtype = call.type_at(0).dtype
+    dtype = call.dtype_of(0)
     bins = (call.integer("output_height", 1), call.integer("output_width", 1))
     if isinstance(regions, int):
         call.check_elements(regions * math.prod(bins) * ratio * ratio)
@@ -220,7 +220,7 @@ def _roi_align(call: Call) -> Results:
 
 def _deform_conv(call: Call) -> Results:
     """A convolution whose taps are read beside their places: sampled, then a product."""
-    shape, weights, offsets = call.shape(0), call.shape(1), call.shape(2)
+    shape, weights, offsets = call.extents(0), call.extents(1), call.extents(2)
     if len(shape) != 4:
         raise call.unsupported(f"data of {shape} is not an image")
     count, channels, height, width = shape
@@ -228,7 +228,7 @@ def _deform_conv(call: Call) -> Results:
     window = window_of(call, kernel)
     groups = call.integer("offset_group", 1)
     taps = math.prod(kernel)
-    dtype = call.type_at(0).dtype
+    dtype = call.dtype_of(0)
     if offsets[1] != 2 * groups * taps or channels % groups:
         raise call.unsupported(f"offsets {offsets} do not fit {groups} groups of {kernel}")
     each = (count * groups, taps, 2, *slots)

@@ -119,7 +119,7 @@ def _zero_points(call: Call, first: int) -> tuple[Operand, ...]:
     """The zero points that are given; one that is left out before another is a zero."""
     if not call.has(first + 1):
         return (call.operand(first),) if call.has(first) else ()
-    left: Operand = np.zeros((), call.type_at(0).dtype.numpy)
+    left: Operand = np.zeros((), call.dtype_of(0).numpy)
     if call.has(first):
         left = call.operand(first)
     return left, call.operand(first + 1)
@@ -142,11 +142,11 @@ def _transposed_pads(
     """
     count = call.rank(0) - 2
     mode = auto_pad_of(call)
-    if not call.given("output_shape") and mode not in ("SAME_UPPER", "SAME_LOWER"):
+    if not call.has("output_shape") and mode not in ("SAME_UPPER", "SAME_LOWER"):
         pads = call.integers("pads", ()) if mode == "NOTSET" else ()
         return pads or (0,) * (2 * count), extra
-    extents = call.shape(0)[2:]
-    if call.given("output_shape"):
+    extents = call.extents(0)[2:]
+    if call.has("output_shape"):
         wanted = call.integers("output_shape")[-count:]
     else:
         wanted = tuple(n * stride for n, stride in zip(extents, strides, strict=True))
@@ -192,7 +192,7 @@ def _pool(counterpart: Counterpart, call: Call) -> Results:
 
 def _max_pool(counterpart: Counterpart, call: Call) -> Results:
     if not call.wants(1):
-        lowest = float(call.type_at(0).dtype.lowest)
+        lowest = float(call.dtype_of(0).lowest)
         x, window = padded_window(call, call.integers("kernel_shape"), lowest)
         alone = replace(call, operands=(x,))
         return counterpart.convert(alone, kernel=window.kernel, **window.attributes)
@@ -203,7 +203,7 @@ def _max_pool(counterpart: Counterpart, call: Call) -> Results:
 
 def _places_of_maxima(call: Call, window: Window, slots: tuple[int, ...]) -> str:
     """Where the first maximum of each window is, counted through the whole input in its order."""
-    shape = call.shape(0)
+    shape = call.extents(0)
     rank = len(slots)
     call.check_iterations(math.prod(window.kernel))
     call.check_elements(math.prod(slots) * math.prod(shape[:2]))
@@ -215,7 +215,7 @@ def _places_of_maxima(call: Call, window: Window, slots: tuple[int, ...]) -> str
         )
     ]
     ends = [size - n - begin for size, n, begin in zip(sizes, shape[2:], begins, strict=True)]
-    lowest = call.type_at(0).dtype.lowest
+    lowest = call.dtype_of(0).lowest
     x = call.add("pad", call.tensor(0), pads=(0, 0, *begins, 0, 0, *ends), value=float(lowest))
     offsets, taps = [], []
     for tap in product(*map(range, window.kernel)):
@@ -230,7 +230,7 @@ def _places_of_maxima(call: Call, window: Window, slots: tuple[int, ...]) -> str
         )
         offsets.append(starts)
     chosen = call.add("argmax", call.stack(taps, 2 + rank), axis=2 + rank, keepdims=False)
-    order = range(rank) if not call.flag("storage_order", default=False) else range(rank)[::-1]
+    order = range(rank) if not call.flag("storage_order") else range(rank)[::-1]
     steps = [0] * rank
     step = 1
     for axis in reversed(order):
@@ -245,7 +245,7 @@ def _places_of_maxima(call: Call, window: Window, slots: tuple[int, ...]) -> str
 
 def _max_unpool(call: Call) -> Results:
     """Maxima at the places where they were, zeros elsewhere."""
-    shape = call.shape(0)
+    shape = call.extents(0)
     kernel = call.integers("kernel_shape")
     rank = len(kernel)
     if rank != len(shape) - 2:
@@ -264,7 +264,7 @@ def _max_unpool(call: Call) -> Results:
         raise call.unsupported(f"its output_shape {wanted} is less than {inferred}")
     count = (math.prod(shape),)
     x, places = (call.add("reshape", call.tensor(at), shape=count) for at in range(2))
-    dtype = call.type_at(0).dtype
+    dtype = call.dtype_of(0)
     zeros = call.add("full", shape=(math.prod(inferred),), value=0.0, dtype=dtype)
     spread = call.add("scatter_elements", zeros, places, x, axis=0, reduction="none")
     image = call.add("reshape", spread, shape=inferred)
