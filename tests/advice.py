@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tensorwright.base import TensorwrightError
-from tensorwright.graph.aten_import import importer as aten
-from tensorwright.graph.onnx_import import importer as onnx
+from tensorwright.graph.imports import importer as onnx
+from tensorwright.graph.imports.aten import importer as aten
 
 _SIZES = re.compile(r"sizes=(\{[^}]*\})")
 _TRIED = re.compile(r"\n  try: (?P<remedy>.*?)\n  read on: ", re.DOTALL)

@@ -26,7 +26,7 @@ from math import prod
 import numpy as np
 
 from tensorwright.graph import Graph, GraphBuilder, Node, simplify
-from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.graph.imports import load_onnx
 from tensorwright_lab.judging.drills import add_options, finish
 from tensorwright_lab.judging.searched_graphs import SEARCHES, cases_of, check_searched
 from tensorwright_lab.zoo.wild import load_wild

@@ -25,7 +25,7 @@ from tensorwright.base import available_cores
 from tensorwright.cli.arguments.models import read_proto, short_name
 from tensorwright.cli.printing import print_table
 from tensorwright.graph import random_inputs
-from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.graph.imports import load_onnx
 from tensorwright.peers.process import PeerProcess, Result, Timing, max_rel_error, rotate
 from tensorwright.runtime import Executable, without_teams
 

@@ -18,7 +18,7 @@ from tests.unit.peers.models import draw, small_network
 import tensorwright
 from tensorwright.base import MachineError
 from tensorwright.graph import interpret
-from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.graph.imports import load_onnx
 from tensorwright.peers.process import (
     KINDS,
     FailureKind,

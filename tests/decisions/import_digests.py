@@ -31,10 +31,10 @@ from tests.unit.integrations.pytorch.records import record_of
 
 from tensorwright.base import UnsupportedError
 from tensorwright.graph import Graph
-from tensorwright.graph.aten_import import load_exported
+from tensorwright.graph.imports import load_onnx
+from tensorwright.graph.imports.aten import load_exported
 from tensorwright.graph.model_import import load_model
 from tensorwright.graph.onnx_export import to_onnx
-from tensorwright.graph.onnx_import import load_onnx
 
 _SAVED = Path(__file__).parents[1] / "unit" / "graph" / "aten" / "saved"
 _LARGE = 8  # bytes

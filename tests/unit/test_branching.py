@@ -38,9 +38,9 @@ import tensorwright
 from tensorwright.base import InputError, ModelError, UnsupportedError, override
 from tensorwright.drivers.c_library import export_c
 from tensorwright.graph import bind_partition, bind_sizes, interpret, representative, simplify
+from tensorwright.graph.imports import load_onnx
+from tensorwright.graph.imports.refusals import INVALID
 from tensorwright.graph.onnx_export import to_onnx
-from tensorwright.graph.onnx_import import load_onnx
-from tensorwright.graph.onnx_import.refusals import INVALID
 from tensorwright.pipeline import chosen_target, finish, prepare
 from tensorwright.records import opened
 from tensorwright_lab.graph_text import parse

@@ -18,7 +18,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 import tensorwright
 from tensorwright import compiling
 from tensorwright.base import Advice, UndecidedError, UnsupportedError, knobs, override
-from tensorwright.graph.onnx_import import importer, load_onnx
+from tensorwright.graph.imports import importer, load_onnx
 from tensorwright.machine import keep_steps, kept_steps
 from tensorwright.records import Record, RecordStore, SavedSession, Status, open_store
 from tensorwright.runtime import Executable, default_executable_cache

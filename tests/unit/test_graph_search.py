@@ -22,8 +22,8 @@ from tensorwright.drivers import graph_prices
 from tensorwright.drivers import rewrite as graph_search
 from tensorwright.expr import Index, named_size
 from tensorwright.graph import Graph, GraphBuilder, bind_sizes, interpret, random_inputs
+from tensorwright.graph.imports import load_onnx
 from tensorwright.graph.onnx_export import to_onnx
-from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.rewriting import parse_rule
 from tensorwright.rewriting.networks import NetworkRules
 from tensorwright.tuning.session import Options

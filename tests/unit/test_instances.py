@@ -16,8 +16,8 @@ import tensorwright
 from tensorwright import instances
 from tensorwright.base import InputError, UndecidedError, UsageError
 from tensorwright.graph import Graph
-from tensorwright.graph.onnx_import import importer
-from tensorwright.graph.onnx_import.open_dimensions import bounds_text
+from tensorwright.graph.imports import importer
+from tensorwright.graph.imports.open_dimensions import bounds_text
 from tensorwright.instances import AnySizes
 
 Shape = Sequence[int | str]

@@ -42,11 +42,11 @@ ROOMS = {
     "expr": "symbolic index value tensor evaluation building",
     "expr.index": "nodes traversal sizes ranges bounds simplify",
     "farm": "farm serving stdio connecting keys dask",
-    "graph": "graph nested infer sizes workload partition layout onnx_import aten_import "
+    "graph": "graph nested infer sizes workload partition layout imports "
     "model_import onnx_export passes drawing",
-    "graph.aten_import": "record call converters in_place schema archive importer",
-    "graph.onnx_import": "reading call tensors converters com_microsoft ai_onnx_ml control_flow "
-    "importer",
+    "graph.imports": "reading call tensors promotion converters com_microsoft ai_onnx_ml "
+    "control_flow importer aten",
+    "graph.imports.aten": "record converters in_place schema archive importer",
     "machine": "machine kept",
     "integrations": "pytorch",
     "onnxruntime_compat": "options values session capi",

@@ -27,7 +27,7 @@ from tensorwright.graph import (
     simplify,
     verify,
 )
-from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.graph.imports import load_onnx
 from tensorwright.pipeline import chosen_target, prepare
 from tensorwright.records import opened
 from tensorwright_lab.graph_text import parse

@@ -19,7 +19,7 @@ from tensorwright.cli.arguments.options import THREADS, Minutes, records_option,
 from tensorwright.cli.printing import format_ms, print_table, print_workloads
 from tensorwright.drivers.tune import search, setting_of
 from tensorwright.graph import interpret, random_inputs
-from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.graph.imports import load_onnx
 from tensorwright.peers.process import (
     Arrays,
     Failure,

@@ -7,8 +7,8 @@ from onnx import ModelProto
 from tensorwright.base import SUITE_LOADERS, UsageError, unknown_name
 from tensorwright.cli.arguments.options import Shapes
 from tensorwright.graph import Graph
+from tensorwright.graph.imports import load_onnx
 from tensorwright.graph.onnx_export import to_onnx
-from tensorwright.graph.onnx_import import load_onnx
 from tensorwright_lab.zoo import LIGHT_MODELS, TASO, WILD, ZOO, build, load_light, load_wild
 
 _NAMES = dict(zip(SUITE_LOADERS, (LIGHT_MODELS, (*ZOO, *TASO), WILD), strict=True))

@@ -33,9 +33,9 @@ from tensorwright.graph import (
     require_uncounted,
     simplify,
 )
+from tensorwright.graph.imports import load_onnx
 from tensorwright.graph.model_import import load_model
 from tensorwright.graph.onnx_export import to_onnx
-from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.peers.prices import PeerPrices
 from tensorwright.pipeline import Model, Shapes, Sizes, chosen_target, open_price
 from tensorwright.processes import never

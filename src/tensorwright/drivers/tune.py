@@ -28,7 +28,7 @@ from tensorwright.drivers.sized_network import (
     workloads_of,
 )
 from tensorwright.farm import NO_SECURITY, Farm, FarmSecurity, opened_farm
-from tensorwright.graph.aten_import import ExportedGraph
+from tensorwright.graph.imports.aten import ExportedGraph
 from tensorwright.graph.model_import import is_exported_program
 from tensorwright.machine import detect_hardware
 from tensorwright.pipeline import (

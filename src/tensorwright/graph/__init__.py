@@ -1,7 +1,7 @@
 """Graphs: networks as lists of operator applications. Read `graph.py` first, then `builder.py` and
 `interpret.py`.
 
-`passes/` simplifies. `onnx_import/` reads ONNX models, `aten_import/` exported graphs of
+`passes/` simplifies. `imports/` reads ONNX models, `imports/aten/` exported graphs of
 PyTorch, `model_import/` either, and `onnx_export/` writes ONNX: all need the package onnx, so this
 folder does not import them.
 """

@@ -17,12 +17,12 @@ from onnx import ModelProto
 
 from tensorwright.base import ModelError, UnsupportedError
 from tensorwright.expr import NamedSize, named_size, named_sizes_of, with_sizes
-from tensorwright.graph.aten_import import ExportedGraph, is_archive, load_exported, read_pt2
 from tensorwright.graph.graph import Graph
-from tensorwright.graph.onnx_import import declared_types as declared_types_of_onnx
-from tensorwright.graph.onnx_import import external_files, load_onnx, read_supported_model
-from tensorwright.graph.onnx_import.open_dimensions import Sizes
-from tensorwright.graph.onnx_import.shapes import InputShapes
+from tensorwright.graph.imports import declared_types as declared_types_of_onnx
+from tensorwright.graph.imports import external_files, load_onnx, read_supported_model
+from tensorwright.graph.imports.aten import ExportedGraph, is_archive, load_exported, read_pt2
+from tensorwright.graph.imports.open_dimensions import Sizes
+from tensorwright.graph.imports.shapes import InputShapes
 from tensorwright.ops import TensorType, number_of, sizes_of
 
 

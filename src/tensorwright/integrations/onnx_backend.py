@@ -25,7 +25,7 @@ from onnx.backend import base
 from tensorwright import pipeline
 from tensorwright.base import InputError, Target, UnsupportedError, UserError
 from tensorwright.graph import Graph
-from tensorwright.graph.onnx_import import load_onnx, value_inputs
+from tensorwright.graph.imports import load_onnx, value_inputs
 from tensorwright.ops import Array
 from tensorwright.runtime import ConstantRef, CopyStep, Executable
 

@@ -12,7 +12,7 @@ from onnx import helper
 from tests.unit.peers.models import Array, draw, make_model, small_network
 
 from tensorwright.graph import interpret
-from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.graph.imports import load_onnx
 from tensorwright.peers.process import max_rel_error
 
 torch = pytest.importorskip("torch")

@@ -8,8 +8,8 @@ from tests.unit.graph.onnx.onnx_models import by_onnxruntime, random_inputs
 
 from tensorwright.base import UsageError
 from tensorwright.graph import interpret, simplify, verify
+from tensorwright.graph.imports import load_onnx
 from tensorwright.graph.onnx_export import to_onnx
-from tensorwright.graph.onnx_import import load_onnx
 from tensorwright_lab.zoo.light import LIGHT_MODELS, load_light
 
 

@@ -15,7 +15,7 @@ from tensorwright import pipeline
 from tensorwright.base import MachineError, UsageError
 from tensorwright.cli.arguments.models import check_model, read_graph, read_proto
 from tensorwright.graph import random_inputs
-from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.graph.imports import load_onnx
 from tensorwright_lab.suites import suite
 from tensorwright_lab.zoo import WILD, load_wild, make_module
 from tensorwright_lab.zoo.wild import suite as wild_suite

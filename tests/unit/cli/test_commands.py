@@ -17,7 +17,7 @@ from tests.targets import native_target
 import tensorwright
 from tensorwright.cli.arguments.options import read_shapes
 from tensorwright.graph import interpret
-from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.graph.imports import load_onnx
 from tensorwright.machine import detect_hardware
 from tensorwright.pipeline import prepare
 from tensorwright.records import (

@@ -16,8 +16,8 @@ from click.testing import Result
 from tensorwright.drivers import rewrite as graph_search
 from tensorwright.expr import Index, named_size
 from tensorwright.graph import GraphBuilder, interpret, random_inputs
+from tensorwright.graph.imports import load_onnx
 from tensorwright.graph.onnx_export import save_onnx
-from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.rewriting.prove import stamp_of
 
 Invoke = Callable[..., Result]

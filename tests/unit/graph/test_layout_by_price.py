@@ -23,7 +23,7 @@ from tensorwright.graph import (
     simplify,
     verify,
 )
-from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.graph.imports import load_onnx
 from tensorwright.pipeline import finish
 from tensorwright.records import open_store
 from tensorwright_lab.zoo import load_light

@@ -37,7 +37,7 @@ from tensorwright.graph import (
     simplify,
     verify_partition,
 )
-from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.graph.imports import load_onnx
 from tensorwright_lab.zoo.plausible.drawer import Drawer
 from tensorwright_lab.zoo.plausible.networks import FAMILIES
 from tensorwright_lab.zoo.plausible.opening import (

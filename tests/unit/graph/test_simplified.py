@@ -8,7 +8,7 @@ import pytest
 from tests.targets import AVX512
 
 from tensorwright.graph import Graph, choose_layouts, simplify_with_report
-from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.graph.imports import load_onnx
 from tensorwright_lab.zoo import build, load_light
 
 NETWORKS: dict[str, Callable[[], Graph]] = {

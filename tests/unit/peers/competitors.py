@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tensorwright.graph import interpret
-from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.graph.imports import load_onnx
 
 
 def add(inputs: dict[str, Any], threads: int, amount: float = 0.0) -> Callable[[], object]:

@@ -29,7 +29,7 @@ from tensorwright.graph import (
     bind_sizes,
     random_inputs,
 )
-from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.graph.imports import load_onnx
 from tensorwright.peers.process import Arrays, PeerFailed, PeerProcess, Steps, find_kind
 from tensorwright.pipeline import finish, prepare
 from tensorwright.records import MemoryStore, RecordStore

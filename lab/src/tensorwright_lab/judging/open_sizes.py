@@ -25,8 +25,8 @@ from tensorwright.graph import (
     representative,
     simplify,
 )
+from tensorwright.graph.imports import load_onnx
 from tensorwright.graph.onnx_export import to_onnx
-from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.loop import with_symbols
 from tensorwright.pipeline import compile
 from tensorwright.schedule import Schedule, Trace, state_of

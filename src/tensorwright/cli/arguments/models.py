@@ -18,7 +18,7 @@ from tensorwright.cli.arguments.options import (
     split,
 )
 from tensorwright.graph import Graph, require_numbers
-from tensorwright.graph.aten_import import is_archive
+from tensorwright.graph.imports.aten import is_archive
 from tensorwright.graph.model_import import load_model
 from tensorwright.graph.onnx_export import to_onnx
 

@@ -20,7 +20,7 @@ import click
 from tensorwright.base import OutputError, TensorwrightError, check_replaceable, output_error
 from tensorwright.cli.arguments.options import ProgramKind, is_reference, kind_of
 
-_MODEL_FILES = "tensorwright.graph.onnx_import"  # imported only when needed: it imports onnx
+_MODEL_FILES = "tensorwright.graph.imports"  # imported only when needed: it imports onnx
 
 Name = str | os.PathLike[str]
 

@@ -24,9 +24,9 @@ from onnx import NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 from tensorwright import expr
 from tensorwright.base import DType, TensorType, UnsupportedError
 from tensorwright.graph.graph import Graph, Node
-from tensorwright.graph.onnx_import.call import AttributeDefault
-from tensorwright.graph.onnx_import.counterparts import Counterpart
-from tensorwright.graph.onnx_import.tensors import DTYPES
+from tensorwright.graph.imports.call import AttributeDefault
+from tensorwright.graph.imports.counterparts import Counterpart
+from tensorwright.graph.imports.tensors import DTYPES
 from tensorwright.ops import AttributeValue, as_size, sizes_of
 
 _Place: TypeAlias = tuple[str, int]

@@ -15,15 +15,8 @@ from onnx import defs
 
 from tensorwright.base import DType, OpenSize
 from tensorwright.expr import Index, floor_div
-from tensorwright.graph.onnx_export.call import (
-    ONNX_DTYPES,
-    ExportCall,
-    ExportRule,
-    ExportTable,
-    OnnxValue,
-)
-from tensorwright.graph.onnx_import.converters.elementwise import REDUCTIONS, VARIADIC
-from tensorwright.graph.onnx_import.counterparts import (
+from tensorwright.graph.imports.converters.elementwise import REDUCTIONS, VARIADIC
+from tensorwright.graph.imports.counterparts import (
     AT_POSITIONS,
     COUNTERPARTS,
     MAX_POOL,
@@ -32,6 +25,13 @@ from tensorwright.graph.onnx_import.counterparts import (
     WITH_NUMBER,
     WRITTEN_ALIKE,
     Counterpart,
+)
+from tensorwright.graph.onnx_export.call import (
+    ONNX_DTYPES,
+    ExportCall,
+    ExportRule,
+    ExportTable,
+    OnnxValue,
 )
 from tensorwright.ops import as_size, sizes_of
 

@@ -15,6 +15,7 @@ from onnx import GraphProto, ModelProto, helper, numpy_helper
 
 from tensorwright.base import InternalError, output_error
 from tensorwright.graph.graph import Graph, Node, rename_tensors
+from tensorwright.graph.imports.open_dimensions import SIZES_PROPERTY, bounds_text
 from tensorwright.graph.nested import BRANCH, own_inputs
 from tensorwright.graph.onnx_export.call import (
     ONNX_DTYPES,
@@ -25,7 +26,6 @@ from tensorwright.graph.onnx_export.call import (
     value_info,
 )
 from tensorwright.graph.onnx_export.elementwise import ELEMENTWISE, MOVEMENT, WINDOWS
-from tensorwright.graph.onnx_import.open_dimensions import SIZES_PROPERTY, bounds_text
 from tensorwright.graph.sizes import require_uncounted
 
 WriteNodes = Callable[[Graph, Writing], None]

@@ -23,7 +23,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from tensorwright.base import ModelError, UnsupportedError
-from tensorwright.graph import aten_import
+from tensorwright.graph.imports import aten
 from tensorwright.integrations.pytorch.division import (
     PartNodes,
     UntraceableError,
@@ -293,7 +293,7 @@ class _Division:
         """The graph as PyTorch runs it; the reasons are noted."""
         return _left_to_torch(self.source, reasons, self.options, self.level)
 
-    def note(self, part: PartNodes, record: aten_import.ExportedGraph) -> bool:
+    def note(self, part: PartNodes, record: aten.ExportedGraph) -> bool:
         """Whether a node of a part has to be left to PyTorch; it is noted."""
         refusal = self.refusal(record)
         if refusal is None:
@@ -304,15 +304,15 @@ class _Division:
         self.refused.update(dict.fromkeys(chosen, refusal))
         return True
 
-    def refusal(self, record: aten_import.ExportedGraph) -> Refusal | None:
+    def refusal(self, record: aten.ExportedGraph) -> Refusal | None:
         """Why a record cannot be compiled; None where it can, if need be for each shape."""
         try:
-            aten_import.load_exported(record)
+            aten.load_exported(record)
         except (UnsupportedError, ModelError) as error:
             if not any(map(_is_open, record.inputs)):
                 return error
             try:
-                aten_import.load_exported(_at(record, self.hints()))
+                aten.load_exported(_at(record, self.hints()))
             except (UnsupportedError, ModelError) as refusal:
                 return refusal
         return None
@@ -329,7 +329,7 @@ class _Division:
 
     # -- records
 
-    def record(self, part: PartNodes) -> aten_import.ExportedGraph:
+    def record(self, part: PartNodes) -> aten.ExportedGraph:
         """A part as a record; parameters have no value in it."""
         names = FxNames(self.module)
         inputs = [self.input(node) for node in part.inputs]
@@ -337,41 +337,37 @@ class _Division:
         nodes = nodes_of(part.nodes, names)
         outputs = tuple(argument_of(each, names) for each in part.outputs)
         ranges = {symbol: (1, None) for symbol in self.symbols if not symbol.isdecimal()}
-        return aten_import.ExportedGraph(
-            "graph", tuple(inputs), nodes, outputs, ranges, label="graph"
-        )
+        return aten.ExportedGraph("graph", tuple(inputs), nodes, outputs, ranges, label="graph")
 
-    def input(self, node: fx.Node) -> aten_import.Input:
+    def input(self, node: fx.Node) -> aten.Input:
         value = node.meta.get("val")
         if node.op == "get_attr":
             return self.attribute(node)
         if isinstance(value, torch.Tensor):
-            return aten_import.Input(node.name, meta_of(value))
+            return aten.Input(node.name, meta_of(value))
         if follows_from(node, self.symbols):
-            return aten_import.Input(node.name, symbol=str(value))
+            return aten.Input(node.name, symbol=str(value))
         kinds = ((torch.SymBool, "bool"), (torch.SymFloat, "float64"), (torch.SymInt, "int64"))
         dtype = next(name for kind, name in kinds if isinstance(value, kind))
-        return aten_import.Input(
-            node.name, aten_import.TensorMeta(aten_import.ElementType(dtype), ())
-        )
+        return aten.Input(node.name, aten.TensorMeta(aten.ElementType(dtype), ()))
 
-    def attribute(self, node: fx.Node) -> aten_import.Input:
+    def attribute(self, node: fx.Node) -> aten.Input:
         """A tensor that the graph holds."""
         held = getattr(self.module, str(node.target))
         real = getattr(held, "constant", None)
         tensor = held if real is None else real
         if not isinstance(tensor, torch.Tensor):
-            return aten_import.Input(node.name)
+            return aten.Input(node.name)
         array = array_of(tensor, node.name)
-        return aten_import.Input(node.name, meta_of(tensor), array, node.name)
+        return aten.Input(node.name, meta_of(tensor), array, node.name)
 
     # -- compiling
 
-    def compiled(self, record: aten_import.ExportedGraph, examples: Sequence[Any]) -> Called:
+    def compiled(self, record: aten.ExportedGraph, examples: Sequence[Any]) -> Called:
         """What computes a record: one executable for all sizes, or one for each shape."""
         held = [each.name for each in record.inputs if each.name in self.held]
 
-        def make(record: aten_import.ExportedGraph, examples: Sequence[Any]) -> Part:
+        def make(record: aten.ExportedGraph, examples: Sequence[Any]) -> Part:
             compile_record, frozen = self.options.compile, self.options.freeze
             return Part(record, held, compile_record, examples, is_frozen=frozen)
 
@@ -391,12 +387,12 @@ def _operator(node: fx.Node) -> str:
     return str(node.target).removesuffix(".default")
 
 
-def _is_open(given: aten_import.Input) -> bool:
+def _is_open(given: aten.Input) -> bool:
     """Whether the shape of an input has symbols."""
     return given.meta is not None and any(isinstance(n, str) for n in given.meta.sizes)
 
 
-def _values_of(record: aten_import.ExportedGraph, arguments: Sequence[Any]) -> dict[str, int]:
+def _values_of(record: aten.ExportedGraph, arguments: Sequence[Any]) -> dict[str, int]:
     """What the expressions of sizes are in a call."""
     return {
         extent: number
@@ -407,10 +403,10 @@ def _values_of(record: aten_import.ExportedGraph, arguments: Sequence[Any]) -> d
     }
 
 
-def _at(record: aten_import.ExportedGraph, values: Mapping[str, int]) -> aten_import.ExportedGraph:
+def _at(record: aten.ExportedGraph, values: Mapping[str, int]) -> aten.ExportedGraph:
     """A record for some values of its symbols."""
 
-    def fixed(given: aten_import.Input) -> aten_import.Input:
+    def fixed(given: aten.Input) -> aten.Input:
         if given.symbol in values:
             return replace(given, symbol="", constant=values[given.symbol])
         if given.meta is None:

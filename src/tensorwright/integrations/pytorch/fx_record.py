@@ -18,7 +18,7 @@ from torch import fx
 from torch.export.graph_signature import InputKind, OutputKind
 
 from tensorwright.base import Array, DType, UnsupportedError
-from tensorwright.graph import aten_import
+from tensorwright.graph.imports import aten
 
 _IGNORED = (torch.device, torch.layout, torch.memory_format)
 
@@ -35,15 +35,15 @@ class FxNames:
     elements: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def element_type(dtype: torch.dtype) -> aten_import.ElementType:
+def element_type(dtype: torch.dtype) -> aten.ElementType:
     """An element type by its name."""
-    return aten_import.ElementType(str(dtype).removeprefix("torch."))
+    return aten.ElementType(str(dtype).removeprefix("torch."))
 
 
-def meta_of(tensor: torch.Tensor) -> aten_import.TensorMeta:
+def meta_of(tensor: torch.Tensor) -> aten.TensorMeta:
     """The type of a tensor, whose sizes may be symbols."""
     sizes = tuple(int(n) if isinstance(n, int) else str(n) for n in tensor.shape)
-    return aten_import.TensorMeta(element_type(tensor.dtype), sizes)
+    return aten.TensorMeta(element_type(tensor.dtype), sizes)
 
 
 def array_of(tensor: torch.Tensor, owner: str) -> Array:
@@ -76,7 +76,7 @@ def _refused(owner: str, reason: str) -> UnsupportedError:
     )
 
 
-def nodes_of(nodes: Iterable[fx.Node], names: FxNames) -> tuple[aten_import.Node, ...]:
+def nodes_of(nodes: Iterable[fx.Node], names: FxNames) -> tuple[aten.Node, ...]:
     """The calls of a graph; what only takes a value out of several leaves no node."""
     made = []
     for node in nodes:
@@ -88,13 +88,13 @@ def nodes_of(nodes: Iterable[fx.Node], names: FxNames) -> tuple[aten_import.Node
     return tuple(made)
 
 
-def _node(node: fx.Node, names: FxNames) -> aten_import.Node:
+def _node(node: fx.Node, names: FxNames) -> aten.Node:
     value = node.meta.get("val")
     outputs: tuple[str, ...] = (node.name,)
     if isinstance(value, tuple | list):
         outputs = tuple(f"{node.name}.{at}" for at in range(len(value)))
         names.elements[node.name] = outputs
-    return aten_import.Node(node.name, target_name(node.target), arguments_of(node, names), outputs)
+    return aten.Node(node.name, target_name(node.target), arguments_of(node, names), outputs)
 
 
 def target_name(target: Any) -> str:
@@ -106,7 +106,7 @@ def target_name(target: Any) -> str:
     return f"{getattr(target, '__module__', '')}.{getattr(target, '__name__', target)}"
 
 
-def arguments_of(node: fx.Node, names: FxNames) -> tuple[tuple[str, aten_import.Argument], ...]:
+def arguments_of(node: fx.Node, names: FxNames) -> tuple[tuple[str, aten.Argument], ...]:
     """The arguments by the names of the operator's schema, by position where it has none."""
     given: list[tuple[str, Any]] = [(str(at), each) for at, each in enumerate(node.args)]
     if isinstance(node.target, torch._ops.OpOverload):
@@ -116,7 +116,7 @@ def arguments_of(node: fx.Node, names: FxNames) -> tuple[tuple[str, aten_import.
     return tuple((name, argument_of(each, names)) for name, each in given)
 
 
-def argument_of(given: Any, names: FxNames) -> aten_import.Argument:
+def argument_of(given: Any, names: FxNames) -> aten.Argument:
     """An argument of a node."""
     match given:
         case fx.Node():
@@ -134,28 +134,28 @@ def argument_of(given: Any, names: FxNames) -> aten_import.Argument:
     raise _refused("argument", f"it is of the class {type(given).__name__}")
 
 
-def _value(node: fx.Node, names: FxNames) -> aten_import.Argument:
+def _value(node: fx.Node, names: FxNames) -> aten.Argument:
     if node.target is operator.getitem and node.args[0].name in names.elements:
-        return aten_import.Ref(names.elements[node.args[0].name][node.args[1]])
+        return aten.Ref(names.elements[node.args[0].name][node.args[1]])
     if node.op == "get_attr" and names.modules is not None:
         held = getattr(names.modules, str(node.target), None)
         if isinstance(held, fx.GraphModule):
             return body_of(held)
     if node.name in names.elements:
-        return tuple(aten_import.Ref(each) for each in names.elements[node.name])
-    return aten_import.Ref(node.name)
+        return tuple(aten.Ref(each) for each in names.elements[node.name])
+    return aten.Ref(node.name)
 
 
-def body_of(module: fx.GraphModule) -> aten_import.Body:
+def body_of(module: fx.GraphModule) -> aten.Body:
     """A graph that a node calls."""
     names = FxNames(module)
     nodes = nodes_of(module.graph.nodes, names)
     inputs = tuple(node.name for node in module.graph.nodes if node.op == "placeholder")
     (output,) = (node for node in module.graph.nodes if node.op == "output")
-    return aten_import.Body(inputs, nodes, flat_arguments(output.args[0], names))
+    return aten.Body(inputs, nodes, flat_arguments(output.args[0], names))
 
 
-def flat_arguments(given: Any, names: FxNames) -> tuple[aten_import.Argument, ...]:
+def flat_arguments(given: Any, names: FxNames) -> tuple[aten.Argument, ...]:
     """The outputs of a graph, in order."""
     argument = argument_of(given, names)
     return argument if isinstance(argument, tuple) else (argument,)
@@ -177,7 +177,7 @@ def _limit(bound: Any) -> int | None:
 _HELD = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 
 
-def record_of(program: torch.export.ExportedProgram) -> aten_import.ExportedGraph:
+def record_of(program: torch.export.ExportedProgram) -> aten.ExportedGraph:
     """The record of a program, decomposed or not; it shares the values of its parameters.
 
     Raises:  UnsupportedError for tensors that are not plain ones in the memory of the processor.
@@ -196,7 +196,7 @@ def record_of(program: torch.export.ExportedProgram) -> aten_import.ExportedGrap
         for spec in signature.output_specs
         if spec.kind.name.endswith("_MUTATION")
     ]
-    return aten_import.ExportedGraph(
+    return aten.ExportedGraph(
         name="graph",
         inputs=inputs,
         nodes=nodes,
@@ -210,20 +210,20 @@ def record_of(program: torch.export.ExportedProgram) -> aten_import.ExportedGrap
     )
 
 
-def _input(spec: Any, placeholders: dict[str, Any], values: dict[str, Any]) -> aten_import.Input:
+def _input(spec: Any, placeholders: dict[str, Any], values: dict[str, Any]) -> aten.Input:
     name = spec.arg.name
     node = placeholders.get(name)
     value = None if node is None else node.meta.get("val")
     if spec.kind in _HELD:
         tensor = values[spec.target]
-        return aten_import.Input(name, meta_of(tensor), array_of(tensor, spec.target), spec.target)
+        return aten.Input(name, meta_of(tensor), array_of(tensor, spec.target), spec.target)
     if spec.kind is not InputKind.USER_INPUT:
-        raise aten_import.only_in_pytorch(f"input {name}", spec.kind.name.lower().replace("_", " "))
+        raise aten.only_in_pytorch(f"input {name}", spec.kind.name.lower().replace("_", " "))
     if isinstance(value, torch.Tensor):
-        return aten_import.Input(name, meta_of(value))
+        return aten.Input(name, meta_of(value))
     if isinstance(value, torch.SymInt):
-        return aten_import.Input(name, symbol=str(value))
-    return aten_import.Input(name, constant=getattr(spec.arg, "value", None))
+        return aten.Input(name, symbol=str(value))
+    return aten.Input(name, constant=getattr(spec.arg, "value", None))
 
 
 _BF16 = DType.BF16.numpy

@@ -25,7 +25,7 @@ import torch
 import tensorwright
 from tensorwright import compiling, pipeline
 from tensorwright.base import UsageError, did_you_mean
-from tensorwright.graph.aten_import import ExportedGraph, load_exported
+from tensorwright.graph.imports.aten import ExportedGraph, load_exported
 from tensorwright.integrations.pytorch.fx_record import array_of, as_array, as_tensor
 from tensorwright.runtime import Executable
 

@@ -27,7 +27,7 @@ from tests.unit.graph.aten.archives import (
 import tensorwright
 from tensorwright.base import InputError, ModelError, TensorwrightError, UnsupportedError
 from tensorwright.graph import interpret
-from tensorwright.graph.aten_import import Ref, read_pt2
+from tensorwright.graph.imports.aten import Ref, read_pt2
 from tensorwright.graph.model_import import load_model
 
 

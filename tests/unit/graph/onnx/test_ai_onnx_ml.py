@@ -13,9 +13,9 @@ from tests.unit.graph.onnx.onnx_models import by_onnxruntime
 import tensorwright
 from tensorwright.base import UnsupportedError
 from tensorwright.graph import interpret, simplify, verify
+from tensorwright.graph.imports import load_onnx
+from tensorwright.graph.imports.ai_onnx_ml import AI_ONNX_ML
 from tensorwright.graph.onnx_export import to_onnx
-from tensorwright.graph.onnx_import import load_onnx
-from tensorwright.graph.onnx_import.ai_onnx_ml import AI_ONNX_ML
 from tensorwright.ops import Array
 
 RANDOM = np.random.default_rng(5)

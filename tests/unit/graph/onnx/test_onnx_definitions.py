@@ -12,8 +12,8 @@ from tests.unit.graph.onnx.onnx_models import by_onnxruntime, model_of
 import tensorwright
 from tensorwright.base import DType, ModelError
 from tensorwright.graph import GraphBuilder, interpret, simplify
-from tensorwright.graph.onnx_import import load_onnx
-from tensorwright.graph.onnx_import.refusals import INVALID
+from tensorwright.graph.imports import load_onnx
+from tensorwright.graph.imports.refusals import INVALID
 
 node = helper.make_node
 REMEDY = "\n  try: give each tensor of the model a name of its own"

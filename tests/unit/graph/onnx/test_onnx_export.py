@@ -14,8 +14,8 @@ from tests.unit.graph.random_graphs import graphs
 
 from tensorwright.base import OutputError, UnsupportedError
 from tensorwright.graph import Graph, GraphBuilder, interpret
+from tensorwright.graph.imports import load_onnx
 from tensorwright.graph.onnx_export import exporter, save_onnx, to_onnx
-from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.ops import OPERATORS
 
 NOT_IN_ONNX = {"atan2", *(each.name for each in OPERATORS if each.decides)}

@@ -12,8 +12,8 @@ from tests.unit.graph.onnx.onnx_models import Shape, by_onnxruntime, model_of, r
 
 from tensorwright.base import InputError, UnsupportedError
 from tensorwright.graph import Graph, interpret, verify
-from tensorwright.graph.onnx_import import load_onnx, value_inputs
-from tensorwright.graph.onnx_import.refusals import OTHERWISE
+from tensorwright.graph.imports import load_onnx, value_inputs
+from tensorwright.graph.imports.refusals import OTHERWISE
 from tensorwright.ops import Array
 
 

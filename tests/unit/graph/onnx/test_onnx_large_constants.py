@@ -16,7 +16,7 @@ import tensorwright
 from tensorwright.base import DType, UnsupportedError, cpu_target
 from tensorwright.graph import GraphBuilder, interpret, simplify
 from tensorwright.graph.builder import LARGE_BYTES
-from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.graph.imports import load_onnx
 from tensorwright.ops import Array
 from tensorwright.pipeline import prepare
 from tensorwright_lab.graph_text import parse

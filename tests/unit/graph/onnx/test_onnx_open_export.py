@@ -15,8 +15,8 @@ from tests.unit.graph.onnx.onnx_models import by_onnxruntime
 from tensorwright.base import DType, InputError, ModelError, UnsupportedError, UsageError
 from tensorwright.expr import minimum, named_size
 from tensorwright.graph import Graph, GraphBuilder, bind_sizes, interpret, random_inputs
+from tensorwright.graph.imports import load_onnx
 from tensorwright.graph.onnx_export import save_onnx, to_onnx
-from tensorwright.graph.onnx_import import load_onnx
 
 n = named_size("n", greatest=64)
 m = named_size("m", least=8, greatest=64, divisor=8)

@@ -13,7 +13,7 @@ from tests.unit.graph.onnx.torch_networks import NETWORKS, Network, exported
 
 from tensorwright.base import InputError, ModelError, UnsupportedError, UsageError
 from tensorwright.graph import Graph, bind_sizes, interpret, verify
-from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.graph.imports import load_onnx
 
 node = helper.make_node
 

@@ -20,8 +20,8 @@ from tensorwright.base import (
     UnsupportedError,
     UserError,
 )
-from tensorwright.graph.onnx_import import load_onnx
-from tensorwright.graph.onnx_import.refusals import INVALID
+from tensorwright.graph.imports import load_onnx
+from tensorwright.graph.imports.refusals import INVALID
 
 REMEDY = "\n  try: export or download the model again"
 

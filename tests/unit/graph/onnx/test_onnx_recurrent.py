@@ -20,8 +20,8 @@ from tensorwright.graph import (
     simplify,
     verify,
 )
-from tensorwright.graph.onnx_import import load_onnx
-from tensorwright.graph.onnx_import.refusals import OTHERWISE
+from tensorwright.graph.imports import load_onnx
+from tensorwright.graph.imports.refusals import OTHERWISE
 from tensorwright.ops import Array
 from tensorwright.runtime.native.driver import steps_in_parts
 

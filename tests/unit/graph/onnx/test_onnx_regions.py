@@ -14,7 +14,7 @@ from tests.unit.graph.onnx.onnx_models import by_onnxruntime
 import tensorwright
 from tensorwright.base import UnsupportedError, override
 from tensorwright.graph import interpret, simplify, verify
-from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.graph.imports import load_onnx
 from tensorwright.ops import Array
 
 RANDOM = np.random.default_rng(11)

@@ -11,7 +11,7 @@ from tests.unit.graph.onnx.onnx_models import by_onnxruntime, model_of
 
 from tensorwright.base import UnsupportedError
 from tensorwright.graph import interpret
-from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.graph.imports import load_onnx
 
 node = helper.make_node
 X = np.arange(24, dtype=np.float32).reshape(6, 4)

@@ -12,8 +12,8 @@ from onnx import SparseTensorProto, TensorProto, helper, numpy_helper
 from tests.unit.graph.onnx.onnx_models import model_of
 
 from tensorwright.base import DType, ModelError, UnsupportedError
-from tensorwright.graph.onnx_import import load_onnx
-from tensorwright.graph.onnx_import.refusals import INVALID
+from tensorwright.graph.imports import load_onnx
+from tensorwright.graph.imports.refusals import INVALID
 
 VALUES = (0, 1, 2, 3, 5, 7)
 TYPES = [

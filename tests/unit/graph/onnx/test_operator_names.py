@@ -12,7 +12,7 @@ from tensorwright.ops import OPERATORS, Fold, Pattern
 
 SOURCE = Path(__file__).parents[4] / "src" / "tensorwright" / "graph"
 NAMES = {each.name for each in OPERATORS}
-TRANSLATIONS = ("onnx_import", "onnx_export", "aten_import")  # of names of others and ours
+TRANSLATIONS = ("imports", "onnx_export")  # of names of others and ours
 ALLOWED = {
     "passes/quantized.py": {("conv_integer", "matmul_integer")},  # which of floats they become
     # it merges the first two; filters pass the others

@@ -24,9 +24,9 @@ from tests.unit.graph.onnx.operator_cases import OF_ONNXRUNTIME, ONNX_TYPES, REC
 import tensorwright
 from tensorwright.base import DType, TensorwrightError
 from tensorwright.graph import interpret, simplify, verify
-from tensorwright.graph.onnx_import import load_onnx
-from tensorwright.graph.onnx_import.com_microsoft import COM_MICROSOFT
-from tensorwright.graph.onnx_import.converters import AT_IMPORT, CONVERTERS
+from tensorwright.graph.imports import load_onnx
+from tensorwright.graph.imports.com_microsoft import COM_MICROSOFT
+from tensorwright.graph.imports.converters import AT_IMPORT, CONVERTERS
 from tensorwright.ops import Array
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -10,8 +10,8 @@ import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from tensorwright.base import DType, ModelError
-from tensorwright.graph.onnx_import import load_onnx
-from tensorwright.graph.onnx_import.reading import set_aside
+from tensorwright.graph.imports import load_onnx
+from tensorwright.graph.imports.reading import set_aside
 from tensorwright.runtime import is_kernel_ready
 
 WEIGHTS = np.arange(64 * 48, dtype=np.float32).reshape(64, 48)

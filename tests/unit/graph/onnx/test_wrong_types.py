@@ -14,8 +14,8 @@ import tensorwright
 from tensorwright.base import ModelError, UsageError
 from tensorwright.expr import compute, placeholder
 from tensorwright.graph import GraphBuilder
+from tensorwright.graph.imports import load_onnx
 from tensorwright.graph.onnx_export import to_onnx
-from tensorwright.graph.onnx_import import load_onnx
 
 
 def small_model() -> onnx.ModelProto:

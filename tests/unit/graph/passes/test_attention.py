@@ -27,7 +27,7 @@ from tensorwright.graph import (
     simplify,
     verify,
 )
-from tensorwright.graph.onnx_import import load_onnx
+from tensorwright.graph.imports import load_onnx
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from tensorwright.graph.aten_import import ExportedGraph, Input
+from tensorwright.graph.imports.aten import ExportedGraph, Input
 from tensorwright.integrations.pytorch.fx_record import (
     FxNames,
     flat_arguments,

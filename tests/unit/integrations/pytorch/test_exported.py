@@ -11,9 +11,9 @@ import pytest
 import tensorwright
 from tensorwright.base import UndecidedError, UnsupportedError, override
 from tensorwright.graph import interpret
-from tensorwright.graph.aten_import import importer, load_exported
-from tensorwright.graph.aten_import.converters import CONVERTERS
-from tensorwright.graph.aten_import.in_place import VIEWS
+from tensorwright.graph.imports.aten import importer, load_exported
+from tensorwright.graph.imports.aten.converters import CONVERTERS
+from tensorwright.graph.imports.aten.in_place import VIEWS
 from tensorwright.graph.model_import import load_model
 from tensorwright.graph.passes import simplify
 

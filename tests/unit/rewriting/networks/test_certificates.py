@@ -13,8 +13,8 @@ from tensorwright.base import UsageError
 from tensorwright.drivers.graph_record import proved_beside
 from tensorwright.drivers.rewrite import check_certificate
 from tensorwright.graph import Graph, GraphBuilder, simplify
+from tensorwright.graph.imports import load_onnx
 from tensorwright.graph.onnx_export import to_onnx
-from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.rewriting import Rule, parse_rule
 from tensorwright.rewriting.library import load_library
 from tensorwright.rewriting.local_search import cheap_selections

@@ -20,8 +20,8 @@ from tensorwright.cli.arguments.options import Shapes
 from tensorwright.drivers.rewrite import Rewritten, rewrite
 from tensorwright.drivers.tune import search, setting_of
 from tensorwright.graph import Graph, random_inputs
+from tensorwright.graph.imports import load_onnx
 from tensorwright.graph.onnx_export import save_onnx
-from tensorwright.graph.onnx_import import load_onnx
 from tensorwright.peers.process import Arrays, Versions, compare_versions
 from tensorwright.pipeline import finish, open_price, prepare
 from tensorwright.processes import Child, Done, Job, Raised

@@ -1,0 +1,11 @@
+"""ONNX Runtime's own operators, as its optimizers and quantizers write them, in ours.
+
+They are described in ONNX Runtime's docs/ContribOperators.md; one file per family.
+"""
+
+from tensorwright.graph.imports.call import Converter
+from tensorwright.graph.imports.com_microsoft.attention import ATTENTION, QUANTIZATION
+from tensorwright.graph.imports.com_microsoft.fused import FUSED, NORMALIZATION
+
+DOMAIN = "com.microsoft"
+COM_MICROSOFT: dict[str, Converter] = dict((*FUSED, *NORMALIZATION, *ATTENTION, *QUANTIZATION))

@@ -1,0 +1,345 @@
+"""Attention with its projections, heads, masks and past; rotary embedding.
+
+Operators on codes: numbers in between, as quantised networks of the standard have them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorwright.base import DType
+from tensorwright.expr import Index
+from tensorwright.graph.imports.call import Call, Operand, Results, Table
+from tensorwright.graph.imports.converters import CONVERTERS, DYNAMIC_LSTM, in_codes
+from tensorwright.graph.imports.converters.elementwise import joined_heads, split_heads
+from tensorwright.ops import number_of, shape_text
+
+_FILTER = -10000.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Heads:
+    """Queries (b, h, l, e), keys (b, h, s, e), values (b, h, s, f); what is past is among them."""
+
+    q: str
+    k: str
+    v: str
+
+
+def _attend(call: Call, heads: _Heads, masks: Sequence[str]) -> str:
+    """(batch, length, heads * size): what the heads of each position come to.
+
+    masks   what is added to the scores; each broadcasts to (b, h, l, s)
+    """
+    rows, keys = call.sizes(heads.q)[2], call.sizes(heads.k)[2]
+    is_causal = call.flag("unidirectional")
+    added = list(masks)
+    if is_causal and rows != keys:  # what is past comes first
+        dtype = call.dtype_of(heads.q)
+        beyond = call.add("full", shape=(rows, keys), value=_filter(call), dtype=dtype)
+        added.append(call.add("trilu", beyond, k=keys - rows + 1))
+    mask = added[:1]
+    for each in added[1:]:
+        mask = [call.add("add", *mask, each)]
+    y = call.add(
+        "attention",
+        heads.q,
+        heads.k,
+        heads.v,
+        *mask,
+        scale=call.real("scale", 0.0),
+        causal=is_causal and rows == keys,
+    )
+    return joined_heads(call, y)
+
+
+def _filter(call: Call) -> float:
+    return call.real("mask_filter_value", _FILTER)
+
+
+def _padding(call: Call, position: int, heads: _Heads) -> list[str]:
+    """A mask of positions to keep, as numbers to add: a length for each batch, or a word for each
+    key, or for each query and key.
+    """
+    if not call.has(position):
+        return []
+    mask, shape = call.tensor(position), call.sizes(position)
+    batch, _, rows, _ = call.sizes(heads.q)
+    keys = call.sizes(heads.k)[2]
+    if shape == (batch,):
+        places = call.add("reshape", call.positions(keys, DType.I32), shape=(1, keys))
+        lengths = call.add("reshape", mask, shape=(batch, 1))
+        lost = call.add("greater_or_equal", places, call.add("cast", lengths, to=DType.I32))
+    elif shape in ((batch, keys), (batch, rows, keys)):
+        zero = np.zeros((), call.dtype_of(position).numpy)
+        lost = call.add("less_or_equal", mask, zero)
+    else:
+        raise call.unsupported(f"a mask of shape {shape_text(shape)} is not supported")
+    rows_of_mask: Index = shape[1] if len(shape) == 3 else 1
+    lost = call.add("reshape", lost, shape=(batch, 1, rows_of_mask, keys))
+    dtype = call.dtype_of(heads.q)
+    numbers = call.add("cast", lost, to=dtype)
+    return [call.add("mul", numbers, call.as_array(_filter(call), dtype))]
+
+
+def _bias(call: Call, position: int) -> list[str]:
+    return [call.tensor(position)] if call.has(position) else []
+
+
+def self_attention(
+    call: Call, x: str, weights: str, bias: str | None, mask: int, past: int, added: int
+) -> Results:
+    """Rows projected to queries, keys and values at once, and attention among them.
+
+    mask, past, added   the inputs that hold the mask, what is past, and numbers for the scores
+    Shapes:  x (b, l, w), weights (w, q + k + v), bias (q + k + v), past (2, b, h, p, e)
+    """
+    if call.integer("do_rotary", 0):
+        raise call.unsupported("do_rotary is not supported here", "use RotaryEmbedding before it")
+    projected = call.add("matmul", x, weights)
+    if bias is not None:
+        projected = call.add("add", projected, bias)
+    width = number_of(call.sizes(projected)[2])
+    sizes = call.integers("qkv_hidden_sizes", ()) or (width // 3,) * 3
+    parts = call.apply("split", projected, sizes=sizes, axis=2)
+    q, k, v = (split_heads(call, part, call.integer("num_heads")) for part in parts)
+    if call.has(past):
+        before = [call.take(call.tensor(past), each, 0) for each in (0, 1)]
+        k, v = (call.add("concat", *each, axis=2) for each in zip(before, (k, v), strict=True))
+    heads = _Heads(q, k, v)
+    y = _attend(call, heads, [*_padding(call, mask, heads), *_bias(call, added)])
+    return (y, call.stack([k, v], 0)) if call.wants(1) else (y,)
+
+
+def _attention(call: Call) -> Results:
+    if call.has(6):
+        raise call.unsupported("a past of shared memory is not supported")
+    bias = call.tensor(2) if call.has(2) else None
+    return self_attention(call, call.tensor(0), call.tensor(1), bias, 3, 4, 5)
+
+
+def _multi_head(call: Call) -> Results:
+    """Attention of what was projected before; keys and values may be split into heads."""
+    if call.rank(0) != 3 or not (call.has(1) and call.has(2)):
+        raise call.unsupported("packed queries, keys and values are not supported")
+    inputs = [call.tensor(each) for each in range(3)]
+    if call.has(3):
+        if call.rank(1) != 3:
+            raise call.unsupported("a bias of keys that are split into heads is not supported")
+        sizes = tuple(call.sizes(each)[2] for each in range(3))
+        parts = call.apply("split", call.tensor(3), sizes=sizes, axis=0)
+        inputs = [call.add("add", x, part) for x, part in zip(inputs, parts, strict=True)]
+    count = call.integer("num_heads")
+    is_split = [len(call.sizes(x)) == 4 for x in inputs]
+    q, k, v = (
+        x if done else split_heads(call, x, count) for x, done in zip(inputs, is_split, strict=True)
+    )
+    if any(call.has(each) for each in range(8, len(call.operands))):
+        raise call.unsupported("a past of shared memory is not supported")
+    if call.has(6) and call.has(7):
+        k = call.add("concat", call.tensor(6), k, axis=2)
+        v = call.add("concat", call.tensor(7), v, axis=2)
+    heads = _Heads(q, k, v)
+    return _attend(call, heads, [*_padding(call, 4, heads), *_bias(call, 5)]), k, v
+
+
+def _rotary(call: Call) -> Results:
+    """Pairs of neighbours, or of the halves of a head, turned by the angle of their position."""
+    if call.integer("is_packed_batching", 0) or call.real("scale", 1.0) != 1.0:
+        raise call.unsupported("packed batches and scales are not supported")
+    x, shape = call.tensor(0), call.sizes(0)
+    half = call.extents(2)[-1]
+    turned = call.integer("rotary_embedding_dim", 0) or 2 * half
+    if len(shape) == 3:
+        count, width = call.integer("num_heads", 0), number_of(shape[2])
+        x = split_heads(call, x, count or width // (2 * half))
+    batch, heads, length, width_of_head = call.sizes(x)
+    size = number_of(width_of_head)
+    cosines, sines = (_at_positions(call, each, length) for each in (2, 3))
+    kept: tuple[str, ...] = ()
+    if turned < size:
+        x, *rest = call.apply("split", x, sizes=(turned, size - turned), axis=3)
+        kept = tuple(rest)
+    if call.flag("interleaved"):
+        pairs = call.add("reshape", x, shape=(batch, heads, length, turned // 2, 2))
+        first, second = (call.take(pairs, each, 4) for each in (0, 1))
+    else:
+        first, second = call.apply("split", x, sizes=(turned // 2,) * 2, axis=3)
+    parts: list[Operand] = []
+    for one, other, operator in ((first, second, "sub"), (second, first, "add")):
+        scaled = call.add("mul", one, cosines)
+        parts.append(call.add(operator, scaled, call.add("mul", other, sines)))
+    if call.flag("interleaved"):
+        y = call.add("reshape", call.stack(parts, 4), shape=(batch, heads, length, turned))
+    else:
+        y = call.add("concat", *parts, axis=3)
+    if kept:
+        y = call.add("concat", y, *kept, axis=3)
+    if len(shape) == 3:
+        y = joined_heads(call, y)
+    return (y,)
+
+
+def _at_positions(call: Call, position: int, length: Index) -> str:
+    """Rows of a table (positions, halves) as (batch or 1, 1, length, halves): at positions that are
+    given one by one, or by the first.
+    """
+    at = call.tensor(1)
+    if call.sizes(1) in ((), (1,)):
+        first = call.add("reshape", at, shape=(1, 1))
+        along = call.add("reshape", call.positions(length, DType.I64), shape=(1, length))
+        at = call.add("add", first, along)
+    rows = call.add("gather", call.tensor(position), at, axis=0)
+    count, halves = call.sizes(at)[0], call.extents(position)[-1]
+    return call.add("reshape", rows, shape=(count, 1, length, halves))
+
+
+ATTENTION: Table = (
+    ("Attention", _attention),
+    ("MultiHeadAttention", _multi_head),
+    ("RotaryEmbedding", _rotary),
+)
+
+
+def _numbers(call: Call, quantized: int, scale: int, zero: int, axis: int = 0) -> str:
+    """The numbers that codes stand for.
+
+    quantized, scale, zero   the inputs that hold them
+    axis                     along which there is a scale each, where there are several
+    """
+    vectors = []
+    for position in (scale, zero):
+        if call.has(position):
+            is_one = int(np.prod(call.extents(position))) == 1
+            vector = call.tensor(position)
+            vectors.append(call.add("reshape", vector, shape=()) if is_one else vector)
+    return call.add("dequantize_linear", call.tensor(quantized), *vectors, axis=axis)
+
+
+def _quantized(call: Call, numbers: str, scale: int, zero: int, like: int) -> Results:
+    """Numbers as codes; without a zero point of the type of an input."""
+    one = call.add("reshape", call.tensor(scale), shape=())
+    if call.has(zero):
+        middle = call.add("reshape", call.tensor(zero), shape=())
+        return (call.add("quantize_linear", numbers, one, middle),)
+    return (call.add("quantize_linear", numbers, one, dtype=call.dtype_of(like)),)
+
+
+def _of_two(operator: str, call: Call) -> Results:
+    y = call.add(operator, _numbers(call, 0, 1, 2), _numbers(call, 3, 4, 5))
+    return _quantized(call, y, 6, 7, 0)
+
+
+def _of_one(operator: str, call: Call) -> Results | None:
+    """An operator of the standard on the numbers."""
+    if call.flag("channels_last"):
+        raise call.unsupported("channels_last is not supported")
+    opset = call.integer("opset", call.opset)
+    inner = replace(call, operator=operator, operands=(_numbers(call, 0, 1, 2),), opset=opset)
+    results = CONVERTERS[operator](inner)
+    return None if results is None else _quantized(call, call.as_tensor(results[0]), 3, 4, 0)
+
+
+def _concat(call: Call) -> Results:
+    parts = [_numbers(call, at, at + 1, at + 2) for at in range(2, len(call.operands), 3)]
+    return _quantized(call, call.add("concat", *parts, axis=call.integer("axis")), 0, 1, 2)
+
+
+def _where(call: Call) -> Results:
+    y = call.add("where", call.tensor(0), _numbers(call, 1, 2, 3), _numbers(call, 4, 5, 6))
+    return _quantized(call, y, 7, 8, 1)
+
+
+def _gemm(call: Call) -> Results:
+    """A product of matrices of codes, plus integers in the scale of the product."""
+    by_rows = call.flag("transB")
+    a, b = _numbers(call, 0, 1, 2), _numbers(call, 3, 4, 5, axis=0 if by_rows else 1)
+    alpha = call.real("alpha", 1.0)
+    y = call.add("gemm", a, b, alpha=alpha, trans_a=call.flag("transA"), trans_b=by_rows)
+    if call.has(6):
+        scale = call.add("mul", call.tensor(1), call.tensor(4))
+        integers = call.add("cast", call.tensor(6), to=DType.F32)
+        numbers = call.add("mul", integers, scale)
+        y = call.add("add", y, call.add("mul", numbers, call.as_array(alpha, DType.F32)))
+    return _quantized(call, y, 7, 8, 0) if call.has(7) else (y,)
+
+
+def _with_bias(call: Call, y: str, bias: int) -> Results:
+    return (call.add("add", y, call.tensor(bias)) if call.has(bias) else y,)
+
+
+def _matmul_to_float(call: Call) -> Results:
+    last = call.rank(1) - 1
+    a, b = _numbers(call, 0, 2, 4), _numbers(call, 1, 3, 5, axis=last)
+    return _with_bias(call, call.add("matmul", a, b), 6)
+
+
+def _dynamic_matmul(call: Call) -> Results:
+    b = _numbers(call, 1, 2, 3, axis=call.rank(1) - 1)
+    return _with_bias(call, call.add("matmul", in_codes(call, call.tensor(0)), b), 4)
+
+
+def _quantized_attention(call: Call) -> Results:
+    x, weights = _numbers(call, 0, 3, 6), _numbers(call, 1, 4, 7, axis=1)
+    return self_attention(call, x, weights, call.tensor(2), 5, 8, len(call.operands))
+
+
+def _matmul_of_bits(call: Call) -> Results:
+    """A product with weights of four or eight bits, with a scale for each block of a column.
+
+    They become numbers when the model is read.
+    """
+    columns, inner = call.integer("N"), call.integer("K")
+    bits, block = call.integer("bits", 4), call.integer("block_size")
+    if bits not in (4, 8):
+        raise call.unsupported(f"weights of {bits} bits are not supported")
+    if call.has(4) and call.array(4, "order of groups").size:
+        raise call.unsupported("weights in another order, g_idx, are not supported")
+    call.check_elements(columns * inner)
+    blocks = -(-inner // block)
+    quantized = _unpacked(call.array(1, "weights").reshape(columns, blocks, -1), bits)[..., :block]
+    scales = call.array(2, "scales").reshape(columns, blocks, 1).astype(np.float32)
+    zeros = np.full((columns, blocks, 1), 1 << (bits - 1), np.float32)
+    if call.has(3):
+        given = call.array(3, "zero points")
+        if given.dtype == np.uint8:
+            given = _unpacked(given.reshape(columns, -1), bits)[:, :blocks]
+        zeros = given.reshape(columns, blocks, 1).astype(np.float32)
+    numbers = ((quantized - zeros) * scales).reshape(columns, -1)[:, :inner]
+    dtype = call.dtype_of(0)
+    weights: Operand = np.ascontiguousarray(numbers.T).astype(dtype.numpy)
+    return _with_bias(call, call.add("matmul", call.tensor(0), weights), 5)
+
+
+def _unpacked(packed: NDArray[Any], bits: int) -> NDArray[np.uint8]:
+    """Codes of `bits` bits, the lowest of each byte first, along the last dimension."""
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    unpacked = (packed[..., None] >> shifts) & np.uint8((1 << bits) - 1)
+    return np.asarray(unpacked.reshape(*packed.shape[:-1], -1), np.uint8)
+
+
+QUANTIZATION: Table = (
+    ("QuantizeLinear", CONVERTERS["QuantizeLinear"]),
+    ("DequantizeLinear", CONVERTERS["DequantizeLinear"]),
+    ("QLinearAdd", partial(_of_two, "add")),
+    ("QLinearMul", partial(_of_two, "mul")),
+    ("QLinearSigmoid", partial(_of_one, "Sigmoid")),
+    ("QLinearLeakyRelu", partial(_of_one, "LeakyRelu")),
+    ("QLinearSoftmax", partial(_of_one, "Softmax")),
+    ("QLinearAveragePool", partial(_of_one, "AveragePool")),
+    ("QLinearGlobalAveragePool", partial(_of_one, "GlobalAveragePool")),
+    ("QLinearConcat", _concat),
+    ("QLinearWhere", _where),
+    ("QGemm", _gemm),
+    ("QAttention", _quantized_attention),
+    ("MatMulIntegerToFloat", _matmul_to_float),
+    ("DynamicQuantizeMatMul", _dynamic_matmul),
+    *DYNAMIC_LSTM,
+    ("MatMulNBits", _matmul_of_bits),
+)

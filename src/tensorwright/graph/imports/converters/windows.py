@@ -1,0 +1,280 @@
+"""Attributes of sliding windows: explicit numbers out of ONNX's defaults and `auto_pad`.
+
+Convolutions and matrix products.
+
+Pooling, and its reverse.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+
+import numpy as np
+
+from tensorwright.expr import Index
+from tensorwright.graph.imports.call import Call, Operand, Results, Table
+from tensorwright.graph.imports.counterparts import MAX_POOL, POOLS, Counterpart
+from tensorwright.ops import AttributeValue, automatic_pads, number_of, shape_text
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A window over the spatial dimensions; `pads` holds all begins, then all ends."""
+
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    pads: tuple[int, ...]
+    dilations: tuple[int, ...]
+
+    @property
+    def attributes(self) -> dict[str, tuple[int, ...]]:
+        """The attributes of our operators, without the kernel."""
+        return {"strides": self.strides, "pads": self.pads, "dilations": self.dilations}
+
+
+def auto_pad_of(call: Call) -> str:
+    """NOTSET, VALID, SAME_UPPER or SAME_LOWER."""
+    mode = call.text("auto_pad", "NOTSET") or "NOTSET"
+    if mode not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
+        raise call.unsupported(f"its auto_pad is {mode}")
+    return mode
+
+
+def per_dimension(call: Call, name: str, count: int, default: int) -> tuple[int, ...]:
+    """A list attribute with one number per spatial dimension."""
+    values = call.integers(name, (default,) * count) or (default,) * count
+    if len(values) != count:
+        raise call.unsupported(
+            f"its attribute {name} {values} has {len(values)} values, not {count}"
+        )
+    return values
+
+
+def window_of(call: Call, kernel: tuple[int, ...]) -> Window:
+    """The window of a convolution or a pooling whose data is input 0.
+
+    Raises:  UnsupportedError where a size decides how much `auto_pad` pads.
+    """
+    window, pads = _window_and_pads(call, kernel)
+    return replace(window, pads=tuple(map(number_of, pads)))
+
+
+def padded_window(call: Call, kernel: tuple[int, ...], fill: float) -> tuple[str, Window]:
+    """The data, input 0, and the window over it; what `auto_pad` pads where a size decides it is
+    padded before, by the fill.
+    """
+    window, pads = _window_and_pads(call, kernel)
+    numbers = tuple(pad for pad in pads if isinstance(pad, int))
+    if len(numbers) == len(pads):
+        return call.tensor(0), replace(window, pads=numbers)
+    count = len(kernel)
+    around = (0, 0, *pads[:count], 0, 0, *pads[count:])
+    return call.add("pad", call.tensor(0), pads=around, value=fill), window
+
+
+def _window_and_pads(call: Call, kernel: tuple[int, ...]) -> tuple[Window, tuple[Index, ...]]:
+    """The window without its pads, and these."""
+    count = call.rank(0) - 2
+    if count < 1 or len(kernel) != count:
+        shape = shape_text(call.sizes(0))
+        raise call.unsupported(f"a window of {len(kernel)} dimensions does not fit data of {shape}")
+    strides = per_dimension(call, "strides", count, 1)
+    dilations = per_dimension(call, "dilations", count, 1)
+    mode = auto_pad_of(call)
+    pads = automatic_pads(mode, call.sizes(0)[2:], kernel, strides, dilations)
+    if mode == "NOTSET":
+        pads = call.integers("pads", ()) or pads
+    return Window(kernel, strides, (0,) * 2 * count, dilations), pads
+
+
+def convolve(
+    call: Call,
+    operator: str,
+    inputs: tuple[Operand, ...],
+    window: Window,
+    **more: AttributeValue,
+) -> str:
+    """A convolution of that kind, with the groups that the node says."""
+    groups = call.integer("group", 1)
+    return call.add(operator, *inputs, **window.attributes, groups=groups, **more)
+
+
+def _kernel(call: Call) -> tuple[int, ...]:
+    kernel = tuple(map(number_of, call.sizes(1)[2:]))
+    declared = call.integers("kernel_shape", kernel)
+    if declared != kernel:
+        raise call.unsupported(f"its kernel_shape {declared} is not that of its weights {kernel}")
+    return kernel
+
+
+def _conv(call: Call) -> Results:
+    x, window = padded_window(call, _kernel(call), 0.0)
+    return (convolve(call, "conv", (x, *call.tensors()[1:]), window),)
+
+
+def _zero_points(call: Call, first: int) -> tuple[Operand, ...]:
+    """The zero points that are given; one that is left out before another is a zero."""
+    if not call.has(first + 1):
+        return (call.operand(first),) if call.has(first) else ()
+    left: Operand = np.zeros((), call.dtype_of(0).numpy)
+    if call.has(first):
+        left = call.operand(first)
+    return left, call.operand(first + 1)
+
+
+def _conv_integer(call: Call) -> Results:
+    inputs = (call.tensor(0), call.tensor(1), *_zero_points(call, 2))
+    return (convolve(call, "conv_integer", inputs, window_of(call, _kernel(call))),)
+
+
+def _transposed_pads(
+    call: Call,
+    kernel: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilations: tuple[int, ...],
+    extra: tuple[int, ...],
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Pads and output padding; `output_shape` and SAME_* say how large the result is and so what is
+    cut off.
+    """
+    count = call.rank(0) - 2
+    mode = auto_pad_of(call)
+    if not call.has("output_shape") and mode not in ("SAME_UPPER", "SAME_LOWER"):
+        pads = call.integers("pads", ()) if mode == "NOTSET" else ()
+        return pads or (0,) * (2 * count), extra
+    extents = call.extents(0)[2:]
+    if call.has("output_shape"):
+        wanted = call.integers("output_shape")[-count:]
+    else:
+        wanted = tuple(n * stride for n, stride in zip(extents, strides, strict=True))
+    begins, ends, more = [], [], []
+    for n, k, s, d, e, size in zip(extents, kernel, strides, dilations, extra, wanted, strict=True):
+        total = s * (n - 1) + e + (k - 1) * d + 1 - size
+        more.append(e + max(-total, 0))
+        total = max(total, 0)
+        begin = total // 2 if mode == "SAME_UPPER" else total - total // 2
+        begins.append(begin)
+        ends.append(total - begin)
+    return (*begins, *ends), tuple(more)
+
+
+def _conv_transpose(call: Call) -> Results:
+    kernel = _kernel(call)
+    count = len(kernel)
+    strides = per_dimension(call, "strides", count, 1)
+    dilations = per_dimension(call, "dilations", count, 1)
+    extra = per_dimension(call, "output_padding", count, 0)
+    pads, extra = _transposed_pads(call, kernel, strides, dilations, extra)
+    window = Window(kernel, strides, pads, dilations)
+    return (convolve(call, "conv_transpose", call.tensors(), window, output_padding=extra),)
+
+
+def _matmul_integer(call: Call) -> Results:
+    inputs = (call.tensor(0), call.tensor(1), *_zero_points(call, 2))
+    return (call.add("matmul_integer", *inputs),)
+
+
+CONVOLUTION: Table = (
+    ("Conv", _conv),
+    ("ConvInteger", _conv_integer),
+    ("ConvTranspose", _conv_transpose),
+    ("MatMulInteger", _matmul_integer),
+)
+
+
+def _pool(counterpart: Counterpart, call: Call) -> Results:
+    window = window_of(call, call.integers("kernel_shape"))
+    return counterpart.convert(call, kernel=window.kernel, **window.attributes)
+
+
+def _max_pool(counterpart: Counterpart, call: Call) -> Results:
+    if not call.wants(1):
+        lowest = float(call.dtype_of(0).lowest)
+        x, window = padded_window(call, call.integers("kernel_shape"), lowest)
+        alone = replace(call, operands=(x,))
+        return counterpart.convert(alone, kernel=window.kernel, **window.attributes)
+    pooled = _pool(counterpart, call)
+    window = window_of(call, call.integers("kernel_shape"))
+    return (*pooled, _places_of_maxima(call, window, call.type_of(pooled[0]).extents[2:]))
+
+
+def _places_of_maxima(call: Call, window: Window, slots: tuple[int, ...]) -> str:
+    """Where the first maximum of each window is, counted through the whole input in its order."""
+    shape = call.extents(0)
+    rank = len(slots)
+    call.check_iterations(math.prod(window.kernel))
+    call.check_elements(math.prod(slots) * math.prod(shape[:2]))
+    begins = window.pads[:rank]
+    sizes = [  # of the input with its padding, as far as windows reach
+        (n - 1) * stride + (k - 1) * dilation + 1
+        for n, stride, k, dilation in zip(
+            slots, window.strides, window.kernel, window.dilations, strict=True
+        )
+    ]
+    ends = [size - n - begin for size, n, begin in zip(sizes, shape[2:], begins, strict=True)]
+    lowest = call.dtype_of(0).lowest
+    x = call.add("pad", call.tensor(0), pads=(0, 0, *begins, 0, 0, *ends), value=float(lowest))
+    offsets, taps = [], []
+    for tap in product(*map(range, window.kernel)):
+        starts = tuple(k * dilation for k, dilation in zip(tap, window.dilations, strict=True))
+        stops = tuple(
+            start + (n - 1) * stride + 1
+            for start, n, stride in zip(starts, slots, window.strides, strict=True)
+        )
+        axes = tuple(range(2, 2 + rank))
+        taps.append(
+            call.add("slice", x, starts=starts, ends=stops, axes=axes, steps=window.strides)
+        )
+        offsets.append(starts)
+    chosen = call.add("argmax", call.stack(taps, 2 + rank), axis=2 + rank, keepdims=False)
+    order = range(rank) if not call.flag("storage_order") else range(rank)[::-1]
+    steps = [0] * rank
+    step = 1
+    for axis in reversed(order):
+        steps[axis], step = step, step * shape[2 + axis]
+    planes = np.arange(math.prod(shape[:2])).reshape(*shape[:2], *(1,) * rank) * step
+    for axis, n in enumerate(slots):
+        firsts = np.arange(n) * window.strides[axis] - begins[axis]
+        planes = planes + (firsts * steps[axis]).reshape(-1, *(1,) * (rank - 1 - axis))
+    places = call.add("gather", np.array(offsets, np.int64) @ np.array(steps), chosen, axis=0)
+    return call.add("add", places, planes)
+
+
+def _max_unpool(call: Call) -> Results:
+    """Maxima at the places where they were, zeros elsewhere."""
+    shape = call.extents(0)
+    kernel = call.integers("kernel_shape")
+    rank = len(kernel)
+    if rank != len(shape) - 2:
+        raise call.unsupported(f"a window of {rank} dimensions does not fit data of {shape}")
+    strides, pads = per_dimension(call, "strides", rank, 1), call.integers("pads", (0,) * 2 * rank)
+    spatial = (
+        (n - 1) * stride - begin - end + k
+        for n, stride, begin, end, k in zip(
+            shape[2:], strides, pads[:rank], pads[rank:], kernel, strict=True
+        )
+    )
+    inferred = (*shape[:2], *spatial)
+    wanted = call.ints(2, "output_shape") if call.has(2) else inferred
+    ends = tuple(large - own for large, own in zip(wanted, inferred, strict=True))
+    if min(ends) < 0 or min(inferred) < 0:
+        raise call.unsupported(f"its output_shape {wanted} is less than {inferred}")
+    count = (math.prod(shape),)
+    x, places = (call.add("reshape", call.tensor(at), shape=count) for at in range(2))
+    dtype = call.dtype_of(0)
+    zeros = call.add("full", shape=(math.prod(inferred),), value=0.0, dtype=dtype)
+    spread = call.add("scatter_elements", zeros, places, x, axis=0, reduction="none")
+    image = call.add("reshape", spread, shape=inferred)
+    if any(ends):
+        image = call.add("pad", image, pads=(*(0,) * len(ends), *ends))
+    return (image,)
+
+
+POOLING: Table = (
+    *((each.theirs, partial(_pool, each)) for each in POOLS),
+    (MAX_POOL.theirs, partial(_max_pool, MAX_POOL)),
+    ("MaxUnpool", _max_unpool),
+)

@@ -1,0 +1,189 @@
+"""Operators that ONNX and we have alike, attribute by attribute; import and export read it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from tensorwright.graph.imports.call import AttributeDefault, Call, Results, Table
+from tensorwright.ops import AttributeValue
+
+_OUR_NAMES = {
+    "num_groups": "groups",
+    "transA": "trans_a",
+    "transB": "trans_b",
+    "padding_mode": "padding",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Counterpart:
+    """An ONNX operator and ours.
+
+    attributes  ONNX's name and default of each; a type where the node must give it
+    opset       the operator set that export needs at least
+    number      our integer attribute that is ONNX's second input, and its default; "" for none
+    fixed       our attributes that ONNX's operator has not, with the values that it implies
+    """
+
+    theirs: str
+    ours: str
+    attributes: tuple[tuple[str, AttributeDefault], ...] = ()
+    opset: int = 0
+    number: tuple[str, AttributeDefault] = ("", 0)
+    fixed: tuple[tuple[str, AttributeValue], ...] = ()
+
+    def named_attributes(self) -> Iterator[tuple[str, str, AttributeDefault]]:
+        """Our name, ONNX's name and the default of each attribute."""
+        return ((_OUR_NAMES.get(name, name), name, default) for name, default in self.attributes)
+
+    def convert(self, call: Call, **more: AttributeValue) -> Results:
+        """The converter of the operator; `more` are attributes that it does not read."""
+        given = {ours: call.value(theirs, each) for ours, theirs, each in self.named_attributes()}
+        return (call.add(self.ours, *call.tensors(), **dict(self.fixed), **more, **given),)
+
+    def convert_with_number(self, call: Call) -> Results:
+        """As `convert`, of an operator whose second input is a number: an attribute to us."""
+        name, default = self.number
+        value = default if isinstance(default, int) and not call.has(1) else call.index(1, name)
+        return self.convert(replace(call, operands=call.operands[:1]), **{name: value})
+
+
+_PLAIN = (
+    ("Add", "add"),
+    ("Sub", "sub"),
+    ("Mul", "mul"),
+    ("Div", "div"),
+    ("Pow", "pow"),
+    ("Neg", "neg"),
+    ("Abs", "abs"),
+    ("Sign", "sign"),
+    ("Floor", "floor"),
+    ("Ceil", "ceil"),
+    ("Round", "round"),
+    ("Sqrt", "sqrt"),
+    ("Reciprocal", "reciprocal"),
+    ("Exp", "exp"),
+    ("Log", "log"),
+    ("Erf", "erf"),
+    ("Sin", "sin"),
+    ("Cos", "cos"),
+    ("Tan", "tan"),
+    ("Asin", "asin"),
+    ("Acos", "acos"),
+    ("Atan", "atan"),
+    ("Sinh", "sinh"),
+    ("Cosh", "cosh"),
+    ("Tanh", "tanh"),
+    ("Asinh", "asinh"),
+    ("Acosh", "acosh"),
+    ("Atanh", "atanh"),
+    ("Equal", "equal"),
+    ("Less", "less"),
+    ("LessOrEqual", "less_or_equal"),
+    ("Greater", "greater"),
+    ("GreaterOrEqual", "greater_or_equal"),
+    ("Not", "not"),
+    ("And", "and"),
+    ("Or", "or"),
+    ("Xor", "xor"),
+    ("BitwiseNot", "bitwise_not"),
+    ("BitwiseAnd", "bitwise_and"),
+    ("BitwiseOr", "bitwise_or"),
+    ("BitwiseXor", "bitwise_xor"),
+    ("IsNaN", "isnan"),
+    ("Where", "where"),
+    ("Relu", "relu"),
+    ("PRelu", "prelu"),
+    ("Sigmoid", "sigmoid"),
+    ("Softplus", "softplus"),
+    ("Softsign", "softsign"),
+    ("Mish", "mish"),
+    ("HardSwish", "hard_swish"),
+    ("MatMul", "matmul"),
+    ("GlobalMaxPool", "global_max_pool"),
+    ("GlobalAveragePool", "global_average_pool"),
+)
+_SEARCH = (("axis", 0), ("keepdims", True), ("select_last_index", False))
+_SELU = (("alpha", 1.67326319217681884765625), ("gamma", 1.05070102214813232421875))
+COUNTERPARTS = (
+    *(Counterpart(theirs, ours) for theirs, ours in _PLAIN),
+    Counterpart("LeakyRelu", "leaky_relu", (("alpha", 0.01),)),
+    Counterpart("Elu", "elu", (("alpha", 1.0),)),
+    Counterpart("Celu", "celu", (("alpha", 1.0),)),
+    Counterpart("ThresholdedRelu", "thresholded_relu", (("alpha", 1.0),)),
+    Counterpart("Selu", "selu", _SELU),
+    Counterpart("HardSigmoid", "hard_sigmoid", (("alpha", 0.2), ("beta", 0.5))),
+    Counterpart("Swish", "swish", (("alpha", 1.0),), opset=24),
+    Counterpart("Shrink", "shrink", (("bias", 0.0), ("lambd", 0.5))),
+    Counterpart("Gelu", "gelu", (("approximate", "none"),), opset=20),
+    Counterpart("IsInf", "isinf", (("detect_negative", True), ("detect_positive", True))),
+    Counterpart("ArgMax", "argmax", _SEARCH, fixed=(("skip_nan", True),)),
+    Counterpart("ArgMin", "argmin", _SEARCH, fixed=(("skip_nan", True),)),
+    Counterpart("Concat", "concat", (("axis", int),)),
+    Counterpart("DepthToSpace", "depth_to_space", (("blocksize", int), ("mode", "DCR"))),
+    Counterpart("Einsum", "einsum", (("equation", str),)),
+    Counterpart(
+        "Gemm", "gemm", (("alpha", 1.0), ("beta", 1.0), ("transA", False), ("transB", False))
+    ),
+    Counterpart("GlobalLpPool", "global_lp_pool", (("p", 2),)),
+    Counterpart("LRN", "lrn", (("size", int), ("alpha", 1e-4), ("beta", 0.75), ("bias", 1.0))),
+    Counterpart("LpNormalization", "lp_normalization", (("axis", -1), ("p", 2))),
+)
+SCATTER = Counterpart("ScatterElements", "scatter_elements", (("axis", 0), ("reduction", "none")))
+AT_POSITIONS = (
+    Counterpart("Gather", "gather", (("axis", 0),)),
+    Counterpart("GatherElements", "gather_elements", (("axis", 0),)),
+    Counterpart("GatherND", "gather_nd", (("batch_dims", 0),)),
+    Counterpart("ReverseSequence", "reverse_sequence", (("batch_axis", 1), ("time_axis", 0))),
+    SCATTER,
+    Counterpart("ScatterND", "scatter_nd", (("reduction", "none"),)),
+)
+"""Input 1 holds positions, which ONNX may give as other integers."""
+
+_RUNNING = (("exclusive", False), ("reverse", False))
+WITH_NUMBER = (
+    Counterpart("Trilu", "trilu", (("upper", True),), number=("k", 0)),
+    Counterpart("CumSum", "cumsum", _RUNNING, number=("axis", int)),
+    Counterpart("CumProd", "cumprod", _RUNNING, opset=26, number=("axis", int)),
+)
+
+_CEIL = ("ceil_mode", False)
+MAX_POOL = Counterpart("MaxPool", "max_pool", (_CEIL,))
+POOLS = (
+    Counterpart("AveragePool", "average_pool", (_CEIL, ("count_include_pad", False))),
+    Counterpart("LpPool", "lp_pool", (_CEIL, ("p", 2))),
+)
+"""Beside the attributes of their windows."""
+
+_EPSILON = ("epsilon", 1e-5)
+TRAILING_NORMS = (
+    Counterpart("LayerNormalization", "layer_norm", (("axis", -1), _EPSILON)),
+    Counterpart("RMSNormalization", "rms_norm", (("axis", -1), _EPSILON), opset=23),
+    Counterpart("GroupNormalization", "group_norm", (("num_groups", int), _EPSILON), opset=21),
+)
+"""Of wide floats and without statistics; otherwise the standard's function."""
+
+WRITTEN_ALIKE = (
+    Counterpart("BatchNormalization", "batch_norm", (_EPSILON,)),
+    Counterpart("InstanceNormalization", "instance_norm", (_EPSILON,)),
+    Counterpart("MatMulInteger", "matmul_integer"),
+    Counterpart("Softmax", "softmax", (("axis", -1),)),
+    Counterpart("LogSoftmax", "log_softmax", (("axis", -1),)),
+    Counterpart("Hardmax", "hardmax", (("axis", -1),)),
+    Counterpart("Identity", "identity"),
+    Counterpart("SpaceToDepth", "space_to_depth", (("blocksize", int),)),
+    Counterpart("DequantizeLinear", "dequantize_linear", (("axis", 1),)),
+    Counterpart(
+        "GridSample",
+        "grid_sample",
+        (("mode", "linear"), ("padding_mode", "zeros"), ("align_corners", False)),
+        opset=20,
+    ),
+)
+"""What export writes as it is; import has more cases to tell apart."""
+
+ALIKE: Table = (
+    *((each.theirs, each.convert) for each in COUNTERPARTS),
+    *((each.theirs, each.convert_with_number) for each in WITH_NUMBER),
+)
