@@ -46,7 +46,7 @@ ROOMS = {
     "model_import onnx_export passes drawing",
     "graph.imports": "reading call tensors promotion converters com_microsoft ai_onnx_ml "
     "control_flow importer aten",
-    "graph.imports.aten": "record converters in_place schema archive importer",
+    "graph.imports.aten": "record in_place schema archive importer",
     "machine": "machine kept",
     "integrations": "pytorch",
     "onnxruntime_compat": "options values session capi",

@@ -1,11 +1,13 @@
-"""Operators that ONNX and we have alike, attribute by attribute; import and export read it."""
+"""Operators that others and we have alike, attribute by attribute; import and export read it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from enum import Enum
 
 from tensorwright.graph.imports.call import AttributeDefault, Call, Results, Table
+from tensorwright.graph.imports.promotion import as_float, promoted
 from tensorwright.ops import AttributeValue
 
 _OUR_NAMES = {
@@ -13,17 +15,27 @@ _OUR_NAMES = {
     "transA": "trans_a",
     "transB": "trans_b",
     "padding_mode": "padding",
+    "negative_slope": "alpha",
 }
+
+
+class Elements(Enum):
+    """In which element type an operator of ATen computes."""
+
+    OWN = "that of its operand"
+    FLOAT = "that of its operand, f32 for integers"
+    COMMON = "that of all operands together"
 
 
 @dataclass(frozen=True, slots=True)
 class Counterpart:
-    """An ONNX operator and ours.
+    """An operator of ONNX or ATen and ours.
 
-    attributes  ONNX's name and default of each; a type where the node must give it
-    opset       the operator set that export needs at least
+    attributes  their name and default of each; a type where the node must give it
+    opset       the operator set of ONNX that export needs at least
     number      our integer attribute that is ONNX's second input, and its default; "" for none
-    fixed       our attributes that ONNX's operator has not, with the values that it implies
+    fixed       our attributes that theirs has not, with the values that it implies
+    elements, operands   of ATen: how it computes, and its tensors by name
     """
 
     theirs: str
@@ -32,15 +44,28 @@ class Counterpart:
     opset: int = 0
     number: tuple[str, AttributeDefault] = ("", 0)
     fixed: tuple[tuple[str, AttributeValue], ...] = ()
+    elements: Elements = Elements.OWN
+    operands: tuple[str, ...] = ("self",)
 
     def named_attributes(self) -> Iterator[tuple[str, str, AttributeDefault]]:
-        """Our name, ONNX's name and the default of each attribute."""
+        """Our name, their name and the default of each attribute."""
         return ((_OUR_NAMES.get(name, name), name, default) for name, default in self.attributes)
 
     def convert(self, call: Call, **more: AttributeValue) -> Results:
         """The converter of the operator; `more` are attributes that it does not read."""
         given = {ours: call.value(theirs, each) for ours, theirs, each in self.named_attributes()}
-        return (call.add(self.ours, *call.tensors(), **dict(self.fixed), **more, **given),)
+        return (call.add(self.ours, *self._tensors(call), **dict(self.fixed), **more, **given),)
+
+    def _tensors(self, call: Call) -> tuple[str, ...]:
+        if call.operands:
+            return call.tensors()
+        match self.elements:
+            case Elements.COMMON:
+                return promoted(call, *self.operands)
+            case Elements.FLOAT:
+                return tuple(as_float(call, each) for each in call.optional(*self.operands))
+            case Elements.OWN:
+                return call.optional(*self.operands)
 
     def convert_with_number(self, call: Call) -> Results:
         """As `convert`, of an operator whose second input is a number: an attribute to us."""
@@ -49,65 +74,88 @@ class Counterpart:
         return self.convert(replace(call, operands=call.operands[:1]), **{name: value})
 
 
-_PLAIN = (
-    ("Add", "add"),
-    ("Sub", "sub"),
-    ("Mul", "mul"),
-    ("Div", "div"),
-    ("Pow", "pow"),
-    ("Neg", "neg"),
-    ("Abs", "abs"),
-    ("Sign", "sign"),
-    ("Floor", "floor"),
-    ("Ceil", "ceil"),
-    ("Round", "round"),
-    ("Sqrt", "sqrt"),
-    ("Reciprocal", "reciprocal"),
-    ("Exp", "exp"),
-    ("Log", "log"),
-    ("Erf", "erf"),
-    ("Sin", "sin"),
-    ("Cos", "cos"),
-    ("Tan", "tan"),
-    ("Asin", "asin"),
-    ("Acos", "acos"),
-    ("Atan", "atan"),
-    ("Sinh", "sinh"),
-    ("Cosh", "cosh"),
-    ("Tanh", "tanh"),
-    ("Asinh", "asinh"),
-    ("Acosh", "acosh"),
-    ("Atanh", "atanh"),
-    ("Equal", "equal"),
-    ("Less", "less"),
-    ("LessOrEqual", "less_or_equal"),
-    ("Greater", "greater"),
-    ("GreaterOrEqual", "greater_or_equal"),
-    ("Not", "not"),
-    ("And", "and"),
-    ("Or", "or"),
-    ("Xor", "xor"),
-    ("BitwiseNot", "bitwise_not"),
-    ("BitwiseAnd", "bitwise_and"),
-    ("BitwiseOr", "bitwise_or"),
-    ("BitwiseXor", "bitwise_xor"),
-    ("IsNaN", "isnan"),
-    ("Where", "where"),
-    ("Relu", "relu"),
-    ("PRelu", "prelu"),
-    ("Sigmoid", "sigmoid"),
-    ("Softplus", "softplus"),
-    ("Softsign", "softsign"),
-    ("Mish", "mish"),
-    ("HardSwish", "hard_swish"),
-    ("MatMul", "matmul"),
-    ("GlobalMaxPool", "global_max_pool"),
-    ("GlobalAveragePool", "global_average_pool"),
-)
+_PLAIN = """
+    abs               Abs                  abs
+    neg               Neg                  neg
+    relu              Relu                 relu
+    isnan             IsNaN                isnan
+    isinf             -                    isinf
+    hard_swish        HardSwish            hardswish
+    mish              Mish                 mish
+    sqrt              Sqrt                 sqrt                 FLOAT
+    rsqrt             -                    rsqrt                FLOAT
+    reciprocal        Reciprocal           reciprocal           FLOAT
+    exp               Exp                  exp                  FLOAT
+    expm1             -                    expm1                FLOAT
+    log               Log                  log                  FLOAT
+    log1p             -                    log1p                FLOAT
+    erf               Erf                  erf,special_erf      FLOAT
+    sin               Sin                  sin                  FLOAT
+    cos               Cos                  cos                  FLOAT
+    tan               Tan                  tan                  FLOAT
+    asin              Asin                 asin                 FLOAT
+    acos              Acos                 acos                 FLOAT
+    atan              Atan                 atan                 FLOAT
+    sinh              Sinh                 sinh                 FLOAT
+    cosh              Cosh                 cosh                 FLOAT
+    tanh              Tanh                 tanh                 FLOAT
+    asinh             Asinh                asinh                FLOAT
+    acosh             Acosh                acosh                FLOAT
+    atanh             Atanh                atanh                FLOAT
+    sigmoid           Sigmoid              sigmoid,special_expit  FLOAT
+    swish             -                    silu                 FLOAT
+    softsign          Softsign             softsign             FLOAT
+    selu              -                    selu                 FLOAT
+    max               -                    maximum              COMMON
+    min               -                    minimum              COMMON
+    equal             Equal                eq                   COMMON
+    not_equal         -                    ne                   COMMON
+    less              Less                 lt                   COMMON
+    less_or_equal     LessOrEqual          le                   COMMON
+    greater           Greater              gt                   COMMON
+    greater_or_equal  GreaterOrEqual       ge                   COMMON
+    floormod          -                    remainder            COMMON
+    fmod              -                    fmod                 COMMON
+    matmul            MatMul               -
+    add               Add                  -
+    sub               Sub                  -
+    mul               Mul                  -
+    div               Div                  -
+    pow               Pow                  -
+    sign              Sign                 -
+    floor             Floor                -
+    ceil              Ceil                 -
+    round             Round                -
+    not               Not                  -
+    and               And                  -
+    or                Or                   -
+    xor               Xor                  -
+    bitwise_not       BitwiseNot           -
+    bitwise_and       BitwiseAnd           -
+    bitwise_or        BitwiseOr            -
+    bitwise_xor       BitwiseXor           -
+    where             Where                -
+    prelu             PRelu                -
+    softplus          Softplus             -
+    global_max_pool   GlobalMaxPool        -
+    global_average_pool  GlobalAveragePool  -
+    """
+"""Our operators without attributes, ONNX's and ATen's names, and in which type ATen's computes."""
+
+_PLAIN_ROWS = tuple(row.split() for row in _PLAIN.strip().splitlines())
+_BOTH = ("self", "other")
+_HARD = (("alpha", 1 / 6), ("beta", 0.5))
+
+
+def _plain_in_aten(ours: str, name: str, elements: str = "OWN") -> Counterpart:
+    operands = _BOTH if elements == "COMMON" else ("self",)
+    return Counterpart(name, ours, elements=Elements[elements], operands=operands)
+
+
 _SEARCH = (("axis", 0), ("keepdims", True), ("select_last_index", False))
 _SELU = (("alpha", 1.67326319217681884765625), ("gamma", 1.05070102214813232421875))
 COUNTERPARTS = (
-    *(Counterpart(theirs, ours) for theirs, ours in _PLAIN),
+    *(Counterpart(theirs, ours) for ours, theirs, *_ in _PLAIN_ROWS if theirs != "-"),
     Counterpart("LeakyRelu", "leaky_relu", (("alpha", 0.01),)),
     Counterpart("Elu", "elu", (("alpha", 1.0),)),
     Counterpart("Celu", "celu", (("alpha", 1.0),)),
@@ -183,7 +231,27 @@ WRITTEN_ALIKE = (
 )
 """What export writes as it is; import has more cases to tell apart."""
 
+IN_ATEN = (
+    *(
+        _plain_in_aten(ours, name, *rest)
+        for ours, _, names, *rest in _PLAIN_ROWS
+        if names != "-"
+        for name in names.split(",")
+    ),
+    Counterpart("hardsigmoid", "hard_sigmoid", fixed=_HARD, elements=Elements.FLOAT),
+    Counterpart("leaky_relu", "leaky_relu", (("negative_slope", 0.01),)),
+    Counterpart("gelu", "gelu", (("approximate", "none"),)),
+    Counterpart("celu", "celu", (("alpha", 1.0),)),
+    Counterpart("mm", "matmul", operands=("self", "mat2")),
+    Counterpart("bmm", "matmul", operands=("self", "mat2")),
+    Counterpart("mv", "matmul", operands=("self", "vec")),
+    Counterpart("dot", "matmul", operands=("self", "tensor")),
+    Counterpart("matmul", "matmul", operands=("self", "other")),
+)
+"""Operators of ATen."""
+
 ALIKE: Table = (
     *((each.theirs, each.convert) for each in COUNTERPARTS),
     *((each.theirs, each.convert_with_number) for each in WITH_NUMBER),
 )
+ATEN_ALIKE: Table = tuple((each.theirs, each.convert) for each in IN_ATEN)

@@ -1,4 +1,4 @@
-"""Element types of results by PyTorch's rules, and ATen operators that are one operator of ours.
+"""Element types of results, by PyTorch's rules.
 
 Tensors with dimensions rank first, then tensors without dimensions, then numbers. An operand of a
 later rank counts only if its kind is higher (bool < integer < float). A float number alone is f32.
@@ -8,14 +8,12 @@ Source:  "Type promotion" in PyTorch's page on tensor attributes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 
 from tensorwright.base import DType
 from tensorwright.expr import IndexExpr
-from tensorwright.graph.imports.call import Attribute, Call, Results, Table, Tensor
+from tensorwright.graph.imports.call import Attribute, Call, Tensor
 
 _HALVES = (DType.F16, DType.BF16)
 
@@ -89,109 +87,3 @@ def scaled(call: Call, tensor: str, name: str) -> str:
 def as_float(call: Call, tensor: str) -> str:
     """Integers and bools as f32, floats unchanged."""
     return tensor if call.dtype_of(tensor).is_float else call.cast(tensor, DType.F32)
-
-
-class Elements(Enum):
-    """In which element type an operator computes."""
-
-    OWN = "that of its operand"
-    FLOAT = "that of its operand, f32 for integers"
-    COMMON = "that of all operands together"
-
-
-@dataclass(frozen=True, slots=True)
-class Counterpart:
-    """An ATen operator and the operator of tensorwright that computes the same.
-
-    theirs, ours   the names of both
-    operands       the tensors, by the names of ATen's schema; all but the first are optional
-    attributes     our name, ATen's name and the default of each attribute
-    """
-
-    theirs: str
-    ours: str
-    elements: Elements = Elements.OWN
-    operands: tuple[str, ...] = ("self",)
-    attributes: tuple[tuple[str, str, int | float | bool | str], ...] = ()
-
-    def convert(self, call: Call) -> Results:
-        """The converter of the operator."""
-        given = tuple(name for name in self.operands if call.has(name))
-        match self.elements:
-            case Elements.COMMON:
-                operands = promoted(call, *given)
-            case Elements.FLOAT:
-                operands = tuple(as_float(call, call.tensor(name)) for name in given)
-            case Elements.OWN:
-                operands = tuple(call.tensor(name) for name in given)
-        given_too = {ours: call.value(theirs, each) for ours, theirs, each in self.attributes}
-        return (call.add(self.ours, *operands, **given_too),)
-
-
-_ROWS_OWN = (
-    ("abs", "abs"),
-    ("neg", "neg"),
-    ("relu", "relu"),
-    ("isnan", "isnan"),
-    ("isinf", "isinf"),
-    ("hardswish", "hard_swish"),
-    ("mish", "mish"),
-)
-_ROWS_FLOAT = (
-    ("sqrt", "sqrt"),
-    ("rsqrt", "rsqrt"),
-    ("reciprocal", "reciprocal"),
-    ("exp", "exp"),
-    ("expm1", "expm1"),
-    ("log", "log"),
-    ("log1p", "log1p"),
-    ("erf", "erf"),
-    ("special_erf", "erf"),
-    ("sin", "sin"),
-    ("cos", "cos"),
-    ("tan", "tan"),
-    ("asin", "asin"),
-    ("acos", "acos"),
-    ("atan", "atan"),
-    ("sinh", "sinh"),
-    ("cosh", "cosh"),
-    ("tanh", "tanh"),
-    ("asinh", "asinh"),
-    ("acosh", "acosh"),
-    ("atanh", "atanh"),
-    ("sigmoid", "sigmoid"),
-    ("special_expit", "sigmoid"),
-    ("silu", "swish"),
-    ("softsign", "softsign"),
-    ("selu", "selu"),
-)
-_ROWS_COMMON = (
-    ("maximum", "max"),
-    ("minimum", "min"),
-    ("eq", "equal"),
-    ("ne", "not_equal"),
-    ("lt", "less"),
-    ("le", "less_or_equal"),
-    ("gt", "greater"),
-    ("ge", "greater_or_equal"),
-    ("remainder", "floormod"),
-    ("fmod", "fmod"),
-)
-_BOTH = ("self", "other")
-_HARD_SIGMOID = (("alpha", "", 1 / 6), ("beta", "", 0.5))
-
-COUNTERPARTS = (
-    *(Counterpart(theirs, ours) for theirs, ours in _ROWS_OWN),
-    *(Counterpart(theirs, ours, Elements.FLOAT) for theirs, ours in _ROWS_FLOAT),
-    *(Counterpart(theirs, ours, Elements.COMMON, _BOTH) for theirs, ours in _ROWS_COMMON),
-    Counterpart("hardsigmoid", "hard_sigmoid", Elements.FLOAT, attributes=_HARD_SIGMOID),
-    Counterpart("leaky_relu", "leaky_relu", attributes=(("alpha", "negative_slope", 0.01),)),
-    Counterpart("gelu", "gelu", attributes=(("approximate", "approximate", "none"),)),
-    Counterpart("celu", "celu", attributes=(("alpha", "alpha", 1.0),)),
-    Counterpart("mm", "matmul", operands=("self", "mat2")),
-    Counterpart("bmm", "matmul", operands=("self", "mat2")),
-    Counterpart("mv", "matmul", operands=("self", "vec")),
-    Counterpart("dot", "matmul", operands=("self", "tensor")),
-    Counterpart("matmul", "matmul", operands=("self", "other")),
-)
-ALIKE: Table = tuple((each.theirs, each.convert) for each in COUNTERPARTS)

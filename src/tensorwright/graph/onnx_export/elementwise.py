@@ -15,17 +15,9 @@ from onnx import defs
 
 from tensorwright.base import DType, OpenSize
 from tensorwright.expr import Index, floor_div
-from tensorwright.graph.imports.converters.elementwise import REDUCTIONS, VARIADIC
-from tensorwright.graph.imports.counterparts import (
-    AT_POSITIONS,
-    COUNTERPARTS,
-    MAX_POOL,
-    POOLS,
-    TRAILING_NORMS,
-    WITH_NUMBER,
-    WRITTEN_ALIKE,
-    Counterpart,
-)
+from tensorwright.graph.imports import counterparts
+from tensorwright.graph.imports.converters.elementwise import VARIADIC
+from tensorwright.graph.imports.converters.normalization import REDUCTIONS
 from tensorwright.graph.onnx_export.call import (
     ONNX_DTYPES,
     ExportCall,
@@ -36,16 +28,16 @@ from tensorwright.graph.onnx_export.call import (
 from tensorwright.ops import as_size, sizes_of
 
 _ALIKE = (
-    *COUNTERPARTS,
-    *AT_POSITIONS,
-    *TRAILING_NORMS,
-    *WITH_NUMBER,
-    *WRITTEN_ALIKE,
-    *(Counterpart(theirs, ours) for theirs, ours in VARIADIC),
+    *counterparts.COUNTERPARTS,
+    *counterparts.AT_POSITIONS,
+    *counterparts.TRAILING_NORMS,
+    *counterparts.WITH_NUMBER,
+    *counterparts.WRITTEN_ALIKE,
+    *(counterparts.Counterpart(theirs, ours) for theirs, ours in VARIADIC),
 )
 
 
-def _alike(counterpart: Counterpart) -> ExportRule:
+def _alike(counterpart: counterparts.Counterpart) -> ExportRule:
     def rule(call: ExportCall) -> None:
         call.needs_opset(counterpart.opset)
         name, _ = counterpart.number
@@ -351,7 +343,7 @@ def _conv_transpose(call: ExportCall) -> None:
     call.emit("ConvTranspose", group=call.integer("groups"), **window)
 
 
-def _pool(counterpart: Counterpart) -> ExportRule:
+def _pool(counterpart: counterparts.Counterpart) -> ExportRule:
     def rule(call: ExportCall) -> None:
         window = _window(call)
         if any(d != 1 for d in call.ints("dilations")):
@@ -379,6 +371,6 @@ WINDOWS: ExportTable = (
     ("conv", _conv("Conv")),
     ("conv_integer", _conv("ConvInteger")),
     ("conv_transpose", _conv_transpose),
-    *((each.ours, _pool(each)) for each in (MAX_POOL, *POOLS)),
+    *((each.ours, _pool(each)) for each in (counterparts.MAX_POOL, *counterparts.POOLS)),
     ("attention", _attention),
 )

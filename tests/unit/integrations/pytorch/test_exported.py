@@ -12,8 +12,8 @@ import tensorwright
 from tensorwright.base import UndecidedError, UnsupportedError, override
 from tensorwright.graph import interpret
 from tensorwright.graph.imports.aten import importer, load_exported
-from tensorwright.graph.imports.aten.converters import CONVERTERS
 from tensorwright.graph.imports.aten.in_place import VIEWS
+from tensorwright.graph.imports.converters import ATEN
 from tensorwright.graph.model_import import load_model
 from tensorwright.graph.passes import simplify
 
@@ -150,7 +150,7 @@ def test_two_imports_find_what_all_nodes_need_of_sizes(monkeypatch: pytest.Monke
 
 def test_operators_that_return_views_are_listed_as_views() -> None:
     """Or a write through the view would not be seen in what it is a view of."""
-    for name in CONVERTERS:
+    for name in ATEN:
         packet = getattr(torch.ops.aten, name, None)
         schemas = [getattr(packet, each)._schema for each in packet.overloads()] if packet else []
         aliases = [each.alias_info for schema in schemas for each in schema.returns]

@@ -19,7 +19,6 @@ from tensorwright import expr
 from tensorwright.base import DType, UndecidedError, UnsupportedError
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import Graph, rename_tensors
-from tensorwright.graph.imports.aten.converters import CONVERTERS
 from tensorwright.graph.imports.aten.in_place import (
     VIEWS,
     View,
@@ -40,6 +39,7 @@ from tensorwright.graph.imports.aten.record import (
     dtype_of,
 )
 from tensorwright.graph.imports.call import Call, Tensor, Value
+from tensorwright.graph.imports.converters import ATEN
 from tensorwright.graph.imports.importer import (
     MOST_ASSUMED,
     Assumptions,
@@ -256,7 +256,7 @@ class _Import:
         return results
 
     def converted(self, node: Node, call: Call, operator: str) -> Values:
-        converter = CONVERTERS.get(operator)
+        converter = ATEN.get(operator)
         if converter is None:
             raise call.unsupported()
         return tuple(

@@ -18,9 +18,9 @@ from typing import Any
 
 from tensorwright.base import DType
 from tensorwright.expr import Fn
-from tensorwright.graph.imports.aten.converters.indexing import replaced
 from tensorwright.graph.imports.aten.record import Node
 from tensorwright.graph.imports.call import Call
+from tensorwright.graph.imports.converters.parts import replaced
 from tensorwright.graph.imports.size_terms import Ratio, SizeTerms, Term, index_of, term_of
 
 _RESHAPES = frozenset({"view", "_unsafe_view", "unsqueeze", "squeeze", "unflatten", "view_as"})

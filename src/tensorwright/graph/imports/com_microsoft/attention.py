@@ -17,7 +17,7 @@ from tensorwright.base import DType
 from tensorwright.expr import Index
 from tensorwright.graph.imports.call import Call, Operand, Results, Table
 from tensorwright.graph.imports.converters import CONVERTERS, DYNAMIC_LSTM, in_codes
-from tensorwright.graph.imports.converters.elementwise import joined_heads, split_heads
+from tensorwright.graph.imports.converters.products import joined_heads, split_heads
 from tensorwright.ops import number_of, shape_text
 
 _FILTER = -10000.0

@@ -12,7 +12,7 @@ import numpy as np
 from tensorwright.base import DType
 from tensorwright.graph.imports.call import Call, Operand, Results, Table
 from tensorwright.graph.imports.converters import CONVERTERS
-from tensorwright.graph.imports.converters.elementwise import normalized
+from tensorwright.graph.imports.converters.normalization import normalized
 
 _SKIP_EPSILON = 1e-12
 

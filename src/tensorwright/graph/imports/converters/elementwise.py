@@ -1,30 +1,22 @@
-"""Element-wise operators that ONNX says otherwise than we, and what is left out of inference.
-
-Folds over axes.
-
-Normalisations and the softmax family.
-
-Attention.
-"""
+"""Element-wise operators that others define otherwise than we, and casts."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from functools import partial
+import sys
 
 from tensorwright.base import DType
+from tensorwright.expr import floor_div
 from tensorwright.graph.imports.call import (
     Call,
     Converter,
-    Operand,
     Results,
     Table,
-    in_single_precision,
+    Tensor,
 )
-from tensorwright.graph.imports.counterparts import TRAILING_NORMS, Counterpart
+from tensorwright.graph.imports.formula import formula
+from tensorwright.graph.imports.promotion import as_float, as_type, common_type, promoted, scaled
 from tensorwright.graph.imports.tensors import dtype_of
-from tensorwright.ops import NARROW, AttributeValue, is_multiple, sizes_of
 
 VARIADIC = (("Sum", "sum"), ("Mean", "mean"), ("Max", "max"), ("Min", "min"))
 
@@ -114,229 +106,281 @@ ELEMENTWISE: Table = (
 )
 
 
-REDUCTIONS = (
-    ("ReduceSum", "reduce_sum", 13),
-    ("ReduceMean", "reduce_mean", 18),
-    ("ReduceProd", "reduce_prod", 18),
-    ("ReduceMax", "reduce_max", 18),
-    ("ReduceMin", "reduce_min", 18),
-    ("ReduceL1", "reduce_l1", 18),
-    ("ReduceL2", "reduce_l2", 18),
-    ("ReduceSumSquare", "reduce_sum_square", 18),
-    ("ReduceLogSum", "reduce_log_sum", 18),
-    ("ReduceLogSumExp", "reduce_log_sum_exp", 18),
+# -- ATen
+
+
+_FORMULAS = (
+    ("add", "self other alpha=1", "self + other * alpha"),
+    ("sub subtract", "self other alpha=1", "self - other * alpha"),
+    ("rsub", "self other alpha=1", "other - self * alpha"),
+    ("square", "self", "self * self"),
+    ("addcmul", "self tensor1 tensor2 value=1", "self + tensor1 * tensor2 * value"),
+    ("addcdiv", "self tensor1 tensor2 value=1", "self + tensor1 / tensor2 * value"),
+    (  # from the nearer end, so that an infinite one stays what it is
+        "lerp",
+        "self end weight",
+        """
+        distance = end - self
+        near = self + weight * distance
+        far = end - distance * (1.0 - weight)
+        where(abs(weight) < 0.5, near, far)
+        """,
+    ),
+    ("softplus", "self beta=1", "softplus(self * beta) / beta"),
+    ("threshold", "self threshold=0 value=0", "where(self <= threshold, value, self)"),
+    ("hardshrink", "self lambd=0.5", "where(abs(self) <= lambd, 0, self)"),
+    ("log_sigmoid", "self", "-softplus(-self)"),
+    ("isfinite", "self", "~(isnan(self) | isinf(self))"),
 )
-_ON_BOOLS = {"reduce_max": "reduce_any", "reduce_min": "reduce_all"}
+"""Operators of ATen, their tensors and numbers with defaults, and what they compute."""
 
 
-def _reduce(operator: str, axes_are_input_from: int) -> Converter:
+def _by_formula(arguments: str, text: str) -> Converter:
+    names = arguments.split()
+    numbers = dict(each.split("=") for each in names if "=" in each)
+    operands = [each for each in names if "=" not in each]
+
     def convert(call: Call) -> Results:
-        chosen = operator
-        if call.dtype_of(0) is DType.BOOL:
-            chosen = _ON_BOOLS.get(operator, operator)
-        axes = call.optional_ints(1, "axes", input_from=axes_are_input_from)
-        keepdims = call.flag("keepdims", default=True)
-        keeps_all = not axes and call.flag("noop_with_empty_axes")
-        if keeps_all or call.rank(0) == 0:
-            return _without_axes(call, operator)
-        return (call.add(chosen, call.tensor(0), axes=axes, keepdims=keepdims),)
+        is_one = len(operands) == 1
+        tensors = (call.tensor(operands[0]),) if is_one else promoted(call, *operands)
+        given: dict[str, object] = dict(zip(operands, tensors, strict=True))
+        for name, default in numbers.items():
+            value = call.get(name, float(default))
+            given[name] = value.name if isinstance(value, Tensor) else value
+        return (formula(call, text, **given),)
 
     return convert
 
 
-def _without_axes(call: Call, operator: str) -> Results:
-    """Nothing is folded; what is done to each element stays."""
-    x = call.tensor(0)
-    match operator:
-        case "reduce_l1" | "reduce_l2":
-            return (call.add("abs", x),)
-        case "reduce_sum_square":
-            return (call.add("mul", x, x),)
-        case "reduce_log_sum":
-            return (call.add("log", x),)
-        case _:
-            return (call.operand(0),)
+_GREATEST_FINITE = {
+    DType.F16: 65504.0,
+    DType.BF16: 2.0**128 - 2.0**120,
+    DType.F32: 2.0**128 - 2.0**104,
+    DType.F64: sys.float_info.max,
+}
 
 
-REDUCTION: Table = (*((theirs, _reduce(ours, version)) for theirs, ours, version in REDUCTIONS),)
+def _div(call: Call) -> Results:
+    rounding = call.text("rounding_mode", "")
+    left, right = promoted(call, "self", "other")
+    if not rounding:
+        return (call.add("div", as_float(call, left), as_float(call, right)),)
+    return (_rounded_quotient(call, left, right, rounding),)
 
 
-_WIDE = (DType.F32, DType.F64)
+def _rounded_quotient(call: Call, left: str, right: str, rounding: str) -> str:
+    if call.dtype_of(left).is_float:
+        if rounding == "floor":
+            return formula(call, _FLOORED, x=left, y=right)
+        return call.add(rounding, call.add("div", left, right))
+    if rounding == "floor":
+        left = call.add("sub", left, call.add("floormod", left, right))
+    return call.add("div", left, right)
 
 
-def _vectors(call: Call, count: int) -> tuple[str, ...]:
-    """Inputs 1..count in the element type of the data."""
-    dtype = call.dtype_of(0)
-    vectors = []
-    for position in range(1, count + 1):
-        vector: Operand = call.tensor(position)
-        if call.dtype_of(position) is not dtype:
-            vector = call.add("cast", vector, to=dtype)
-        vectors.append(call.as_tensor(vector))
-    return tuple(vectors)
-
-
-def _batch_norm(call: Call) -> Results:
-    if call.opset < 9 and not call.flag("spatial", default=True):
-        raise call.unsupported("spatial=0, statistics per element, is not supported")
-    epsilon = call.real("epsilon", 1e-5)
-    x = call.tensor(0)
-    scale, bias, mean, var = _vectors(call, 4)
-    if not call.flag("training_mode"):
-        if any(call.wanted[1:]):
-            raise call.unsupported("it is in training mode", "export the model for inference")
-        return (call.add("batch_norm", x, scale, bias, mean, var, epsilon=epsilon),)
-    momentum = call.real("momentum", 0.9)
-    dtype = call.dtype_of(0)
-    axes = tuple(axis for axis in range(call.rank(0)) if axis != 1)
-    centre = call.add("reduce_mean", x, axes=axes, keepdims=True)
-    distance = call.add("sub", x, centre)
-    square = call.add("mul", distance, distance)
-    now_mean = call.add("reduce_mean", x, axes=axes, keepdims=False)
-    now_var = call.add("reduce_mean", square, axes=axes, keepdims=False)
-    y = call.add("batch_norm", x, scale, bias, now_mean, now_var, epsilon=epsilon)
-    old, new = call.as_array(momentum, dtype), call.as_array(1 - momentum, dtype)
-    moved = [
-        call.add("add", call.add("mul", before, old), call.add("mul", now, new))
-        for before, now in ((mean, now_mean), (var, now_var))
-    ]
-    return (y, *moved)
-
-
-def _instance_norm(call: Call) -> Results:
-    scale, bias = _vectors(call, 2)
-    x = call.tensor(0)
-    return (call.add("instance_norm", x, scale, bias, epsilon=call.real("epsilon", 1e-5)),)
-
-
-def normalized(
-    call: Call, operator: str, x: str, vectors: Sequence[str], **attributes: AttributeValue
-) -> str:
-    """Rows normalised in f32 at least; the result has the type of the first vector, the scale."""
-    dtypes = [call.dtype_of(each) for each in (x, *vectors)]
-    wide = DType.F64 if DType.F64 in dtypes else DType.F32
-    operands = [
-        each if dtype is wide else call.add("cast", each, to=wide)
-        for each, dtype in zip((x, *vectors), dtypes, strict=True)
-    ]
-    y = call.add(operator, *operands, **attributes)
-    return y if dtypes[1] is wide else call.add("cast", y, to=dtypes[1])
-
-
-def _trailing_norm(counterpart: Counterpart, call: Call) -> Results | None:
-    """Half precision is computed in f32, and statistics are outputs: the standard's function does
-    both. Before operator set 21 scale and bias of groups were per group: it repeats them.
+_FLOORED = """
+    rest = fmod(x, y)
+    whole = (x - rest) / y
+    whole = where((rest != 0.0) & ((y < 0.0) ^ (rest < 0.0)), whole - 1.0, whole)
+    floored = floor(whole)
+    floored = where(whole - floored > 0.5, floored + 1.0, floored)
+    where(y == 0.0, x / y, floored)
     """
-    is_old = call.operator == "GroupNormalization" and call.opset < counterpart.opset
-    if call.operator == "RMSNormalization" and call.dtype_of(1) is not call.dtype_of(0):
-        axis, epsilon = call.integer("axis", -1), call.real("epsilon", 1e-5)
-        x, scale = call.tensors()
-        return (normalized(call, "rms_norm", x, (scale,), axis=axis, epsilon=epsilon),)
-    if is_old or any(call.wanted[1:]) or call.dtype_of(0) not in _WIDE:
-        return None
-    return counterpart.convert(call)
+"""How often y goes into x: 1 // 0.1 is 9, though the quotient rounds to 10.
+
+Source:  `div_floor_floating` of ATen (native/BinaryOps.h), which has it from Python.
+"""
 
 
-def _mean_variance(call: Call) -> Results:
-    """As the standard's function, whose constants are of f32, for floats of any type."""
-    axes = call.integers("axes", (0, 2, 3))
-    x, dtype = call.tensor(0), call.dtype_of(0)
-    distance = call.add("sub", x, call.add("reduce_mean", x, axes=axes, keepdims=True))
-    square = call.add("mul", distance, distance)
-    deviation = call.add("sqrt", call.add("reduce_mean", square, axes=axes, keepdims=True))
-    least = call.add("add", deviation, call.as_array(1e-9, dtype))
-    return (call.add("div", distance, least),)
+def _floor_divide(call: Call) -> Results:
+    left, right = promoted(call, "self", "other")
+    return (_rounded_quotient(call, left, right, "floor"),)
 
 
-def _softmax(operator: str) -> Converter:
+def _pow(call: Call) -> Results:
+    base, exponent = call.get("self"), call.get("exponent")
+    dtype = common_type(call, (base, exponent))
+    if exponent == 2 and isinstance(base, Tensor):
+        x = call.cast(base.name, dtype)
+        return (call.add("mul", x, x),)
+    return (call.add("pow", *(as_type(call, each, dtype) for each in (base, exponent))),)
+
+
+def _clamp(call: Call) -> Results:
+    names = [name for name in ("min", "max") if call.has(name)]
+    dtype = common_type(call, [call.get(name) for name in ("self", *names)])
+    x = call.cast(call.tensor("self"), dtype)
+    limits = {name: call.get(name) for name in names}
+    if all(isinstance(each, int | float) for each in limits.values()):
+        return (call.add("clip", x, **{name: call.real(name) for name in names}),)
+    for name, operator in (("min", "max"), ("max", "min")):
+        if name in limits:
+            x = call.add(operator, x, as_type(call, limits[name], dtype))
+    return (x,)
+
+
+def _limited(low: float, high: float) -> Converter:
     def convert(call: Call) -> Results:
-        """Before operator set 13 the dimensions from `axis` on are one row."""
-        x, shape = call.tensor(0), call.sizes(0)
-        if call.opset >= 13:
-            return (call.add(operator, x, axis=call.integer("axis", -1)),)
-        rank = len(shape)
-        axis = call.integer("axis", 1)
-        axis += rank if axis < 0 else 0
-        if not 0 <= axis <= rank:
-            raise call.unsupported(f"its axis {axis} is none of {rank} dimensions")
-        if axis == rank - 1 or math.prod(shape[axis + 1 :]) == 1:
-            return (call.add(operator, x, axis=min(axis, rank - 1)),)
-        flat = (math.prod(shape[:axis]), math.prod(shape[axis:]))
-        rows = call.add("reshape", x, shape=flat)
-        return (call.add("reshape", call.add(operator, rows, axis=1), shape=shape),)
+        given = {"min": call.real("min_val", low), "max": call.real("max_val", high)}
+        return (call.add("clip", call.tensor("self"), **given),)
 
     return convert
 
 
-NORMALIZATION: Table = (
-    ("BatchNormalization", _batch_norm),
-    ("InstanceNormalization", _instance_norm),
-    *((each.theirs, partial(_trailing_norm, each)) for each in TRAILING_NORMS),
-    ("MeanVarianceNormalization", in_single_precision(_mean_variance, NARROW)),
-    ("Softmax", _softmax("softmax")),
-    ("LogSoftmax", _softmax("log_softmax")),
-    ("Hardmax", _softmax("hardmax")),
+def _elu(call: Call) -> Results:
+    """scale * elu(x)"""
+    if call.real("input_scale", 1.0) != 1:
+        raise call.unsupported("its input_scale is not 1")
+    bent = call.add("elu", call.tensor("self"), alpha=call.real("alpha", 1.0))
+    return (scaled(call, bent, "scale"),)
+
+
+def _sign(call: Call) -> Results:
+    """-1, 0 or 1; 0 for NaN."""
+    x = call.tensor("self")
+    text = "where(isnan(x), 0.0, sign(x))" if call.dtype_of(x).is_float else "sign(x)"
+    return (formula(call, text, x=x),)
+
+
+def _prelu(call: Call) -> Results:
+    """A slope for each channel, dimension 1."""
+    x, slope = call.tensor("self"), call.tensor("weight")
+    rank = call.rank(x)
+    if rank > 1 and call.rank(slope) == 1:
+        slope = call.add("reshape", slope, shape=(*call.sizes(slope), *(1,) * (rank - 2)))
+    return (call.add("prelu", x, slope),)
+
+
+def _glu(call: Call) -> Results:
+    x = call.tensor("self")
+    axis = call.axis(call.rank(x), default=-1)
+    half = floor_div(call.sizes(x)[axis], 2)
+    left, right = call.apply("split", x, sizes=(half, half), axis=axis)
+    return (call.add("mul", left, call.add("sigmoid", right)),)
+
+
+def _round(call: Call) -> Results:
+    x, decimals = call.tensor("self"), call.integer("decimals", 0)
+    if not decimals:
+        return (call.add("round", x) if call.dtype_of(x).is_float else x,)
+    return (formula(call, "round(x * scale) / scale", x=x, scale=10.0**decimals),)
+
+
+def _rounded(operator: str) -> Converter:
+    def convert(call: Call) -> Results:
+        x = call.tensor("self")
+        return (call.add(operator, x) if call.dtype_of(x).is_float else x,)
+
+    return convert
+
+
+def _logical(operator: str) -> Converter:
+    def convert(call: Call) -> Results:
+        names = ("self", "other") if operator != "not" else ("self",)
+        return (call.add(operator, *(call.cast(call.tensor(name), DType.BOOL) for name in names)),)
+
+    return convert
+
+
+def _or_of_bools(operator: str, of_bools: str) -> Converter:
+    def convert(call: Call) -> Results:
+        """One operator, and another one if all operands are bools."""
+        operands = promoted(call, *(n for n in ("self", "other") if call.has(n)))
+        chosen = of_bools if call.dtype_of(operands[0]) is DType.BOOL else operator
+        return (call.add(chosen, *operands),)
+
+    return convert
+
+
+def _aten_where(call: Call) -> Results:
+    condition = call.cast(call.tensor("condition"), DType.BOOL)
+    if not call.has("self"):
+        raise call.unsupported("only a call tells how many positions it returns")
+    return (call.add("where", condition, *promoted(call, "self", "other")),)
+
+
+def _masked_fill(call: Call) -> Results:
+    x = call.tensor("self")
+    mask = call.cast(call.tensor("mask"), DType.BOOL)
+    return (call.add("where", mask, as_type(call, call.get("value"), call.dtype_of(x)), x),)
+
+
+def _nan_to_num(call: Call) -> Results:
+    x = call.tensor("self")
+    if not call.dtype_of(x).is_float:
+        return (x,)
+    greatest = _GREATEST_FINITE[call.dtype_of(x)]
+    given = {"nan": 0.0, "posinf": greatest, "neginf": -greatest}
+    finite = {name: call.real(name, default) for name, default in given.items()}
+    text = """
+        x = where(isnan(x), nan, x)
+        x = where(x == above, posinf, x)
+        where(x == below, neginf, x)
+        """
+    return (formula(call, text, x=x, above=math.inf, below=-math.inf, **finite),)
+
+
+def _same(call: Call) -> Results:
+    """The operand unchanged: a graph has neither copies nor positions in memory."""
+    return (call.tensor("self"),)
+
+
+def _aten_cast(call: Call) -> Results:
+    return (call.cast(call.tensor("self"), call.dtype()),)
+
+
+def _aten_cast_like(call: Call) -> Results:
+    return (call.cast(call.tensor("self"), call.dtype_of(call.tensor("other"))),)
+
+
+def _aten_dropout(call: Call) -> Results:
+    name = "input" if call.has("input") else "self"
+    is_training = call.flag("train", default=False) or call.flag("training", default=False)
+    if is_training and call.real("p", 0.5) > 0:
+        raise call.unsupported("it is in training mode", "call eval() on the module")
+    return (call.tensor(name),)
+
+
+def _copy(call: Call) -> Results:
+    """copy_: the values of another tensor, in the type and shape of this one."""
+    x, source = call.tensor("self"), call.tensor("src")
+    shape = call.sizes(x)
+    source = call.cast(source, call.dtype_of(x))
+    return (source if call.sizes(source) == shape else call.add("expand", source, shape=shape),)
+
+
+def _none(_: Call) -> Results:
+    """No result: the operator only checks types of tensors, which the import checks itself."""
+    return ()
+
+
+ATEN_ELEMENTWISE: Table = (
+    *((names, _by_formula(arguments, text)) for names, arguments, text in _FORMULAS),
+    ("div divide true_divide", _div),
+    ("floor_divide", _floor_divide),
+    ("pow", _pow),
+    ("clamp clamp_min clamp_max clip", _clamp),
+    ("hardtanh", _limited(-1.0, 1.0)),
+    ("relu6", _limited(0.0, 6.0)),
+    ("elu", _elu),
+    ("sign", _sign),
+    ("prelu _prelu_kernel", _prelu),
+    ("glu", _glu),
+    ("round", _round),
+    *((name, _rounded(name)) for name in ("floor", "ceil", "trunc")),
+    *((f"logical_{name}", _logical(name)) for name in ("and", "or", "xor", "not")),
+    ("mul multiply", _or_of_bools("mul", "and")),
+    ("bitwise_and __and__", _or_of_bools("bitwise_and", "and")),
+    ("bitwise_or __or__", _or_of_bools("bitwise_or", "or")),
+    ("bitwise_xor __xor__", _or_of_bools("bitwise_xor", "xor")),
+    ("bitwise_not", _or_of_bools("bitwise_not", "not")),
+    ("where", _aten_where),
+    ("masked_fill", _masked_fill),
+    ("nan_to_num", _nan_to_num),
+    ("clone contiguous detach alias lift_fresh_copy lift_fresh positive", _same),
+    ("to _to_copy", _aten_cast),
+    ("type_as", _aten_cast_like),
+    ("dropout feature_dropout", _aten_dropout),
+    ("copy", _copy),
+    ("_assert_tensor_metadata", _none),
 )
-
-
-_MASK, _PAST_KEY = 3, 4
-_UNREAD = {"softmax_precision", "qk_matmul_output_mode"}  # of outputs that nobody reads
-_SIMPLE = {"q_num_heads", "kv_num_heads", "scale", "is_causal", "softcap", *_UNREAD}
-
-
-def _heads(call: Call, position: int, attribute: str) -> str:
-    """(batch, length, heads * size) as (batch, heads, length, size); four dimensions stay."""
-    x = call.tensor(position)
-    return x if call.rank(position) == 4 else split_heads(call, x, call.integer(attribute))
-
-
-def split_heads(call: Call, x: str, heads: int) -> str:
-    """(batch, length, heads * size) as (batch, heads, length, size)."""
-    batch, length, width = sizes_of(call.type_of(x))
-    if not is_multiple(width, heads):
-        raise call.unsupported(f"{heads} heads do not divide {width}")
-    split = call.add("reshape", x, shape=(batch, length, heads, width // heads))
-    return call.add("transpose", split, perm=(0, 2, 1, 3))
-
-
-def joined_heads(call: Call, x: str) -> str:
-    """(batch, heads, length, size) as (batch, length, heads * size)."""
-    batch, heads, length, size = sizes_of(call.type_of(x))
-    joined = call.add("transpose", x, perm=(0, 2, 1, 3))
-    return call.add("reshape", joined, shape=(batch, length, heads * size))
-
-
-def _attention(call: Call) -> Results | None:
-    """The common case; everything else goes the standard's long way."""
-    inputs = [call.operand(at) for at in range(3)]
-    special = (
-        any(call.has(at) for at in range(_PAST_KEY, len(call.operands)))
-        or any(call.wanted[1:])
-        or any(call.dtype_of(each) not in _WIDE for each in inputs)
-        or not call.attributes.keys() <= _SIMPLE
-    )
-    if special:
-        return None
-    q = _heads(call, 0, "q_num_heads")
-    k = _heads(call, 1, "kv_num_heads")
-    v = _heads(call, 2, "kv_num_heads")
-    mask: tuple[Operand, ...] = (call.operand(_MASK),) if call.has(_MASK) else ()
-    if mask and call.dtype_of(_MASK) not in (DType.BOOL, call.dtype_of(0)):
-        mask = (call.add("cast", mask[0], to=call.dtype_of(0)),)
-    if mask and call.sizes(_MASK)[-1] != sizes_of(call.type_of(k))[2]:
-        return None
-    y = call.add(
-        "attention",
-        q,
-        k,
-        v,
-        *mask,
-        scale=call.real("scale", 0.0),
-        causal=call.flag("is_causal"),
-        softcap=call.real("softcap", 0.0),
-        nan_weights="zero_without_keys" if mask else "kept",
-    )
-    return (y if call.rank(0) == 4 else joined_heads(call, y),)
-
-
-ATTENTION: Table = (("Attention", _attention),)

@@ -1,47 +1,48 @@
-"""Reading and writing at positions that are tensors.
-
-Operators whose value follows from static shapes, and sequences, whose number of tensors import
-knows: a node of them is left in the graph only where a value is large, so that who reads it
-computes it.
-"""
+"""Reading and writing at positions that are tensors."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from onnx import SparseTensorProto, TensorProto
 
 from tensorwright import expr
 from tensorwright.base import DType
-from tensorwright.graph.builder import LARGE_BYTES
-from tensorwright.graph.imports.call import Call, Operand, Results, Single, Table, TensorList
-from tensorwright.graph.imports.converters.movement import computed_range
+from tensorwright.expr import Index
+from tensorwright.graph.imports.call import (
+    Call,
+    Converter,
+    Operand,
+    Results,
+    Table,
+    Tensor,
+)
+from tensorwright.graph.imports.converters.parts import piece
 from tensorwright.graph.imports.converters.windows import per_dimension
 from tensorwright.graph.imports.counterparts import AT_POSITIONS, SCATTER, Counterpart
-from tensorwright.graph.imports.folding import is_computed, size_at, sizes_from
-from tensorwright.graph.imports.size_terms import SizeArray, known_array, term_of
-from tensorwright.graph.imports.tensors import dense, dtype_of, to_array
-from tensorwright.ops import Array, axis_in, number_of
+from tensorwright.graph.imports.folding import size_at
+from tensorwright.graph.imports.formula import formula
+from tensorwright.graph.imports.promotion import as_type
+from tensorwright.ops import axis_in, product_of
 
 
-def _positions(call: Call, position: int) -> Operand:
-    """Indices as i32 or i64."""
-    if call.dtype_of(position) in (DType.I32, DType.I64):
-        return call.operand(position)
-    return call.add("cast", call.tensor(position), to=DType.I64)
+def positions(call: Call, given: Operand) -> str:
+    """Positions as i32 or i64."""
+    dtype = call.dtype_of(given)
+    return call.cast(given, dtype if dtype in (DType.I32, DType.I64) else DType.I64)
 
 
 def _at_positions(counterpart: Counterpart, call: Call) -> Results:
-    operands = (call.tensor(0), _positions(call, 1), *call.operands[2:])
+    operands = (call.tensor(0), positions(call, call.operand(1)), *call.operands[2:])
     return counterpart.convert(replace(call, operands=operands))
 
 
 def _one_hot(call: Call) -> Results:
     depth = size_at(call, 1, "depth")
-    indices: Operand = _positions(call, 0)
+    indices: Operand = positions(call, call.operand(0))
     axis = call.integer("axis", -1)
     return (call.add("one_hot", indices, call.tensor(2), depth=depth, axis=axis),)
 
@@ -73,7 +74,7 @@ def _write_to_cache(call: Call) -> Results:
     extent = written[axis]
     places: Operand = np.arange(extent)[None, :]
     if call.has(2):
-        starts = call.add("unsqueeze", _positions(call, 2), axes=(1,))
+        starts = call.add("unsqueeze", positions(call, call.operand(2)), axes=(1,))
         starts = call.add("cast", starts, to=DType.I64)
         places = call.add("add", starts, places)
     if call.text("mode", "linear") == "circular":
@@ -129,199 +130,211 @@ INDEXING: Table = (
 )
 
 
-_MOST_ELEMENTS = 1 << 31
+# -- ATen
 
 
-def _constant(call: Call) -> Results:
-    value = call.attributes.get("value")
-    if isinstance(value, TensorProto):
-        return (to_array(value, call.folder, call.label),)
-    sparse = call.attributes.get("sparse_value")
-    if isinstance(sparse, SparseTensorProto):
-        return (dense(sparse, call.folder, call.label),)
-    if call.has("value_int"):
-        return (np.asarray(call.integer("value_int"), np.int64),)
-    if call.has("value_float"):
-        return (np.asarray(call.real("value_float"), np.float32),)
-    if call.has("value_ints"):
-        return (np.asarray(call.integers("value_ints"), np.int64),)
-    if call.has("value_floats"):
-        return (np.asarray(call.reals("value_floats"), np.float32),)
-    raise call.unsupported("its value is text or missing")
+def _embedding(call: Call) -> Results:
+    indices = positions(call, call.tensor("indices"))
+    return (call.add("gather", call.tensor("weight"), indices, axis=0),)
 
 
-def _constant_of_shape(call: Call) -> Results:
-    value = call.attributes.get("value")
-    fill: Array = np.zeros(1, np.float32)
-    if isinstance(value, TensorProto):
-        fill = to_array(value, call.folder, call.label)
-    number = fill.reshape(-1)[0]
-    if isinstance(call.operand(0), SizeArray) or is_computed(call, 0):
-        dtype = DType.from_numpy(fill.dtype)
-        sizes = sizes_from(call, 0, "shape")
-        return (call.add("full", shape=sizes, value=number.item(), dtype=dtype),)
-    shape = call.ints(0, "shape")
-    if any(extent < 0 for extent in shape):
-        raise call.unsupported(f"its shape {shape} has a negative extent")
-    if math.prod(shape) > _MOST_ELEMENTS:
-        raise call.unsupported(f"its shape {shape} has more than {_MOST_ELEMENTS} elements")
-    if math.prod(shape) * fill.itemsize > LARGE_BYTES:
-        dtype = DType.from_numpy(fill.dtype)
-        return (call.add("full", shape=shape, value=number.item(), dtype=dtype),)
-    return (np.full(shape, number, fill.dtype),)
+def _index_select(call: Call) -> Results:
+    x = call.tensor("self")
+    indices = positions(call, call.tensor("index"))
+    return (call.add("gather", x, indices, axis=call.axis(call.rank(x))),)
 
 
-def _shape(call: Call) -> Results:
-    shape = call.sizes(0)
-    start = call.integer("start", 0)
-    end = call.integer("end", len(shape))
-    chosen = shape[start:end]
-    return (known_array(tuple(map(term_of, chosen)), (len(chosen),), DType.I64),)
+def _gather(call: Call) -> Results:
+    """`index` may be smaller than the tensor in the other dimensions."""
+    x, index = call.tensor("self"), positions(call, call.tensor("index"))
+    axis = call.axis(call.rank(x))
+    for at, (own, other) in enumerate(zip(call.sizes(x), call.sizes(index), strict=True)):
+        if at != axis and own != other:
+            x = piece(call, x, at, 0, other)
+    return (call.add("gather_elements", x, index, axis=axis),)
 
 
-def _size(call: Call) -> Results:
-    return (known_array((term_of(math.prod(call.sizes(0))),), (), DType.I64),)
+def _index(call: Call) -> Results:
+    """Positions for some dimensions, broadcast to one shape.
 
-
-def _range(call: Call) -> Results:
-    dtype = call.dtype_of(0)
-    if any(is_computed(call, at) for at in range(3)):
-        return computed_range(call, dtype)
-    if any(isinstance(operand, SizeArray) for operand in call.operands):
-        return _open_range(call, dtype)
-    start, limit, delta = (
-        call.scalar(at, name) for at, name in enumerate(("start", "limit", "delta"))
-    )
-    if delta == 0:
-        raise call.unsupported("its delta is 0")
-    count = max(int(np.ceil((limit - start) / delta)), 0)
-    if count > _MOST_ELEMENTS:
-        raise call.unsupported(f"it has more than {_MOST_ELEMENTS} elements")
-    if count * dtype.size_bytes > LARGE_BYTES:
-        wide = DType.F32 if dtype in (DType.F16, DType.BF16) else dtype
-        made = call.add("range", size=count, start=start, step=delta, dtype=wide)
-        return (made if wide is dtype else call.add("cast", made, to=dtype),)
-    return ((start + np.arange(count) * delta).astype(dtype.numpy),)
-
-
-def _open_range(call: Call, dtype: DType) -> Results:
-    """A range whose ends depend on sizes."""
-    start, limit, delta = (
-        call.whole(at, name) for at, name in enumerate(("start", "limit", "delta"))
-    )
-    if not isinstance(delta, int):
-        raise call.undecided((delta,), "delta")
-    if delta == 0:
-        raise call.unsupported("its delta is 0")
-    gap = limit - start if delta > 0 else start - limit
-    count = expr.simplify(expr.maximum(expr.ceil_div(gap, abs(delta)), 0), {})
-    wide = DType.F32 if dtype in (DType.F16, DType.BF16) else dtype
-    made = call.add("range", size=count, start=start, step=delta, dtype=wide)
-    return (made if wide is dtype else call.add("cast", made, to=dtype),)
-
-
-def _eye_like(call: Call) -> Results:
-    rows, columns = call.extents(0)
-    dtype = call.dtype_of(0)
-    if call.has("dtype"):
-        dtype = dtype_of(call.integer("dtype"), call.label, call.operator)
-    diagonal = call.integer("k", 0)
-    if rows * columns * dtype.size_bytes > LARGE_BYTES:
-        return (call.add("eye_like", call.tensor(0), dtype=dtype, k=diagonal),)
-    return (np.eye(rows, columns, diagonal, dtype.numpy),)
-
-
-def _list(call: Call) -> tuple[Single, ...]:
-    operand = call.operand(0)
-    if not isinstance(operand, TensorList):
-        raise call.unsupported("its first input is a tensor, not a sequence")
-    return operand.parts
-
-
-def _single(call: Call, position: int) -> Single:
-    operand = call.operand(position)
-    if isinstance(operand, TensorList):
-        raise call.unsupported("a sequence of sequences is not supported")
-    return operand
-
-
-def _position(call: Call, number: int, count: int, last: int) -> int:
-    """The position in a sequence of `count` that an input says, by default the last one that may
-    be; negative ones count from the end.
+    The dimensions of that shape replace the indexed ones if those are neighbours; else they come
+    first.
     """
-    if not call.has(number):
-        return last
-    at = int(call.scalar(number, "position"))
-    if not -count <= at <= last:
-        raise call.unsupported(f"its position {at} is outside of {count} tensors")
-    return at + count if at < 0 else at
+    x, axes, indices = _indexed(call)
+    x, first = _neighbours(call, x, axes)
+    count = len(axes)
+    shape = call.sizes(x)
+    extents = shape[first : first + count]
+    flat = call.add(
+        "reshape", x, shape=(*shape[:first], product_of(extents), *shape[first + count :])
+    )
+    return (call.add("gather", flat, _flat_positions(call, indices, extents), axis=first),)
 
 
-def _construct(call: Call) -> Results:
-    return (TensorList(tuple(_single(call, at) for at in range(len(call.operands)))),)
+def _indexed(call: Call) -> tuple[str, list[int], list[str]]:
+    """The tensor, the dimensions that have positions, and the positions.
+
+    Raises:  UnsupportedError for a mask, because only a call tells how many positions it selects.
+    """
+    given = call.get("indices")
+    assert isinstance(given, tuple)
+    axes, indices = [], []
+    for axis, each in enumerate(given):
+        if isinstance(each, Tensor):
+            if call.dtype_of(each.name) in (DType.BOOL, DType.U8):
+                raise call.unsupported(
+                    "a mask selects elements, and only a call tells how many",
+                    "compute with torch.where, which keeps all of them",
+                )
+            axes.append(axis)
+            indices.append(positions(call, each.name))
+    return call.tensor("self"), axes, indices
 
 
-def _insert(call: Call) -> Results:
-    parts = _list(call)
-    at = _position(call, 2, len(parts), len(parts))
-    return (TensorList((*parts[:at], _single(call, 1), *parts[at:])),)
+def _neighbours(call: Call, x: str, axes: Sequence[int]) -> tuple[str, int]:
+    """The tensor with these dimensions side by side, and the first of their new positions."""
+    first = axes[0]
+    if list(axes) == list(range(first, first + len(axes))):
+        return x, first
+    rest = [axis for axis in range(call.rank(x)) if axis not in axes]
+    return call.add("transpose", x, perm=(*axes, *rest)), 0
 
 
-def _erase(call: Call) -> Results:
-    parts = _list(call)
-    at = _position(call, 1, len(parts), len(parts) - 1)
-    return (TensorList((*parts[:at], *parts[at + 1 :])),)
+def _flat_positions(call: Call, indices: Sequence[str], extents: Sequence[Index]) -> str:
+    """Positions in several dimensions as one, in row-major order."""
+    if len(indices) == 1:
+        return indices[0]
+    total = ""
+    for index, extent in zip(indices, extents, strict=True):
+        size = call.full((), extent, DType.I64)
+        inside = call.add("floormod", call.cast(index, DType.I64), size)  # which may be negative
+        total = call.add("add", call.add("mul", total, size), inside) if total else inside
+    return total
 
 
-def _element(call: Call) -> Results:
-    parts = _list(call)
-    return (parts[_position(call, 1, len(parts), len(parts) - 1)],)
+_REDUCTIONS = {
+    "sum": "add",
+    "add": "add",
+    "prod": "mul",
+    "multiply": "mul",
+    "amax": "max",
+    "amin": "min",
+}
 
 
-def _length(call: Call) -> Results:
-    return (np.asarray(len(_list(call))),)
+def _scatter(given: str = "") -> Converter:
+    def convert(call: Call) -> Results:
+        """Values of `src`, or one number, at positions along a dimension."""
+        x, index = call.tensor("self"), positions(call, call.tensor("index"))
+        axis, dtype = call.axis(call.rank(x)), call.dtype_of(x)
+        if call.has("src"):
+            updates = call.cast(call.tensor("src"), dtype)
+            for at, (own, wanted) in enumerate(
+                zip(call.sizes(updates), call.sizes(index), strict=True)
+            ):
+                if own != wanted:
+                    updates = piece(call, updates, at, 0, wanted)
+        else:
+            updates = as_type(call, call.get("value"), dtype)
+            updates = call.add("expand", updates, shape=call.sizes(index))
+        asked = given or call.text("reduce", "")
+        if asked and (asked not in _REDUCTIONS or not call.flag("include_self", default=True)):
+            raise call.unsupported(f"its reduction {asked} is not supported")
+        reduction = _REDUCTIONS[asked] if asked else "none"
+        return (call.add("scatter_elements", x, index, updates, axis=axis, reduction=reduction),)
+
+    return convert
 
 
-def _joined(call: Call) -> Results:
-    parts, axis = _list(call), call.integer("axis")
-    if not parts:
-        raise call.unsupported("it joins a sequence without a tensor")
-    if call.flag("new_axis"):
-        return (call.stack(parts, axis_in(axis, len(call.sizes(parts[0])) + 1)),)
-    return (parts[0] if len(parts) == 1 else call.add("concat", *parts, axis=axis),)
+def _index_put(call: Call) -> Results:
+    """Values at positions of the leading dimensions; a mask takes one number."""
+    x, values = call.tensor("self"), call.tensor("values")
+    given = call.get("indices")
+    assert isinstance(given, tuple)
+    values = call.cast(values, call.dtype_of(x))
+    if len(given) == 1 and isinstance(given[0], Tensor):
+        mask = given[0].name
+        if call.dtype_of(mask) is DType.BOOL and not call.rank(values):
+            more = call.rank(x) - call.rank(mask)
+            mask = call.add("reshape", mask, shape=(*call.sizes(mask), *(1,) * more))
+            return (call.add("where", mask, values, x),)
+    x, axes, indices = _indexed(call)
+    if axes != list(range(len(axes))):
+        raise call.unsupported("its first dimension has no positions")
+    shape = call.sizes(x)
+    extents, rest = shape[: len(axes)], shape[len(axes) :]
+    flat = call.add("reshape", x, shape=(product_of(extents), *rest))
+    at = _flat_positions(call, indices, extents)
+    places = call.sizes(at)
+    values = call.add("expand", values, shape=(*places, *rest))
+    updates = call.add("reshape", values, shape=(product_of(places), *rest))
+    rows = call.add("reshape", at, shape=(product_of(places), 1))
+    reduction = "add" if call.flag("accumulate") else "none"
+    written = call.add("scatter_nd", flat, rows, updates, reduction=reduction)
+    return (call.add("reshape", written, shape=shape),)
 
 
-def _split_to_list(call: Call) -> Results:
-    """Parts of one extent, the last of which may be shorter, or of given extents."""
-    x, axis = call.tensor(0), axis_in(call.integer("axis", 0), call.rank(0))
-    extent = call.sizes(0)[axis]
-    given = call.indices(1, "split") if call.has(1) else (1,)
-    if not call.has(1) or not call.type_of(1).shape:
-        each, whole = number_of(given[0]), number_of(extent)
-        given = tuple(min(each, whole - start) for start in range(0, whole, each))
-    if not given:
-        return (TensorList(()),)
-    parts: tuple[Operand, ...] = (x,)
-    if len(given) > 1:
-        parts = call.apply("split", x, sizes=given, axis=axis)
-    if not call.has(1) and not call.flag("keepdims", default=True):
-        parts = tuple(call.add("squeeze", part, axes=(axis,)) for part in parts)
-    return (TensorList(tuple(map(call.as_tensor, parts))),)
+def _aten_top_k(call: Call) -> Results:
+    x = call.tensor("self")
+    return call.apply(
+        "topk",
+        x,
+        k=call.size("k"),
+        axis=call.axis(call.rank(x), default=-1),
+        largest=call.flag("largest", default=True),
+        sorted=call.flag("sorted", default=True),
+    )
 
 
-SHAPE_VALUES: Table = (
-    ("Constant", _constant),
-    ("ConstantOfShape", _constant_of_shape),
-    ("Shape", _shape),
-    ("Size", _size),
-    ("Range", _range),
-    ("EyeLike", _eye_like),
-    ("SequenceEmpty", lambda call: (TensorList(()),)),
-    ("SequenceConstruct", _construct),
-    ("SequenceInsert", _insert),
-    ("SequenceErase", _erase),
-    ("SequenceAt", _element),
-    ("SequenceLength", _length),
-    ("ConcatFromSequence", _joined),
-    ("SplitToSequence", _split_to_list),
+def _sort(call: Call) -> Results:
+    x = call.tensor("self")
+    axis = call.axis(call.rank(x), default=-1)
+    largest, extent = call.flag("descending"), call.sizes(x)[axis]
+    return call.apply("topk", x, k=extent, axis=axis, largest=largest, sorted=True)
+
+
+def _arg_sort(call: Call) -> Results:
+    return _sort(call)[1:]
+
+
+def _aten_one_hot(call: Call) -> Results:
+    values = call.builder.constant(np.array([0, 1], np.int64))
+    depth = call.size("num_classes", -1)
+    if depth == -1:
+        raise call.unsupported("only a call tells the number of classes; give num_classes")
+    index = positions(call, call.tensor("self"))
+    return (call.add("one_hot", index, values, depth=depth, axis=-1),)
+
+
+def _histogram(call: Call) -> Results:
+    """How many elements lie in each of `bins` equal parts of a range, the last one with its end."""
+    bins, least, most = call.integer("bins", 100), call.real("min", 0.0), call.real("max", 0.0)
+    if least >= most:
+        raise call.unsupported("its range is that of the elements; give min and max")
+    x = call.tensor("self")
+    column = call.add("reshape", x, shape=(product_of(call.sizes(x)), 1))
+    text = """
+        at = min(floor((x - low) * scale), last)
+        is_in = (at == cast(range(size=bins, start=0, step=1, dtype=whole), to=dtype))
+        counted = cast(is_in & ((low <= x) & (x <= high)), to=dtype)
+        reduce_sum(counted, axes=axes, keepdims=False)
+        """
+    names = {"low": least, "high": most, "scale": bins / (most - least), "last": bins - 1}
+    types = {"dtype": call.dtype_of(x), "whole": DType.I64}
+    return (formula(call, text, x=column, bins=bins, axes=(0,), **names, **types),)
+
+
+ATEN_INDEXING: Table = (
+    ("embedding", _embedding),
+    ("index_select", _index_select),
+    ("gather", _gather),
+    ("index _unsafe_index", _index),
+    ("scatter scatter_reduce", _scatter()),
+    ("scatter_add", _scatter("add")),
+    ("index_put _unsafe_index_put", _index_put),
+    ("topk", _aten_top_k),
+    ("sort", _sort),
+    ("argsort", _arg_sort),
+    ("one_hot", _aten_one_hot),
+    ("histc", _histogram),
 )

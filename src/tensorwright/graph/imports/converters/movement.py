@@ -1,201 +1,19 @@
-"""Rearrangements: reshape, transpose, concat, split, slice, pad and their kin.
-
-Operators whose values decide how many results they have: positions, chosen slices, ranges.
-"""
+"""Rearrangements of whole tensors: views, transposes, repetitions."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from tensorwright import expr
 from tensorwright.base import DType
-from tensorwright.graph.imports.call import Call, Operand, Results, Table
-from tensorwright.graph.imports.folding import as_number, decide, numbers, size_from, sizes_from
-from tensorwright.graph.imports.open_dimensions import greatest_value
+from tensorwright.expr import Index
+from tensorwright.graph.imports.call import Call, Converter, Operand, Results, Table
+from tensorwright.graph.imports.folding import sizes_from
 from tensorwright.ops import (
-    Array,
-    AttributeValue,
     axis_in,
-    is_certain,
-    operator,
     product_of,
     shape_text,
-)
-
-_LEAST_SCORE = np.asarray(np.finfo(np.float32).min)
-
-
-def _nonzero(call: Call) -> Results:
-    value = call.known_value(0, "data")
-    if value is not None:
-        return (np.asarray(np.nonzero(np.atleast_1d(value)), np.int64),)
-    return (_positions_of(call, call.tensor(0)),)
-
-
-def _positions_of(call: Call, tensor: str) -> str:
-    """The positions of what is not 0, one row for each dimension."""
-    shape = call.sizes(tensor)
-    x = tensor if shape else call.add("reshape", tensor, shape=(1,))
-    return decide(call, "nonzero", (x,), most=product_of(shape))[0]
-
-
-def _compress(call: Call) -> Results:
-    """The slices where a condition holds."""
-    x, axis = call.tensor(0), call.integer("axis", 0)
-    if not call.has("axis"):
-        x = call.add("reshape", x, shape=(product_of(call.sizes(0)),))
-    value = call.known_value(1, "condition")
-    positions: Operand
-    if value is None:
-        rows = _positions_of(call, call.tensor(1))
-        positions = call.add("squeeze", rows, axes=(0,))
-    else:
-        positions = np.flatnonzero(value).astype(np.int64)
-    return (call.add("gather", x, positions, axis=axis),)
-
-
-def _unique(call: Call) -> Results:
-    shape = call.sizes(0)
-    attributes: dict[str, AttributeValue] = {
-        "sorted": call.flag("sorted", default=True),
-        "flat": True,
-    }
-    most: expr.Index = product_of(shape)
-    if call.has("axis"):
-        axis = axis_in(call.integer("axis"), len(shape))
-        attributes |= {"axis": axis, "flat": False}
-        most = shape[axis]
-    value = call.known_value(0, "data")
-    if value is None:
-        least = 1 if is_certain(product_of(shape) >= 1) else 0
-        return decide(call, "unique", (call.tensor(0),), attributes, most=most, least=least)
-    record = operator("unique")
-    free = expr.counted_size("count")
-    given = record.complete({**attributes, "count": free, "most": free})
-    assert record.host is not None, "it has no tensor expression"
-    return record.host((value,), given)
-
-
-def _non_max_suppression(call: Call) -> Results:
-    boxes, scores = call.tensor(0), call.tensor(1)
-    if call.rank(1) != 3:
-        raise call.unsupported(f"its scores have {call.rank(1)} dimensions, not 3")
-    batch, classes, count = call.sizes(1)
-    limit: Operand = np.asarray(0)
-    value: Array | None = np.asarray(0)
-    if call.has(2):
-        limit = call.operand(2)
-        value = call.known_value(2, "max_output_boxes_per_class")
-    each: expr.Index = count
-    if value is not None:
-        each = expr.minimum(max(0, int(value.reshape(-1)[0])), count)
-    elif (most := greatest_value(call.builder, call.as_tensor(limit))) is not None:
-        each = expr.minimum(most, count)
-    most_rows = expr.simplify(batch * classes * each, {})
-    if most_rows == 0:
-        return (np.zeros((0, 3), np.int64),)
-    thresholds = (
-        call.operand(3) if call.has(3) else np.asarray(0, np.float32),
-        call.operand(4) if call.has(4) else _LEAST_SCORE,
-    )
-    return decide(
-        call,
-        "non_max_suppression",
-        (boxes, scores, limit, *thresholds),
-        {"center_point_box": call.flag("center_point_box")},
-        most=most_rows,
-    )
-
-
-def computed_range(call: Call, dtype: DType) -> Results:
-    """A range whose ends are computed when the network runs."""
-    start, limit, delta = (_scalar(call, at, dtype) for at in range(3))
-    is_plain = _is(call, start, 0) and _is(call, delta, 1)
-    most = greatest_value(call.builder, limit) if is_plain else None
-    if call.builder.constant_value(delta) is None:  # which is not a range if it is 0
-        delta = _where_not_zero(call, delta)
-    count = _steps_between(call, start, limit, delta)
-    (positions,) = decide(call, "range_below", (count,), most=most)
-    if is_plain:
-        return (call.add("cast", positions, to=dtype),)
-    wide = DType.F32 if dtype in (DType.F16, DType.BF16) else dtype
-    first, step = (call.add("cast", each, to=wide) for each in (start, delta))
-    steps = call.add("mul", call.add("cast", positions, to=wide), step)
-    return (call.add("cast", call.add("add", steps, first), to=dtype),)
-
-
-def _scalar(call: Call, position: int, dtype: DType) -> str:
-    """An input of one element, as a tensor without dimensions."""
-    tensor = call.tensor(position)
-    scalar = call.add("reshape", tensor, shape=()) if call.sizes(tensor) else tensor
-    return scalar if call.dtype_of(scalar) is dtype else call.add("cast", scalar, to=dtype)
-
-
-def _is(call: Call, tensor: str, number: int) -> bool:
-    constant = call.builder.constant_value(tensor)
-    return constant is not None and bool((constant == number).all())
-
-
-def _where_not_zero(call: Call, number: str) -> str:
-    """The number, or 1 in the place of 0: nothing is divided by 0."""
-    dtype = call.dtype_of(number)
-    is_zero = call.add("equal", number, call.as_array(0, dtype))
-    return call.add("where", is_zero, call.as_array(1, dtype), number)
-
-
-def _steps_between(call: Call, start: Operand, limit: Operand, step: Operand) -> str:
-    """How many steps lead from a number towards another one: (limit - start) / step, rounded up."""
-    gap = call.add("sub", limit, start)
-    if call.dtype_of(gap).is_float:
-        exact = (call.add("cast", each, to=DType.F64) for each in (gap, step))
-        count = call.add("ceil", call.add("div", *exact))
-    else:
-        rest = call.add("floormod", call.add("neg", gap), step)
-        count = call.add("div", call.add("add", gap, rest), step)
-    return call.add("max", call.add("cast", count, to=DType.I64), np.asarray(0))
-
-
-def computed_slice(
-    call: Call, x: Operand, axis: int, start: expr.Index | str, end: expr.Index | str, step: int
-) -> str:
-    """A slice along one dimension whose ends are computed when the network runs."""
-    extent = call.sizes(x)[axis]
-    length = as_number(call, extent)
-    last = call.add("sub", length, np.asarray(1))
-    if step > 0:
-        least, most = as_number(call, 0), length
-    else:
-        least, most = as_number(call, -1), last
-    first, limit = (_inside(call, number, length, least, most) for number in (start, end))
-    if step < 0:
-        first = call.add("max", first, np.asarray(0))
-    count = _steps_between(call, first, limit, np.asarray(step))
-    (positions,) = decide(call, "range_below", (count,), most=expr.ceil_div(extent, abs(step)))
-    if step != 1:
-        positions = call.add("mul", positions, np.asarray(step))
-    if not (step > 0 and start == 0):
-        positions = call.add("add", positions, first)
-    return call.add("gather", x, positions, axis=axis)
-
-
-def _inside(
-    call: Call, number: expr.Index | str, length: Operand, least: Operand, most: Operand
-) -> str:
-    """A position that counts from the end where it is negative, moved between two numbers."""
-    given = as_number(call, number)
-    is_negative = call.add("less", given, np.asarray(0))
-    counted = call.add("where", is_negative, call.add("add", given, length), given)
-    return call.add("min", call.add("max", counted, least), most)
-
-
-SELECTING: Table = (
-    ("NonZero", _nonzero),
-    ("Compress", _compress),
-    ("Unique", _unique),
-    ("NonMaxSuppression", _non_max_suppression),
 )
 
 
@@ -282,89 +100,6 @@ def tiled(call: Call, x: Operand, repeats: tuple[expr.Index, ...]) -> str:
     return call.add("tile", x, repeats=repeats)
 
 
-def _split(call: Call) -> Results:
-    axis = axis_in(call.integer("axis", 0), call.rank(0))
-    extent = call.sizes(0)[axis]
-    sizes: tuple[expr.Index, ...]
-    if call.opset >= 13 and call.has(1):
-        sizes = _parts(call, extent)
-    else:
-        sizes = call.integers("split", ()) if call.opset < 13 else ()
-    if not sizes:
-        count = call.integer("num_outputs", len(call.wanted))
-        if count != len(call.wanted):
-            raise call.unsupported(f"it names {len(call.wanted)} outputs and asks for {count}")
-        size = expr.ceil_div(extent, count)
-        sizes = tuple(
-            expr.simplify(expr.maximum(expr.minimum(size, extent - size * at), 0), {})
-            for at in range(count)
-        )
-    if len(sizes) != len(call.wanted):
-        raise call.unsupported(f"it names {len(call.wanted)} outputs for {len(sizes)} parts")
-    return call.apply("split", call.tensor(0), sizes=sizes, axis=axis)
-
-
-def _parts(call: Call, extent: expr.Index) -> tuple[expr.Index, ...]:
-    """The sizes of the parts of a Split; the last one is the rest where it is computed."""
-    given = numbers(call, 1, "split")
-    if not isinstance(given[-1], str):
-        return sizes_from(call, 1, "split", extent)
-    parts = [
-        size_from(call, each, extent, str(at)) if isinstance(each, str) else each
-        for at, each in enumerate(given[:-1])
-    ]
-    return (*parts, extent - sum(parts))
-
-
-def _slice(call: Call) -> Results:
-    starts: tuple[expr.Index | str, ...]
-    ends: tuple[expr.Index | str, ...]
-    if call.opset < 10:
-        starts, ends = call.integers("starts"), call.integers("ends")
-        axes, steps = call.integers("axes", ()), tuple[int, ...]()
-    else:
-        starts, ends = numbers(call, 1, "starts"), numbers(call, 2, "ends")
-        axes = call.ints(3, "axes") if call.has(3) else ()
-        steps = call.ints(4, "steps") if call.has(4) else ()
-    axes = axes or tuple(range(len(starts)))
-    steps = steps or (1,) * len(starts)
-    fixed = [
-        (start, end, axis, step)
-        for start, end, axis, step in zip(starts, ends, axes, steps, strict=True)
-        if not isinstance(start, str) and not isinstance(end, str)
-    ]
-    x = call.tensor(0)
-    if fixed or not starts:
-        left = tuple(zip(*fixed, strict=True)) or ((),) * 4
-        x = call.add("slice", x, starts=left[0], ends=left[1], axes=left[2], steps=left[3])
-    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        if isinstance(start, str) or isinstance(end, str):
-            x = computed_slice(call, x, axis_in(axis, call.rank(0)), start, end, step)
-    return (x,)
-
-
-def _pad(call: Call) -> Results:
-    rank = call.rank(0)
-    mode = call.text("mode", "constant")
-    value: float
-    pads: tuple[expr.Index, ...]
-    if call.opset < 11:
-        pads, value = call.integers("pads"), call.real("value", 0.0)
-    else:
-        pads = sizes_from(call, 1, "pads")
-        value = call.scalar(2, "constant_value") if call.has(2) else 0.0
-    if call.opset >= 18 and call.has(3):
-        axes = tuple(axis_in(axis, rank, "axes") for axis in call.ints(3, "axes"))
-        if len(set(axes)) < len(axes):
-            raise call.unsupported(f"its axes {axes} name a dimension twice")
-        if len(pads) != 2 * len(axes):
-            raise call.unsupported(f"its {len(pads)} pads do not fit {len(axes)} axes")
-        begins = dict(zip(axes, pads, strict=False))
-        ends = dict(zip(axes, pads[len(axes) :], strict=True))
-        pads = tuple(each.get(axis, 0) for each in (begins, ends) for axis in range(rank))
-    return (call.add("pad", call.tensor(0), pads=pads, mode=mode, value=value),)
-
-
 def _space_to_depth(call: Call) -> Results | None:
     if call.text("mode", "DCR") != "DCR":
         return None
@@ -379,8 +114,173 @@ MOVEMENT: Table = (
     ("Transpose", _transpose),
     ("Expand", _expand),
     ("Tile", _tile),
-    ("Split", _split),
-    ("Slice", _slice),
-    ("Pad", _pad),
     ("SpaceToDepth", _space_to_depth),
+)
+
+
+# -- ATen
+
+
+def _view(call: Call) -> Results:
+    if call.has("dtype"):
+        raise call.unsupported("it reads the bytes of a tensor as another type")
+    name = "size" if call.has("size") else "shape"
+    return (reshaped(call, call.tensor("self"), call.shape(name, ())),)
+
+
+def _view_as(call: Call) -> Results:
+    return (reshaped(call, call.tensor("self"), call.sizes(call.tensor("other"))),)
+
+
+def _aten_flatten(call: Call) -> Results:
+    x = call.tensor("self")
+    shape = call.sizes(x)
+    if not shape:
+        return (call.add("reshape", x, shape=(1,)),)
+    start = call.axis(len(shape), "start_dim", 0)
+    end = call.axis(len(shape), "end_dim", -1)
+    joined = product_of(shape[start : end + 1])
+    return (call.add("reshape", x, shape=(*shape[:start], joined, *shape[end + 1 :])),)
+
+
+def _unflatten(call: Call) -> Results:
+    x = call.tensor("self")
+    shape = call.sizes(x)
+    axis = call.axis(len(shape))
+    wanted = (*shape[:axis], *call.shape("sizes"), *shape[axis + 1 :])
+    return (reshaped(call, x, wanted),)
+
+
+def _permute(call: Call) -> Results:
+    x = call.tensor("self")
+    rank = call.rank(x)
+    perm = tuple(axis_in(axis, max(rank, 1)) for axis in call.integers("dims", ()))
+    return (call.add("transpose", x, perm=perm) if rank else x,)
+
+
+def _swapped(call: Call, first: int, second: int) -> Results:
+    x = call.tensor("self")
+    perm = list(range(call.rank(x)))
+    if len(perm) > 1:
+        perm[first], perm[second] = perm[second], perm[first]
+    return (call.add("transpose", x, perm=tuple(perm)) if perm else x,)
+
+
+def _aten_transpose(call: Call) -> Results:
+    rank = call.rank(call.tensor("self"))
+    return _swapped(call, call.axis(rank, "dim0"), call.axis(rank, "dim1"))
+
+
+def _t(call: Call) -> Results:
+    return _swapped(call, 0, -1)
+
+
+def _last_two(call: Call) -> Results:
+    return _swapped(call, -2, -1)
+
+
+def _move(call: Call) -> Results:
+    x = call.tensor("self")
+    rank = call.rank(x)
+    sources = [axis_in(axis, rank) for axis in call.integers("source")]
+    targets = [axis_in(axis, rank) for axis in call.integers("destination")]
+    perm = [axis for axis in range(rank) if axis not in sources]
+    for target, source in sorted(zip(targets, sources, strict=True)):
+        perm.insert(target, source)
+    return (call.add("transpose", x, perm=tuple(perm)),)
+
+
+def _aten_squeeze(call: Call) -> Results:
+    x = call.tensor("self")
+    shape = call.sizes(x)
+    axes = call.integers("dim", range(len(shape)))
+    axes = tuple(axis_in(axis, max(len(shape), 1)) for axis in axes)
+    axes = tuple(axis for axis in axes if shape and shape[axis] == 1)
+    return (call.add("squeeze", x, axes=axes) if axes else x,)
+
+
+def _aten_unsqueeze(call: Call) -> Results:
+    x = call.tensor("self")
+    return (call.add("unsqueeze", x, axes=(call.axis(call.rank(x) + 1),)),)
+
+
+def expanded(call: Call, tensor: str, sizes: Sequence[Index]) -> str:
+    """A tensor repeated along dimensions of extent 1; -1 keeps an extent."""
+    own = call.sizes(tensor)
+    own = (*(1,) * (len(sizes) - len(own)), *own)
+    target = tuple(n if wanted == -1 else wanted for n, wanted in zip(own, sizes, strict=True))
+    return call.add("expand", tensor, shape=target)
+
+
+def _aten_expand(call: Call) -> Results:
+    return (expanded(call, call.tensor("self"), call.shape("size")),)
+
+
+def _expand_as(call: Call) -> Results:
+    return (expanded(call, call.tensor("self"), call.sizes(call.tensor("other"))),)
+
+
+def _repeat(call: Call) -> Results:
+    x = call.tensor("self")
+    repeats = call.shape("repeats" if call.has("repeats") else "dims")
+    shape = call.sizes(x)
+    if len(repeats) > len(shape):
+        shape = (*(1,) * (len(repeats) - len(shape)), *shape)
+        x = call.add("reshape", x, shape=shape)
+    repeats = (*(1,) * (len(shape) - len(repeats)), *repeats)
+    return (tiled(call, x, repeats),)
+
+
+def _repeat_interleave(call: Call) -> Results:
+    x, many = call.tensor("self"), call.size("repeats")
+    if not call.has("dim"):
+        x = call.add("reshape", x, shape=(product_of(call.sizes(x)),))
+    axis = call.axis(call.rank(x), default=0)
+    shape = call.sizes(x)
+    wide = call.add("unsqueeze", x, axes=(axis + 1,))
+    wide = call.add("expand", wide, shape=(*shape[: axis + 1], many, *shape[axis + 1 :]))
+    return (
+        call.add("reshape", wide, shape=(*shape[:axis], shape[axis] * many, *shape[axis + 1 :])),
+    )
+
+
+def _pixel_shuffle(call: Call) -> Results:
+    x, factor = call.tensor("self"), call.integer("upscale_factor")
+    lead = call.sizes(x)[:-3]
+    if len(lead) != 1:
+        x = call.add("reshape", x, shape=(product_of(lead), *call.sizes(x)[-3:]))
+    y = call.add("depth_to_space", x, blocksize=factor, mode="CRD")
+    return (y if len(lead) == 1 else call.add("reshape", y, shape=(*lead, *call.sizes(y)[1:])),)
+
+
+def _triangle(*, upper: bool) -> Converter:
+    def convert(call: Call) -> Results:
+        x = call.tensor("self")
+        dtype = call.dtype_of(x)
+        wide = call.cast(x, DType.U8 if dtype is DType.BOOL else dtype)
+        y = call.add("trilu", wide, upper=upper, k=call.size("diagonal", 0))
+        return (call.cast(y, dtype),)
+
+    return convert
+
+
+ATEN_MOVEMENT: Table = (
+    ("view reshape _unsafe_view view_copy", _view),
+    ("view_as reshape_as", _view_as),
+    ("flatten", _aten_flatten),
+    ("unflatten", _unflatten),
+    ("permute", _permute),
+    ("transpose swapaxes", _aten_transpose),
+    ("t numpy_T", _t),
+    ("mT", _last_two),
+    ("movedim moveaxis", _move),
+    ("squeeze", _aten_squeeze),
+    ("unsqueeze", _aten_unsqueeze),
+    ("expand broadcast_to", _aten_expand),
+    ("expand_as", _expand_as),
+    ("repeat tile", _repeat),
+    ("repeat_interleave", _repeat_interleave),
+    ("pixel_shuffle", _pixel_shuffle),
+    ("triu", _triangle(upper=True)),
+    ("tril", _triangle(upper=False)),
 )

@@ -17,18 +17,31 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tensorwright.base import AttributeValue, DType
+from tensorwright.base import DType
 from tensorwright.expr import Index
 from tensorwright.graph.builder import GraphBuilder
-from tensorwright.graph.imports.call import Call, Operand, Results, Table, in_single_precision
+from tensorwright.graph.imports.call import (
+    Call,
+    Converter,
+    Operand,
+    Results,
+    Table,
+    in_single_precision,
+)
 from tensorwright.graph.imports.converters.quantization import in_codes
 from tensorwright.graph.nested import CONDITION, COUNT, LOOP
-from tensorwright.ops import NARROW
+from tensorwright.ops import NARROW, AttributeValue
 
 _LENGTHS, _STATE, _CELL, _PEEPHOLES = 4, 5, 6, 7
+
+
 _OF_CODES, _W_SCALE, _R_SCALE = "DynamicQuantizeLSTM", 8, 10
+
+
 _Function: TypeAlias = tuple[str, tuple[tuple[str, float], ...]]
 """Our name of an activation function, and its attributes."""
+
+
 _ACTIVATIONS: Mapping[str, _Function] = {
     "relu": ("relu", ()),
     "tanh": ("tanh", ()),
@@ -39,6 +52,8 @@ _ACTIVATIONS: Mapping[str, _Function] = {
     "leakyrelu": ("leaky_relu", (("alpha", 0.01),)),
     "hardsigmoid": ("hard_sigmoid", (("alpha", 0.2), ("beta", 0.5))),
 }
+
+
 _KINDS = {
     "RNN": (1, ("Tanh",)),
     "GRU": (3, ("Sigmoid", "Tanh")),
@@ -414,6 +429,105 @@ def _recurrent(call: Call) -> Results:
 
 
 recurrent = in_single_precision(_recurrent, NARROW)
+
+
 RECURRENT: Table = tuple((operator, recurrent) for operator in _KINDS)
+
+
 DYNAMIC_LSTM: Table = ((_OF_CODES, _recurrent),)
 """ONNX Runtime's LSTM with weights of bytes, which multiply inputs and states that are bytes."""
+
+
+# -- ATen
+
+
+_GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2), "RNN": (0,)}
+"""For each gate in ONNX's order, its index in PyTorch's order."""
+
+
+def _aten_recurrent(kind: str, activation: str = "") -> Converter:
+    def convert(call: Call) -> Results:
+        """Layers of cells, each in one direction or both.
+
+        Shapes:  input (steps, batch, width) -> (steps, batch, directions * hidden), and the states
+                 (layers * directions, batch, hidden) after the last step
+        """
+        if not call.has("params") or not call.has("input"):
+            raise call.unsupported("packed sequences are not supported")
+        if call.flag("train") and call.real("dropout", 0.0) > 0:
+            raise call.unsupported("it is in training mode", "call eval() on the module")
+        x = call.tensor("input")
+        if call.flag("batch_first"):
+            x = call.add("transpose", x, perm=(1, 0, 2))
+        states = call.tensors("hx")
+        directions = 2 if call.flag("bidirectional") else 1
+        last: list[list[str]] = [[] for _ in states]
+        for layer in range(call.integer("num_layers")):
+            begins = [_rows(call, each, layer * directions, directions) for each in states]
+            x, *ends = _layer(call, kind, activation, x, begins, layer, directions)
+            for kept, end in zip(last, ends, strict=True):
+                kept.append(end)
+        if call.flag("batch_first"):
+            x = call.add("transpose", x, perm=(1, 0, 2))
+        joined = (each[0] if len(each) == 1 else call.add("concat", *each, axis=0) for each in last)
+        return (x, *joined)
+
+    return convert
+
+
+def _rows(call: Call, tensor: str, start: int, count: int) -> str:
+    return call.add("slice", tensor, starts=(start,), ends=(start + count,), axes=(0,), steps=(1,))
+
+
+def _layer(
+    call: Call, kind: str, activation: str, x: str, begins: list[str], layer: int, directions: int
+) -> tuple[str, ...]:
+    """One layer, by ONNX's operator."""
+    has_biases = call.flag("has_biases")
+    count = 4 if has_biases else 2
+    params = call.tensors("params")
+    first = layer * directions * count
+    sets = [params[first + at * count : first + (at + 1) * count] for at in range(directions)]
+    if call.rank(sets[0][0]) != 2 or len(sets[-1]) != count:
+        raise call.unsupported("its weights are not those of plain cells")
+    hidden = call.extents(sets[0][1])[1]
+    w, r = (call.stack([_in_order(call, kind, each[at]) for each in sets], 0) for at in range(2))
+    bias = None
+    if has_biases:
+        rows = [
+            call.add("concat", *(_in_order(call, kind, each[at]) for at in (2, 3)), axis=0)
+            for each in sets
+        ]
+        bias = call.stack(rows, 0)
+    more: dict[str, int | str | tuple[str, ...]] = {
+        "hidden_size": hidden,
+        "direction": "bidirectional" if directions == 2 else "forward",
+    }
+    if kind == "GRU":
+        more["linear_before_reset"] = 1
+    if activation:
+        more["activations"] = (activation,) * directions
+    outputs = (True,) * (1 + len(begins))
+    cells = Call(kind, call.label, more, call.builder, (x, w, r, bias, None, *begins), outputs)
+    y, *ends = map(call.as_tensor, recurrent(cells) or ())
+    steps, _, batch, _ = call.sizes(y)
+    y = call.add("transpose", y, perm=(0, 2, 1, 3))
+    return call.add("reshape", y, shape=(steps, batch, directions * hidden)), *ends
+
+
+def _in_order(call: Call, kind: str, tensor: str) -> str:
+    """The gates of a weight or a bias in ONNX's order."""
+    order = _GATES[kind]
+    if len(order) == 1:
+        return tensor
+    size = call.extents(tensor)[0] // len(order)
+    parts = call.apply("split", tensor, sizes=(size,) * len(order), axis=0)
+    return call.add("concat", *(parts[at] for at in order), axis=0)
+
+
+ATEN_RECURRENT: Table = (
+    ("lstm", _aten_recurrent("LSTM")),
+    ("gru", _aten_recurrent("GRU")),
+    ("rnn_tanh", _aten_recurrent("RNN", "Tanh")),
+    ("rnn_relu", _aten_recurrent("RNN", "Relu")),
+)

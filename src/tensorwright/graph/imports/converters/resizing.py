@@ -10,13 +10,24 @@ import numpy as np
 
 from tensorwright.base import DType
 from tensorwright.expr import Index, floor_div
-from tensorwright.graph.imports.call import Call, Operand, Results, Table, in_single_precision
-from tensorwright.graph.imports.converters.windows import window_of
+from tensorwright.graph.imports.call import (
+    Call,
+    Converter,
+    Operand,
+    Results,
+    Table,
+    in_single_precision,
+)
+from tensorwright.graph.imports.converters.windows import batched, window_of
 from tensorwright.graph.imports.folding import sizes_from
 from tensorwright.ops import INTS, axis_in, number_of
 
 _LARGEST_DENOMINATOR = 4096
+
+
 Value = TypeVar("Value")
+
+
 _COORDINATES = (
     "half_pixel",
     "half_pixel_symmetric",
@@ -264,4 +275,77 @@ RESIZING: Table = (
     ("GridSample", _grid_sample),
     ("RoiAlign", _roi_align),
     ("DeformConv", _deform_conv),
+)
+
+
+# -- ATen
+
+
+def _wanted_sizes(call: Call, x: str, count: int) -> tuple[tuple[Index, ...], tuple[float, ...]]:
+    """The sizes of a resized image, and the scales if the call gives scales."""
+    shape = call.sizes(x)
+    named = [call.get(f"scales_{each}") for each in ("d", "h", "w")[-count:]]
+    if count == 1:
+        named = [call.get("scales")]
+    factors = call.get("scale_factors") or (tuple(named) if all(named) else None)
+    scales: tuple[float, ...] = ()
+    if isinstance(factors, tuple):
+        scales = (1.0, 1.0, *(float(each) for each in factors))  # type: ignore[arg-type]
+    if call.has("output_size"):
+        return (*shape[:2], *call.shape("output_size")), scales
+    pairs = zip(shape[2:], scales[2:], strict=True)
+    return (*shape[:2], *(_aten_scaled(call, n, scale) for n, scale in pairs)), scales
+
+
+def _aten_scaled(call: Call, extent: Index, scale: float) -> Index:
+    if isinstance(extent, int):
+        return int(extent * scale)
+    numerator, denominator = scale.as_integer_ratio()
+    if denominator > 1 << 12:
+        raise call.unsupported(f"its scale {scale} of the size {extent} is rounded")
+    return floor_div(extent * numerator, denominator)
+
+
+def _aten_resize(mode: str, count: int) -> Converter:
+    def convert(call: Call, x: str) -> str:
+        sizes, scales = _wanted_sizes(call, x, count)
+        more: dict[str, str | float] = {"mode": mode}
+        if mode == "nearest":
+            more |= {"coordinates": "asymmetric", "nearest_mode": "floor"}
+        else:
+            aligned = call.flag("align_corners")
+            more |= {"coordinates": "align_corners" if aligned else "pytorch_half_pixel"}
+            scales = () if aligned else scales
+            more |= {"cubic_a": -0.75} if mode == "cubic" else {}
+        return call.add("resize", x, sizes=sizes, scales=scales, **more)
+
+    return batched(count, convert)
+
+
+_SAMPLING = ("linear", "nearest", "cubic")
+
+
+_OUTSIDE = ("zeros", "border", "reflection")
+
+
+def _grid_sampler(call: Call) -> Results:
+    return (
+        call.add(
+            "grid_sample",
+            call.tensor("input"),
+            call.tensor("grid"),
+            mode=_SAMPLING[call.integer("interpolation_mode")],
+            padding=_OUTSIDE[call.integer("padding_mode")],
+            align_corners=call.flag("align_corners"),
+        ),
+    )
+
+
+ATEN_RESIZING: Table = (
+    *((f"upsample_nearest{n}d", _aten_resize("nearest", n)) for n in (1, 2, 3)),
+    ("upsample_linear1d", _aten_resize("linear", 1)),
+    ("upsample_bilinear2d", _aten_resize("linear", 2)),
+    ("upsample_trilinear3d", _aten_resize("linear", 3)),
+    ("upsample_bicubic2d", _aten_resize("cubic", 2)),
+    ("grid_sampler grid_sampler_2d", _grid_sampler),
 )

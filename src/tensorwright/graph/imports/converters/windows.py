@@ -1,13 +1,12 @@
 """Attributes of sliding windows: explicit numbers out of ONNX's defaults and `auto_pad`.
 
-Convolutions and matrix products.
-
-Pooling, and its reverse.
+Convolutions, pooling, and its reverse.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -15,7 +14,7 @@ from itertools import product
 import numpy as np
 
 from tensorwright.expr import Index
-from tensorwright.graph.imports.call import Call, Operand, Results, Table
+from tensorwright.graph.imports.call import Call, Converter, Operand, Results, Table
 from tensorwright.graph.imports.counterparts import MAX_POOL, POOLS, Counterpart
 from tensorwright.ops import AttributeValue, automatic_pads, number_of, shape_text
 
@@ -277,4 +276,143 @@ POOLING: Table = (
     *((each.theirs, partial(_pool, each)) for each in POOLS),
     (MAX_POOL.theirs, partial(_max_pool, MAX_POOL)),
     ("MaxUnpool", _max_unpool),
+)
+
+
+# -- ATen
+
+
+def batched(count: int, convert: Callable[[Call, str], str]) -> Converter:
+    """A converter for images (n, c, ...) that accepts a single image (c, ...), too."""
+
+    def whole(call: Call) -> Results:
+        x = call.tensor("self" if call.has("self") else "input")
+        if call.rank(x) != count + 1:
+            return (convert(call, x),)
+        y = convert(call, call.add("unsqueeze", x, axes=(0,)))
+        return (call.add("squeeze", y, axes=(0,)),)
+
+    return whole
+
+
+def _aten_pool(operator: str, count: int) -> Converter:
+    def convert(call: Call, x: str) -> str:
+        kernel = call.per_dimension("kernel_size", count, (1,))
+        pads = call.per_dimension("padding", count, (0,))
+        more: dict[str, bool] = {"ceil_mode": call.flag("ceil_mode")}
+        if operator == "average_pool":
+            more["count_include_pad"] = call.flag("count_include_pad", default=True)
+            if call.has("divisor_override"):
+                raise call.unsupported("its divisor_override is not supported")
+        return call.add(
+            operator,
+            x,
+            kernel=kernel,
+            strides=call.per_dimension("stride", count, kernel),
+            pads=pads * 2,
+            dilations=call.per_dimension("dilation", count, (1,)),
+            **more,
+        )
+
+    return batched(count, convert)
+
+
+def _adaptive(fold: str, operator: str, count: int) -> Converter:
+    def convert(call: Call, x: str) -> str:
+        """Windows between i * n // wanted and ceil((i + 1) * n / wanted)."""
+        given = call.shape("output_size")
+        given = given * count if len(given) == 1 else given
+        extents = call.sizes(x)[-count:]
+        if all(each == 1 for each in given):
+            axes = tuple(range(-count, 0))
+            return call.add(fold, x, axes=axes, keepdims=True)
+        numbers = [(number_of(n), number_of(each)) for n, each in zip(extents, given, strict=True)]
+        if all(n % each == 0 for n, each in numbers):
+            kernel = tuple(n // each for n, each in numbers)
+            return call.add(operator, x, kernel=kernel, strides=kernel)
+        if operator != "average_pool":
+            raise call.unsupported(f"its windows over {extents} have different sizes")
+        return _averaged(call, x, numbers)
+
+    return batched(count, convert)
+
+
+def _averaged(call: Call, x: str, numbers: list[tuple[int, int]]) -> str:
+    """Means over windows, one dimension after the other: a product with a matrix of shares."""
+    rank = call.rank(x)
+    for at, (n, wanted) in enumerate(numbers):
+        shares = np.zeros((n, wanted), call.dtype_of(x).numpy)
+        for window in range(wanted):
+            start, end = window * n // wanted, -((-(window + 1) * n) // wanted)
+            shares[start:end, window] = 1 / (end - start)
+        axis = rank - len(numbers) + at
+        perm = [each for each in range(rank) if each != axis] + [axis]
+        back = tuple(perm.index(each) for each in range(rank))
+        product = call.add(
+            "matmul", call.add("transpose", x, perm=tuple(perm)), call.builder.constant(shares)
+        )
+        x = call.add("transpose", product, perm=back)
+    return x
+
+
+def _convolve(call: Call, *, transposed: bool) -> Results:
+    x, w = call.tensor("input"), call.tensor("weight")
+    count = call.rank(w) - 2
+    is_single = call.rank(x) == count + 1
+    if is_single:
+        x = call.add("unsqueeze", x, axes=(0,))
+    kernel = list(call.extents(w)[2:])
+    dilations = call.per_dimension("dilation", count, (1,))
+    begins, ends = _pads(call, kernel, dilations)
+    window: dict[str, AttributeValue] = {
+        "strides": call.per_dimension("stride", count, (1,)),
+        "pads": (*begins, *ends),
+        "dilations": dilations,
+        "groups": call.integer("groups", 1),
+    }
+    operands = (x, w, *call.optional("bias"))
+    if transposed:
+        extra = call.per_dimension("output_padding", count, (0,))
+        y = call.add("conv_transpose", *operands, output_padding=extra, **window)
+    else:
+        y = call.add("conv", *operands, **window)
+    return (call.add("squeeze", y, axes=(0,)) if is_single else y,)
+
+
+def _pads(
+    call: Call, kernel: list[int], dilations: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Padding before and after each dimension; "same" puts the odd element after it."""
+    given = call.get("padding", 0)
+    if given == "valid":
+        return (0,) * len(kernel), (0,) * len(kernel)
+    if given == "same":
+        totals = [(k - 1) * dilation for k, dilation in zip(kernel, dilations, strict=True)]
+        begins = tuple(total // 2 for total in totals)
+        return begins, tuple(t - b for t, b in zip(totals, begins, strict=True))
+    pads = call.per_dimension("padding", len(kernel), (0,))
+    return pads, pads
+
+
+def _aten_conv(call: Call) -> Results:
+    return _convolve(call, transposed=call.flag("transposed"))
+
+
+def _aten_conv_transpose(call: Call) -> Results:
+    return _convolve(call, transposed=True)
+
+
+ATEN_WINDOWS: Table = (
+    *((f"max_pool{n}d max_pool{n}d_with_indices", _aten_pool("max_pool", n)) for n in (1, 2, 3)),
+    *((f"avg_pool{n}d", _aten_pool("average_pool", n)) for n in (1, 2, 3)),
+    *(
+        (
+            f"adaptive_avg_pool{n}d _adaptive_avg_pool{n}d",
+            _adaptive("reduce_mean", "average_pool", n),
+        )
+        for n in (1, 2, 3)
+    ),
+    *((f"adaptive_max_pool{n}d", _adaptive("reduce_max", "max_pool", n)) for n in (1, 2, 3)),
+    ("conv1d conv2d conv3d convolution _convolution", _aten_conv),
+    ("conv_transpose1d conv_transpose2d conv_transpose3d", _aten_conv_transpose),
 )

@@ -1,0 +1,218 @@
+"""Products of matrices, and attention."""
+
+from __future__ import annotations
+
+from tensorwright.base import DType
+from tensorwright.expr import Index
+from tensorwright.graph.imports.call import (
+    Call,
+    Converter,
+    Operand,
+    Results,
+    Table,
+)
+from tensorwright.graph.imports.promotion import scaled
+from tensorwright.ops import is_multiple, product_of, sizes_of
+
+_WIDE = (DType.F32, DType.F64)
+_MASK, _PAST_KEY = 3, 4
+
+
+_UNREAD = {"softmax_precision", "qk_matmul_output_mode"}  # of outputs that nobody reads
+
+
+_SIMPLE = {"q_num_heads", "kv_num_heads", "scale", "is_causal", "softcap", *_UNREAD}
+
+
+def _heads(call: Call, position: int, attribute: str) -> str:
+    """(batch, length, heads * size) as (batch, heads, length, size); four dimensions stay."""
+    x = call.tensor(position)
+    return x if call.rank(position) == 4 else split_heads(call, x, call.integer(attribute))
+
+
+def split_heads(call: Call, x: str, heads: int) -> str:
+    """(batch, length, heads * size) as (batch, heads, length, size)."""
+    batch, length, width = sizes_of(call.type_of(x))
+    if not is_multiple(width, heads):
+        raise call.unsupported(f"{heads} heads do not divide {width}")
+    split = call.add("reshape", x, shape=(batch, length, heads, width // heads))
+    return call.add("transpose", split, perm=(0, 2, 1, 3))
+
+
+def joined_heads(call: Call, x: str) -> str:
+    """(batch, heads, length, size) as (batch, length, heads * size)."""
+    batch, heads, length, size = sizes_of(call.type_of(x))
+    joined = call.add("transpose", x, perm=(0, 2, 1, 3))
+    return call.add("reshape", joined, shape=(batch, length, heads * size))
+
+
+def _attention(call: Call) -> Results | None:
+    """The common case; everything else goes the standard's long way."""
+    inputs = [call.operand(at) for at in range(3)]
+    special = (
+        any(call.has(at) for at in range(_PAST_KEY, len(call.operands)))
+        or any(call.wanted[1:])
+        or any(call.dtype_of(each) not in _WIDE for each in inputs)
+        or not call.attributes.keys() <= _SIMPLE
+    )
+    if special:
+        return None
+    q = _heads(call, 0, "q_num_heads")
+    k = _heads(call, 1, "kv_num_heads")
+    v = _heads(call, 2, "kv_num_heads")
+    mask: tuple[Operand, ...] = (call.operand(_MASK),) if call.has(_MASK) else ()
+    if mask and call.dtype_of(_MASK) not in (DType.BOOL, call.dtype_of(0)):
+        mask = (call.add("cast", mask[0], to=call.dtype_of(0)),)
+    if mask and call.sizes(_MASK)[-1] != sizes_of(call.type_of(k))[2]:
+        return None
+    y = call.add(
+        "attention",
+        q,
+        k,
+        v,
+        *mask,
+        scale=call.real("scale", 0.0),
+        causal=call.flag("is_causal"),
+        softcap=call.real("softcap", 0.0),
+        nan_weights="zero_without_keys" if mask else "kept",
+    )
+    return (y if call.rank(0) == 4 else joined_heads(call, y),)
+
+
+ATTENTION: Table = (("Attention", _attention),)
+
+
+# -- ATen
+
+
+def _linear(call: Call) -> Results:
+    """input weight^T + bias"""
+    x, weight = call.tensor("input"), call.tensor("weight")
+    if _is_gemm(call, x, weight):
+        return (call.add("gemm", x, weight, *call.optional("bias"), trans_b=True),)
+    turned = call.add("transpose", weight, perm=(1, 0)) if call.rank(weight) == 2 else weight
+    product = call.add("matmul", x, turned)
+    if call.has("bias"):
+        product = call.add("add", product, call.tensor("bias"))
+    return (product,)
+
+
+def _is_gemm(call: Call, left: str, right: str) -> bool:
+    """Whether both are matrices of floats: then `gemm` computes the scales and the bias, too."""
+    return call.rank(left) == call.rank(right) == 2 and call.dtype_of(left).is_float
+
+
+def _product_and_sum(left: str, right: str) -> Converter:
+    def convert(call: Call) -> Results:
+        """beta * self + alpha * left right"""
+        a, b, beta = call.tensor(left), call.tensor(right), call.get("beta", 1)
+        if _is_gemm(call, a, b):
+            operands = (a, b, *((call.tensor("self"),) if beta else ()))
+            factors = {"alpha": call.real("alpha", 1.0), "beta": call.real("beta", 1.0)}
+            return (call.add("gemm", *operands, **factors),)
+        product = scaled(call, call.add("matmul", a, b), "alpha")
+        if beta == 0:
+            return (product,)
+        return (call.add("add", product, scaled(call, call.tensor("self"), "beta")),)
+
+    return convert
+
+
+def _einsum(call: Call) -> Results:
+    operands = call.tensors("tensors")
+    return (call.add("einsum", *operands, equation=call.text("equation").replace(" ", "")),)
+
+
+def _grouped_product(rows: str, weights: str) -> Converter:
+    def convert(call: Call) -> Results:
+        """Each row times the matrix of its group: of experts, between which rows are sorted.
+
+        Shapes:  rows (m, k), weights (groups, k, n), offs (groups,) the end of each group's rows
+                 -> (m, n)
+        """
+        x, weight, ends = call.tensor(rows), call.tensor(weights), call.tensor("offs")
+        if (call.rank(x), call.rank(weight)) != (2, 3) or call.has("bias"):
+            raise call.unsupported("it multiplies other than rows by a matrix for each group")
+        (count, _), (groups, _, width) = call.sizes(x), call.sizes(weight)
+        row = call.add("range", size=count, start=0, step=1, dtype=call.dtype_of(ends))
+        row = call.add("reshape", row, shape=(count, 1))
+        is_behind = call.cast(call.add("less_or_equal", ends, row), DType.I32)
+        group = call.add("reduce_sum", is_behind, axes=(1,), keepdims=False)
+        group = call.add("min", group, call.full((), groups - 1, DType.I32))  # rows of no group
+        if isinstance(count, int) and isinstance(groups, int) and count <= groups:
+            x = call.add("unsqueeze", x, axes=(1,))
+            own = call.add("gather", weight, group, axis=0)
+            return (call.add("squeeze", call.add("matmul", x, own), axes=(1,)),)
+        products = call.add("matmul", call.add("unsqueeze", x, axes=(0,)), weight)
+        at = call.add("reshape", group, shape=(1, count, 1))
+        at = call.add("expand", at, shape=(1, count, width))
+        chosen = call.add("gather_elements", products, at, axis=0)
+        return (call.add("squeeze", chosen, axes=(0,)),)
+
+    return convert
+
+
+def _outer(call: Call) -> Results:
+    left = call.add("unsqueeze", call.tensor("self"), axes=(1,))
+    return (call.add("mul", left, call.tensor("vec2")),)
+
+
+def _aten_attention(call: Call) -> Results:
+    """softmax(scale * query key^T + mask) value; a row whose keys are all masked is 0.
+
+    Shapes:  query (..., l, e), key (..., s, e), value (..., s, f) -> (..., l, f)
+    """
+    if call.real("dropout_p", 0.0) > 0:
+        raise call.unsupported("it drops weights at random", "call eval() on the module")
+    q, k, v = (call.tensor(name) for name in ("query", "key", "value"))
+    lead = call.sizes(q)[:-2]
+    if len(lead) != 2:
+        q, k, v = (_of_four(call, each) for each in (q, k, v))
+    mask = _mask(call, q, k)
+    y = call.add(
+        "attention",
+        q,
+        k,
+        v,
+        *mask,
+        scale=call.real("scale", 0.0),
+        causal=call.flag("is_causal"),
+        nan_weights="zero_without_keys" if mask else "kept",
+    )
+    if len(lead) != 2:
+        y = call.add("reshape", y, shape=(*lead, *call.sizes(y)[-2:]))
+    return (y,)
+
+
+def _of_four(call: Call, tensor: str) -> str:
+    """A tensor of four dimensions: further leading dimensions are joined to the first one."""
+    *lead, rows, width = call.sizes(tensor)
+    return call.add("reshape", tensor, shape=(product_of(lead), 1, rows, width))
+
+
+def _mask(call: Call, q: str, k: str) -> tuple[str, ...]:
+    """The tensor that is added to the scores."""
+    if not call.has("attn_mask"):
+        return ()
+    mask = call.tensor("attn_mask")
+    wanted: tuple[Index, ...] = (*call.sizes(q)[:3], call.sizes(k)[2])
+    if call.rank(mask) > 4 or (call.rank(mask) > 2 and call.rank(call.tensor("query")) != 4):
+        lead = call.sizes(call.tensor("query"))[:-2]
+        mask = call.add("expand", mask, shape=(*lead, *wanted[2:]))
+        mask = call.add("reshape", mask, shape=wanted)
+    dtype = call.dtype_of(q)
+    return (mask if call.dtype_of(mask) is DType.BOOL else call.cast(mask, dtype),)
+
+
+ATEN_PRODUCTS: Table = (
+    ("linear", _linear),
+    ("addmm", _product_and_sum("mat1", "mat2")),
+    ("addmv", _product_and_sum("mat", "vec")),
+    ("baddbmm", _product_and_sum("batch1", "batch2")),
+    ("einsum", _einsum),
+    ("_grouped_mm", _grouped_product("self", "mat2")),
+    ("grouped_mm_fallback", _grouped_product("input", "weight")),
+    ("outer", _outer),
+    ("scaled_dot_product_attention", _aten_attention),
+    ("_scaled_dot_product_flash_attention_for_cpu", _aten_attention),
+)

@@ -1,0 +1,106 @@
+"""Arithmetic of tensors as text, for operators that are formulas of others.
+
+    formula(call, '''
+        distance = x - reduce_mean(x, axes=axes, keepdims=1)
+        distance / sqrt(reduce_mean(distance * distance, axes=axes, keepdims=1) + epsilon)
+        ''', x=x, axes=axes, epsilon=epsilon)
+
+Assignments come first, the result last.  Functions are our operators, with their attributes by
+name; & | ^ ~ are those of bools.  A number becomes a constant of the type of the last tensor beside
+it; a product with the number 1 and a quotient by it are the tensor itself.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from functools import cache
+from inspect import cleandoc
+from typing import Any
+
+from tensorwright.base import DType
+from tensorwright.graph.imports.call import Call
+
+_OPERATORS = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.Mod: "floormod",
+    ast.BitAnd: "and",
+    ast.BitOr: "or",
+    ast.BitXor: "xor",
+    ast.Invert: "not",
+    ast.USub: "neg",
+    ast.Eq: "equal",
+    ast.NotEq: "not_equal",
+    ast.Lt: "less",
+    ast.LtE: "less_or_equal",
+    ast.Gt: "greater",
+    ast.GtE: "greater_or_equal",
+}
+
+
+def formula(call: Call, text: str, **names: Any) -> str:
+    """The tensor that a text computes; names are tensors, numbers and values of attributes."""
+    return _Formula(call, names).run(_parsed(text))
+
+
+@cache
+def _parsed(text: str) -> tuple[ast.stmt, ...]:
+    return tuple(ast.parse(cleandoc(text)).body)
+
+
+@dataclass(frozen=True, slots=True)
+class _Formula:
+    """The state of one formula: the values of its names, and the constants that it has made."""
+
+    call: Call
+    names: dict[str, Any]
+    constants: dict[tuple[float, DType], str] = field(default_factory=dict)
+
+    def run(self, statements: tuple[ast.stmt, ...]) -> str:
+        result = ""
+        for statement in statements:
+            match statement:
+                case ast.Assign([ast.Name(name)], value):
+                    self.names[name] = self.value(value)
+                case ast.Expr(value):
+                    result = self.value(value)
+                case _:
+                    raise AssertionError(f"a formula has no {ast.unparse(statement)}")
+        return result
+
+    def value(self, node: ast.expr) -> Any:
+        match node:
+            case ast.Constant(number):
+                return number
+            case ast.Name(name):
+                return self.names[name]
+            case ast.UnaryOp(sign, operand):
+                return self.applied(_OPERATORS[type(sign)], self.value(operand))
+            case ast.BinOp(left, sign, right) | ast.Compare(left, [sign], [right]):
+                operands = self.value(left), self.value(right)
+                return self.applied(_OPERATORS[type(sign)], *operands)
+            case ast.Call(ast.Name(operator), arguments, keywords):
+                attributes = {str(each.arg): self.value(each.value) for each in keywords}
+                return self.applied(operator, *map(self.value, arguments), **attributes)
+        raise AssertionError(f"a formula has no {ast.unparse(node)}")
+
+    def applied(self, operator: str, *operands: Any, **attributes: Any) -> str:
+        if operator in ("mul", "div") and not _is_tensor(operands[1]) and operands[1] == 1:
+            return str(operands[0])
+        dtypes = [self.call.dtype_of(each) for each in operands if _is_tensor(each)]
+        tensors = (
+            each if _is_tensor(each) else self.constant(each, dtypes[-1]) for each in operands
+        )
+        return self.call.add(operator, *tensors, **attributes)
+
+    def constant(self, number: float, dtype: DType) -> str:
+        if (number, dtype) not in self.constants:
+            self.constants[number, dtype] = self.call.full((), number, dtype)
+        return self.constants[number, dtype]
+
+
+def _is_tensor(value: object) -> bool:
+    return not isinstance(value, bool | int | float)
