@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import Target, UsageError, write_atomically
+from tensorwright.base import Target, UsageError, options_of, write_atomically
 from tensorwright.cli import INTERRUPTED
 from tensorwright.cli.arguments.models import read_graph
 from tensorwright.cli.arguments.options import (
@@ -15,6 +15,7 @@ from tensorwright.cli.arguments.options import (
     Sizes,
     any_machine_options,
     model_argument,
+    record_options,
     refuse_given,
     seed_option,
     shapes_option,
@@ -22,12 +23,11 @@ from tensorwright.cli.arguments.options import (
 )
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.picture import read_picture, write_picture
-from tensorwright.drivers.rewrite import Rewritten, check_certificate, rewrite
+from tensorwright.drivers.rewrite import RewriteOptions, Rewritten, check_certificate, rewrite
 from tensorwright.farm import LocalFarm
 from tensorwright.graph import Graph, simplify
 from tensorwright.graph.onnx_export import save_onnx
 from tensorwright.rewriting import parse_rule, rule_text
-from tensorwright.rewriting.candidates import CostKind, SearchKind
 from tensorwright.rewriting.networks import (
     NO_STEPS,
     Certificate,
@@ -51,43 +51,7 @@ _PROVERS = 2
     metavar="CERTIFICATE",
     help="Check that RESULT computes the same as MODEL: prove the rules, replay the steps.",
 )
-@click.option(
-    "--seconds",
-    type=click.FloatRange(min=0, max=86_400),
-    help="For the search and its prices; by default 1 to 10, by the size of MODEL. The best"
-    " graphs are measured after it.",
-)
-@click.option("--exact", is_flag=True, help="Leave out rules that add floats in another order.")
-@click.option(
-    "--rules",
-    "rule_files",
-    multiple=True,
-    type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="Your own rules beside those that ship; each is proved first. May be repeated.",
-)
-@click.option("--trust", is_flag=True, help="Believe rules of FILE with the stamp of this prover.")
-@click.option(
-    "--search",
-    type=click.Choice([kind.value for kind in SearchKind]),
-    default=SearchKind.BOTH.value,
-    show_default=True,
-    help="Equality saturation, backtracking, or one after the other.",
-)
-@click.option(
-    "--cost",
-    type=click.Choice([kind.value for kind in CostKind]),
-    default=CostKind.PROGRAMS.value,
-    show_default=True,
-    help="Rank graphs by the sum of their operators' times, by the times of their fused programs, "
-    "or by their time in ONNX Runtime.",
-)
-@click.option(
-    "--measure/--no-measure",
-    default=True,
-    show_default=True,
-    help="Run the best few graphs and MODEL in turns before one is kept.",
-)
+@record_options(RewriteOptions, "wanted")
 @click.option(
     "--explain", is_flag=True, help="Show each step: which rule was applied to which terms."
 )
@@ -106,13 +70,7 @@ def command(
     result: str | None,
     output: str | None,
     check: str | None,
-    seconds: float | None,
-    exact: bool,
-    rule_files: tuple[str, ...],
-    trust: bool,
-    search: str,
-    cost: str,
-    measure: bool,
+    wanted: RewriteOptions,
     explain: bool,
     picture: Path | None,
     target: Target,
@@ -132,14 +90,14 @@ def command(
     Example: tensorwright rewrite model.onnx -o better.onnx --explain
              tensorwright rewrite --check better.certificate.json model.onnx better.onnx
     """
-    reads = (model, result, check, *rule_files)
+    reads = (model, result, check, *wanted.rules)
     if picture is not None:
         for drawn in (picture, picture.with_suffix(".txt")):
             check_writable(drawn, *reads)
     if check is not None:
         if result is None or output is not None:
             raise click.UsageError("--check needs MODEL and RESULT, and does not write.")
-        unused = ("seconds", "exact", "rule_files", "trust", "search", "cost", "measure")
+        unused = [each.name for each in options_of(RewriteOptions)]
         refuse_given(
             (*unused, "target", "threads"),
             because="--check does not search, and proves the rules of the certificate",
@@ -151,7 +109,7 @@ def command(
         return
     if output is None or result is not None:
         raise click.UsageError("give -o OUT, or --check CERTIFICATE with MODEL and RESULT.")
-    if trust and not rule_files:
+    if wanted.trust and not wanted.rules:
         raise click.UsageError("--trust applies to the files of --rules: name one.")
     beside = Path(output).with_suffix(".certificate.json")
     for written in (output, beside, f"{output}.data"):
@@ -163,14 +121,8 @@ def command(
             graph,
             target=target,
             threads=threads,
-            seconds=seconds,
-            exact=exact,
-            rules=[Path(each) for each in rule_files],
-            trust=trust,
-            search=search,
-            cost=cost,
-            measure=measure,
             should_stop=lambda: wish.is_set,
+            options=wanted,
         )
     save_onnx(rewritten.graph, output)
     write_atomically(beside, (rewritten.certificate or NO_STEPS).to_json())

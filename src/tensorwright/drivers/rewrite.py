@@ -15,10 +15,10 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from os import PathLike
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import onnx
 
@@ -177,6 +177,70 @@ class Rewritten:
         return to_onnx(self.graph)
 
 
+def _kind(kinds: type[Kind], argument: str, word: str) -> Kind:
+    """The member of an enumeration.  Raises: UsageError that lists them."""
+    try:
+        return kinds(word)
+    except ValueError:
+        names = (kind.value for kind in kinds)
+        where, reason = f"argument {argument}", f"there is no {word!r}"
+        raise base.unknown_name("rewrite", where, reason, word, names) from None
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteOptions:
+    """How a faster graph is searched for; Python takes the fields as keywords, a command those with
+    a text.
+
+    seconds   if None, 1 to 10 s by the size of the network
+    rules     one or several files, or texts (which contain `==`)
+    nodes     the size of the e-graph at which saturation ends
+    """
+
+    seconds: float | None = base.option(
+        None,
+        "For the search and its prices; by default 1 to 10, by the size of MODEL. The best graphs"
+        " are measured after it.",
+        least=0.0,
+        most=86_400.0,
+    )
+    exact: bool = base.option(
+        default=False, text="Leave out rules that add floats in another order."
+    )
+    rules: str | Sequence[str | PathLike[str]] = base.option(
+        (),
+        "Your own rules beside those that ship; each is proved first. May be repeated.",
+        metavar="FILE",
+    )
+    trust: bool = base.option(
+        default=False, text="Believe rules of FILE with the stamp of this prover."
+    )
+    search: SearchKind = base.option(
+        SearchKind.BOTH, "Equality saturation, backtracking, or one after the other."
+    )
+    cost: CostKind = base.option(
+        CostKind.PROGRAMS,
+        "Rank graphs by the sum of their operators' times, by the times of their fused programs, or"
+        " by their time in ONNX Runtime.",
+    )
+    measure: bool = base.option(
+        default=True, text="Run the best few graphs and MODEL in turns before one is kept."
+    )
+    nodes: int = SaturationLimits().nodes
+
+    def __post_init__(self) -> None:
+        """Take kinds by their names.  Raises: UsageError for unknown ones, and negative seconds."""
+        object.__setattr__(self, "search", _kind(SearchKind, "search", self.search))
+        object.__setattr__(self, "cost", _kind(CostKind, "cost", self.cost))
+        if self.seconds is not None and not self.seconds >= 0:
+            raise base.UsageError(
+                stage="rewrite",
+                where=f"seconds={self.seconds}",
+                reason="it must be 0 or more",
+                remedy="seconds=30, or leave it out for a limit by the network's size",
+            )
+
+
 def rewrite(
     model: Model,
     *,
@@ -184,16 +248,10 @@ def rewrite(
     threads: int | None = None,
     input_shapes: Shapes | None = None,
     sizes: Sizes | None = None,
-    seconds: float | None = None,
-    exact: bool = False,
-    rules: str | Sequence[str | PathLike[str]] = (),
-    trust: bool = False,
-    search: SearchKind | str = SearchKind.BOTH,
-    cost: CostKind | str = CostKind.PROGRAMS,
-    measure: bool = True,
-    nodes: int | None = None,
     records: Records | None = None,
     should_stop: Callable[[], bool] = never,
+    options: RewriteOptions | None = None,
+    **given: Any,
 ) -> Rewritten:
     """Search for a faster graph that computes the same.
 
@@ -201,44 +259,28 @@ def rewrite(
     input_shapes      shapes of inputs that the model leaves open, as for `compile`
     sizes             bounds of sizes that the model leaves open, as for `compile`: the graph is
                       equal for all sizes in them, and fast for typical ones
-    seconds           for the search and its prices, before the best graphs are run; if None, 1 to
-                      10 s by the size of the network
-    exact             leave out rules whose proof holds over the reals and not over floats
-    rules             your own rules beside those that ship: one or several files, or texts (which
-                      contain `==`); each rule is proved before it is used
-    trust             whether your rules with the stamp of this prover are not proved again
-    search            "saturate", "backtrack" or "both"
-    cost              the cost by which graphs are ranked: of their "programs"; the sum of their
-                      operators, "ops"; or the times in another runtime, "onnxruntime"
-    measure           run the best few graphs and the model in turns before one is kept
-    nodes             the size of the e-graph at which saturation ends; 20 000 if None
-    records           the store from which these runs take schedules; the default store if None
+    records           the store from which runs of graphs take schedules; the default store if None
     should_stop       ends the search; the best graph so far is kept, unmeasured
+    options, given    `RewriteOptions`, or its fields: seconds, exact, rules and the like
 
     Source:  Jia et al., TASO, SOSP 2019; Yang et al., TENSAT, MLSys 2021.
     Raises:  MachineError without a time model for the target; UsageError with file and line for a
              rule that is not proved; UsageError for fewer than 0 seconds; InternalError for a
              fault of tensorwright in the search; the errors of importing.
     """
-    kinds = _kind(SearchKind, "search", search), _kind(CostKind, "cost", cost)
-    if seconds is not None and not seconds >= 0:
-        raise base.UsageError(
-            stage="rewrite",
-            where=f"seconds={seconds}",
-            reason="it must be 0 or more",
-            remedy="seconds=30, or leave it out for a limit by the network's size",
-        )
-    own = read_own_rules((rules,) if isinstance(rules, str) else rules, is_trusted=trust)
+    wanted = options or RewriteOptions(**given)
+    files = (wanted.rules,) if isinstance(wanted.rules, str) else wanted.rules
+    own = read_own_rules(files, is_trusted=wanted.trust)
     start = time.monotonic()
     machine = chosen_target(target)
     source = _source_of(_imported(model, input_shapes, sizes))
     rules_by_name = {rule.name: rule for rule in (*(each.rule for each in load_library()), *own)}
-    tried = network_rules(rules_by_name.values(), is_exact=exact)
+    tried = network_rules(rules_by_name.values(), is_exact=wanted.exact)
     _warn_of_idle(own, tried)
-    limits = SaturationLimits() if nodes is None else SaturationLimits(nodes=nodes)
-    limit_s = usual_seconds(source) if seconds is None else seconds
-    how = CandidateSearch(*kinds, limit_s, saturation=replace(limits, seconds=limit_s))
-    can_run = measure and not missing_device(machine)
+    limit_s = usual_seconds(source) if wanted.seconds is None else wanted.seconds
+    limits = SaturationLimits(nodes=wanted.nodes, seconds=limit_s)
+    how = CandidateSearch(wanted.search, wanted.cost, limit_s, saturation=limits)
+    can_run = wanted.measure and not missing_device(machine)
     with base.naming_faults("rewrite", "the search for a faster graph", _WITHOUT_SEARCH):
         with _opened_prices(how, machine, threads, records) as prices:
             outcome = _search(source, rules_by_name, tried, prices, how, can_run, should_stop)
@@ -334,16 +376,6 @@ def _search(
         candidates.graphs,
         is_tried,
     )
-
-
-def _kind(kinds: type[Kind], argument: str, word: str) -> Kind:
-    """The member of an enumeration.  Raises: UsageError that lists them."""
-    try:
-        return kinds(word)
-    except ValueError:
-        names = (kind.value for kind in kinds)
-        where, reason = f"argument {argument}", f"there is no {word!r}"
-        raise base.unknown_name("rewrite", where, reason, word, names) from None
 
 
 def usual_seconds(graph: Graph) -> float:

@@ -8,10 +8,12 @@ starts fast.
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import Field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -217,131 +219,148 @@ def refuse_given(names: Iterable[str], because: str) -> None:
         )
 
 
-def model_argument(function: Command) -> Command:
-    """Add MODEL: a path, light:NAME, zoo:NAME or wild:NAME."""
-    return click.argument("model", metavar="MODEL")(function)
-
-
-def program_argument(function: Command) -> Command:
-    """Add PROGRAM: a MODEL, or the user's tensor expression."""
-    return click.argument("program", metavar="MODEL|MODULE:EXPR")(function)
-
-
-def output_option(function: Command) -> Command:
-    """Add -o OUT: the file to write."""
-    return click.option(
-        "-o", "--output", "output", required=True, metavar="OUT", help="The file to write."
-    )(function)
+model_argument = click.argument("model", metavar="MODEL")
+"""Add MODEL: a path, light:NAME, zoo:NAME or wild:NAME."""
+program_argument = click.argument("program", metavar="MODEL|MODULE:EXPR")
+"""Add PROGRAM: a MODEL, or the user's tensor expression."""
+output_option = click.option(
+    "-o", "--output", "output", required=True, metavar="OUT", help="The file to write."
+)
+"""Add -o OUT: the file to write."""
 
 
 def machine_options(function: Command) -> Command:
     """Add --target, as a `CpuTarget`, and --threads."""
-    function = click.option(
-        "--threads",
-        type=THREADS,
-        help="Threads of the kernels; by default all cores.",
-    )(function)
-    return target_option(function)
+    threads = "Threads of the kernels; by default all cores."
+    return target_option(click.option("--threads", type=THREADS, help=threads)(function))
 
 
 def any_machine_options(function: Command) -> Command:
     """Add --target, as any target, and --threads."""
-    function = click.option(
-        "--threads",
-        type=THREADS,
-        help="Threads of the kernels of a processor; by default all cores.",
-    )(function)
-    return any_target_option(function)
+    threads = "Threads of the kernels of a processor; by default all cores."
+    return any_target_option(click.option("--threads", type=THREADS, help=threads)(function))
 
 
-def any_target_option(function: Command) -> Command:
-    """Add --target, as any target."""
+any_target_option = click.option(
+    "--target",
+    callback=lambda ctx, param, name: named_target(name or base.knobs.TARGET.get()),
+    help='The machine to compile for; by default this one. "opencl" and "cuda" are '
+    "its devices of these kinds.",
+)
+"""Add --target, as any target."""
+target_option = click.option(
+    "--target",
+    callback=lambda ctx, param, name: base.cpu_target(name or base.knobs.TARGET.get()),
+    help="The machine to compile for; by default this one.",
+)
+"""Add --target, as a `CpuTarget`, for a command that supports only processors."""
+shapes_option = click.option(
+    "--input-shapes",
+    "input_shapes",
+    callback=read_shapes,
+    metavar='"x:[1,3,224,224]"',
+    help="Shapes of inputs, or extents of dimensions, that the model leaves open.",
+)
+sizes_option = click.option(
+    "--sizes",
+    callback=read_sizes,
+    metavar='"batch=1..64"',
+    help="The values of sizes that the model leaves open: LEAST..MOST, LEAST..MOST by DIVISOR, "
+    "or a number.",
+)
+at_option = click.option(
+    "--at",
+    callback=read_values,
+    metavar='"batch=1"',
+    help="Values of open sizes, for random inputs; by default 1 for a batch, and a number "
+    "between the bounds for others.",
+)
+"""Add --at for a command that takes one value of each size."""
+points_option = click.option(
+    "--at",
+    multiple=True,
+    callback=read_points,
+    metavar='"batch=1,sequence=1,32,128"',
+    help="The values of open sizes, in all combinations; may be repeated. By default a few "
+    "that the bounds suggest.",
+)
+"""Add --at for a command that takes several values of each size."""
+constants_option = click.option(
+    "--constants",
+    type=click.Path(path_type=Path),
+    metavar="FILE.npz",
+    help="Values of the constants of a tensor expression, by name.",
+)
+"""Add --constants, as a `Path`."""
+records_option = click.option(
+    "--records",
+    type=click.Path(path_type=Path),
+    help="The record store; by default the user's.",
+)
+seed_option = click.option(
+    "--seed",
+    type=click.IntRange(min=0, max=_LARGEST_SEED),
+    default=base.knobs.SEED.get,
+    help="Seed of every random choice.",
+)
+
+
+Reader = Callable[[click.Context, click.Parameter, Any], Any]
+
+
+def record_options(
+    record: type[Any], name: str, readers: Mapping[str, Reader] | None = None
+) -> Callable[[Command], Command]:
+    """Add the options that the fields of a record declare; the command gets the record by a name.
+
+    readers   read the texts of some fields
+    """
+    declared = base.options_of(record)
+
+    def add(function: Command) -> Command:
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            values = {each.name: kwargs.pop(each.name) for each in declared}
+            given = {key: value for key, value in values.items() if value is not None}
+            return function(*args, **{name: record(**given)}, **kwargs)
+
+        command: Command = wrapped
+        for field in reversed(declared):
+            command = _option_of(field, (readers or {}).get(field.name))(command)
+        return command
+
+    return add
+
+
+def _option_of(field: Field[Any], reader: Reader | None) -> Callable[[Command], Command]:
+    """The option of a command that a field declares."""
+    facts, default = field.metadata, field.default or None
+    spelling, kind = f"--{field.name}", _kind_of(field)
+    if isinstance(field.default, StrEnum):
+        default = field.default.value
+    elif field.default is True:
+        spelling = f"--{field.name}/--no-{field.name}"
     return click.option(
-        "--target",
-        callback=lambda ctx, param, name: named_target(name or base.knobs.TARGET.get()),
-        help='The machine to compile for; by default this one. "opencl" and "cuda" are '
-        "its devices of these kinds.",
-    )(function)
+        spelling,
+        type=kind,
+        default=default,
+        is_flag=isinstance(field.default, bool),
+        multiple=field.default == (),
+        show_default=default is not None,
+        callback=reader,
+        metavar=facts.get("metavar"),
+        help=facts["text"],
+    )
 
 
-def target_option(function: Command) -> Command:
-    """Add --target, as a `CpuTarget`, for a command that supports only processors."""
-    return click.option(
-        "--target",
-        callback=lambda ctx, param, name: base.cpu_target(name or base.knobs.TARGET.get()),
-        help="The machine to compile for; by default this one.",
-    )(function)
-
-
-def shapes_option(function: Command) -> Command:
-    """Add --input-shapes."""
-    return click.option(
-        "--input-shapes",
-        "input_shapes",
-        callback=read_shapes,
-        metavar='"x:[1,3,224,224]"',
-        help="Shapes of inputs, or extents of dimensions, that the model leaves open.",
-    )(function)
-
-
-def sizes_option(function: Command) -> Command:
-    """Add --sizes."""
-    return click.option(
-        "--sizes",
-        callback=read_sizes,
-        metavar='"batch=1..64"',
-        help="The values of sizes that the model leaves open: LEAST..MOST, LEAST..MOST by DIVISOR, "
-        "or a number.",
-    )(function)
-
-
-def at_option(function: Command) -> Command:
-    """Add --at for a command that takes one value of each size."""
-    return click.option(
-        "--at",
-        callback=read_values,
-        metavar='"batch=1"',
-        help="Values of open sizes, for random inputs; by default 1 for a batch, and a number "
-        "between the bounds for others.",
-    )(function)
-
-
-def points_option(function: Command) -> Command:
-    """Add --at for a command that takes several values of each size."""
-    return click.option(
-        "--at",
-        multiple=True,
-        callback=read_points,
-        metavar='"batch=1,sequence=1,32,128"',
-        help="The values of open sizes, in all combinations; may be repeated. By default a few "
-        "that the bounds suggest.",
-    )(function)
-
-
-def constants_option(function: Command) -> Command:
-    """Add --constants, as a `Path`."""
-    return click.option(
-        "--constants",
-        type=click.Path(path_type=Path),
-        metavar="FILE.npz",
-        help="Values of the constants of a tensor expression, by name.",
-    )(function)
-
-
-def records_option(function: Command) -> Command:
-    """Add --records."""
-    return click.option(
-        "--records",
-        type=click.Path(path_type=Path),
-        help="The record store; by default the user's.",
-    )(function)
-
-
-def seed_option(function: Command) -> Command:
-    """Add --seed."""
-    return click.option(
-        "--seed",
-        type=click.IntRange(min=0, max=_LARGEST_SEED),
-        default=base.knobs.SEED.get,
-        help="Seed of every random choice.",
-    )(function)
+def _kind_of(field: Field[Any]) -> click.ParamType[Any] | None:
+    """The type of the texts of a field's option; click's usual one if None."""
+    facts = field.metadata
+    if facts.get("unit") == "minutes":
+        return Minutes()
+    if "least" in facts:
+        ranges = click.FloatRange if isinstance(facts["least"], float) else click.IntRange
+        return ranges(min=facts["least"], max=facts.get("most"))
+    if isinstance(field.default, StrEnum):
+        return click.Choice([each.value for each in type(field.default)])
+    return click.Path(dir_okay=False) if facts.get("metavar") == "FILE" else None

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import Field
-from enum import StrEnum
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import click
 
 from tensorwright.base import LaboratoryPart, options_of
-from tensorwright.cli.arguments.options import Minutes, refuse_given
+from tensorwright.cli.arguments.options import record_options, refuse_given
 from tensorwright.records import is_store
 from tensorwright.tuning.learning import Learning, RecordedStart
 from tensorwright.tuning.models import Fading
@@ -54,44 +53,15 @@ _READERS = {
 _OF_MODELS = ("proposing", *(each.name for each in options_of(Learning)))
 
 
-def option_of(field: Field[Any]) -> Callable[[Command], Command]:
-    """The option of a command that a field declares."""
-    facts, default = field.metadata, field.default or None
-    kind: click.ParamType[Any] | None = None
-    if facts.get("unit") == "minutes":
-        kind = Minutes()
-    elif "least" in facts:
-        kind = click.IntRange(min=facts["least"])
-    elif isinstance(field.default, StrEnum):
-        default = field.default.value
-        kind = click.Choice([each.value for each in type(field.default)])
-    return click.option(
-        f"--{field.name}",
-        type=kind,
-        default=default,
-        show_default=default is not None,
-        callback=_READERS.get(field.name),
-        metavar=facts.get("metavar"),
-        help=facts["text"],
-    )
-
-
 def search_options(function: Command) -> Command:
     """Add the options; the command gets them as one argument, `search`."""
 
     @wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        def given(record: type[Any]) -> dict[str, Any]:
-            values = {each.name: kwargs.pop(each.name) for each in options_of(record)}
-            return {name: value for name, value in values.items() if value is not None}
-
-        search = Options(learning=Learning(**given(Learning)), **given(Options))
+    def wrapped(*args: Any, search: Options, learning: Learning, **kwargs: Any) -> Any:
         if not is_guided(search.strategy):
             because = f"the strategy {search.strategy} does not use a model"
             refuse_given(_OF_MODELS, because=because)
-        return function(*args, search=search, **kwargs)
+        return function(*args, search=replace(search, learning=learning), **kwargs)
 
-    command: Command = wrapped
-    for field in reversed((*options_of(Options), *options_of(Learning))):
-        command = option_of(field)(command)
-    return command
+    of_models = record_options(Learning, "learning", _READERS)(wrapped)
+    return record_options(Options, "search", _READERS)(of_models)

@@ -43,29 +43,6 @@ _TOP = 32  # records of a point that are compared
 _SAME = 0.03  # of the measured time: traces that differ by less are alike
 
 
-def tuned_table(
-    workload: Workload,
-    target: base.CpuTarget,
-    threads: int,
-    store: records.RecordStore,
-    predictor: Predictor | None,
-    untuned: Callable[[Workload], Schedule],
-    *,
-    has_exact: bool,
-) -> SizeTable | None:
-    """The best schedules on record for the sizes for which a workload was tuned, and for the sizes
-    between them what the time model prefers; None if none is on record.
-
-    untuned   the schedule of a workload without records, with named sizes and with numbers for them
-    has_exact   as of `filled_table`
-    """
-    tuned = _tuned_traces(workload, target, threads, store, untuned)
-    if not any(each.is_measured for each in tuned):
-        return None
-    prices = ModelPrices(workload, target, predictor)
-    return filled_table(workload.sizes, tuned, untuned(workload), prices, has_exact=has_exact)
-
-
 def opened_trace(workload: Workload, trace: Trace, target: base.CpuTarget) -> OpenTrace | None:
     """The trace for all sizes; None if it has no form that holds for them."""
     try:
@@ -245,7 +222,8 @@ def size_table_of(
     is_cold: bool = False,
     has_exact: bool = True,
 ) -> SizeTable | None:
-    """The traces of a workload that was tuned for some of its named sizes; None for others.
+    """The best schedules on record for the sizes for which a workload was tuned, and for the sizes
+    between them what the time model prefers; None if none is on record.
 
     has_exact   whether it is predicted which of them get a program for their sizes alone
     """
@@ -253,8 +231,12 @@ def size_table_of(
     def untuned(each: Workload) -> Schedule:
         return choose_untuned(each, target, threads, is_cold=is_cold).schedule
 
+    tuned = _tuned_traces(workload, target, threads, store, untuned)
+    if not any(each.is_measured for each in tuned):
+        return None
     predictor = open_predictor(target, threads, is_cold=is_cold)
-    return tuned_table(workload, target, threads, store, predictor, untuned, has_exact=has_exact)
+    prices = ModelPrices(workload, target, predictor)
+    return filled_table(workload.sizes, tuned, untuned(workload), prices, has_exact=has_exact)
 
 
 def _choose_open(
