@@ -21,7 +21,6 @@ from tensorwright.loop import (
     Allocate,
     Buffer,
     For,
-    GroupStatement,
     LoopProgram,
     Prefetch,
     Role,
@@ -29,7 +28,6 @@ from tensorwright.loop import (
     buffers_used,
     sizes_of_program,
 )
-from tensorwright.schedule import ForKind
 
 _ELEMENTS = {
     DType.F32: "float",
@@ -195,26 +193,7 @@ class ThreadStatements(c_family.Statements):
         self.is_parallel = is_parallel
         self.frame_bytes = 0
 
-    def loop(self, loop: For) -> None:
-        """A loop: unrolled, as vectors, on threads, or one iteration after the other."""
-        extent, kind = self.evaluate(loop.extent), self.facts.kind(loop)
-        with self.variable_of(loop):
-            if self.facts.is_once(loop) or kind is ForKind.UNROLLED:
-                self.written_out(loop)
-            elif not extent.terms and extent.const <= 0:
-                pass
-            elif kind is ForKind.VECTOR and self.vector is None:
-                self.vectors(loop)
-            elif kind is ForKind.PARALLEL and not self.is_parallel and self.lanes == 1:
-                self._parallel(loop, extent)
-            else:
-                self.serial(loop, "0", self.sum(extent), extent)
-
-    def of_group(self, statement: GroupStatement) -> None:
-        """Never called: programs with groups of threads are refused before."""
-        raise AssertionError("programs with groups of threads are refused before")
-
-    def prefetch(self, prefetch: Prefetch) -> None:
+    def _prefetch(self, prefetch: Prefetch) -> None:
         """The builtin of gcc and clang, if the buffer lies in memory."""
         storage = self.storage(prefetch.buffer)
         if isinstance(storage, c_family.Piece):
@@ -222,10 +201,9 @@ class ThreadStatements(c_family.Statements):
             at, level = self.sum(offset._replace(step=0)), 4 - prefetch.level
             self.out.add(f"__builtin_prefetch(&{storage.pointer}[{at}], 0, {level});")
 
-    def allocate(self, allocate: Allocate) -> None:
+    def _allocate(self, allocate: Allocate) -> None:
         """Registers if the buffer may live there, else memory of the call or the thread."""
         buffer = allocate.buffer
-        outer = self.storages.get(buffer.name)
         width = analysis.tile_width(allocate, self.env, self.lanes, self.facts)
         self.out.add("{")
         self.out.depth += 1
@@ -238,10 +216,6 @@ class ThreadStatements(c_family.Statements):
                 self.out.lines[start:start] = self._declared(storage)
         self.out.depth -= 1
         self.out.add("}")
-        if outer is None:
-            del self.storages[buffer.name]
-        else:
-            self.storages[buffer.name] = outer
 
     def _tile(self, buffer: Buffer, width: int) -> c_family.Tile:
         return c_family.Tile(buffer.name, buffer.dtype, width, self.lanes)

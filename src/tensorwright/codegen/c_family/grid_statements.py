@@ -92,7 +92,7 @@ class GridStatements(Statements):
         self.is_wide = False
         self.groups = 0
         self.copies = words.copies if has_copies else None
-        self._unrolled: set[str] = set()
+        self._short_loops: set[str] = set()
 
     def sum(self, value: Linear) -> str:
         """As for all; whether some index needs more than 32 bits is noted."""
@@ -108,32 +108,21 @@ class GridStatements(Statements):
             return
         extent = self.evaluate(loop.extent)
         bounds = self.range_of(extent)
-        name = self.counter(loop, MOST_ITERATIONS if bounds is None else bounds[1])
+        name = self.counter(loop, MOST_ITERATIONS if bounds is None else bounds[1] - 1)
         self.env[loop.var.name] = Linear(0, ((name, 1),))
         number = self.words.indices[loop.kind]
         self.out.add(f"const {self.helpers.index} {name} = {number};  // 0..{self.sum(extent)}")
 
-    def loop(self, loop: For) -> None:
-        """A loop, or vectors."""
-        extent, kind = self.evaluate(loop.extent), self.facts.kind(loop)
-        with self.variable_of(loop):
-            if self.facts.is_once(loop):
-                self.written_out(loop)
-            elif not extent.terms and extent.const <= 0:
-                pass
-            elif kind is ForKind.VECTOR and self.vector is None:
-                self.vectors(loop)
-            else:
-                if self._is_unrolled(loop, kind):
-                    self.out.add(self.words.unroll)
-                self.serial(loop, "0", self.sum(extent), extent)
+    def _plain(self, loop: For, extent: Linear) -> None:
+        is_named = loop.var.name in self._short_loops
+        if not self.facts.is_open(loop) and (is_named or self.facts.kind(loop) is ForKind.UNROLLED):
+            self.out.add(self.words.unroll)
+        super()._plain(loop, extent)
 
-    def _is_unrolled(self, loop: For, kind: ForKind) -> bool:
-        if self.facts.is_open(loop):
-            return False
-        return kind is ForKind.UNROLLED or loop.var.name in self._unrolled
+    def _unrolled(self, loop: For, extent: Linear) -> None:
+        self._plain(loop, extent)
 
-    def of_group(self, statement: GroupStatement) -> None:
+    def _of_group(self, statement: GroupStatement) -> None:
         """Barriers, copies that go on while threads compute, exchanges between threads."""
         match statement:
             case Barrier():
@@ -207,21 +196,16 @@ class GridStatements(Statements):
             self.assign(storage, offset, folded)
             distance //= 2
 
-    def prefetch(self, prefetch: Prefetch) -> None:
+    def _prefetch(self, prefetch: Prefetch) -> None:
         """Nothing: other threads run while one waits for memory."""
 
-    def allocate(self, allocate: Allocate) -> None:
+    def _allocate(self, allocate: Allocate) -> None:
         """An array of the thread."""
         buffer = allocate.buffer
-        outer = self.storages.get(buffer.name)
         count = _fixed_count(buffer)
         self.storages[buffer.name] = self._private(buffer, count * self.lanes)
-        self._unrolled |= _loops_to_unroll(allocate, self.facts)
+        self._short_loops |= _loops_to_unroll(allocate, self.facts)
         self.statement(allocate.body)
-        if outer is None:
-            del self.storages[buffer.name]
-        else:
-            self.storages[buffer.name] = outer
 
     def _private(self, buffer: Buffer, count: int) -> Piece:
         name, kind = self.names.fresh(buffer.name), self.dialect.element(buffer.dtype)

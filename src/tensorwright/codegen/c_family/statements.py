@@ -6,57 +6,31 @@ Subclasses write what differs by kind of machine: other loops, buffers, barriers
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from tensorwright.codegen.analysis import MOST_ITERATIONS, Facts, Linear
+from tensorwright.codegen.analysis import Facts, Linear
 from tensorwright.codegen.c_family.dialect import Lines, Names, Val
 from tensorwright.codegen.c_family.helpers import Helpers, VariesByLane
 from tensorwright.codegen.c_family.values import Piece, Tile, Values, VectorLoop, stored_as
+from tensorwright.codegen.statements import StatementWalk
 from tensorwright.expr import Condition, Fn, Load, Value
 from tensorwright.loop import (
-    Allocate,
-    Block,
-    Call,
     For,
-    GroupStatement,
     If,
-    Prefetch,
     Stmt,
     Store,
     folded_operand,
 )
 
 
-class Statements(Values):
-    """Write statements into one function; a kind of machine says how its loops and buffers are."""
+class Statements(Values, StatementWalk[str]):
+    """Write statements into one function; a kind of machine says how its buffers are."""
 
     def __init__(self, helpers: Helpers, names: Names, facts: Facts) -> None:
         super().__init__(helpers, names)
         self.facts = facts
-
-    def statement(self, statement: Stmt) -> None:
-        """Write one statement."""
-        match statement:
-            case Store():
-                self._store(statement)
-            case Block(statements):
-                for part in statements:
-                    self.statement(part)
-            case For():
-                self.loop(statement)
-            case If(condition, then):
-                self._if(condition, then)
-            case Allocate():
-                self.allocate(statement)
-            case GroupStatement():
-                self.of_group(statement)
-            case Prefetch():
-                self.prefetch(statement)
-            case Call(_, _, meaning):
-                self.statement(meaning)
 
     def _store(self, store: Store) -> None:
         offset = self._offset_or_none(store)
@@ -128,77 +102,31 @@ class Statements(Values):
         old = self.value(Load(store.buffer, store.indices))
         self.assign(self.storage(store.buffer), offset, self.operations.apply(fn, (old, total)))
 
-    @abstractmethod
-    def loop(self, loop: For) -> None:
-        """Write a loop of any kind."""
-
-    @abstractmethod
-    def allocate(self, allocate: Allocate) -> None:
-        """Write a buffer and the statement that it is for."""
-
-    @abstractmethod
-    def of_group(self, statement: GroupStatement) -> None:
-        """Write a statement that only threads of a group do."""
-
-    @abstractmethod
-    def prefetch(self, prefetch: Prefetch) -> None:
-        """Write a request for data that is read soon."""
-
     @contextmanager
-    def variable_of(self, loop: For) -> Iterator[None]:
-        """Give the loop's variable a value inside; afterwards it is undefined again."""
-        outer = self.env.get(loop.var.name)
-        yield
-        if outer is None:
-            self.env.pop(loop.var.name, None)
-        else:
-            self.env[loop.var.name] = outer
+    def _counted(self, loop: For, first: str, stop: str, last: int) -> Iterator[str]:
+        name = self.counter(loop, last)
+        head = f"for ({self.helpers.index} {name} = {first}; {name} < {stop}; {name}++)"
+        with self.out.block(head):
+            yield name
 
-    def written_out(self, loop: For) -> None:
-        """Write the body of an unrolled loop: once for each iteration."""
-        for iteration in range(self.facts.extent(loop)):
-            self.env[loop.var.name] = iteration
-            self.statement(loop.body)
-
-    def serial(self, loop: For, first: str, stop: str, extent: Linear) -> None:
-        """Write a loop from a first iteration to the one before `stop`."""
-        bounds = self.range_of(extent)
-        name = self.counter(loop, MOST_ITERATIONS if bounds is None else bounds[1])
-        self.env[loop.var.name] = Linear(0, ((name, 1),))
-        with self.out.block(
-            f"for ({self.helpers.index} {name} = {first}; {name} < {stop}; {name}++)"
-        ):
-            self.statement(loop.body)
-
-    def counter(self, loop: For, extent: int) -> str:
+    def counter(self, loop: For, last: int) -> str:
         """A new name for a variable that counts the iterations of a loop."""
         name = self.names.fresh(loop.var.name)
-        self.ranges[name] = (0, extent - 1)
+        self.ranges[name] = (0, last)
         return name
 
-    def vectors(self, loop: For) -> None:
-        """Full vectors, written out or in a loop, then the rests."""
-        chunks = self.facts.chunks(loop)
-        width = chunks.width
-        if chunks.is_unrolled:
-            for chunk in range(chunks.count):
-                self._vector(loop, Linear(chunk * width), width)
-        else:
-            name = self.counter(loop, chunks.count)
-            head = f"for ({self.helpers.index} {name} = 0; {name} < {chunks.count}; {name}++)"
-            with self.out.block(head):
-                self._vector(loop, Linear(0, ((name, width),)), width)
-        for start, lanes, _ in chunks.rests:
-            self._vector(loop, Linear(start), lanes)
+    def _plain(self, loop: For, extent: Linear) -> None:
+        self.serial(loop, "0", self.sum(extent), extent)
 
-    def _vector(self, loop: For, start: Linear, lanes: int) -> None:
+    def _is_in_vector(self) -> bool:
+        return self.vector is not None
+
+    def _vector(self, loop: For, start: Linear, lanes: int, active: int) -> None:
         if lanes == 1:
-            self.env[loop.var.name] = start
-            self.statement(loop.body)
+            self._copy(loop, start)
             return
-        self.env[loop.var.name] = start._replace(step=1)
         self.vector, self.lanes = VectorLoop(loop.var.name, start, lanes), lanes
-        self.statement(loop.body)
+        self._copy(loop, start._replace(step=1))
         self.vector, self.lanes = None, 1
 
     def _if(self, condition: Condition, then: Stmt) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from itertools import permutations
 
 from tensorwright.base import CpuTarget
 from tensorwright.codegen.analysis.facts import (
     BUFFER_ALIGN,
-    MOST_ITERATIONS,
     Facts,
     MemoryKind,
     Workspace,
@@ -30,16 +30,15 @@ from tensorwright.codegen.analysis.tiles import (
 from tensorwright.codegen.llvm.access import Piece
 from tensorwright.codegen.llvm.buffers import Slots
 from tensorwright.codegen.llvm.parallel import Region, capture, intrinsics_of, write_region
-from tensorwright.codegen.llvm.text import Function, memory_type
+from tensorwright.codegen.llvm.text import Function, Val, memory_type
 from tensorwright.codegen.llvm.values import Values
+from tensorwright.codegen.statements import StatementWalk
 from tensorwright.expr import Condition, Fn, Index, Value
 from tensorwright.loop import (
     Allocate,
-    Block,
     Buffer,
     Call,
     For,
-    GroupStatement,
     If,
     Prefetch,
     Stmt,
@@ -63,7 +62,7 @@ class Kernel:
     regions: list[Region]
 
 
-class Statements(Values):
+class Statements(Values, StatementWalk[Val]):
     """Write statements into one function."""
 
     def __init__(self, function: Function, kernel: Kernel, *, is_parallel: bool) -> None:
@@ -73,30 +72,13 @@ class Statements(Values):
         self.is_parallel = is_parallel
         self.frame_bytes = 0
 
-    def statement(self, statement: Stmt) -> None:
-        """Write one statement."""
-        match statement:
-            case Store():
-                self._store(statement)
-            case Block(statements):
-                for part in statements:
-                    self.statement(part)
-            case For():
-                self._loop(statement)
-            case If(condition, then):
-                self._if(condition, then)
-            case Allocate():
-                self._allocate(statement)
-            case GroupStatement():
-                raise AssertionError("programs with groups of threads are refused before")
-            case Prefetch(buffer, indices, level):
-                self.function.module.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-                address = self.address(buffer, indices)
-                self.function.effect(
-                    f"call void @llvm.prefetch.p0(ptr {address}, i32 0, i32 {4 - level}, i32 1)"
-                )
-            case Call():
-                self._call(statement)
+    def _prefetch(self, prefetch: Prefetch) -> None:
+        self.function.module.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+        address = self.address(prefetch.buffer, prefetch.indices)
+        level = 4 - prefetch.level
+        self.function.effect(
+            f"call void @llvm.prefetch.p0(ptr {address}, i32 0, i32 {level}, i32 1)"
+        )
 
     def _store(self, store: Store) -> None:
         fold = folded_operand(store) if self.lanes > 1 else None
@@ -117,28 +99,11 @@ class Statements(Values):
         )
         self.lanes, self.active, self.guard = kept
 
-    def _loop(self, loop: For) -> None:
-        outer = self.env.get(loop.var.name)
-        if self.facts.is_open(loop):
-            self._open_loop(loop)
-        else:
-            self._known_loop(loop, self.facts.extent(loop))
-        if outer is None:
-            self.env.pop(loop.var.name, None)
-        else:
-            self.env[loop.var.name] = outer
-
-    def _open_loop(self, loop: For) -> None:
-        """A loop whose number of iterations the kernel computes when it runs; it may be 0."""
-        extent = self.evaluate(loop.extent)
+    def _where_some(self, loop: For, extent: Linear, write: Callable[[For, Linear], None]) -> None:
+        """Write a loop, under a condition if its number of iterations may be 0."""
         bounds = self.range_of(extent)
         if bounds is not None and bounds[1] <= 0:
             return
-        kind = self.facts.kind(loop)
-        if kind is ForKind.PARALLEL and not self.is_parallel and self.lanes == 1:
-            write = self._parallel
-        else:
-            write = self._serial_to
         if bounds is not None and bounds[0] >= 1:
             write(loop, extent)
             return
@@ -147,31 +112,14 @@ class Statements(Values):
         with self.function.branch(some, self.facts.written(loop.body)):
             write(loop, extent)
 
-    def _known_loop(self, loop: For, extent: int) -> None:
-        kind = self.facts.kind(loop)
-        if extent == 0:
-            return
-        if extent == 1:
-            self._copy(loop, 0)
-        elif kind is ForKind.UNROLLED:
-            self._unrolled(loop, extent)
-        elif kind is ForKind.VECTOR and self.lanes == 1:
-            self._vectors(loop)
-        elif kind is ForKind.PARALLEL and not self.is_parallel and self.lanes == 1:
-            self._parallel(loop, Linear(extent))
-        elif kind is ForKind.SERIAL and (copy := self._transposition_of(loop)) is not None:
-            self._transpose(copy, extent)
-        else:
-            self._serial_to(loop, Linear(extent))
-
-    def _unrolled(self, loop: For, extent: int) -> None:
+    def _unrolled(self, loop: For, extent: Linear) -> None:
         if self.lanes == 1 and ends_at_guard(loop):
-            self._partial_tile(loop, extent)
+            self._partial_tile(loop, extent.const)
             return
         is_apart = keeps_steps_apart(loop, self.facts)
         if self.lanes == 1 and not is_apart and reads_by_lane(loop, self.facts):
-            self.read_by_lane[loop.var.name] = extent
-        for iteration in range(extent):
+            self.read_by_lane[loop.var.name] = extent.const
+        for iteration in range(extent.const):
             if is_apart and iteration:
                 self.function.separate_loads()
             self._copy(loop, iteration)
@@ -194,24 +142,25 @@ class Statements(Values):
                     guards.enter_context(self.function.branch(mask.name, written))
                 self.statement(loop.body.then)
 
-    def _copy(self, loop: For, value: int | Linear) -> None:
-        self.env[loop.var.name] = value
-        self.statement(loop.body)
+    def _plain(self, loop: For, extent: Linear) -> None:
+        copy = self._transposition_of(loop)
+        if copy is not None:
+            self._transpose(copy, extent.const)
+        else:
+            self._where_some(loop, extent, self._serial_to)
 
     def _serial_to(self, loop: For, extent: Linear) -> None:
-        self._serial(loop, "0", self.scalar(extent), extent)
+        self.serial(loop, "0", self.scalar(extent), extent)
 
-    def _serial(self, loop: For, first: str, stop: str, extent: Linear) -> None:
-        written = self.facts.written(loop.body)
-        bounds = self.range_of(extent)
-        last = MOST_ITERATIONS if bounds is None else bounds[1] - 1
-        with self.function.loop(first, stop, (0, last), written) as index:
-            self._copy(loop, Linear(0, ((index, 1),)))
+    def _counted(self, loop: For, first: str, stop: str, last: int) -> AbstractContextManager[str]:
+        return self.function.loop(first, stop, (0, last), self.facts.written(loop.body))
 
     def _transposition_of(self, loop: For) -> Transposition | None:
         """The transposed copy that a loop is, between buffers in memory; None for other loops."""
-        copy = find_transposition(loop, self.facts, self.target) if self.lanes == 1 else None
-        if copy is None or self.guard is not None:
+        if self.lanes > 1 or self.guard is not None or self.facts.kind(loop) is not ForKind.SERIAL:
+            return None
+        copy = find_transposition(loop, self.facts, self.target)
+        if copy is None:
             return None
         storages = (self.storages.get(b.name) for b in (copy.load.source, copy.store.buffer))
         return copy if all(isinstance(each, Piece) for each in storages) else None
@@ -238,27 +187,9 @@ class Statements(Values):
             function.forget(store.buffer.name)
         del self.env[copy.across.var.name]
 
-    def _vectors(self, loop: For) -> None:
-        """Full vectors, written out or in a loop, then the rests."""
-        chunks = self.facts.chunks(loop)
-        width = chunks.width
-        if chunks.is_unrolled:
-            for chunk in range(chunks.count):
-                self._vector(loop, Linear(chunk * width, (), 1), width, width)
-        else:
-            written = self.facts.written(loop.body)
-            bounds = (0, chunks.count - 1)
-            with self.function.loop("0", str(chunks.count), bounds, written) as index:
-                self._vector(loop, Linear(0, ((index, width),), 1), width, width)
-        for start, lanes, active in chunks.rests:
-            self._vector(loop, Linear(start, (), 1), lanes, active)
-
     def _vector(self, loop: For, start: Linear, lanes: int, active: int) -> None:
         self.lanes, self.active = lanes, active
-        if lanes == 1:
-            self._copy(loop, start._replace(step=0))
-        else:
-            self._copy(loop, start)
+        self._copy(loop, start._replace(step=1) if lanes > 1 else start)
         self.lanes = self.active = 1
 
     def _if(self, condition: Condition, then: Stmt) -> None:
@@ -278,7 +209,6 @@ class Statements(Values):
 
     def _allocate(self, allocate: Allocate) -> None:
         buffer = allocate.buffer
-        outer = self.storages.get(buffer.name)
         width = tile_width(allocate, self.env, self.lanes, self.facts)
         with self.kernel.workspace.statement():
             if width is not None:
@@ -288,10 +218,6 @@ class Statements(Values):
             self.function.forget(buffer.name)
             self.statement(allocate.body)
             self.function.forget(buffer.name)
-        if outer is None:
-            del self.storages[buffer.name]
-        else:
-            self.storages[buffer.name] = outer
 
     def _piece(self, buffer: Buffer) -> Piece:
         """Memory for a buffer: of the call, on the stack, or of the thread."""
@@ -325,6 +251,9 @@ class Statements(Values):
             self.function.forget(name)
 
     def _parallel(self, loop: For, extent: Linear) -> None:
+        self._where_some(loop, extent, self._on_threads)
+
+    def _on_threads(self, loop: For, extent: Linear) -> None:
         """Write the body as a function of its own, and the call that shares out the iterations."""
         kernel = self.kernel
         captured = capture(loop.body, self.env, self.storages)
@@ -334,7 +263,7 @@ class Statements(Values):
         inner = Statements(self.function.sibling(region.body_head()), kernel, is_parallel=True)
         inner.env = dict(self.env)
         inner.storages = {n: s for n, s in self.storages.items() if isinstance(s, Piece)}
-        inner._serial(loop, "%first", "%stop", extent)
+        inner.serial(loop, "%first", "%stop", extent)
         inner.function.finish()
         write_region(self.function, region, self.scalar(extent))
         for buffer in self.facts.written(loop.body):
