@@ -307,7 +307,7 @@ def circle_of(sources: Mapping[tuple[str, ...], str]) -> list[tuple[str, ...]]:
         nodes = [
             n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Import | ast.ImportFrom)
         ]
-        names = {name for node in nodes for name in (*imported(node), *_members(node))}
+        names = {name for node in nodes for name in _named(node, sources)}
         graph[module] = {name for name in names if name in sources and name} - {module}
     try:
         TopologicalSorter(graph).prepare()
@@ -315,6 +315,16 @@ def circle_of(sources: Mapping[tuple[str, ...], str]) -> list[tuple[str, ...]]:
         circle: list[tuple[str, ...]] = error.args[1]
         return circle
     return []
+
+
+def _named(
+    node: ast.Import | ast.ImportFrom, sources: Mapping[tuple[str, ...], str]
+) -> Iterator[tuple[str, ...]]:
+    """The modules that an import names; the folder where some name is none of its modules."""
+    members = list(_members(node))
+    if not members or not all(member in sources for member in members):
+        yield from imported(node)
+    yield from members
 
 
 def _members(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, ...]]:

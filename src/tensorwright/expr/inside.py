@@ -19,39 +19,10 @@ import numpy as np
 from tensorwright.base import ExpressionError
 from tensorwright.expr.evaluation.contraction import evaluate_condition, evaluate_index
 from tensorwright.expr.evaluation.domain import Array
+from tensorwright.expr.index import nodes, traversal
 from tensorwright.expr.index.bounds import interval, is_nonnegative
-from tensorwright.expr.index.nodes import (
-    Compare,
-    Condition,
-    Element,
-    ExactDiv,
-    FloorDiv,
-    Index,
-    Mod,
-    Or,
-    Relation,
-    Var,
-    compare,
-    parts_of,
-)
 from tensorwright.expr.index.ranges import Bounds, Range, find_negative, narrowed
 from tensorwright.expr.index.sizes import NamedSize, named_sizes_of
-from tensorwright.expr.index.traversal import (
-    all_of,
-    atoms_of,
-    condition_sides,
-    conjuncts,
-    decisions_of,
-    free_vars,
-    gap_of,
-    has_element,
-    map_comparisons,
-    map_condition,
-    negate,
-    replace_parts,
-    substitute,
-    substitute_condition,
-)
 from tensorwright.expr.symbolic import refused
 from tensorwright.expr.tensor import Compute
 from tensorwright.expr.value import Load, Select, Value, ValueExpr, children, indices_of
@@ -60,7 +31,7 @@ _MOST_POINTS = 1 << 20  # that are looked at one by one
 _MOST_CASES = 16  # of conditions that are alternatives
 _TRIED = 3  # the least numbers of named sizes
 
-Holding: TypeAlias = tuple[Condition, ...]
+Holding: TypeAlias = tuple[nodes.Condition, ...]
 
 
 def check_reads(tensor: Compute) -> None:
@@ -91,18 +62,20 @@ class _Checker:
             self._read(value.source, value.indices, holding)
         if isinstance(value, Select) and not isinstance(value.condition, ValueExpr):
             condition = value.condition
-            self.value(value.then, (*holding, *conjuncts(condition)))
-            self.value(value.otherwise, (*holding, *conjuncts(negate(condition))))
+            self.value(value.then, (*holding, *traversal.conjuncts(condition)))
+            self.value(
+                value.otherwise, (*holding, *traversal.conjuncts(traversal.negate(condition)))
+            )
             return
         for child in children(value):
             self.value(child, holding)
 
-    def _index(self, index: Index, holding: Holding) -> None:
+    def _index(self, index: nodes.Index, holding: Holding) -> None:
         """Check the elements and the divisors in an index."""
-        if isinstance(index, (int, Var)):
+        if isinstance(index, (int, nodes.Var)):
             return
-        for atom in atoms_of(index):
-            if isinstance(atom, Element):
+        for atom in traversal.atoms_of(index):
+            if isinstance(atom, nodes.Element):
                 if not atom.source.dtype.is_int:
                     reason = f"an element of {atom.source.dtype} is not an index"
                     raise refused(f"index {atom}", reason, "read a tensor of integers")
@@ -113,7 +86,7 @@ class _Checker:
                 remedy = f"divide by a number, or by maximum({divisor}, 1)"
                 raise refused(f"index {index}", reason, remedy)
 
-    def _read(self, source: Any, indices: tuple[Index, ...], holding: Holding) -> None:
+    def _read(self, source: Any, indices: tuple[nodes.Index, ...], holding: Holding) -> None:
         for dimension, (index, extent) in enumerate(zip(indices, source.shape, strict=True)):
             if not (
                 _is_never_negative(index, self._bounds, holding)
@@ -122,21 +95,25 @@ class _Checker:
                 raise _outside(source, indices, dimension, _reach(index, self._bounds, holding))
 
 
-def _divisors(index: Index) -> Iterator[Index]:
+def _divisors(index: nodes.Index) -> Iterator[nodes.Index]:
     """The divisors in an index that are not plain numbers."""
-    if isinstance(index, (FloorDiv, Mod, ExactDiv)) and not isinstance(index.divisor, int):
+    if isinstance(index, (nodes.FloorDiv, nodes.Mod, nodes.ExactDiv)) and not isinstance(
+        index.divisor, int
+    ):
         yield index.divisor
-    for part in parts_of(index):
+    for part in nodes.parts_of(index):
         yield from _divisors(part)
 
 
-def _is_never_negative(gap: Index, bounds: Bounds, holding: Holding) -> bool:
+def _is_never_negative(gap: nodes.Index, bounds: Bounds, holding: Holding) -> bool:
     """Whether an expression is certainly never negative where conditions hold."""
-    if not has_element(gap) and is_nonnegative(gap, bounds):
+    if not traversal.has_element(gap) and is_nonnegative(gap, bounds):
         return True
     if isinstance(gap, int) and not holding:
         return False
-    if decisions_of(gap, *(end for each in bounds.values() for end in (each.low, each.high))):
+    if traversal.decisions_of(
+        gap, *(end for each in bounds.values() for end in (each.low, each.high))
+    ):
         return bool(holding) or isinstance(gap, int) or find_negative(gap, bounds) is None
     gap, holding, bounds = _without_elements(gap, holding, bounds)
     if _is_proved(gap, bounds, holding):
@@ -148,104 +125,110 @@ def _is_never_negative(gap: Index, bounds: Bounds, holding: Holding) -> bool:
     return points is not None and (not points.size or int(points.min()) >= 0)
 
 
-def _sizes_in(gap: Index, bounds: Bounds, holding: Holding) -> tuple[NamedSize, ...]:
+def _sizes_in(gap: nodes.Index, bounds: Bounds, holding: Holding) -> tuple[NamedSize, ...]:
     """The named sizes on which a gap depends."""
     ends = (end for each in bounds.values() for end in (each.low, each.high))
-    sides = (side for condition in holding for side in condition_sides(condition))
+    sides = (side for condition in holding for side in traversal.condition_sides(condition))
     return named_sizes_of(gap, *ends, *sides)
 
 
 def _is_not_refuted(
-    gap: Index, bounds: Bounds, holding: Holding, sizes: tuple[NamedSize, ...], more: int
+    gap: nodes.Index, bounds: Bounds, holding: Holding, sizes: tuple[NamedSize, ...], more: int
 ) -> bool:
     """Whether a gap is never negative where each size is `more` above the least it may be."""
     limits = ((size, size.least + more, size.most) for size in sizes)
     values = {size: n if most is None else min(n, most) for size, n, most in limits}
     ranges = {
-        var: Range(substitute(each.low, values), substitute(each.high, values))
+        var: Range(traversal.substitute(each.low, values), traversal.substitute(each.high, values))
         for var, each in bounds.items()
     }
-    if any(compare(Relation.LT, each.high, each.low) is True for each in ranges.values()):
+    if any(
+        nodes.compare(nodes.Relation.LT, each.high, each.low) is True for each in ranges.values()
+    ):
         return True
-    conditions = tuple(substitute_condition(condition, values) for condition in holding)
-    return _is_never_negative(substitute(gap, values), ranges, conditions)
+    conditions = tuple(traversal.substitute_condition(condition, values) for condition in holding)
+    return _is_never_negative(traversal.substitute(gap, values), ranges, conditions)
 
 
 def _without_elements(
-    index: Index, holding: Holding, bounds: Bounds
-) -> tuple[Index, Holding, Bounds]:
+    index: nodes.Index, holding: Holding, bounds: Bounds
+) -> tuple[nodes.Index, Holding, Bounds]:
     """The gap with variables for elements of tensors and their remainders."""
-    sides = [side for condition in holding for side in condition_sides(condition)]
-    reaches: dict[Index, Range] = {}
+    sides = [side for condition in holding for side in traversal.condition_sides(condition)]
+    reaches: dict[nodes.Index, Range] = {}
     for side in (index, *sides):
         reaches |= dict(_data_in(side))
     if not reaches:
         return index, holding, bounds
-    named: dict[Index, Index] = {part: Var(f"{part}#{n}") for n, part in enumerate(reaches)}
-    wide = {**bounds, **{Var(str(named[part])): reach for part, reach in reaches.items()}}
+    named: dict[nodes.Index, nodes.Index] = {
+        part: nodes.Var(f"{part}#{n}") for n, part in enumerate(reaches)
+    }
+    wide = {**bounds, **{nodes.Var(str(named[part])): reach for part, reach in reaches.items()}}
 
-    def on_index(side: Index) -> Index:
-        return replace_parts(side, named)
+    def on_index(side: nodes.Index) -> nodes.Index:
+        return traversal.replace_parts(side, named)
 
-    return on_index(index), tuple(map_condition(c, on_index) for c in holding), wide
+    return on_index(index), tuple(traversal.map_condition(c, on_index) for c in holding), wide
 
 
-def _data_in(index: Index) -> Iterator[tuple[Index, Range]]:
+def _data_in(index: nodes.Index) -> Iterator[tuple[nodes.Index, Range]]:
     """The outermost parts of an index that data decide, and their ranges."""
     match index:
-        case Element(source, _):
+        case nodes.Element(source, _):
             yield index, Range(int(source.dtype.lowest), int(source.dtype.highest))
-        case Mod(dividend, int() as divisor) if has_element(dividend):
+        case nodes.Mod(dividend, int() as divisor) if traversal.has_element(dividend):
             yield index, Range(0, divisor - 1)
         case _:
-            for part in parts_of(index):
+            for part in nodes.parts_of(index):
                 yield from _data_in(part)
 
 
-def _is_proved(gap: Index, bounds: Bounds, holding: Holding) -> bool:
+def _is_proved(gap: nodes.Index, bounds: Bounds, holding: Holding) -> bool:
     """Whether the conditions prove that the gap is not negative, in each case that they allow."""
-    plain = [map_comparisons(condition, _inequalities) for condition in holding]
-    alternatives = [c.parts if isinstance(c, Or) else (c,) for c in plain]
+    plain = [traversal.map_comparisons(condition, _inequalities) for condition in holding]
+    alternatives = [c.parts if isinstance(c, nodes.Or) else (c,) for c in plain]
     cases = list(islice(product(*alternatives), _MOST_CASES + 1))
     return len(cases) <= _MOST_CASES and all(
-        _is_proved_where(gap, bounds, all_of(*case)) for case in cases
+        _is_proved_where(gap, bounds, traversal.all_of(*case)) for case in cases
     )
 
 
-def _inequalities(comparison: Compare) -> Condition:
+def _inequalities(comparison: nodes.Compare) -> nodes.Condition:
     left, right = comparison.left, comparison.right
-    if comparison.relation is not Relation.EQ:
+    if comparison.relation is not nodes.Relation.EQ:
         return comparison
-    return all_of(compare(Relation.LE, left, right), compare(Relation.LE, right, left))
+    return traversal.all_of(
+        nodes.compare(nodes.Relation.LE, left, right), nodes.compare(nodes.Relation.LE, right, left)
+    )
 
 
 # Theorem: where g >= 0 holds, gap - g >= 0 gives gap >= 0; nothing is read where a range is empty.
-def _is_proved_where(gap: Index, bounds: Bounds, condition: Condition) -> bool:
-    parts = conjuncts(condition)
+def _is_proved_where(gap: nodes.Index, bounds: Bounds, condition: nodes.Condition) -> bool:
+    parts = traversal.conjuncts(condition)
     narrow = narrowed(bounds, parts)
     if condition is False or any(is_nonnegative(r.low - r.high - 1) for r in narrow.values()):
         return True
-    gaps = [gap_of(part) for part in parts if isinstance(part, Compare)]
+    gaps = [traversal.gap_of(part) for part in parts if isinstance(part, nodes.Compare)]
     given = (0, *(each for each in gaps if each is not None))
     return any(is_nonnegative(gap - each, narrow) for each in given)
 
 
-def _values(index: Index, bounds: Bounds, holding: Holding) -> Array | None:
+def _values(index: nodes.Index, bounds: Bounds, holding: Holding) -> Array | None:
     """The values of an index at all points where conditions hold; None for too many points.
 
     Conditions on other variables are left out where that makes them few enough.
     """
-    mine = free_vars(index)
+    mine = traversal.free_vars(index)
     for conditions in (holding, tuple(c for c in holding if _variables(c) <= mine)):
         variables = sorted(mine.union(*map(_variables, conditions)), key=str)
         extents = [_extent(bounds[var]) for var in variables]
         if prod(extents) <= _MOST_POINTS:
-            return _at_points(index, all_of(*conditions), variables, extents)
+            return _at_points(index, traversal.all_of(*conditions), variables, extents)
     return None
 
 
-def _variables(condition: Condition) -> frozenset[Var]:
-    return free_vars(*condition_sides(condition))
+def _variables(condition: nodes.Condition) -> frozenset[nodes.Var]:
+    return traversal.free_vars(*traversal.condition_sides(condition))
 
 
 def _extent(reach: Range) -> int:
@@ -256,7 +239,7 @@ def _extent(reach: Range) -> int:
 
 
 def _at_points(
-    index: Index, condition: Condition, variables: list[Var], extents: list[int]
+    index: nodes.Index, condition: nodes.Condition, variables: list[nodes.Var], extents: list[int]
 ) -> Array:
     grid = dict(zip(variables, np.ogrid[tuple(slice(n) for n in extents)], strict=True))
     with np.errstate(divide="ignore"):
@@ -266,11 +249,11 @@ def _at_points(
     return kept
 
 
-def _reach(index: Index, bounds: Bounds, holding: Holding) -> Range | None:
+def _reach(index: nodes.Index, bounds: Bounds, holding: Holding) -> Range | None:
     """The range of an index where conditions hold, as far as it is known."""
     index, holding, bounds = _without_elements(index, holding, bounds)
     ends = tuple(end for each in bounds.values() for end in (each.low, each.high))
-    if not decisions_of(*ends) and not _sizes_in(index, bounds, holding):
+    if not traversal.decisions_of(*ends) and not _sizes_in(index, bounds, holding):
         points = _values(index, bounds, holding)
         if points is not None and points.size:
             return Range(int(points.min()), int(points.max()))
@@ -278,7 +261,7 @@ def _reach(index: Index, bounds: Bounds, holding: Holding) -> Range | None:
 
 
 def _outside(
-    source: Any, indices: tuple[Index, ...], dimension: int, reach: Range | None
+    source: Any, indices: tuple[nodes.Index, ...], dimension: int, reach: Range | None
 ) -> ExpressionError:
     """The error for an index that may leave a dimension."""
     index, extent = indices[dimension], source.shape[dimension]
@@ -288,7 +271,7 @@ def _outside(
         f"dimension {dimension} is read at {index}, which {takes}; its extent is {extent}: "
         f"0..{extent - 1}"
     )
-    if has_element(index):
+    if traversal.has_element(index):
         remedy = (
             f"hold it inside: maximum(minimum({index}, {extent - 1}), 0), or mod({index}, {extent})"
         )
@@ -303,7 +286,7 @@ def _outside(
     return refused(load, reason, remedy)
 
 
-def _constant_remedy(name: str, index: int, extent: Index) -> str:
+def _constant_remedy(name: str, index: int, extent: nodes.Index) -> str:
     """The remedy for an index that is a number outside of its dimension."""
     if index >= 0:
         return f"a number from 0 to {extent - 1}, or declare a larger {name}"

@@ -18,62 +18,45 @@ from typing import Any
 
 from tensorwright import expr
 from tensorwright.expr import condition_sides as sides_of
-from tensorwright.loop.ir import (
-    Allocate,
-    Barrier,
-    Block,
-    Buffer,
-    Call,
-    For,
-    GroupStatement,
-    If,
-    LaneFold,
-    LoopProgram,
-    Prefetch,
-    StartCopy,
-    Stmt,
-    Store,
-    Window,
-    block,
-)
+from tensorwright.loop import ir
 
 
-def children_of(statement: Stmt) -> tuple[Stmt, ...]:
+def children_of(statement: ir.Stmt) -> tuple[ir.Stmt, ...]:
     """The statements directly inside; the meaning of an intrinsic call is inside it."""
     match statement:
-        case Block(statements):
+        case ir.Block(statements):
             return statements
-        case For(_, _, _, body) | If(_, body) | Allocate(_, body) | Call(_, _, body):
+        case ir.For(_, _, _, body) | ir.If(_, body) | ir.Allocate(_, body) | ir.Call(_, _, body):
             return (body,)
-        case StartCopy(store):
+        case ir.StartCopy(store):
             return (store,)
-        case Store() | Prefetch() | GroupStatement():
+        case ir.Store() | ir.Prefetch() | ir.GroupStatement():
             return ()
 
 
-def with_children(statement: Stmt, inner: tuple[Stmt, ...]) -> Stmt:
+def with_children(statement: ir.Stmt, inner: tuple[ir.Stmt, ...]) -> ir.Stmt:
     """The same statement with other statements inside; blocks are flattened."""
     match statement:
-        case Block():
-            return block(*inner)
-        case For() | Allocate():
+        case ir.Block():
+            return ir.block(*inner)
+        case ir.For() | ir.Allocate():
             return replace(statement, body=inner[0])
-        case If():
+        case ir.If():
             return replace(statement, then=inner[0])
-        case Call():
+        case ir.Call():
             return replace(statement, meaning=inner[0])
-        case StartCopy():
+        case ir.StartCopy():
             return _copy_of(inner[0])
-        case Store() | Prefetch() | GroupStatement():
+        case ir.Store() | ir.Prefetch() | ir.GroupStatement():
             return statement
 
 
-def _copy_of(store: Stmt) -> StartCopy:
-    assert isinstance(store, Store), "a copy is a store, and a pass changes its parts only"
-    return StartCopy(store)
+def _copy_of(store: ir.Stmt) -> ir.StartCopy:
+    assert isinstance(store, ir.Store), "a copy is a store, and a pass changes its parts only"
+    return ir.StartCopy(store)
 
 
-def map_children(change: Callable[[Stmt], Stmt], statement: Stmt) -> Stmt:
+def map_children(change: Callable[[ir.Stmt], ir.Stmt], statement: ir.Stmt) -> ir.Stmt:
     """A statement with its children changed; the same object if no child changes."""
     inner = children_of(statement)
     changed = tuple(change(child) for child in inner)
@@ -82,14 +65,14 @@ def map_children(change: Callable[[Stmt], Stmt], statement: Stmt) -> Stmt:
     return with_children(statement, changed)
 
 
-def nest_in(heads: Iterable[For | If], body: Stmt) -> Stmt:
+def nest_in(heads: Iterable[ir.For | ir.If], body: ir.Stmt) -> ir.Stmt:
     """A statement inside loops and branches, outermost first; their own bodies are dropped."""
     for head in reversed(tuple(heads)):
         body = with_children(head, (body,))
     return body
 
 
-def walk(statement: Stmt) -> Iterator[Stmt]:
+def walk(statement: ir.Stmt) -> Iterator[ir.Stmt]:
     """The statement and every statement inside, outer before inner."""
     pending = [statement]
     while pending:
@@ -98,17 +81,17 @@ def walk(statement: Stmt) -> Iterator[Stmt]:
         pending.extend(reversed(children_of(part)))
 
 
-def has_barrier(statement: Stmt) -> bool:
+def has_barrier(statement: ir.Stmt) -> bool:
     """Whether threads wait for each other somewhere inside, all or those of a warp."""
-    return any(isinstance(part, Barrier | LaneFold) for part in walk(statement))
+    return any(isinstance(part, ir.Barrier | ir.LaneFold) for part in walk(statement))
 
 
-def is_empty(statement: Stmt) -> bool:
+def is_empty(statement: ir.Stmt) -> bool:
     """Whether it is a block without statements."""
-    return isinstance(statement, Block) and not statement.statements
+    return isinstance(statement, ir.Block) and not statement.statements
 
 
-def buffers_of_index(*expressions: expr.Index) -> Iterator[Buffer]:
+def buffers_of_index(*expressions: expr.Index) -> Iterator[ir.Buffer]:
     """The buffers whose elements occur as numbers in index expressions."""
     for expression in expressions:
         for atom in expr.atoms_of(expression):
@@ -116,52 +99,52 @@ def buffers_of_index(*expressions: expr.Index) -> Iterator[Buffer]:
                 yield atom.source
 
 
-def buffers_read(statement: Stmt) -> frozenset[Buffer]:
+def buffers_read(statement: ir.Stmt) -> frozenset[ir.Buffer]:
     """Every buffer that is loaded from somewhere inside, also as an index or by an intrinsic."""
     return frozenset(buffer for part in walk(statement) for buffer in _read_by(part))
 
 
-def buffers_used(statement: Stmt) -> frozenset[Buffer]:
+def buffers_used(statement: ir.Stmt) -> frozenset[ir.Buffer]:
     """Every buffer that occurs inside: loaded, stored, prefetched or passed to an intrinsic."""
     return frozenset(_uses(statement))
 
 
-def is_used(buffer: Buffer, statement: Stmt) -> bool:
+def is_used(buffer: ir.Buffer, statement: ir.Stmt) -> bool:
     """Whether a buffer occurs inside."""
     return buffer in _uses(statement)
 
 
-def _uses(statement: Stmt) -> Iterator[Buffer]:
+def _uses(statement: ir.Stmt) -> Iterator[ir.Buffer]:
     for part in walk(statement):
         match part:
-            case Store() | Prefetch() | LaneFold():
+            case ir.Store() | ir.Prefetch() | ir.LaneFold():
                 yield part.buffer
-            case Call():
+            case ir.Call():
                 yield from (window.buffer for window in part.windows)
             case _:
                 pass
         yield from _read_by(part)
 
 
-def _read_by(part: Stmt) -> Iterator[Buffer]:
+def _read_by(part: ir.Stmt) -> Iterator[ir.Buffer]:
     """The buffers that a statement reads, apart from those that statements inside it read."""
     match part:
-        case Store(_, indices, value):
+        case ir.Store(_, indices, value):
             yield from (load.source for load in expr.loads_of(value))
             yield from buffers_of_index(*indices)
-        case For(_, extent, _, _):
+        case ir.For(_, extent, _, _):
             yield from buffers_of_index(extent)
-        case If(condition, _):
+        case ir.If(condition, _):
             yield from buffers_of_index(*sides_of(condition))
-        case Prefetch(_, indices):
+        case ir.Prefetch(_, indices):
             yield from buffers_of_index(*indices)
-        case LaneFold(buffer, indices):
+        case ir.LaneFold(buffer, indices):
             yield buffer
             yield from buffers_of_index(*indices)
-        case Call(_, windows, _):
+        case ir.Call(_, windows, _):
             for window in windows:
                 yield from buffers_of_index(*window.indices)
-        case Block() | Allocate() | GroupStatement():
+        case ir.Block() | ir.Allocate() | ir.GroupStatement():
             pass
 
 
@@ -171,7 +154,7 @@ class _Maps:
 
     index: Callable[[expr.Index], expr.Index]
     condition: Callable[[expr.Condition], expr.Condition]
-    buffer: Callable[[Buffer], Buffer]
+    buffer: Callable[[ir.Buffer], ir.Buffer]
     var: Callable[[expr.Var], expr.Var]
 
     def value(self, value: expr.Value) -> expr.Value:
@@ -185,12 +168,12 @@ class _Maps:
 
 
 def map_statement(
-    statement: Stmt,
+    statement: ir.Stmt,
     index: Callable[[expr.Index], expr.Index],
     condition: Callable[[expr.Condition], expr.Condition],
-    buffer: Callable[[Buffer], Buffer] = lambda buffer: buffer,
+    buffer: Callable[[ir.Buffer], ir.Buffer] = lambda buffer: buffer,
     var: Callable[[expr.Var], expr.Var] = lambda var: var,
-) -> Stmt:
+) -> ir.Stmt:
     """Copy a statement with every index expression, condition, buffer and bound variable mapped.
 
     `index` and `condition` also see the elements inside index expressions: map their sources there.
@@ -198,36 +181,38 @@ def map_statement(
     return _map(statement, _Maps(index, condition, buffer, var))
 
 
-def _map(statement: Stmt, maps: _Maps) -> Stmt:
+def _map(statement: ir.Stmt, maps: _Maps) -> ir.Stmt:
     match statement:
-        case Block(statements):
-            return block(*(_map(part, maps) for part in statements))
-        case For(var, extent, kind, body):
-            return For(maps.var(var), maps.index(extent), kind, _map(body, maps))
-        case If(condition, then):
-            return If(maps.condition(condition), _map(then, maps))
-        case Allocate(buffer, body):
-            return Allocate(maps.buffer(buffer), _map(body, maps))
-        case Store(buffer, indices, value):
-            return Store(maps.buffer(buffer), maps.indices(indices), maps.value(value))
-        case Prefetch(buffer, indices, level):
-            return Prefetch(maps.buffer(buffer), maps.indices(indices), level)
-        case LaneFold(buffer, indices, fn, lanes):
-            return LaneFold(maps.buffer(buffer), maps.indices(indices), fn, lanes)
-        case StartCopy(store):
+        case ir.Block(statements):
+            return ir.block(*(_map(part, maps) for part in statements))
+        case ir.For(var, extent, kind, body):
+            return ir.For(maps.var(var), maps.index(extent), kind, _map(body, maps))
+        case ir.If(condition, then):
+            return ir.If(maps.condition(condition), _map(then, maps))
+        case ir.Allocate(buffer, body):
+            return ir.Allocate(maps.buffer(buffer), _map(body, maps))
+        case ir.Store(buffer, indices, value):
+            return ir.Store(maps.buffer(buffer), maps.indices(indices), maps.value(value))
+        case ir.Prefetch(buffer, indices, level):
+            return ir.Prefetch(maps.buffer(buffer), maps.indices(indices), level)
+        case ir.LaneFold(buffer, indices, fn, lanes):
+            return ir.LaneFold(maps.buffer(buffer), maps.indices(indices), fn, lanes)
+        case ir.StartCopy(store):
             return _copy_of(_map(store, maps))
-        case GroupStatement():
+        case ir.GroupStatement():
             return statement
-        case Call(intrinsic, windows, meaning):
-            moved = tuple(Window(maps.buffer(w.buffer), maps.indices(w.indices)) for w in windows)
-            return Call(intrinsic, moved, _map(meaning, maps))
+        case ir.Call(intrinsic, windows, meaning):
+            moved = tuple(
+                ir.Window(maps.buffer(w.buffer), maps.indices(w.indices)) for w in windows
+            )
+            return ir.Call(intrinsic, moved, _map(meaning, maps))
 
 
 def substitute_statement(
-    statement: Stmt,
+    statement: ir.Stmt,
     mapping: Mapping[Any, expr.Index],
-    buffers: Mapping[Buffer, Buffer] | None = None,
-) -> Stmt:
+    buffers: Mapping[ir.Buffer, ir.Buffer] | None = None,
+) -> ir.Stmt:
     """Replace variables and decisions by index expressions, and buffers by buffers, everywhere.
 
     Bound variables stay bound under the name that `mapping` gives them, where that is a variable.
@@ -250,7 +235,7 @@ def substitute_statement(
     )
 
 
-def _rename_elements(index: expr.Index, buffers: Mapping[Buffer, Buffer]) -> expr.Index:
+def _rename_elements(index: expr.Index, buffers: Mapping[ir.Buffer, ir.Buffer]) -> expr.Index:
     """Change the buffers of the elements inside an index expression."""
     if not buffers:
         return index
@@ -259,10 +244,10 @@ def _rename_elements(index: expr.Index, buffers: Mapping[Buffer, Buffer]) -> exp
     )
 
 
-def with_symbols(program: LoopProgram, mapping: Mapping[Any, expr.Index]) -> LoopProgram:
+def with_symbols(program: ir.LoopProgram, mapping: Mapping[Any, expr.Index]) -> ir.LoopProgram:
     """The program with index expressions for symbols everywhere, in the shapes of buffers, too."""
 
-    def on_buffer(buffer: Buffer) -> Buffer:
+    def on_buffer(buffer: ir.Buffer) -> ir.Buffer:
         shape = tuple(expr.substitute(extent, mapping) for extent in buffer.shape)
         return buffer if shape == buffer.shape else replace(buffer, shape=shape)
 
@@ -276,18 +261,18 @@ def with_symbols(program: LoopProgram, mapping: Mapping[Any, expr.Index]) -> Loo
     body = map_statement(
         program.body, on_index, lambda condition: expr.map_condition(condition, on_index), on_buffer
     )
-    return LoopProgram(program.name, parameters, body)
+    return ir.LoopProgram(program.name, parameters, body)
 
 
 class Namer:
     """Gives names that a program does not use yet; mutable, used inside one pass."""
 
-    def __init__(self, program: LoopProgram) -> None:
+    def __init__(self, program: ir.LoopProgram) -> None:
         self._used = {p.buffer.name for p in program.parameters}
         for part in walk(program.body):
-            if isinstance(part, For):
+            if isinstance(part, ir.For):
                 self._used.add(part.var.name)
-            elif isinstance(part, Allocate):
+            elif isinstance(part, ir.Allocate):
                 self._used.add(part.buffer.name)
 
     def free(self, wish: str) -> str:
@@ -308,19 +293,19 @@ class Namer:
         return name
 
 
-def freshen(statement: Stmt, namer: Namer) -> Stmt:
+def freshen(statement: ir.Stmt, namer: Namer) -> ir.Stmt:
     """Copy a statement with new names for all variables and buffers that it binds."""
     variables: dict[Any, expr.Index] = {}
-    buffers: dict[Buffer, Buffer] = {}
+    buffers: dict[ir.Buffer, ir.Buffer] = {}
     for part in walk(statement):
-        if isinstance(part, For):
+        if isinstance(part, ir.For):
             variables[part.var] = expr.Var(namer.fresh(part.var.name))
-        elif isinstance(part, Allocate):
+        elif isinstance(part, ir.Allocate):
             buffers[part.buffer] = replace(part.buffer, name=namer.fresh(part.buffer.name))
     return substitute_statement(statement, variables, buffers)
 
 
-def sizes_of_program(program: LoopProgram) -> tuple[expr.NamedSize, ...]:
+def sizes_of_program(program: ir.LoopProgram) -> tuple[expr.NamedSize, ...]:
     """The named sizes that occur in a program, sorted by name."""
     by_name: dict[str, expr.NamedSize] = {}
 
@@ -328,7 +313,7 @@ def sizes_of_program(program: LoopProgram) -> tuple[expr.NamedSize, ...]:
         by_name.update((size.name, size) for size in expr.named_sizes_of(index))
         return index
 
-    def note_buffer(buffer: Buffer) -> Buffer:
+    def note_buffer(buffer: ir.Buffer) -> ir.Buffer:
         for extent in buffer.shape:
             note(extent)
         return buffer
@@ -339,12 +324,12 @@ def sizes_of_program(program: LoopProgram) -> tuple[expr.NamedSize, ...]:
     return tuple(by_name[name] for name in sorted(by_name))
 
 
-def total_size(statements: Iterable[Stmt]) -> int:
+def total_size(statements: Iterable[ir.Stmt]) -> int:
     """The number of statements, at all depths."""
     return sum(1 for statement in statements for _ in walk(statement))
 
 
-def offset_of(buffer: Buffer, indices: Sequence[expr.Index]) -> expr.Index:
+def offset_of(buffer: ir.Buffer, indices: Sequence[expr.Index]) -> expr.Index:
     """The row-major number of an element, with the padding of its rows; before the swizzle."""
     offset: expr.Index = 0
     extents = padded_extents(buffer)
@@ -353,7 +338,7 @@ def offset_of(buffer: Buffer, indices: Sequence[expr.Index]) -> expr.Index:
     return offset
 
 
-def padded_extents(buffer: Buffer) -> tuple[expr.Index, ...]:
+def padded_extents(buffer: ir.Buffer) -> tuple[expr.Index, ...]:
     """The shape with the padding of its rows."""
     padding = buffer.layout.padding
     if not buffer.shape or not padding:
@@ -361,7 +346,7 @@ def padded_extents(buffer: Buffer) -> tuple[expr.Index, ...]:
     return (*buffer.shape[:-1], buffer.shape[-1] + padding)
 
 
-def room_of(buffer: Buffer) -> expr.Index:
+def room_of(buffer: ir.Buffer) -> expr.Index:
     """The number of elements of memory that a buffer takes."""
     count: expr.Index = prod(padded_extents(buffer), start=1)
     return buffer.layout.room(count, buffer.dtype.size_bytes)

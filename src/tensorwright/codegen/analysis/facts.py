@@ -13,22 +13,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
-from tensorwright import expr
+from tensorwright import expr, loop
 from tensorwright.base import DType, InternalError, UnsupportedError
-from tensorwright.loop import (
-    Allocate,
-    Buffer,
-    Call,
-    For,
-    GroupStatement,
-    If,
-    LoopProgram,
-    Stmt,
-    Store,
-    children_of,
-    room_of,
-    walk,
-)
 from tensorwright.schedule import ForKind, Scope
 
 MOST_ITERATIONS = 1 << 48  # of a loop: addresses are not longer
@@ -52,18 +38,18 @@ _LONG = (
 _CPU_KINDS = (ForKind.SERIAL, ForKind.UNROLLED, ForKind.VECTOR, ForKind.PARALLEL)
 
 
-def refuse_groups(program: LoopProgram) -> None:
+def refuse_groups(program: loop.LoopProgram) -> None:
     """Refuse statements that need groups of threads, for the back ends of processors.
 
     Raises:  UnsupportedError for a loop over blocks or threads, a barrier and a shared buffer.
     """
-    for part in walk(program.body):
+    for part in loop.walk(program.body):
         match part:
-            case For(var, _, kind, _) if kind not in _CPU_KINDS:
+            case loop.For(var, _, kind, _) if kind not in _CPU_KINDS:
                 where, what = f"loop {var}", f"{kind.note} is"
-            case GroupStatement():
+            case loop.GroupStatement():
                 where, what = "barrier", "groups of threads that wait for each other are"
-            case Allocate(buffer, _) if buffer.scope is Scope.SHARED:
+            case loop.Allocate(buffer, _) if buffer.scope is Scope.SHARED:
                 where, what = f"buffer {buffer.name}", "memory that a group of threads shares is"
             case _:
                 continue
@@ -151,90 +137,92 @@ class Facts:
         self._kinds: dict[int, ForKind] = {}
         self.tiles: dict[object, int | None] = {}  # results of `tile_width`
 
-    def written(self, statement: Stmt) -> frozenset[str]:
+    def written(self, statement: loop.Stmt) -> frozenset[str]:
         """The names of the buffers that a statement writes."""
         names = self._written.get(id(statement))
         if names is None:
             names = self._written[id(statement)] = self._find_written(statement)
         return names
 
-    def _find_written(self, statement: Stmt) -> frozenset[str]:
-        if isinstance(statement, Store):
+    def _find_written(self, statement: loop.Stmt) -> frozenset[str]:
+        if isinstance(statement, loop.Store):
             return frozenset((statement.buffer.name,))
-        return frozenset().union(*(self.written(part) for part in children_of(statement)))
+        return frozenset().union(*(self.written(part) for part in loop.children_of(statement)))
 
-    def extent(self, loop: For) -> int:
+    def extent(self, nest: loop.For) -> int:
         """The extent of a loop that is not open.
 
         Raises:  InternalError for others.
         """
-        if not isinstance(loop.extent, int):
+        if not isinstance(nest.extent, int):
             raise InternalError(
                 stage="codegen",
-                where=f"loop {loop.var} in 0..{loop.extent}",
+                where=f"loop {nest.var} in 0..{nest.extent}",
                 reason="the extent is not an int",
             )
-        return loop.extent
+        return nest.extent
 
-    def is_open(self, loop: For) -> bool:
+    def is_open(self, nest: loop.For) -> bool:
         """Whether the extent depends on named sizes, or on loops around.
 
         Raises:  InternalError for an extent with a decision.
         """
-        if isinstance(loop.extent, int):
+        if isinstance(nest.extent, int):
             return False
-        if expr.decisions_of(loop.extent):
+        if expr.decisions_of(nest.extent):
             raise InternalError(
                 stage="codegen",
-                where=f"loop {loop.var} in 0..{loop.extent}",
+                where=f"loop {nest.var} in 0..{nest.extent}",
                 reason="the extent has a decision",
                 remedy="bind the decisions of the program first",
             )
         return True
 
-    def is_once(self, loop: For) -> bool:
+    def is_once(self, nest: loop.For) -> bool:
         """Whether a loop certainly has one iteration."""
-        return not self.is_open(loop) and self.extent(loop) == 1
+        return not self.is_open(nest) and self.extent(nest) == 1
 
-    def kind(self, loop: For) -> ForKind:
+    def kind(self, nest: loop.For) -> ForKind:
         """How a loop is written: SERIAL, UNROLLED, VECTOR or PARALLEL.
 
         Of nested vector loops the innermost becomes vectors, the others are unrolled.  An open loop
         is never unrolled.
         """
-        kind = self._kinds.get(id(loop))
+        kind = self._kinds.get(id(nest))
         if kind is None:
-            kind = self._kinds[id(loop)] = self._find_kind(loop)
+            kind = self._kinds[id(nest)] = self._find_kind(nest)
         return kind
 
-    def unroll(self, loop: For) -> None:
+    def unroll(self, nest: loop.For) -> None:
         """Write a serial loop out, because a register tile needs it."""
-        self._kinds[id(loop)] = ForKind.UNROLLED
+        self._kinds[id(nest)] = ForKind.UNROLLED
 
-    def copies(self, loop: For) -> int:
+    def copies(self, nest: loop.For) -> int:
         """The number of statements of an unrolled loop; large for an open loop."""
-        extent = _MANY if self.is_open(loop) else self.extent(loop)
-        return extent * self._copied(loop.body)
+        extent = _MANY if self.is_open(nest) else self.extent(nest)
+        return extent * self._copied(nest.body)
 
-    def _find_kind(self, loop: For) -> ForKind:
-        kind = loop.kind
-        if self.is_open(loop):
+    def _find_kind(self, nest: loop.For) -> ForKind:
+        kind = nest.kind
+        if self.is_open(nest):
             return ForKind.PARALLEL if kind is ForKind.PARALLEL else ForKind.SERIAL
         if kind is ForKind.VECTOR and any(
-            isinstance(part, For) and self.kind(part) is ForKind.VECTOR and not self.is_once(part)
-            for part in walk(loop.body)
+            isinstance(part, loop.For)
+            and self.kind(part) is ForKind.VECTOR
+            and not self.is_once(part)
+            for part in loop.walk(nest.body)
         ):
             kind = ForKind.UNROLLED
-        if kind is ForKind.UNROLLED and self.copies(loop) > _MOST_COPIES:
+        if kind is ForKind.UNROLLED and self.copies(nest) > _MOST_COPIES:
             kind = ForKind.SERIAL
         return kind
 
-    def _copied(self, statement: Stmt) -> int:
+    def _copied(self, statement: loop.Stmt) -> int:
         """The number of statements that one copy becomes."""
         copies = self._copies.get(id(statement))
         if copies is None:
-            copies = sum(self._copied(part) for part in children_of(statement)) or 1
-            if isinstance(statement, For):
+            copies = sum(self._copied(part) for part in loop.children_of(statement)) or 1
+            if isinstance(statement, loop.For):
                 kind = self.kind(statement)
                 if kind is ForKind.UNROLLED:
                     copies *= self.extent(statement)
@@ -244,7 +232,7 @@ class Facts:
             self._copies[id(statement)] = copies
         return copies
 
-    def chunks(self, loop: For) -> Chunks:
+    def chunks(self, nest: loop.For) -> Chunks:
         """The vectors that a vector loop becomes.
 
         The width is that of a register of the widest float type in the body, or else of the widest
@@ -252,14 +240,14 @@ class Facts:
         becomes one masked vector if masks are free. Else it becomes one vector of which some lanes
         are not used, if that saves time, or several vectors of powers of two.
         """
-        chunks = self._chunks.get(id(loop))
+        chunks = self._chunks.get(id(nest))
         if chunks is None:
-            chunks = self._chunks[id(loop)] = self._find_chunks(loop)
+            chunks = self._chunks[id(nest)] = self._find_chunks(nest)
         return chunks
 
-    def _find_chunks(self, loop: For) -> Chunks:
-        extent = self.extent(loop)
-        dtypes = frozenset(dtypes_below(loop.body))
+    def _find_chunks(self, nest: loop.For) -> Chunks:
+        extent = self.extent(nest)
+        dtypes = frozenset(dtypes_below(nest.body))
         floats = [dtype.size_bytes for dtype in dtypes if dtype.is_float]
         sizes = floats or [dtype.size_bytes for dtype in dtypes]
         has_wide_halves = DType.F16 in dtypes and not self.target.computes_halves
@@ -268,16 +256,16 @@ class Facts:
         width = self.target.vector_bytes // max(sizes, default=4)
         if self.most_lanes:
             width = min(width, self.most_lanes)
-        elif any(self._is_serial(part) for part in walk(loop.body)):
+        elif any(self._is_serial(part) for part in loop.walk(nest.body)):
             width *= next((f for f in _INTERLEAVED if extent % (width * f) == 0), 1)
         count, rest = divmod(extent, width)
         start = extent - rest
         rests: list[tuple[int, int, int]] = []
         if rest and self.masked_rests and rest & (rest - 1):
             short = 1 << rest.bit_length()
-            is_short = count == 0 and _fits_rows(loop.body, short)
+            is_short = count == 0 and _fits_rows(nest.body, short)
             rests.append((start, short if is_short else width, rest))
-        elif rest & (rest - 1) and self._pads_rest(loop.body, dtypes, is_short=count == 0):
+        elif rest & (rest - 1) and self._pads_rest(nest.body, dtypes, is_short=count == 0):
             rests.append((start, width if count else 1 << rest.bit_length(), rest))
         else:
             for power in range(rest.bit_length() - 1, -1, -1):
@@ -286,7 +274,7 @@ class Facts:
                     start += 1 << power
         return Chunks(width, count, tuple(rests))
 
-    def _pads_rest(self, body: Stmt, dtypes: frozenset[DType], *, is_short: bool) -> bool:
+    def _pads_rest(self, body: loop.Stmt, dtypes: frozenset[DType], *, is_short: bool) -> bool:
         """Whether a rest is computed as one vector and written as several.
 
         A loop shorter than a vector then has one width, so that a tile can live in registers;
@@ -294,53 +282,53 @@ class Facts:
         """
         if not self.padded_rests or any(dtype.size_bytes not in _MASKED_BYTES for dtype in dtypes):
             return False
-        if not all(_is_unguarded(part) for part in walk(body)):
+        if not all(_is_unguarded(part) for part in loop.walk(body)):
             return False
-        values = (part.value for part in walk(body) if isinstance(part, Store))
+        values = (part.value for part in loop.walk(body) if isinstance(part, loop.Store))
         return is_short or any(
             isinstance(each, expr.Apply) and each.fn in _LONG
             for value in values
             for each in expr.values_below(value)
         )
 
-    def _is_serial(self, statement: Stmt) -> bool:
-        if not isinstance(statement, For):
+    def _is_serial(self, statement: loop.Stmt) -> bool:
+        if not isinstance(statement, loop.For):
             return False
         return self.kind(statement) is ForKind.SERIAL and not self.is_once(statement)
 
 
-def _fits_rows(body: Stmt, lanes: int) -> bool:
+def _fits_rows(body: loop.Stmt, lanes: int) -> bool:
     """Whether vectors of `lanes` are whole rows, or read parts, of all local buffers."""
-    for store in (part for part in walk(body) if isinstance(part, Store)):
+    for store in (part for part in loop.walk(body) if isinstance(part, loop.Store)):
         if store.buffer.scope is Scope.LOCAL and store.buffer.shape[-1:] != (lanes,):
             return False
         for load in expr.loads_of(store.value):
             source = load.source
-            if isinstance(source, Buffer) and source.scope is Scope.LOCAL and source.shape:
+            if isinstance(source, loop.Buffer) and source.scope is Scope.LOCAL and source.shape:
                 row = source.shape[-1]
                 if not isinstance(row, int) or row % lanes:
                     return False
     return True
 
 
-def _is_unguarded(statement: Stmt) -> bool:
+def _is_unguarded(statement: loop.Stmt) -> bool:
     """Whether all lanes of a statement run and load, so that the lanes of a rest are the first
     ones.
 
     A choice by value reads both sides.
     """
-    if isinstance(statement, Store):
+    if isinstance(statement, loop.Store):
         return not any(
             (isinstance(each, expr.Select) and not isinstance(each.condition, expr.ValueExpr))
             for each in expr.values_below(statement.value)
         )
-    return not isinstance(statement, (If, Call))
+    return not isinstance(statement, (loop.If, loop.Call))
 
 
-def dtypes_below(statement: Stmt) -> Iterator[DType]:
+def dtypes_below(statement: loop.Stmt) -> Iterator[DType]:
     """The types that the statements compute; bools only if they are stored."""
-    for part in walk(statement):
-        if isinstance(part, Store):
+    for part in loop.walk(statement):
+        if isinstance(part, loop.Store):
             yield part.buffer.dtype
             for value in expr.values_below(part.value):
                 if (
@@ -387,7 +375,7 @@ class Workspace:
     own: Arena = field(default_factory=Arena)  # one per thread
 
     def reserve(
-        self, buffer: Buffer, count_bytes: expr.Index, frame_bytes: int
+        self, buffer: loop.Buffer, count_bytes: expr.Index, frame_bytes: int
     ) -> tuple[MemoryKind, expr.Index]:
         """The memory for a buffer and its offset there; the stack holds `frame_bytes` already."""
         if buffer.scope is not Scope.LOCAL:
@@ -405,9 +393,9 @@ class Workspace:
         self.shared.top, self.own.top = tops
 
 
-def element_count(buffer: Buffer) -> expr.Index:
+def element_count(buffer: loop.Buffer) -> expr.Index:
     """The number of elements that a buffer takes: a number, or an expression of named sizes."""
-    count = room_of(buffer)
+    count = loop.room_of(buffer)
     if expr.decisions_of(count):
         raise InternalError(
             stage="codegen",

@@ -12,25 +12,10 @@ from dataclasses import dataclass, field
 from math import gcd
 from typing import NamedTuple, TypeAlias
 
-from tensorwright import expr
+from tensorwright import expr, loop
 from tensorwright.base import DType
 from tensorwright.codegen.analysis.facts import Facts
 from tensorwright.codegen.analysis.indices import flat_index
-from tensorwright.loop import (
-    Allocate,
-    Block,
-    Buffer,
-    Call,
-    For,
-    GroupStatement,
-    If,
-    Prefetch,
-    Stmt,
-    Store,
-    children_of,
-    folded_operand,
-    walk,
-)
 from tensorwright.schedule import ForKind, Scope
 
 _MOST_COPIES = 1 << 10  # statements that are examined
@@ -46,7 +31,7 @@ _Accesses: TypeAlias = tuple[_Access, ...]
 _Step: TypeAlias = tuple[_Address, list[_Address]]  # the sum, the operands
 
 
-def keeps_steps_apart(loop: For, facts: Facts) -> bool:
+def keeps_steps_apart(nest: loop.For, facts: Facts) -> bool:
     """Whether each step of an unrolled fold must load its operands again.
 
     A window that slides along an image reads most of its elements again in the next step. A
@@ -58,95 +43,97 @@ def keeps_steps_apart(loop: For, facts: Facts) -> bool:
     wait within one step. A compiler does not move sums to memory that need less than half of the
     registers.
     """
-    if facts.kind(loop) is not ForKind.UNROLLED or facts.copies(loop) > _MOST_COPIES:
+    if facts.kind(nest) is not ForKind.UNROLLED or facts.copies(nest) > _MOST_COPIES:
         return False
-    if not _is_fold(loop.body, loop.var):
+    if not _is_fold(nest.body, nest.var):
         return False
-    steps = list(_steps(loop, facts))
+    steps = list(_steps(nest, facts))
     sums = len({address for address, _ in steps})
     waiting = _most_waiting(steps)
     registers = facts.target.vector_registers
     if not registers // 2 < sums <= registers or sums + waiting < registers:
         return False
-    own = steps[: len(steps) // facts.extent(loop)]
+    own = steps[: len(steps) // facts.extent(nest)]
     return _most_waiting(own) < waiting
 
 
-def reads_by_lane(loop: For, facts: Facts) -> bool:
+def reads_by_lane(nest: loop.For, facts: Facts) -> bool:
     """Whether spread elements are taken from vectors along an unrolled loop.
 
     The loop is that of the steps of a fold, or of the rows of a tile. True if multiply-adds take
     any lane of a register, and if those vectors fit beside the sums of the tile and the vectors of
     its columns.
     """
-    if not facts.target.multiplies_by_lane or facts.kind(loop) is not ForKind.UNROLLED:
+    if not facts.target.multiplies_by_lane or facts.kind(nest) is not ForKind.UNROLLED:
         return False
-    if facts.copies(loop) > _MOST_COPIES or not _is_fold(loop.body):
+    if facts.copies(nest) > _MOST_COPIES or not _is_fold(nest.body):
         return False
-    steps = list(_steps(loop, facts))
+    steps = list(_steps(nest, facts))
     sums = {address for address, _ in steps}
-    own = steps[: len(steps) // facts.extent(loop)]
+    own = steps[: len(steps) // facts.extent(nest)]
     operands = {address for _, read in own for address in read}
     return len(sums) + len(operands) <= facts.target.vector_registers
 
 
-def _is_fold(statement: Stmt, var: expr.Var | None = None) -> bool:
+def _is_fold(statement: loop.Stmt, var: expr.Var | None = None) -> bool:
     """Whether loops without a condition fold into sums in registers that do not move with `var`."""
     match statement:
-        case Store(buffer, indices):
-            is_local = buffer.scope is Scope.LOCAL and folded_operand(statement) is not None
+        case loop.Store(buffer, indices):
+            is_local = buffer.scope is Scope.LOCAL and loop.folded_operand(statement) is not None
             return is_local and var not in expr.free_vars(*indices)
-        case Block(parts):
-            folds = [part for part in parts if not isinstance(part, Prefetch)]
+        case loop.Block(parts):
+            folds = [part for part in parts if not isinstance(part, loop.Prefetch)]
             return bool(folds) and all(_is_fold(part, var) for part in folds)
-        case For(_, _, kind, body):
+        case loop.For(_, _, kind, body):
             return kind in (ForKind.UNROLLED, ForKind.VECTOR) and _is_fold(body, var)
     return False
 
 
-def _steps(loop: For, facts: Facts) -> Iterator[_Step]:
+def _steps(nest: loop.For, facts: Facts) -> Iterator[_Step]:
     """Every fold of one vector, in the order of the code."""
-    return _steps_of(loop, facts, {}, {})
+    return _steps_of(nest, facts, {}, {})
 
 
 def _steps_of(
-    statement: Stmt, facts: Facts, at: dict[expr.Var, int], cached: dict[int, _Accesses]
+    statement: loop.Stmt, facts: Facts, at: dict[expr.Var, int], cached: dict[int, _Accesses]
 ) -> Iterator[_Step]:
     """The folds; `at` has the variables of unrolled loops, `cached` the accesses of stores."""
     match statement:
-        case Store():
+        case loop.Store():
             accesses = cached.get(id(statement))
             if accesses is None:
                 accesses = cached[id(statement)] = _accesses(statement, at)
             stored, *read = [_address(access, at) for access in accesses]
             yield stored, read
-        case Block(parts):
+        case loop.Block(parts):
             for part in parts:
                 yield from _steps_of(part, facts, at, cached)
-        case For(var, _, _, body):
+        case loop.For(var, _, _, body):
             for position in _positions(statement, facts):
                 yield from _steps_of(body, facts, {**at, var: position}, cached)
 
 
-def _positions(loop: For, facts: Facts) -> list[int]:
+def _positions(nest: loop.For, facts: Facts) -> list[int]:
     """The values of the loop variable in the copies of the body; for vectors, of the first lane."""
-    if facts.kind(loop) is not ForKind.VECTOR:
-        return list(range(facts.extent(loop)))
-    chunks = facts.chunks(loop)
+    if facts.kind(nest) is not ForKind.VECTOR:
+        return list(range(facts.extent(nest)))
+    chunks = facts.chunks(nest)
     whole = [number * chunks.width for number in range(chunks.count)]
     return whole + [start for start, _, _ in chunks.rests]
 
 
-def _accesses(store: Store, at: Collection[expr.Var]) -> _Accesses:
+def _accesses(store: loop.Store, at: Collection[expr.Var]) -> _Accesses:
     """The access that a fold stores to, then those it loads, inside loops over some variables."""
-    folded = folded_operand(store)
+    folded = loop.folded_operand(store)
     assert folded is not None
     loads: tuple[expr.Load, ...] = tuple(expr.loads_of(folded[1]))
     reads = [_access(load.source, load.indices, at) for load in loads]
     return _access(store.buffer, store.indices, at), *reads
 
 
-def _access(buffer: Buffer, indices: tuple[expr.Index, ...], at: Collection[expr.Var]) -> _Access:
+def _access(
+    buffer: loop.Buffer, indices: tuple[expr.Index, ...], at: Collection[expr.Var]
+) -> _Access:
     moves: list[tuple[int, expr.Var]] = []
     others: list[tuple[int, tuple[expr.IndexExpr, ...], tuple[expr.Var, ...]]] = []
     for monomial, coefficient in expr.terms_of(flat_index(buffer, indices)):
@@ -206,7 +193,7 @@ _Moves = Mapping[str, Access]  # by the names of variables; those from outside m
 
 
 def tile_width(
-    allocate: Allocate, env: Mapping[str, object], lanes: int, facts: Facts
+    allocate: loop.Allocate, env: Mapping[str, object], lanes: int, facts: Facts
 ) -> int | None:
     """The vector width in which a small local buffer lives in registers, or None.
 
@@ -222,7 +209,9 @@ def tile_width(
     return facts.tiles[key]
 
 
-def _find_width(allocate: Allocate, fixed: frozenset[str], lanes: int, facts: Facts) -> int | None:
+def _find_width(
+    allocate: loop.Allocate, fixed: frozenset[str], lanes: int, facts: Facts
+) -> int | None:
     buffer, target = allocate.buffer, facts.target
     size = buffer.dtype.size_bytes * lanes
     for extent in buffer.shape:
@@ -233,19 +222,19 @@ def _find_width(allocate: Allocate, fixed: frozenset[str], lanes: int, facts: Fa
     accesses = set(search.accesses(allocate.body, dict.fromkeys(fixed, _ONE)))
     forced = search.needed.values()
     fits = size <= target.vector_registers * target.vector_bytes
-    if forced and not (fits and all(_is_short(loop, facts) for loop in forced)):
+    if forced and not (fits and all(_is_short(nest, facts) for nest in forced)):
         return None
     width = _common_width(accesses)
     if width is not None:
-        for loop in forced:
-            facts.unroll(loop)
+        for nest in forced:
+            facts.unroll(nest)
     return width
 
 
-def _is_short(loop: For, facts: Facts) -> bool:
+def _is_short(nest: loop.For, facts: Facts) -> bool:
     """Whether a loop may be unrolled for a tile: it is short, with no open loop inside."""
-    inside = (each for each in walk(loop.body) if isinstance(each, For))
-    return facts.copies(loop) <= _MOST_FORCED and not any(map(facts.is_open, inside))
+    inside = (each for each in loop.walk(nest.body) if isinstance(each, loop.For))
+    return facts.copies(nest) <= _MOST_FORCED and not any(map(facts.is_open, inside))
 
 
 def _common_width(accesses: set[Access]) -> int | None:
@@ -268,55 +257,55 @@ def _common_width(accesses: set[Access]) -> int | None:
 class _Search:
     """Finds the accesses of one buffer, and the serial loops that move them."""
 
-    buffer: Buffer
+    buffer: loop.Buffer
     lanes: int
     facts: Facts
-    serial: dict[str, For] = field(default_factory=dict)  # the loop around, by its variable
-    needed: dict[int, For] = field(default_factory=dict)  # serial loops that index the buffer
+    serial: dict[str, loop.For] = field(default_factory=dict)  # the loop around, by its variable
+    needed: dict[int, loop.For] = field(default_factory=dict)  # serial loops that index the buffer
 
-    def accesses(self, statement: Stmt, moves: _Moves) -> Iterator[Access]:
+    def accesses(self, statement: loop.Stmt, moves: _Moves) -> Iterator[Access]:
         """Every access inside a statement."""
         match statement:
-            case For():
+            case loop.For():
                 yield from self._in_loop(statement, moves)
-            case Store(target, indices, value):
+            case loop.Store(target, indices, value):
                 if target.name == self.buffer.name:
                     yield self._access(indices, moves)
                 yield from self._reads((*expr.loads_of(value), *_elements(indices)), moves)
-            case If(condition, then):
+            case loop.If(condition, then):
                 yield from self._reads(_elements(expr.condition_sides(condition)), moves)
                 yield from self.accesses(then, moves)
-            case Prefetch(target, _):
+            case loop.Prefetch(target, _):
                 if target.name == self.buffer.name:
                     yield _IN_MEMORY
-            case Call(name, _, meaning):
+            case loop.Call(name, _, meaning):
                 window_lanes = self.facts.intrinsics.get(name)
                 if window_lanes is None or self.lanes > 1:
                     yield from self.accesses(meaning, moves)
                 else:
                     yield from self._windows(statement, window_lanes, moves)
-            case Block() | Allocate() | GroupStatement():
-                for part in children_of(statement):
+            case loop.Block() | loop.Allocate() | loop.GroupStatement():
+                for part in loop.children_of(statement):
                     yield from self.accesses(part, moves)
 
-    def _in_loop(self, loop: For, moves: _Moves) -> Iterator[Access]:
-        name = loop.var.name
+    def _in_loop(self, nest: loop.For, moves: _Moves) -> Iterator[Access]:
+        name = nest.var.name
         inner = {**moves, name: _IN_MEMORY}
-        kind, is_once = self.facts.kind(loop), self.facts.is_once(loop)
+        kind, is_once = self.facts.kind(nest), self.facts.is_once(nest)
         if is_once or kind is ForKind.UNROLLED:
             inner[name] = _ONE
         elif kind is ForKind.SERIAL:
-            self.serial[name] = loop
+            self.serial[name] = nest
             inner[name] = _SERIAL
         elif kind is ForKind.VECTOR and self.lanes == 1:
-            chunks = self.facts.chunks(loop)
+            chunks = self.facts.chunks(nest)
             widths = {width for _, width, _ in chunks.rests}
             if chunks.count:
                 widths.add(chunks.width)
             if chunks.is_unrolled and len(widths) == 1:
                 width = widths.pop()
-                inner[name] = Access(width, self.facts.extent(loop) if chunks.rests else width)
-        for access in self.accesses(loop.body, inner):
+                inner[name] = Access(width, self.facts.extent(nest) if chunks.rests else width)
+        for access in self.accesses(nest.body, inner):
             yield _IN_MEMORY if kind is ForKind.PARALLEL and not is_once else access
 
     def _reads(self, loads: Iterable[expr.Load], moves: _Moves) -> Iterator[Access]:
@@ -325,7 +314,7 @@ class _Search:
                 yield self._access(load.indices, moves, is_read=True)
 
     def _windows(
-        self, call: Call, window_lanes: tuple[int, ...], moves: _Moves
+        self, call: loop.Call, window_lanes: tuple[int, ...], moves: _Moves
     ) -> Iterator[Access]:
         for window, width in zip(call.windows, window_lanes, strict=True):
             if window.buffer.name == self.buffer.name:
@@ -375,7 +364,7 @@ def _elements(indices: Iterable[expr.Index]) -> Iterator[expr.Load]:
         yield from expr.loads_of(expr.FromIndex(index, DType.I64))
 
 
-def ends_at_guard(loop: For) -> bool:
+def ends_at_guard(nest: loop.For) -> bool:
     """Whether no iteration does anything after the first one whose guard fails.
 
         for i in 0..14 @unroll: if t*14 + i < n: S[i]
@@ -383,8 +372,8 @@ def ends_at_guard(loop: For) -> bool:
     Theorem:  a guard g - a*i >= 0 with a > 0 that fails for some i fails for all greater ones, and
               so does a conjunction with conditions that do not depend on i.
     """
-    return isinstance(loop.body, If) and all(
-        _fails_for_good(part, loop.var) for part in expr.conjuncts(loop.body.condition)
+    return isinstance(nest.body, loop.If) and all(
+        _fails_for_good(part, nest.var) for part in expr.conjuncts(nest.body.condition)
     )
 
 

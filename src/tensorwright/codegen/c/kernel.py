@@ -13,21 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tensorwright import loop
 from tensorwright.base import CpuTarget, DType
 from tensorwright.codegen import analysis, c_family
 from tensorwright.codegen.backend import Signature, Source
 from tensorwright.expr import NamedSize, maximum
-from tensorwright.loop import (
-    Allocate,
-    Buffer,
-    For,
-    LoopProgram,
-    Prefetch,
-    Role,
-    Stmt,
-    buffers_used,
-    sizes_of_program,
-)
 
 _ELEMENTS = {
     DType.F32: "float",
@@ -193,7 +183,7 @@ class ThreadStatements(c_family.Statements):
         self.is_parallel = is_parallel
         self.frame_bytes = 0
 
-    def _prefetch(self, prefetch: Prefetch) -> None:
+    def _prefetch(self, prefetch: loop.Prefetch) -> None:
         """The builtin of gcc and clang, if the buffer lies in memory."""
         storage = self.storage(prefetch.buffer)
         if isinstance(storage, c_family.Piece):
@@ -201,7 +191,7 @@ class ThreadStatements(c_family.Statements):
             at, level = self.sum(offset._replace(step=0)), 4 - prefetch.level
             self.out.add(f"__builtin_prefetch(&{storage.pointer}[{at}], 0, {level});")
 
-    def _allocate(self, allocate: Allocate) -> None:
+    def _allocate(self, allocate: loop.Allocate) -> None:
         """Registers if the buffer may live there, else memory of the call or the thread."""
         buffer = allocate.buffer
         width = analysis.tile_width(allocate, self.env, self.lanes, self.facts)
@@ -217,7 +207,7 @@ class ThreadStatements(c_family.Statements):
         self.out.depth -= 1
         self.out.add("}")
 
-    def _tile(self, buffer: Buffer, width: int) -> c_family.Tile:
+    def _tile(self, buffer: loop.Buffer, width: int) -> c_family.Tile:
         return c_family.Tile(buffer.name, buffer.dtype, width, self.lanes)
 
     def _declared(self, tile: c_family.Tile) -> list[str]:
@@ -232,7 +222,7 @@ class ThreadStatements(c_family.Statements):
         lines, self.out.lines = self.out.lines, lines
         return lines
 
-    def _piece(self, buffer: Buffer) -> c_family.Piece:
+    def _piece(self, buffer: loop.Buffer) -> c_family.Piece:
         """Memory for a buffer: of the call, on the stack, or of the thread."""
         size = self.lanes * analysis.element_count(buffer)
         count_bytes = size * buffer.dtype.size_bytes
@@ -250,16 +240,16 @@ class ThreadStatements(c_family.Statements):
                 self.out.add(f"{kind} *restrict {name} = ({kind} *)({base} + {at});")
         return c_family.Piece(name, buffer.dtype, private=self.lanes)
 
-    def _parallel(self, loop: For, extent: analysis.Linear) -> None:
+    def _parallel(self, nest: loop.For, extent: analysis.Linear) -> None:
         """Write the body as a function of its own, and the call that shares out the iterations."""
         kernel = self.kernel
-        captured, count = self._captured(loop.body), self.sum(extent)
+        captured, count = self._captured(nest.body), self.sum(extent)
         count = count if count.isalnum() else f"({count})"
         name = f"{kernel.name}_parallel_{len(kernel.functions)}"
         inner = ThreadStatements(kernel, self.names, is_parallel=True)
         inner.env, inner.ranges = dict(self.env), dict(self.ranges)
         inner.storages = {n: s for n, s in self.storages.items() if isinstance(s, c_family.Piece)}
-        inner.serial(loop, "first", "stop", extent)
+        inner.serial(nest, "first", "stop", extent)
         parameters = "".join(f"{kind}{own}, " for own, kind in captured.items())
         kernel.functions.append(
             c_family.function_text(
@@ -290,10 +280,10 @@ class ThreadStatements(c_family.Statements):
         add("#endif")
         self.out.add(f"{name}({passed}workspace, slice, 0, {count});")
 
-    def _captured(self, body: Stmt) -> dict[str, str]:
+    def _captured(self, body: loop.Stmt) -> dict[str, str]:
         """The buffers and index values from outside that a body needs, with their types."""
         captured: dict[str, str] = {}
-        for name in sorted(buffer.name for buffer in buffers_used(body)):
+        for name in sorted(buffer.name for buffer in loop.buffers_used(body)):
             storage = self.storages.get(name)
             if isinstance(storage, c_family.Piece):
                 captured[storage.pointer] = pointer_type(storage)
@@ -309,7 +299,7 @@ def pointer_type(piece: c_family.Piece) -> str:
     return f"{const}{C.element(piece.dtype)} *restrict "
 
 
-def emit(program: LoopProgram, target: CpuTarget) -> Source:
+def emit(program: loop.LoopProgram, target: CpuTarget) -> Source:
     """Write a program whose extents are ints, or expressions of named sizes; the target says how
     wide vectors are.
 
@@ -319,7 +309,7 @@ def emit(program: LoopProgram, target: CpuTarget) -> Source:
     name = C.identifier(program.name)
     analysis.refuse_groups(program)
     names = c_family.Names(C.identifier)
-    sizes = {size: names.fresh(size.name) for size in sizes_of_program(program)}
+    sizes = {size: names.fresh(size.name) for size in loop.sizes_of_program(program)}
     listed_sizes = ", ".join(sizes.values())
     slice_bytes = f"{name}_slice_bytes({listed_sizes})"
     kernel = Kernel(name, target, analysis.Facts(target, masked_rests=False), slice_bytes)
@@ -330,7 +320,7 @@ def emit(program: LoopProgram, target: CpuTarget) -> Source:
     pointers: dict[str, str] = {}
     for parameter in program.parameters:
         buffer = parameter.buffer
-        is_input = parameter.role is not Role.OUTPUT
+        is_input = parameter.role is not loop.Role.OUTPUT
         piece = c_family.Piece(names.fresh(buffer.name), buffer.dtype, is_input)
         main.storages[buffer.name] = piece
         pointers[piece.pointer] = pointer_type(piece)

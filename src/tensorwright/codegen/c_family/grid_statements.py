@@ -7,30 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tensorwright import expr
+from tensorwright import expr, loop
 from tensorwright.base import UnsupportedError
 from tensorwright.codegen.analysis import MOST_ITERATIONS, Facts, Linear, element_count
 from tensorwright.codegen.c_family.dialect import Dialect, GridWords, Names, Val
 from tensorwright.codegen.c_family.helpers import Helpers, VariesByLane
 from tensorwright.codegen.c_family.statements import Statements
 from tensorwright.codegen.c_family.values import Piece
-from tensorwright.loop import (
-    Allocate,
-    Barrier,
-    Buffer,
-    CommitCopies,
-    For,
-    GroupStatement,
-    LaneFold,
-    LaunchBounds,
-    LaunchNest,
-    Prefetch,
-    StartCopy,
-    Stmt,
-    Store,
-    WaitCopies,
-    walk,
-)
 from tensorwright.schedule import ForKind
 
 _SHARED_ALIGN = 16
@@ -101,48 +84,48 @@ class GridStatements(Statements):
             self.is_wide = True
         return super().sum(value)
 
-    def open_index(self, loop: For) -> None:
+    def open_index(self, nest: loop.For) -> None:
         """Let the variable of a loop over blocks or threads be the number of this one."""
-        if loop.extent == 1:
-            self.env[loop.var.name] = 0
+        if nest.extent == 1:
+            self.env[nest.var.name] = 0
             return
-        extent = self.evaluate(loop.extent)
+        extent = self.evaluate(nest.extent)
         bounds = self.range_of(extent)
-        name = self.counter(loop, MOST_ITERATIONS if bounds is None else bounds[1] - 1)
-        self.env[loop.var.name] = Linear(0, ((name, 1),))
-        number = self.words.indices[loop.kind]
+        name = self.counter(nest, MOST_ITERATIONS if bounds is None else bounds[1] - 1)
+        self.env[nest.var.name] = Linear(0, ((name, 1),))
+        number = self.words.indices[nest.kind]
         self.out.add(f"const {self.helpers.index} {name} = {number};  // 0..{self.sum(extent)}")
 
-    def _plain(self, loop: For, extent: Linear) -> None:
-        is_named = loop.var.name in self._short_loops
-        if not self.facts.is_open(loop) and (is_named or self.facts.kind(loop) is ForKind.UNROLLED):
+    def _plain(self, nest: loop.For, extent: Linear) -> None:
+        is_named = nest.var.name in self._short_loops
+        if not self.facts.is_open(nest) and (is_named or self.facts.kind(nest) is ForKind.UNROLLED):
             self.out.add(self.words.unroll)
-        super()._plain(loop, extent)
+        super()._plain(nest, extent)
 
-    def _unrolled(self, loop: For, extent: Linear) -> None:
-        self._plain(loop, extent)
+    def _unrolled(self, nest: loop.For, extent: Linear) -> None:
+        self._plain(nest, extent)
 
-    def _of_group(self, statement: GroupStatement) -> None:
+    def _of_group(self, statement: loop.GroupStatement) -> None:
         """Barriers, copies that go on while threads compute, exchanges between threads."""
         match statement:
-            case Barrier():
+            case loop.Barrier():
                 self.out.add(self.words.barrier)
-            case LaneFold(buffer, indices, fn, lanes):
+            case loop.LaneFold(buffer, indices, fn, lanes):
                 self._lane_fold(buffer, indices, fn, lanes)
-            case StartCopy(store):
+            case loop.StartCopy(store):
                 if not self._started(store):
                     super().statement(store)
-            case CommitCopies():
+            case loop.CommitCopies():
                 if self.copies is not None:
                     self.out.add(f"{self.helpers.named('commit_copies', self.copies)}();")
-            case WaitCopies(batches):
+            case loop.WaitCopies(batches):
                 if self.copies is not None:
                     name = self.helpers.named("wait_copies", self.copies)
                     self.out.add(f"{name}<{batches}>();")
-            case LaunchBounds(groups):
+            case loop.LaunchBounds(groups):
                 self.groups = groups
 
-    def _started(self, store: Store) -> bool:
+    def _started(self, store: loop.Store) -> bool:
         """Write the beginning of a copy; False if it must be written as a store."""
         value, storage = store.value, self.storage(store.buffer)
         if (
@@ -175,7 +158,7 @@ class GridStatements(Statements):
         return True
 
     def _lane_fold(
-        self, buffer: Buffer, indices: tuple[expr.Index, ...], fn: expr.Fn, lanes: int
+        self, buffer: loop.Buffer, indices: tuple[expr.Index, ...], fn: expr.Fn, lanes: int
     ) -> None:
         """Fold an element over adjacent threads, in steps that halve their distance."""
         exchange = self.words.exchange
@@ -196,10 +179,10 @@ class GridStatements(Statements):
             self.assign(storage, offset, folded)
             distance //= 2
 
-    def _prefetch(self, prefetch: Prefetch) -> None:
+    def _prefetch(self, prefetch: loop.Prefetch) -> None:
         """Nothing: other threads run while one waits for memory."""
 
-    def _allocate(self, allocate: Allocate) -> None:
+    def _allocate(self, allocate: loop.Allocate) -> None:
         """An array of the thread."""
         buffer = allocate.buffer
         count = _fixed_count(buffer)
@@ -207,7 +190,7 @@ class GridStatements(Statements):
         self._short_loops |= _loops_to_unroll(allocate, self.facts)
         self.statement(allocate.body)
 
-    def _private(self, buffer: Buffer, count: int) -> Piece:
+    def _private(self, buffer: loop.Buffer, count: int) -> Piece:
         name, kind = self.names.fresh(buffer.name), self.dialect.element(buffer.dtype)
         if count == 1:
             self.out.add(f"{kind} {name};")
@@ -217,7 +200,7 @@ class GridStatements(Statements):
         swizzle = buffer.layout.swizzle(buffer.dtype.size_bytes)
         return Piece(name, buffer.dtype, private=self.lanes, swizzle=swizzle)
 
-    def share(self, buffer: Buffer) -> None:
+    def share(self, buffer: loop.Buffer) -> None:
         """Give the block an array."""
         count = _fixed_count(buffer)
         name, kind = self.names.fresh(buffer.name), self.dialect.element(buffer.dtype)
@@ -231,13 +214,13 @@ class GridStatements(Statements):
         self.storages[buffer.name] = Piece(name, buffer.dtype, space=space, swizzle=swizzle)
 
 
-def _loops_to_unroll(allocate: Allocate, facts: Facts) -> set[str]:
+def _loops_to_unroll(allocate: loop.Allocate, facts: Facts) -> set[str]:
     """The variables of short loops that index a small buffer: unrolled, it is in registers."""
     buffer, names = allocate.buffer, set[str]()
     if buffer.dtype.size_bytes * element_count(buffer) > _PRIVATE_BYTES:
         return names
-    for part in walk(allocate.body):
-        if isinstance(part, Store):
+    for part in loop.walk(allocate.body):
+        if isinstance(part, loop.Store):
             indices = [*part.indices] if part.buffer == buffer else []
             for load in expr.loads_of(part.value):
                 if load.source == buffer:
@@ -246,12 +229,14 @@ def _loops_to_unroll(allocate: Allocate, facts: Facts) -> set[str]:
     return {name for name in names if _is_short(allocate.body, name, facts)}
 
 
-def _is_short(body: Stmt, name: str, facts: Facts) -> bool:
-    loops = [part for part in walk(body) if isinstance(part, For) and part.var.name == name]
+def _is_short(body: loop.Stmt, name: str, facts: Facts) -> bool:
+    loops = [
+        part for part in loop.walk(body) if isinstance(part, loop.For) and part.var.name == name
+    ]
     return all(not facts.is_open(each) and facts.extent(each) <= _MOST_UNROLLED for each in loops)
 
 
-def _fixed_count(buffer: Buffer) -> int:
+def _fixed_count(buffer: loop.Buffer) -> int:
     """The number of elements that a buffer takes.  Raises: UnsupportedError if that is open."""
     count = element_count(buffer)
     if isinstance(count, int):
@@ -263,10 +248,10 @@ def _fixed_count(buffer: Buffer) -> int:
     )
 
 
-def refuse_processors(body: Stmt) -> None:
+def refuse_processors(body: loop.Stmt) -> None:
     """Refuse loops that only processors have.  Raises: UnsupportedError."""
-    for part in walk(body):
-        if isinstance(part, For) and part.kind is ForKind.PARALLEL:
+    for part in loop.walk(body):
+        if isinstance(part, loop.For) and part.kind is ForKind.PARALLEL:
             raise _refusal(
                 f"loop {part.var}",
                 "@parallel is for processors",
@@ -274,19 +259,19 @@ def refuse_processors(body: Stmt) -> None:
             )
 
 
-def check_extents(name: str, nest: LaunchNest) -> None:
+def check_extents(name: str, launch: loop.LaunchNest) -> None:
     """Refuse open numbers of threads, and numbers of blocks that depend on loops.
 
     Raises:  UnsupportedError.
     """
-    if any(not isinstance(loop.extent, int) for loop in nest.threads):
+    if any(not isinstance(nest.extent, int) for nest in launch.threads):
         raise _refusal(
             f"kernel {name}", "the number of its threads is open", "bind loops of numbers"
         )
-    for loop in nest.blocks:
-        if expr.free_vars(loop.extent):
+    for nest in launch.blocks:
+        if expr.free_vars(nest.extent):
             raise _refusal(
-                f"loop {loop.var} in 0..{loop.extent}",
+                f"loop {nest.var} in 0..{nest.extent}",
                 "the number of its blocks depends on a loop",
                 "bind a loop whose extent is a number or a size",
             )

@@ -10,19 +10,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from tensorwright import loop
 from tensorwright.codegen.analysis import Facts, Linear
 from tensorwright.codegen.c_family.dialect import Lines, Names, Val
 from tensorwright.codegen.c_family.helpers import Helpers, VariesByLane
 from tensorwright.codegen.c_family.values import Piece, Tile, Values, VectorLoop, stored_as
 from tensorwright.codegen.statements import StatementWalk
 from tensorwright.expr import Condition, Fn, Load, Value
-from tensorwright.loop import (
-    For,
-    If,
-    Stmt,
-    Store,
-    folded_operand,
-)
 
 
 class Statements(Values, StatementWalk[str]):
@@ -32,14 +26,14 @@ class Statements(Values, StatementWalk[str]):
         super().__init__(helpers, names)
         self.facts = facts
 
-    def _store(self, store: Store) -> None:
+    def _store(self, store: loop.Store) -> None:
         offset = self._offset_or_none(store)
         if offset is None:
             self._each_lane(store)
             return
         storage, value = self.storage(store.buffer), store.value
         if self.lanes > 1 and not offset.step:
-            fold = folded_operand(store)
+            fold = loop.folded_operand(store)
             if fold is not None:
                 self._fold(store, *fold)
                 return
@@ -73,7 +67,7 @@ class Statements(Values, StatementWalk[str]):
         )
         return self.store_vector(replace(piece, dtype=stored_as(dtype)), offset, stored)
 
-    def _offset_or_none(self, store: Store) -> Linear | None:
+    def _offset_or_none(self, store: loop.Store) -> Linear | None:
         """The offset of a store; None if it is not linear in the lanes."""
         try:
             return self.element_offset(store.buffer, store.indices)
@@ -89,13 +83,13 @@ class Statements(Values, StatementWalk[str]):
             text = self.operations.store(text, storage.dtype)
         self.out.add(f"{self.element_at(storage, offset)} = {text};")
 
-    def _each_lane(self, statement: Stmt) -> None:
+    def _each_lane(self, statement: loop.Stmt) -> None:
         """Write a statement once for each lane of the vector loop around."""
         for lane in range(self.lanes):
             with self.lane(lane):
                 self.statement(statement)
 
-    def _fold(self, store: Store, fn: Fn, operand: Value) -> None:
+    def _fold(self, store: loop.Store, fn: Fn, operand: Value) -> None:
         """Fold the values of all lanes into the one element that they write."""
         total = self.operations.fold(fn, self.operations.spread(self.value(operand), self.lanes))
         offset = self.element_offset(store.buffer, store.indices)
@@ -103,39 +97,39 @@ class Statements(Values, StatementWalk[str]):
         self.assign(self.storage(store.buffer), offset, self.operations.apply(fn, (old, total)))
 
     @contextmanager
-    def _counted(self, loop: For, first: str, stop: str, last: int) -> Iterator[str]:
-        name = self.counter(loop, last)
+    def _counted(self, nest: loop.For, first: str, stop: str, last: int) -> Iterator[str]:
+        name = self.counter(nest, last)
         head = f"for ({self.helpers.index} {name} = {first}; {name} < {stop}; {name}++)"
         with self.out.block(head):
             yield name
 
-    def counter(self, loop: For, last: int) -> str:
+    def counter(self, nest: loop.For, last: int) -> str:
         """A new name for a variable that counts the iterations of a loop."""
-        name = self.names.fresh(loop.var.name)
+        name = self.names.fresh(nest.var.name)
         self.ranges[name] = (0, last)
         return name
 
-    def _plain(self, loop: For, extent: Linear) -> None:
-        self.serial(loop, "0", self.sum(extent), extent)
+    def _plain(self, nest: loop.For, extent: Linear) -> None:
+        self.serial(nest, "0", self.sum(extent), extent)
 
     def _is_in_vector(self) -> bool:
         return self.vector is not None
 
-    def _vector(self, loop: For, start: Linear, lanes: int, active: int) -> None:
+    def _vector(self, nest: loop.For, start: Linear, lanes: int, active: int) -> None:
         if lanes == 1:
-            self._copy(loop, start)
+            self._copy(nest, start)
             return
-        self.vector, self.lanes = VectorLoop(loop.var.name, start, lanes), lanes
-        self._copy(loop, start._replace(step=1))
+        self.vector, self.lanes = VectorLoop(nest.var.name, start, lanes), lanes
+        self._copy(nest, start._replace(step=1))
         self.vector, self.lanes = None, 1
 
-    def _if(self, condition: Condition, then: Stmt) -> None:
+    def _if(self, condition: Condition, then: loop.Stmt) -> None:
         try:
             decided = self.condition(condition)
         except VariesByLane:
             if self.lanes == 1:
                 raise
-            self._each_lane(If(condition, then))
+            self._each_lane(loop.If(condition, then))
             return
         if decided is True:
             self.statement(then)

@@ -13,14 +13,7 @@ from dataclasses import dataclass
 
 from tensorwright import machine_code
 from tensorwright.base import CpuTarget
-from tensorwright.codegen.analysis.facts import (
-    BUFFER_ALIGN,
-    MOST_ITERATIONS,
-    Facts,
-    Workspace,
-    element_count,
-    refuse_groups,
-)
+from tensorwright.codegen.analysis import facts
 from tensorwright.codegen.analysis.indices import Linear, size_name
 from tensorwright.codegen.backend import Signature, Source
 from tensorwright.codegen.llvm.access import Piece
@@ -40,12 +33,12 @@ def emit(program: LoopProgram, target: CpuTarget) -> Source:
              InternalError for a program that is not well formed.
     """
     name = _symbol(program.name)
-    refuse_groups(program)
+    facts.refuse_groups(program)
     module = machine_code.Module(LOOP_METADATA)
     windows = {each.name: each.window_lanes for each in intrinsics_of(target).values()}
-    kernel = Kernel(name, target, module, Facts(target, windows), Workspace(), [])
+    kernel = Kernel(name, target, module, facts.Facts(target, windows), facts.Workspace(), [])
     pointers = [f"%p{position}" for position in range(len(program.parameters))]
-    listed = "".join(f"ptr noalias align {BUFFER_ALIGN} {pointer}, " for pointer in pointers)
+    listed = "".join(f"ptr noalias align {facts.BUFFER_ALIGN} {pointer}, " for pointer in pointers)
     sizes = {size: f"%size{n}" for n, size in enumerate(sizes_of_program(program))}
     numbers = "".join(f"i64 {name}, " for name in sizes.values())
     head = (
@@ -55,12 +48,12 @@ def emit(program: LoopProgram, target: CpuTarget) -> Source:
     main = Statements(Function(module, head), kernel, is_parallel=False)
     for size, label in sizes.items():
         main.env[size_name(size)] = Linear(0, ((label, 1),))
-        main.function.ranges[label] = (size.least, size.most or MOST_ITERATIONS)
+        main.function.ranges[label] = (size.least, size.most or facts.MOST_ITERATIONS)
     for pointer, parameter in zip(pointers, program.parameters, strict=True):
         buffer = parameter.buffer
-        count = element_count(buffer)
+        count = facts.element_count(buffer)
         known_size = count if isinstance(count, int) else 0
-        main.storages[buffer.name] = Piece(pointer, buffer.dtype, known_size, BUFFER_ALIGN)
+        main.storages[buffer.name] = Piece(pointer, buffer.dtype, known_size, facts.BUFFER_ALIGN)
     main.statement(program.body)
     main.function.finish()
     for region in kernel.regions:

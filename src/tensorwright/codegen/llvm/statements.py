@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from itertools import permutations
 
+from tensorwright import loop
 from tensorwright.base import CpuTarget
 from tensorwright.codegen.analysis.facts import (
     BUFFER_ALIGN,
@@ -34,18 +35,6 @@ from tensorwright.codegen.llvm.text import Function, Val, memory_type
 from tensorwright.codegen.llvm.values import Values
 from tensorwright.codegen.statements import StatementWalk
 from tensorwright.expr import Condition, Fn, Index, Value
-from tensorwright.loop import (
-    Allocate,
-    Buffer,
-    Call,
-    For,
-    If,
-    Prefetch,
-    Stmt,
-    Store,
-    Window,
-    folded_operand,
-)
 from tensorwright.machine_code import Module, shuffle_text
 from tensorwright.schedule import ForKind
 
@@ -72,7 +61,7 @@ class Statements(Values, StatementWalk[Val]):
         self.is_parallel = is_parallel
         self.frame_bytes = 0
 
-    def _prefetch(self, prefetch: Prefetch) -> None:
+    def _prefetch(self, prefetch: loop.Prefetch) -> None:
         self.function.module.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
         address = self.address(prefetch.buffer, prefetch.indices)
         level = 4 - prefetch.level
@@ -80,14 +69,14 @@ class Statements(Values, StatementWalk[Val]):
             f"call void @llvm.prefetch.p0(ptr {address}, i32 0, i32 {level}, i32 1)"
         )
 
-    def _store(self, store: Store) -> None:
-        fold = folded_operand(store) if self.lanes > 1 else None
+    def _store(self, store: loop.Store) -> None:
+        fold = loop.folded_operand(store) if self.lanes > 1 else None
         if fold is not None and self.is_one_element(store.buffer, store.indices):
             self._fold(store, *fold)
         else:
             self.store(store.buffer, store.indices, self.value(store.value), store.value)
 
-    def _fold(self, store: Store, fn: Fn, operand: Value) -> None:
+    def _fold(self, store: loop.Store, fn: Fn, operand: Value) -> None:
         """Fold what all lanes have into the one element that they write."""
         parts = self.function.splat(self.value(operand), self.lanes)
         total = self.operations.fold_lanes(fn, parts, self.lane_mask())
@@ -99,67 +88,71 @@ class Statements(Values, StatementWalk[Val]):
         )
         self.lanes, self.active, self.guard = kept
 
-    def _where_some(self, loop: For, extent: Linear, write: Callable[[For, Linear], None]) -> None:
+    def _where_some(
+        self, nest: loop.For, extent: Linear, write: Callable[[loop.For, Linear], None]
+    ) -> None:
         """Write a loop, under a condition if its number of iterations may be 0."""
         bounds = self.range_of(extent)
         if bounds is not None and bounds[1] <= 0:
             return
         if bounds is not None and bounds[0] >= 1:
-            write(loop, extent)
+            write(nest, extent)
             return
         stop = self.scalar(extent)
         some = self.function.pure(f"icmp sgt i64 {stop}, 0", stop)
-        with self.function.branch(some, self.facts.written(loop.body)):
-            write(loop, extent)
+        with self.function.branch(some, self.facts.written(nest.body)):
+            write(nest, extent)
 
-    def _unrolled(self, loop: For, extent: Linear) -> None:
-        if self.lanes == 1 and ends_at_guard(loop):
-            self._partial_tile(loop, extent.const)
+    def _unrolled(self, nest: loop.For, extent: Linear) -> None:
+        if self.lanes == 1 and ends_at_guard(nest):
+            self._partial_tile(nest, extent.const)
             return
-        is_apart = keeps_steps_apart(loop, self.facts)
-        if self.lanes == 1 and not is_apart and reads_by_lane(loop, self.facts):
-            self.read_by_lane[loop.var.name] = extent.const
+        is_apart = keeps_steps_apart(nest, self.facts)
+        if self.lanes == 1 and not is_apart and reads_by_lane(nest, self.facts):
+            self.read_by_lane[nest.var.name] = extent.const
         for iteration in range(extent.const):
             if is_apart and iteration:
                 self.function.separate_loads()
-            self._copy(loop, iteration)
-        self.read_by_lane.pop(loop.var.name, None)
+            self._copy(nest, iteration)
+        self.read_by_lane.pop(nest.var.name, None)
 
-    def _partial_tile(self, loop: For, extent: int) -> None:
+    def _partial_tile(self, nest: loop.For, extent: int) -> None:
         """Put each iteration inside the guard of the one before.
 
         The first guard that fails ends the loop; registers keep the loads of earlier iterations.
         """
-        assert isinstance(loop.body, If), "the loop ends at a guard"
-        written = self.facts.written(loop.body)
+        assert isinstance(nest.body, loop.If), "the loop ends at a guard"
+        written = self.facts.written(nest.body)
         with ExitStack() as guards:
             for iteration in range(extent):
-                self.env[loop.var.name] = iteration
-                mask = self.condition(loop.body.condition)
+                self.env[nest.var.name] = iteration
+                mask = self.condition(nest.body.condition)
                 if mask is False:
                     return
                 if mask is not True:
                     guards.enter_context(self.function.branch(mask.name, written))
-                self.statement(loop.body.then)
+                self.statement(nest.body.then)
 
-    def _plain(self, loop: For, extent: Linear) -> None:
-        copy = self._transposition_of(loop)
+    def _plain(self, nest: loop.For, extent: Linear) -> None:
+        copy = self._transposition_of(nest)
         if copy is not None:
             self._transpose(copy, extent.const)
         else:
-            self._where_some(loop, extent, self._serial_to)
+            self._where_some(nest, extent, self._serial_to)
 
-    def _serial_to(self, loop: For, extent: Linear) -> None:
-        self.serial(loop, "0", self.scalar(extent), extent)
+    def _serial_to(self, nest: loop.For, extent: Linear) -> None:
+        self.serial(nest, "0", self.scalar(extent), extent)
 
-    def _counted(self, loop: For, first: str, stop: str, last: int) -> AbstractContextManager[str]:
-        return self.function.loop(first, stop, (0, last), self.facts.written(loop.body))
+    def _counted(
+        self, nest: loop.For, first: str, stop: str, last: int
+    ) -> AbstractContextManager[str]:
+        return self.function.loop(first, stop, (0, last), self.facts.written(nest.body))
 
-    def _transposition_of(self, loop: For) -> Transposition | None:
+    def _transposition_of(self, nest: loop.For) -> Transposition | None:
         """The transposed copy that a loop is, between buffers in memory; None for other loops."""
-        if self.lanes > 1 or self.guard is not None or self.facts.kind(loop) is not ForKind.SERIAL:
+        if self.lanes > 1 or self.guard is not None or self.facts.kind(nest) is not ForKind.SERIAL:
             return None
-        copy = find_transposition(loop, self.facts, self.target)
+        copy = find_transposition(nest, self.facts, self.target)
         if copy is None:
             return None
         storages = (self.storages.get(b.name) for b in (copy.load.source, copy.store.buffer))
@@ -187,12 +180,12 @@ class Statements(Values, StatementWalk[Val]):
             function.forget(store.buffer.name)
         del self.env[copy.across.var.name]
 
-    def _vector(self, loop: For, start: Linear, lanes: int, active: int) -> None:
+    def _vector(self, nest: loop.For, start: Linear, lanes: int, active: int) -> None:
         self.lanes, self.active = lanes, active
-        self._copy(loop, start._replace(step=1) if lanes > 1 else start)
+        self._copy(nest, start._replace(step=1) if lanes > 1 else start)
         self.lanes = self.active = 1
 
-    def _if(self, condition: Condition, then: Stmt) -> None:
+    def _if(self, condition: Condition, then: loop.Stmt) -> None:
         mask = self.condition(condition)
         if mask is False:
             return
@@ -207,7 +200,7 @@ class Statements(Values, StatementWalk[Val]):
             self.statement(then)
             self.guard = kept
 
-    def _allocate(self, allocate: Allocate) -> None:
+    def _allocate(self, allocate: loop.Allocate) -> None:
         buffer = allocate.buffer
         width = tile_width(allocate, self.env, self.lanes, self.facts)
         with self.kernel.workspace.statement():
@@ -219,7 +212,7 @@ class Statements(Values, StatementWalk[Val]):
             self.statement(allocate.body)
             self.function.forget(buffer.name)
 
-    def _piece(self, buffer: Buffer) -> Piece:
+    def _piece(self, buffer: loop.Buffer) -> Piece:
         """Memory for a buffer: of the call, on the stack, or of the thread."""
         size = self.lanes * element_count(buffer)
         count_bytes = size * buffer.dtype.size_bytes
@@ -240,7 +233,7 @@ class Statements(Values, StatementWalk[Val]):
         byte = self.scalar(self.evaluate(offset))
         return self.function.pure(f"getelementptr i8, ptr {base}, i64 {byte}", byte)
 
-    def _call(self, call: Call) -> None:
+    def _call(self, call: loop.Call) -> None:
         intrinsic = intrinsics_of(self.target).get(call.intrinsic)
         if intrinsic is None or self.lanes > 1:
             self.statement(call.meaning)
@@ -250,27 +243,27 @@ class Statements(Values, StatementWalk[Val]):
         for name in self.facts.written(call.meaning):
             self.function.forget(name)
 
-    def _parallel(self, loop: For, extent: Linear) -> None:
-        self._where_some(loop, extent, self._on_threads)
+    def _parallel(self, nest: loop.For, extent: Linear) -> None:
+        self._where_some(nest, extent, self._on_threads)
 
-    def _on_threads(self, loop: For, extent: Linear) -> None:
+    def _on_threads(self, nest: loop.For, extent: Linear) -> None:
         """Write the body as a function of its own, and the call that shares out the iterations."""
         kernel = self.kernel
-        captured = capture(loop.body, self.env, self.storages)
+        captured = capture(nest.body, self.env, self.storages)
         name = f"{kernel.name}.par{len(kernel.regions)}"
         region = Region(name, captured)
         kernel.regions.append(region)
         inner = Statements(self.function.sibling(region.body_head()), kernel, is_parallel=True)
         inner.env = dict(self.env)
         inner.storages = {n: s for n, s in self.storages.items() if isinstance(s, Piece)}
-        inner.serial(loop, "%first", "%stop", extent)
+        inner.serial(nest, "%first", "%stop", extent)
         inner.function.finish()
         write_region(self.function, region, self.scalar(extent))
-        for buffer in self.facts.written(loop.body):
+        for buffer in self.facts.written(nest.body):
             self.function.forget(buffer)
 
 
-def _joined(windows: tuple[Window, ...], lanes: tuple[int, ...]) -> set[tuple[int, int]]:
+def _joined(windows: tuple[loop.Window, ...], lanes: tuple[int, ...]) -> set[tuple[int, int]]:
     """The pairs of windows of which the second begins where the first ends."""
     starts = [flat_index(window.buffer, window.indices) for window in windows]
 

@@ -29,18 +29,7 @@ from tensorwright.base import DType
 from tensorwright.expr.evaluation.domain import Array, Domain
 from tensorwright.expr.evaluation.loop_box import Choice, LoopBox, Reading, Span, Spans, spans_of
 from tensorwright.expr.functions import Fn
-from tensorwright.expr.index.nodes import (
-    And,
-    Compare,
-    Condition,
-    Element,
-    Index,
-    Not,
-    Or,
-    Relation,
-    Symbol,
-    Var,
-)
+from tensorwright.expr.index import nodes
 from tensorwright.expr.index.traversal import ARRAYS, free_vars, value_of_node
 from tensorwright.expr.tensor import Axis, Combiner, Compute
 from tensorwright.expr.value import (
@@ -58,40 +47,40 @@ from tensorwright.expr.value import (
 )
 
 
-def evaluate_index(index: Index, value_of: Callable[[Any], Any]) -> Any:
+def evaluate_index(index: nodes.Index, value_of: Callable[[Any], Any]) -> Any:
     """An index expression, from the values of its variables and elements.
 
     Raises:  ValueError for a decision or a size.
     """
     if isinstance(index, int):
         return index
-    if isinstance(index, (Var, Element)):
+    if isinstance(index, (nodes.Var, nodes.Element)):
         return value_of(index)
-    if isinstance(index, Symbol):
+    if isinstance(index, nodes.Symbol):
         raise ValueError(f"{index} has no value: bind decisions and sizes before evaluating")
     return value_of_node(index, lambda part: evaluate_index(part, value_of), ARRAYS)
 
 
 _RELATIONS = {
-    Relation.LT: np.less,
-    Relation.LE: np.less_equal,
-    Relation.EQ: np.equal,
-    Relation.NE: np.not_equal,
+    nodes.Relation.LT: np.less,
+    nodes.Relation.LE: np.less_equal,
+    nodes.Relation.EQ: np.equal,
+    nodes.Relation.NE: np.not_equal,
 }
 
 
-def evaluate_condition(condition: Condition, value_of: Callable[[Index], Any]) -> Any:
+def evaluate_condition(condition: nodes.Condition, value_of: Callable[[nodes.Index], Any]) -> Any:
     """A condition as NumPy bools, from the values of the index expressions in it."""
     match condition:
         case bool():
             return np.bool_(condition)
-        case Compare(relation, left, right):
+        case nodes.Compare(relation, left, right):
             return _RELATIONS[relation](value_of(left), value_of(right))
-        case And(parts):
+        case nodes.And(parts):
             return reduce(np.logical_and, [evaluate_condition(part, value_of) for part in parts])
-        case Or(parts):
+        case nodes.Or(parts):
             return reduce(np.logical_or, [evaluate_condition(part, value_of) for part in parts])
-        case Not(part):
+        case nodes.Not(part):
             return np.logical_not(evaluate_condition(part, value_of))
     assert_never(condition)
 
@@ -111,11 +100,11 @@ class Grid:
         self._shared: dict[tuple[int, bool], tuple[Value, Array]] = {}
         self._has_read_elements = False
 
-    def index(self, expression: Index, guarded: bool = False) -> Array | int:
+    def index(self, expression: nodes.Index, guarded: bool = False) -> Array | int:
         """An index expression as int64; `guarded` clamps what elements read outside a tensor."""
 
-        def value_of(atom: Var | Element) -> Array:
-            if isinstance(atom, Var):
+        def value_of(atom: nodes.Var | nodes.Element) -> Array:
+            if isinstance(atom, nodes.Var):
                 return self.loop_box.variable(atom)
             element = self._element(atom, guarded)
             self._has_read_elements = True
@@ -124,9 +113,9 @@ class Grid:
         result: Array | int = evaluate_index(expression, value_of)
         return result
 
-    def condition(self, condition: Condition, guarded: bool = False) -> Array:
+    def condition(self, condition: nodes.Condition, guarded: bool = False) -> Array:
         """A condition as NumPy bools."""
-        guarded = guarded or not isinstance(condition, Compare)
+        guarded = guarded or not isinstance(condition, nodes.Compare)
         return np.asarray(evaluate_condition(condition, lambda side: self.index(side, guarded)))
 
     def value(self, value: Value, guarded: bool = False) -> Array:
@@ -161,7 +150,7 @@ class Grid:
                 return domain.select(chosen, *branches)
         assert_never(value)
 
-    def _branch(self, value: Select, condition: Condition, guarded: bool) -> Array:
+    def _branch(self, value: Select, condition: nodes.Condition, guarded: bool) -> Array:
         """Select by an index condition; a branch that is never taken is not evaluated."""
         chosen = self._choice(value, condition, guarded)
         if chosen.always:
@@ -172,7 +161,7 @@ class Grid:
         branches = self.value(then, guarded=True), self.value(otherwise, guarded=True)
         return self._domain.select(chosen.holds, *branches)
 
-    def _choice(self, value: Select, condition: Condition, guarded: bool) -> Choice:
+    def _choice(self, value: Select, condition: nodes.Condition, guarded: bool) -> Choice:
         """Where a condition holds; computed once for a box if the condition reads no element."""
         key = (id(value), guarded)
         kept = self.loop_box.choices.get(key)
@@ -216,11 +205,13 @@ class Grid:
             self.loop_box.gathers[key] = load, places
         return self._taken(load.source, places)
 
-    def _element(self, element: Element, guarded: bool) -> Array:
+    def _element(self, element: nodes.Element, guarded: bool) -> Array:
         places = self._places(element.source, element.indices, guarded)
         return self._domain.to_index(self._taken(element.source, places))
 
-    def _places(self, source: Any, indices: tuple[Index, ...], guarded: bool) -> tuple[Array, ...]:
+    def _places(
+        self, source: Any, indices: tuple[nodes.Index, ...], guarded: bool
+    ) -> tuple[Array, ...]:
         """The values of some indices at each point of the box."""
         places = []
         for index, extent in zip(indices, self._arrays[source].shape, strict=True):
@@ -254,7 +245,7 @@ class ProductSum:
     """A sum over `axes` and `taps` of a product of factors; `used` are the axes of each factor."""
 
     factors: tuple[Value, ...]
-    used: tuple[frozenset[Var], ...]
+    used: tuple[frozenset[nodes.Var], ...]
     axes: tuple[Axis, ...]
     taps: tuple[Axis, ...]
     dtype: DType
@@ -264,7 +255,7 @@ class ProductSum:
 class _Labelled:
     """An array whose dimensions are named by variables, and its present element type."""
 
-    labels: tuple[Var, ...]
+    labels: tuple[nodes.Var, ...]
     array: Array
     dtype: DType
 
@@ -281,7 +272,7 @@ def find_product_sum(tensor: Compute) -> ProductSum | None:
         return None
     used = tuple(variables_of(factor) for factor in factors)
     reduced = {axis.var: axis.length for axis in reduction.axes}
-    if not frozenset(reduced) <= frozenset[Var]().union(*used):
+    if not frozenset(reduced) <= frozenset[nodes.Var]().union(*used):
         return None  # an axis that no factor has repeats the sum: no operand could tell
     extents = {axis.var: axis.length for axis in tensor.axes} | reduced
     chosen = {var for factor in factors for var in _taps(factor, extents, frozenset(reduced))}
@@ -346,7 +337,7 @@ def contract_box(
     return np.broadcast_to(total, shape)
 
 
-def _labelled(factor: Value, used: frozenset[Var], grid: Grid, dtype: DType) -> _Labelled:
+def _labelled(factor: Value, used: frozenset[nodes.Var], grid: Grid, dtype: DType) -> _Labelled:
     """A factor on the grid, without the dimensions that it does not depend on."""
     array, part = grid.value(factor), grid.loop_box.part(factor, used)
     if array.shape != part.full:
@@ -355,7 +346,7 @@ def _labelled(factor: Value, used: frozenset[Var], grid: Grid, dtype: DType) -> 
 
 
 def _contract(
-    operands: list[_Labelled], outputs: tuple[Var, ...], domain: Domain, dtype: DType
+    operands: list[_Labelled], outputs: tuple[nodes.Var, ...], domain: Domain, dtype: DType
 ) -> Array:
     """Multiply the operands, smallest first, and sum the axes that no output has (but extent 1)."""
     pending = sorted(operands, key=lambda operand: operand.array.size)
@@ -371,7 +362,7 @@ def _contract(
 
 
 def _multiply(
-    left: _Labelled, right: _Labelled, keep: set[Var], domain: Domain, dtype: DType
+    left: _Labelled, right: _Labelled, keep: set[nodes.Var], domain: Domain, dtype: DType
 ) -> _Labelled:
     left = _sum_alone(left, keep | set(right.labels), domain, dtype)
     right = _sum_alone(right, keep | set(left.labels), domain, dtype)
@@ -393,7 +384,7 @@ def _multiply(
 
 
 def _grouped(
-    operand: _Labelled, groups: tuple[list[Var], ...], domain: Domain, dtype: DType
+    operand: _Labelled, groups: tuple[list[nodes.Var], ...], domain: Domain, dtype: DType
 ) -> tuple[Array, tuple[int, ...]]:
     """The operand as (batch, free, inner) in the accumulator's type, and the extents behind that.
 
@@ -410,7 +401,7 @@ def _grouped(
     return array.reshape(sizes), shape
 
 
-def _sum_alone(operand: _Labelled, keep: set[Var], domain: Domain, dtype: DType) -> _Labelled:
+def _sum_alone(operand: _Labelled, keep: set[nodes.Var], domain: Domain, dtype: DType) -> _Labelled:
     """Sum over the axes that no other operand and no output has."""
     alone = tuple(i for i, var in enumerate(operand.labels) if var not in keep)
     if not alone:
@@ -420,11 +411,13 @@ def _sum_alone(operand: _Labelled, keep: set[Var], domain: Domain, dtype: DType)
     return _Labelled(labels, domain.reduce(Combiner.SUM, array, alone, dtype), dtype)
 
 
-def _taps(factor: Value, extents: Mapping[Var, int], reduced: frozenset[Var]) -> set[Var]:
+def _taps(
+    factor: Value, extents: Mapping[nodes.Var, int], reduced: frozenset[nodes.Var]
+) -> set[nodes.Var]:
     """The coupled reduction axes to iterate so that no view repeats its source too often."""
-    chosen: set[Var] = set()
+    chosen: set[nodes.Var] = set()
     for load in loads_of(factor):
-        coupled: set[Var] = set()
+        coupled: set[nodes.Var] = set()
         for index in load.indices:
             variables = {var for var in free_vars(index) if extents.get(var, 1) > 1}
             if len(variables) > 1:

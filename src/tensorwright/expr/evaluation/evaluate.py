@@ -16,14 +16,7 @@ import numpy as np
 
 from tensorwright.base import InputError
 from tensorwright.expr.binding import refine_axes
-from tensorwright.expr.evaluation.contraction import (
-    Grid,
-    ProductSum,
-    contract_box,
-    find_product_sum,
-    product_boxes,
-    product_bytes,
-)
+from tensorwright.expr.evaluation import contraction
 from tensorwright.expr.evaluation.domain import NUMPY, Array, Domain
 from tensorwright.expr.evaluation.loop_box import (
     LoopBox,
@@ -169,7 +162,7 @@ class _Plan:
 
     tensor: Compute
     shape: tuple[int, ...]
-    product: ProductSum | None
+    product: contraction.ProductSum | None
     blocks: Iterable[_Block]
 
 
@@ -181,17 +174,17 @@ def _plan(tensor: Compute, limit_bytes: int, products: bool) -> _Plan:
     ):
         return _Plan(tensor, shape, None, ())
     finer = refine_axes(tensor)
-    product = find_product_sum(finer) if products else None
+    product = contraction.find_product_sum(finer) if products else None
     if product is not None:
         point = tuple(Span(span.var, 0, 1) for span in spans_of(finer.axes))
-        if product_bytes(product, point) <= limit_bytes:
+        if contraction.product_bytes(product, point) <= limit_bytes:
             return _Plan(finer, shape, product, _product_blocks(finer, product, limit_bytes))
     return _Plan(finer, shape, None, _value_blocks(finer, min(limit_bytes, _BLOCK_BYTES)))
 
 
-def _product_blocks(tensor: Compute, plan: ProductSum, limit: int) -> Iterator[_Block]:
-    for box in halves(spans_of(tensor.axes), partial(product_bytes, plan), limit):
-        yield _Block(box, product_boxes(plan, box))
+def _product_blocks(tensor: Compute, plan: contraction.ProductSum, limit: int) -> Iterator[_Block]:
+    for box in halves(spans_of(tensor.axes), partial(contraction.product_bytes, plan), limit):
+        yield _Block(box, contraction.product_boxes(plan, box))
 
 
 def _value_blocks(tensor: Compute, limit: int) -> Iterator[_Block]:
@@ -233,12 +226,12 @@ def _block_values(
     """The tensor on one block, as an array of its shape."""
     tensor, product = plan.tensor, plan.product
     if product is not None:
-        total = contract_box(product, block.spans, block.boxes, arrays, domain)
+        total = contraction.contract_box(product, block.spans, block.boxes, arrays, domain)
         return domain.cast(total, domain.accumulator(Combiner.SUM, product.dtype), product.dtype)
     boxes = tuple(block.boxes)
     reduction = tensor.reduction
     if reduction is None:
-        return _shaped(Grid(boxes[0], arrays, domain).value(tensor.body), block.spans)
+        return _shaped(contraction.Grid(boxes[0], arrays, domain).value(tensor.body), block.spans)
     pieces = (_on_fold(tensor, block.spans, box, arrays, domain) for box in boxes)
     if not reduction.combiner.is_arg:
         return _fold_values(tensor, reduction, block.spans, pieces, domain)
@@ -309,7 +302,7 @@ def _on_fold(
     tensor: Compute, box: Spans, loop_box: LoopBox, arrays: Mapping[Tensor, Array], domain: Domain
 ) -> Array:
     """The body on a block, repeated along the folded axes that it does not depend on."""
-    body = Grid(loop_box, arrays, domain).value(tensor.body)
+    body = contraction.Grid(loop_box, arrays, domain).value(tensor.body)
     outer = body.shape[: 1 + len(box)] or (1,) * (1 + len(box))
     return np.broadcast_to(body, (*outer, *(span.extent for span in loop_box.spans[len(box) :])))
 

@@ -19,17 +19,7 @@ from typing import TypeAlias, cast
 
 from tensorwright import expr
 from tensorwright.base import DType, Role, TensorType
-from tensorwright.loop.ir import (
-    Allocate,
-    Buffer,
-    For,
-    If,
-    LoopProgram,
-    Parameter,
-    Stmt,
-    Store,
-    block,
-)
+from tensorwright.loop import ir
 from tensorwright.loop.passes import verify
 from tensorwright.schedule import ForKind, Scope
 
@@ -37,48 +27,48 @@ from tensorwright.schedule import ForKind, Scope
 def loop(
     name: str,
     extent: expr.Index,
-    body: Callable[[expr.Index], Stmt],
+    body: Callable[[expr.Index], ir.Stmt],
     kind: ForKind = ForKind.SERIAL,
-) -> Stmt:
+) -> ir.Stmt:
     """The body for 0 .. extent - 1; names of loops that are nested differ."""
     var = expr.Var(name)
-    return For(var, extent, kind, body(var))
+    return ir.For(var, extent, kind, body(var))
 
 
-def vector(name: str, extent: expr.Index, body: Callable[[expr.Index], Stmt]) -> Stmt:
+def vector(name: str, extent: expr.Index, body: Callable[[expr.Index], ir.Stmt]) -> ir.Stmt:
     """A loop in lock step."""
     return loop(name, extent, body, ForKind.VECTOR)
 
 
-def parallel(name: str, extent: expr.Index, body: Callable[[expr.Index], Stmt]) -> Stmt:
+def parallel(name: str, extent: expr.Index, body: Callable[[expr.Index], ir.Stmt]) -> ir.Stmt:
     """A loop whose iterations may run at the same time."""
     return loop(name, extent, body, ForKind.PARALLEL)
 
 
-def local(name: str, dtype: DType, *shape: int) -> Buffer:
+def local(name: str, dtype: DType, *shape: int) -> ir.Buffer:
     """A buffer of one iteration of the loops around it."""
-    return Buffer(name, shape, dtype, Scope.LOCAL)
+    return ir.Buffer(name, shape, dtype, Scope.LOCAL)
 
 
-def allocate(buffers: Sequence[Buffer], body: Stmt) -> Stmt:
+def allocate(buffers: Sequence[ir.Buffer], body: ir.Stmt) -> ir.Stmt:
     """The body with buffers of its own."""
     for buffer in reversed(buffers):
-        body = Allocate(buffer, body)
+        body = ir.Allocate(buffer, body)
     return body
 
 
-def at(buffer: Buffer, *indices: expr.Index) -> expr.Load:
+def at(buffer: ir.Buffer, *indices: expr.Index) -> expr.Load:
     """An element of a buffer."""
     return expr.Load(buffer, indices)
 
 
 def program(
-    name: str, inputs: Sequence[Buffer], outputs: Sequence[Buffer], body: Stmt
-) -> LoopProgram:
+    name: str, inputs: Sequence[ir.Buffer], outputs: Sequence[ir.Buffer], body: ir.Stmt
+) -> ir.LoopProgram:
     """A whole program, checked."""
-    parameters = [Parameter(buffer, Role.INPUT) for buffer in inputs]
-    parameters += [Parameter(buffer, Role.OUTPUT) for buffer in outputs]
-    return verify(LoopProgram(name, tuple(parameters), body))
+    parameters = [ir.Parameter(buffer, Role.INPUT) for buffer in inputs]
+    parameters += [ir.Parameter(buffer, Role.OUTPUT) for buffer in outputs]
+    return verify(ir.LoopProgram(name, tuple(parameters), body))
 
 
 def shape_of(kind: TensorType) -> tuple[expr.Index, ...]:
@@ -91,7 +81,7 @@ _NUMBER = DType.I32
 _FLOATS = frozenset((DType.F32, DType.F64))
 
 
-def tree_leaves(types: tuple[TensorType, ...], *, depth: int) -> LoopProgram | None:
+def tree_leaves(types: tuple[TensorType, ...], *, depth: int) -> ir.LoopProgram | None:
     """The program of `tree_leaves`; the number of rows may be open.
 
     None without elements, and for types that are not here.
@@ -102,42 +92,42 @@ def tree_leaves(types: tuple[TensorType, ...], *, depth: int) -> LoopProgram | N
         return None
     names = ("x", "features", "limits", "children", "roots")
     inputs = [
-        Buffer(name, shape_of(kind), kind.dtype) for name, kind in zip(names, types, strict=True)
+        ir.Buffer(name, shape_of(kind), kind.dtype) for name, kind in zip(names, types, strict=True)
     ]
     source, features, limits, children, starts = inputs
-    result = Buffer("leaves", (rows, trees), _NUMBER)
+    result = ir.Buffer("leaves", (rows, trees), _NUMBER)
     node, row = local("node", _NUMBER, _DESCENT_LANES), local("row", _NUMBER, _DESCENT_LANES)
     pairs = rows * trees
 
-    def of(buffer: Buffer, lane: expr.Index, extent: expr.Index) -> expr.Index:
+    def of(buffer: ir.Buffer, lane: expr.Index, extent: expr.Index) -> expr.Index:
         return expr.minimum(expr.maximum(expr.Element(buffer, (lane,)), 0), extent - 1)
 
-    def descended(first: expr.Index) -> Stmt:
+    def descended(first: expr.Index) -> ir.Stmt:
         def pair(lane: expr.Index) -> expr.Index:
             return expr.minimum(first * _DESCENT_LANES + lane, pairs - 1)
 
-        def begun(lane: expr.Index) -> Stmt:
+        def begun(lane: expr.Index) -> ir.Stmt:
             number = pair(lane)
-            return block(
-                Store(row, (lane,), expr.FromIndex(number // trees, _NUMBER)),
-                Store(node, (lane,), at(starts, number % trees)),
+            return ir.block(
+                ir.Store(row, (lane,), expr.FromIndex(number // trees, _NUMBER)),
+                ir.Store(node, (lane,), at(starts, number % trees)),
             )
 
-        def step(lane: expr.Index) -> Stmt:
+        def step(lane: expr.Index) -> ir.Stmt:
             here = of(node, lane, features.shape[0])
             column = expr.minimum(expr.maximum(expr.Element(features, (here,)), 0), columns - 1)
             read = at(source, expr.Element(row, (lane,)), column)
             is_greater = expr.apply(expr.Fn.LT, at(limits, here), read)
             more = expr.select(is_greater, expr.constant(1, _NUMBER), expr.constant(0, _NUMBER))
-            return Store(node, (lane,), at(children, here) + more)
+            return ir.Store(node, (lane,), at(children, here) + more)
 
-        def ended(lane: expr.Index) -> Stmt:
+        def ended(lane: expr.Index) -> ir.Stmt:
             number = pair(lane)
-            return Store(result, (number // trees, number % trees), at(node, lane))
+            return ir.Store(result, (number // trees, number % trees), at(node, lane))
 
         return allocate(
             (node, row),
-            block(
+            ir.block(
                 vector("s", _DESCENT_LANES, begun),
                 loop("d", depth, lambda _: vector("l", _DESCENT_LANES, step)),
                 vector("w", _DESCENT_LANES, ended),
@@ -157,7 +147,7 @@ _LANES = 8  # of the last piece of a row, where its extent is open
 
 def scatter_elements(
     types: tuple[TensorType, ...], *, axis: int, reduction: str, line: int = _LINE
-) -> LoopProgram | None:
+) -> ir.LoopProgram | None:
     """The program of `scatter_elements`, each tensor as one dimension; all extents may be open.
 
     line   how many elements of a row a thread takes at least
@@ -173,13 +163,15 @@ def scatter_elements(
     width = _width(whole, line if shared > axis else 1)
     source, indices, updates, result = _flat(types)
 
-    def update(position: Mapping[int, expr.Index]) -> Stmt:
+    def update(position: Mapping[int, expr.Index]) -> ir.Stmt:
         read = _dot(position, asked)
         row = expr.mod(expr.Element(indices, (read,)), shape[axis])
         into = _dot({**position, axis: row}, shape)
         return _joined(reduction, result, into, at(updates, read))
 
-    def nest(position: Mapping[int, expr.Index], rest: Sequence[int], slice_: expr.Index) -> Stmt:
+    def nest(
+        position: Mapping[int, expr.Index], rest: Sequence[int], slice_: expr.Index
+    ) -> ir.Stmt:
         if not rest:
             return update(position)
         dim, *inner = rest
@@ -187,21 +179,21 @@ def scatter_elements(
             extent = asked[dim]
             return loop(f"i{dim}", extent, lambda i: nest({**position, dim: i}, inner, slice_))
 
-        def part(i: expr.Index) -> Stmt:
+        def part(i: expr.Index) -> ir.Stmt:
             here = slice_ * width + i
             body = nest({**position, dim: here}, inner, slice_)
-            return body if isinstance(whole, int) else If(here < whole, body)
+            return body if isinstance(whole, int) else ir.If(here < whole, body)
 
         return loop(f"i{dim}", width, part)
 
     updated = parallel("s", expr.ceil_div(whole, width), lambda s: nest({}, dims, s))
-    body = block(_copied(source, result), _if_any(shape[axis : axis + 1], updated))
+    body = ir.block(_copied(source, result), _if_any(shape[axis : axis + 1], updated))
     return program("scatter_elements", (source, indices, updates), (result,), body)
 
 
 def scatter_nd(
     types: tuple[TensorType, ...], *, reduction: str, line: int = _LINE
-) -> LoopProgram | None:
+) -> ir.LoopProgram | None:
     """The program of `scatter_nd`, each tensor as one dimension; all extents may be open.
 
     line   how many elements of a row a thread takes at least
@@ -226,11 +218,11 @@ def scatter_nd(
     updated = _shared_out(
         row, _width(row, line), lambda part: loop("r", rows, lambda r: part(update(r)))
     )
-    body = block(_copied(source, result), _if_any(shape[:count], updated))
+    body = ir.block(_copied(source, result), _if_any(shape[:count], updated))
     return program("scatter_nd", (source, indices, updates), (result,), body)
 
 
-_Body: TypeAlias = Callable[[expr.Index], Stmt]
+_Body: TypeAlias = Callable[[expr.Index], ir.Stmt]
 
 
 def _is_here(types: tuple[TensorType, ...], reduction: str) -> bool:
@@ -239,12 +231,12 @@ def _is_here(types: tuple[TensorType, ...], reduction: str) -> bool:
     return (fold is None or fold.takes(x.dtype)) and 0 not in (*x.shape, *asked.shape)
 
 
-def _flat(types: tuple[TensorType, ...]) -> tuple[Buffer, Buffer, Buffer, Buffer]:
+def _flat(types: tuple[TensorType, ...]) -> tuple[ir.Buffer, ir.Buffer, ir.Buffer, ir.Buffer]:
     """x, indices, updates and the result."""
     names = ("x", "indices", "updates", "result")
     kinds = (*types, types[0])
     x, indices, updates, result = (
-        Buffer(name, (math.prod(shape_of(kind)),), kind.dtype)
+        ir.Buffer(name, (math.prod(shape_of(kind)),), kind.dtype)
         for name, kind in zip(names, kinds, strict=True)
     )
     return x, indices, updates, result
@@ -259,22 +251,22 @@ def _width(extent: expr.Index, least: int) -> int:
 
 
 def _shared_out(
-    extent: expr.Index, width: int, run: Callable[[Callable[[_Body], Stmt]], Stmt]
-) -> Stmt:
+    extent: expr.Index, width: int, run: Callable[[Callable[[_Body], ir.Stmt]], ir.Stmt]
+) -> ir.Stmt:
     """A loop over elements in pieces, which run at the same time, and one for the rest of them.
 
     run   what is done with a piece, from a function that makes the loop over its elements
     """
     whole, rest = expr.floor_div(extent, width), expr.mod(extent, width)
 
-    def piece(start: expr.Index, lanes: int, body: _Body) -> Stmt:
+    def piece(start: expr.Index, lanes: int, body: _Body) -> ir.Stmt:
         return vector("e", lanes, lambda e: body(start + e))
 
-    def last(body: _Body) -> Stmt:
+    def last(body: _Body) -> ir.Stmt:
         if isinstance(rest, int):
             return piece(extent - rest, rest, body)
         vectors, start = expr.floor_div(rest, _LANES), whole * width
-        return block(
+        return ir.block(
             loop("v", vectors, lambda v: piece(start + v * _LANES, _LANES, body)),
             loop("n", expr.mod(rest, _LANES), lambda n: body(start + vectors * _LANES + n)),
         )
@@ -286,14 +278,14 @@ def _shared_out(
         )
     if rest != 0:
         parts.append(run(last))
-    return block(*parts)
+    return ir.block(*parts)
 
 
-def _if_any(extents: Sequence[expr.Index], updated: Stmt) -> Stmt:
+def _if_any(extents: Sequence[expr.Index], updated: ir.Stmt) -> ir.Stmt:
     """No update where an open extent, by which positions are divided, is 0."""
     for extent in extents:
         if not isinstance(extent, int):
-            updated = If(extent >= 1, updated)
+            updated = ir.If(extent >= 1, updated)
     return updated
 
 
@@ -305,16 +297,16 @@ def _dot(position: Mapping[int, expr.Index], shape: Sequence[expr.Index]) -> exp
     return number
 
 
-def _joined(reduction: str, result: Buffer, position: expr.Index, update: expr.Value) -> Stmt:
+def _joined(reduction: str, result: ir.Buffer, position: expr.Index, update: expr.Value) -> ir.Stmt:
     """Store an update, or fold it into its element."""
     fold = _FOLDS.get(reduction)
     value = update if fold is None else expr.apply(fold, at(result, position), update)
-    return Store(result, (position,), value)
+    return ir.Store(result, (position,), value)
 
 
-def _copied(source: Buffer, result: Buffer) -> Stmt:
+def _copied(source: ir.Buffer, result: ir.Buffer) -> ir.Stmt:
     """All of x, in pieces."""
     (size,) = source.shape
     return _shared_out(
-        size, _PIECE, lambda part: part(lambda c: Store(result, (c,), at(source, c)))
+        size, _PIECE, lambda part: part(lambda c: ir.Store(result, (c,), at(source, c)))
     )

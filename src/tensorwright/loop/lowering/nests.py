@@ -16,29 +16,14 @@ from math import prod
 
 from tensorwright import expr, schedule
 from tensorwright.base import LINE_BYTES, Role
-from tensorwright.loop.ir import (
-    Allocate,
-    Buffer,
-    Call,
-    For,
-    LaneFold,
-    LaunchBounds,
-    LoopProgram,
-    Parameter,
-    Prefetch,
-    Stmt,
-    Store,
-    Window,
-    block,
-    guarded,
-)
+from tensorwright.loop import ir
 from tensorwright.loop.lowering.buffers import StageBuffers, host_variables
 from tensorwright.loop.lowering.guards import Guards, join_threads
 from tensorwright.loop.lowering.pipelines import PipelinedLoop, make_pipeline, outline_pipeline
 from tensorwright.loop.passes import place_barriers
 
 
-def prefetches_in(buffers: StageBuffers, stage: schedule.Stage, loop: str) -> list[Stmt]:
+def prefetches_in(buffers: StageBuffers, stage: schedule.Stage, loop: str) -> list[ir.Stmt]:
     """The prefetches of a stage at the start of each iteration of one of its loops."""
     return [
         _next_part(buffers, stage, request.tensor, loop)
@@ -51,26 +36,26 @@ def prefetches_in(buffers: StageBuffers, stage: schedule.Stage, loop: str) -> li
 
 def _ahead(
     buffers: StageBuffers, stage: schedule.Stage, tensor: str, loop: str, distance: expr.Index
-) -> Stmt:
+) -> ir.Stmt:
     """A prefetch of what the body of the loop reads first, `distance` iterations on."""
     if buffers[tensor].allocated_at is not None:
-        return block()  # it was just computed in a tile, so it is in the caches
+        return ir.block()  # it was just computed in a tile, so it is in the caches
     variables = buffers.analysis.nests[stage.name].variables
     inside = stage.loops[stage.loops.index(loop) + 1 :]
     ahead: dict[expr.Var, expr.Index] = {variables[x]: 0 for x in inside if x in variables}
     if loop in variables:
         ahead[variables[loop]] = variables[loop] + distance
-    statements: list[Stmt] = []
+    statements: list[ir.Stmt] = []
     for load in expr.loads_of(buffers.value(stage)):
         if load.source == buffers[tensor].buffer:
             if any(map(expr.has_element, load.indices)):
                 continue  # its index is read from memory, which may not be written so far ahead
             indices = tuple(expr.substitute(index, ahead) for index in load.indices)
-            statements.append(Prefetch(load.source, indices))
-    return block(*dict.fromkeys(statements))
+            statements.append(ir.Prefetch(load.source, indices))
+    return ir.block(*dict.fromkeys(statements))
 
 
-def _next_part(buffers: StageBuffers, stage: schedule.Stage, tensor: str, loop: str) -> Stmt:
+def _next_part(buffers: StageBuffers, stage: schedule.Stage, tensor: str, loop: str) -> ir.Stmt:
     """A share of the lines of a packed constant that the next position of the host reads.
 
     The constant is counted in vectors of its last packed axis. The vectors inside the loop are
@@ -88,7 +73,7 @@ def _next_part(buffers: StageBuffers, stage: schedule.Stage, tensor: str, loop: 
     parts = [var for var, _ in axes if var not in own]
     host = host_variables(buffers.state, stage)
     if not parts:
-        return block()
+        return ir.block()
     after = host[host.index(parts[-1]) + 1 :] if parts[-1] in host else []
     tile: expr.Index = 0
     tiles: expr.Index = 1
@@ -97,7 +82,7 @@ def _next_part(buffers: StageBuffers, stage: schedule.Stage, tensor: str, loop: 
         tile = tile * extent + var
         tiles = tiles * extent
     if tiles == 1 or expr.named_sizes_of(tiles):
-        return block()
+        return ir.block()
     count: expr.Index = prod((bounds[var].high + 1 for var in vectors), start=1)
     per_line = _vectors_per_line(buffers[tensor].buffer)
     each = (count + tiles * per_line - 1) // (tiles * per_line)
@@ -114,11 +99,11 @@ def _next_part(buffers: StageBuffers, stage: schedule.Stage, tensor: str, loop: 
     if not any(expr.decisions_of(index) for index in (each, *indices)):  # else it takes long
         wider = {**bounds, share: expr.Range.of_extent(each)}
         indices = tuple(expr.simplify(index, wider) for index in indices)
-    ask = Prefetch(buffers[tensor].buffer, indices, level=2)
-    return For(share, each, schedule.ForKind.UNROLLED, ask)
+    ask = ir.Prefetch(buffers[tensor].buffer, indices, level=2)
+    return ir.For(share, each, schedule.ForKind.UNROLLED, ask)
 
 
-def _vectors_per_line(buffer: Buffer) -> int:
+def _vectors_per_line(buffer: ir.Buffer) -> int:
     """The number of rows of the last axis of a buffer in a line of the caches; at least one."""
     width = buffer.shape[-1]
     if not isinstance(width, int) or width < 1:
@@ -128,7 +113,7 @@ def _vectors_per_line(buffer: Buffer) -> int:
 
 def lower(
     state: schedule.ScheduleState, name: str = "kernel", *, is_outline: bool = False
-) -> LoopProgram:
+) -> ir.LoopProgram:
     """The loop program that a schedule state stands for.
 
     is_outline   for analyses of loops and buffers: groups of threads get no barriers, and
@@ -137,13 +122,13 @@ def lower(
     buffers = StageBuffers(state)
     roots = [stage for stage in state.stages if isinstance(stage.placement, schedule.AtRoot)]
     nests = _Nests(buffers, outline_pipeline if is_outline else make_pipeline)
-    body = block(*(nests.root(stage) for stage in roots))
+    body = ir.block(*(nests.root(stage) for stage in roots))
     for stage in state.stages:
         stored = buffers[stage.name]
         if stage.name not in state.outputs and stored.allocated_at is None:
-            body = Allocate(stored.buffer, body)
+            body = ir.Allocate(stored.buffer, body)
     parameters = [
-        Parameter(
+        ir.Parameter(
             buffers[tensor.name].buffer,
             Role.CONSTANT if tensor.name in state.constants else Role.INPUT,
             buffers.packings.get(tensor.name),
@@ -151,8 +136,8 @@ def lower(
         )
         for tensor in state.inputs
     ]
-    outputs = [Parameter(buffers[output].buffer, Role.OUTPUT) for output in state.outputs]
-    program = LoopProgram(name, (*parameters, *outputs), body)
+    outputs = [ir.Parameter(buffers[output].buffer, Role.OUTPUT) for output in state.outputs]
+    program = ir.LoopProgram(name, (*parameters, *outputs), body)
     return program if is_outline or not schedule.has_threads(state) else place_barriers(program)
 
 
@@ -160,19 +145,19 @@ class _Nests:
     """Builds the nests of the stages of a state."""
 
     def __init__(
-        self, buffers: StageBuffers, pipelined: Callable[[Stmt, PipelinedLoop], Stmt]
+        self, buffers: StageBuffers, pipelined: Callable[[ir.Stmt, PipelinedLoop], ir.Stmt]
     ) -> None:
         self.buffers, self.pipelined = buffers, pipelined
         self.state = buffers.state
         self.guards = Guards(buffers)
         self.placed: dict[schedule.AtRoot | schedule.At | schedule.After, list[schedule.Stage]] = {}
-        self.allocated: dict[tuple[str, str] | None, list[Buffer]] = {}
+        self.allocated: dict[tuple[str, str] | None, list[ir.Buffer]] = {}
         for stage in self.state.stages:
             stored = buffers[stage.name]
             self.placed.setdefault(stage.placement, []).append(stage)
             self.allocated.setdefault(stored.allocated_at, []).append(stored.buffer)
 
-    def root(self, stage: schedule.Stage) -> Stmt:
+    def root(self, stage: schedule.Stage) -> ir.Stmt:
         """The nest of a stage at the root, with one loop for each thread index."""
         nest = self.nest(stage, 0)
         if not schedule.has_threads(self.state):
@@ -180,7 +165,7 @@ class _Nests:
         placed = [each for each in self.state.stages if isinstance(each.placement, schedule.At)]
         buffers = [self.buffers[each.name].buffer for each in placed]
         together = {each for each in buffers if each.scope is schedule.Scope.SHARED}
-        bounds = (LaunchBounds(stage.groups),) if stage.groups else ()
+        bounds = (ir.LaunchBounds(stage.groups),) if stage.groups else ()
         nest = join_threads(nest, together, bounds)
         for each in self.state.stages:
             wanted = self._pipeline_of(each)
@@ -201,30 +186,30 @@ class _Nests:
         var, extent = nest.variables[asked.loop], nest.extents[asked.loop]
         return PipelinedLoop(var, extent, asked.stages, asked.mechanism, filled)
 
-    def nest(self, stage: schedule.Stage, depth: int) -> Stmt:
+    def nest(self, stage: schedule.Stage, depth: int) -> ir.Stmt:
         """The loops of a stage from a depth inwards, with what is placed in them."""
         if depth == len(stage.loops):
             return self._statement(stage)
         loop = stage.loops[depth]
         inner = self.nest(stage, depth + 1)
-        body = block(
+        body = ir.block(
             *self._prefetches(stage, depth),
             *(self.nest(s, 0) for s in self.placed.get(schedule.At(stage.name, loop), ())),
             inner,
             *(self.nest(s, 0) for s in self.placed.get(schedule.After(stage.name, loop), ())),
         )
         for buffer in reversed(self.allocated.get((stage.name, loop), ())):
-            body = Allocate(buffer, body)
+            body = ir.Allocate(buffer, body)
         result = self._loop(stage, loop, body)
         if stage.lanes == loop:
             return self._over_lanes(stage, result)
         if stage.intrinsic is not None and stage.intrinsic[0] == loop:
             result = self._call(stage, result)
         if stage.tensor.reduction is not None and loop == (stage.init_at or _first_fold(stage)):
-            result = block(self._initialise(stage, depth), result)
+            result = ir.block(self._initialise(stage, depth), result)
         return result
 
-    def _prefetches(self, stage: schedule.Stage, depth: int) -> tuple[Stmt, ...]:
+    def _prefetches(self, stage: schedule.Stage, depth: int) -> tuple[ir.Stmt, ...]:
         """The prefetches of a loop; they are skipped where its terms are skipped."""
         if not stage.prefetches:
             return ()
@@ -234,15 +219,15 @@ class _Nests:
         inside = {variables[x] for x in stage.loops[depth + 1 :] if x in variables}
         if isinstance(terms, bool) or expr.free_vars(*expr.condition_sides(terms)) & inside:
             return asked
-        return tuple(guarded(terms, each) for each in asked)
+        return tuple(ir.guarded(terms, each) for each in asked)
 
-    def _loop(self, stage: schedule.Stage, loop: str, body: Stmt) -> Stmt:
+    def _loop(self, stage: schedule.Stage, loop: str, body: ir.Stmt) -> ir.Stmt:
         nest = self.buffers.analysis.nests[stage.name]
         if loop not in nest.variables:
             return body
-        return For(nest.variables[loop], nest.extents[loop], stage.kind(loop), body)
+        return ir.For(nest.variables[loop], nest.extents[loop], stage.kind(loop), body)
 
-    def _initialise(self, stage: schedule.Stage, depth: int) -> Stmt:
+    def _initialise(self, stage: schedule.Stage, depth: int) -> ir.Stmt:
         """The nest that stores the identity, over the spatial loops from `depth` inwards."""
         reduction = stage.tensor.reduction
         assert reduction is not None, "the caller has seen a reduction"
@@ -252,30 +237,30 @@ class _Nests:
         spatial = [x for x in stage.loops[depth:] if x not in reduce_loops]
         folding = {variables[x] for x in stage.loops if x in reduce_loops and x in variables}
         buffer, target = self.buffers[stage.name].buffer, self.buffers.target(stage)
-        statement = guarded(self.guards.of(stage, folding), Store(buffer, target, identity))
+        statement = ir.guarded(self.guards.of(stage, folding), ir.Store(buffer, target, identity))
         for loop in reversed(spatial):
             statement = self._loop(stage, loop, statement)
         return statement
 
-    def _statement(self, stage: schedule.Stage) -> Stmt:
+    def _statement(self, stage: schedule.Stage) -> ir.Stmt:
         reduction = stage.tensor.reduction
         buffer, target = self.buffers[stage.name].buffer, self.buffers.target(stage)
         value = self.buffers.value(stage)
-        statement: Stmt
+        statement: ir.Stmt
         if reduction is None:
             exists = self.guards.of_fill(stage)
             filled = expr.select(exists, value, expr.constant(0, value.dtype))
-            statement = Store(buffer, target, filled)
+            statement = ir.Store(buffer, target, filled)
         elif stage.lanes:
-            statement = Store(_lane_buffer(stage), (), value)
+            statement = ir.Store(_lane_buffer(stage), (), value)
         else:
             folded = expr.apply(reduction.combiner.fn, expr.Load(buffer, target), value)
-            statement = guarded(self.guards.of_terms(stage), Store(buffer, target, folded))
+            statement = ir.guarded(self.guards.of_terms(stage), ir.Store(buffer, target, folded))
         if reduction is not None and not reduction.axes and not stage.lanes:
-            statement = block(self._initialise(stage, len(stage.loops)), statement)
-        return guarded(self.guards.of(stage), statement)
+            statement = ir.block(self._initialise(stage, len(stage.loops)), statement)
+        return ir.guarded(self.guards.of(stage), statement)
 
-    def _over_lanes(self, stage: schedule.Stage, terms: Stmt) -> Stmt:
+    def _over_lanes(self, stage: schedule.Stage, terms: ir.Stmt) -> ir.Stmt:
         """The terms of the lanes, their fold, and the store of the result by the first of them."""
         reduction = stage.tensor.reduction
         assert reduction is not None, "check() has seen a reduction"
@@ -284,15 +269,15 @@ class _Nests:
         own = _lane_buffer(stage)
         lanes = nest.extents[stage.lanes]
         assert isinstance(lanes, int), "check() has seen a number"
-        store = Store(
+        store = ir.Store(
             self.buffers[stage.name].buffer, self.buffers.target(stage), expr.Load(own, ())
         )
-        statement = guarded(self.guards.of(stage, {lane}), store)
-        return Allocate(
-            own, block(terms, LaneFold(own, (), reduction.combiner.fn, lanes), statement)
+        statement = ir.guarded(self.guards.of(stage, {lane}), store)
+        return ir.Allocate(
+            own, ir.block(terms, ir.LaneFold(own, (), reduction.combiner.fn, lanes), statement)
         )
 
-    def _call(self, stage: schedule.Stage, meaning: Stmt) -> Stmt:
+    def _call(self, stage: schedule.Stage, meaning: ir.Stmt) -> ir.Stmt:
         """The nest as a call of an intrinsic on the windows where its operands begin."""
         assert stage.intrinsic is not None, "the caller has seen an intrinsic"
         _, intrinsic = stage.intrinsic
@@ -307,21 +292,21 @@ class _Nests:
         operands += [
             (load.source, load.indices) for load in expr.loads_of(self.buffers.value(stage))
         ]
-        windows: list[Window] = []
+        windows: list[ir.Window] = []
         for (buffer, indices), apart in zip(
             operands, schedule.windows_apart(instruction), strict=True
         ):
             for places in product(*(range(axis.length) for axis in apart)):
                 at = {**first, **{loops[axis]: n for axis, n in zip(apart, places, strict=True)}}
                 windows.append(
-                    Window(buffer, tuple(expr.substitute(index, at) for index in indices))
+                    ir.Window(buffer, tuple(expr.substitute(index, at) for index in indices))
                 )
-        return Call(intrinsic, tuple(windows), meaning)
+        return ir.Call(intrinsic, tuple(windows), meaning)
 
 
-def _lane_buffer(stage: schedule.Stage) -> Buffer:
+def _lane_buffer(stage: schedule.Stage) -> ir.Buffer:
     """The value of one lane in a fold over lanes."""
-    return Buffer(f"{stage.name}_lane", (), stage.tensor.dtype, schedule.Scope.LOCAL)
+    return ir.Buffer(f"{stage.name}_lane", (), stage.tensor.dtype, schedule.Scope.LOCAL)
 
 
 def _first_fold(stage: schedule.Stage) -> str:

@@ -20,22 +20,7 @@ from math import gcd
 from typing import TypeAlias
 
 from tensorwright import expr
-from tensorwright.loop.ir import (
-    Allocate,
-    Barrier,
-    Block,
-    Buffer,
-    Call,
-    For,
-    GroupStatement,
-    If,
-    LoopProgram,
-    Prefetch,
-    StartCopy,
-    Stmt,
-    Store,
-    block,
-)
+from tensorwright.loop import ir
 from tensorwright.loop.traversal import map_children, walk
 from tensorwright.schedule import THREADS, ForKind, Scope
 
@@ -48,7 +33,7 @@ class Access:
     last    variables of loops that it has of the iteration before
     """
 
-    buffer: Buffer
+    buffer: ir.Buffer
     indices: tuple[expr.Index, ...]
     is_store: bool
     only: frozenset[tuple[expr.Var, int]] = frozenset()
@@ -70,32 +55,32 @@ class Variables:
 
 
 def accesses_of(
-    statement: Stmt, variables: Variables, only: frozenset[tuple[expr.Var, int]] = frozenset()
+    statement: ir.Stmt, variables: Variables, only: frozenset[tuple[expr.Var, int]] = frozenset()
 ) -> Iterator[Access]:
     """All accesses in a statement; the variables of its loops are noted as moving."""
     match statement:
-        case For(var, extent, _, body):
+        case ir.For(var, extent, _, body):
             variables.bounds[var] = expr.Range.of_extent(extent)
             variables.moving.add(var)
             yield from _elements(only, extent)
             yield from accesses_of(body, variables, only)
-        case If(condition, then):
+        case ir.If(condition, then):
             mine = only | frozenset(_fixed(condition, variables))
             yield from _elements(mine, *expr.condition_sides(condition))
             yield from accesses_of(then, variables, mine)
-        case Store(buffer, indices, value):
+        case ir.Store(buffer, indices, value):
             if buffer.scope is not Scope.LOCAL:
                 yield Access(buffer, indices, is_store=True, only=only)
             yield from _elements(only, *indices)
             yield from _loads(value, only)
-        case Call(_, _, body) | Allocate(_, body):
+        case ir.Call(_, _, body) | ir.Allocate(_, body):
             yield from accesses_of(body, variables, only)
-        case Block(statements):
+        case ir.Block(statements):
             for part in statements:
                 yield from accesses_of(part, variables, only)
-        case StartCopy(store):
+        case ir.StartCopy(store):
             yield from accesses_of(store, variables, only)
-        case Prefetch() | GroupStatement():
+        case ir.Prefetch() | ir.GroupStatement():
             return
 
 
@@ -117,7 +102,7 @@ def _load(
     load: expr.Load | expr.Element, only: frozenset[tuple[expr.Var, int]]
 ) -> Iterator[Access]:
     source = load.source
-    if isinstance(source, Buffer) and source.scope is not Scope.LOCAL:
+    if isinstance(source, ir.Buffer) and source.scope is not Scope.LOCAL:
         yield Access(source, load.indices, is_store=False, only=only)
 
 
@@ -296,7 +281,7 @@ _ORDERED = (ForKind.SERIAL, ForKind.UNROLLED)
 _MOST_ROUNDS = 4
 
 
-def place_barriers(program: LoopProgram) -> LoopProgram:
+def place_barriers(program: ir.LoopProgram) -> ir.LoopProgram:
     """Put a barrier in front of each statement that must wait for what other threads did before.
 
     Rewrite:  for t @thread.x: for k: S[t] = A[k, t]; y[t] += S[n-1 - t]
@@ -310,15 +295,15 @@ def place_barriers(program: LoopProgram) -> LoopProgram:
               barrier in a loop that only orders what comes before the loop is put before it.  So no
               barrier can be left out alone.
     """
-    if not any(isinstance(part, For) and part.kind in THREADS for part in walk(program.body)):
+    if not any(isinstance(part, ir.For) and part.kind in THREADS for part in walk(program.body)):
         return program
     return replace(program, body=_place_in(program.body))
 
 
-def _place_in(statement: Stmt) -> Stmt:
-    threads: list[For] = []
+def _place_in(statement: ir.Stmt) -> ir.Stmt:
+    threads: list[ir.For] = []
     body = statement
-    while isinstance(body, For) and body.kind in THREADS:
+    while isinstance(body, ir.For) and body.kind in THREADS:
         threads.append(body)
         body = body.body
     if not threads:
@@ -338,7 +323,7 @@ _Pending: TypeAlias = tuple[Access, ...]
 class _Result:
     """A statement with barriers, and what is pending behind it."""
 
-    statement: Stmt
+    statement: ir.Stmt
     pending: _Pending
 
 
@@ -349,35 +334,35 @@ class _Placement:
     variables: Variables
     numbers: Iterator[int] = field(default_factory=count)
 
-    def with_barriers(self, statement: Stmt, before: _Pending) -> _Result:
+    def with_barriers(self, statement: ir.Stmt, before: _Pending) -> _Result:
         """A statement with the barriers that it needs after some accesses."""
         match statement:
-            case Block(statements):
-                placed: list[Stmt] = []
+            case ir.Block(statements):
+                placed: list[ir.Stmt] = []
                 for part in statements:
                     result = self.with_barriers(part, before)
                     placed.append(result.statement)
                     before = result.pending
-                return _Result(block(*placed), before)
-            case Allocate(buffer, body):
+                return _Result(ir.block(*placed), before)
+            case ir.Allocate(buffer, body):
                 result = self.with_barriers(body, before)
-                return _Result(Allocate(buffer, result.statement), result.pending)
-            case For(_, _, kind, _) if kind in _ORDERED:
+                return _Result(ir.Allocate(buffer, result.statement), result.pending)
+            case ir.For(_, _, kind, _) if kind in _ORDERED:
                 return self._loop(statement, before)
             case _:
                 made = tuple(accesses_of(statement, self.variables))
                 return self._in_one_part(statement, made, before)
 
-    def _in_one_part(self, statement: Stmt, made: _Pending, before: _Pending) -> _Result:
+    def _in_one_part(self, statement: ir.Stmt, made: _Pending, before: _Pending) -> _Result:
         """A statement in which no thread needs another one."""
         if self._conflict(before, made):
-            return _Result(block(Barrier(), statement), made)
+            return _Result(ir.block(ir.Barrier(), statement), made)
         return _Result(statement, tuple(dict.fromkeys((*before, *made))))
 
     def _conflict(self, before: _Pending, after: _Pending) -> bool:
         return any(may_conflict(old, new, self.variables) for old in before for new in after)
 
-    def _loop(self, loop: For, before: _Pending) -> _Result:
+    def _loop(self, loop: ir.For, before: _Pending) -> _Result:
         """A loop: its body also waits for what its last iteration did."""
         self.variables.bounds[loop.var] = expr.Range.of_extent(loop.extent)
         made = self._of_any(tuple(accesses_of(loop.body, self.variables)), loop.var)
@@ -391,10 +376,10 @@ class _Placement:
             return alone
         met = self._repeated(loop, before)
         if _barriers(met.statement) > _barriers(alone.statement):
-            return _Result(block(Barrier(), alone.statement), alone.pending)
+            return _Result(ir.block(ir.Barrier(), alone.statement), alone.pending)
         return met
 
-    def _repeated(self, loop: For, before: _Pending) -> _Result:
+    def _repeated(self, loop: ir.For, before: _Pending) -> _Result:
         """The loop with the barriers that it needs after `before` and after itself.
 
         Theorem: what is pending at the end of a body with a barrier comes from this iteration, and
@@ -432,5 +417,5 @@ def _replaced(access: Access, mapping: Mapping[expr.Var, expr.Index]) -> Access:
     return replace(access, indices=indices, last=access.last.difference(mapping))
 
 
-def _barriers(statement: Stmt) -> int:
-    return sum(isinstance(part, Barrier) for part in walk(statement))
+def _barriers(statement: ir.Stmt) -> int:
+    return sum(isinstance(part, ir.Barrier) for part in walk(statement))

@@ -19,27 +19,7 @@ from dataclasses import dataclass, replace
 from tensorwright import expr
 from tensorwright.base import CpuTarget, Target
 from tensorwright.expr import condition_sides as sides_of
-from tensorwright.loop.ir import (
-    Allocate,
-    Block,
-    Buffer,
-    Call,
-    For,
-    If,
-    LoopProgram,
-    Prefetch,
-    Stmt,
-    Store,
-    block,
-)
-from tensorwright.loop.traversal import (
-    Namer,
-    buffers_of_index,
-    freshen,
-    map_children,
-    nest_in,
-    walk,
-)
+from tensorwright.loop import ir, traversal
 from tensorwright.schedule import ForKind, Scope
 
 _GRID_REGISTER_BYTES = 128 * 4  # half of what a thread of a graphics processor may have
@@ -53,20 +33,22 @@ class _Chain:
     whole   the outermost, with what is prefetched in it
     """
 
-    heads: tuple[For | If, ...]
-    store: Store
-    whole: Stmt
+    heads: tuple[ir.For | ir.If, ...]
+    store: ir.Store
+    whole: ir.Stmt
 
 
-def promote_accumulators(program: LoopProgram, target: Target) -> LoopProgram:
+def promote_accumulators(program: ir.LoopProgram, target: Target) -> ir.LoopProgram:
     """Rewrite every nest that adds to elements which do not move with its outermost loop."""
-    body = _promote_in(program.body, target, Namer(program), frozenset())
+    body = _promote_in(program.body, target, traversal.Namer(program), frozenset())
     return program if body is program.body else replace(program, body=body)
 
 
-def _promote_in(statement: Stmt, target: Target, namer: Namer, lanes: frozenset[expr.Var]) -> Stmt:
+def _promote_in(
+    statement: ir.Stmt, target: Target, namer: traversal.Namer, lanes: frozenset[expr.Var]
+) -> ir.Stmt:
     """The statement with its nests rewritten; `lanes` are the variables of vectors around it."""
-    if isinstance(statement, For):
+    if isinstance(statement, ir.For):
         chain = _chain_of(statement)
         # lanes that add to one element fold what they add first: they have no element of their own
         if chain is not None and lanes <= expr.free_vars(*chain.store.indices):
@@ -75,38 +57,38 @@ def _promote_in(statement: Stmt, target: Target, namer: Namer, lanes: frozenset[
                 return promoted
         if statement.kind is ForKind.VECTOR:
             lanes |= {statement.var}
-    return map_children(lambda part: _promote_in(part, target, namer, lanes), statement)
+    return traversal.map_children(lambda part: _promote_in(part, target, namer, lanes), statement)
 
 
-def _chain_of(statement: Stmt) -> _Chain | None:
-    heads: list[For | If] = []
+def _chain_of(statement: ir.Stmt) -> _Chain | None:
+    heads: list[ir.For | ir.If] = []
     whole = statement
-    while isinstance(statement, (For, If, Block)):
-        if isinstance(statement, Block):
+    while isinstance(statement, (ir.For, ir.If, ir.Block)):
+        if isinstance(statement, ir.Block):
             computing = [part for part in statement.statements if not _only_prefetches(part)]
             if len(computing) != 1:
                 return None
             statement = computing[0]
             continue
         heads.append(statement)
-        statement = statement.body if isinstance(statement, For) else statement.then
-    return _Chain(tuple(heads), statement, whole) if isinstance(statement, Store) else None
+        statement = statement.body if isinstance(statement, ir.For) else statement.then
+    return _Chain(tuple(heads), statement, whole) if isinstance(statement, ir.Store) else None
 
 
-def _only_prefetches(statement: Stmt) -> bool:
-    if isinstance(statement, For):
+def _only_prefetches(statement: ir.Stmt) -> bool:
+    if isinstance(statement, ir.For):
         return _only_prefetches(statement.body)
-    return isinstance(statement, Prefetch)
+    return isinstance(statement, ir.Prefetch)
 
 
-def _promoted(chain: _Chain, target: Target, namer: Namer) -> Stmt | None:
+def _promoted(chain: _Chain, target: Target, namer: traversal.Namer) -> ir.Stmt | None:
     """The rewritten nest, or None if the rewrite would be wrong or useless."""
     store, first = chain.store, chain.heads[0]
     index_vars = expr.free_vars(*store.indices)
-    loops = [head for head in chain.heads if isinstance(head, For)]
+    loops = [head for head in chain.heads if isinstance(head, ir.For)]
     tile = [loop for loop in loops if loop.var in index_vars]
     outer = [loop for loop in loops if loop.var not in index_vars]
-    if not (isinstance(first, For) and first in outer and first.extent != 1):
+    if not (isinstance(first, ir.For) and first in outer and first.extent != 1):
         return None
     if not _is_update(store) or not _is_one_to_one(store.indices, {loop.var for loop in tile}):
         return None
@@ -115,7 +97,7 @@ def _promoted(chain: _Chain, target: Target, namer: Namer) -> Stmt | None:
     if any(loop.kind not in (ForKind.SERIAL, ForKind.UNROLLED) for loop in outer):
         return None
     moving = {loop.var for loop in outer}
-    guards = [head for head in chain.heads if isinstance(head, If)]
+    guards = [head for head in chain.heads if isinstance(head, ir.If)]
     if any(expr.free_vars(*expr.condition_sides(guard.condition)) & moving for guard in guards):
         return None
     size = _size(store.buffer, tuple(loop.extent for loop in tile))
@@ -134,7 +116,7 @@ def _register_bytes(target: Target) -> int:
     return _GRID_REGISTER_BYTES
 
 
-def _size(buffer: Buffer, shape: tuple[expr.Index, ...]) -> int:
+def _size(buffer: ir.Buffer, shape: tuple[expr.Index, ...]) -> int:
     """The size of a part of a buffer in bytes."""
     size = buffer.dtype.size_bytes
     for extent in shape:
@@ -142,10 +124,14 @@ def _size(buffer: Buffer, shape: tuple[expr.Index, ...]) -> int:
     return size
 
 
-def _rewritten(chain: _Chain, tile: list[For], outer: list[For], namer: Namer) -> Stmt | None:
+def _rewritten(
+    chain: _Chain, tile: list[ir.For], outer: list[ir.For], namer: traversal.Namer
+) -> ir.Stmt | None:
     store = chain.store
     shape = tuple(loop.extent for loop in tile)
-    kept = Buffer(namer.free(f"{store.buffer.name}.kept"), shape, store.buffer.dtype, Scope.LOCAL)
+    kept = ir.Buffer(
+        namer.free(f"{store.buffer.name}.kept"), shape, store.buffer.dtype, Scope.LOCAL
+    )
     at = tuple(loop.var for loop in tile)
     still = [head for head in chain.heads if head not in outer]
     value = expr.map_loads(
@@ -153,22 +139,22 @@ def _rewritten(chain: _Chain, tile: list[For], outer: list[For], namer: Namer) -
     )
     if any(load.source.name == store.buffer.name for load in expr.loads_of(value)):
         return None  # an index depends on the buffer
-    body = block(
-        nest_in(still, Store(kept, at, expr.Load(store.buffer, store.indices))),
-        _with_store(chain.whole, Store(kept, at, value)),
-        nest_in(still, Store(store.buffer, store.indices, expr.Load(kept, at))),
+    body = ir.block(
+        traversal.nest_in(still, ir.Store(kept, at, expr.Load(store.buffer, store.indices))),
+        _with_store(chain.whole, ir.Store(kept, at, value)),
+        traversal.nest_in(still, ir.Store(store.buffer, store.indices, expr.Load(kept, at))),
     )
-    return Allocate(kept, body)
+    return ir.Allocate(kept, body)
 
 
-def _with_store(statement: Stmt, store: Store) -> Stmt:
+def _with_store(statement: ir.Stmt, store: ir.Store) -> ir.Stmt:
     """A statement with another store instead of the only one in it."""
-    if isinstance(statement, Store):
+    if isinstance(statement, ir.Store):
         return store
-    return map_children(lambda part: _with_store(part, store), statement)
+    return traversal.map_children(lambda part: _with_store(part, store), statement)
 
 
-def _is_update(store: Store) -> bool:
+def _is_update(store: ir.Store) -> bool:
     """Whether the value reads the buffer, only where it is stored, and no index depends on it."""
     name = store.buffer.name
     loads = [load for load in expr.loads_of(store.value) if load.source.name == name]
@@ -201,7 +187,7 @@ _HOST_KINDS = frozenset(
 _COPIED_KINDS = _HOST_KINDS - {ForKind.PARALLEL}  # a parallel loop is not divided
 
 
-def hoist_conditions(program: LoopProgram) -> LoopProgram:
+def hoist_conditions(program: ir.LoopProgram) -> ir.LoopProgram:
     """Test a condition once, outside the innermost loops that it does not depend on.
 
     Rewrite:  for j in 0..n: if c and d(j): S    ->    if c: for j in 0..n: if d(j): S
@@ -213,36 +199,40 @@ def hoist_conditions(program: LoopProgram) -> LoopProgram:
     Theorem:  a condition on loop variables alone is a pure function of them, so it may be tested
               at any place inside the loops that bind them.  Conditions that read memory stay.
     """
-    return LoopProgram(program.name, program.parameters, _hoist(program.body, Namer(program)))
+    return ir.LoopProgram(
+        program.name, program.parameters, _hoist(program.body, traversal.Namer(program))
+    )
 
 
-def _hoist(statement: Stmt, namer: Namer) -> Stmt:
-    moved = map_children(lambda child: _hoist(child, namer), statement)
+def _hoist(statement: ir.Stmt, namer: traversal.Namer) -> ir.Stmt:
+    moved = traversal.map_children(lambda child: _hoist(child, namer), statement)
     match moved:
-        case Block(statements):
+        case ir.Block(statements):
             return _merge(statements)
-        case For(var, extent, kind, If(condition, then)) if kind in _HOST_KINDS:
+        case ir.For(var, extent, kind, ir.If(condition, then)) if kind in _HOST_KINDS:
             parts = expr.conjuncts(condition)
             out = [p for p in parts if _is_pure(p) and var not in expr.free_vars(*sides_of(p))]
             rest = expr.all_of(*(part for part in parts if part not in out))
-            body = then if rest is True else If(rest, then)
-            return _guarded(expr.all_of(*out), For(var, extent, kind, body))
-        case For(var, _, kind, Block((If() as one, If() as other))) if kind in _COPIED_KINDS:
+            body = then if rest is True else ir.If(rest, then)
+            return _guarded(expr.all_of(*out), ir.For(var, extent, kind, body))
+        case ir.For(var, _, kind, ir.Block((ir.If() as one, ir.If() as other))) if (
+            kind in _COPIED_KINDS
+        ):
             if not _is_choice(one.condition, other.condition, var):
                 return moved
-            copy = freshen(replace(moved, body=other.then), namer)
-            return block(
-                If(one.condition, replace(moved, body=one.then)), If(other.condition, copy)
+            copy = traversal.freshen(replace(moved, body=other.then), namer)
+            return ir.block(
+                ir.If(one.condition, replace(moved, body=one.then)), ir.If(other.condition, copy)
             )
-        case Allocate(buffer, If(condition, then)):
+        case ir.Allocate(buffer, ir.If(condition, then)):
             out = [part for part in expr.conjuncts(condition) if _is_pure(part)]
             rest = expr.all_of(*(part for part in expr.conjuncts(condition) if part not in out))
-            body = then if rest is True else If(rest, then)
-            return _guarded(expr.all_of(*out), Allocate(buffer, body))
-        case Call(intrinsic, windows, If(condition, then)) if _is_pure(condition):
-            return If(condition, Call(intrinsic, windows, then))
-        case If(outer, If(condition, then)) if _is_pure(condition):
-            return If(expr.all_of(outer, condition), then)
+            body = then if rest is True else ir.If(rest, then)
+            return _guarded(expr.all_of(*out), ir.Allocate(buffer, body))
+        case ir.Call(intrinsic, windows, ir.If(condition, then)) if _is_pure(condition):
+            return ir.If(condition, ir.Call(intrinsic, windows, then))
+        case ir.If(outer, ir.If(condition, then)) if _is_pure(condition):
+            return ir.If(expr.all_of(outer, condition), then)
         case _:
             return moved
 
@@ -255,42 +245,42 @@ def _is_choice(one: expr.Condition, other: expr.Condition, var: expr.Var) -> boo
 
 
 def _is_pure(condition: expr.Condition) -> bool:
-    return not any(True for side in sides_of(condition) for _ in buffers_of_index(side))
+    return not any(True for side in sides_of(condition) for _ in traversal.buffers_of_index(side))
 
 
-def _guarded(condition: expr.Condition, statement: Stmt) -> Stmt:
-    return statement if condition is True else If(condition, statement)
+def _guarded(condition: expr.Condition, statement: ir.Stmt) -> ir.Stmt:
+    return statement if condition is True else ir.If(condition, statement)
 
 
-def _merge(statements: tuple[Stmt, ...]) -> Stmt:
+def _merge(statements: tuple[ir.Stmt, ...]) -> ir.Stmt:
     """Join neighbours under the same condition."""
-    merged: list[Stmt] = []
+    merged: list[ir.Stmt] = []
     for statement in statements:
         last = merged[-1] if merged else None
         if (
-            isinstance(statement, If)
-            and isinstance(last, If)
+            isinstance(statement, ir.If)
+            and isinstance(last, ir.If)
             and last.condition == statement.condition
             and _is_pure(statement.condition)
         ):
-            merged[-1] = If(last.condition, block(last.then, statement.then))
+            merged[-1] = ir.If(last.condition, ir.block(last.then, statement.then))
         else:
             merged.append(statement)
-    return block(*merged)
+    return ir.block(*merged)
 
 
-def expand_guarded_calls(program: LoopProgram) -> LoopProgram:
+def expand_guarded_calls(program: ir.LoopProgram) -> ir.LoopProgram:
     """Run the loops that a call stands for where a condition leaves some of them out.
 
     Rewrite:  intrinsic(&C, &A, &B), which means: for r in 0..2: if i + r < n: S
                   ->  for r in 0..2: if i + r < n: S
     Conditions that no loop of the call changes have been moved around it before.
     """
-    return LoopProgram(program.name, program.parameters, _expand(program.body))
+    return ir.LoopProgram(program.name, program.parameters, _expand(program.body))
 
 
-def _expand(statement: Stmt) -> Stmt:
-    if isinstance(statement, Call):
-        is_guarded = any(isinstance(part, If) for part in walk(statement.meaning))
+def _expand(statement: ir.Stmt) -> ir.Stmt:
+    if isinstance(statement, ir.Call):
+        is_guarded = any(isinstance(part, ir.If) for part in traversal.walk(statement.meaning))
         return statement.meaning if is_guarded else statement
-    return map_children(_expand, statement)
+    return traversal.map_children(_expand, statement)

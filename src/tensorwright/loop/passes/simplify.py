@@ -15,35 +15,8 @@ from itertools import combinations
 from tensorwright import expr
 from tensorwright.base import DType
 from tensorwright.expr import condition_sides as _sides
-from tensorwright.loop.ir import (
-    Allocate,
-    Block,
-    Buffer,
-    Call,
-    For,
-    GroupStatement,
-    If,
-    LaneFold,
-    LoopProgram,
-    Prefetch,
-    StartCopy,
-    Stmt,
-    Store,
-    Window,
-    block,
-)
+from tensorwright.loop import ir, traversal
 from tensorwright.loop.scalars import convert, function_of, quiet
-from tensorwright.loop.traversal import (
-    buffers_of_index,
-    buffers_read,
-    children_of,
-    is_empty,
-    is_used,
-    map_children,
-    map_statement,
-    substitute_statement,
-    walk,
-)
 from tensorwright.schedule import THREADS
 
 
@@ -59,18 +32,18 @@ def is_contradictory(condition: expr.Condition) -> bool:
     return any(isinstance(total, int) and total < 0 for total in sums)
 
 
-def guards_of(statement: Stmt, inner: expr.Bounds) -> Iterator[tuple[expr.Compare, expr.Bounds]]:
+def guards_of(statement: ir.Stmt, inner: expr.Bounds) -> Iterator[tuple[expr.Compare, expr.Bounds]]:
     """Every comparison that guards a statement, with the ranges of the variables bound inside."""
     match statement:
-        case If(condition, then):
+        case ir.If(condition, then):
             yield from ((leaf, inner) for leaf in expr.comparisons_of(condition))
             yield from guards_of(then, inner)
-        case For(var, extent, _, body):
+        case ir.For(var, extent, _, body):
             yield from guards_of(body, {**inner, var: expr.Range.of_extent(extent)})
-        case Store(_, _, value):
+        case ir.Store(_, _, value):
             yield from ((leaf, inner) for leaf in _selected(value))
         case _:
-            for child in children_of(statement):
+            for child in traversal.children_of(statement):
                 yield from guards_of(child, inner)
 
 
@@ -231,10 +204,10 @@ def _is_neutral(fn: expr.Fn, value: expr.Value) -> bool:
             return False
 
 
-EMPTY = Block(())
+EMPTY = ir.Block(())
 
 
-def simplify_loops(program: LoopProgram) -> LoopProgram:
+def simplify_loops(program: ir.LoopProgram) -> ir.LoopProgram:
     """Simplify indices, conditions and values; drop single iterations, dead branches, dead buffers.
 
     Rewrite:  for i in 0..1: S                               ->  S[i := 0]
@@ -253,60 +226,65 @@ def simplify_loops(program: LoopProgram) -> LoopProgram:
     while True:
         smaller = simplify_statement(_without_dead_buffers(body), {})
         if smaller == body:
-            return LoopProgram(program.name, program.parameters, body)
+            return ir.LoopProgram(program.name, program.parameters, body)
         body = smaller
 
 
 def simplify_statement(
-    statement: Stmt, bounds: expr.Bounds, facts: frozenset[expr.Condition] = frozenset()
-) -> Stmt:
+    statement: ir.Stmt, bounds: expr.Bounds, facts: frozenset[expr.Condition] = frozenset()
+) -> ir.Stmt:
     """Simplify a statement inside the ranges `bounds` where the conditions `facts` hold."""
     match statement:
-        case Block(statements):
-            return block(*(simplify_statement(part, bounds, facts) for part in statements))
-        case For():
+        case ir.Block(statements):
+            return ir.block(*(simplify_statement(part, bounds, facts) for part in statements))
+        case ir.For():
             return _loop(statement, bounds, facts)
-        case If(condition, then):
+        case ir.If(condition, then):
             return _branch(condition, then, bounds, facts)
-        case Allocate(buffer, body):
+        case ir.Allocate(buffer, body):
             inner = simplify_statement(body, bounds, facts)
-            return Allocate(buffer, inner) if is_used(buffer, inner) else inner
-        case Store(buffer, indices, value):
+            return ir.Allocate(buffer, inner) if traversal.is_used(buffer, inner) else inner
+        case ir.Store(buffer, indices, value):
             folded = fold_value(value, bounds, lambda c, b: decide(c, b, facts))
-            return Store(buffer, _indices(indices, bounds), folded)
-        case LaneFold():
+            return ir.Store(buffer, _indices(indices, bounds), folded)
+        case ir.LaneFold():
             return replace(statement, indices=_indices(statement.indices, bounds))
-        case StartCopy():
-            return map_children(lambda part: simplify_statement(part, bounds, facts), statement)
-        case GroupStatement():
+        case ir.StartCopy():
+            return traversal.map_children(
+                lambda part: simplify_statement(part, bounds, facts), statement
+            )
+        case ir.GroupStatement():
             return statement
-        case Prefetch(buffer, indices, level):
-            return Prefetch(buffer, _indices(indices, bounds), level)
-        case Call(intrinsic, windows, meaning):
-            moved = tuple(Window(w.buffer, _indices(w.indices, bounds)) for w in windows)
-            return Call(intrinsic, moved, simplify_statement(meaning, bounds, facts))
+        case ir.Prefetch(buffer, indices, level):
+            return ir.Prefetch(buffer, _indices(indices, bounds), level)
+        case ir.Call(intrinsic, windows, meaning):
+            moved = tuple(ir.Window(w.buffer, _indices(w.indices, bounds)) for w in windows)
+            return ir.Call(intrinsic, moved, simplify_statement(meaning, bounds, facts))
 
 
 def _indices(indices: tuple[expr.Index, ...], bounds: expr.Bounds) -> tuple[expr.Index, ...]:
     return tuple(expr.simplify(index, bounds) for index in indices)
 
 
-def _loop(loop: For, bounds: expr.Bounds, facts: frozenset[expr.Condition]) -> Stmt:
+def _loop(loop: ir.For, bounds: expr.Bounds, facts: frozenset[expr.Condition]) -> ir.Stmt:
     extent = expr.simplify(loop.extent, bounds)
     if expr.is_nonnegative(-extent, bounds):
         return EMPTY
     if extent == 1 and not (
-        loop.kind in THREADS and any(isinstance(x, GroupStatement) for x in walk(loop.body))
+        loop.kind in THREADS
+        and any(isinstance(x, ir.GroupStatement) for x in traversal.walk(loop.body))
     ):
-        return simplify_statement(substitute_statement(loop.body, {loop.var: 0}), bounds, facts)
+        return simplify_statement(
+            traversal.substitute_statement(loop.body, {loop.var: 0}), bounds, facts
+        )
     inside: dict[expr.Var, expr.Range] = {**bounds, loop.var: expr.Range.of_extent(extent)}
     body = simplify_statement(loop.body, inside, facts)
-    return body if is_empty(body) else For(loop.var, extent, loop.kind, body)
+    return body if traversal.is_empty(body) else ir.For(loop.var, extent, loop.kind, body)
 
 
 def _branch(
-    condition: expr.Condition, then: Stmt, bounds: expr.Bounds, facts: frozenset[expr.Condition]
-) -> Stmt:
+    condition: expr.Condition, then: ir.Stmt, bounds: expr.Bounds, facts: frozenset[expr.Condition]
+) -> ir.Stmt:
     decided = decide(condition, bounds, facts)
     if isinstance(decided, bool):
         return simplify_statement(then, bounds, facts) if decided else EMPTY
@@ -316,16 +294,16 @@ def _branch(
     inside = expr.narrowed(bounds, expr.conjuncts(decided))
     fixed = {var: r.low for var, r in inside.items() if r.low == r.high and bounds[var] != r}
     if fixed:
-        then = substitute_statement(then, fixed)
+        then = traversal.substitute_statement(then, fixed)
     parts = _fixed_parts(bounds, expr.conjuncts(decided))
     if parts:
         then = _replaced(then, parts)
     body = simplify_statement(then, inside, facts | holds)
-    if is_empty(body):
+    if traversal.is_empty(body):
         return EMPTY
-    if isinstance(body, If) and not _reads_memory(body.condition):  # else it may need the guard
-        return If(expr.all_of(decided, body.condition), body.then)
-    return If(decided, body)
+    if isinstance(body, ir.If) and not _reads_memory(body.condition):  # else it may need the guard
+        return ir.If(expr.all_of(decided, body.condition), body.then)
+    return ir.If(decided, body)
 
 
 def _fixed_parts(
@@ -344,16 +322,18 @@ def _fixed_parts(
     }
 
 
-def _replaced(statement: Stmt, parts: Mapping[expr.Index, expr.Index]) -> Stmt:
+def _replaced(statement: ir.Stmt, parts: Mapping[expr.Index, expr.Index]) -> ir.Stmt:
     def on_index(index: expr.Index) -> expr.Index:
         return expr.replace_parts(index, parts)
 
-    return map_statement(statement, on_index, lambda each: expr.map_condition(each, on_index))
+    return traversal.map_statement(
+        statement, on_index, lambda each: expr.map_condition(each, on_index)
+    )
 
 
 def _reads_memory(condition: expr.Condition) -> bool:
     """Whether a condition may change when a buffer does."""
-    return any(True for side in _sides(condition) for _ in buffers_of_index(side))
+    return any(True for side in _sides(condition) for _ in traversal.buffers_of_index(side))
 
 
 def decide(
@@ -378,19 +358,21 @@ def _assume(condition: expr.Condition, facts: frozenset[expr.Condition]) -> expr
             return False if expr.negate(condition) in facts else condition
 
 
-def _without_dead_buffers(statement: Stmt) -> Stmt:
+def _without_dead_buffers(statement: ir.Stmt) -> ir.Stmt:
     """Drop allocated buffers that nothing reads, with the stores to them."""
-    allocated = {part.buffer for part in walk(statement) if isinstance(part, Allocate)}
-    dead = allocated - buffers_read(statement)
-    dead -= {w.buffer for p in walk(statement) if isinstance(p, Call) for w in p.windows}
+    allocated = {part.buffer for part in traversal.walk(statement) if isinstance(part, ir.Allocate)}
+    dead = allocated - traversal.buffers_read(statement)
+    dead -= {
+        w.buffer for p in traversal.walk(statement) if isinstance(p, ir.Call) for w in p.windows
+    }
     return _drop(statement, dead) if dead else statement
 
 
-def _drop(statement: Stmt, dead: set[Buffer]) -> Stmt:
+def _drop(statement: ir.Stmt, dead: set[ir.Buffer]) -> ir.Stmt:
     match statement:
-        case Store(buffer, _, _) | Prefetch(buffer, _) if buffer in dead:
+        case ir.Store(buffer, _, _) | ir.Prefetch(buffer, _) if buffer in dead:
             return EMPTY
-        case Allocate(buffer, body) if buffer in dead:
+        case ir.Allocate(buffer, body) if buffer in dead:
             return _drop(body, dead)
         case _:
-            return map_children(lambda child: _drop(child, dead), statement)
+            return traversal.map_children(lambda child: _drop(child, dead), statement)

@@ -10,25 +10,7 @@ from typing import NoReturn
 
 from tensorwright import base, expr
 from tensorwright.expr import condition_sides as sides_of
-from tensorwright.loop.ir import (
-    Allocate,
-    Block,
-    Buffer,
-    Call,
-    CommitCopies,
-    For,
-    GroupStatement,
-    If,
-    LaneFold,
-    LaunchBounds,
-    LoopProgram,
-    Parameter,
-    Prefetch,
-    StartCopy,
-    Stmt,
-    Store,
-    print_program,
-)
+from tensorwright.loop import ir
 from tensorwright.loop.launches import LaunchNest, launches_of
 from tensorwright.loop.traversal import buffers_of_index, has_barrier, room_of, walk
 from tensorwright.schedule import THREADS, ForKind, Scope, may_not_be_inside
@@ -37,7 +19,7 @@ _AROUND_BARRIERS = THREADS | {ForKind.SERIAL, ForKind.UNROLLED}
 _LOGIC = frozenset((expr.Fn.AND, expr.Fn.OR, expr.Fn.XOR, expr.Fn.NOT))
 
 
-def verify(program: LoopProgram, *, allow_decisions: bool = False) -> LoopProgram:
+def verify(program: ir.LoopProgram, *, allow_decisions: bool = False) -> ir.LoopProgram:
     """Return the program if it is well formed.
 
     Requires: buffer names are unique; variables are used inside their loop and not bound again
@@ -59,12 +41,12 @@ def verify(program: LoopProgram, *, allow_decisions: bool = False) -> LoopProgra
 class _Verifier:
     """The names seen so far and the loops around the current statement; mutable, one per run."""
 
-    def __init__(self, program: LoopProgram, allow_decisions: bool) -> None:
+    def __init__(self, program: ir.LoopProgram, allow_decisions: bool) -> None:
         self._program = program
         self._allow_decisions = allow_decisions
-        self._at: Stmt | None = None
+        self._at: ir.Stmt | None = None
         self._names: set[str] = set()
-        self._buffers: dict[Buffer, base.Role | None] = {}
+        self._buffers: dict[ir.Buffer, base.Role | None] = {}
         self._threads: set[expr.Var] = set()  # the indices of the threads around
 
     def run(self) -> None:
@@ -74,7 +56,7 @@ class _Verifier:
 
     def _fail(self, reason: str, remedy: str = "") -> NoReturn:
         page = base.Printer()
-        print_program(self._program, page, self._at, base.HERE)
+        ir.print_program(self._program, page, self._at, base.HERE)
         raise base.InternalError(
             stage="loop", where=self._program.name, reason=f"{reason}\n{page}", remedy=remedy
         )
@@ -83,7 +65,7 @@ class _Verifier:
         if not holds:
             self._fail(reason)
 
-    def _parameter(self, parameter: Parameter) -> None:
+    def _parameter(self, parameter: ir.Parameter) -> None:
         buffer = parameter.buffer
         self._declare(buffer, parameter.role)
         self._require(buffer.scope is Scope.GLOBAL, f"the parameter {buffer} is not global")
@@ -94,7 +76,7 @@ class _Verifier:
             extents = tuple(extent for _, extent in parameter.packing.axes)
             self._require(extents == buffer.shape, f"{buffer} is packed with axes {extents}")
 
-    def _declare(self, buffer: Buffer, role: base.Role | None) -> None:
+    def _declare(self, buffer: ir.Buffer, role: base.Role | None) -> None:
         self._require(buffer.name not in self._names, f"two buffers are called {buffer.name}")
         self._names.add(buffer.name)
         self._buffers[buffer] = role
@@ -111,39 +93,39 @@ class _Verifier:
     # statements
 
     def _statement(
-        self, statement: Stmt, bounds: expr.Bounds, kinds: tuple[ForKind, ...], *, guarded: bool
+        self, statement: ir.Stmt, bounds: expr.Bounds, kinds: tuple[ForKind, ...], *, guarded: bool
     ) -> None:
         self._at = statement
         match statement:
-            case Block(statements):
+            case ir.Block(statements):
                 for part in statements:
                     self._statement(part, bounds, kinds, guarded=guarded)
-            case For():
+            case ir.For():
                 self._loop(statement, bounds, kinds, guarded=guarded)
-            case If(condition, then):
+            case ir.If(condition, then):
                 for side in sides_of(condition):
                     self._index(side, bounds, guarded=guarded)
                 self._same_for_threads(condition, then)
                 self._statement(then, bounds, kinds, guarded=True)
-            case Allocate(buffer, body):
+            case ir.Allocate(buffer, body):
                 self._allocate(buffer, kinds)
                 self._statement(body, bounds, kinds, guarded=guarded)
                 del self._buffers[buffer]
-            case Store():
+            case ir.Store():
                 self._store(statement, bounds, guarded=guarded)
-            case GroupStatement():
+            case ir.GroupStatement():
                 self._of_group(statement, bounds, kinds, guarded=guarded)
-            case Prefetch(buffer, indices):
+            case ir.Prefetch(buffer, indices):
                 self._declared(buffer, indices)
                 for index in indices:
                     self._index(index, bounds, guarded=True)
-            case Call(_, windows, meaning):
+            case ir.Call(_, windows, meaning):
                 for window in windows:
                     self._access(window.buffer, window.indices, bounds, guarded=guarded)
                 self._statement(meaning, bounds, kinds, guarded=guarded)
 
     def _loop(
-        self, loop: For, bounds: expr.Bounds, kinds: tuple[ForKind, ...], *, guarded: bool
+        self, loop: ir.For, bounds: expr.Bounds, kinds: tuple[ForKind, ...], *, guarded: bool
     ) -> None:
         self._require(loop.var not in bounds, f"a loop inside the loop over {loop.var} binds it")
         self._index(loop.extent, bounds, guarded=guarded)
@@ -165,22 +147,22 @@ class _Verifier:
 
     def _of_group(
         self,
-        statement: GroupStatement,
+        statement: ir.GroupStatement,
         bounds: expr.Bounds,
         kinds: tuple[ForKind, ...],
         *,
         guarded: bool,
     ) -> None:
-        if isinstance(statement, LaunchBounds | CommitCopies | StartCopy):
+        if isinstance(statement, ir.LaunchBounds | ir.CommitCopies | ir.StartCopy):
             self._require(bool(THREADS.intersection(kinds)), "only threads of a group do that")
         else:
             self._barrier(kinds)
         match statement:
-            case LaneFold(buffer, indices):
+            case ir.LaneFold(buffer, indices):
                 own = buffer.scope is Scope.LOCAL
                 self._require(own, f"lanes exchange {buffer}, which is not their own")
                 self._access(buffer, indices, bounds, guarded=guarded)
-            case StartCopy(store):
+            case ir.StartCopy(store):
                 is_copy = isinstance(store.value, expr.Load) and store.buffer.scope is Scope.SHARED
                 self._require(is_copy, "only a copy into shared memory is started")
                 self._store(store, bounds, guarded=guarded)
@@ -196,14 +178,14 @@ class _Verifier:
 
     # Theorem: all threads of a group decide a condition alike if it reads neither their indices nor
     # memory, which each of them may see in another state.
-    def _same_for_threads(self, condition: expr.Condition, then: Stmt) -> None:
+    def _same_for_threads(self, condition: expr.Condition, then: ir.Stmt) -> None:
         if not self._threads or not has_barrier(then):
             return
         sides = sides_of(condition)
         differs = expr.free_vars(*sides) & self._threads or any(buffers_of_index(*sides))
         self._require(not differs, f"a barrier under {condition}, which threads decide differently")
 
-    def _allocate(self, buffer: Buffer, kinds: tuple[ForKind, ...]) -> None:
+    def _allocate(self, buffer: ir.Buffer, kinds: tuple[ForKind, ...]) -> None:
         self._declare(buffer, None)
         is_inside = buffer.scope is Scope.SHARED and bool(THREADS.intersection(kinds))
         self._require(not is_inside, f"the shared buffer {buffer} is allocated by each thread")
@@ -211,7 +193,7 @@ class _Verifier:
             fixed = not any(expr.free_vars(extent) for extent in buffer.shape)
             self._require(fixed, f"the local buffer {buffer} has no fixed size")
 
-    def _store(self, store: Store, bounds: expr.Bounds, *, guarded: bool) -> None:
+    def _store(self, store: ir.Store, bounds: expr.Bounds, *, guarded: bool) -> None:
         buffer = store.buffer
         self._access(buffer, store.indices, bounds, guarded=guarded)
         role = self._buffers[buffer]
@@ -247,7 +229,7 @@ class _Verifier:
         for child in expr.children(value):
             self._value(child, bounds, guarded=guarded)
 
-    def _declared(self, buffer: Buffer, indices: tuple[expr.Index, ...]) -> None:
+    def _declared(self, buffer: ir.Buffer, indices: tuple[expr.Index, ...]) -> None:
         self._require(buffer in self._buffers, f"{buffer} is used where it is not allocated")
         rank = len(buffer.shape)
         self._require(len(indices) == rank, f"{buffer} is used with {len(indices)} indices")
@@ -261,7 +243,12 @@ class _Verifier:
                 self._access(atom.source, atom.indices, bounds, guarded=guarded)
 
     def _access(
-        self, buffer: Buffer, indices: tuple[expr.Index, ...], bounds: expr.Bounds, *, guarded: bool
+        self,
+        buffer: ir.Buffer,
+        indices: tuple[expr.Index, ...],
+        bounds: expr.Bounds,
+        *,
+        guarded: bool,
     ) -> None:
         self._declared(buffer, indices)
         for axis, (index, extent) in enumerate(zip(indices, buffer.shape, strict=True)):
@@ -309,7 +296,7 @@ _FIRST_WITH_COPIES = 80
 """The compute capability from which copies into shared memory go on by themselves."""
 
 
-def check_group_limits(program: LoopProgram, target: base.GpuTarget) -> LoopProgram:
+def check_group_limits(program: ir.LoopProgram, target: base.GpuTarget) -> ir.LoopProgram:
     """The program, if each of its launches may run on the target.
 
     Raises:  UnsupportedError for too many threads in a group, too large an index, more shared
@@ -321,7 +308,7 @@ def check_group_limits(program: LoopProgram, target: base.GpuTarget) -> LoopProg
     return program
 
 
-def _check(program: LoopProgram, nest: LaunchNest, target: base.GpuTarget) -> None:
+def _check(program: ir.LoopProgram, nest: LaunchNest, target: base.GpuTarget) -> None:
     threads = prod((loop.extent for loop in nest.threads), start=1)
     _need(program, target, "threads in a group", threads, target.threads_per_block)
     bytes_of = (room_of(buffer) * buffer.dtype.size_bytes for buffer in nest.shared)
@@ -332,9 +319,9 @@ def _check(program: LoopProgram, nest: LaunchNest, target: base.GpuTarget) -> No
         for kind, extent in _CUDA_EXTENTS.items():
             _need(program, target, f"iterations of {kind.value}", nest.extent(kind), extent)
     for part in walk(nest.body):
-        if isinstance(part, LaneFold):
+        if isinstance(part, ir.LaneFold):
             _need(program, target, "lanes that fold", part.lanes, target.warp)
-        if isinstance(part, StartCopy) and not _copies_by_itself(target):
+        if isinstance(part, ir.StartCopy) and not _copies_by_itself(target):
             reason = f"copies that go on by themselves are not in {target}"
             raise _refused(program, reason, "pipeline with registers")
 
@@ -345,13 +332,13 @@ def _copies_by_itself(target: base.GpuTarget) -> bool:
 
 
 def _need(
-    program: LoopProgram, target: base.GpuTarget, what: str, count: expr.Index, most: int
+    program: ir.LoopProgram, target: base.GpuTarget, what: str, count: expr.Index, most: int
 ) -> None:
     if isinstance(count, int) and count > most:
         reason = f"{count} {what} are more than the {most} of {target}"
         raise _refused(program, reason, "use smaller tiles")
 
 
-def _refused(program: LoopProgram, reason: str, remedy: str) -> base.UnsupportedError:
+def _refused(program: ir.LoopProgram, reason: str, remedy: str) -> base.UnsupportedError:
     where = f"program {program.name}"
     return base.UnsupportedError(stage="loop", where=where, reason=reason, remedy=remedy)

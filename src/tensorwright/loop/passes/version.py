@@ -6,20 +6,9 @@ Write out short loops whose iterations differ in guards.
 from __future__ import annotations
 
 from tensorwright import expr
+from tensorwright.loop import traversal
 from tensorwright.loop.ir import Allocate, Block, For, If, LoopProgram, Stmt, block
 from tensorwright.loop.passes.simplify import guards_of, is_contradictory, simplify_loops
-from tensorwright.loop.traversal import (
-    Namer,
-    buffers_of_index,
-    children_of,
-    freshen,
-    has_barrier,
-    map_children,
-    map_statement,
-    substitute_statement,
-    total_size,
-    walk,
-)
 from tensorwright.schedule import ForKind
 
 _OUTER_KINDS = frozenset((ForKind.SERIAL, ForKind.PARALLEL))
@@ -39,7 +28,9 @@ def version_guards(program: LoopProgram, max_statements: int = 512) -> LoopProgr
     Theorem:  a guard g >= 0 holds in all iterations of a nest if the low end of g's interval over
               the nest's own variables is >= 0; that end depends on the variables outside only.
     """
-    version = _Version(Namer(program), max_statements - total_size((program.body,)))
+    version = _Version(
+        traversal.Namer(program), max_statements - traversal.total_size((program.body,))
+    )
     body = version.inside(program.body, {})
     return simplify_loops(LoopProgram(program.name, program.parameters, body))
 
@@ -47,24 +38,24 @@ def version_guards(program: LoopProgram, max_statements: int = 512) -> LoopProgr
 class _Version:
     """The names and the statements that may still be added; mutable, one per run."""
 
-    def __init__(self, namer: Namer, room: int) -> None:
+    def __init__(self, namer: traversal.Namer, room: int) -> None:
         self._namer = namer
         self._room = room
 
     def inside(self, statement: Stmt, bounds: expr.Bounds) -> Stmt:
         """Version the nests inside loops around which no guard can be decided."""
         if isinstance(statement, For):
-            if statement.kind not in _OUTER_KINDS or has_barrier(statement):
+            if statement.kind not in _OUTER_KINDS or traversal.has_barrier(statement):
                 return statement
             below = {**bounds, statement.var: expr.Range.of_extent(statement.extent)}
-            return map_children(lambda body: self.nest(body, below), statement)
-        return map_children(lambda child: self.inside(child, bounds), statement)
+            return traversal.map_children(lambda body: self.nest(body, below), statement)
+        return traversal.map_children(lambda child: self.inside(child, bounds), statement)
 
     def nest(self, statement: Stmt, bounds: expr.Bounds) -> Stmt:
         """Version a statement in the body of a loop, or what is inside it."""
         match statement:
             case Allocate() | If():
-                return map_children(lambda child: self.nest(child, bounds), statement)
+                return traversal.map_children(lambda child: self.nest(child, bounds), statement)
             case Block(statements):
                 return self._neighbours(statements, bounds)
             case For():
@@ -97,12 +88,12 @@ class _Version:
         """The versions for whole tiles and for others."""
         guarded = block(*(statement for statement, _ in group))
         otherwise = _otherwise(whole)
-        growth = len(otherwise) * total_size((guarded,))
+        growth = len(otherwise) * traversal.total_size((guarded,))
         if growth > self._room:
             return guarded
         self._room -= growth
         clean = block(*(statement for _, statement in group))
-        others = (If(each, freshen(guarded, self._namer)) for each in otherwise)
+        others = (If(each, traversal.freshen(guarded, self._namer)) for each in otherwise)
         return block(If(whole, clean), *others)
 
 
@@ -133,7 +124,7 @@ def _decided(nest: Stmt, bounds: expr.Bounds) -> dict[expr.Condition, expr.Condi
     for guard, inner in guards_of(nest, {}):
         gap = expr.gap_of(guard)
         reach = expr.interval(gap, inner) if gap is not None else None
-        if reach is None or any(True for _ in buffers_of_index(reach.low)):
+        if reach is None or any(True for _ in traversal.buffers_of_index(reach.low)):
             never.add(guard)
             continue
         holds = expr.simplify_condition(_nonnegative(reach.low), bounds)
@@ -182,7 +173,7 @@ def _nests(statement: Stmt) -> tuple[For, ...]:
     """The outermost loops inside."""
     if isinstance(statement, For):
         return (statement,)
-    return tuple(nest for child in children_of(statement) for nest in _nests(child))
+    return tuple(nest for child in traversal.children_of(statement) for nest in _nests(child))
 
 
 def _without(statement: Stmt, holding: frozenset[expr.Condition]) -> Stmt:
@@ -191,7 +182,7 @@ def _without(statement: Stmt, holding: frozenset[expr.Condition]) -> Stmt:
     def on_condition(condition: expr.Condition) -> expr.Condition:
         return expr.map_comparisons(condition, lambda each: each in holding or each)
 
-    return map_statement(statement, lambda index: index, on_condition)
+    return traversal.map_statement(statement, lambda index: index, on_condition)
 
 
 _MOST_COPIES = 4  # of a loop
@@ -210,17 +201,17 @@ def unroll_guarded(program: LoopProgram) -> LoopProgram:
     Loops over a few tiles of lanes are unrolled, too: most of such tiles are at an end, and their
     guards are decided once their positions are numbers.
     """
-    namer = Namer(program)
+    namer = traversal.Namer(program)
 
     def unroll(statement: Stmt) -> Stmt:
-        moved = map_children(unroll, statement)
+        moved = traversal.map_children(unroll, statement)
         if not isinstance(moved, For) or not isinstance(moved.extent, int):
             return moved
         if not _is_wanted(moved, moved.extent):
             return moved
         copies = [
-            substitute_statement(
-                moved.body if n == 0 else freshen(moved.body, namer), {moved.var: n}
+            traversal.substitute_statement(
+                moved.body if n == 0 else traversal.freshen(moved.body, namer), {moved.var: n}
             )
             for n in range(moved.extent)
         ]
@@ -236,7 +227,7 @@ def _is_wanted(loop: For, copies: int) -> bool:
     """Whether a loop is short enough, and guards inside ask for it."""
     if loop.kind is not ForKind.SERIAL or copies > _MOST_COPIES:
         return False
-    if copies * total_size((loop.body,)) > _LARGEST_COPIES:
+    if copies * traversal.total_size((loop.body,)) > _LARGEST_COPIES:
         return False
     is_small = copies * _written_size(loop.body) <= _MOST_STATEMENTS
     return _is_asked_for(loop) or (is_small and _guards_lanes(loop))
@@ -246,7 +237,7 @@ def _is_asked_for(loop: For) -> bool:
     """Whether the variable of a loop is in a guard inside an unrolled loop, with that one's; and
     whether there is a loop between that no guard depends on.
     """
-    inside = tuple(walk(loop.body))
+    inside = tuple(traversal.walk(loop.body))
     loops = [each for each in inside if isinstance(each, For)]
     asked = [
         expr.free_vars(*expr.condition_sides(each.condition))
@@ -263,7 +254,7 @@ def _guards_lanes(loop: For) -> bool:
     """Whether the variable of a loop is in a guard with that of a vectorised loop inside and that
     of an unrolled one: lanes of a window.
     """
-    loops = [each for each in walk(loop.body) if isinstance(each, For)]
+    loops = [each for each in traversal.walk(loop.body) if isinstance(each, For)]
     lanes, taps = (
         {each.var for each in loops if each.kind is kind}
         for kind in (ForKind.VECTOR, ForKind.UNROLLED)
@@ -276,7 +267,7 @@ def _guards_lanes(loop: For) -> bool:
 
 def _written_size(statement: Stmt) -> int:
     """How many statements there are when what is unrolled is written out."""
-    inner = sum(_written_size(child) for child in children_of(statement)) or 1
+    inner = sum(_written_size(child) for child in traversal.children_of(statement)) or 1
     if not isinstance(statement, For) or statement.kind is not ForKind.UNROLLED:
         return inner
     return inner * statement.extent if isinstance(statement.extent, int) else inner

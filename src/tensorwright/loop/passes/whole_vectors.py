@@ -11,26 +11,8 @@ from math import gcd, prod
 
 from tensorwright import expr
 from tensorwright.base import CpuTarget
-from tensorwright.loop.ir import (
-    Buffer,
-    Call,
-    For,
-    If,
-    LoopProgram,
-    Parameter,
-    Prefetch,
-    Stmt,
-    Store,
-)
+from tensorwright.loop import ir, traversal
 from tensorwright.loop.scalars import folded_operand
-from tensorwright.loop.traversal import (
-    buffers_of_index,
-    buffers_used,
-    children_of,
-    map_children,
-    map_statement,
-    nest_in,
-)
 from tensorwright.schedule import ForKind, Scope
 
 _TILE_BYTES = 8 << 10  # larger buffers are not kept in registers
@@ -38,7 +20,7 @@ _SHORTEST = 4  # elements of a vector that rows end with
 _LONGEST = 16  # a longer row is several vectors
 
 
-def widen_local_buffers(program: LoopProgram) -> LoopProgram:
+def widen_local_buffers(program: ir.LoopProgram) -> ir.LoopProgram:
     """Let the last vector of a row be as long as the others, where the row is in a local buffer.
 
     Rewrite:  local t: f32 (4, 26)
@@ -65,7 +47,7 @@ def widen_local_buffers(program: LoopProgram) -> LoopProgram:
     widths |= {buffer: _row(wide) for buffer, wide in alone.items() if buffer not in packed}
     body = _with_buffers(program.body, longer)
     names = {buffer.name: width for buffer, width in widths.items()}
-    return LoopProgram(program.name, parameters, _lengthened(body, names, {}))
+    return ir.LoopProgram(program.name, parameters, _lengthened(body, names, {}))
 
 
 @dataclass(slots=True)
@@ -77,12 +59,12 @@ class _Accesses:
     filled    the vector loops that store what lies in a buffer, and the ranges of those around them
     """
 
-    longest: dict[Buffer, int] = field(default_factory=dict)
-    step: dict[Buffer, int] = field(default_factory=dict)
+    longest: dict[ir.Buffer, int] = field(default_factory=dict)
+    step: dict[ir.Buffer, int] = field(default_factory=dict)
     refused: set[str] = field(default_factory=set)
-    filled: dict[Buffer, list[tuple[For, expr.Bounds]]] = field(default_factory=dict)
+    filled: dict[ir.Buffer, list[tuple[ir.For, expr.Bounds]]] = field(default_factory=dict)
 
-    def widths(self) -> Iterable[tuple[Buffer, int]]:
+    def widths(self) -> Iterable[tuple[ir.Buffer, int]]:
         """The buffers whose rows end with a part of a vector, and the length of a vector."""
         for buffer, width in self.longest.items():
             is_vector = width >= _SHORTEST and width & (width - 1) == 0
@@ -92,7 +74,7 @@ class _Accesses:
             if row > width and row % width and self.step[buffer] % width == 0:
                 yield buffer, width
 
-    def single_vectors(self, packed: Set[Buffer]) -> dict[Buffer, Buffer]:
+    def single_vectors(self, packed: Set[ir.Buffer]) -> dict[ir.Buffer, ir.Buffer]:
         """Longer buffers for those whose rows are one short vector each.
 
         With them come the packed constants from whose rows they are computed. Only buffers that can
@@ -111,9 +93,9 @@ class _Accesses:
                 load.source: _with_rows_of(load.source, _row(wide))
                 for buffer, wide in longer.items()
                 for loop, _ in self.filled[buffer]
-                if isinstance(loop.body, Store)
+                if isinstance(loop.body, ir.Store)
                 for load in expr.loads_of(loop.body.value)
-                if isinstance(load.source, Buffer) and load.source in packed
+                if isinstance(load.source, ir.Buffer) and load.source in packed
                 if load.indices[-1] == loop.var and load.source.shape[-1] == loop.extent
             }
             short = [each for each in longer if not self._is_filled_by(each, longer | constants)]
@@ -123,48 +105,53 @@ class _Accesses:
                 del longer[each]
         return {}
 
-    def _is_filled_by(self, buffer: Buffer, wide: Mapping[Buffer, Buffer]) -> bool:
+    def _is_filled_by(self, buffer: ir.Buffer, wide: Mapping[ir.Buffer, ir.Buffer]) -> bool:
         """Whether all loops that store into a buffer can be as long as its rows will be."""
         width = _row(wide[buffer])
         for loop, bounds in self.filled[buffer]:
             store = _with_buffers(loop.body, wide)
-            if not isinstance(store, Store) or loop.extent != buffer.shape[-1]:
+            if not isinstance(store, ir.Store) or loop.extent != buffer.shape[-1]:
                 return False
             if not _is_inside(store.value, loop.var, width, bounds):
                 return False
         return True
 
-    def collect(self, statement: Stmt, vectors: tuple[For, ...], bounds: expr.Bounds) -> None:
+    def collect(self, statement: ir.Stmt, vectors: tuple[ir.For, ...], bounds: expr.Bounds) -> None:
         """Note all accesses inside a statement.
 
         vectors   the vector loops around it
         bounds    the ranges of the loops around it
         """
         match statement:
-            case For(var, extent, kind, body):
+            case ir.For(var, extent, kind, body):
                 if kind is ForKind.VECTOR:
                     vectors = (*vectors, statement)
-                    if isinstance(body, Store):
+                    if isinstance(body, ir.Store):
                         self.filled.setdefault(body.buffer, []).append((statement, bounds))
                 bounds = {**bounds, var: expr.Range.of_extent(extent)}
-            case Store(buffer, indices, value):
+            case ir.Store(buffer, indices, value):
                 self._note(buffer, indices, vectors)
                 for load in expr.loads_of(value):
-                    if isinstance(load.source, Buffer):  # else an element of a condition
+                    if isinstance(load.source, ir.Buffer):  # else an element of a condition
                         self._note(load.source, load.indices, vectors)
-                self.refused |= {*_elements_of(value), *_names(buffers_of_index(*indices))}
-            case If(condition, _):
-                self.refused |= {*_names(buffers_of_index(*expr.condition_sides(condition)))}
-            case Prefetch(buffer, _):
+                self.refused |= {
+                    *_elements_of(value),
+                    *_names(traversal.buffers_of_index(*indices)),
+                }
+            case ir.If(condition, _):
+                self.refused |= {
+                    *_names(traversal.buffers_of_index(*expr.condition_sides(condition)))
+                }
+            case ir.Prefetch(buffer, _):
                 self.refused.add(buffer.name)
-            case Call():
-                self.refused |= {*_names(buffers_used(statement))}
+            case ir.Call():
+                self.refused |= {*_names(traversal.buffers_used(statement))}
                 return
-        for child in children_of(statement):
+        for child in traversal.children_of(statement):
             self.collect(child, vectors, bounds)
 
     def _note(
-        self, buffer: Buffer, indices: tuple[expr.Index, ...], vectors: tuple[For, ...]
+        self, buffer: ir.Buffer, indices: tuple[expr.Index, ...], vectors: tuple[ir.For, ...]
     ) -> None:
         if buffer.scope is not Scope.LOCAL or not indices or not _is_small(buffer):
             return
@@ -184,17 +171,19 @@ class _Accesses:
         self.step[buffer] = gcd(self.step.get(buffer, 0), *terms.values())
 
 
-def _row(buffer: Buffer) -> int:
+def _row(buffer: ir.Buffer) -> int:
     """The length of a buffer's rows."""
     return buffer.extents[-1]
 
 
-def _with_rows_of(buffer: Buffer, width: int) -> Buffer:
+def _with_rows_of(buffer: ir.Buffer, width: int) -> ir.Buffer:
     """The buffer with rows of whole vectors of a width."""
     return replace(buffer, shape=(*buffer.shape[:-1], -(-_row(buffer) // width) * width))
 
 
-def _with_longer_rows(parameter: Parameter, longer: Mapping[Buffer, Buffer]) -> Parameter:
+def _with_longer_rows(
+    parameter: ir.Parameter, longer: Mapping[ir.Buffer, ir.Buffer]
+) -> ir.Parameter:
     """A packed constant whose rows end with zeros if they become longer."""
     wide, packing = longer.get(parameter.buffer), parameter.packing
     if wide is None or packing is None:
@@ -205,19 +194,19 @@ def _with_longer_rows(parameter: Parameter, longer: Mapping[Buffer, Buffer]) -> 
     return replace(parameter, buffer=wide, packing=replace(packing, axes=axes, valid=valid))
 
 
-def _with_buffers(statement: Stmt, others: Mapping[Buffer, Buffer]) -> Stmt:
-    return map_statement(
+def _with_buffers(statement: ir.Stmt, others: Mapping[ir.Buffer, ir.Buffer]) -> ir.Stmt:
+    return traversal.map_statement(
         statement, lambda index: index, lambda each: each, lambda each: others.get(each, each)
     )
 
 
-def _is_small(buffer: Buffer) -> bool:
+def _is_small(buffer: ir.Buffer) -> bool:
     extents = [extent for extent in buffer.shape if isinstance(extent, int)]
     is_bound = len(extents) == len(buffer.shape)
     return is_bound and prod(extents) * buffer.dtype.size_bytes <= _TILE_BYTES
 
 
-def _names(buffers: Iterable[Buffer]) -> Iterator[str]:
+def _names(buffers: Iterable[ir.Buffer]) -> Iterator[str]:
     return (buffer.name for buffer in buffers)
 
 
@@ -225,25 +214,25 @@ def _elements_of(value: expr.Value) -> set[str]:
     """The names of the buffers whose elements are indices or conditions in a value."""
     names: set[str] = set()
     if isinstance(value, expr.Load):
-        names |= {*_names(buffers_of_index(*value.indices))}
+        names |= {*_names(traversal.buffers_of_index(*value.indices))}
     if isinstance(value, expr.Select) and not isinstance(value.condition, expr.ValueExpr):
-        names |= {*_names(buffers_of_index(*expr.condition_sides(value.condition)))}
+        names |= {*_names(traversal.buffers_of_index(*expr.condition_sides(value.condition)))}
     for child in expr.children(value):
         names |= _elements_of(child)
     return names
 
 
-def _lengthened(statement: Stmt, widths: Mapping[str, int], bounds: expr.Bounds) -> Stmt:
+def _lengthened(statement: ir.Stmt, widths: Mapping[str, int], bounds: expr.Bounds) -> ir.Stmt:
     """The statement with vector loops that fill the rows of the buffers they store to."""
     match statement:
-        case For(var, int() as extent, ForKind.VECTOR, Store(buffer, _, value)):
+        case ir.For(var, int() as extent, ForKind.VECTOR, ir.Store(buffer, _, value)):
             width = widths.get(buffer.name, 0)
             if extent < width and _is_inside(value, var, width, bounds):
                 return replace(statement, extent=width)
             return statement
-        case For(var, extent, _, _):
+        case ir.For(var, extent, _, _):
             bounds = {**bounds, var: expr.Range.of_extent(extent)}
-    return map_children(lambda child: _lengthened(child, widths, bounds), statement)
+    return traversal.map_children(lambda child: _lengthened(child, widths, bounds), statement)
 
 
 def _is_inside(value: expr.Value, var: expr.Var, width: int, bounds: expr.Bounds) -> bool:
@@ -263,7 +252,7 @@ def _is_inside(value: expr.Value, var: expr.Var, width: int, bounds: expr.Bounds
     return all(_is_inside(child, var, width, bounds) for child in expr.children(value))
 
 
-def order_tiles(program: LoopProgram, target: CpuTarget) -> LoopProgram:
+def order_tiles(program: ir.LoopProgram, target: CpuTarget) -> ir.LoopProgram:
     """Keep the operand with fewer vectors in registers if a tile and the other one do not fit.
 
     A tile multiplies vectors by single elements, each spread over a vector. What the outer loops
@@ -282,25 +271,25 @@ def order_tiles(program: LoopProgram, target: CpuTarget) -> LoopProgram:
     return program if body is program.body else replace(program, body=body)
 
 
-def _ordered(statement: Stmt, target: CpuTarget) -> Stmt:
-    if isinstance(statement, For) and statement.kind is ForKind.UNROLLED:
+def _ordered(statement: ir.Stmt, target: CpuTarget) -> ir.Stmt:
+    if isinstance(statement, ir.For) and statement.kind is ForKind.UNROLLED:
         loops = _tile_of(statement)
         if loops is not None:
             order = _by_registers(loops, target)
-            return statement if order is loops else nest_in(order, order[-1].body)
-    return map_children(lambda child: _ordered(child, target), statement)
+            return statement if order is loops else traversal.nest_in(order, order[-1].body)
+    return traversal.map_children(lambda child: _ordered(child, target), statement)
 
 
-def _tile_of(outer: For) -> list[For] | None:
+def _tile_of(outer: ir.For) -> list[ir.For] | None:
     """Unrolled loops and the vector loop in them, if they fold into a tile, each into elements of
     its own.
     """
     loops = [outer]
-    while isinstance(loops[-1].body, For):
+    while isinstance(loops[-1].body, ir.For):
         loops.append(loops[-1].body)
     *unrolled, vector = loops
     store = vector.body
-    if not isinstance(store, Store) or vector.kind is not ForKind.VECTOR:
+    if not isinstance(store, ir.Store) or vector.kind is not ForKind.VECTOR:
         return None
     if store.buffer.scope is not Scope.LOCAL or folded_operand(store) is None:
         return None
@@ -309,7 +298,7 @@ def _tile_of(outer: For) -> list[For] | None:
     return loops if own and plain else None
 
 
-def _is_one_to_one(indices: tuple[expr.Index, ...], loops: list[For]) -> bool:
+def _is_one_to_one(indices: tuple[expr.Index, ...], loops: list[ir.For]) -> bool:
     """Whether every iteration of the loops has an element of its own.
 
     Theorem: sums of c*v differ for different v if each c is more than all the terms with smaller
@@ -336,11 +325,11 @@ def _terms(index: expr.Index) -> list[tuple[tuple[expr.IndexExpr, ...], int]]:
     return [(monomial, step) for monomial, step in expr.terms_of(index) if monomial]
 
 
-def _by_registers(loops: list[For], target: CpuTarget) -> list[For]:
+def _by_registers(loops: list[ir.For], target: CpuTarget) -> list[ir.For]:
     """The loops in the order that needs fewer registers, if those are not enough."""
     *unrolled, vector = loops
     store = vector.body
-    assert isinstance(store, Store)
+    assert isinstance(store, ir.Store)
     lanes = target.vector_bytes // store.buffer.dtype.size_bytes
     folded = folded_operand(store)
     if folded is None or not isinstance(vector.extent, int) or vector.extent > lanes:
@@ -362,5 +351,5 @@ def _moves(loads: tuple[expr.Load, ...], var: expr.Var, lanes: expr.Var, *, is_w
     return any(var in each and (lanes in each) is is_wide for each in used)
 
 
-def _count(loops: list[For]) -> int:
+def _count(loops: list[ir.For]) -> int:
     return prod(loop.extent for loop in loops if isinstance(loop.extent, int))

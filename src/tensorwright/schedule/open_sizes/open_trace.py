@@ -16,21 +16,10 @@ from functools import lru_cache
 from math import prod
 
 from tensorwright.expr import Index, named_sizes_of
+from tensorwright.schedule import primitives
 from tensorwright.schedule.analysis import analyse
 from tensorwright.schedule.open_sizes.joined_loops import renamed, with_joined_loops
 from tensorwright.schedule.primitive import Primitive, applied, is_legal
-from tensorwright.schedule.primitives import (
-    ComputeInline,
-    FoldConstant,
-    Fuse,
-    PackConstant,
-    Prefetch,
-    PrefetchNext,
-    Reorder,
-    Split,
-    Unroll,
-    Vectorize,
-)
 from tensorwright.schedule.state import ScheduleState, SplitRelation, Tail
 from tensorwright.schedule.trace import Trace
 
@@ -65,7 +54,7 @@ def open_trace(state: ScheduleState, trace: Trace, vector_bytes: int) -> OpenTra
     Raises:       ScheduleError from the first step that is illegal and cannot be mended.
     """
     joined = with_joined_loops(state, trace)
-    vectors = frozenset((s.stage, s.loop) for s in joined if isinstance(s, Vectorize))
+    vectors = frozenset((s.stage, s.loop) for s in joined if isinstance(s, primitives.Vectorize))
     opening = _Opening(state, vector_bytes, vectors)
     for step in joined:
         opening.add(step)
@@ -96,23 +85,25 @@ class _Opening:
         """Do a step, or its replacement."""
         step = renamed(given, self._renamed)
         match step:
-            case Split():
+            case primitives.Split():
                 step = self._split(step)
-            case Unroll(stage, loop) if self._is_open(stage, loop):
+            case primitives.Unroll(stage, loop) if self._is_open(stage, loop):
                 return
-            case FoldConstant(stage) if self._has_open_extents(stage):
+            case primitives.FoldConstant(stage) if self._has_open_extents(stage):
                 self._inlined.add(stage)
-                step = ComputeInline(stage)
-            case PackConstant() | Prefetch() | PrefetchNext() if step.tensor in self._inlined:
+                step = primitives.ComputeInline(stage)
+            case primitives.PackConstant() | primitives.Prefetch() | primitives.PrefetchNext() if (
+                step.tensor in self._inlined
+            ):
                 return
-            case Vectorize(stage, loop) if self._is_open(stage, loop):
+            case primitives.Vectorize(stage, loop) if self._is_open(stage, loop):
                 lanes = self._vector_bytes // self.state.stage(stage).tensor.dtype.size_bytes
-                split = Split(stage, loop, (lanes,))
+                split = primitives.Split(stage, loop, (lanes,))
                 self.lanes.append(Tile(stage, self._extent(stage, loop), lanes))
                 self._do(split)
                 self._renamed[stage, loop] = split.children[-1]
                 step = replace(step, loop=split.children[-1])
-            case Fuse():
+            case primitives.Fuse():
                 step = self._fuse(step)
         self._do(step)
 
@@ -121,7 +112,7 @@ class _Opening:
         self.state = applied(step, self.state)
         self.steps.append(step)
 
-    def _split(self, step: Split) -> Split:
+    def _split(self, step: primitives.Split) -> primitives.Split:
         """The split with tiles that hold for all values of the sizes."""
         extent = self._extent(step.stage, step.loop)
         if not named_sizes_of(extent):
@@ -137,7 +128,7 @@ class _Opening:
             self._row_loops.add((step.stage, step.children[0]))
         return step
 
-    def _fuse(self, step: Fuse) -> Fuse:
+    def _fuse(self, step: primitives.Fuse) -> primitives.Fuse:
         """The fusion with tiles of open loops inside of those of other loops.
 
         What all tiles of few rows read again is then read from memory once.
@@ -145,8 +136,8 @@ class _Opening:
         order = tuple(sorted(step.loops, key=lambda loop: (step.stage, loop) in self._row_loops))
         if order == step.loops:
             return step
-        self._do(Reorder(step.stage, order))
-        fuse = Fuse(step.stage, order)
+        self._do(primitives.Reorder(step.stage, order))
+        fuse = primitives.Fuse(step.stage, order)
         self._renamed[step.stage, step.fused] = fuse.fused
         return fuse
 

@@ -11,16 +11,8 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from tensorwright.expr import Index, decisions_of, is_nonnegative
+from tensorwright.schedule import primitive
 from tensorwright.schedule.analysis import analyse
-from tensorwright.schedule.primitive import (
-    Checks,
-    Primitive,
-    attached_stages,
-    find_stranded,
-    move_attached,
-    moved_prefetches,
-    need_legal_nesting,
-)
 from tensorwright.schedule.state import (
     After,
     At,
@@ -35,7 +27,7 @@ from tensorwright.schedule.tails import is_zero, need_whole_tiles
 
 
 @dataclass(frozen=True, slots=True)
-class Split(Primitive):
+class Split(primitive.Primitive):
     """Split one loop into an outer and inner loops.
 
     Rewrite:  for i in 0..n: S   ->   for i_o in 0..ceil(n/f): for i_i in 0..f: if i_o*f + i_i < n:
@@ -66,7 +58,7 @@ class Split(Primitive):
         """The extent of the loop that is split."""
         return loop_extent(state, state.stage(self.stage), self.loop)
 
-    def _need(self, at: Checks) -> None:
+    def _need(self, at: primitive.Checks) -> None:
         stage = at.loop_of(self.stage, self.loop)
         if not self.factors:
             raise at.refuse("no factor is given", "give the extent of each inner loop")
@@ -80,7 +72,7 @@ class Split(Primitive):
         self._check_tail(at, stage)
         need_whole_tiles(at)
 
-    def _check_tail(self, at: Checks, stage: Stage) -> None:
+    def _check_tail(self, at: primitive.Checks, stage: Stage) -> None:
         # Theorem: a shifted tile computes some elements twice.  That is harmless where computing is
         # assignment of the same value; a fold in memory would start again while another tile reads
         # it, or take the same terms twice.
@@ -112,9 +104,9 @@ class Split(Primitive):
             loops=loops,
             relations=(*stage.relations, relation),
             init_at=outermost if stage.init_at == self.loop else stage.init_at,
-            prefetches=moved_prefetches(stage, self.loop, innermost),
+            prefetches=primitive.moved_prefetches(stage, self.loop, innermost),
         )
-        return move_attached(state.with_stage(changed), self.stage, self.loop, innermost)
+        return primitive.move_attached(state.with_stage(changed), self.stage, self.loop, innermost)
 
 
 def loop_extent(state: ScheduleState, stage: Stage, loop: str) -> Index:
@@ -129,7 +121,7 @@ def loop_extent(state: ScheduleState, stage: Stage, loop: str) -> Index:
 
 
 @dataclass(frozen=True, slots=True)
-class Fuse(Primitive):
+class Fuse(primitive.Primitive):
     """Fuse nested loops into one.
 
     Rewrite:  for i in 0..n: for j in 0..m: S   ->   for i_j in 0..n*m: S[i := i_j // m, j := i_j %
@@ -147,7 +139,7 @@ class Fuse(Primitive):
         """The name of the new loop."""
         return "_".join(self.loops)
 
-    def _need(self, at: Checks) -> None:
+    def _need(self, at: primitive.Checks) -> None:
         stage = at.stage_of(self.stage)
         if len(self.loops) < 2:
             raise at.refuse("fusing takes at least two loops")
@@ -161,7 +153,7 @@ class Fuse(Primitive):
         reducing = [loop in stage.reduce_loops for loop in self.loops]
         if any(reducing) and not all(reducing):
             raise at.refuse("only some of the loops carry a reduction")
-        for inner in attached_stages(at.state, self.stage):
+        for inner in primitive.attached_stages(at.state, self.stage):
             if isinstance(inner.placement, (At, After)) and inner.placement.loop in self.loops[:-1]:
                 raise at.refuse(f"{inner.name} is computed between the loops")
         if stage.init_at in self.loops[1:]:
@@ -182,13 +174,15 @@ class Fuse(Primitive):
             loops=loops,
             relations=(*stage.relations, relation),
             init_at=self.fused if stage.init_at == self.loops[0] else stage.init_at,
-            prefetches=moved_prefetches(stage, self.loops[-1], self.fused),
+            prefetches=primitive.moved_prefetches(stage, self.loops[-1], self.fused),
         )
-        return move_attached(state.with_stage(changed), self.stage, self.loops[-1], self.fused)
+        return primitive.move_attached(
+            state.with_stage(changed), self.stage, self.loops[-1], self.fused
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Reorder(Primitive):
+class Reorder(primitive.Primitive):
     """Put loops into a new order; loops that are not named keep their places.
 
     Rewrite:  for i: for j: S   ->   for j: for i: S
@@ -201,7 +195,7 @@ class Reorder(Primitive):
     stage: str
     loops: tuple[str, ...]
 
-    def _need(self, at: Checks) -> None:
+    def _need(self, at: primitive.Checks) -> None:
         stage = at.stage_of(self.stage)
         for loop in self.loops:
             at.need_loop(stage, loop)
@@ -212,7 +206,7 @@ class Reorder(Primitive):
         # Theorem: the elements of a tensor are computed independently and a fold takes its terms in
         # any order, so every order of the loops computes the same; only the start of a fold, a
         # stage that waits for a finished tile and one that a loop's body reads restrict it.
-        for inner in attached_stages(at.state, self.stage):
+        for inner in primitive.attached_stages(at.state, self.stage):
             if isinstance(inner.placement, After):
                 outside = order[: order.index(inner.placement.loop) + 1]
                 late = [loop for loop in outside if loop in stage.reduce_loops]
@@ -222,15 +216,15 @@ class Reorder(Primitive):
                     )
                     raise at.refuse(reason, "", (self.stage, late[0]))
         self._check_start(at, stage, order)
-        need_legal_nesting(at)
+        primitive.need_legal_nesting(at)
         need_whole_tiles(at)
-        stranded = find_stranded(at.after)
+        stranded = primitive.find_stranded(at.after)
         if stranded is not None:
             placed, reader = stranded
             reason = f"{reader.name} would read {placed.name} outside of the loop that computes it"
             raise at.refuse(reason)
 
-    def _check_start(self, at: Checks, stage: Stage, order: tuple[str, ...]) -> None:
+    def _check_start(self, at: primitive.Checks, stage: Stage, order: tuple[str, ...]) -> None:
         if not stage.init_at:
             return
         start = order.index(stage.init_at)
@@ -238,7 +232,7 @@ class Reorder(Primitive):
             if loop in stage.reduce_loops:
                 reason = f"the reduction starts at {stage.init_at}, inside {loop}"
                 raise at.refuse(reason, "", (self.stage, loop))
-        for inner in attached_stages(at.state, self.stage):
+        for inner in primitive.attached_stages(at.state, self.stage):
             if isinstance(inner.placement, After) and inner.placement.loop in order[start:]:
                 reason = f"{inner.name} waits for a tile that starts outside of it"
                 raise at.refuse(reason, "", (self.stage, inner.placement.loop))

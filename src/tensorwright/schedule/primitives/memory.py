@@ -14,15 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tensorwright import expr
-from tensorwright.schedule.memory_layout import (
-    SPANS,
-    CopyMechanism,
-    ForKind,
-    LayoutKind,
-    MemoryLayout,
-    Scope,
-    has_amount,
-)
+from tensorwright.schedule import memory_layout
 from tensorwright.schedule.primitive import (
     Checks,
     Primitive,
@@ -54,7 +46,7 @@ class Layout(Primitive):
     """
 
     stage: str
-    kind: LayoutKind
+    kind: memory_layout.LayoutKind
     amount: int = 0
 
     def _need(self, at: Checks) -> None:
@@ -62,13 +54,15 @@ class Layout(Primitive):
         at.need_no_output(self.stage, ": its memory is the caller's")
         # Theorem: an address is a bijection of the indices, and nothing else of the program reads
         # addresses.
-        if not has_amount(self.kind, self.amount):
-            remedy = f"plain 0, padded 1 or more, xor one of {', '.join(map(str, SPANS))}"
+        if not memory_layout.has_amount(self.kind, self.amount):
+            remedy = (
+                f"plain 0, padded 1 or more, xor one of {', '.join(map(str, memory_layout.SPANS))}"
+            )
             raise at.refuse(f"{self.kind.value} has no amount {self.amount}", remedy)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
         """The state with the layout noted."""
-        layout = MemoryLayout(self.kind, self.amount)
+        layout = memory_layout.MemoryLayout(self.kind, self.amount)
         return state.with_stage(replace(state.stage(self.stage), layout=layout))
 
 
@@ -91,17 +85,17 @@ class Pipeline(Primitive):
     stage: str
     loop: str
     stages: int = 2
-    mechanism: CopyMechanism = CopyMechanism.REGISTERS
+    mechanism: memory_layout.CopyMechanism = memory_layout.CopyMechanism.REGISTERS
 
     def _need(self, at: Checks) -> None:
         stage = at.loop_of(self.stage, self.loop)
-        if stage.kind(self.loop) is not ForKind.SERIAL:
+        if stage.kind(self.loop) is not memory_layout.ForKind.SERIAL:
             raise at.refuse(f"loop {self.loop} is not serial", "", at.here)
         if stage.pipeline is not None:
             raise at.refuse(f"loop {stage.pipeline.loop} is pipelined already", "", at.here)
         if self.stages < 2:
             raise at.refuse(f"{self.stages} stages fetch nothing ahead", "2 or more")
-        if self.mechanism is CopyMechanism.REGISTERS and self.stages != 2:
+        if self.mechanism is memory_layout.CopyMechanism.REGISTERS and self.stages != 2:
             raise at.refuse("registers hold what one iteration fetches", "2 stages, or cp_async")
         if not fetched_in(at.state, self.stage, self.loop, self.mechanism):
             reason = f"no tensor is fetched into shared memory in {self.loop}"
@@ -128,12 +122,12 @@ class SetScope(Primitive):
     """
 
     stage: str
-    scope: Scope
+    scope: memory_layout.Scope
 
     def _need(self, at: Checks) -> None:
         at.stage_of(self.stage)
         at.need_no_output(self.stage, ": its memory is the caller's")
-        if self.scope is Scope.GLOBAL:
+        if self.scope is memory_layout.Scope.GLOBAL:
             reason = "what is computed inside a loop has no memory of the whole call"
             raise at.refuse(reason, "local or shared")
         # Theorem: the part that all threads of a group read holds the part that each of them reads,
@@ -161,7 +155,7 @@ class CacheRead(Primitive):
 
     tensor: str
     reader: str
-    scope: Scope = Scope.LOCAL
+    scope: memory_layout.Scope = memory_layout.Scope.LOCAL
     order: tuple[int, ...] = ()
 
     @property
@@ -213,7 +207,7 @@ class CacheWrite(Primitive):
     """
 
     stage: str
-    scope: Scope = Scope.LOCAL
+    scope: memory_layout.Scope = memory_layout.Scope.LOCAL
 
     @property
     def cached(self) -> str:

@@ -8,20 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tensorwright import expr
+from tensorwright.schedule import primitive
 from tensorwright.schedule.memory_layout import Scope
-from tensorwright.schedule.primitive import (
-    Checks,
-    Primitive,
-    is_inside,
-    is_within,
-    need_legal_nesting,
-)
 from tensorwright.schedule.state import After, At, AtRoot, ScheduleState, Stage, reads_of
 from tensorwright.schedule.tails import need_whole_tiles
 
 
 @dataclass(frozen=True, slots=True)
-class ComputeAt(Primitive):
+class ComputeAt(primitive.Primitive):
     """Compute a tensor inside a loop of a reader, as far as the rest of that loop's body reads it.
 
     Rewrite:  for i: P[i] = ...                     ->   for i_o:
@@ -36,12 +30,12 @@ class ComputeAt(Primitive):
     host: str
     loop: str
 
-    def _need(self, at: Checks) -> None:
+    def _need(self, at: primitive.Checks) -> None:
         stage = at.stage_of(self.stage)
         host = at.loop_of(self.host, self.loop)
         if self.loop in host.replaced_loops:
             at.need_plain_loops(host, self.loop)
-        if is_within(at.state, self.host, self.stage):
+        if primitive.is_within(at.state, self.host, self.stage):
             raise at.refuse("a stage cannot be computed inside itself")
         at.need_no_output(self.stage, " and must be whole")
         if not isinstance(stage.placement, AtRoot):
@@ -49,10 +43,10 @@ class ComputeAt(Primitive):
         # Theorem: if every reader runs inside the loop, each iteration can compute what it reads by
         # itself.
         for reader in at.state.readers(self.stage):
-            if not is_inside(at.state, reader.name, self.host, self.loop):
+            if not primitive.is_inside(at.state, reader.name, self.host, self.loop):
                 reason = f"{reader.name} reads {self.stage} outside of this loop"
                 raise at.refuse(reason, "choose a loop around all readers", at.here)
-        need_legal_nesting(at)
+        primitive.need_legal_nesting(at)
         need_whole_tiles(at)
 
     def apply(self, state: ScheduleState) -> ScheduleState:
@@ -63,7 +57,7 @@ class ComputeAt(Primitive):
 
 
 @dataclass(frozen=True, slots=True)
-class ReverseComputeAt(Primitive):
+class ReverseComputeAt(primitive.Primitive):
     """Compute a reader inside a loop of its operand, after the operand's tile there is finished.
 
     Rewrite:  for i_o: for i_i: P[..] = ...         ->   for i_o:
@@ -81,12 +75,12 @@ class ReverseComputeAt(Primitive):
     host: str
     loop: str
 
-    def _need(self, at: Checks) -> None:
+    def _need(self, at: primitive.Checks) -> None:
         stage = at.stage_of(self.stage)
         host = at.loop_of(self.host, self.loop)
         if self.loop in host.replaced_loops:
             at.need_plain_loops(host, self.loop)
-        if is_within(at.state, self.host, self.stage):
+        if primitive.is_within(at.state, self.host, self.stage):
             raise at.refuse("a stage cannot be computed inside itself")
         if not isinstance(stage.placement, AtRoot):
             raise at.refuse(f"{self.stage} already has a place", "place it once")
@@ -94,7 +88,7 @@ class ReverseComputeAt(Primitive):
         if not loads:
             raise at.refuse(f"{self.stage} does not read {self.host}")
         self._check_indices(at, stage, loads)
-        need_legal_nesting(at)
+        primitive.need_legal_nesting(at)
         around = host.loops[: host.loops.index(self.loop) + 1]
         unfinished = [loop for loop in around if loop in host.reduce_loops]
         if unfinished:
@@ -105,7 +99,7 @@ class ReverseComputeAt(Primitive):
             raise at.refuse(reason, "choose a loop around the start", at.here)
         need_whole_tiles(at)
 
-    def _check_indices(self, at: Checks, stage: Stage, loads: list[expr.Load]) -> None:
+    def _check_indices(self, at: primitive.Checks, stage: Stage, loads: list[expr.Load]) -> None:
         # Theorem: where the reader's element [i] reads only the operand's element [i] (in some
         # order of the axes), the readers of a tile are the box with the tile's own ranges; boxes of
         # all tiles cover the reader, whose axes are as long as those of the operand.
@@ -135,7 +129,7 @@ class ReverseComputeAt(Primitive):
 
 
 @dataclass(frozen=True, slots=True)
-class ComputeInline(Primitive):
+class ComputeInline(primitive.Primitive):
     """Replace a tensor by its definition in all of its readers.
 
     Rewrite:  P[i] = e(i);  C[j] = f(P[g(j)])   ->   C[j] = f(e(g(j)))
@@ -145,7 +139,7 @@ class ComputeInline(Primitive):
 
     stage: str
 
-    def _need(self, at: Checks) -> None:
+    def _need(self, at: primitive.Checks) -> None:
         stage = at.stage_of(self.stage)
         at.need_unscheduled(stage)
         if stage.tensor.reduction is not None:
@@ -200,7 +194,7 @@ def _is_index(tensor: expr.Compute, name: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class ReverseComputeInline(Primitive):
+class ReverseComputeInline(primitive.Primitive):
     """Replace an operand that has one reader by that reader's definition.
 
     Rewrite:  P[i] = e(i);  C[i] = f(P[i])   ->   C[i] = f(e(i)), with the loops of P
@@ -211,7 +205,7 @@ class ReverseComputeInline(Primitive):
 
     stage: str
 
-    def _need(self, at: Checks) -> None:
+    def _need(self, at: primitive.Checks) -> None:
         stage = at.stage_of(self.stage)
         at.need_unscheduled(stage)
         operands = reads_of(stage.tensor)

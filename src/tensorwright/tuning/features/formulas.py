@@ -11,20 +11,8 @@ from tensorwright.base import LINE_BYTES
 from tensorwright.expr import Load, free_vars
 from tensorwright.loop import Buffer, LoopProgram
 from tensorwright.schedule import ForKind
+from tensorwright.tuning.features import columns
 from tensorwright.tuning.features.access import BufferUse, LoopBox, LoopKinds, buffer_uses
-from tensorwright.tuning.features.columns import (
-    Cell,
-    ColumnGraph,
-    above,
-    choose,
-    divided,
-    either,
-    larger,
-    product_of,
-    same,
-    smaller,
-    total_of,
-)
 from tensorwright.tuning.features.loop_dependence import Variables
 from tensorwright.tuning.features.operations import (
     Operations,
@@ -46,8 +34,8 @@ class StatementFormulas:
     levels     what the loops inside do, for each number of loops
     """
 
-    scalars: Mapping[str, Cell]
-    buffers: tuple[Mapping[str, Cell], ...]
+    scalars: Mapping[str, columns.Cell]
+    buffers: tuple[Mapping[str, columns.Cell], ...]
     levels: tuple[Level, ...]
 
 
@@ -60,15 +48,15 @@ class Level(NamedTuple):
                                on touch; 64 bytes that lie together are one load
     """
 
-    operations: Cell
-    touched_bytes: Cell
-    touched_lines: Cell
-    moved_loads: Cell
-    moved_lines: Cell
+    operations: columns.Cell
+    touched_bytes: columns.Cell
+    touched_lines: columns.Cell
+    moved_loads: columns.Cell
+    moved_lines: columns.Cell
 
 
 def formulas_of(
-    program: LoopProgram, graph: ColumnGraph, scalars: Sequence[ScalarFormula]
+    program: LoopProgram, graph: columns.ColumnGraph, scalars: Sequence[ScalarFormula]
 ) -> tuple[tuple[Nest, ...], tuple[StatementFormulas, ...]]:
     """All statements of a program, in order, and their formulas."""
     touching: dict[Buffer, list[Nest]] = {}
@@ -79,9 +67,9 @@ def formulas_of(
     return nests, tuple(nest.formulas(touching, scalars) for nest in nests)
 
 
-def nests_of(program: LoopProgram, graph: ColumnGraph) -> tuple[Nest, ...]:
+def nests_of(program: LoopProgram, graph: columns.ColumnGraph) -> tuple[Nest, ...]:
     """All statements of a program, in order, with their loops and what they touch."""
-    shapes: dict[Buffer, tuple[Cell, ...]] = {}
+    shapes: dict[Buffer, tuple[columns.Cell, ...]] = {}
     nests = [Nest(statement, graph) for statement in statements_of(program)]
     for nest in nests:
         nest.find_shape(shapes)
@@ -95,9 +83,9 @@ class Nest:
 
     uses: tuple[BufferUse, ...]
     kinds: LoopKinds
-    touched: tuple[Cell, ...]
+    touched: tuple[columns.Cell, ...]
 
-    def __init__(self, statement: Statement, graph: ColumnGraph) -> None:
+    def __init__(self, statement: Statement, graph: columns.ColumnGraph) -> None:
         self.statement = statement
         self.variables = Variables(graph)
         for loop in statement.loops:
@@ -109,7 +97,7 @@ class Nest:
         self.loops = LoopBox.of(names, extents)
         self.operations: Operations = operations_of(statement, self.variables)
 
-    def find_shape(self, shapes: dict[Buffer, tuple[Cell, ...]]) -> None:
+    def find_shape(self, shapes: dict[Buffer, tuple[columns.Cell, ...]]) -> None:
         """Note how much of a buffer the first statement stores that stores to it.
 
         A buffer whose size depends on decisions may be a little larger than what is ever used.
@@ -119,20 +107,20 @@ class Nest:
         if not is_own or store.buffer in shapes:
             return
         inside = self.loops.variables[self.depth :]
-        extents: list[Cell] = []
+        extents: list[columns.Cell] = []
         for extent, index in zip(store.buffer.shape, store.indices, strict=True):
-            width: Cell = 1
+            width: columns.Cell = 1
             for var in inside:
                 if var in free_vars(index):
                     width = width + self.variables.dependence(index, var).span
-            used = smaller(self.variables.first(extent), width)
+            used = columns.smaller(self.variables.first(extent), width)
             for guard in self.statement.guards:
                 limit = self.variables.limit(index, guard, inside)
-                used = used if limit is None else smaller(used, limit)
+                used = used if limit is None else columns.smaller(used, limit)
             extents.append(used)
         shapes[store.buffer] = tuple(extents)
 
-    def use_buffers(self, shapes: Mapping[Buffer, tuple[Cell, ...]]) -> None:
+    def use_buffers(self, shapes: Mapping[Buffer, tuple[columns.Cell, ...]]) -> None:
         """Compute the footprints; afterwards the formulas can be written."""
         self.shapes = shapes
         self.uses = buffer_uses(self.operations.accesses, self.shape_of, self.loops, self.variables)
@@ -145,34 +133,34 @@ class Nest:
         )
         self.touched = self._bytes_touched()
 
-    def _bytes_touched(self) -> tuple[Cell, ...]:
+    def _bytes_touched(self) -> tuple[columns.Cell, ...]:
         """For each number of loops n: bytes touched inside the first n loops."""
         sizes = [use.element_bytes for use in self.uses]
-        by_elements: dict[tuple[Cell, ...], Cell] = {}
-        touched: list[Cell] = []
+        by_elements: dict[tuple[columns.Cell, ...], columns.Cell] = {}
+        touched: list[columns.Cell] = []
         for elements in zip(*(use.elements for use in self.uses), strict=True):
             if elements not in by_elements:
-                by_elements[elements] = total_of(list(map(mul, elements, sizes)))
+                by_elements[elements] = columns.total_of(list(map(mul, elements, sizes)))
             touched.append(by_elements[elements])
         return tuple(touched)
 
     @property
-    def counts(self) -> Mapping[str, Cell]:
+    def counts(self) -> Mapping[str, columns.Cell]:
         """The operations of one execution by class, without those that compute addresses."""
         return self.operations.counts
 
     @property
-    def jobs(self) -> Cell:
+    def jobs(self) -> columns.Cell:
         """Iterations of the parallel loops, which threads share out."""
         pairs = zip(self.kinds.kinds, self.loops.extents, strict=True)
-        return product_of([extent for kind, extent in pairs if kind is ForKind.PARALLEL])
+        return columns.product_of([extent for kind, extent in pairs if kind is ForKind.PARALLEL])
 
     @property
     def depth(self) -> int:
         """The number of loops outside of the life of the stored buffer."""
         return self.statement.outside(self.statement.store.buffer)
 
-    def shape_of(self, buffer: Buffer) -> tuple[Cell, ...]:
+    def shape_of(self, buffer: Buffer) -> tuple[columns.Cell, ...]:
         """The extents of a buffer."""
         if buffer in self.shapes:
             return self.shapes[buffer]
@@ -180,7 +168,7 @@ class Nest:
 
     def formulas(self, touching: Touching, scalars: Sequence[ScalarFormula]) -> StatementFormulas:
         """All features of the statement."""
-        features: dict[str, Cell] = {}
+        features: dict[str, columns.Cell] = {}
         for each in scalars:
             features |= each(self, touching)
         buffers = tuple(self._buffer(use, touching[use.buffer]) for use in self.uses)
@@ -192,53 +180,55 @@ class Nest:
         Data that another statement touches, too, inside common loops, is in the caches there. It
         moves only if there is no room for what these loops touch.
         """
-        operations = total_of(list(self.operations.counts.values()))
-        each = larger(operations, 1)
+        operations = columns.total_of(list(self.operations.counts.values()))
+        each = columns.larger(operations, 1)
         shared = [self._shared_loops(touching[use.buffer]) for use in self.uses]
         costs = [self._loads_of_an_element(use) for use in self.uses]
         levels: list[Level] = []
-        outside: Cell = 1
+        outside: columns.Cell = 1
         for n, (inside, touched) in enumerate(zip(self.loops.inside, self.touched, strict=True)):
             far = [b for b, serial in enumerate(shared) if n >= serial]
             lines = [use.lines_of(n) for use in self.uses]
-            loads = total_of([self.uses[b].elements[n] * costs[b] for b in far])
+            loads = columns.total_of([self.uses[b].elements[n] * costs[b] for b in far])
             levels.append(
                 Level(
                     operations=each * inside,
-                    touched_bytes=larger(touched, 1),
-                    touched_lines=total_of(lines),
+                    touched_bytes=columns.larger(touched, 1),
+                    touched_lines=columns.total_of(lines),
                     moved_loads=outside * loads,
-                    moved_lines=outside * total_of([lines[b] for b in far]),
+                    moved_lines=outside * columns.total_of([lines[b] for b in far]),
                 )
             )
             if n < len(self.loops):
                 outside = outside * self.loops.extents[n]
         return tuple(levels)
 
-    def _loads_of_an_element(self, use: BufferUse) -> Cell:
+    def _loads_of_an_element(self, use: BufferUse) -> columns.Cell:
         """The cost of an element of a buffer, in loads of 64 adjacent bytes."""
         vectors = [n for n, kind in enumerate(self.kinds.kinds) if kind is ForKind.VECTOR]
         if not vectors:
             return _SCALAR_LOAD
         lanes = vectors[-1]
-        share = smaller(1, divided(use.stride_of(lanes) * use.element_bytes, LINE_BYTES))
-        share = larger(share, use.element_bytes / LINE_BYTES)
+        share = columns.smaller(
+            1, columns.divided(use.stride_of(lanes) * use.element_bytes, LINE_BYTES)
+        )
+        share = columns.larger(share, use.element_bytes / LINE_BYTES)
         if lanes and isinstance(self.statement.store.value, Load):
-            is_turned = use.moves[lanes - 1] * same(use.stride_of(lanes - 1), 1)
-            share = choose(is_turned, smaller(share, _TURNED_LOAD), share)
-        return choose(use.moves[lanes], share, _SCALAR_LOAD)
+            is_turned = use.moves[lanes - 1] * columns.same(use.stride_of(lanes - 1), 1)
+            share = columns.choose(is_turned, columns.smaller(share, _TURNED_LOAD), share)
+        return columns.choose(use.moves[lanes], share, _SCALAR_LOAD)
 
     def _shared_loops(self, touching: list[Nest]) -> int:
         """The number of loops around this and another statement that touches a buffer, too."""
         others = [other.statement for other in touching if other is not self]
         return max(map(self.statement.shared_loops, others), default=0)
 
-    def _buffer(self, use: BufferUse, touching: list[Nest]) -> dict[str, Cell]:
+    def _buffer(self, use: BufferUse, touching: list[Nest]) -> dict[str, columns.Cell]:
         runs = self.loops.inside[0]
         size = use.element_bytes
         stride, again = self._innermost_move(use)
         read, written = use.reads, use.writes
-        features: dict[str, Cell] = {
+        features: dict[str, columns.Cell] = {
             "read": read * (1 - written),
             "write": written * (1 - read),
             "read_write": read * written,
@@ -247,20 +237,22 @@ class Nest:
             "unique_lines": use.lines_of(0),
             "stride": stride,
         }
-        share = smaller(1, divided(stride * size, LINE_BYTES))
-        features["lines"] = use.count * larger(1, divided(runs, again) * share)
+        share = columns.smaller(1, columns.divided(stride * size, LINE_BYTES))
+        features["lines"] = use.count * columns.larger(1, columns.divided(runs, again) * share)
         features |= self._reuse(use, touching)
         count = features["reuse_count"]
         for name in ("bytes", "unique_bytes", "lines", "unique_lines"):
-            each = choose(
-                above(count, 0), divided(features[name], larger(count, 1)), features[name] * 2
+            each = columns.choose(
+                columns.above(count, 0),
+                columns.divided(features[name], columns.larger(count, 1)),
+                features[name] * 2,
             )
             features[f"{name}_per_reuse"] = each
         return features
 
-    def _innermost_move(self, use: BufferUse) -> tuple[Cell, Cell]:
+    def _innermost_move(self, use: BufferUse) -> tuple[columns.Cell, columns.Cell]:
         """The stride of the innermost loop that moves the accesses, and the iterations inside."""
-        chosen: list[tuple[Cell, Cell, Cell]] = []
+        chosen: list[tuple[columns.Cell, columns.Cell, columns.Cell]] = []
         for n in range(len(self.loops) - 1, -1, -1):
             flag = use.moves[n]
             if isinstance(flag, int) and not flag:
@@ -268,13 +260,13 @@ class Nest:
             chosen.append((flag, use.stride_of(n), self.loops.inside[n + 1]))
             if isinstance(flag, int):
                 break
-        stride: Cell = 0
-        inside: Cell = self.loops.inside[0]
+        stride: columns.Cell = 0
+        inside: columns.Cell = self.loops.inside[0]
         for flag, own, within in reversed(chosen):
-            stride, inside = choose(flag, own, stride), choose(flag, within, inside)
+            stride, inside = columns.choose(flag, own, stride), columns.choose(flag, within, inside)
         return stride, inside
 
-    def _reuse(self, use: BufferUse, touching: list[Nest]) -> dict[str, Cell]:
+    def _reuse(self, use: BufferUse, touching: list[Nest]) -> dict[str, columns.Cell]:
         """Reuse by the next iteration of the innermost loop that does not move the accesses.
 
         The loop is in the life of the buffer; otherwise reuse by another statement, or none.
@@ -282,16 +274,16 @@ class Nest:
         serial = self._shared_loops(touching)
         others = len(touching) - 1
         some = int(others > 0)
-        is_loop: Cell = 0
-        distance: Cell = some * self.loops.inside[serial]
-        nbytes: Cell = some * self.touched[serial]
-        count: Cell = others
+        is_loop: columns.Cell = 0
+        distance: columns.Cell = some * self.loops.inside[serial]
+        nbytes: columns.Cell = some * self.touched[serial]
+        count: columns.Cell = others
         for n in range(self.statement.outside(use.buffer), len(self.loops)):  # innermost last
             again = self.kinds.present[n] * (1 - use.moves[n])
-            is_loop = either(is_loop, again)
-            distance = choose(again, self.loops.inside[n + 1], distance)
-            nbytes = choose(again, self.touched[n + 1], nbytes)
-            count = choose(again, self.loops.extents[n], count)
+            is_loop = columns.either(is_loop, again)
+            distance = columns.choose(again, self.loops.inside[n + 1], distance)
+            nbytes = columns.choose(again, self.touched[n + 1], nbytes)
+            count = columns.choose(again, self.loops.extents[n], count)
         return {
             "reuse_loop": is_loop,
             "reuse_serial": (1 - is_loop) * some,
@@ -304,5 +296,5 @@ class Nest:
 
 Touching: TypeAlias = Mapping[Buffer, list[Nest]]
 """The statements that touch each buffer."""
-ScalarFormula: TypeAlias = Callable[[Nest, Touching], Mapping[str, Cell]]
+ScalarFormula: TypeAlias = Callable[[Nest, Touching], Mapping[str, columns.Cell]]
 """Features of a statement that are one number each, by name; those left out are zero."""

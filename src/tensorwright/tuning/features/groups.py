@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from tensorwright import base
 from tensorwright.schedule import ForKind
+from tensorwright.tuning.features import operations
 from tensorwright.tuning.features.access import ANNOTATIONS, annotation_features, gpu_features
 from tensorwright.tuning.features.columns import (
     Cell,
@@ -42,16 +43,6 @@ from tensorwright.tuning.features.launches import (
     launch_features,
     thread_features,
 )
-from tensorwright.tuning.features.operations import (
-    ANNOTATION_FIELDS,
-    BUFFER_FIELDS,
-    BUFFERS,
-    CACHE_BYTES,
-    CURVE_POINTS,
-    GPU_KINDS,
-    OPERATION_CLASSES,
-    REGISTER_BYTES,
-)
 
 
 def intensity_curves(table: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -69,9 +60,9 @@ def intensity_curves(table: NDArray[np.float32]) -> NDArray[np.float32]:
     steps[flat] = 1
     rises[flat] = 0
     slopes = rises / steps
-    shares = np.arange(1, CURVE_POINTS + 1, dtype=np.float32) / CURVE_POINTS
+    shares = np.arange(1, operations.CURVE_POINTS + 1, dtype=np.float32) / operations.CURVE_POINTS
     wanted = at[-1][:, None] * shares[:, None]
-    curves = np.repeat(height[0][:, None], CURVE_POINTS, axis=1)
+    curves = np.repeat(height[0][:, None], operations.CURVE_POINTS, axis=1)
     inside = np.empty_like(curves)
     for start, step, slope in zip(at[:-1], steps, slopes, strict=True):
         np.subtract(wanted, start[:, None], out=inside)
@@ -94,8 +85,8 @@ def moved_beyond(table: NDArray[np.float32]) -> NDArray[np.float32]:
     """
     _, nbytes, lines, loads, moved = table
     parts = [
-        _moved(nbytes, loads, REGISTER_BYTES),
-        _moved(lines * base.LINE_BYTES, moved, CACHE_BYTES),
+        _moved(nbytes, loads, operations.REGISTER_BYTES),
+        _moved(lines * base.LINE_BYTES, moved, operations.CACHE_BYTES),
     ]
     amounts = np.concatenate(parts, axis=1)
     return np.log2(amounts + 1, out=amounts)
@@ -133,7 +124,9 @@ class BufferGroup:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of one buffer after the other."""
-        return tuple(f"buffer{n}_{field}" for n in range(self.buffers) for field in BUFFER_FIELDS)
+        return tuple(
+            f"buffer{n}_{field}" for n in range(self.buffers) for field in operations.BUFFER_FIELDS
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,16 +237,16 @@ def _with(prefixes: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...]:
 
 _EVERYWHERE: tuple[FeatureGroup, ...] = (
     ScalarGroup(
-        (*_with(("float", "int"), OPERATION_CLASSES), "bool_op", "select_op"),
+        (*_with(("float", "int"), operations.OPERATION_CLASSES), "bool_op", "select_op"),
         operation_features,
     ),
-    ScalarGroup(_with(tuple(ANNOTATIONS), ANNOTATION_FIELDS), _annotations),
+    ScalarGroup(_with(tuple(ANNOTATIONS), operations.ANNOTATION_FIELDS), _annotations),
     ScalarGroup(
-        ("is_gpu", *(f"{kind}_len" for kind in GPU_KINDS)),
+        ("is_gpu", *(f"{kind}_len" for kind in operations.GPU_KINDS)),
         lambda nest, touching: gpu_features(nest.kinds),
     ),
-    BufferGroup(BUFFERS),
-    CurveGroup(tuple(f"intensity_{n}" for n in range(CURVE_POINTS)), intensity_curves),
+    BufferGroup(operations.BUFFERS),
+    CurveGroup(tuple(f"intensity_{n}" for n in range(operations.CURVE_POINTS)), intensity_curves),
     ScalarGroup(("alloc_size", "alloc_prod", "alloc_outer_prod", "alloc_inner_prod"), _allocation),
     ScalarGroup(("outer_prod", "num_loops", "auto_unroll_max_step"), _loops),
 )
@@ -273,8 +266,8 @@ FEATURE_GROUPS: base.ByKind[FeatureGroup | TargetGroup] = {
         ScalarGroup(("lines_of_other_threads",), _lines_of_other_threads),
         CurveGroup(
             (
-                *(f"loads_beyond_{nbytes}" for nbytes in REGISTER_BYTES),
-                *(f"lines_beyond_{nbytes}" for nbytes in CACHE_BYTES),
+                *(f"loads_beyond_{nbytes}" for nbytes in operations.REGISTER_BYTES),
+                *(f"lines_beyond_{nbytes}" for nbytes in operations.CACHE_BYTES),
             ),
             moved_beyond,
         ),
