@@ -17,22 +17,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-from tensorwright import loop
+from tensorwright import base, loop
 from tensorwright.artifacts.kernel import Kernel, backend_of, build_kernel, build_program
-from tensorwright.base import (
-    Grid,
-    Target,
-    TargetKind,
-    Threads,
-    UndecidedError,
-    dump_subject,
-    from_data,
-    is_dumped,
-    kinds_of,
-    knobs,
-    source_digest,
-    to_data,
-)
 from tensorwright.codegen import Signature
 from tensorwright.expr import EXPRESSION_KINDS
 from tensorwright.graph import Node, OpaqueCall, Partition, Tensors
@@ -50,34 +36,41 @@ from tensorwright.schedule import (
 _HEAD = struct.Struct("<I")
 _KINDS = {
     **EXPRESSION_KINDS,
-    **kinds_of(
-        Signature, Threads, Grid, loop.Parameter, loop.Buffer, loop.Packing, loop.Role, Scope
+    **base.kinds_of(
+        Signature,
+        base.Threads,
+        base.Grid,
+        loop.Parameter,
+        loop.Buffer,
+        loop.Packing,
+        loop.Role,
+        Scope,
     ),
-    **kinds_of(MemoryLayout, LayoutKind),
+    **base.kinds_of(MemoryLayout, LayoutKind),
 }
 SOURCES = ("base", "machine_code", "expr", "schedule", "loop", "codegen", "artifacts")
 """The folders whose code turns a trace into object code."""
 
 
-def build_cached(workload: Workload, schedule: Schedule, target: Target) -> Kernel:
+def build_cached(workload: Workload, schedule: Schedule, target: base.Target) -> Kernel:
     """As `build_kernel`, but a kernel in the cache on the disk is read (knob `kernel_cache`).
 
     If the knob `dump` shows a stage of the build, the kernel is built again.
     """
-    with dump_subject(workload.name):
+    with base.dump_subject(workload.name):
         key = _key_of(workload, schedule, target)
         return _cached(key, target, lambda: build_kernel(workload, schedule, target))
 
 
-def build_program_cached(program: loop.LoopProgram, target: Target) -> Kernel:
+def build_program_cached(program: loop.LoopProgram, target: base.Target) -> Kernel:
     """As `build_program`, through the cache as by `build_cached`."""
-    with dump_subject(program.name):
+    with base.dump_subject(program.name):
         sizes = (f"{size}: {size.constraints}" for size in loop.sizes_of_program(program))
         key = _key(target, str(program), *sizes)
         return _cached(key, target, lambda: build_program(program, target))
 
 
-def _cached(key: str, target: Target, make: Callable[[], Kernel]) -> Kernel:
+def _cached(key: str, target: base.Target, make: Callable[[], Kernel]) -> Kernel:
     if not _is_used():
         return make()
     kept = _find(key, target)
@@ -88,17 +81,17 @@ def _cached(key: str, target: Target, make: Callable[[], Kernel]) -> Kernel:
     return kernel
 
 
-def find_kernel(workload: Workload, schedule: Schedule, target: Target) -> Kernel | None:
+def find_kernel(workload: Workload, schedule: Schedule, target: base.Target) -> Kernel | None:
     """The kernel from the cache; None if `build_cached` would build it."""
     return _find(_key_of(workload, schedule, target), target) if _is_used() else None
 
 
 def _is_used() -> bool:
     """Whether kernels come from the cache; not if the knob `dump` shows a stage of a build."""
-    return knobs.KERNEL_CACHE.get() and not is_dumped("schedule", "loop", "source", "asm")
+    return base.knobs.KERNEL_CACHE.get() and not base.is_dumped("schedule", "loop", "source", "asm")
 
 
-def _find(key: str, target: Target) -> Kernel | None:
+def _find(key: str, target: base.Target) -> Kernel | None:
     start = time.perf_counter()
     entry = default_cache().get(key)
     if entry is None:
@@ -106,41 +99,43 @@ def _find(key: str, target: Target) -> Kernel | None:
     return replace(unpack_kernel(entry, target), seconds=time.perf_counter() - start)
 
 
-def keep_kernel(workload: Workload, schedule: Schedule, target: Target, kernel: Kernel) -> None:
+def keep_kernel(
+    workload: Workload, schedule: Schedule, target: base.Target, kernel: Kernel
+) -> None:
     """Put a kernel that was built elsewhere into the cache (knob `kernel_cache`)."""
-    if knobs.KERNEL_CACHE.get():
+    if base.knobs.KERNEL_CACHE.get():
         default_cache().put(_key_of(workload, schedule, target), pack_kernel(kernel))
 
 
 def compiler_digest() -> str:
     """A digest of the sources that turn a trace into object code."""
-    return source_digest(*SOURCES)
+    return base.source_digest(*SOURCES)
 
 
-def _key_of(workload: Workload, schedule: Schedule, target: Target) -> str:
+def _key_of(workload: Workload, schedule: Schedule, target: base.Target) -> str:
     return _key(target, workload.key, format_schedule(schedule))
 
 
-def _key(target: Target, *subject: str) -> str:
+def _key(target: base.Target, *subject: str) -> str:
     parts = (compiler_digest(), backend_of(target).key(), target.key, *subject)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def pack_kernel(kernel: Kernel) -> bytes:
     """A kernel as bytes, without its target."""
-    head = json.dumps(to_data(kernel.signature)).encode()
+    head = json.dumps(base.to_data(kernel.signature)).encode()
     return _HEAD.pack(len(head)) + head + kernel.object_code
 
 
-def unpack_kernel(entry: bytes, target: Target) -> Kernel:
+def unpack_kernel(entry: bytes, target: base.Target) -> Kernel:
     """The inverse of `pack_kernel`, for the target of the kernel."""
     (size,) = _HEAD.unpack_from(entry)
     end = _HEAD.size + size
-    signature: Signature = from_data(json.loads(entry[_HEAD.size : end]), _KINDS)
+    signature: Signature = base.from_data(json.loads(entry[_HEAD.size : end]), _KINDS)
     return Kernel(entry[end:], signature, 0.0, target)
 
 
-def program_of(graph: Tensors, node: Node, kind: TargetKind) -> loop.LoopProgram | None:
+def program_of(graph: Tensors, node: Node, kind: base.TargetKind) -> loop.LoopProgram | None:
     """The loop nest of an opaque node; None if only the host can run it."""
     types = tuple(graph.types[name] for name in node.inputs)
     return _program(node.operator, types, node.attributes, kind)
@@ -151,23 +146,23 @@ def _program(
     operator: str,
     types: tuple[TensorType, ...],
     attributes: tuple[tuple[str, AttributeValue], ...],
-    kind: TargetKind,
+    kind: base.TargetKind,
 ) -> loop.LoopProgram | None:
     try:
         program = loop.loop_algorithm(operator, types, dict(attributes), kind)
         return None if program is None else loop.run_passes(program)
-    except UndecidedError:  # the loop algorithm needs sizes as numbers; NumPy takes all
+    except base.UndecidedError:  # the loop algorithm needs sizes as numbers; NumPy takes all
         return None
 
 
-def opaque_programs(partition: Partition, kind: TargetKind) -> Mapping[str, loop.LoopProgram]:
+def opaque_programs(partition: Partition, kind: base.TargetKind) -> Mapping[str, loop.LoopProgram]:
     """The different loop algorithms of a network by their texts, in the order of first use."""
     nodes = (step.node for step in partition.steps if isinstance(step, OpaqueCall))
     programs = (program_of(partition.tensors, node, kind) for node in nodes)
     return {str(program): program for program in programs if program is not None}
 
 
-def build_opaque(partition: Partition, target: Target) -> dict[str, Kernel]:
+def build_opaque(partition: Partition, target: base.Target) -> dict[str, Kernel]:
     """The kernels of a network's loop algorithms by their texts, built through the cache."""
     programs = opaque_programs(partition, target.kind).items()
     return {

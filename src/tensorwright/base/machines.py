@@ -111,68 +111,19 @@ class AssumedMachine:
     cores: int = 2
 
 
+_WITH_AVX512 = "x86-64-avx512+avx512vnni+avx512bf16"
+_WITH_NEON = "aarch64-neon+fullfp16+dotprod"
 ASSUMED: tuple[AssumedMachine, ...] = (
     # A Xeon of 2023: two units of 64 bytes; the third cache is hardly faster than the memory.
-    AssumedMachine(
-        "avx512-wide",
-        "x86-64-avx512+avx512vnni+avx512bf16",
-        fused_bytes=128,
-        l1_kib=48,
-        l2_kib=2048,
-        l3_kib=107_520,
-        l2_bytes_per_s=100e9,
-        l3_bytes_per_s=15e9,
-        memory_bytes_per_s=12e9,
-    ),
+    AssumedMachine("avx512-wide", _WITH_AVX512, 128, 48, 2048, 107_520, 100e9, 15e9, 12e9),
     # An EPYC of 2022: its units are half as long as its vectors.
-    AssumedMachine(
-        "avx512-halves",
-        "x86-64-avx512+avx512vnni+avx512bf16",
-        fused_bytes=64,
-        l1_kib=32,
-        l2_kib=1024,
-        l3_kib=32_768,
-        l2_bytes_per_s=100e9,
-        l3_bytes_per_s=60e9,
-        memory_bytes_per_s=30e9,
-    ),
-    # A desktop of 2019.
-    AssumedMachine(
-        "avx2",
-        "x86-64-avx2",
-        fused_bytes=64,
-        l1_kib=32,
-        l2_kib=512,
-        l3_kib=16_384,
-        l2_bytes_per_s=80e9,
-        l3_bytes_per_s=50e9,
-        memory_bytes_per_s=25e9,
-    ),
-    # What every x86-64 processor has.
-    AssumedMachine(
-        "sse2",
-        "x86-64-sse2",
-        fused_bytes=32,
-        l1_kib=32,
-        l2_kib=256,
-        l3_kib=8192,
-        l2_bytes_per_s=40e9,
-        l3_bytes_per_s=25e9,
-        memory_bytes_per_s=12e9,
-    ),
-    # An ARM server of 2020.
-    AssumedMachine(
-        "neon",
-        "aarch64-neon+fullfp16+dotprod",
-        fused_bytes=32,
-        l1_kib=64,
-        l2_kib=1024,
-        l3_kib=32_768,
-        l2_bytes_per_s=50e9,
-        l3_bytes_per_s=25e9,
-        memory_bytes_per_s=20e9,
-    ),
+    AssumedMachine("avx512-halves", _WITH_AVX512, 64, 32, 1024, 32_768, 100e9, 60e9, 30e9),
+    # A desktop of 2019, what every x86-64 processor has, and an ARM server of 2020.
+    AssumedMachine("avx2", "x86-64-avx2", 64, 32, 512, 16_384, 80e9, 50e9, 25e9),
+    AssumedMachine("sse2", "x86-64-sse2", 32, 32, 256, 8192, 40e9, 25e9, 12e9),
+    AssumedMachine("neon", _WITH_NEON, 32, 64, 1024, 32_768, 50e9, 25e9, 20e9),
 )
+"""Each with the columns of the record."""
 
 
 LINE_BYTES = 64

@@ -25,25 +25,7 @@ from importlib import metadata
 
 import click
 
-from tensorwright.base import (
-    KNOBS,
-    GpuApi,
-    MachineError,
-    OutputError,
-    TensorwrightError,
-    UsageError,
-    cpu_target,
-    detect_target,
-    knobs,
-    make_home,
-)
-from tensorwright.machine import (
-    LoadWatch,
-    detect_hardware,
-    keep_ceilings,
-    kept_ceilings,
-    refine_ceilings,
-)
+from tensorwright import base, machine
 from tensorwright.processes import hold_turn
 from tensorwright.records import default_path, open_store
 from tensorwright.runtime import default_cache
@@ -149,7 +131,7 @@ def packages() -> list[Finding]:
 
 def programs() -> list[Finding]:
     """A finding for each of the programs, and one for the C compiler that the knob names."""
-    chosen = knobs.C_COMPILER.get()
+    chosen = base.knobs.C_COMPILER.get()
     purpose = "the C back end, by the knob c_compiler"
     remedy = "install gcc or clang, or name a compiler by the knob c_compiler"
     used = Program("C compiler", chosen, "--version", remedy, purpose)
@@ -226,7 +208,7 @@ def _opencl() -> list[Finding]:
         remedy = "pip install 'tensorwright[opencl]', and with PoCL 'tensorwright[opencl,pocl]'"
         return [Finding("OpenCL", "pyopencl is not installed (for --target opencl)", remedy)]
     remedy = "install the driver of your card, or pip install 'tensorwright[opencl,pocl]'"
-    return _measured("OpenCL", GpuApi.OPENCL, remedy)
+    return _measured("OpenCL", base.GpuApi.OPENCL, remedy)
 
 
 def _cuda() -> list[Finding]:
@@ -234,11 +216,11 @@ def _cuda() -> list[Finding]:
     if lack is not None:
         return [Finding("CUDA", f"{lack.reason} (for --target cuda)", lack.remedy)]
     return _measured(
-        "CUDA", GpuApi.CUDA, "run nvidia-smi: its memory may be full, or the card at fault"
+        "CUDA", base.GpuApi.CUDA, "run nvidia-smi: its memory may be full, or the card at fault"
     )
 
 
-def _measured(name: str, api: GpuApi, remedy: str) -> list[Finding]:
+def _measured(name: str, api: base.GpuApi, remedy: str) -> list[Finding]:
     """A finding for each device of a driver; if there is none, a finding with the remedy."""
     printed = output_of([sys.executable, "-m", _MEASURING, api])
     devices = json.loads(printed) if printed.startswith("[") else []
@@ -290,7 +272,7 @@ def command(measure: bool) -> None:
     Example: tensorwright doctor
     """
     checks: list[Callable[[], list[Finding]]] = [_python, _target]
-    checks += [_measured_ceilings, _core] if measure and not knobs.ASSUME.get() else [_kept]
+    checks += [_measured_ceilings, _core] if measure and not base.knobs.ASSUME.get() else [_kept]
     checks += [_settings, _home, _cache, _store]
     checks += [packages, programs, portable_opencl]
     if measure:
@@ -299,13 +281,13 @@ def command(measure: bool) -> None:
     for check in checks:
         try:
             findings = check()
-        except TensorwrightError as error:
+        except base.TensorwrightError as error:
             findings = [Finding(error.where, error.reason, error.remedy or "-", is_needed=True)]
         for finding in findings:
             is_lacking = is_lacking or (finding.is_needed and bool(finding.remedy))
             finding.print()
     if is_lacking:
-        sys.exit(MachineError.exit_code)
+        sys.exit(base.MachineError.exit_code)
     click.echo("everything that is needed is here")
 
 
@@ -324,10 +306,10 @@ def _python() -> list[Finding]:
 
 
 def _target() -> list[Finding]:
-    target, hardware = detect_target(), detect_hardware()
+    target, hardware = base.detect_target(), machine.detect_hardware()
     threads = f"{target.threads_per_core} thread{'s' if target.threads_per_core > 1 else ''}"
     cores = f"{target.cores} cores, {threads} on each"
-    assumed = knobs.ASSUME.get()
+    assumed = base.knobs.ASSUME.get()
     vectors = f"{target.vector_registers} vectors of {target.vector_bytes} bytes"
     choices = f"{assumed}, for which all choices are made (knob assume)"
     return [
@@ -335,22 +317,24 @@ def _target() -> list[Finding]:
         Finding("target", f"{target.arch}, {vectors}, {cores}\n{' '.join(target.features)}"),
         Finding("caches", "\n".join(map(str, hardware.caches)) or "not told"),
         Finding("fingerprint", hardware.fingerprint),
-        Finding("threads", f"{knobs.THREADS.get()}, calls share {knobs.CORES.get()} cores"),
+        Finding(
+            "threads", f"{base.knobs.THREADS.get()}, calls share {base.knobs.CORES.get()} cores"
+        ),
     ]
 
 
 def _measured_ceilings() -> list[Finding]:
     """Measure and keep the ceilings; on a busy machine, a kept rate stays if it is higher."""
-    target = cpu_target("native")
+    target = base.cpu_target("native")
     findings = []
     with hold_turn():
-        watch = LoadWatch()
+        watch = machine.LoadWatch()
         measured = [measure_ceilings(target, count) for count in _thread_counts()]
         load = watch.load()
     for now in measured:
-        before = kept_ceilings(target, now.threads)
-        best = refine_ceilings(target, now) if load.is_busy else now
-        keep_ceilings(target, best)
+        before = machine.kept_ceilings(target, now.threads)
+        best = machine.refine_ceilings(target, now) if load.is_busy else now
+        machine.keep_ceilings(target, best)
         previous = f"\nkept: {before}, of {before.day}" if before is not None else ""
         stays = "; the higher of each rate is kept" if load.is_busy and before else ""
         findings.append(Finding(_peak_name(now.threads), f"{now}{previous}{stays}"))
@@ -362,7 +346,7 @@ def _measured_ceilings() -> list[Finding]:
 
 def _kept() -> list[Finding]:
     """The ceilings that were kept; nothing is measured."""
-    kept = [kept_ceilings(cpu_target("native"), count) for count in _thread_counts()]
+    kept = [machine.kept_ceilings(base.cpu_target("native"), count) for count in _thread_counts()]
     return [
         Finding(_peak_name(each.threads), f"{each}, of {each.day}" if each.day else str(each))
         for each in kept
@@ -372,12 +356,12 @@ def _kept() -> list[Finding]:
 
 def _core() -> list[Finding]:
     """The rates of one core; they are measured if none are kept."""
-    rates = this_machine(cpu_target("native"), 1).rates
+    rates = this_machine(base.cpu_target("native"), 1).rates
     return [Finding("one core", f"{rates}, in estimates of time")]
 
 
 def _thread_counts() -> tuple[int, ...]:
-    return tuple(dict.fromkeys((1, knobs.THREADS.get())))
+    return tuple(dict.fromkeys((1, base.knobs.THREADS.get())))
 
 
 def _peak_name(threads: int) -> str:
@@ -388,12 +372,12 @@ def _settings() -> list[Finding]:
     """A finding for each setting whose value cannot be read, and for each that sets nothing."""
     findings = [
         Finding("setting", f"{name} sets nothing", f"did you mean {variable}?", is_needed=True)
-        for name, variable in knobs.misspelt_variables().items()
+        for name, variable in base.knobs.misspelt_variables().items()
     ]
-    for knob in KNOBS:
+    for knob in base.KNOBS:
         try:
             knob.get()
-        except UsageError as error:
+        except base.UsageError as error:
             text = f"{knob.variable}: {error.reason}"
             findings.append(Finding("setting", text, error.remedy, is_needed=True))
     return findings
@@ -402,15 +386,15 @@ def _settings() -> list[Finding]:
 def _home() -> list[Finding]:
     """A finding if the folder of caches and records cannot be used; otherwise nothing."""
     try:
-        make_home()
-    except OutputError as error:
-        text = f"{knobs.HOME.get()}: {error.reason}"
+        base.make_home()
+    except base.OutputError as error:
+        text = f"{base.knobs.HOME.get()}: {error.reason}"
         return [Finding("home", text, error.remedy, is_needed=True)]
     return []
 
 
 def _cache() -> list[Finding]:
-    if not knobs.KERNEL_CACHE.get():
+    if not base.knobs.KERNEL_CACHE.get():
         return [Finding("kernel cache", "switched off")]
     cache = default_cache()
     return [Finding("kernel cache", f"{cache.folder}, {cache.size_bytes() / 2**20:.1f} MiB")]

@@ -33,19 +33,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tensorwright.base import (
-    ERROR_KINDS,
-    CpuTarget,
-    MachineError,
-    Target,
-    TensorwrightError,
-    UsageError,
-    available_cores,
-    hold_home_lock,
-    read_text,
-    source_digest,
-    to_data,
-)
+from tensorwright import base
 from tensorwright.farm.farm import (
     Device,
     FarmOutcome,
@@ -62,17 +50,17 @@ from tensorwright.version import __version__
 
 _LENGTH = struct.Struct("<I")
 _DIGEST_BYTES = 32
-_ERRORS = {kind.__name__: kind for kind in ERROR_KINDS}
+_ERRORS = {kind.__name__: kind for kind in base.ERROR_KINDS}
 
 
-class WrongKeyError(MachineError):
+class WrongKeyError(base.MachineError):
     """A message whose sender does not have the shared key of this side."""
 
 
 @functools.cache
 def farm_version() -> str:
     """The version that both sides must have: the package's, and a digest of its sources."""
-    return f"{__version__}+{source_digest('.')[:12]}"
+    return f"{__version__}+{base.source_digest('.')[:12]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,14 +164,14 @@ def _outcome(head: Mapping[str, Any], blobs: tuple[bytes, ...]) -> FarmOutcome:
             raise ValueError(f"an outcome {kind!r}")
 
 
-def _error(kind: str, fields: Mapping[str, str]) -> TensorwrightError | None:
+def _error(kind: str, fields: Mapping[str, str]) -> base.TensorwrightError | None:
     """An error of `base/errors.py` by its name and fields; None if there is none of the name."""
     return _ERRORS[kind](**fields) if kind in _ERRORS else None
 
 
-def other_version(theirs: str) -> UsageError:
+def other_version(theirs: str) -> base.UsageError:
     """The error that two sides have different versions."""
-    return UsageError(
+    return base.UsageError(
         stage="farm",
         where=f"worker of version {farm_version()}",
         reason=f"the client is version {theirs}, whose kernels and times are not comparable",
@@ -249,7 +237,7 @@ class Server:
             if wanted.version != farm_version():
                 raise other_version(wanted.version)
             function = function_named(wanted.unit.function)
-        except (WrongKeyError, TensorwrightError) as error:
+        except (WrongKeyError, base.TensorwrightError) as error:
             return _raised(error)
         except ValueError as error:
             return Raised("ValueError", f"the request cannot be read: {error}")
@@ -271,7 +259,7 @@ def _here(function: NamedFunction, unit: Unit, should_stop: Callable[[], bool]) 
     try:
         result = function.load()(unit.payload, should_stop)
         return Stopped() if result is None else Done(result)
-    except TensorwrightError as error:
+    except base.TensorwrightError as error:
         return _raised(error)
     except Exception as error:  # noqa: BLE001 - the client gets it and decides
         return Raised(
@@ -282,7 +270,7 @@ def _here(function: NamedFunction, unit: Unit, should_stop: Callable[[], bool]) 
         )
 
 
-def _raised(error: TensorwrightError) -> Raised:
+def _raised(error: base.TensorwrightError) -> Raised:
     return Raised(type(error).__name__, str(error), error=error)
 
 
@@ -307,11 +295,11 @@ def worker_name() -> str:
     return _NAMES[-1] if _NAMES else ""
 
 
-def device_for(target: Target) -> Device:
+def device_for(target: base.Target) -> Device:
     """The device of this machine that runs programs for a target."""
     hardware = detect_hardware().fingerprint
-    kind = hardware if isinstance(target, CpuTarget) else f"{hardware}+{target.key}"
-    return Device(kind, hardware, json.dumps(to_data(target)), available_cores())
+    kind = hardware if isinstance(target, base.CpuTarget) else f"{hardware}+{target.key}"
+    return Device(kind, hardware, json.dumps(base.to_data(target)), base.available_cores())
 
 
 def set_aside(payload: Payload, _: Callable[[], bool]) -> Payload:
@@ -332,20 +320,20 @@ def now(device: Device) -> Device:
 
 
 def _clock_mhz() -> float:
-    text = read_text(_CLOCK).strip()
+    text = base.read_text(_CLOCK).strip()
     if text.isdigit():
         return int(text) / 1000
-    lines = [line for line in read_text(_CPUINFO).splitlines() if line.startswith("cpu MHz")]
+    lines = [line for line in base.read_text(_CPUINFO).splitlines() if line.startswith("cpu MHz")]
     return float(lines[0].partition(":")[2]) if lines else 0.0
 
 
 def _celsius() -> float:
-    texts = [read_text(path).strip() for path in _THERMAL.glob("thermal_zone*/temp")]
+    texts = [base.read_text(path).strip() for path in _THERMAL.glob("thermal_zone*/temp")]
     return max((int(text) / 1000 for text in texts if text.lstrip("-").isdigit()), default=0.0)
 
 
 @contextmanager
-def own_device(target: Target, *, must: bool) -> Iterator[bool]:
+def own_device(target: base.Target, *, must: bool) -> Iterator[bool]:
     """Be the only worker of this user and machine that measures on a device, inside the block.
 
     must   whether another worker that measures on it is an error; else the block gets False
@@ -353,9 +341,9 @@ def own_device(target: Target, *, must: bool) -> Iterator[bool]:
     """
     digest = hashlib.sha256(target.key.encode()).hexdigest()[:8]
     tries = iter((False, True))  # one try
-    with hold_home_lock(f"device-{digest}.lock", lambda: next(tries), wait_s=0.0) as is_held:
+    with base.hold_home_lock(f"device-{digest}.lock", lambda: next(tries), wait_s=0.0) as is_held:
         if must and not is_held:
-            raise UsageError(
+            raise base.UsageError(
                 stage="farm",
                 where=f"device {target}",
                 reason="another worker of this machine measures on it",

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorwright import base
+from tensorwright import base, runtime
 from tensorwright.artifacts import StepNames, read_step_names
 from tensorwright.compiling import compile
 from tensorwright.graph import Program
@@ -33,18 +33,6 @@ from tensorwright.profiling.roofline import (
     operands_of,
 )
 from tensorwright.records import Records
-from tensorwright.runtime import (
-    CollectStep,
-    CopyStep,
-    DeviceRef,
-    Executable,
-    KernelStep,
-    Step,
-    is_executable,
-    is_native,
-    load,
-    random_array,
-)
 from tensorwright.runtime.measuring import CallCosts, measure_call_costs, measure_ceilings
 from tensorwright.schedule import SkipZeros, UseAlgorithm, parse_schedule, steps_of
 
@@ -57,7 +45,7 @@ _STARTS_THREADS = b"GOMP_parallel"
 
 
 def profile(
-    program: Executable | Model | Program,
+    program: runtime.Executable | Model | Program,
     *,
     inputs: Mapping[str, Any] | None = None,
     repeats: int | None = None,
@@ -113,14 +101,14 @@ def profile(
     return replace(report, at=tuple(chosen.items()), state=state)
 
 
-def _of_device(executable: Executable, samples: Samples) -> Profile:
+def _of_device(executable: runtime.Executable, samples: Samples) -> Profile:
     """The profile on a device, whose ceilings are measured once."""
     speed = measure_speed(executable.target)
     costs = CallCosts(0.0, speed.launch_s, 0.0, 0.0)
     return make_profile(executable, samples, speed.ceilings, speed.ceilings, costs)
 
 
-def _measure_machine(executable: Executable) -> tuple[Ceilings, Ceilings, Ceilings]:
+def _measure_machine(executable: runtime.Executable) -> tuple[Ceilings, Ceilings, Ceilings]:
     """The present ceilings; the maxima of the present and the kept ones; those of one thread."""
     target, threads = base.cpu_target(executable.target), executable.threads
     now = measure_ceilings(target, threads)
@@ -138,7 +126,7 @@ class Samples:
 
 
 def make_profile(
-    executable: Executable,
+    executable: runtime.Executable,
     samples: Samples,
     ceilings: Ceilings,
     alone: Ceilings,
@@ -156,10 +144,11 @@ def make_profile(
     positions = _positions(plan.steps)
     for number, (step, operands) in enumerate(zip(plan.steps, operands_of(plan), strict=True)):
         measured_s = median(times[number] for times in samples.steps_s)
-        is_host = not is_native(step)
+        is_host = not runtime.is_native(step)
         time_s = measured_s if is_host else max(0.0, measured_s - costs.clock_s)
         has_threads = (
-            isinstance(step, KernelStep) and _STARTS_THREADS in executable.objects[step.kernel]
+            isinstance(step, runtime.KernelStep)
+            and _STARTS_THREADS in executable.objects[step.kernel]
         )
         bounds, bottleneck = _explain(step, operands, time_s, has_threads, ceilings, alone, costs)
         outputs, workload = _names_of(names, positions[number])
@@ -202,17 +191,17 @@ def _fluctuation(samples: Samples) -> float:
 
 
 def _executable(
-    program: Executable | Model | Program,
+    program: runtime.Executable | Model | Program,
     target: str | None,
     threads: int | None,
     records: Records | None,
     input_shapes: Shapes | None,
     sizes: Sizes | None,
-) -> Executable:
-    if isinstance(program, Executable):
+) -> runtime.Executable:
+    if isinstance(program, runtime.Executable):
         return program
-    if isinstance(program, str | os.PathLike) and is_executable(program):
-        return load(program, threads)
+    if isinstance(program, str | os.PathLike) and runtime.is_executable(program):
+        return runtime.load(program, threads)
     return compile(
         program,
         target=target,
@@ -223,16 +212,18 @@ def _executable(
     )
 
 
-def _arrays(executable: Executable, given: Mapping[str, Any], seed: int) -> dict[str, Any]:
+def _arrays(executable: runtime.Executable, given: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """The given inputs, and random ones; the executable refuses unknown names."""
     generator = np.random.default_rng(seed)
     drawn: dict[str, Array] = {
-        spec.name: random_array(spec, generator) for spec in executable.inputs
+        spec.name: runtime.random_array(spec, generator) for spec in executable.inputs
     }
     return drawn | dict(given)
 
 
-def _measure(executable: Executable, arrays: Mapping[str, Any], repeats: int | None) -> Samples:
+def _measure(
+    executable: runtime.Executable, arrays: Mapping[str, Any], repeats: int | None
+) -> Samples:
     bound = executable.bind(arrays)
     for _ in range(_WARM_UP_RUNS):
         bound.run_timed()
@@ -254,7 +245,7 @@ def _is_enough(runs: int, repeats: int | None, end: float) -> bool:
 
 
 def _explain(
-    step: Step,
+    step: runtime.Step,
     operands: tuple[Operand, ...],
     time_s: float,
     has_threads: bool,
@@ -263,7 +254,7 @@ def _explain(
     costs: CallCosts,
 ) -> tuple[Bounds, Bottleneck]:
     flops = _flops(step)
-    if not is_native(step):
+    if not runtime.is_native(step):
         return bounds_of(ceilings, flops, operands), Bottleneck.HOST
     calls_s = costs.step_s + (costs.threads_s if has_threads else 0.0)
     bounds = bounds_of(ceilings, flops, operands, calls_s)
@@ -275,25 +266,26 @@ def _explain(
     return bounds, bottleneck_of(time_s, bounds, one)
 
 
-def _kind(step: Step) -> StepKind:
+def _kind(step: runtime.Step) -> StepKind:
     match step:
-        case KernelStep():
+        case runtime.KernelStep():
             return StepKind.KERNEL
-        case CopyStep() | CollectStep():
+        case runtime.CopyStep() | runtime.CollectStep():
             return StepKind.COPY
         case _:
             return StepKind.HOST
 
 
-def _flops(step: Step) -> int:
-    return base.number_in(step.flops) if isinstance(step, KernelStep) else 0
+def _flops(step: runtime.Step) -> int:
+    return base.number_in(step.flops) if isinstance(step, runtime.KernelStep) else 0
 
 
-def _positions(steps: Sequence[Step]) -> tuple[int | None, ...]:
+def _positions(steps: Sequence[runtime.Step]) -> tuple[int | None, ...]:
     """The number of each step among the steps of the network; None for a copy between memories."""
     moves = [
-        isinstance(step, CopyStep)
-        and isinstance(step.source, DeviceRef) is not isinstance(step.destination, DeviceRef)
+        isinstance(step, runtime.CopyStep)
+        and isinstance(step.source, runtime.DeviceRef)
+        is not isinstance(step.destination, runtime.DeviceRef)
         for step in steps
     ]
     before = accumulate((not moved for moved in moves), initial=0)

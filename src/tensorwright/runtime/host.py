@@ -13,19 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright.base import (
-    Array,
-    Formula,
-    HostFunction,
-    InternalError,
-    Launch,
-    Target,
-    Threads,
-    UserError,
-    detect_target,
-    missing_here,
-    physical_memory_bytes,
-)
+from tensorwright import base
 from tensorwright.runtime.buffers import address_of, byte_view, empty_bytes, kernel_ready
 from tensorwright.runtime.device import Device, Function, Memory, Missing
 from tensorwright.runtime.native.jit import LoadedCode, load_code
@@ -41,28 +29,28 @@ _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_in
 class HostDevice(Device):
     """This machine's processor."""
 
-    def missing(self, target: Target) -> Missing | None:
+    def missing(self, target: base.Target) -> Missing | None:
         """The instructions of the target that this processor does not have; None if it has all."""
-        lack = missing_here(target)
+        lack = base.missing_here(target)
         return Missing(lack) if lack else None
 
     def free_bytes(self) -> int:
         """The free memory; all memory on systems that do not tell it."""
         if _FREE_PAGES in os.sysconf_names:
             return os.sysconf("SC_PAGE_SIZE") * os.sysconf(_FREE_PAGES)
-        return physical_memory_bytes()
+        return base.physical_memory_bytes()
 
     def allocate(self, size_bytes: int) -> Memory:
         """As `runtime.empty`, but at least one byte, so that it has an address."""
         array = empty_bytes(max(1, size_bytes))
         return Memory(address_of(array), size_bytes, array)
 
-    def copy_in(self, array: Array, memory: Memory) -> None:
+    def copy_in(self, array: base.Array, memory: Memory) -> None:
         """One copy, from a dense array."""
         source = byte_view(array)
         np.copyto(_part(memory, source.size), source)
 
-    def copy_out(self, memory: Memory, array: Array) -> None:
+    def copy_out(self, memory: Memory, array: base.Array) -> None:
         """One copy, into a dense array."""
         destination = byte_view(array)
         np.copyto(destination, _part(memory, destination.size))
@@ -71,7 +59,7 @@ class HostDevice(Device):
         """One copy."""
         np.copyto(_part(destination, source.size_bytes), host_bytes(source))
 
-    def memory_of(self, array: Array) -> Memory:
+    def memory_of(self, array: base.Array) -> Memory:
         """The memory of the array if kernels can read it in place, otherwise of a copy."""
         ready = kernel_ready(array)
         return Memory(address_of(ready), ready.nbytes, ready)
@@ -83,7 +71,7 @@ class HostDevice(Device):
     def launch(
         self,
         function: int,
-        launch: Launch,
+        launch: base.Launch,
         arguments: Sequence[Memory],
         workspace: Memory,
         threads: int = 1,
@@ -102,7 +90,7 @@ class HostDevice(Device):
     def time_calls(
         self,
         functions: Sequence[Function],
-        table: Array,
+        table: base.Array,
         workspace: Memory,
         threads: int,
         count: int = 1,
@@ -113,7 +101,7 @@ class HostDevice(Device):
         _check_launch(launch)
         repeat, (rows, width) = call_loop().run, table.shape
         arguments = (function, table.ctypes.data, table.itemsize * width, rows, first)
-        bits = float_bits(detect_target().arch)
+        bits = float_bits(base.detect_target().arch)
         start = time.perf_counter()
         repeat(*arguments, workspace.address, threads, count, bits)
         return time.perf_counter() - start
@@ -134,18 +122,18 @@ def _part(memory: Memory, count: int) -> NDArray[np.uint8]:
     return host_bytes(memory)[:count]
 
 
-def _check_launch(launch: Launch) -> None:
-    if not isinstance(launch, Threads):
-        raise InternalError(
+def _check_launch(launch: base.Launch) -> None:
+    if not isinstance(launch, base.Threads):
+        raise base.InternalError(
             stage="runtime", where=f"launch {launch}", reason="a processor has no grids"
         )
 
 
 def run_host_step(
     open_step: HostStep[TypedRef],
-    function: HostFunction,
+    function: base.HostFunction,
     values: Mapping[str, int],
-    view: Callable[[TypedRef], Array],
+    view: Callable[[TypedRef], base.Array],
     decide: Callable[[str, int], None] | None = None,
 ) -> None:
     """Run the NumPy function of a step.
@@ -163,7 +151,7 @@ def run_host_step(
         array.flags.writeable = False
     try:
         results = function(arguments, dict(step.attributes))
-    except UserError:
+    except base.UserError:
         raise
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         raise _fault(step, f"operator {step.operator} failed on the host: {error}") from error
@@ -181,14 +169,14 @@ def run_host_step(
         np.copyto(view(typed), actual)
 
 
-def _number_told(step: HostStep[TypedRef], results: Sequence[Array]) -> int:
+def _number_told(step: HostStep[TypedRef], results: Sequence[base.Array]) -> int:
     """The value of the size that a step decides: an extent of one of its results."""
     for typed, result in zip(step.outputs, results, strict=True):
         for extent, number in zip(typed.type.shape, np.shape(result), strict=False):
-            if isinstance(extent, Formula) and extent.text == step.counted:
+            if isinstance(extent, base.Formula) and extent.text == step.counted:
                 return int(number)
     raise _fault(step, f"none of its results has the size {step.counted}")
 
 
-def _fault(step: HostStep[TypedRef], reason: str) -> InternalError:
-    return InternalError(stage="run", where=f"step {step.label}", reason=reason)
+def _fault(step: HostStep[TypedRef], reason: str) -> base.InternalError:
+    return base.InternalError(stage="run", where=f"step {step.label}", reason=reason)

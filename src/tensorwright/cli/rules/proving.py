@@ -14,27 +14,18 @@ from tensorwright.base import write_atomically
 from tensorwright.cli.arguments.machine import OpenFarm, farm_options
 from tensorwright.cli.arguments.output import ProgressLines, check_writable
 from tensorwright.cli.rules.library import named_rule, read_head, read_rules
+from tensorwright.rewriting import prove
 from tensorwright.rewriting.axioms import instances, load_axioms
 from tensorwright.rewriting.library import library_text
-from tensorwright.rewriting.prove import (
-    Outcome,
-    Proved,
-    Refuted,
-    conditioned,
-    prove,
-    prove_all,
-    stamp_of,
-    stamped,
-)
 
 REFUTED, UNKNOWN = 10, 11
 """The exit codes of `rules check` and `rules prove` for rules that are not proved."""
 
 
-def _exit_code(outcomes: Sequence[Outcome]) -> int:
-    if any(isinstance(each, Refuted) for each in outcomes):
+def _exit_code(outcomes: Sequence[prove.Outcome]) -> int:
+    if any(isinstance(each, prove.Refuted) for each in outcomes):
         return REFUTED
-    return 0 if all(isinstance(each, Proved) for each in outcomes) else UNKNOWN
+    return 0 if all(isinstance(each, prove.Proved) for each in outcomes) else UNKNOWN
 
 
 @click.command()
@@ -47,12 +38,12 @@ def check(rule: str) -> None:
 
     Example: tensorwright rules check "relu(relu(?x)) == relu(?x)"
     """
-    outcome = prove(rewriting.parse_rule(rule))
+    outcome = prove.prove(rewriting.parse_rule(rule))
     click.echo(str(outcome))
-    if isinstance(outcome, Proved) and outcome.reassociating:
+    if isinstance(outcome, prove.Proved) and outcome.reassociating:
         click.echo("over the reals; floats may differ in the last bits")
-    narrower = conditioned(outcome.rule) if isinstance(outcome, Refuted) else None
-    if narrower is not None and isinstance(prove(narrower), Proved):
+    narrower = prove.conditioned(outcome.rule) if isinstance(outcome, prove.Refuted) else None
+    if narrower is not None and isinstance(prove.prove(narrower), prove.Proved):
         click.echo(f"it is proved if {rewriting.condition_text(narrower.condition)}")
     click.get_current_context().exit(_exit_code([outcome]))
 
@@ -73,27 +64,27 @@ def prove_(file: Path | None, open_farm: OpenFarm, output: Path | None) -> None:
     listed = read_rules(file)
     rules = [each.rule for each in listed]
     check_writable(output, file)
-    outcomes: dict[int, Outcome] = {}
+    outcomes: dict[int, prove.Outcome] = {}
     progress = ProgressLines("rules")
     with open_farm() as farm:
-        for number, outcome in prove_all(rules, farm):
+        for number, outcome in prove.prove_all(rules, farm):
             outcomes[number] = outcome
             progress.show(len(outcomes), len(rules))
-            if not isinstance(outcome, Proved):
+            if not isinstance(outcome, prove.Proved):
                 click.echo(f"{rewriting.rule_text(rules[number])}\n{outcome}")
     counts = Counter(type(outcome).__name__.lower() for outcome in outcomes.values())
-    click.echo(f"{len(rules)} rules: {_counted(counts)}; stamp {stamp_of()}")
-    proved = (outcome for outcome in outcomes.values() if isinstance(outcome, Proved))
+    click.echo(f"{len(rules)} rules: {_counted(counts)}; stamp {prove.stamp_of()}")
+    proved = (outcome for outcome in outcomes.values() if isinstance(outcome, prove.Proved))
     for basis, count in Counter(outcome.basis for outcome in proved).items():
         click.echo(f"  {count} rest on {basis.value}")
-    old = sum(rule.stamp not in ("", stamp_of()) for rule in rules)
+    old = sum(rule.stamp not in ("", prove.stamp_of()) for rule in rules)
     if old:
         click.echo(f"{old} have the stamp of other axioms or of another prover")
     if output is not None:
         kept = [
-            replace(listed[number], rule=stamped(each))
+            replace(listed[number], rule=prove.stamped(each))
             for number, each in sorted(outcomes.items())
-            if isinstance(each, Proved)
+            if isinstance(each, prove.Proved)
         ]
         write_atomically(output, library_text(read_head(file), kept))
     click.get_current_context().exit(_exit_code(list(outcomes.values())))
@@ -118,9 +109,9 @@ def explain(rule: str, file: Path | None) -> None:
         click.echo(f"{word}:")
         for line in _drawn(side):
             click.echo(f"  {line}")
-    outcome = prove(parsed)
+    outcome = prove.prove(parsed)
     click.echo(str(outcome))
-    if isinstance(outcome, Proved):
+    if isinstance(outcome, prove.Proved):
         axioms_by_name = instances(load_axioms())
         click.echo("axioms:")
         for name in outcome.axioms:

@@ -22,18 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tensorwright import machine_code
-from tensorwright.base import (
-    ON_THREADS,
-    Array,
-    CpuTarget,
-    DType,
-    check_runs_here,
-    detect_target,
-    knobs,
-    missing_here,
-    now_utc,
-)
+from tensorwright import base, machine_code
 from tensorwright.machine import (
     MEMORY,
     Ceilings,
@@ -62,7 +51,9 @@ _RESULT_BYTES = 64
 _FLOPS_PER_RUN = 30_000_000  # of each thread: much longer than a fork-join, shorter than a slice
 
 
-def measure_peak(target: CpuTarget, threads: int = 1, dtype: DType = DType.F32) -> float:
+def measure_peak(
+    target: base.CpuTarget, threads: int = 1, dtype: base.DType = base.DType.F32
+) -> float:
     """Floating-point operations per second of `threads` threads, an FMA counting as two.
 
     Every thread runs a loop of independent FMAs on registers. The best of several short runs
@@ -76,7 +67,7 @@ def measure_peak(target: CpuTarget, threads: int = 1, dtype: DType = DType.F32) 
     return 2.0 * lanes * chains * rounds * threads / best_s
 
 
-def measure_bandwidth(target: CpuTarget, threads: int = 1, size_bytes: int = 1 << 26) -> float:
+def measure_bandwidth(target: base.CpuTarget, threads: int = 1, size_bytes: int = 1 << 26) -> float:
     """Bytes per second that `threads` threads read together from a buffer of `size_bytes`.
 
     A buffer smaller than the last cache measures that cache; it is read several times, so that
@@ -84,11 +75,11 @@ def measure_bandwidth(target: CpuTarget, threads: int = 1, size_bytes: int = 1 <
     cache.
     Raises:  as `measure_peak`.
     """
-    lanes = target.lanes(DType.F32)
+    lanes = target.lanes(base.DType.F32)
     step = lanes * _READ_VECTORS
     per_thread = max(step, size_bytes // (4 * threads) // step * step)
     passes = max(1, _LEAST_BYTES // (4 * per_thread * threads))
-    data = empty((per_thread * threads,), DType.F32)
+    data = empty((per_thread * threads,), base.DType.F32)
     data[...] = 1.0
     numbers = (threads, per_thread * passes, per_thread)
     best_s = _best_time(target, threads, _read_loop(lanes), numbers, data)
@@ -96,20 +87,20 @@ def measure_bandwidth(target: CpuTarget, threads: int = 1, size_bytes: int = 1 <
 
 
 def _best_time(
-    target: CpuTarget,
+    target: base.CpuTarget,
     threads: int,
     measure: machine_code.NativeFunction,
     numbers: tuple[int, ...],
-    *arrays: Array,
+    *arrays: base.Array,
 ) -> float:
     """Seconds of the shortest of many calls of `measure({numbers, results, *arrays})`.
 
     A first call warms up.  Each thread writes its result into its own 64 bytes of the results.
     """
-    check_runs_here(target, "runtime", remedy="measure the target 'native'")
+    base.check_runs_here(target, "runtime", remedy="measure the target 'native'")
     device = device_of(target)
     code = device.load(object_code_of(measure.module.text(), target), (measure.symbol,))
-    functions = tuple((code.address(measure.symbol), launch) for launch in ON_THREADS)
+    functions = tuple((code.address(measure.symbol), launch) for launch in base.ON_THREADS)
     results = device.allocate(usable_threads(threads) * _RESULT_BYTES)
     first, *rest = (device.memory_of(array) for array in (np.array(numbers, np.int64), *arrays))
     table = np.array([[memory.address for memory in (first, results, *rest)]], np.uint64)
@@ -124,12 +115,12 @@ def _best_time(
     return best_s
 
 
-def _fma_loop(lanes: int, chains: int, dtype: DType) -> machine_code.NativeFunction:
+def _fma_loop(lanes: int, chains: int, dtype: base.DType) -> machine_code.NativeFunction:
     """`measure({{shares, rounds}, results})`: x = x * a + b in `chains` independent vectors."""
     body = _thread_body()
     shares, rounds = (_arguments(body)[0].array(machine_code.Kind.I64)[n] for n in (0, 1))
     kind = machine_code.vector_type(
-        machine_code.Kind.F32 if dtype is DType.F32 else machine_code.Kind.F64, lanes
+        machine_code.Kind.F32 if dtype is base.DType.F32 else machine_code.Kind.F64, lanes
     )
     vectors = [body.variable(kind, chain + 1.0) for chain in range(chains)]
     with _own_shares(body, shares), body.loop(rounds):
@@ -225,7 +216,7 @@ _LEAST_MEMORY_BYTES = 1 << 26
 _MOST_BYTES = 1 << 28
 
 
-def this_machine(target: CpuTarget, threads: int, *, is_cold: bool = False) -> Machine:
+def this_machine(target: base.CpuTarget, threads: int, *, is_cold: bool = False) -> Machine:
     """The machine that runs programs for a target: this one, if it can.
 
     The rates of a core are read from the folder of the knob `home`.  If they are not there, they
@@ -233,14 +224,14 @@ def this_machine(target: CpuTarget, threads: int, *, is_cold: bool = False) -> M
     for the target, or cannot be measured, the rates are the nominal ones.  Those of a machine that
     is assumed (knob `assume`) are data.
     """
-    settings = knobs.HOME.get(), knobs.ASSUME.get()
+    settings = base.knobs.HOME.get(), base.knobs.ASSUME.get()
     return machine_of(target, threads, _rates_of(target, settings), is_cold=is_cold)
 
 
 @lru_cache(maxsize=64)
-def _rates_of(target: CpuTarget, settings: tuple[Path, str]) -> Rates:
+def _rates_of(target: base.CpuTarget, settings: tuple[Path, str]) -> Rates:
     nominal, (_, assumed) = nominal_rates(target), settings
-    if missing_here(target) and not assumed:
+    if base.missing_here(target) and not assumed:
         return nominal
     steps = kept_steps(target)
     if steps is None:
@@ -249,21 +240,21 @@ def _rates_of(target: CpuTarget, settings: tuple[Path, str]) -> Rates:
     return nominal.stepped(*steps)
 
 
-def measure_steps(target: CpuTarget) -> Steps:
+def measure_steps(target: base.CpuTarget) -> Steps:
     """The number of powers of two by which the rates of a core differ from the nominal ones."""
     return steps_from(target, measure_peak(target), measure_bandwidth(target))
 
 
-def measure_ceilings(target: CpuTarget, threads: int) -> Ceilings:
+def measure_ceilings(target: base.CpuTarget, threads: int) -> Ceilings:
     """Measure the ceilings of this machine for the code of a target, about half a second; or those
     of the assumed one.
 
     Raises:  MachineError if the machine cannot run it.
     """
-    assumed = knobs.assumed_machine()
+    assumed = base.knobs.assumed_machine()
     if assumed is not None:
         return assumed_ceilings(assumed, target, threads)
-    machine = detect_target()
+    machine = base.detect_target()
     caches = (
         ("L2", machine.l2_bytes * min(threads, machine.cores)),
         ("L3", machine.l3_bytes),
@@ -279,10 +270,10 @@ def measure_ceilings(target: CpuTarget, threads: int) -> Ceilings:
     return replace(peak, levels=tuple(levels))
 
 
-def measure_peak_alone(target: CpuTarget, threads: int) -> Ceilings:
+def measure_peak_alone(target: base.CpuTarget, threads: int) -> Ceilings:
     """As `measure_ceilings`, without levels: a few tenths of a second."""
-    assumed = knobs.assumed_machine()
+    assumed = base.knobs.assumed_machine()
     if assumed is not None:
         return replace(assumed_ceilings(assumed, target, threads), levels=())
     peak = max(measure_peak(target, threads) for _ in range(_PEAK_TRIES))
-    return Ceilings(threads, peak, (), now_utc())
+    return Ceilings(threads, peak, (), base.now_utc())

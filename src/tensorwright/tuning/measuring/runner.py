@@ -18,20 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeAlias
 
+from tensorwright import processes
 from tensorwright.artifacts import BuildRequest, Kernel, build
 from tensorwright.base import TensorwrightError, available_cores
-from tensorwright.processes import (
-    Died,
-    Done,
-    Job,
-    Outcome,
-    Raised,
-    Stopped,
-    TimedOut,
-    WorkerPool,
-    hold_turn,
-    never,
-)
 from tensorwright.records import Status
 from tensorwright.schedule import Workload
 from tensorwright.tuning.measuring.expected_results import ExpectedResults, make_expected_results
@@ -76,7 +65,7 @@ class BackgroundJob:
     itself if it has not arrived.
     """
 
-    job: Job
+    job: processes.Job
     take: Callable[[Any], None]
 
 
@@ -86,7 +75,7 @@ class Builder(Protocol):
     def build(
         self,
         requests: Sequence[BuildRequest],
-        should_stop: Callable[[], bool] = never,
+        should_stop: Callable[[], bool] = processes.never,
         background_jobs: Sequence[BackgroundJob] = (),
     ) -> list[BuildResult]:
         """One result for each request, in order. After `should_stop` turns true, it returns soon
@@ -107,21 +96,21 @@ class PoolBuilder:
     """
 
     def __init__(self, workers: int | None = None, limit_s: float = 20.0) -> None:
-        self._pool = WorkerPool(workers or available_cores())
+        self._pool = processes.WorkerPool(workers or available_cores())
         self._limit_s = limit_s
 
     def build(
         self,
         requests: Sequence[BuildRequest],
-        should_stop: Callable[[], bool] = never,
+        should_stop: Callable[[], bool] = processes.never,
         background_jobs: Sequence[BackgroundJob] = (),
     ) -> list[BuildResult]:
         """As `Builder.build`."""
         jobs = [background.job for background in background_jobs]
-        jobs += [Job(try_build, (request,)) for request in requests]
+        jobs += [processes.Job(try_build, (request,)) for request in requests]
         outcomes = self._pool.run(jobs, self._limit_s, should_stop)
         for background, outcome in zip(background_jobs, outcomes, strict=False):
-            if isinstance(outcome, Done):
+            if isinstance(outcome, processes.Done):
                 background.take(outcome.value)
         return [_result(outcome) for outcome in outcomes[len(background_jobs) :]]
 
@@ -140,20 +129,20 @@ class PoolBuilder:
         self.close()
 
 
-def _result(outcome: Outcome) -> BuildResult:
+def _result(outcome: processes.Outcome) -> BuildResult:
     match outcome:
-        case Done(value):
+        case processes.Done(value):
             result: Kernel | BuildFailed = value
             return result
-        case Raised():
+        case processes.Raised():
             status = Status.OUT_OF_MEMORY if outcome.is_memory else Status.BUILD_ERROR
             return BuildFailed(status, str(outcome))
-        case Died(cause, was_killed):
+        case processes.Died(cause, was_killed):
             status = Status.OUT_OF_MEMORY if was_killed else Status.BUILD_ERROR
             return BuildFailed(status, f"while building, {cause}")
-        case TimedOut(limit_s):
+        case processes.TimedOut(limit_s):
             return BuildFailed(Status.BUILD_TIMEOUT, f"not built within {limit_s:g} s")
-        case Stopped():
+        case processes.Stopped():
             return BuildStopped()
 
 
@@ -186,7 +175,7 @@ class Runner(Protocol):
         kernels: Sequence[Kernel],
         threads: int,
         best_s: float,
-        should_stop: Callable[[], bool] = never,
+        should_stop: Callable[[], bool] = processes.never,
     ) -> list[Measurement] | None:
         """One measurement for each kernel, in order; None if `should_stop` became true.
 
@@ -197,7 +186,7 @@ class Runner(Protocol):
     def measure_each(
         self,
         trials: Iterable[Trial],
-        should_stop: Callable[[], bool] = never,
+        should_stop: Callable[[], bool] = processes.never,
         most: int = 1,
     ) -> Iterator[tuple[Trial, Measurement]]:
         """Measure kernels that race, one after the other; ends if `should_stop` becomes true.
@@ -214,9 +203,11 @@ class Runner(Protocol):
                 return
             yield trial, measured[0]
 
-    def turn(self, should_stop: Callable[[], bool] = never) -> AbstractContextManager[bool]:
+    def turn(
+        self, should_stop: Callable[[], bool] = processes.never
+    ) -> AbstractContextManager[bool]:
         """Hold the machine while kernels are measured; gives False as `hold_turn` does."""
-        return hold_turn(should_stop)
+        return processes.hold_turn(should_stop)
 
     def close(self) -> None:
         """Give back processes and memory."""
@@ -239,9 +230,11 @@ class ChildRunner(Runner):
         """
         self._options = options or MeasureOptions()
         self._seed = seed
-        first = Job(limit_process, (self._options.memory_bytes if bounds_addresses else None,))
+        first = processes.Job(
+            limit_process, (self._options.memory_bytes if bounds_addresses else None,)
+        )
         variables = {name: os.environ.get(name, usual) for name, usual in _BINDING.items()}
-        self._pool = WorkerPool(1, first, variables)
+        self._pool = processes.WorkerPool(1, first, variables)
         self._folder = tempfile.TemporaryDirectory(prefix="tensorwright-tune-")
         self._expected: dict[str, ExpectedResults | str] = {}
         self._prepared = ""
@@ -256,14 +249,14 @@ class ChildRunner(Runner):
         kernels: Sequence[Kernel],
         threads: int,
         best_s: float,
-        should_stop: Callable[[], bool] = never,
+        should_stop: Callable[[], bool] = processes.never,
     ) -> list[Measurement] | None:
         """As `Runner.measure`."""
         expected = self._expected_of(workload)
         if isinstance(expected, str):
             return [Measurement(Status.RUN_ERROR, error=expected) for _ in kernels]
         outcome = self._run(expected, tuple(kernels), threads, best_s, should_stop)
-        if isinstance(outcome, Stopped):
+        if isinstance(outcome, processes.Stopped):
             return None
         measurements = measurements_of(outcome, len(kernels))
         if any(one.status is Status.WRONG_ANSWER for one in measurements):
@@ -289,17 +282,19 @@ class ChildRunner(Runner):
         threads: int,
         best_s: float,
         should_stop: Callable[[], bool],
-    ) -> Outcome:
+    ) -> processes.Outcome:
         if self._prepared != expected.key:
             self._prepared = ""
-            (outcome,) = self._pool.run([Job(prepare, (expected,))], _PREPARE_S, should_stop)
-            if not isinstance(outcome, Done):
+            (outcome,) = self._pool.run(
+                [processes.Job(prepare, (expected,))], _PREPARE_S, should_stop
+            )
+            if not isinstance(outcome, processes.Done):
                 return outcome
             self._prepared = expected.key
-        job = Job(try_kernels, (expected.key, kernels, threads, best_s, self._options))
+        job = processes.Job(try_kernels, (expected.key, kernels, threads, best_s, self._options))
         limit_s = self._options.limit_s * len(kernels)
         (outcome,) = self._pool.run([job], limit_s, should_stop)
-        if not isinstance(outcome, Done | Raised):
+        if not isinstance(outcome, processes.Done | processes.Raised):
             self._prepared = ""  # the next process is not prepared
         return outcome
 
@@ -315,19 +310,19 @@ class ChildRunner(Runner):
         return expected
 
 
-def measurements_of(outcome: Outcome, count: int) -> list[Measurement]:
+def measurements_of(outcome: processes.Outcome, count: int) -> list[Measurement]:
     """The measurements of kernels from the end of their job; [] if it was stopped."""
     match outcome:
-        case Done(value):
+        case processes.Done(value):
             return list(value)
-        case Raised():
+        case processes.Raised():
             status = Status.OUT_OF_MEMORY if outcome.is_memory else Status.RUN_ERROR
             failure = Measurement(status, error=str(outcome))
-        case Died(cause, was_killed):
+        case processes.Died(cause, was_killed):
             status = Status.OUT_OF_MEMORY if was_killed else Status.CRASHED
             failure = Measurement(status, error=cause)
-        case TimedOut(limit_s):
+        case processes.TimedOut(limit_s):
             failure = Measurement(Status.TIMED_OUT, error=f"not done within {limit_s:g} s")
-        case Stopped():
+        case processes.Stopped():
             return []
     return [failure] * count

@@ -29,15 +29,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from tensorwright import base, expr
-from tensorwright.artifacts import (
-    BuildRequest,
-    Kernel,
-    build,
-    build_request,
-    pack_kernel,
-    unpack_kernel,
-)
+from tensorwright import artifacts, base, expr
 from tensorwright.farm import Payload, worker_name
 from tensorwright.graph import Workload, program_workload
 from tensorwright.machine import LoadWatch
@@ -93,7 +85,7 @@ def read(data: object) -> Any:
     return base.from_data(data, _KINDS)
 
 
-def request_data(request: BuildRequest) -> dict[str, Any]:
+def request_data(request: artifacts.BuildRequest) -> dict[str, Any]:
     """A request to build, as plain data."""
     return {
         "name": request.name,
@@ -104,12 +96,12 @@ def request_data(request: BuildRequest) -> dict[str, Any]:
     }
 
 
-def read_request(data: dict[str, Any]) -> BuildRequest:
+def read_request(data: dict[str, Any]) -> artifacts.BuildRequest:
     """The inverse of `request_data`.  Raises: ValueError for anything else."""
     tensors, outputs = read(data["program"])
     constants = frozenset(data["constants"])
     target: base.Target = read(data["target"])
-    return BuildRequest(data["name"], tensors, outputs, constants, data["trace"], target)
+    return artifacts.BuildRequest(data["name"], tensors, outputs, constants, data["trace"], target)
 
 
 def workload_data(workload: AnyWorkload) -> dict[str, Any]:
@@ -212,7 +204,7 @@ def build_candidate(payload: Payload, should_stop: Callable[[], bool]) -> Payloa
         return None
     if isinstance(built, BuildFailed):
         return Payload({"status": built.status.value, "error": built.error})
-    return Payload({"seconds": built.seconds}, (pack_kernel(built),))
+    return Payload({"seconds": built.seconds}, (artifacts.pack_kernel(built),))
 
 
 @dataclass(slots=True)
@@ -287,7 +279,7 @@ _MEASURING = _Measuring()
 
 
 @functools.lru_cache(maxsize=4)
-def _reference_kernel(target: base.Target) -> tuple[Workload, Kernel]:
+def _reference_kernel(target: base.Target) -> tuple[Workload, artifacts.Kernel]:
     """The kernel by which devices are compared: a product of two matrices, by rule."""
     edge = _REFERENCE_EDGE
     a, b = expr.placeholder("a", (edge, edge)), expr.placeholder("b", (edge, edge))
@@ -300,7 +292,7 @@ def _reference_kernel(target: base.Target) -> tuple[Workload, Kernel]:
             stage="farm", where="reference kernel", reason="it has no schedule"
         )
     trace = default_candidate(Space((sketch,))).trace
-    return workload, build(build_request(workload, trace, target))
+    return workload, artifacts.build(artifacts.build_request(workload, trace, target))
 
 
 def measure_candidates(payload: Payload, should_stop: Callable[[], bool]) -> Payload | None:
@@ -351,7 +343,7 @@ def _run_races(
 
     A kernel that races knows of those before it that compute the same.
     """
-    kernels = iter([unpack_kernel(blob, target) for blob in blobs[workloads:]])
+    kernels = iter([artifacts.unpack_kernel(blob, target) for blob in blobs[workloads:]])
     best_s: dict[int, float] = {}
     measured: list[Measurement] = []
     for race in races:
