@@ -39,7 +39,7 @@ def test_decisions_are_those_on_record(
 ) -> None:
     path = GOLDEN / "decisions" / f"{page}.txt"
     before = path.read_text() if path.exists() else ""
-    outcome = process.do(Job(decide, (page, home)), 120.0)
+    outcome = process.do(Job(decide, (page, home)), 300.0)
     assert isinstance(outcome, Done), outcome
     changes = compare(page, before, outcome.value)
     if request.config.getoption("--golden-update"):

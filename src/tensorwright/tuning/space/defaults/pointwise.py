@@ -12,7 +12,7 @@ stage that is read once for each element of its reader is computed there, by the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from math import prod
 
 from tensorwright import expr, schedule
@@ -138,10 +138,28 @@ def inline_cheap(builder: SketchBuilder) -> None:
     inline_elementwise(builder)
 
 
+def bind_elements(builder: SketchBuilder, name: str, target: GpuTarget) -> str:
+    """Divide the elements of a stage among blocks and threads.
+
+    Returns the loop of the threads; "" if the stage has one element, or none.
+    """
+    stage = builder.state.stage(name)
+    loops = tuple(loop for loop in stage.loops if loop not in stage.reduce_loops)
+    if not loops or any(axis.extent == 0 for axis in stage.tensor.axes):
+        return ""
+    return deal_out(builder, name, loops, block_threads(stage, target))
+
+
 def bind_rest(
-    builder: SketchBuilder, target: GpuTarget, done: frozenset[str] = frozenset()
+    builder: SketchBuilder,
+    target: GpuTarget,
+    done: frozenset[str] = frozenset(),
+    bind: Callable[[SketchBuilder, str, GpuTarget], str] = bind_elements,
 ) -> None:
-    """Let each thread compute one element of every stage at the root that is not `done`."""
+    """Let threads compute the elements of every stage at the root that is not `done`.
+
+    bind   divides those of a stage; gives the loop in which one is made, "" if there is none
+    """
     innermost: dict[str, tuple[str, str]] = {}  # stage -> the loop in which its elements are made
     for stage in reversed(builder.state.stages):
         current = builder.state.stage(stage.name)
@@ -154,21 +172,9 @@ def bind_rest(
             builder.do(schedule.ComputeAt(stage.name, *host))
             innermost[stage.name] = host
         else:
-            loop = bind_elements(builder, stage.name, target)
+            loop = bind(builder, stage.name, target)
             if loop:
                 innermost[stage.name] = (stage.name, loop)
-
-
-def bind_elements(builder: SketchBuilder, name: str, target: GpuTarget) -> str:
-    """Divide the elements of a stage among blocks and threads.
-
-    Returns the loop of the threads; "" if the stage has one element, or none.
-    """
-    stage = builder.state.stage(name)
-    loops = tuple(loop for loop in stage.loops if loop not in stage.reduce_loops)
-    if not loops or any(axis.extent == 0 for axis in stage.tensor.axes):
-        return ""
-    return deal_out(builder, name, loops, block_threads(stage, target))
 
 
 def deal_out(builder: SketchBuilder, name: str, loops: tuple[str, ...], threads: expr.Index) -> str:

@@ -60,21 +60,29 @@ def row_sketches(state: schedule.ScheduleState, target: CpuTarget) -> Iterator[S
     if all(stage.tensor.reduction is None for stage in state.stages):
         return
     builder = SketchBuilder(state)
+    if schedule_rows(builder, target):
+        yield builder.sketch("rows")
+    else:
+        yield from (_separate(state, target, parts, vectors) for parts, vectors in _PARTITIONS)
+
+
+def schedule_rows(builder: SketchBuilder, target: CpuTarget, vectors: int = 1) -> bool:
+    """Compute all stages in blocks of rows; False if there are no rows, or products too large.
+
+    vectors   of the partial results of a row, where it is long enough
+    """
     multiply_sums(builder)
     inline_elementwise(builder)
     rows = shared_rows(builder.state)
     transposed = _transpose_operands(builder, target)
     if not rows or has_large_products(builder.state, len(rows)):
-        yield from (_separate(state, target, parts, vectors) for parts, vectors in _PARTITIONS)
-        return
-    packed = frozenset(
-        stage.name
-        for stage in builder.state.stages
-        if _has_packed_lanes(builder.state, stage, target)
-    )
-    _factor_contiguous(builder, target, done=packed)
+        return False
+    stages = builder.state.stages
+    names = frozenset(stage.name for stage in stages)
+    packed = frozenset(x.name for x in stages if _has_packed_lanes(builder.state, x, target))
+    _factor_contiguous(builder, target, vectors, names, packed)
     _compute_by_blocks(builder, target, rows, transposed, packed)
-    yield builder.sketch("rows")
+    return True
 
 
 _PARTITIONS = ((16, 8), (8, 8), (4, 8), (64, 1), (64, 4), (16, 1), (8, 4), (2, 4), (32, 8))

@@ -151,14 +151,12 @@ class TiledStage:
     stage   computes the tiles                 host     stores them: the consumer, or the stage
     tile_loops   loops that hold a tile, largest first: (stage, loop)
     copies  whether its operands are copied as they lie, by steps that a card takes by itself
-    is_element   a tile is what one thread has: what is read for an element may be computed there
     """
 
     stage: str
     host: str
     tile_loops: tuple[tuple[str, str], ...]
     copies: bool = True
-    is_element: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,11 +196,6 @@ class Derivation:
     def is_complete(self) -> bool:
         """Whether every stage has been decided."""
         return not self.current
-
-    @property
-    def elements(self) -> dict[str, tuple[str, str]]:
-        """The loops in which a thread has one element: stage -> (stage, loop)."""
-        return {tile.stage: tile.tile_loops[-1] for tile in self.tiles if tile.is_element}
 
     def grow(self) -> SketchBuilder:
         """A builder that goes on from here: do steps and open decisions, then call `then`."""

@@ -24,7 +24,7 @@ from operator import attrgetter
 
 from tensorwright import base, schedule
 from tensorwright.tuning.space.accesses import lanes_for
-from tensorwright.tuning.space.defaults.pointwise import bind_rest
+from tensorwright.tuning.space.defaults.pointwise import bind_rest, inline_cheap
 from tensorwright.tuning.space.derived.derivation import (
     Derivation,
     SketchRule,
@@ -35,7 +35,7 @@ from tensorwright.tuning.space.derived.derivation import (
     own_rules,
 )
 from tensorwright.tuning.space.derived.device_limits import keep_to_device
-from tensorwright.tuning.space.derived.row_program import can_stream, stream
+from tensorwright.tuning.space.derived.row_program import stream
 from tensorwright.tuning.space.derived.rules import GENERATORS, WINOGRAD_RULES
 from tensorwright.tuning.space.derived.thread_tiles import fetch_variants
 from tensorwright.tuning.space.register_tile import nest, split_vectors
@@ -175,25 +175,14 @@ def _fold_at_root(builder: SketchBuilder, stage: schedule.Stage, derivation: Der
 
 def bound_sketches(derivation: Derivation) -> Iterator[Sketch]:
     """The sketches of a complete derivation, by each way to fetch operands; none beyond limits."""
-    family = ", ".join(derivation.notes) or "an element a thread"
+    family = ", ".join(derivation.notes) or "streamed"
     for words, builder in fetch_variants(derivation):
-        _bind(builder, derivation)
-        is_plain = not builder.choices and all(tile.is_element for tile in derivation.tiles)
+        inline_cheap(builder)  # then what no rule has decided is streamed
+        decided = (each for each in builder.state.stages if not is_untouched(builder.state, each))
+        bind_rest(builder, derivation.target, frozenset(each.name for each in decided), stream)
+        is_plain = not builder.choices and not derivation.tiles
         if is_plain or keep_to_device(builder, derivation.target):
             yield builder.sketch(f"{family}; {words}" if words else family, family)
-
-
-def _bind(builder: SketchBuilder, derivation: Derivation) -> None:
-    """Stream or bind the stages that no rule has decided."""
-    elements = derivation.elements
-    rest = [each for each in builder.state.stages if is_untouched(builder.state, each)]
-    for stage in reversed(rest):
-        if can_stream(builder.state.stage(stage.name)):
-            elements[stage.name] = stream(builder, stage.name, derivation.target, elements)
-    done = frozenset(
-        stage.name for stage in builder.state.stages if not is_untouched(builder.state, stage)
-    )
-    bind_rest(builder, derivation.target, done)
 
 
 _MOST_COMPLETE = 64  # ways to decide about everything; the first found are kept

@@ -24,7 +24,7 @@ from tensorwright import schedule
 from tensorwright.base import GpuTarget
 from tensorwright.expr import Var, loads_of
 from tensorwright.tuning.space.accesses import is_contiguous, loads_from
-from tensorwright.tuning.space.defaults.pointwise import block_threads, only_host
+from tensorwright.tuning.space.defaults.pointwise import bind_elements, block_threads, fused
 from tensorwright.tuning.space.derived.derivation import contiguous_axis
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors, powers
 
@@ -235,67 +235,41 @@ def row_threads(
     return RowThreads(0, parts, default, rows, max(n for n in rows if n <= target.warp))
 
 
-_EACH = (1, 2, 4, 8)  # elements, or vectors, of a thread
+_ELEMENTS = (1, 2, 4, 8)  # or vectors, of a thread
 _VECTORS = (1, 2, 4)
 _MOST_THREADS = 1024
 
 
-def can_stream(stage: schedule.Stage) -> bool:
-    """Whether a stage is at the root and has a fixed number of elements."""
-    axes = stage.tensor.axes
-    is_closed = all(isinstance(axis.extent, int) and axis.extent for axis in axes)
-    return bool(axes) and is_closed and isinstance(stage.placement, schedule.AtRoot)
+def stream(builder: SketchBuilder, name: str, target: GpuTarget) -> str:
+    """Divide the elements of a stage at the root among blocks and threads, all sizes open.
 
-
-def stream(
-    builder: SketchBuilder,
-    name: str,
-    target: GpuTarget,
-    elements: Mapping[str, tuple[str, str]],
-) -> tuple[str, str]:
-    """Compute a stage in the thread of its only reader, or in separate blocks.
-
-    elements   loops in which one element of other stages is made: stage -> (stage, loop)
-
-    Returns the loop in which an element of this one is made.
+    Returns the loop in which a thread has one, or a vector; as `bind_elements` if extents are open.
     """
     stage = builder.state.stage(name)
-    host = only_host(builder.state, stage, elements)
-    if host is not None and schedule.is_legal(schedule.ComputeAt(name, *host), builder.state):
-        builder.do(schedule.ComputeAt(name, *host))
-        return host
-    return name, _blocks(builder, stage, target)
-
-
-def _blocks(builder: SketchBuilder, stage: schedule.Stage, target: GpuTarget) -> str:
-    """Bind the elements of a stage; the loop in which a thread has one, or a vector."""
-    name = stage.name
-    elements = prod(axis.length for axis in stage.tensor.axes)
     loops = tuple(loop for loop in stage.loops if loop not in stage.reduce_loops)
-    loop = loops[0]
-    if len(loops) > 1:
-        fuse = schedule.Fuse(name, loops)
-        builder.do(fuse)
-        loop = fuse.fused
+    if not loops or not all(isinstance(a.extent, int) and a.extent for a in stage.tensor.axes):
+        return bind_elements(builder, name, target)
+    elements = prod(axis.length for axis in stage.tensor.axes)
+    loop = fused(builder, name, loops)
     default = block_threads(stage, target)
     most = min(_MOST_THREADS, target.threads_per_block)
     counts = tuple(n for n in powers(most) if target.warp <= n <= elements) or (default,)
     threads = builder.choose(f"{name}_threads", counts, default, Kind.TILE, name)
-    per_thread = tuple(n for n in _EACH if n == 1 or n * counts[0] <= elements)
-    each = builder.choose(f"{name}_each", per_thread, 1, Kind.TILE, name)
+    per_thread = tuple(n for n in _ELEMENTS if n == 1 or n * counts[0] <= elements)
+    count = builder.choose(f"{name}_elements", per_thread, 1, Kind.TILE, name)
     widths = _vectors(builder, stage)
     vector = builder.choose(f"{name}_vector", widths, 1, Kind.OTHER, name)
     has_lanes = len(widths) > 1
-    split = schedule.Split(name, loop, (each, threads, *((vector,) if has_lanes else ())))
+    split = schedule.Split(name, loop, (count, threads, *((vector,) if has_lanes else ())))
     builder.do(split)
-    blocks, own, thread, *lanes = split.children
-    builder.do(schedule.Reorder(name, (blocks, thread, own, *lanes)))
+    blocks, element, thread, *lanes = split.children
+    builder.do(schedule.Reorder(name, (blocks, thread, element, *lanes)))
     builder.do(schedule.Bind(name, blocks, schedule.ForKind.BLOCK_X))
     builder.do(schedule.Bind(name, thread, schedule.ForKind.THREAD_X))
-    builder.do(schedule.Unroll(name, own))
+    builder.do(schedule.Unroll(name, element))
     for lane in lanes:
         builder.do(schedule.Vectorize(name, lane))
-    return own
+    return element
 
 
 def _vectors(builder: SketchBuilder, stage: schedule.Stage) -> tuple[int, ...]:

@@ -19,61 +19,22 @@ from collections.abc import Iterator
 from operator import attrgetter
 
 from tensorwright import base, schedule
-from tensorwright.expr import loads_of
-from tensorwright.tuning.space.accesses import is_contiguous, lanes_for, points, stride_along
+from tensorwright.tuning.space.accesses import is_contiguous, points
 from tensorwright.tuning.space.defaults.products import is_product, shared_rows
+from tensorwright.tuning.space.defaults.rows import schedule_rows
 from tensorwright.tuning.space.defaults.winograd import VARIANTS, schedule_winograd, winograd_anchor
 from tensorwright.tuning.space.defaults.winograd_sizes import Portion
-from tensorwright.tuning.space.register_tile import interleave, limits_of, vectorise_last
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder, distinct
-from tensorwright.tuning.space.steps import inline_elementwise, parallelise
+from tensorwright.tuning.space.steps import inline_elementwise
 from tensorwright.tuning.space.templates.configuration import Configuration
 from tensorwright.tuning.space.templates.direct import DIRECT, IM2COL, SPATIAL_PACK, WINDOW
 from tensorwright.tuning.space.templates.gpu import GPU_TEMPLATES
 from tensorwright.tuning.space.templates.template import Template, own_templates
 
 
-def rows(s: SketchBuilder, cfg: Configuration) -> None:
-    """Blocks of rows on all threads."""
-    inline_elementwise(s)
-    count = cfg.define_knob("vectors", (1, 2, 4))
-    partial = [name for stage in s.state.stages if (name := _factor(s, stage, cfg, count))]
-    last = s.state.stages[-1]
-    row = [axis for axis in shared_rows(s.state) if axis.extent != 1][-1]
-    most = limits_of(cfg.target).block_rows
-    block = cfg.define_split("block", row, filter=lambda sizes: sizes[-1] <= most)
-    work = sum(points(stage.tensor) for stage in s.state.stages)
-    over, _ = block.apply(s, last.name, row.name)
-    around = [axis.name for axis in last.tensor.axes[: last.tensor.axes.index(row)]]
-    loops = s.state.stage(last.name).loops
-    s.do(
-        schedule.Reorder(
-            last.name, (*around, over, *(x for x in loops if x not in (*around, over)))
-        )
-    )
-    host = parallelise(s, last.name, [*around, over], work) or over
-    for stage in reversed(s.state.stages):
-        if stage.name != last.name and isinstance(stage.placement, schedule.AtRoot):
-            s.do(schedule.ComputeAt(stage.name, last.name, host))
-    for stage in s.state.stages:
-        vectorise_last(s, stage.name, cfg.target)
-    for name in partial:  # all rows of a block at once: their sums do not wait for each other
-        interleave(s, name, row.name)
-
-
-def _factor(s: SketchBuilder, stage: schedule.Stage, cfg: Configuration, vectors: int) -> str:
-    """Give a reduction along the contiguous axis partial results; their stage, "" if none."""
-    axes = stage.tensor.reduce_axes
-    lanes = vectors * lanes_for(cfg.target, stage)
-    if not axes or axes[-1].length < 2 * lanes or not stage.tensor.dtype.is_float:
-        return ""
-    if any(stride_along(load, axes[-1].var) not in (0, 1) for load in loads_of(stage.tensor.body)):
-        return ""
-    split = schedule.Split(stage.name, axes[-1].name, (lanes,))
-    s.do(split)
-    factor = schedule.Rfactor(stage.name, split.children[-1])
-    s.do(factor)
-    return factor.partial
+def rows(s: SketchBuilder, cfg: Configuration) -> bool:
+    """Blocks of rows on all threads, as the heuristic makes them."""
+    return schedule_rows(s, cfg.target, cfg.define_knob("vectors", (1, 2, 4)))
 
 
 def _applies(state: schedule.ScheduleState, target: base.CpuTarget) -> bool:

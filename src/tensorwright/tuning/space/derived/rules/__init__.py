@@ -15,7 +15,7 @@ from tensorwright.tuning.space.derived.rules.tiling import (
     SimplifyConstants, Skip,
 )
 from tensorwright.tuning.space.derived.rules.window_tiling import (
-    Streaming, WaitForTile, WindowTiling,
+    WindowTiling,
 )
 
 SKETCH_RULES: tuple[SketchRule, ...] = (
@@ -37,8 +37,7 @@ GPU_RULES: tuple[SketchRule, ...] = (
     MatrixTiling(),
     WindowTiling(),
     ThreadTiling(),
-    WaitForTile(),
-    Streaming(),
+    Skip(leaves_made=False),
 )
 
 WINOGRAD_RULES: tuple[SketchRule, ...] = (

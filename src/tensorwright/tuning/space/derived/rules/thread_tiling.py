@@ -26,6 +26,7 @@ from tensorwright.tuning.space.derived.derivation import (
     TiledStage,
     Verdict,
     fusable_consumer,
+    has_fusable_consumer,
     is_untouched,
 )
 from tensorwright.tuning.space.derived.thread_tiles import (
@@ -161,9 +162,8 @@ def _parts(view: Derivation) -> tuple[int, ...]:
     is_free = isinstance(view.stage.placement, schedule.AtRoot) and is_untouched(
         view.state, view.stage
     )
-    if tensor.reduction is None or not is_free or name.endswith(("_rf", "_cache")):
-        return ()
-    if any(reader.name in view.elements for reader in view.state.readers(name)):
+    is_stored = name in view.state.outputs or has_fusable_consumer(view.state, name)
+    if tensor.reduction is None or not (is_free and is_stored) or name.endswith(("_rf", "_cache")):
         return ()
     if not all(isinstance(axis.extent, int) for axis in (*tensor.axes, *tensor.reduce_axes)):
         return ()

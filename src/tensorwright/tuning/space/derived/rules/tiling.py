@@ -352,13 +352,18 @@ class AddCacheWrite:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Go on to the next stage. The placement of this one is decided at the end."""
+    """Go on to the next stage. The placement of this one is decided at the end.
+
+    leaves_made   whether it leaves stages, too, that other generators have made for themselves
+    """
 
     name: str = "skip"
+    leaves_made: bool = True
 
     def applies(self, view: Derivation) -> Verdict:
         """Always, unless a generator before was the last for this stage."""
-        return Verdict.YES
+        is_made = view.current.endswith(("_cache", "_rf"))
+        return Verdict.NO if is_made and not self.leaves_made else Verdict.YES
 
     def derive(self, view: Derivation) -> tuple[Derivation, ...]:
         """The same state at the next stage."""
