@@ -205,11 +205,43 @@ class Call:
         return len(self.type_of(operand).shape)
 
     def static_value(self, position: int) -> ops.Array | None:
-        """The value of an input where it is known at import."""
+        """The value of an input where it is known, and held as an array."""
         operand = self.operands[position] if self.has(position) else None
         if isinstance(operand, str):
             return self.builder.constant_value(operand)
         return None if isinstance(operand, SizeArray | TensorList) else operand
+
+    def value_of(
+        self, operand: Operand, what: str, *, may_be_decided: bool = False
+    ) -> ops.Array | None:
+        """The elements of an operand, None where they are only known when the model runs.
+
+        may_be_decided   sizes that values decide are known then, too
+        Raises:  UndecidedError where sizes decide them.
+        """
+        match operand:
+            case TensorList():
+                return None
+            case SizeArray():
+                sizes = expr.named_sizes_of(*operand.indices)
+                what = what if may_be_decided else f"{what} ({operand})"
+            case str():
+                value = self.builder.constant_value(operand)
+                graph = self.builder.constant_graph(operand) if value is None else None
+                if graph is None:
+                    return value
+                if not graph.sizes:
+                    return interpret(graph, {})[operand]
+                sizes = graph.sizes
+            case _:
+                return operand
+        if may_be_decided and self.counted.have_decided(sizes):
+            return None
+        raise self.undecided(sizes, what)
+
+    def known_value(self, position: int, what: str) -> ops.Array | None:
+        """As `value_of`, of an input."""
+        return self.value_of(self.operand(position), what)
 
     def array(self, position: int, what: str) -> ops.Array:
         """The value of an input that must be known.
@@ -225,36 +257,9 @@ class Call:
             )
         return value
 
-    def known_value(self, position: int, what: str) -> ops.Array | None:
-        """The value of an input, None where it is only known when the model runs.
-
-        Raises:  UnsupportedError where sizes decide it.
-        """
-        operand = self.operand(position)
-        if isinstance(operand, SizeArray):
-            raise self.undecided(operand.indices, f"{what} ({operand})")
-        value = self.static_value(position)
-        return self._computed(self.tensor(position), what) if value is None else value
-
     def truth(self, operand: Operand, what: str) -> bool | None:
-        """The value of a bool, None where it is only known when the model runs: sizes that values
-        decide are known then.
-
-        Raises:  UnsupportedError where sizes of inputs decide it.
-        """
-        if isinstance(operand, SizeArray):
-            if self.counted.have_decided(expr.named_sizes_of(*operand.indices)):
-                return None
-            raise self.undecided(operand.indices, what)
-        value: ops.Array | None
-        if isinstance(operand, str):
-            value = self.builder.constant_value(operand)
-            graph = self.builder.constant_graph(operand) if value is None else None
-            if graph is not None and self.counted.have_decided(graph.sizes):
-                return None
-            value = self._computed(operand, what) if value is None else value
-        else:
-            value = None if isinstance(operand, TensorList) else operand
+        """The value of a bool, None where it is only known when the model runs."""
+        value = self.value_of(operand, what, may_be_decided=True)
         return None if value is None or value.size != 1 else bool(value.reshape(-1)[0])
 
     def undecided(self, sizes: Iterable[expr.Index], what: str) -> UndecidedError:
@@ -269,39 +274,22 @@ class Call:
             names=error.names,
         )
 
-    def _computed(self, tensor: str, what: str) -> ops.Array | None:
-        """The value of a tensor that nodes make of constants, which is too large to be held.
-
-        Raises:  UnsupportedError where it is made of sizes, too.
-        """
-        graph = self.builder.constant_graph(tensor)
-        if graph is not None and graph.sizes:
-            raise self.undecided(graph.sizes, what)
-        return None if graph is None else interpret(graph, {})[tensor]
-
     def indices(self, position: int, what: str) -> tuple[expr.Index, ...]:
         """The value of a 1-D integer input, whose elements may be expressions of sizes."""
         operand = self.operand(position)
         return operand.indices if isinstance(operand, SizeArray) else self.ints(position, what)
 
     def index(self, position: int, what: str) -> expr.Index:
-        """The value of an integer input with one element, which may be an expression of sizes."""
+        """The value of an input with one element, a whole number or an expression of sizes."""
         operand = self.operand(position)
         if not isinstance(operand, SizeArray):
-            return int(self.scalar(position, what))
+            number = self.scalar(position, what)
+            if number != int(number):
+                raise self.unsupported(f"its {what} {number} is not a whole number")
+            return int(number)
         if operand.terms.size != 1:
             raise self.unsupported(f"its {what} has {operand.terms.size} elements, not one")
         return operand.indices[0]
-
-    def whole(self, position: int, what: str) -> expr.Index:
-        """The value of an input with one element, a whole number or an expression of sizes."""
-        operand = self.operand(position)
-        if isinstance(operand, SizeArray):
-            return self.index(position, what)
-        number = self.scalar(position, what)
-        if number != int(number):
-            raise self.unsupported(f"its {what} {number} meets sizes, and is not a whole number")
-        return int(number)
 
     def ints(self, position: int, what: str) -> tuple[int, ...]:
         """The value of a 1-D integer input."""
@@ -557,9 +545,9 @@ def in_single_precision(
         if dtype not in dtypes:
             return convert(call)
         operands = tuple(
-            each
-            if each is None or call.type_of(each).dtype is not dtype
-            else call.add("cast", each, to=DType.F32)
+            call.cast(each, DType.F32)
+            if each is not None and call.dtype_of(each) is dtype
+            else each
             for each in call.operands
         )
         results = convert(replace(call, operands=operands))

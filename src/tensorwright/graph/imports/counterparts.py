@@ -212,13 +212,16 @@ TRAILING_NORMS = (
 )
 """Of wide floats and without statistics; otherwise the standard's function."""
 
+SOFTMAXES = (
+    Counterpart("Softmax", "softmax", (("axis", -1),)),
+    Counterpart("LogSoftmax", "log_softmax", (("axis", -1),)),
+    Counterpart("Hardmax", "hardmax", (("axis", -1),)),
+)
 WRITTEN_ALIKE = (
     Counterpart("BatchNormalization", "batch_norm", (_EPSILON,)),
     Counterpart("InstanceNormalization", "instance_norm", (_EPSILON,)),
     Counterpart("MatMulInteger", "matmul_integer"),
-    Counterpart("Softmax", "softmax", (("axis", -1),)),
-    Counterpart("LogSoftmax", "log_softmax", (("axis", -1),)),
-    Counterpart("Hardmax", "hardmax", (("axis", -1),)),
+    *SOFTMAXES,
     Counterpart("Identity", "identity"),
     Counterpart("SpaceToDepth", "space_to_depth", (("blocksize", int),)),
     Counterpart("DequantizeLinear", "dequantize_linear", (("axis", 1),)),

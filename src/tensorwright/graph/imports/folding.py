@@ -264,15 +264,11 @@ def size_at(call: Call, position: int, what: str, most: Index | None = None) -> 
     return call.index(position, what)
 
 
-def as_number(call: Call, number: Index | str, dtype: DType = DType.I64) -> Operand:
+def as_number(call: Call, number: Index | str, dtype: DType = DType.I64) -> str:
     """A number as a tensor without dimensions."""
-    if isinstance(number, str):
-        scalar = call.add("reshape", number, shape=()) if call.sizes(number) else number
-        is_so = call.dtype_of(scalar) is dtype
-        return scalar if is_so else call.add("cast", scalar, to=dtype)
-    if isinstance(number, int):
-        return np.asarray(number, dtype.numpy)
-    return call.add("full", shape=(), value=number, dtype=dtype)
+    if not isinstance(number, str):
+        return call.full((), number, dtype)
+    return call.cast(call.add("reshape", number, shape=()) if call.rank(number) else number, dtype)
 
 
 def _elements(call: Call, tensor: str) -> tuple[Index | str, ...]:

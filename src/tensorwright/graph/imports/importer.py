@@ -11,14 +11,16 @@ import os
 from collections import ChainMap, Counter
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, helper
 
 from tensorwright import base
-from tensorwright.expr import Index, NamedSize
+from tensorwright.expr import Index, IndexExpr, NamedSize, substitute
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import Graph, rename_tensors
 from tensorwright.graph.imports.ai_onnx_ml import AI_ONNX_ML
@@ -88,6 +90,8 @@ from tensorwright.graph.imports.size_terms import SizeArray
 from tensorwright.graph.imports.tensors import dense, to_array
 from tensorwright.ops import TensorType
 
+Converted = TypeVar("Converted")
+Held = TypeVar("Held")
 _DEEPEST = 32
 MOST_ASSUMED = 64  # bounds, each after another import
 
@@ -161,7 +165,7 @@ def _with_needed_bounds(
     own = _own_bounds(model)
 
     def run(assumptions: Assumptions) -> Graph:
-        return _Import(model).run(shapes, values, assumptions)
+        return _Import(model, assumptions).run(shapes, values)
 
     try:
         return with_needed_bounds(run, own, sizes, open_names(model.model.graph.input))
@@ -224,6 +228,44 @@ class Assumptions:
         if size is None or not is_bounds(str(bounds)):
             raise error
         return {size: bounded_size(name, bounds) // size.divisor}
+
+
+class Importing(Generic[Held]):
+    """What imports of all languages share; mutable.
+
+    values   the results of nodes, by name
+    """
+
+    def __init__(self, name: str, assumptions: Assumptions) -> None:
+        self.builder = GraphBuilder(name or "graph")
+        self.values: MutableMapping[str, Held] = {}
+        self.assumptions = assumptions
+
+    def assuming(self, convert: Callable[[], Converted]) -> Converted:
+        """What `convert` gives; what a node needs of a size is assumed in all tensors before it.
+
+        So one import finds the bounds that all nodes need; its graph is not used.
+        """
+        for _ in range(MOST_ASSUMED):
+            state = dict(self.__dict__)
+            try:
+                return convert()
+            except base.UndecidedError as error:
+                self.__dict__.update(state)
+                sizes = self.assumptions.narrower(error, self.builder)
+                self.builder.narrow(sizes)
+                for name, value in self.values.items():
+                    self.values[name] = _narrowed(value, sizes)
+        return convert()
+
+
+def _narrowed(value: Any, sizes: Mapping[NamedSize, Index]) -> Any:
+    """A value with other sizes."""
+    if isinstance(value, tuple):
+        return tuple(_narrowed(each, sizes) for each in value)
+    if isinstance(value, SizeArray):
+        return value.narrowed(sizes)
+    return substitute(value, sizes) if isinstance(value, IndexExpr) else value
 
 
 def with_needed_bounds(
@@ -301,10 +343,11 @@ def _attribute(attribute: AttributeProto) -> Attribute:
     return value  # type: ignore[no-any-return]
 
 
-class _Import:
+class _Import(Importing[Operand]):
     """The state of one import."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, assumptions: Assumptions) -> None:
+        super().__init__(source.model.graph.name, assumptions)
         self.label = source.label
         self.folder: Path | None = source.folder
         self.model = source.model
@@ -317,16 +360,12 @@ class _Import:
             name: node.op_type for node in reversed(source.model.graph.node) for name in node.input
         }
         self.read = frozenset(_read_names(source.model.graph))
-        self.builder = GraphBuilder(source.model.graph.name or "graph")
-        self.values: MutableMapping[str, Operand] = {}
         self.expansions = 0
         self.depth = 0
         self.counted = CountedSizes({})
 
-    def run(
-        self, shapes: InputShapes | None, values: Mapping[str, ArrayLike], assumptions: Assumptions
-    ) -> Graph:
-        graph, sizes = self.model.graph, assumptions.bounds
+    def run(self, shapes: InputShapes | None, values: Mapping[str, ArrayLike]) -> Graph:
+        graph, sizes = self.model.graph, self.assumptions.bounds
         self.read_initializers(graph, self.weights)
         self.fix_inputs(graph, values)
         free = [info for info in graph.input if info.name not in self.values]
@@ -338,7 +377,7 @@ class _Import:
             self.values[name] = self.builder.input(name, type_.shape, type_.dtype)
             self.counted.avoid(type_)
         with naming_sizes(overridden_sizes(free, shapes or {})):
-            self.convert_nodes(graph.node, self.opset, assumptions)
+            self.convert_nodes(graph.node, self.opset, may_assume=True)
         self.counted.check_all_used(names)
         return self.finish([info.name for info in graph.output])
 
@@ -376,41 +415,15 @@ class _Import:
     # -- nodes
 
     def convert_nodes(
-        self, nodes: Sequence[NodeProto], opset: int, assumptions: Assumptions | None = None
+        self, nodes: Sequence[NodeProto], opset: int, *, may_assume: bool = False
     ) -> None:
-        """Convert nodes in order.
-
-        assumptions   of the nodes outside of all others, which may assume bounds of sizes
-        """
+        """Convert nodes in order; those outside of all others may assume bounds of sizes."""
         for node in nodes:
-            if assumptions is None:
-                results = self.convert(node, opset)
-            else:
-                results = self.convert_assuming(node, opset, assumptions)
+            convert = partial(self.convert, node, opset)
+            results = self.assuming(convert) if may_assume else convert()
             for name, operand in zip(node.output, results, strict=False):
                 if name:
                     self.values[name] = operand
-
-    def convert_assuming(self, node: NodeProto, opset: int, assumptions: Assumptions) -> Results:
-        """As `convert`; what the node needs of a size is assumed in all tensors before it.
-
-        So one import finds the bounds that all nodes need.
-        """
-        for _ in range(MOST_ASSUMED):
-            state = self.builder, self.values, self.depth
-            try:
-                return self.convert(node, opset)
-            except base.UndecidedError as error:
-                self.builder, self.values, self.depth = state
-                self.narrow(assumptions.narrower(error, self.builder))
-        return self.convert(node, opset)
-
-    def narrow(self, sizes: Mapping[NamedSize, Index]) -> None:
-        """Replace sizes in all tensors that are defined."""
-        self.builder.narrow(sizes)
-        for name, operand in self.values.items():
-            if isinstance(operand, SizeArray):
-                self.values[name] = operand.narrowed(sizes)
 
     def convert(self, node: NodeProto, opset: int) -> Results:
         """The operands that the node's outputs stand for."""

@@ -33,7 +33,7 @@ def _refused(reason: str, remedy: str, call: Call) -> Results:
 
 def _floats(call: Call) -> str:
     x = call.tensor(0)
-    return x if call.dtype_of(x) is DType.F32 else call.add("cast", x, to=DType.F32)
+    return call.cast(x, DType.F32)
 
 
 def _scaler(call: Call) -> Results:
@@ -151,7 +151,7 @@ def _one_hot(call: Call) -> Results:
     if not call.flag("zeros", default=True):
         raise call.unsupported("it fails on unknown categories (zeros=0)")
     x = call.tensor(0)
-    x = x if call.dtype_of(x) is DType.I64 else call.add("cast", x, to=DType.I64)
+    x = call.cast(x, DType.I64)
     each = call.add("unsqueeze", x, axes=(len(call.sizes(x)),))
     return (call.add("cast", call.add("equal", each, keys), to=DType.F32),)
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 from onnx import ValueInfoProto, helper
 
 from tensorwright import expr
-from tensorwright.base import DType, UndecidedError, UnsupportedError
-from tensorwright.graph.builder import GraphBuilder
+from tensorwright.base import DType, UnsupportedError
 from tensorwright.graph.graph import Graph, rename_tensors
 from tensorwright.graph.imports.aten.in_place import (
     VIEWS,
@@ -41,8 +41,8 @@ from tensorwright.graph.imports.aten.record import (
 from tensorwright.graph.imports.call import Call, Tensor, Value
 from tensorwright.graph.imports.converters import ATEN
 from tensorwright.graph.imports.importer import (
-    MOST_ASSUMED,
     Assumptions,
+    Importing,
     with_needed_bounds,
 )
 from tensorwright.graph.imports.open_dimensions import Sizes
@@ -147,17 +147,15 @@ def _renamed(text: str, names: Mapping[str, str]) -> str:
     return re.sub(_NAME, lambda match: names.get(match[0], match[0]), text)
 
 
-class _Import:
+class _Import(Importing[Value]):
     """The state of one import."""
 
     def __init__(
         self, record: ExportedGraph, names: Mapping[str, str], assumptions: Assumptions
     ) -> None:
+        super().__init__(record.name, assumptions)
         self.record = record
         self.names = names
-        self.assumptions = assumptions
-        self.builder = GraphBuilder(record.name or "graph")
-        self.values: dict[str, Value] = {}
         self.constant: set[str] = set()
         self.views = Views(_last_reads(record))
         self.at = 0
@@ -213,26 +211,10 @@ class _Import:
     def convert_nodes(self, nodes: Sequence[Node]) -> None:
         for node in nodes:
             self.at += 1
-            results = self.convert_assuming(node)
+            results = self.assuming(partial(self.convert, node))
             for position, name in enumerate(node.outputs):
                 if name:
                     self.values[name] = results[position] if position < len(results) else None
-
-    def convert_assuming(self, node: Node) -> Values:
-        """As `convert`; what the node needs of a size is assumed in all tensors before it.
-
-        So one import finds the bounds that all nodes need; its graph is not used.
-        """
-        for _ in range(MOST_ASSUMED):
-            at = self.at
-            try:
-                return self.convert(node)
-            except UndecidedError as error:
-                self.at = at
-                sizes = self.assumptions.narrower(error, self.builder)
-                self.builder.narrow(sizes)
-                self.values = {name: _narrowed(each, sizes) for name, each in self.values.items()}
-        return self.convert(node)
 
     def convert(self, node: Node) -> Values:
         """The values that the node's outputs stand for."""
@@ -424,12 +406,6 @@ def _free(wish: str, taken: set[str]) -> str:
     while name in taken:
         name, number = f"{wish}_{number}", number + 1
     return name
-
-
-def _narrowed(value: Value, sizes: Mapping[expr.NamedSize, expr.Index]) -> Value:
-    if isinstance(value, tuple):
-        return tuple(_narrowed(each, sizes) for each in value)
-    return expr.substitute(value, sizes) if isinstance(value, expr.IndexExpr) else value
 
 
 def _as_value(term: Term) -> Value:

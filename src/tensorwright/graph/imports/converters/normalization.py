@@ -11,12 +11,11 @@ from tensorwright.expr import Index
 from tensorwright.graph.imports.call import (
     Call,
     Converter,
-    Operand,
     Results,
     Table,
     in_single_precision,
 )
-from tensorwright.graph.imports.counterparts import TRAILING_NORMS, Counterpart
+from tensorwright.graph.imports.counterparts import SOFTMAXES, TRAILING_NORMS, Counterpart
 from tensorwright.graph.imports.formula import formula
 from tensorwright.graph.imports.promotion import as_float, as_type
 from tensorwright.ops import NARROW, AttributeValue, axis_in, product_of
@@ -76,13 +75,7 @@ _WIDE = (DType.F32, DType.F64)
 def _vectors(call: Call, count: int) -> tuple[str, ...]:
     """Inputs 1..count in the element type of the data."""
     dtype = call.dtype_of(0)
-    vectors = []
-    for position in range(1, count + 1):
-        vector: Operand = call.tensor(position)
-        if call.dtype_of(position) is not dtype:
-            vector = call.add("cast", vector, to=dtype)
-        vectors.append(call.as_tensor(vector))
-    return tuple(vectors)
+    return tuple(call.cast(call.operand(each), dtype) for each in range(1, count + 1))
 
 
 def _batch_norm(call: Call) -> Results:
@@ -95,18 +88,17 @@ def _batch_norm(call: Call) -> Results:
         if any(call.wanted[1:]):
             raise call.unsupported("it is in training mode", "export the model for inference")
         return (call.add("batch_norm", x, scale, bias, mean, var, epsilon=epsilon),)
-    momentum = call.real("momentum", 0.9)
-    dtype = call.dtype_of(0)
     axes = tuple(axis for axis in range(call.rank(0)) if axis != 1)
-    centre = call.add("reduce_mean", x, axes=axes, keepdims=True)
-    distance = call.add("sub", x, centre)
-    square = call.add("mul", distance, distance)
     now_mean = call.add("reduce_mean", x, axes=axes, keepdims=False)
-    now_var = call.add("reduce_mean", square, axes=axes, keepdims=False)
+    text = """
+        distance = x - reduce_mean(x, axes=axes, keepdims=True)
+        reduce_mean(distance * distance, axes=axes, keepdims=False)
+        """
+    now_var = formula(call, text, x=x, axes=axes)
     y = call.add("batch_norm", x, scale, bias, now_mean, now_var, epsilon=epsilon)
-    old, new = call.as_array(momentum, dtype), call.as_array(1 - momentum, dtype)
+    old = call.real("momentum", 0.9)
     moved = [
-        call.add("add", call.add("mul", before, old), call.add("mul", now, new))
+        formula(call, "before * old + now * new", before=before, now=now, old=old, new=1 - old)
         for before, now in ((mean, now_mean), (var, now_var))
     ]
     return (y, *moved)
@@ -124,12 +116,8 @@ def normalized(
     """Rows normalised in f32 at least; the result has the type of the first vector, the scale."""
     dtypes = [call.dtype_of(each) for each in (x, *vectors)]
     wide = DType.F64 if DType.F64 in dtypes else DType.F32
-    operands = [
-        each if dtype is wide else call.add("cast", each, to=wide)
-        for each, dtype in zip((x, *vectors), dtypes, strict=True)
-    ]
-    y = call.add(operator, *operands, **attributes)
-    return y if dtypes[1] is wide else call.add("cast", y, to=dtypes[1])
+    operands = [call.cast(each, wide) for each in (x, *vectors)]
+    return call.cast(call.add(operator, *operands, **attributes), dtypes[1])
 
 
 def _trailing_norm(counterpart: Counterpart, call: Call) -> Results | None:
@@ -180,9 +168,7 @@ NORMALIZATION: Table = (
     ("InstanceNormalization", _instance_norm),
     *((each.theirs, partial(_trailing_norm, each)) for each in TRAILING_NORMS),
     ("MeanVarianceNormalization", in_single_precision(_mean_variance, NARROW)),
-    ("Softmax", _softmax("softmax")),
-    ("LogSoftmax", _softmax("log_softmax")),
-    ("Hardmax", _softmax("hardmax")),
+    *((each.theirs, _softmax(each.ours)) for each in SOFTMAXES),
 )
 
 
@@ -422,9 +408,8 @@ ATEN_NORMALIZATION: Table = (
     ("_native_batch_norm_legit_no_training cudnn_batch_norm", _aten_batch_norm),
     ("group_norm native_group_norm", _group_norm),
     ("instance_norm", _aten_instance_norm),
-    ("softmax _softmax", _aten_softmax("softmax")),
+    *((f"{each.ours} _{each.ours}", _aten_softmax(each.ours)) for each in SOFTMAXES[:2]),
     ("_safe_softmax", _safe_softmax),
-    ("log_softmax _log_softmax", _aten_softmax("log_softmax")),
     ("mean", _aten_reduce("reduce_mean", floats=True)),
     ("sum", _aten_reduce("reduce_sum", DType.I64)),
     ("prod", _aten_reduce("reduce_prod", DType.I64)),

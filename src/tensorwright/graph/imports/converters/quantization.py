@@ -57,13 +57,8 @@ def _quantize(call: Call) -> Results:
         raise call.unsupported(f"quantising to {target} is not supported")
     source = call.dtype_of(0)
     wide = source if source is DType.F64 else DType.F32
-    x: Operand = call.operand(0)
-    scale = _stretched(call, call.operand(1), 0, axis, block)
-    if source is not wide:
-        x, scale = call.add("cast", x, to=wide), call.add("cast", scale, to=wide)
-    elif call.dtype_of(1) is not wide:
-        scale = call.add("cast", scale, to=wide)
-    y = call.add("round", call.add("div", x, scale))
+    scale = call.cast(_stretched(call, call.operand(1), 0, axis, block), wide)
+    y = call.add("round", call.add("div", call.cast(call.operand(0), wide), scale))
     if call.has(2):
         zero = _stretched(call, call.operand(2), 0, axis, block)
         y = call.add("add", y, call.add("cast", zero, to=wide))
@@ -91,7 +86,7 @@ def _dequantize(call: Call) -> Results:
         x = call.add("sub", x, call.add("cast", zero, to=DType.I32))
     scale = call.add("cast", _stretched(call, call.operand(1), 0, axis, block), to=DType.F32)
     y = call.add("mul", call.add("cast", x, to=DType.F32), scale)
-    return (y if target is DType.F32 else call.add("cast", y, to=target),)
+    return (call.cast(y, target),)
 
 
 def _requantized(

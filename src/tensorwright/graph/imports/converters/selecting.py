@@ -97,7 +97,7 @@ def _non_max_suppression(call: Call) -> Results:
 
 def computed_range(call: Call, dtype: DType) -> Results:
     """A range whose ends are computed when the network runs."""
-    start, limit, delta = (_scalar(call, at, dtype) for at in range(3))
+    start, limit, delta = (as_number(call, call.tensor(at), dtype) for at in range(3))
     is_plain = _is(call, start, 0) and _is(call, delta, 1)
     most = greatest_value(call.builder, limit) if is_plain else None
     if call.builder.constant_value(delta) is None:  # which is not a range if it is 0
@@ -110,13 +110,6 @@ def computed_range(call: Call, dtype: DType) -> Results:
     first, step = (call.add("cast", each, to=wide) for each in (start, delta))
     steps = call.add("mul", call.add("cast", positions, to=wide), step)
     return (call.add("cast", call.add("add", steps, first), to=dtype),)
-
-
-def _scalar(call: Call, position: int, dtype: DType) -> str:
-    """An input of one element, as a tensor without dimensions."""
-    tensor = call.tensor(position)
-    scalar = call.add("reshape", tensor, shape=()) if call.sizes(tensor) else tensor
-    return scalar if call.dtype_of(scalar) is dtype else call.add("cast", scalar, to=dtype)
 
 
 def _is(call: Call, tensor: str, number: int) -> bool:

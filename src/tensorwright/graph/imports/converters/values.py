@@ -98,16 +98,14 @@ def _range(call: Call) -> Results:
     if count > _MOST_ELEMENTS:
         raise call.unsupported(f"it has more than {_MOST_ELEMENTS} elements")
     if count * dtype.size_bytes > LARGE_BYTES:
-        wide = DType.F32 if dtype in (DType.F16, DType.BF16) else dtype
-        made = call.add("range", size=count, start=start, step=delta, dtype=wide)
-        return (made if wide is dtype else call.add("cast", made, to=dtype),)
+        return (_counted(call, count, start, delta, dtype),)
     return ((start + np.arange(count) * delta).astype(dtype.numpy),)
 
 
 def _open_range(call: Call, dtype: DType) -> Results:
     """A range whose ends depend on sizes."""
     start, limit, delta = (
-        call.whole(at, name) for at, name in enumerate(("start", "limit", "delta"))
+        call.index(at, name) for at, name in enumerate(("start", "limit", "delta"))
     )
     if not isinstance(delta, int):
         raise call.undecided((delta,), "delta")
@@ -115,9 +113,14 @@ def _open_range(call: Call, dtype: DType) -> Results:
         raise call.unsupported("its delta is 0")
     gap = limit - start if delta > 0 else start - limit
     count = expr.simplify(expr.maximum(expr.ceil_div(gap, abs(delta)), 0), {})
+    return (_counted(call, count, start, delta, dtype),)
+
+
+def _counted(
+    call: Call, size: expr.Index, start: expr.Index | float, step: float, dtype: DType
+) -> str:
     wide = DType.F32 if dtype in (DType.F16, DType.BF16) else dtype
-    made = call.add("range", size=count, start=start, step=delta, dtype=wide)
-    return (made if wide is dtype else call.add("cast", made, to=dtype),)
+    return call.cast(call.add("range", size=size, start=start, step=step, dtype=wide), dtype)
 
 
 def _eye_like(call: Call) -> Results:
@@ -240,8 +243,7 @@ def _full(value: float | None = None, shape: str = "size") -> Converter:
             default = next((d for kind, d in kinds if isinstance(filled, kind)), DType.F32)
         if call.has("self"):
             default = call.dtype_of(call.tensor("self"))
-        dtype = call.dtype(default=default)
-        assert dtype is not None
+        dtype = call.dtype() or default
         sizes = call.shape(shape, ()) if shape else call.sizes(call.tensor("self"))
         return (call.full(sizes, filled, dtype),)
 
@@ -255,8 +257,7 @@ def _fill(call: Call) -> Results:
 
 
 def _aten_scalar(call: Call) -> Results:
-    dtype = call.dtype(default=DType.F32)
-    assert dtype is not None
+    dtype = call.dtype() or DType.F32
     return (call.full((), call.get("s"), dtype),)
 
 
@@ -264,8 +265,7 @@ def _arange(call: Call) -> Results:
     """start + step * i for all i for which that is before `end`."""
     given = (call.get("start", 0), call.get("end"), call.get("step", 1))
     are_whole = not any(isinstance(each, float) for each in given)
-    dtype = call.dtype(default=DType.I64 if are_whole else DType.F32)
-    assert dtype is not None
+    dtype = call.dtype() or DType.I64 if are_whole else DType.F32
     if not are_whole:
         if not all(isinstance(each, int | float) for each in given):
             raise call.unsupported("it counts up to a named size in steps that are not integers")
@@ -281,8 +281,7 @@ def _arange(call: Call) -> Results:
 
 def _linspace(call: Call) -> Results:
     steps = call.integer("steps")
-    dtype = call.dtype(default=DType.F32)
-    assert dtype is not None
+    dtype = call.dtype() or DType.F32
     numbers = np.linspace(call.real("start"), call.real("end"), steps)
     return (call.builder.constant(numbers.astype(dtype.numpy)),)
 
@@ -290,8 +289,7 @@ def _linspace(call: Call) -> Results:
 def _eye(call: Call) -> Results:
     rows = call.size("n")
     shape = (rows, call.size("m", rows))
-    dtype = call.dtype(default=DType.F32)
-    assert dtype is not None
+    dtype = call.dtype() or DType.F32
     return (call.add("eye_like", call.full(shape, 0.0, dtype), dtype=dtype),)
 
 
