@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias, cast
 
 from tensorwright import base, runtime
@@ -53,6 +54,7 @@ from tensorwright.graph import (
     partition,
     run_target_passes,
     simplify,
+    with_own_sizes,
 )
 from tensorwright.graph.model_import import Source as ModelSource
 from tensorwright.graph.model_import import declared_types, load_model
@@ -227,18 +229,27 @@ def finish(
 ) -> runtime.Executable:
     """Choose a schedule for each workload, build the kernels and assemble the executable."""
     kernels: dict[str, Kernel] = {}
+    built: dict[str, Kernel] = {}
     hardware, count = detect_hardware().fingerprint, runtime.usable_threads(threads)
     with selection.working_ahead(parts.workloads, target, count):
         with base.timed_stage(f"schedules of {len(parts.workloads)} kernels"):
-            chosen = selection.choose_all(parts, target, count, store)
+            chosen = selection.choose_all(parts, target, count, store, has_own_sizes=True)
         with base.timed_stage(f"code of {len(chosen)} kernels"):
-            for number, scheduled in enumerate(chosen):
-                workload = scheduled.workload
+            for number, (workload, scheduled) in enumerate(
+                zip(parts.workloads, chosen, strict=True)
+            ):
                 if on_kernel is not None:
-                    on_kernel(scheduled, number, len(chosen))
+                    on_kernel(replace(scheduled, workload=workload), number, len(chosen))
+                own = scheduled.workload
                 with base.timed_stage(f"code of kernel {workload.key}, {workload.name}"):
-                    kernels[workload.key] = build_cached(workload, scheduled.schedule, target)
-    sources = (("schedules", selection.schedules_text(chosen)),)
+                    if own.key not in built:
+                        built[own.key] = build_cached(own, scheduled.schedule, target)
+                is_own = own.key != workload.key
+                values = with_own_sizes(workload).values if is_own else {}
+                kernels[workload.key] = built[own.key].with_sizes(values)
+    pairs = zip(chosen, parts.workloads, strict=True)
+    rows = tuple(replace(scheduled, workload=workload) for scheduled, workload in pairs)
+    sources = (("schedules", selection.schedules_text(rows)),)
     limits = load_thread_limits(store, parts, target, hardware, count)
     return assemble(parts, kernels, target, threads, sources, thread_limits=limits)
 

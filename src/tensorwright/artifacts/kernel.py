@@ -295,6 +295,26 @@ class Kernel:
         """The arguments of a call, in order; `name` is the name in the workload."""
         return self.signature.parameters
 
+    def with_sizes(self, values: Mapping[expr.NamedSize, expr.Index]) -> Kernel:
+        """The kernel for calls that give it these numbers for its sizes."""
+
+        def at(size: expr.Index) -> expr.Index:
+            return expr.substitute(size, values)
+
+        own = self.signature
+        parameters = tuple(
+            replace(each, buffer=replace(each.buffer, shape=tuple(map(at, each.buffer.shape))))
+            for each in own.parameters
+        )
+        signature = replace(
+            own,
+            parameters=parameters,
+            workspace_bytes=at(own.workspace_bytes),
+            local_workspace_bytes=at(own.local_workspace_bytes),
+            sizes=tuple(map(at, own.sizes)),
+        )
+        return replace(self, signature=signature)
+
     @property
     def spec(self) -> runtime.KernelSpec:
         """The description of this kernel in a plan."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from tensorwright import base
-from tensorwright.expr import Fn, Index, NamedSize
+from tensorwright.expr import Fn, Index
 from tensorwright.loop import LoopProgram, Parameter
 
 
@@ -33,7 +33,7 @@ class Signature:
     workspace_bytes: Index = 0
     local_workspace_bytes: Index = 0
     launches: tuple[base.Launch, ...] = base.ON_THREADS
-    sizes: tuple[NamedSize, ...] = ()
+    sizes: tuple[Index, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ names, imported `X as X`, are for the stages of the compiler.
 """
 
 from tensorwright.expr.binding import (
-    bind_tensors, is_joined_shape, is_one_position, join_open_axes, sizes_of_tensors,
+    bind_tensors, extents_of_tensors, indices_of_tensors, is_joined_shape, is_one_position,
+    join_open_axes, map_indices, sizes_of_tensors,
 )
 from tensorwright.expr.building import (
     abs_, all_over, any_over, argmax_over, argmin_over, bit_and, bit_not, bit_or, bit_xor, ceil,

@@ -71,10 +71,20 @@ def bind_tensors(outputs: Sequence[Compute], values: Mapping[Any, Index]) -> tup
     """
     if all(symbol is value for symbol, value in values.items()):
         return tuple(outputs)
+    return map_indices(outputs, lambda given: substitute(given, values))
+
+
+def map_indices(
+    outputs: Sequence[Compute], change: Callable[[Index], Index]
+) -> tuple[Compute, ...]:
+    """The outputs with other index expressions; tensors keep their names.
+
+    change   of an index or an extent; it leaves tensors that are used as indices as they are
+    """
     bound: dict[Tensor, Tensor] = {}
 
     def index(given: Index) -> Index:
-        return map_elements(substitute(given, values), element)
+        return map_elements(change(given), element)
 
     def element(given: Element) -> Index:
         return Element(bound.get(given.source, given.source), given.indices)
@@ -86,7 +96,7 @@ def bind_tensors(outputs: Sequence[Compute], values: Mapping[Any, Index]) -> tup
         return Load(bound[given.source], given.indices)
 
     def axes(given: Sequence[Axis]) -> tuple[Axis, ...]:
-        return tuple(Axis(axis.var, substitute(axis.extent, values)) for axis in given)
+        return tuple(Axis(axis.var, change(axis.extent)) for axis in given)
 
     for tensor in topological_order(*outputs):
         bound[tensor] = _bound(tensor, index, axes, lambda v: rebuild(v, load, index, condition))
@@ -97,21 +107,33 @@ def sizes_of_tensors(outputs: Sequence[Tensor]) -> tuple[NamedSize, ...]:
     """The named sizes in the extents and indices of tensors and of what they are computed from,
     by name.
     """
-    sizes: set[NamedSize] = set()
+    sizes = set(named_sizes_of(*extents_of_tensors(outputs), *indices_of_tensors(outputs)))
+    return tuple(sorted(sizes, key=lambda size: size.name))
+
+
+def extents_of_tensors(outputs: Sequence[Tensor]) -> tuple[Index, ...]:
+    """The extents of all axes of tensors and of what they are computed from, each once."""
+    extents: dict[Index, None] = {}
+    for tensor in topological_order(*outputs):
+        extents.update(dict.fromkeys(tensor.shape))
+        if isinstance(tensor, Compute):
+            extents.update((axis.extent, None) for axis in tensor.reduce_axes)
+    return tuple(extents)
+
+
+def indices_of_tensors(outputs: Sequence[Tensor]) -> tuple[Index, ...]:
+    """The indices in the bodies of tensors and of what they are computed from, each once."""
+    indices: dict[Index, None] = {}
     seen: set[int] = set()  # of values, which tensors may share
     for tensor in topological_order(*outputs):
-        sizes.update(named_sizes_of(*tensor.shape))
-        pending: list[Value] = []
-        if isinstance(tensor, Compute):
-            sizes.update(named_sizes_of(*(axis.extent for axis in tensor.reduce_axes)))
-            pending.append(tensor.body)
+        pending: list[Value] = [tensor.body] if isinstance(tensor, Compute) else []
         while pending:
             value = pending.pop()
             if id(value) not in seen:
                 seen.add(id(value))
-                sizes.update(named_sizes_of(*indices_of(value)))
+                indices.update(dict.fromkeys(indices_of(value)))
                 pending += children(value)
-    return tuple(sorted(sizes, key=lambda size: size.name))
+    return tuple(indices)
 
 
 def _bound(

@@ -17,6 +17,7 @@ from tensorwright.graph.partition import (
     OpaqueCall, Partition, Price, Step, Tensors, bind_partition, bound_workloads, check_memory,
     elide_concats, likely_workloads, partition, verify_partition, writes_of_step,
 )
+from tensorwright.graph.own_sizes import OwnSizes, with_own_sizes
 from tensorwright.graph.passes import (
     PASSES, FoldedConstants, compute_float16_as_float32, run_target_passes, simplify,
     simplify_with_report,

@@ -19,6 +19,7 @@ from tensorwright.base import InternalError, Printer, UsageError
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.physical import physical_compute, physical_shape
+from tensorwright.graph.sizes import representative
 from tensorwright.ops import Array, Movement, TensorType, sizes_of
 
 _NAMED_OPERATORS = 5
@@ -35,6 +36,7 @@ class Workload:
     outputs    stages with physical shapes; every stage and input has a name of its own
     key        16 hexadecimal digits of the program, its names and its constants; a trace or a time
     of a workload holds for all workloads with its key
+    usual      typical numbers of sizes that their bounds do not tell
     """
 
     name: str
@@ -42,6 +44,7 @@ class Workload:
     constants: frozenset[str]
     outputs: tuple[expr.Compute, ...]
     key: str
+    usual: tuple[tuple[str, int], ...] = ()
 
     @property
     def stages(self) -> tuple[expr.Compute, ...]:
@@ -63,6 +66,11 @@ class Workload:
     def sizes(self) -> tuple[expr.NamedSize, ...]:
         """The named sizes in the extents and indices, sorted by name."""
         return expr.sizes_of_tensors(self.outputs)
+
+    @property
+    def typical_sizes(self) -> dict[str, int]:
+        """The number of each named size for which schedules are chosen."""
+        return representative(self.sizes) | dict(self.usual)
 
     @property
     def size_bytes(self) -> dict[str, int]:
@@ -184,7 +192,7 @@ def _built(piece: _Piece) -> BoundWorkload:
     results = expr.join_open_axes(made)
     inputs = tuple(t for t in expr.topological_order(*results) if isinstance(t, expr.Placeholder))
     fixed = frozenset(each.name for each in inputs if origin[each.name] in graph.constants)
-    key = _key(results, inputs, fixed)
+    key = workload_key(results, inputs, fixed)
     workload = Workload(workload_name(graph, nodes), inputs, fixed, results, key)
     return BoundWorkload(workload, tuple(origin[each.name] for each in inputs), given)
 
@@ -210,7 +218,7 @@ def program_workload(
         reason = f"{strange[0]} is not one of its placeholders"
         remedy = "its placeholders are " + (", ".join(each.name for each in inputs) or "none")
         raise UsageError(stage="workload", where=where, reason=reason, remedy=remedy)
-    key = _key(tuple(outputs), inputs, constants)
+    key = workload_key(tuple(outputs), inputs, constants)
     return Workload(name or outputs[-1].name, inputs, constants, tuple(outputs), key)
 
 
@@ -230,8 +238,9 @@ def bind_workload(workload: Workload, values: Mapping[str, expr.Index]) -> Workl
         else replace(t, shape=tuple(expr.substitute(n, given) for n in t.shape))
         for t in workload.inputs  # perhaps no longer read
     )
-    key = _key(outputs, inputs, workload.constants)
-    return replace(workload, inputs=inputs, outputs=outputs, key=key)
+    usual = tuple((name, number) for name, number in workload.usual if name not in values)
+    key = workload_key(outputs, inputs, workload.constants, usual)
+    return replace(workload, inputs=inputs, outputs=outputs, key=key, usual=usual)
 
 
 def _quotient(size: expr.NamedSize, value: expr.Index) -> expr.Index:
@@ -367,15 +376,20 @@ def _short_names(order: Iterable[expr.Tensor], graph: Graph) -> Mapping[expr.Ten
     return names
 
 
-def _key(
+def workload_key(
     outputs: tuple[expr.Compute, ...],
     inputs: tuple[expr.Placeholder, ...],
     constants: frozenset[str],
+    usual: Iterable[tuple[str, int]] = (),
 ) -> str:
-    """The names are part of the key, because traces name stages and axes."""
+    """The key of a tensor program. Names are part of it, because traces name stages and axes.
+
+    Typical numbers are part of it as powers of 4, because a schedule suits similar ones.
+    """
     fixed = frozenset(tensor for tensor in inputs if tensor.name in constants)
     lines = [expr.canonical_text(outputs, fixed)]
     lines += [each.constraints for each in expr.sizes_of_tensors(outputs)]
+    lines += [f"usual {name} {number.bit_length() // 2}" for name, number in usual]
     for tensor in expr.topological_order(*outputs):
         axes = (*tensor.axes, *tensor.reduce_axes) if isinstance(tensor, expr.Compute) else ()
         lines.append(" ".join([tensor.name, *(axis.name for axis in axes)]))

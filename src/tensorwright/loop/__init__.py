@@ -17,6 +17,6 @@ from tensorwright.loop.passes import (
 )
 from tensorwright.loop.scalars import FOLD_IDENTITIES, folded_operand
 from tensorwright.loop.traversal import (
-    Namer, buffers_used, children_of, freshen, offset_of, padded_extents, room_of, sizes_of_program,
-    substitute_statement, total_size, walk, with_symbols,
+    Namer, buffers_used, children_of, freshen, offset_of, padded_extents, room_of, size_arguments,
+    sizes_of_program, substitute_statement, total_size, walk, with_symbols,
 )

@@ -305,6 +305,11 @@ def freshen(statement: ir.Stmt, namer: Namer) -> ir.Stmt:
     return substitute_statement(statement, variables, buffers)
 
 
+def size_arguments(program: ir.LoopProgram) -> tuple[expr.Index, ...]:
+    """What a call gives for the sizes of a program: whole numbers, not their quotients."""
+    return tuple(size * size.divisor for size in sizes_of_program(program))
+
+
 def sizes_of_program(program: ir.LoopProgram) -> tuple[expr.NamedSize, ...]:
     """The named sizes that occur in a program, sorted by name."""
     by_name: dict[str, expr.NamedSize] = {}

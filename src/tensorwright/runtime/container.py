@@ -28,7 +28,7 @@ import json
 import mmap
 import os
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -97,9 +97,10 @@ def write_contents(file: BinaryIO, contents: Contents) -> str:
     file.write((prefix + header).ljust(start, b"\0"))
     end = 0
     for section, part in zip(sections, data, strict=True):
-        file.write(b"\0" * (section.offset - end))
-        file.write(part)
-        end = section.offset + section.size
+        if section.offset >= end:  # not the same bytes as an earlier section
+            file.write(b"\0" * (section.offset - end))
+            file.write(part)
+            end = section.offset + section.size
     return digest.hexdigest()
 
 
@@ -176,7 +177,7 @@ def parse_container(memory: base.Array, where: str, check_constants: bool = True
 
 
 def _lay_out(contents: Contents) -> tuple[tuple[_Section, ...], tuple[memoryview, ...]]:
-    """The sections in order, each with its bytes."""
+    """The sections in order, each with its bytes; kernels with the same code lie in one place."""
     parts = [(f"object/{i}", memoryview(data)) for i, data in enumerate(contents.objects)]
     parts += [(f"source/{name}", memoryview(text.encode())) for name, text in contents.sources]
     parts += [
@@ -187,11 +188,16 @@ def _lay_out(contents: Contents) -> tuple[tuple[_Section, ...], tuple[memoryview
         parts,
         sum(len(data) for _, data in parts),
     )
-    sections = []
+    sections: list[_Section] = []
+    code: dict[str, _Section] = {}
     offset = 0
     for (name, data), digest in zip(parts, digests, strict=True):
-        sections.append(_Section(name, offset, len(data), digest))
-        offset = _aligned(offset + len(data), ALIGNMENT)
+        section = _Section(name, offset, len(data), digest)
+        if name.startswith("object/"):
+            section = replace(code.setdefault(digest, section), name=name)
+        sections.append(section)
+        if section.offset == offset:
+            offset = _aligned(offset + len(data), ALIGNMENT)
     return tuple(sections), tuple(data for _, data in parts)
 
 

@@ -53,6 +53,7 @@ from tensorwright.runtime.inputs import (
     take_outputs,
 )
 from tensorwright.runtime.native.driver import load_program
+from tensorwright.runtime.native.jit import LoadedCode
 from tensorwright.runtime.native.pool import float_bits, usable_threads
 from tensorwright.runtime.native.pool.pending_run import NEVER, PendingRun, Stop, start_run
 from tensorwright.runtime.plan.call_sizes import (
@@ -574,8 +575,12 @@ class Executable:
         device = device_of(self.target)
         if self.target.kind is not base.TargetKind.CPU:
             return self._load_on(device)
-        pairs = zip(self.plan.kernels, self.objects, strict=True)
-        code = tuple(device.load(data, kernel.symbols) for kernel, data in pairs)
+        loaded: dict[tuple[bytes, tuple[str, ...]], LoadedCode] = {}  # kernels may share code
+        for kernel, data in zip(self.plan.kernels, self.objects, strict=True):
+            if (data, kernel.symbols) not in loaded:
+                loaded[data, kernel.symbols] = device.load(data, kernel.symbols)
+        pairs = zip(self.objects, self.plan.kernels, strict=True)
+        code = tuple(loaded[data, kernel.symbols] for data, kernel in pairs)
         constants = tuple(map(device.memory_of, self._contents.constants))
         return Loaded.of(device, load_program(self.plan, code), constants, self._threads)
 

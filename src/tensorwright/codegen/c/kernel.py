@@ -346,7 +346,9 @@ def emit(program: loop.LoopProgram, target: CpuTarget) -> Source:
     asked = (own_entry,) if is_asked else ()
     functions = "\n".join((*asked, *kernel.functions, main_text, entry))
     text = f"{C.head}{kernel.helpers.text()}\n{functions}"
-    signature = Signature(name, program.parameters, shared_bytes, own_bytes, sizes=tuple(sizes))
+    signature = Signature(
+        name, program.parameters, shared_bytes, own_bytes, sizes=loop.size_arguments(program)
+    )
     return Source(text, signature)
 
 

@@ -33,6 +33,7 @@ from tensorwright.loop import (
     Role,
     block,
     launches_of,
+    size_arguments,
     sizes_of_program,
 )
 from tensorwright.schedule import ForKind
@@ -103,7 +104,7 @@ class _Writer:
             functions.append(text)
             launches.append(launch)
         text = f"{dialect.head}{helpers.text()}\n" + "\n".join(functions)
-        sizes = sizes_of_program(program)
+        sizes = size_arguments(program)
         return Source(
             text,
             Signature(name, program.parameters, arena.size, 0, tuple(launches), sizes),

@@ -21,7 +21,7 @@ from tensorwright.codegen.llvm.parallel import intrinsics_of, number_of, write_e
 from tensorwright.codegen.llvm.statements import Kernel, Statements
 from tensorwright.codegen.llvm.text import LOOP_METADATA, Function
 from tensorwright.expr import Index, NamedSize
-from tensorwright.loop import LoopProgram, sizes_of_program
+from tensorwright.loop import LoopProgram, size_arguments, sizes_of_program
 from tensorwright.machine_code.compilation import assembly, compile_module, pipeline_key
 
 
@@ -60,7 +60,9 @@ def emit(program: LoopProgram, target: CpuTarget) -> Source:
         write_entry(module, region, kernel.workspace.own.size, sizes)
     shared_bytes, own_bytes = kernel.workspace.shared.size, kernel.workspace.own.size
     _write_entry(module, name, len(pointers), tuple(sizes), shared_bytes)
-    signature = Signature(name, program.parameters, shared_bytes, own_bytes, sizes=tuple(sizes))
+    signature = Signature(
+        name, program.parameters, shared_bytes, own_bytes, sizes=size_arguments(program)
+    )
     return Source(module.text(), signature)
 
 

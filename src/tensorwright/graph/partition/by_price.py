@@ -5,7 +5,8 @@ the time of two.  First groups are cut, then groups are joined, in the order of 
 group of the criteria stays unless the alternative is faster by a margin.  Attention becomes one
 kernel without a margin: its weights then stay in a cache, and prices do not count what other work
 gains by that.  No workload is priced twice.  If the first of two kernels alone is too slow, the
-second is not priced.
+second is not priced.  Questions about workloads that are equal with sizes of their own
+(`own_sizes.py`) have one answer.
 
 Decisions by predicted time: a proposal is taken if it is faster by a margin.
 
@@ -25,6 +26,7 @@ from typing import TypeAlias
 
 from tensorwright.base import dump
 from tensorwright.graph.graph import Graph
+from tensorwright.graph.own_sizes import with_own_sizes
 from tensorwright.graph.partition.grouping import Kind, Limits, is_within
 from tensorwright.graph.partition.proposals import ATTENTION, Nodes, kind_of, open_cuts, open_join
 from tensorwright.graph.partition.views import view_offsets
@@ -187,6 +189,7 @@ class _Regrouping:
         self.limits = limits
         self.decide = Decisions(price)
         self.decisions: dict[tuple[Nodes, Nodes], Decision] = {}
+        self.answers: dict[tuple[object, ...], Decision | None] = {}
 
     def cut(self, nodes: Nodes) -> tuple[Nodes, ...]:
         """The group, or pieces of it that are expected to be faster."""
@@ -256,11 +259,16 @@ class _Regrouping:
             return self.decisions[pair]
         names = (workload_name(self.graph, nodes) for nodes in (first, second))
         expensive_first = sorted((first, second), key=lambda each: kind_of(each) is not Kind.ANCHOR)
-        one = Alternative(_ONE, self._workloads(both))
-        two = Alternative(_TWO, self._workloads(*expensive_first))
+        one = Alternative(_ONE, tuple(self._workloads(both)))
+        two = Alternative(_TWO, tuple(self._workloads(*expensive_first)))
         kept, other = (one, two) if is_fused else (two, one)
         least_gain = 1.0 if reason == ATTENTION else LEAST_GAIN
-        decision = self.decide(f"{reason}: {' | '.join(names)}", kept, other, least_gain)
+        question = f"{reason}: {' | '.join(names)}"
+        built = (with_own_sizes(each).workload.key for each in (*kept.workloads, *other.workloads))
+        alike = (question, is_fused, *built)
+        if alike not in self.answers:
+            self.answers[alike] = self.decide(question, kept, other, least_gain)
+        decision = self.answers[alike]
         if decision is not None:
             self.decisions[pair] = decision
         return decision

@@ -67,7 +67,7 @@ def kernel_spec(signature: Signature) -> KernelSpec:
         amount_of(signature.workspace_bytes),
         amount_of(signature.local_workspace_bytes),
         tuple(map(_launch_of, signature.launches)),
-        tuple(base.Formula(size.name) for size in signature.sizes),
+        tuple(map(amount_of, signature.sizes)),
     )
 
 

@@ -24,9 +24,9 @@ from tensorwright.base import (
     knobs,
     override,
 )
-from tensorwright.graph import Workload, bind_workload, representative
+from tensorwright.graph import Workload, bind_workload
 from tensorwright.tuning.selection.predictor import open_predictor
-from tensorwright.tuning.selection.scheduling import choose_untuned
+from tensorwright.tuning.selection.scheduling import choose_untuned, workload_to_build
 
 _LEAST_WORKLOADS = 12  # a process starts in the time that three or four of them take
 _LIMIT_S = 3600.0
@@ -71,7 +71,17 @@ def _start(workloads: Sequence[Workload], target: Target, threads: int) -> Calla
 
 
 def _arguments(workloads: Iterable[Workload], target: Target, threads: int) -> tuple[Any, ...]:
-    return list(workloads), target, threads, {knob.name: knob.get() for knob in KNOBS}
+    values = {knob.name: knob.get() for knob in KNOBS}
+    return _to_build(workloads, target), target, threads, values
+
+
+def _to_build(workloads: Iterable[Workload], target: Target) -> list[Workload]:
+    """The different workloads for which kernels are built, in the order of first use."""
+    different: dict[str, Workload] = {}
+    for each in workloads:
+        built = workload_to_build(each, target)
+        different.setdefault(built.key, built)
+    return list(different.values())
 
 
 def _nothing() -> None:
@@ -111,9 +121,10 @@ def _unknown(workloads: Sequence[Workload], target: Target, threads: int) -> lis
     predictor = open_predictor(target, threads, is_cold=True)
     if predictor is None:
         return []
-    return [each for each in workloads if not predictor.has_chosen(_typical(each))]
+    different = _to_build(workloads, target)
+    return [each for each in different if not predictor.has_chosen(_typical(each))]
 
 
 def _typical(workload: Workload) -> Workload:
     """The instance that decides the schedule of a workload."""
-    return bind_workload(workload, representative(workload.sizes)) if workload.sizes else workload
+    return bind_workload(workload, workload.typical_sizes)

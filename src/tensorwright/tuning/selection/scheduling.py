@@ -14,7 +14,7 @@ from typing import Self
 
 from tensorwright import base, records
 from tensorwright.artifacts import backend_of, emit_source, loop_program
-from tensorwright.graph import Partition, Workload, bind_workload, representative
+from tensorwright.graph import Partition, Workload, bind_workload, with_own_sizes
 from tensorwright.machine import detect_hardware
 from tensorwright.schedule import (
     OpenSchedule,
@@ -61,7 +61,7 @@ def _tuned_traces(
     """The best trace of each tuned point; points that differ in other sizes only are one."""
     names = sorted(size.name for size in workload.sizes)
     hardware, algorithms = detect_hardware().fingerprint, base.knobs.WINOGRAD.get()
-    typical = representative(workload.sizes)
+    typical = workload.typical_sizes
     tuned: dict[tuple[int, ...], TunedTrace] = {}
     texts: dict[tuple[int, ...], set[str]] = {}
     for point in records.load_tuned_sizes(store, workload.key):
@@ -169,17 +169,37 @@ class Scheduled:
 
 
 def choose_all(
-    parts: Partition, target: base.Target, threads: int, store: records.RecordStore
+    parts: Partition,
+    target: base.Target,
+    threads: int,
+    store: records.RecordStore,
+    *,
+    has_own_sizes: bool = False,
 ) -> list[Scheduled]:
-    """A schedule for each workload of a network: its choice on record, or by `choose`."""
+    """A schedule for each workload of a network: its choice on record, or by `choose`.
+
+    has_own_sizes   whether workloads that are not on record are those of `with_own_sizes`, so that
+                    several have one schedule
+    """
     together = records.load_choice(store, parts, target, detect_hardware().fingerprint, threads)
-    chosen = []
+    chosen: list[Scheduled] = []
+    shared: dict[str, Scheduled] = {}
     with base.without_collection():
         for workload in parts.workloads:
             measured = together.get(workload.key)
             with base.timed_stage(f"schedule of kernel {workload.key}, {workload.name}"):
-                chosen.append(choose(workload, target, threads, store, measured, is_cold=True))
+                made = _choose_tuned(workload, target, threads, store, measured, is_cold=True)
+                own = workload_to_build(workload, target) if has_own_sizes else workload
+                made = made or shared.get(own.key)
+                made = made or _choose_untuned(own, target, threads, store, is_cold=True)
+                shared[made.workload.key] = made
+                chosen.append(made)
     return chosen
+
+
+def workload_to_build(workload: Workload, target: base.Target) -> Workload:
+    """The workload for which a kernel is built: on a processor one with sizes of its own."""
+    return with_own_sizes(workload).workload if isinstance(target, base.CpuTarget) else workload
 
 
 def choose(
@@ -196,21 +216,31 @@ def choose(
     together   the schedule that was best inside the network; None if none were compared there
     is_cold    the workload runs in a network: constants come from memory
     """
+    tuned = _choose_tuned(workload, target, threads, store, together, is_cold=is_cold)
+    return tuned or _choose_untuned(workload, target, threads, store, is_cold=is_cold)
+
+
+def _choose_tuned(
+    workload: Workload,
+    target: base.Target,
+    threads: int,
+    store: records.RecordStore,
+    together: Schedule | None,
+    *,
+    is_cold: bool,
+) -> Scheduled | None:
+    """The best recorded schedule of a workload; None if none is on record."""
     algorithms = base.knobs.WINOGRAD.get()
     if together is not None and (algorithms or not uses_algorithm(steps_of(together))):
         return Scheduled.of(workload, together, Source.NETWORK)
-    if workload.sizes and isinstance(target, base.CpuTarget):
-        table = size_table_of(workload, target, threads, store, is_cold=is_cold)
-        if table is not None:
-            return Scheduled.of(workload, table.schedule, Source.RECORD)
-        return _choose_open(workload, target, threads, store, is_cold=is_cold)
     if workload.sizes:
-        return _choose_open_for_groups(workload, target, threads, store)
+        if not isinstance(target, base.CpuTarget):
+            return None
+        table = size_table_of(workload, target, threads, store, is_cold=is_cold)
+        return None if table is None else Scheduled.of(workload, table.schedule, Source.RECORD)
     hardware = detect_hardware().fingerprint
     best = records.best_trace(store, workload, target, hardware, threads, algorithms=algorithms)
-    if best is not None:
-        return Scheduled(workload, best, Source.RECORD)
-    return choose_untuned(workload, target, threads, is_cold=is_cold)
+    return None if best is None else Scheduled(workload, best, Source.RECORD)
 
 
 def size_table_of(
@@ -251,7 +281,7 @@ def _choose_open(
 
     One without other algorithms, one by rule, or one without steps if it does not hold for all.
     """
-    typical = bind_workload(workload, representative(workload.sizes))
+    typical = bind_workload(workload, workload.typical_sizes)
     for algorithms in dict.fromkeys((base.knobs.WINOGRAD.get(), False)):
         with base.override(winograd=algorithms):
             chosen = choose(typical, target, threads, store, is_cold=is_cold)
@@ -284,7 +314,7 @@ def _choose_open_for_groups(
     Whole tiles become guarded ones, and the grid is computed at the call.  This fails, for example,
     if a block would share memory of an open size.
     """
-    typical = bind_workload(workload, representative(workload.sizes))
+    typical = bind_workload(workload, workload.typical_sizes)
     chosen = choose(typical, target, threads, store)
     backend, sketches = backend_of(target), space_of(state_of(typical), target).sketches
     others = (Scheduled(typical, each.bound(each.defaults), Source.RULE) for each in sketches)
@@ -305,10 +335,22 @@ def choose_untuned(
 
     A workload with named sizes gets that of its typical instance, made to hold for all sizes.
     """
+    return _choose_untuned(workload, target, threads, records.MemoryStore(), is_cold=is_cold)
+
+
+def _choose_untuned(
+    workload: Workload,
+    target: base.Target,
+    threads: int,
+    store: records.RecordStore,
+    *,
+    is_cold: bool,
+) -> Scheduled:
+    """As `choose_untuned`; the typical instance may be on record."""
     if workload.sizes and isinstance(target, base.CpuTarget):
-        return _choose_open(workload, target, threads, records.MemoryStore(), is_cold=is_cold)
+        return _choose_open(workload, target, threads, store, is_cold=is_cold)
     if workload.sizes:
-        return _choose_open_for_groups(workload, target, threads, records.MemoryStore())
+        return _choose_open_for_groups(workload, target, threads, store)
     predictor = open_predictor(target, threads, is_cold=is_cold)
     if predictor is None:
         return Scheduled(workload, default_trace(state_of(workload), target), Source.RULE)

@@ -27,7 +27,7 @@ from operator import itemgetter
 from typing import Protocol, TypeAlias
 
 from tensorwright.expr import Index, NamedSize, named_sizes_of, with_sizes
-from tensorwright.graph import Workload, bind_workload, least_sizes, representative
+from tensorwright.graph import Workload, bind_workload, least_sizes
 from tensorwright.schedule import (
     ForKind,
     OpenSchedule,
@@ -316,7 +316,7 @@ def trace_for_small_sizes(
     opened   the trace of the typical instance, for all sizes
     choose   the schedule of an instance
     """
-    way = _Way(workload.sizes)
+    way = _Way(workload)
     for short, share in dict.fromkeys(_short_sizes(opened, threads, way)):
         small = way.at(short, share / 2)
         now = prices.opened(opened.trace, small)
@@ -342,10 +342,10 @@ def _gains(prices: Prices, before: Trace, after: Trace, values: Mapping[str, int
 class _Way:
     """From the least sizes of a workload to the typical ones, on a logarithmic scale."""
 
-    def __init__(self, sizes: Sequence[NamedSize]) -> None:
-        self.least = least_sizes(sizes)
-        self.typical = representative(sizes)
-        self._divisors = {size.name: size.divisor for size in sizes}
+    def __init__(self, workload: Workload) -> None:
+        self.least = least_sizes(workload.sizes)
+        self.typical = workload.typical_sizes
+        self._divisors = {size.name: size.divisor for size in workload.sizes}
 
     def at(self, names: Iterable[str], share: float) -> dict[str, int]:
         """The typical sizes, with numbers that share of the way for some of them."""
