@@ -18,7 +18,7 @@ import onnx
 import torch
 from onnxruntime import quantization
 
-from tensorwright.base import Array
+from tensorwright.base import Array, detect_target
 from tensorwright_lab.zoo.foreign.case import Case, Given, Size
 
 BOTH = ("torchscript", "dynamo")
@@ -54,7 +54,7 @@ def _built(network: Network, exporter: str) -> onnx.ModelProto:
             source, target = Path(folder, "source.onnx"), Path(folder, "target.onnx")
             onnx.save(model, source)
             if quantizer == "dynamic":
-                quantization.quantize_dynamic(source, target)
+                quantization.quantize_dynamic(source, target, reduce_range=_saturates())
             else:
                 form = {"qdq": "QDQ", "operators": "QOperator"}[quantizer]
                 quantization.quantize_static(
@@ -62,8 +62,17 @@ def _built(network: Network, exporter: str) -> onnx.ModelProto:
                     target,
                     _Calibration(_examples(network, seed) for seed in range(4)),
                     quant_format=quantization.QuantFormat[form],
+                    reduce_range=_saturates(),
                 )
             return onnx.load(target)
+
+
+def _saturates() -> bool:
+    """Whether ONNX Runtime adds products of bytes in 16 bits, which weights of 7 bits always fit.
+
+    It does so on processors without an instruction that adds four of them in 32 bits.
+    """
+    return not detect_target().byte_products
 
 
 def _exported(network: Network, writer: str) -> onnx.ModelProto:
