@@ -35,6 +35,7 @@ from tests.unit.codegen.kernels import (
 )
 from tests.unit.loop.programs import arrays_for, loop_programs, same
 
+from tensorwright import loop
 from tensorwright.artifacts import loop_program
 from tensorwright.base import CpuTarget, DType, UnsupportedError
 from tensorwright.codegen import Backend
@@ -52,21 +53,6 @@ from tensorwright.expr import (
     select,
 )
 from tensorwright.graph import Graph, GraphBuilder, choose_layouts, partition, simplify
-from tensorwright.loop import (
-    Allocate,
-    Buffer,
-    Call,
-    For,
-    If,
-    LoopProgram,
-    Prefetch,
-    Role,
-    Stmt,
-    Store,
-    Window,
-    block,
-    pack,
-)
 from tensorwright.schedule import ForKind, Scope, state_of
 from tensorwright.tuning.space import default_trace
 from tensorwright_lab.loop_interpreter import interpret
@@ -97,17 +83,17 @@ def backend(request: pytest.FixtureRequest) -> Backend[CpuTarget]:
     return QUICK if chosen is C else chosen
 
 
-def of_functions(functions: tuple[Fn, ...], dtype: DType, kind: ForKind) -> LoopProgram:
+def of_functions(functions: tuple[Fn, ...], dtype: DType, kind: ForKind) -> loop.LoopProgram:
     """One output for each function."""
     inputs = tuple(buffer(f"x{n}", SIZE, dtype=dtype) for n in range(2))
     loads = tuple(Load(each, (i,)) for each in inputs)
-    stores: list[Stmt] = []
-    outputs: list[Buffer] = []
+    stores: list[loop.Stmt] = []
+    outputs: list[loop.Buffer] = []
     for number, fn in enumerate(functions):
         value = apply(fn, *loads[: fn.arity])
         outputs.append(buffer(f"y{number}", SIZE, dtype=value.dtype))
-        stores.append(Store(outputs[-1], (i,), value))
-    return program(For(i, SIZE, kind, block(*stores)), inputs, *outputs)
+        stores.append(loop.Store(outputs[-1], (i,), value))
+    return program(loop.For(i, SIZE, kind, loop.block(*stores)), inputs, *outputs)
 
 
 def numbers(dtype: DType, seed: int, *, positive: bool = False) -> np.ndarray:
@@ -155,14 +141,14 @@ def test_functions_of_bools(backend: Backend[CpuTarget], kind: ForKind) -> None:
 def test_casts(backend: Backend[CpuTarget], kind: ForKind) -> None:
     dtypes = (*INTEGERS, *FLOATS, DType.BOOL)
     inputs = tuple(buffer(f"x_{d}", SIZE, dtype=d) for d in dtypes)
-    stores: list[Stmt] = []
-    outputs: list[Buffer] = []
+    stores: list[loop.Stmt] = []
+    outputs: list[loop.Buffer] = []
     for source in inputs:
         for new in dtypes:
             outputs.append(buffer(f"{source.name}_{new}", SIZE, dtype=new))
-            stores.append(Store(outputs[-1], (i,), Cast(Load(source, (i,)), new)))
+            stores.append(loop.Store(outputs[-1], (i,), Cast(Load(source, (i,)), new)))
     arrays = {x.name: numbers(x.dtype, 4, positive=True) for x in inputs}
-    source_program = program(For(i, SIZE, kind, block(*stores)), inputs, *outputs)
+    source_program = program(loop.For(i, SIZE, kind, loop.block(*stores)), inputs, *outputs)
     check(source_program, NATIVE, arrays=arrays, tolerance=1e-2, backend=backend)
 
 
@@ -178,8 +164,8 @@ def test_floats_beyond_a_range_give_its_end(
     values = np.array([*BEYOND, *FAR_BEYOND, *(-x for x in FAR_BEYOND), np.nan], dtype.numpy)
     x = buffer("x", len(values), dtype=dtype)
     outputs = [buffer(f"y_{each}", len(values), dtype=each) for each in INTEGERS]
-    stores = [Store(y, (i,), Cast(Load(x, (i,)), y.dtype)) for y in outputs]
-    source = program(For(i, len(values), kind, block(*stores)), (x,), *outputs)
+    stores = [loop.Store(y, (i,), Cast(Load(x, (i,)), y.dtype)) for y in outputs]
+    source = program(loop.For(i, len(values), kind, loop.block(*stores)), (x,), *outputs)
     found = run(source, {"x": values}, NATIVE, 1, backend)
     for y in outputs:
         ends = int(y.dtype.lowest), int(y.dtype.highest)
@@ -201,21 +187,26 @@ def test_loops_of_any_kind_and_extent(backend: Backend[CpuTarget], kind: ForKind
     inputs = tuple(buffer(f"x{n}", 3, n) for n in extents)
     outputs = tuple(buffer(f"y{n}", 3, n) for n in extents)
     nests = [
-        loops((j, 3, SERIAL), (i, n, kind), body=Store(y, (j, i), Load(x, (j, i)) * 2 + 1))
+        loops((j, 3, SERIAL), (i, n, kind), body=loop.Store(y, (j, i), Load(x, (j, i)) * 2 + 1))
         for n, x, y in zip(extents, inputs, outputs, strict=True)
     ]
-    check(program(block(*nests), inputs, *outputs), NATIVE, threads=2, backend=backend)
+    check(program(loop.block(*nests), inputs, *outputs), NATIVE, threads=2, backend=backend)
 
 
 def test_indices_that_are_not_linear(backend: Backend[CpuTarget]) -> None:
     x, at = buffer("x", 8, 24), buffer("at", 24, dtype=DType.I32)
     y, z, w = buffer("y", 24), buffer("z", 24), buffer("w", 40)
     row, column = mod(Element(at, (i,)), 8), mod(i * 5, 24)
-    body = block(
-        For(i, 24, VECTOR, Store(y, (i,), Load(x, (row, column)))),
-        For(i, 24, VECTOR, Store(z, (i,), Load(x, (floor_div(i, 3), 23 - i)))),
-        For(k, 40, SERIAL, Store(w, (k,), constant(0, F32))),
-        For(i, 24, VECTOR, If(mod(i, 3) < 2, Store(w, (floor_div(i * 5, 3),), Load(x, (0, i))))),
+    body = loop.block(
+        loop.For(i, 24, VECTOR, loop.Store(y, (i,), Load(x, (row, column)))),
+        loop.For(i, 24, VECTOR, loop.Store(z, (i,), Load(x, (floor_div(i, 3), 23 - i)))),
+        loop.For(k, 40, SERIAL, loop.Store(w, (k,), constant(0, F32))),
+        loop.For(
+            i,
+            24,
+            VECTOR,
+            loop.If(mod(i, 3) < 2, loop.Store(w, (floor_div(i * 5, 3),), Load(x, (0, i)))),
+        ),
     )
     arrays = {"at": np.arange(24, dtype=np.int32)}
     check(program(body, (x, at), y, z, w), NATIVE, arrays=arrays, backend=backend)
@@ -229,11 +220,11 @@ def test_padding_never_reads_outside(backend: Backend[CpuTarget]) -> None:
     nests = [
         loops(
             *((k, 2, SERIAL), (j, 9, SERIAL), (i, 20, kind)),
-            body=Store(y, (k, j, i), select(valid, apply(Fn.EXP, Load(x, (k, h, w))), 0.0)),
+            body=loop.Store(y, (k, j, i), select(valid, apply(Fn.EXP, Load(x, (k, h, w))), 0.0)),
         )
         for kind, y in zip((SERIAL, VECTOR, UNROLLED), outputs, strict=True)
     ]
-    check(program(block(*nests), (x,), *outputs), NATIVE, backend=backend)
+    check(program(loop.block(*nests), (x,), *outputs), NATIVE, backend=backend)
 
 
 def test_register_tiles(backend: Backend[CpuTarget]) -> None:
@@ -241,78 +232,80 @@ def test_register_tiles(backend: Backend[CpuTarget]) -> None:
     a, b, c = buffer("a", 12, 9), buffer("b", 9, 32), buffer("c", 12, 32)
     tile = local("tile", 4, 32)
     here = Load(tile, (m, i))
-    body = Allocate(
+    body = loop.Allocate(
         tile,
-        block(
-            loops((m, 4, UNROLLED), (i, 32, VECTOR), body=Store(tile, (m, i), constant(0, F32))),
+        loop.block(
+            loops(
+                (m, 4, UNROLLED), (i, 32, VECTOR), body=loop.Store(tile, (m, i), constant(0, F32))
+            ),
             loops(
                 *((k, 9, SERIAL), (m, 4, UNROLLED), (i, 32, VECTOR)),
-                body=Store(tile, (m, i), here + Load(a, (j * 4 + m, k)) * Load(b, (k, i))),
+                body=loop.Store(tile, (m, i), here + Load(a, (j * 4 + m, k)) * Load(b, (k, i))),
             ),
             loops(
                 *((m, 4, UNROLLED), (i, 32, VECTOR)),
-                body=Store(c, (j * 4 + m, i), apply(Fn.MAX, here, 0.0)),
+                body=loop.Store(c, (j * 4 + m, i), apply(Fn.MAX, here, 0.0)),
             ),
         ),
     )
     for kind in (SERIAL, PARALLEL):
-        check(program(For(j, 3, kind, body), (a, b), c), NATIVE, threads=2, backend=backend)
+        check(program(loop.For(j, 3, kind, body), (a, b), c), NATIVE, threads=2, backend=backend)
 
 
 def test_folds_in_the_lanes(backend: Backend[CpuTarget]) -> None:
     x, y = buffer("x", 4, 40), buffer("y", 4, 3)
-    nests = [Store(y, (j, n), constant(start, F32)) for n, start in enumerate((0, -9, 9))]
+    nests = [loop.Store(y, (j, n), constant(start, F32)) for n, start in enumerate((0, -9, 9))]
     for n, fn in enumerate((Fn.ADD, Fn.MAX, Fn.MIN)):
         value = apply(fn, Load(y, (j, n)), Load(x, (j, i)))
-        nests.append(For(i, 40, VECTOR, Store(y, (j, n), value)))
-    check(program(For(j, 4, SERIAL, block(*nests)), (x,), y), NATIVE, backend=backend)
+        nests.append(loop.For(i, 40, VECTOR, loop.Store(y, (j, n), value)))
+    check(program(loop.For(j, 4, SERIAL, loop.block(*nests)), (x,), y), NATIVE, backend=backend)
 
 
 def test_buffers_of_every_size(backend: Backend[CpuTarget]) -> None:
     """On the stack, in the workspace of a thread, in that of the call, and one of each lane."""
     x, y = buffer("x", 6, 300), buffer("y", 6, 300)
-    for scratch in (local("t", 300), local("t", 300, 100), Buffer("t", (6, 300), F32)):
+    for scratch in (local("t", 300), local("t", 300, 100), loop.Buffer("t", (6, 300), F32)):
         at = {1: (i,), 2: (j, i)}[len(scratch.shape)]
         if len(scratch.shape) == 2 and scratch.scope is Scope.LOCAL:
             at = (i, 7)
-        body: Stmt = block(
-            For(i, 300, VECTOR, Store(scratch, at, Load(x, (j, i)) * 2)),
-            For(i, 300, SERIAL, Store(y, (j, i), Load(scratch, at) + 1)),
+        body: loop.Stmt = loop.block(
+            loop.For(i, 300, VECTOR, loop.Store(scratch, at, Load(x, (j, i)) * 2)),
+            loop.For(i, 300, SERIAL, loop.Store(y, (j, i), Load(scratch, at) + 1)),
         )
         inside = scratch.scope is Scope.LOCAL
-        nest = For(j, 6, PARALLEL, Allocate(scratch, body) if inside else body)
-        source = program(nest if inside else Allocate(scratch, nest), (x,), y)
+        nest = loop.For(j, 6, PARALLEL, loop.Allocate(scratch, body) if inside else body)
+        source = program(nest if inside else loop.Allocate(scratch, nest), (x,), y)
         check(source, NATIVE, threads=2, backend=backend)
     total = local("total")
-    lanes = Allocate(
+    lanes = loop.Allocate(
         total,
-        block(
-            Store(total, (), constant(0, F32)),
-            For(j, 6, SERIAL, Store(total, (), Load(total, ()) + Load(x, (j, i)))),
-            Store(buffer("z", 300), (i,), Load(total, ())),
+        loop.block(
+            loop.Store(total, (), constant(0, F32)),
+            loop.For(j, 6, SERIAL, loop.Store(total, (), Load(total, ()) + Load(x, (j, i)))),
+            loop.Store(buffer("z", 300), (i,), Load(total, ())),
         ),
     )
-    check(program(For(i, 300, VECTOR, lanes), (x,), buffer("z", 300)), NATIVE, backend=backend)
+    check(program(loop.For(i, 300, VECTOR, lanes), (x,), buffer("z", 300)), NATIVE, backend=backend)
 
 
 def test_numbers_from_indices_prefetches_and_intrinsics(backend: Backend[CpuTarget]) -> None:
     x, y, z = buffer("x", 40), buffer("y", 40), buffer("z", 40, dtype=DType.I64)
-    body = block(
+    body = loop.block(
         loops(
             (i, 40, SERIAL),
-            body=block(
-                Prefetch(x, (i + 16,)),
-                Call("none", (Window(y, (i,)),), Store(y, (i,), Load(x, (i,)))),
+            body=loop.block(
+                loop.Prefetch(x, (i + 16,)),
+                loop.Call("none", (loop.Window(y, (i,)),), loop.Store(y, (i,), Load(x, (i,)))),
             ),
         ),
-        For(k, 40, VECTOR, Store(z, (k,), FromIndex(mod(k * 7, 5) - 2, DType.I64))),
+        loop.For(k, 40, VECTOR, loop.Store(z, (k,), FromIndex(mod(k * 7, 5) - 2, DType.I64))),
     )
     check(program(body, (x,), y, z), NATIVE, backend=backend)
 
 
 @given(source=loop_programs())
 @settings(max_examples=8, phases=(Phase.generate,))
-def test_random_nests(source: LoopProgram) -> None:
+def test_random_nests(source: loop.LoopProgram) -> None:
     arrays = arrays_for(source)
     expected = interpret(source, arrays)
     for each in CPU_BACKENDS:
@@ -323,7 +316,7 @@ def test_random_nests(source: LoopProgram) -> None:
 
 def test_loops_of_graphics_processors_are_refused(backend: Backend[CpuTarget]) -> None:
     x = buffer("x", 4)
-    source = program(For(i, 4, ForKind.THREAD_X, Store(x, (i,), constant(0, F32))), (), x)
+    source = program(loop.For(i, 4, ForKind.THREAD_X, loop.Store(x, (i,), constant(0, F32))), (), x)
     if backend.name in ("llvm", "c"):
         with pytest.raises(UnsupportedError, match="graphics processors"):
             backend.emit(source, NATIVE)
@@ -366,7 +359,7 @@ def operator_graph(name: str, dtype: DType) -> Graph:
     return simplify(graph.finish((result,)))
 
 
-def operator_program(name: str, dtype: DType, target: CpuTarget) -> LoopProgram:
+def operator_program(name: str, dtype: DType, target: CpuTarget) -> loop.LoopProgram:
     """The loops that the rules make of one operator."""
     (workload, *_) = partition(choose_layouts(operator_graph(name, dtype), target)).workloads
     return loop_program(workload, default_trace(state_of(workload), target), target, name)
@@ -385,7 +378,7 @@ def test_operators_as_the_rules_schedule_them(backend: Backend[CpuTarget], name:
                 p.packing.source_shape if p.packing else p.buffer.shape
             ).astype(dtype.numpy)
             for p in source.parameters
-            if p.role is not Role.OUTPUT
+            if p.role is not loop.Role.OUTPUT
         }
         expected = interpret(source, arrays)
         found = run(source, packed(source, arrays), NATIVE, 2, backend)
@@ -393,10 +386,10 @@ def test_operators_as_the_rules_schedule_them(backend: Backend[CpuTarget], name:
             np.testing.assert_allclose(found[output], array, rtol=1e-5, atol=1e-5)
 
 
-def packed(source: LoopProgram, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def packed(source: loop.LoopProgram, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The arrays as kernels read them."""
     return {
-        p.buffer.name: pack(arrays[p.name], p.packing) if p.packing else arrays[p.name]
+        p.buffer.name: loop.pack(arrays[p.name], p.packing) if p.packing else arrays[p.name]
         for p in source.parameters
         if p.name in arrays
     }

@@ -8,42 +8,20 @@ from itertools import product
 import numpy as np
 import pytest
 from _pytest.mark import ParameterSet
-from tests.grids import (
-    CUDA_BACKEND,
-    MACHINES,
-    OPENCL,
-    OPENCL_GENERIC,
-    SM_80,
-    gpu_target,
-    run_all_on_cpu,
-    run_on_opencl,
-)
+from tests import grids
 
 from tensorwright.base import GpuTarget, InternalError
 from tensorwright.codegen import Backend
 from tensorwright.codegen.cuda import find_nvrtc
-from tensorwright_lab.cards import (
-    FAULTS,
-    LARGE,
-    SMALL,
-    SMALL_TILES,
-    CardKernel,
-    Fault,
-    disassemble,
-    find_disassembler,
-    functions_of,
-    kernels,
-    missing_oclgrind,
-    run_by_oclgrind,
-    without_barrier,
-)
+from tensorwright_lab import cards
 from tensorwright_lab.cards import product as product_of
 from tensorwright_lab.cards.faults import SIZES
 from tensorwright_lab.loop_interpreter import interpret
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_90a")
 EACH_SMALL, EACH_LARGE = (
-    [pytest.param(each, id=each.name) for each in kernels(sizes)] for sizes in (SMALL, LARGE)
+    [pytest.param(each, id=each.name) for each in cards.kernels(sizes)]
+    for sizes in (cards.SMALL, cards.LARGE)
 )
 
 
@@ -52,42 +30,44 @@ def some(names: str) -> list[ParameterSet]:
     chosen = names.split()
     return [
         pytest.param(each, id=each.name, marks=[] if each.name in chosen else pytest.mark.slow)
-        for each in kernels(SMALL)
+        for each in cards.kernels(cards.SMALL)
     ]
 
 
 @pytest.mark.layer("interpreter")
 @pytest.mark.parametrize("kernel", EACH_SMALL)
-def test_each_means_what_numpy_computes(kernel: CardKernel) -> None:
+def test_each_means_what_numpy_computes(kernel: cards.CardKernel) -> None:
     arrays = kernel.arrays()
     check(kernel, interpret(kernel.program, arrays))
 
 
-def check(kernel: CardKernel, results: dict[str, np.ndarray]) -> None:
+def check(kernel: cards.CardKernel, results: dict[str, np.ndarray]) -> None:
     (result,) = results.values()
     np.testing.assert_allclose(result, kernel.answer(kernel.arrays()), 1e-6, 1e-6)
 
 
 @pytest.mark.layer("shim")
 def test_the_text_for_cuda_computes_it() -> None:
-    _, by_shim = MACHINES
+    _, by_shim = grids.MACHINES
     by_shim.require()
-    each = kernels(SMALL)
-    results = run_all_on_cpu([k.program for k in each], [k.arrays() for k in each])
+    each = cards.kernels(cards.SMALL)
+    results = grids.run_all_on_cpu([k.program for k in each], [k.arrays() for k in each])
     for kernel, result in zip(each, results, strict=True):
         check(kernel, result)
 
 
 @pytest.mark.layer("pocl")
 @pytest.mark.parametrize("kernel", some("depthwise softmax"))
-def test_the_text_for_opencl_computes_it(kernel: CardKernel) -> None:
-    check(kernel, run_on_opencl(kernel.program, kernel.arrays()))
+def test_the_text_for_opencl_computes_it(kernel: cards.CardKernel) -> None:
+    check(kernel, grids.run_on_opencl(kernel.program, kernel.arrays()))
 
 
-@pytest.mark.parametrize("backend", [OPENCL, CUDA_BACKEND], ids=lambda each: each.name)
+@pytest.mark.parametrize("backend", [grids.OPENCL, grids.CUDA_BACKEND], ids=lambda each: each.name)
 @pytest.mark.parametrize("kernel", EACH_LARGE)
-def test_text(backend: Backend[GpuTarget], kernel: CardKernel, golden: Callable[..., None]) -> None:
-    target = OPENCL_GENERIC if backend is OPENCL else SM_80
+def test_text(
+    backend: Backend[GpuTarget], kernel: cards.CardKernel, golden: Callable[..., None]
+) -> None:
+    target = grids.OPENCL_GENERIC if backend is grids.OPENCL else grids.SM_80
     golden(backend.emit(kernel.program, target).text, suffix=backend.suffix)
 
 
@@ -102,8 +82,8 @@ COMPLAINTS = (
 
 
 @pytest.mark.layer("interpreter")
-@pytest.mark.parametrize(("fault", "words"), list(zip(FAULTS, COMPLAINTS, strict=True)))
-def test_the_interpreter_names_both_places(fault: Fault, words: str) -> None:
+@pytest.mark.parametrize(("fault", "words"), list(zip(cards.FAULTS, COMPLAINTS, strict=True)))
+def test_the_interpreter_names_both_places(fault: cards.Fault, words: str) -> None:
     arrays = product_of(*SIZES).arrays()
     with pytest.raises(InternalError) as caught:
         interpret(fault.program, arrays)
@@ -115,15 +95,17 @@ def test_the_interpreter_names_both_places(fault: Fault, words: str) -> None:
 
 @pytest.fixture
 def oclgrind() -> None:
-    reason = missing_oclgrind()
+    reason = cards.missing_oclgrind()
     if reason:
         pytest.skip(reason)
 
 
 @pytest.mark.layer("oclgrind")
 @pytest.mark.parametrize("kernel", some("depthwise softmax"))
-def test_oclgrind_finds_nothing(oclgrind: None, kernel: CardKernel) -> None:
-    results, complaints = run_by_oclgrind(OPENCL_GENERIC, kernel.program, kernel.arrays())
+def test_oclgrind_finds_nothing(oclgrind: None, kernel: cards.CardKernel) -> None:
+    results, complaints = cards.run_by_oclgrind(
+        grids.OPENCL_GENERIC, kernel.program, kernel.arrays()
+    )
     assert not complaints
     check(kernel, results)
 
@@ -131,9 +113,9 @@ def test_oclgrind_finds_nothing(oclgrind: None, kernel: CardKernel) -> None:
 @pytest.mark.layer("oclgrind")
 @pytest.mark.parametrize("number", [0, 1])
 def test_oclgrind_names_both_threads_of_a_race(oclgrind: None, number: int) -> None:
-    kernel = product_of(*SIZES, SMALL_TILES, "")
-    wrong = without_barrier(kernel.program, number)
-    _, complaints = run_by_oclgrind(OPENCL_GENERIC, wrong, kernel.arrays())
+    kernel = product_of(*SIZES, cards.SMALL_TILES, "")
+    wrong = cards.without_barrier(kernel.program, number)
+    _, complaints = cards.run_by_oclgrind(grids.OPENCL_GENERIC, wrong, kernel.arrays())
     assert complaints
     for each in complaints:
         assert "data race at local memory address" in each
@@ -150,23 +132,23 @@ def compiled_for(architectures: str, names: str) -> list[ParameterSet]:
     chosen = set(product(architectures.split(), names.split()))
     return [
         pytest.param(
-            gpu_target(f"cuda:{architecture}"),
+            grids.gpu_target(f"cuda:{architecture}"),
             kernel,
             id=f"{architecture}-{kernel.name}",
             marks=[] if (architecture, kernel.name) in chosen else pytest.mark.slow,
         )
         for architecture in ARCHITECTURES
-        for kernel in kernels(LARGE)
+        for kernel in cards.kernels(cards.LARGE)
     ]
 
 
 @pytest.mark.layer("nvrtc")
 @pytest.mark.parametrize(("target", "kernel"), compiled_for("sm_75 sm_80", "product"))
-def test_nothing_is_spilled(target: GpuTarget, kernel: CardKernel) -> None:
+def test_nothing_is_spilled(target: GpuTarget, kernel: cards.CardKernel) -> None:
     nvrtc = find_nvrtc()
     if nvrtc is None:
         pytest.skip("NVRTC is not installed")
-    source = CUDA_BACKEND.emit(kernel.program, target)
+    source = grids.CUDA_BACKEND.emit(kernel.program, target)
     taken = nvrtc.resources(source.text, target.arch, source.signature.symbol)
     assert len(taken) == len(source.signature.launches)
     for each in taken:
@@ -180,13 +162,13 @@ LEAST_SHARES = {"product": 0.85, "split_product": 0.8, "convolution": 0.55, "win
 
 @pytest.mark.layer("sass")
 @pytest.mark.parametrize(("target", "kernel"), compiled_for("sm_90a", "product"))
-def test_main_loops_stay_in_registers(target: GpuTarget, kernel: CardKernel) -> None:
+def test_main_loops_stay_in_registers(target: GpuTarget, kernel: cards.CardKernel) -> None:
     if find_nvrtc() is None:
         pytest.skip("NVRTC is not installed")
-    if find_disassembler() is None:
+    if cards.find_disassembler() is None:
         pytest.skip("nvdisasm is not installed")
-    source = CUDA_BACKEND.emit(kernel.program, target)
-    functions = functions_of(disassemble(CUDA_BACKEND.compile(source, target)))
+    source = grids.CUDA_BACKEND.emit(kernel.program, target)
+    functions = cards.functions_of(cards.disassemble(grids.CUDA_BACKEND.compile(source, target)))
     assert len(functions) == len(source.signature.launches)
     assert not sum(loop.local for each in functions for loop in each.loops)
     shares = [each.main_loop.share for each in functions if each.main_loop is not None]
@@ -195,7 +177,7 @@ def test_main_loops_stay_in_registers(target: GpuTarget, kernel: CardKernel) -> 
 
 def test_loops_are_read_off_the_text_of_machine_code() -> None:
     """Two loops, one inside the other, in a function; and one that only waits for ever."""
-    (function,) = functions_of(TEXT)
+    (function,) = cards.functions_of(TEXT)
     assert function.name == "kernel"
     loop, around = function.loops
     assert (loop.operations, around.own) == (loop.own, {"STL": 1, "BRA": 1})

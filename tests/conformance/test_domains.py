@@ -11,21 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tensorwright import expr
 from tensorwright.base import DType
-from tensorwright.expr import (
-    NUMPY,
-    Array,
-    Combiner,
-    Domain,
-    FieldDomain,
-    Fn,
-    SymbolicDomain,
-    compute,
-    evaluate,
-    placeholder,
-    reduce_axis,
-    sum_over,
-)
 
 F64, I64, BOOL = DType.F64, DType.I64, DType.BOOL
 A = np.array([[1.0, -2.0, 0.5], [3.0, 0.0, -1.5]])
@@ -35,13 +22,13 @@ B = np.array([[2.0, 2.0, -0.5], [-3.0, 4.0, 1.0]])
 class DomainSuite:
     """What `Domain` promises; `domain` is the one under test."""
 
-    domain: Domain
+    domain: expr.Domain
 
-    def given(self, array: Any, dtype: DType = F64) -> Array:
+    def given(self, array: Any, dtype: DType = F64) -> expr.Array:
         """Numbers in the domain's storage."""
         return self.domain.inject(np.asarray(array, dtype.numpy), dtype)
 
-    def same(self, found: Array, expected: Any, dtype: DType = F64) -> bool:
+    def same(self, found: expr.Array, expected: Any, dtype: DType = F64) -> bool:
         """Whether stored values are the images of these numbers."""
         wanted = self.given(expected, dtype)
         return found.shape == wanted.shape and bool(np.all(found == wanted))
@@ -72,10 +59,10 @@ class DomainSuite:
 
     @pytest.mark.parametrize(
         ("fn", "number"),
-        [(Fn.ADD, np.add), (Fn.SUB, np.subtract), (Fn.MUL, np.multiply)],
+        [(expr.Fn.ADD, np.add), (expr.Fn.SUB, np.subtract), (expr.Fn.MUL, np.multiply)],
         ids=["+", "-", "*"],
     )
-    def test_arithmetic_is_exact_and_broadcasts(self, fn: Fn, number: np.ufunc) -> None:
+    def test_arithmetic_is_exact_and_broadcasts(self, fn: expr.Fn, number: np.ufunc) -> None:
         whole = self.domain.apply(fn, (self.given(A), self.given(B)), F64)
         assert self.same(whole, number(A, B))
         row = self.domain.apply(fn, (self.given(A), self.given(B[0])), F64)
@@ -85,11 +72,11 @@ class DomainSuite:
 
     def test_quotients_undo_products(self) -> None:
         divisor = self.given(np.array([[2.0, 4.0, -0.5], [-8.0, 4.0, 1.0]]))
-        product = self.domain.apply(Fn.MUL, (self.given(A), divisor), F64)
-        assert self.same(self.domain.apply(Fn.DIV, (product, divisor), F64), A)
+        product = self.domain.apply(expr.Fn.MUL, (self.given(A), divisor), F64)
+        assert self.same(self.domain.apply(expr.Fn.DIV, (product, divisor), F64), A)
 
     def test_equality_gives_bools_by_which_values_choose(self) -> None:
-        is_equal = self.domain.apply(Fn.EQ, (self.given(A), self.given(A * [1, 2, 1])), F64)
+        is_equal = self.domain.apply(expr.Fn.EQ, (self.given(A), self.given(A * [1, 2, 1])), F64)
         chosen = self.domain.select(is_equal, self.given(A), self.given(B))
         assert self.same(chosen, np.where(A == A * [1, 2, 1], A, B))
 
@@ -103,16 +90,16 @@ class DomainSuite:
         widened = self.domain.cast(self.given([1, -2], I64), I64, F64)
         assert self.same(widened, [1.0, -2.0])
 
-    @pytest.mark.parametrize("combiner", [Combiner.SUM, Combiner.PROD])
+    @pytest.mark.parametrize("combiner", [expr.Combiner.SUM, expr.Combiner.PROD])
     @pytest.mark.parametrize("axes", [(0,), (1,), (0, 1)])
-    def test_folds_drop_their_axes(self, combiner: Combiner, axes: tuple[int, ...]) -> None:
+    def test_folds_drop_their_axes(self, combiner: expr.Combiner, axes: tuple[int, ...]) -> None:
         kind = self.domain.accumulator(combiner, F64)
         found = self.domain.reduce(combiner, self.given(A + 1), axes, kind)
-        fold = np.sum if combiner is Combiner.SUM else np.prod
+        fold = np.sum if combiner is expr.Combiner.SUM else np.prod
         assert self.same(np.asarray(found), fold(A + 1, axis=axes))
 
-    @pytest.mark.parametrize("combiner", [Combiner.MAX, Combiner.MIN])
-    def test_the_largest_and_smallest_are_a_lattice(self, combiner: Combiner) -> None:
+    @pytest.mark.parametrize("combiner", [expr.Combiner.MAX, expr.Combiner.MIN])
+    def test_the_largest_and_smallest_are_a_lattice(self, combiner: expr.Combiner) -> None:
         both = self.domain.apply(combiner.fn, (self.given(A), self.given(B)), F64)
         stacked = np.stack([self.given(A), self.given(B)])
         folded = self.domain.reduce(combiner, stacked, (0,), F64)
@@ -120,11 +107,13 @@ class DomainSuite:
         again = self.domain.apply(combiner.fn, (both, self.given(A)), F64)
         assert bool(np.all(again == both))
 
-    @pytest.mark.parametrize("combiner", [Combiner.ARGMAX, Combiner.ARGMIN])
-    def test_positions_are_integers_of_the_first_among_equals(self, combiner: Combiner) -> None:
+    @pytest.mark.parametrize("combiner", [expr.Combiner.ARGMAX, expr.Combiner.ARGMIN])
+    def test_positions_are_integers_of_the_first_among_equals(
+        self, combiner: expr.Combiner
+    ) -> None:
         numbers = np.array([[2.0, 5.0, 5.0], [1.0, 1.0, 1.0]])
         found = self.domain.reduce(combiner, self.given(numbers), (1,), F64)
-        find = np.argmax if combiner is Combiner.ARGMAX else np.argmin
+        find = np.argmax if combiner is expr.Combiner.ARGMAX else np.argmin
         np.testing.assert_array_equal(self.domain.to_index(found), find(numbers, axis=1))
 
     def test_products_of_matrices_are_sums_of_products(self) -> None:
@@ -134,26 +123,30 @@ class DomainSuite:
 
     def test_nothing_that_is_given_is_changed(self) -> None:
         stored, other = self.given(A), self.given(B)
-        self.domain.apply(Fn.ADD, (stored, other), F64)
+        self.domain.apply(expr.Fn.ADD, (stored, other), F64)
         self.domain.select(np.array([True, False, True]), stored, other)
-        self.domain.reduce(Combiner.SUM, stored, (0,), F64)
+        self.domain.reduce(expr.Combiner.SUM, stored, (0,), F64)
         self.domain.matmul(stored[None], other.T[None], F64)
         assert self.same(stored, A)
         assert self.same(other, B)
 
     def test_an_expression_has_the_same_meaning_everywhere(self) -> None:
-        x, y, k = placeholder("x", (2, 3), F64), placeholder("y", (3, 2), F64), reduce_axis("k", 3)
-        z = compute("z", (2, 2), lambda i, j: sum_over(x[i, k] * y[k, j] * 2.0, k))
-        (found,) = evaluate([z], {x: self.given(A), y: self.given(B.T)}, self.domain)
+        x, y, k = (
+            expr.placeholder("x", (2, 3), F64),
+            expr.placeholder("y", (3, 2), F64),
+            expr.reduce_axis("k", 3),
+        )
+        z = expr.compute("z", (2, 2), lambda i, j: expr.sum_over(x[i, k] * y[k, j] * 2.0, k))
+        (found,) = expr.evaluate([z], {x: self.given(A), y: self.given(B.T)}, self.domain)
         assert self.same(found, 2 * A @ B.T)
 
 
 class TestNumpyDomain(DomainSuite):
-    domain = NUMPY
+    domain = expr.NUMPY
 
 
 class TestFieldDomain(DomainSuite):
-    domain = FieldDomain(seed=5)
+    domain = expr.FieldDomain(seed=5)
 
 
 class ExactNumbers:
@@ -167,24 +160,24 @@ class ExactNumbers:
             raise TypeError(f"{term} is not whole")
         return int(term)
 
-    def apply(self, fn: Fn, args: tuple[Any, ...], dtype: DType) -> Any:
+    def apply(self, fn: expr.Fn, args: tuple[Any, ...], dtype: DType) -> Any:
         a, b = args
         match fn:
-            case Fn.ADD:
+            case expr.Fn.ADD:
                 return a + b
-            case Fn.SUB:
+            case expr.Fn.SUB:
                 return a - b
-            case Fn.MUL:
+            case expr.Fn.MUL:
                 return a * b
-            case Fn.DIV:
+            case expr.Fn.DIV:
                 return a / b
-            case Fn.MAX:
+            case expr.Fn.MAX:
                 return max(a, b)
-            case Fn.MIN:
+            case expr.Fn.MIN:
                 return min(a, b)
-            case Fn.EQ:
+            case expr.Fn.EQ:
                 return a == b
-            case Fn.LT:
+            case expr.Fn.LT:
                 return a < b
         raise TypeError(fn.text)
 
@@ -196,4 +189,4 @@ class ExactNumbers:
 
 
 class TestSymbolicDomain(DomainSuite):
-    domain = SymbolicDomain(ExactNumbers())
+    domain = expr.SymbolicDomain(ExactNumbers())

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
+from tests import grids
 from tests.conformance.test_backends import (
     BINARY_SAFE,
     INTEGERS,
@@ -28,21 +29,6 @@ from tests.conformance.test_backends import (
     UNARY,
     numbers,
     operator_graph,
-)
-from tests.grids import (
-    CUDA_BACKEND,
-    EACH_MACHINE,
-    MACHINES,
-    OPENCL,
-    OPENCL_GENERIC,
-    SM_80,
-    SM_90A,
-    Machine,
-    caller_shape,
-    gpu_target,
-    machine_of,
-    missing_compiler,
-    run_all_on_cpu,
 )
 from tests.unit.codegen.kernels import (
     F32,
@@ -64,46 +50,14 @@ from tests.unit.schedule.expressions import Expression, matmul
 from tests.unit.schedule.test_random_traces import schedules
 from tests.unit.tuning.space.row_programs import softmax
 
+from tensorwright import expr, loop
 from tensorwright.artifacts import loop_program
 from tensorwright.base import DType, GpuTarget, UnsupportedError
 from tensorwright.codegen import Backend
 from tensorwright.codegen.c_family import Dialect
 from tensorwright.codegen.cuda import CUDA, find_nvrtc
 from tensorwright.codegen.opencl import OPENCL as OPENCL_C
-from tensorwright.expr import (
-    Cast,
-    Compute,
-    Element,
-    Fn,
-    Load,
-    Var,
-    all_of,
-    apply,
-    compute,
-    constant,
-    floor_div,
-    mod,
-    placeholder,
-    reduce_axis,
-    select,
-    sum_over,
-)
 from tensorwright.graph import partition, program_workload
-from tensorwright.loop import (
-    Allocate,
-    Barrier,
-    Buffer,
-    For,
-    If,
-    LoopProgram,
-    Role,
-    Stmt,
-    Store,
-    block,
-    lower,
-    run_passes,
-    verify,
-)
 from tensorwright.schedule import ForKind, Scope, Trace, parse_trace, replay, state_of
 from tensorwright.tuning.space import default_trace
 from tensorwright_lab.cards import SMALL_TILES, product_tiles
@@ -114,17 +68,17 @@ BLOCK_X, BLOCK_Y = ForKind.BLOCK_X, ForKind.BLOCK_Y
 THREAD_X, THREAD_Y = ForKind.THREAD_X, ForKind.THREAD_Y
 
 
-machine = pytest.fixture(params=EACH_MACHINE)(machine_of)
+machine = pytest.fixture(params=grids.EACH_MACHINE)(grids.machine_of)
 
 
 def check(
-    machine: Machine,
-    source: LoopProgram,
+    machine: grids.Machine,
+    source: loop.LoopProgram,
     arrays: dict[str, np.ndarray],
     tolerance: float = 2e-5,
 ) -> None:
     """Compare with the interpreter."""
-    verify(source)
+    loop.verify(source)
     with np.errstate(all="ignore"):
         wanted = interpret(source, arrays)
     results = machine.run(source, arrays)
@@ -138,81 +92,85 @@ def check(
             np.testing.assert_allclose(got, want, tolerance, tolerance, err_msg=name)
 
 
-def of_groups(groups: dict[DType, tuple[Fn, ...]], kind: ForKind) -> LoopProgram:
+def of_groups(groups: dict[DType, tuple[expr.Fn, ...]], kind: ForKind) -> loop.LoopProgram:
     """A row of an output for each function; inputs x_TYPE_0 and x_TYPE_1 of each type."""
-    inputs: list[Buffer] = []
-    outputs: list[Buffer] = []
-    stores: list[Stmt] = []
+    inputs: list[loop.Buffer] = []
+    outputs: list[loop.Buffer] = []
+    stores: list[loop.Stmt] = []
     for dtype, functions in groups.items():
         pair = [buffer(f"x_{dtype}_{number}", SIZE, dtype=dtype) for number in range(2)]
         inputs += pair
-        loads = [Load(each, (i,)) for each in pair]
-        values = [apply(fn, *loads[: fn.arity]) for fn in functions]
+        loads = [expr.Load(each, (i,)) for each in pair]
+        values = [expr.apply(fn, *loads[: fn.arity]) for fn in functions]
         for result in dict.fromkeys(value.dtype for value in values):
             rows = [value for value in values if value.dtype is result]
             output = buffer(f"y_{dtype}_{result}", len(rows), SIZE, dtype=result)
             outputs.append(output)
-            stores += [Store(output, (row, i), value) for row, value in enumerate(rows)]
-    return program(For(i, SIZE, kind, block(*stores)), tuple(inputs), *outputs)
+            stores += [loop.Store(output, (row, i), value) for row, value in enumerate(rows)]
+    return program(loop.For(i, SIZE, kind, loop.block(*stores)), tuple(inputs), *outputs)
 
 
-def drawn(source: LoopProgram) -> dict[str, np.ndarray]:
+def drawn(source: loop.LoopProgram) -> dict[str, np.ndarray]:
     """Positive numbers for inputs; signed ones for the first of the integers."""
     return {
         each.name: numbers(each.buffer.dtype, number, positive=not each.name.endswith("_0"))
         for number, each in enumerate(source.parameters)
-        if each.role is Role.INPUT
+        if each.role is loop.Role.INPUT
     }
 
 
 @pytest.mark.parametrize("kind", [THREAD_X, VECTOR])
-def test_functions_of_floats(machine: Machine, kind: ForKind) -> None:
+def test_functions_of_floats(machine: grids.Machine, kind: ForKind) -> None:
     signed, positive = BINARY_SAFE + UNARY + ON_REALS, ON_FLOATS + ON_POSITIVE
     check(machine, source := of_groups({F32: signed}, kind), drawn(source), 2e-6)
     arrays = {f"x_f32_{seed}": numbers(F32, seed, positive=True) for seed in range(2)}
     check(machine, of_groups({F32: positive}, kind), arrays, 2e-6)
 
 
-def test_functions_of_other_types(machine: Machine) -> None:
-    halves = (*BINARY_SAFE, Fn.NEG, Fn.EXP, Fn.SIGMOID, Fn.DIV)
+def test_functions_of_other_types(machine: grids.Machine) -> None:
+    halves = (*BINARY_SAFE, expr.Fn.NEG, expr.Fn.EXP, expr.Fn.SIGMOID, expr.Fn.DIV)
     source = of_groups({DType.F16: halves, DType.BF16: halves}, THREAD_X)
     check(machine, source, drawn(source), 2e-2)
-    functions = (*BINARY_SAFE, *UNARY, *ON_BITS, Fn.BITNOT)
-    groups = dict.fromkeys(INTEGERS, functions) | {DType.BOOL: (*ON_BOOLS, Fn.NOT)}
+    functions = (*BINARY_SAFE, *UNARY, *ON_BITS, expr.Fn.BITNOT)
+    groups = dict.fromkeys(INTEGERS, functions) | {DType.BOOL: (*ON_BOOLS, expr.Fn.NOT)}
     source = of_groups(groups, THREAD_X)
     check(machine, source, drawn(source))
 
 
-def test_vectors_of_short_types(machine: Machine) -> None:
+def test_vectors_of_short_types(machine: grids.Machine) -> None:
     """Elements that are computed in another form are moved together, too."""
-    stores: list[Stmt] = []
-    inputs: list[Buffer] = []
-    outputs: list[Buffer] = []
+    stores: list[loop.Stmt] = []
+    inputs: list[loop.Buffer] = []
+    outputs: list[loop.Buffer] = []
     for dtype in (DType.F16, DType.BF16, DType.BOOL, DType.I8):
         inputs.append(buffer(f"x_{dtype}", 8, 16, dtype=dtype))
         outputs.append(buffer(f"y_{dtype}", 8, 16, dtype=dtype))
-        value = Load(inputs[-1], (k, i))
-        value = apply(Fn.NOT, value) if dtype is DType.BOOL else apply(Fn.ADD, value, value)
-        stores.append(Store(outputs[-1], (k, i), value))
-    body = loops((k, 8, THREAD_X), (i, 16, VECTOR), body=block(*stores))
+        value = expr.Load(inputs[-1], (k, i))
+        value = (
+            expr.apply(expr.Fn.NOT, value)
+            if dtype is DType.BOOL
+            else expr.apply(expr.Fn.ADD, value, value)
+        )
+        stores.append(loop.Store(outputs[-1], (k, i), value))
+    body = loops((k, 8, THREAD_X), (i, 16, VECTOR), body=loop.block(*stores))
     arrays = {x.name: sample((8, 16), x.dtype, 1) for x in inputs}
     source = program(body, tuple(inputs), *outputs)
     check(machine, source, arrays, 1e-2)
-    text = CUDA_BACKEND.emit(source, SM_80).text
+    text = grids.CUDA_BACKEND.emit(source, grids.SM_80).text
     assert text.count("*(const ushort4 *)&x_f16[") == 4
     assert text.count("*(ushort4 *)&y_bf16[") == 4
 
 
-def test_casts(machine: Machine) -> None:
+def test_casts(machine: grids.Machine) -> None:
     dtypes = (*INTEGERS, F32, DType.F16, DType.BOOL)
     inputs = tuple(buffer(f"x_{each}", SIZE, dtype=each) for each in dtypes)
     outputs = tuple(buffer(f"y_{each}", len(dtypes), SIZE, dtype=each) for each in dtypes)
     stores = [
-        Store(y, (row, i), Cast(Load(x, (i,)), y.dtype))
+        loop.Store(y, (row, i), expr.Cast(expr.Load(x, (i,)), y.dtype))
         for row, x in enumerate(inputs)
         for y in outputs
     ]
-    source = program(For(i, SIZE, THREAD_X, block(*stores)), inputs, *outputs)
+    source = program(loop.For(i, SIZE, THREAD_X, loop.block(*stores)), inputs, *outputs)
     check(machine, source, {x.name: numbers(x.dtype, 4, positive=True) for x in inputs}, 1e-3)
 
 
@@ -233,8 +191,8 @@ ON_CPU = {
 @pytest.mark.parametrize("dialect", [CUDA, OPENCL_C], ids=lambda dialect: dialect.name)
 def test_short_floats_are_rounded_to_even(dialect: Dialect, tmp_path: Path) -> None:
     """bf16 has the first 16 bits of f32; the helpers are compiled for the processor."""
-    if missing_compiler():
-        pytest.skip(missing_compiler())
+    if grids.missing_compiler():
+        pytest.skip(grids.missing_compiler())
     helpers = dialect.conversions["from_bf16"] + dialect.conversions["to_bf16"]
     text = f"""#include <string.h>
         {ON_CPU[dialect.name]}
@@ -259,27 +217,33 @@ def test_short_floats_are_rounded_to_even(dialect: Dialect, tmp_path: Path) -> N
     assert np.isnan(back[-3:]).all()
 
 
-def test_indices_conditions_and_launches(machine: Machine) -> None:
+def test_indices_conditions_and_launches(machine: grids.Machine) -> None:
     """Gathers, padding, partial blocks; each nest is a launch, and they run in order."""
     x, at = buffer("x", 8, 24), buffer("at", 24, dtype=DType.I32)
     y, z, w = buffer("y", 24), buffer("z", 9, 20), buffer("w", 21)
-    between = Buffer("between", (24,), F32)
-    row, column = mod(Element(at, (i,)), 8), mod(i * 5, 24)
+    between = loop.Buffer("between", (24,), F32)
+    row, column = expr.mod(expr.Element(at, (i,)), 8), expr.mod(i * 5, 24)
     h, v = j - 2, i - 2
-    valid = all_of(h >= 0, h < 5, v >= 0, v < 16)
+    valid = expr.all_of(h >= 0, h < 5, v >= 0, v < 16)
     place = k * 8 + n
-    body = Allocate(
+    body = loop.Allocate(
         between,
-        block(
-            For(i, 24, THREAD_X, Store(between, (i,), Load(x, (row, column)))),
-            For(i, 24, BLOCK_X, Store(y, (i,), Load(between, (23 - i,)) * 2)),
+        loop.block(
+            loop.For(i, 24, THREAD_X, loop.Store(between, (i,), expr.Load(x, (row, column)))),
+            loop.For(i, 24, BLOCK_X, loop.Store(y, (i,), expr.Load(between, (23 - i,)) * 2)),
             loops(
                 *((j, 9, BLOCK_X), (i, 20, THREAD_X)),
-                body=Store(z, (j, i), select(valid, apply(Fn.EXP, Load(x, (h, v))), 0.0)),
+                body=loop.Store(
+                    z,
+                    (j, i),
+                    expr.select(valid, expr.apply(expr.Fn.EXP, expr.Load(x, (h, v))), 0.0),
+                ),
             ),
             loops(
                 *((k, 3, BLOCK_X), (n, 8, THREAD_X)),
-                body=If(place < 21, Store(w, (place,), Load(x, (2, floor_div(place, 3))))),
+                body=loop.If(
+                    place < 21, loop.Store(w, (place,), expr.Load(x, (2, expr.floor_div(place, 3))))
+                ),
             ),
         ),
     )
@@ -287,71 +251,78 @@ def test_indices_conditions_and_launches(machine: Machine) -> None:
     check(machine, program(body, (x, at), y, z, w), arrays)
 
 
-def tiled_product(rows: int, columns: int, depth: int) -> LoopProgram:
+def tiled_product(rows: int, columns: int, depth: int) -> loop.LoopProgram:
     """A product by blocks of 8x8 that share tiles of 4 steps; each thread has 2x4 sums."""
     a, b = buffer("a", rows, depth), buffer("b", depth, columns)
     c = buffer("c", rows, columns)
     tile_a, tile_b = (
-        Buffer(f"{each}.tile", shape, F32, Scope.SHARED)
+        loop.Buffer(f"{each}.tile", shape, F32, Scope.SHARED)
         for each, shape in (("a", (8, 4)), ("b", (4, 8)))
     )
     sums = local("sums", 2, 4)
-    y, x, ty, tx, step = (Var(each) for each in ("y", "x", "ty", "tx", "step"))
-    fetch_a = Store(
-        tile_a, (ty * 2 + m, tx * 2 + n), Load(a, (y * 8 + ty * 2 + m, step * 4 + tx * 2 + n))
+    y, x, ty, tx, step = (expr.Var(each) for each in ("y", "x", "ty", "tx", "step"))
+    fetch_a = loop.Store(
+        tile_a, (ty * 2 + m, tx * 2 + n), expr.Load(a, (y * 8 + ty * 2 + m, step * 4 + tx * 2 + n))
     )
-    fetch_b = Store(tile_b, (ty, tx * 4 + n), Load(b, (step * 4 + ty, x * 8 + tx * 4 + n)))
-    add = Store(
+    fetch_b = loop.Store(
+        tile_b, (ty, tx * 4 + n), expr.Load(b, (step * 4 + ty, x * 8 + tx * 4 + n))
+    )
+    add = loop.Store(
         sums,
         (m, n),
-        Load(sums, (m, n)) + Load(tile_a, (ty * 2 + m, k)) * Load(tile_b, (k, tx * 4 + n)),
+        expr.Load(sums, (m, n))
+        + expr.Load(tile_a, (ty * 2 + m, k)) * expr.Load(tile_b, (k, tx * 4 + n)),
     )
-    threads = Allocate(
+    threads = loop.Allocate(
         sums,
-        block(
-            loops((m, 2, SERIAL), (n, 4, VECTOR), body=Store(sums, (m, n), constant(0, F32))),
-            For(
+        loop.block(
+            loops(
+                (m, 2, SERIAL), (n, 4, VECTOR), body=loop.Store(sums, (m, n), expr.constant(0, F32))
+            ),
+            loop.For(
                 step,
                 depth // 4,
                 SERIAL,
-                block(
-                    Barrier(),
+                loop.block(
+                    loop.Barrier(),
                     loops((m, 2, UNROLLED), (n, 2, VECTOR), body=fetch_a),
-                    For(n, 4, VECTOR, fetch_b),
-                    Barrier(),
+                    loop.For(n, 4, VECTOR, fetch_b),
+                    loop.Barrier(),
                     loops((k, 4, UNROLLED), (m, 2, UNROLLED), (n, 4, VECTOR), body=add),
                 ),
             ),
             loops(
                 *((m, 2, SERIAL), (n, 4, VECTOR)),
-                body=Store(c, (y * 8 + ty * 2 + m, x * 8 + tx * 4 + n), Load(sums, (m, n))),
+                body=loop.Store(
+                    c, (y * 8 + ty * 2 + m, x * 8 + tx * 4 + n), expr.Load(sums, (m, n))
+                ),
             ),
         ),
     )
     group = loops((ty, 4, THREAD_Y), (tx, 2, THREAD_X), body=threads)
-    shared = Allocate(tile_a, Allocate(tile_b, group))
+    shared = loop.Allocate(tile_a, loop.Allocate(tile_b, group))
     nest = loops((y, rows // 8, BLOCK_Y), (x, columns // 8, BLOCK_X), body=shared)
     return program(nest, (a, b), c)
 
 
-def test_threads_share_tiles(machine: Machine) -> None:
+def test_threads_share_tiles(machine: grids.Machine) -> None:
     source = tiled_product(16, 24, 12)
     arrays = {"a": sample((16, 12), F32, 1), "b": sample((12, 24), F32, 2)}
     check(machine, source, arrays)
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-def test_operators_as_the_rules_schedule_them(machine: Machine, name: str) -> None:
-    source = grid_program(name, OPENCL_GENERIC)
+def test_operators_as_the_rules_schedule_them(machine: grids.Machine, name: str) -> None:
+    source = grid_program(name, grids.OPENCL_GENERIC)
     arrays = {
-        each.name: sample(caller_shape(each), F32, number)
+        each.name: sample(grids.caller_shape(each), F32, number)
         for number, each in enumerate(source.parameters)
-        if each.role is not Role.OUTPUT
+        if each.role is not loop.Role.OUTPUT
     }
     check(machine, source, arrays)
 
 
-def grid_program(name: str, target: GpuTarget) -> LoopProgram:
+def grid_program(name: str, target: GpuTarget) -> loop.LoopProgram:
     """The loops that the rules make of one operator for a graphics processor."""
     (workload, *_) = partition(operator_graph(name, F32)).workloads
     return loop_program(workload, default_trace(state_of(workload), target), target, name)
@@ -362,21 +333,21 @@ def test_random_schedules() -> None:
     """Barriers, shared tiles, vectors and partial tiles in any order; few by OpenCL, which compiles
     them one by one.
     """
-    cases: list[tuple[LoopProgram, dict[str, np.ndarray]]] = []
+    cases: list[tuple[loop.LoopProgram, dict[str, np.ndarray]]] = []
 
     @settings(max_examples=40, phases=(Phase.generate,))
     @given(schedules(on_card=True))
     def draw(case: tuple[Expression, Trace, dict[str, int]]) -> None:
         expression, trace, _ = case
-        source = run_passes(lower(replay(expression.state, trace)))
+        source = loop.run_passes(loop.lower(replay(expression.state, trace)))
         cases.append((source, expression.arrays()))
 
     draw()
-    by_opencl, by_cuda = MACHINES
+    by_opencl, by_cuda = grids.MACHINES
     if by_cuda.missing() and by_opencl.missing():
         pytest.skip(f"{by_cuda.missing()}, {by_opencl.missing()}")
     wanted = [interpret(source, arrays) for source, arrays in cases]
-    found = [] if by_cuda.missing() else run_all_on_cpu(*zip(*cases, strict=True))
+    found = [] if by_cuda.missing() else grids.run_all_on_cpu(*zip(*cases, strict=True))
     for number, (source, arrays) in enumerate(cases):
         results = [found[number]] if found else []
         if number % 10 == 0 and not by_opencl.missing():
@@ -385,25 +356,25 @@ def test_random_schedules() -> None:
             np.testing.assert_allclose(each[name], want, 1e-4, 1e-4, err_msg=str(source))
 
 
-def by_rule(output: Compute, target: GpuTarget, name: str) -> LoopProgram:
+def by_rule(output: expr.Compute, target: GpuTarget, name: str) -> loop.LoopProgram:
     """The loops that the rules make of a program."""
     workload = program_workload([output])
     return loop_program(workload, default_trace(state_of(workload), target), target, name)
 
 
-def split_product(target: GpuTarget) -> LoopProgram:
+def split_product(target: GpuTarget) -> loop.LoopProgram:
     """Few elements and many terms: blocks fold parts of them."""
     (product,) = matmul(16, 32, 1024).outputs
     return by_rule(product, target, "split")
 
 
-def long_rows(target: GpuTarget) -> LoopProgram:
+def long_rows(target: GpuTarget) -> loop.LoopProgram:
     """The softmax of rows of 1000 elements: the threads of a block fold a row."""
     (output,) = softmax(64, 1000).outputs
     return by_rule(output, target, "rows")
 
 
-def product_by(steps: str) -> LoopProgram:
+def product_by(steps: str) -> loop.LoopProgram:
     """A product of 16x24x32 by shared tiles, with more steps."""
     return product_of(16, 24, 32, SMALL_TILES, steps).program
 
@@ -419,13 +390,13 @@ PIPELINES = {
 
 
 @pytest.mark.parametrize("name", PIPELINES)
-def test_pipelines_and_layouts(machine: Machine, name: str) -> None:
+def test_pipelines_and_layouts(machine: grids.Machine, name: str) -> None:
     source = product_by(PIPELINES[name])
     arrays = {"a": sample((16, 32), F32, 1), "b": sample((32, 24), F32, 2)}
     check(machine, source, arrays)
     if find_nvrtc() is not None:
-        text = CUDA_BACKEND.emit(source, SM_90A)
-        assert CUDA_BACKEND.compile(text, SM_90A)[:4] == b"\x7fELF"
+        text = grids.CUDA_BACKEND.emit(source, grids.SM_90A)
+        assert grids.CUDA_BACKEND.compile(text, grids.SM_90A)[:4] == b"\x7fELF"
 
 
 @pytest.mark.layer("nvrtc")
@@ -435,43 +406,52 @@ def test_sums_of_a_thread_are_in_registers() -> None:
     if nvrtc is None:
         pytest.skip("NVRTC is not installed")
     source = product_of(256, 256, 256, product_tiles(), "").program
-    text = CUDA_BACKEND.emit(source, SM_80)
-    (taken,) = nvrtc.resources(text.text, SM_80.arch, "kernel")
+    text = grids.CUDA_BACKEND.emit(source, grids.SM_80)
+    (taken,) = nvrtc.resources(text.text, grids.SM_80.arch, "kernel")
     assert taken.function == "kernel"
     assert (taken.stack_bytes, taken.spilled_bytes) == (0, 0)
     assert 64 < taken.registers <= 168
-    assert CUDA_BACKEND.listing(text, SM_80).startswith(f"// kernel: {taken.registers} registers")
+    assert grids.CUDA_BACKEND.listing(text, grids.SM_80).startswith(
+        f"// kernel: {taken.registers} registers"
+    )
 
 
 def test_cards_without_copies_of_their_own_store() -> None:
     source = product_by(PIPELINES["copies"])
-    assert "start_copy<16>(" in CUDA_BACKEND.emit(source, SM_80).text
-    assert "start_copy" not in CUDA_BACKEND.emit(source, gpu_target("cuda:sm_75")).text
+    assert "start_copy<16>(" in grids.CUDA_BACKEND.emit(source, grids.SM_80).text
+    assert "start_copy" not in grids.CUDA_BACKEND.emit(source, grids.gpu_target("cuda:sm_75")).text
 
 
 @pytest.mark.layer("shim")
 def test_threads_of_a_warp_exchange_values() -> None:
-    machine = MACHINES[1]
+    machine = grids.MACHINES[1]
     machine.require()
-    r = reduce_axis("k", 16)
-    x = placeholder("x", (6, 16))
-    total = compute("y", (6,), lambda i: sum_over(x[i, r], r))
+    r = expr.reduce_axis("k", 16)
+    x = expr.placeholder("x", (6, 16))
+    total = expr.compute("y", (6,), lambda i: expr.sum_over(x[i, r], r))
     state = state_of(program_workload([total]))
     trace = parse_trace(
         "split(y, i, [2])\nbind(y, i_o, block.x)\nbind(y, i_i, thread.y)\nshuffle_reduce(y, k)"
     )
-    source = run_passes(lower(replay(state, trace)))
+    source = loop.run_passes(loop.lower(replay(state, trace)))
     check(machine, source, {"x": sample((6, 16), F32, 1)})
     with pytest.raises(UnsupportedError, match="opencl has no exchange between the threads"):
-        OPENCL.emit(source, OPENCL_GENERIC)
+        grids.OPENCL.emit(source, grids.OPENCL_GENERIC)
     if find_nvrtc() is not None:
-        assert CUDA_BACKEND.compile(CUDA_BACKEND.emit(source, SM_80), SM_80)[:4] == b"\x7fELF"
+        assert (
+            grids.CUDA_BACKEND.compile(grids.CUDA_BACKEND.emit(source, grids.SM_80), grids.SM_80)[
+                :4
+            ]
+            == b"\x7fELF"
+        )
 
 
 @pytest.mark.parametrize("name", ["product", "softmax", "rows", "split", "tiles", "copies"])
-@pytest.mark.parametrize("backend", [OPENCL, CUDA_BACKEND], ids=lambda backend: backend.name)
+@pytest.mark.parametrize(
+    "backend", [grids.OPENCL, grids.CUDA_BACKEND], ids=lambda backend: backend.name
+)
 def test_text(backend: Backend[GpuTarget], name: str, golden: Callable[..., None]) -> None:
-    target = OPENCL_GENERIC if backend is OPENCL else SM_80
+    target = grids.OPENCL_GENERIC if backend is grids.OPENCL else grids.SM_80
     if name == "copies":
         source = product_by(PIPELINES[name])
     elif name == "split":
@@ -484,13 +464,13 @@ def test_text(backend: Backend[GpuTarget], name: str, golden: Callable[..., None
 
 
 @pytest.mark.layer("nvrtc")
-@pytest.mark.parametrize("target", [SM_80, SM_90A], ids=str)
+@pytest.mark.parametrize("target", [grids.SM_80, grids.SM_90A], ids=str)
 def test_nvrtc_makes_machine_code(target: GpuTarget) -> None:
     if find_nvrtc() is None:
         pytest.skip("NVRTC is not installed")
     sources = [tiled_product(64, 64, 64), grid_program("softmax", target)]
-    sources += [of_groups({F32: ON_REALS + ON_POSITIVE, DType.F16: (Fn.ADD,)}, THREAD_X)]
+    sources += [of_groups({F32: ON_REALS + ON_POSITIVE, DType.F16: (expr.Fn.ADD,)}, THREAD_X)]
     for each in sources:
-        source = CUDA_BACKEND.emit(each, target)
-        assert CUDA_BACKEND.compile(source, target)[:4] == b"\x7fELF"
-        assert source.signature.symbol in CUDA_BACKEND.listing(source, target)
+        source = grids.CUDA_BACKEND.emit(each, target)
+        assert grids.CUDA_BACKEND.compile(source, target)[:4] == b"\x7fELF"
+        assert source.signature.symbol in grids.CUDA_BACKEND.listing(source, target)

@@ -10,22 +10,10 @@ from numpy.typing import NDArray
 from tests.backends import LLVM
 from tests.targets import AVX2, AVX512, NEON, native_target
 
+from tensorwright import loop
 from tensorwright.base import ByteProduct, ByteTile, CpuTarget, DType, cpu_target, missing_here
 from tensorwright.codegen import Backend
 from tensorwright.expr import Index, Load, Value, Var, cast, constant
-from tensorwright.loop import (
-    Allocate,
-    Buffer,
-    Call,
-    For,
-    LoopProgram,
-    Parameter,
-    Role,
-    Stmt,
-    Store,
-    Window,
-    block,
-)
 from tensorwright.runtime import HOST, kernel_spec
 from tensorwright.schedule import ForKind, Scope
 from tensorwright_lab.loop_interpreter import interpret
@@ -40,24 +28,26 @@ VECTOR, PARALLEL = ForKind.VECTOR, ForKind.PARALLEL
 F32 = DType.F32
 
 
-def buffer(name: str, *shape: int, dtype: DType = F32) -> Buffer:
-    return Buffer(name, shape, dtype)
+def buffer(name: str, *shape: int, dtype: DType = F32) -> loop.Buffer:
+    return loop.Buffer(name, shape, dtype)
 
 
-def local(name: str, *shape: int, dtype: DType = F32) -> Buffer:
-    return Buffer(name, shape, dtype, Scope.LOCAL)
+def local(name: str, *shape: int, dtype: DType = F32) -> loop.Buffer:
+    return loop.Buffer(name, shape, dtype, Scope.LOCAL)
 
 
-def loops(*heads: tuple[Var, Index, ForKind], body: Stmt) -> Stmt:
+def loops(*heads: tuple[Var, Index, ForKind], body: loop.Stmt) -> loop.Stmt:
     for var, extent, kind in reversed(heads):
-        body = For(var, extent, kind, body)
+        body = loop.For(var, extent, kind, body)
     return body
 
 
-def program(body: Stmt, inputs: tuple[Buffer, ...], *outputs: Buffer) -> LoopProgram:
-    parameters = [Parameter(b, Role.INPUT) for b in inputs]
-    parameters += [Parameter(b, Role.OUTPUT) for b in outputs]
-    return LoopProgram("kernel", tuple(parameters), body)
+def program(
+    body: loop.Stmt, inputs: tuple[loop.Buffer, ...], *outputs: loop.Buffer
+) -> loop.LoopProgram:
+    parameters = [loop.Parameter(b, loop.Role.INPUT) for b in inputs]
+    parameters += [loop.Parameter(b, loop.Role.OUTPUT) for b in outputs]
+    return loop.LoopProgram("kernel", tuple(parameters), body)
 
 
 def sample(shape: tuple[int, ...], dtype: DType, seed: int) -> NDArray[Any]:
@@ -72,7 +62,7 @@ def sample(shape: tuple[int, ...], dtype: DType, seed: int) -> NDArray[Any]:
 
 
 def run(
-    source: LoopProgram,
+    source: loop.LoopProgram,
     arrays: Mapping[str, NDArray[Any]],
     target: CpuTarget = NATIVE,
     threads: int = 1,
@@ -86,7 +76,7 @@ def run(
     for parameter in source.parameters:
         piece = parameter.buffer
         array = np.empty(tuple(piece.shape), piece.dtype.numpy)  # type: ignore[arg-type]  # bound
-        array[...] = arrays[piece.name] if parameter.role is not Role.OUTPUT else 77
+        array[...] = arrays[piece.name] if parameter.role is not loop.Role.OUTPUT else 77
         held.append(array)
     memories = [HOST.allocate(array.nbytes) for array in held]
     for array, memory in zip(held, memories, strict=True):
@@ -100,12 +90,12 @@ def run(
     return {
         parameter.buffer.name: array
         for parameter, array in zip(source.parameters, held, strict=True)
-        if parameter.role is Role.OUTPUT
+        if parameter.role is loop.Role.OUTPUT
     }
 
 
 def check(
-    source: LoopProgram,
+    source: loop.LoopProgram,
     target: CpuTarget = NATIVE,
     threads: int = 1,
     arrays: Mapping[str, NDArray[Any]] | None = None,
@@ -116,7 +106,7 @@ def check(
     given = dict(arrays or {})
     for seed, parameter in enumerate(source.parameters):
         piece = parameter.buffer
-        if parameter.role is not Role.OUTPUT and piece.name not in given:
+        if parameter.role is not loop.Role.OUTPUT and piece.name not in given:
             given[piece.name] = sample(tuple(piece.shape), piece.dtype, seed)  # type: ignore[arg-type]
     expected = interpret(source, given)
     found = run(source, given, target, threads, backend)
@@ -133,34 +123,36 @@ def check(
             np.testing.assert_array_equal(found[name], array, err_msg=f"{name} on {target}")
 
 
-def _dot4(total: Buffer, data: Buffer, weights: Buffer, product: ByteProduct) -> Stmt:
+def _dot4(
+    total: loop.Buffer, data: loop.Buffer, weights: loop.Buffer, product: ByteProduct
+) -> loop.Stmt:
     def wide(value: Value) -> Value:
         return cast(value, DType.I32)
 
     term = wide(Load(data, (k, m))) * wide(Load(weights, (k, q, m)))
-    update = Store(total, (q,), Load(total, (q,)) + term)
-    windows = (Window(total, (0,)), Window(data, (k, 0)), Window(weights, (k, 0, 0)))
+    update = loop.Store(total, (q,), Load(total, (q,)) + term)
+    windows = (loop.Window(total, (0,)), loop.Window(data, (k, 0)), loop.Window(weights, (k, 0, 0)))
     meaning = loops((q, product.lanes, SERIAL), (m, 4, SERIAL), body=update)
-    return Call(product.intrinsic, windows, meaning)
+    return loop.Call(product.intrinsic, windows, meaning)
 
 
-def product_of_bytes(product: ByteProduct, *, is_tile: bool) -> LoopProgram:
+def product_of_bytes(product: ByteProduct, *, is_tile: bool) -> loop.LoopProgram:
     """A vector of sums of nine times four products of bytes, in registers or in memory."""
     lanes = product.lanes
     data = buffer("data", 9, 4, dtype=product.data)
     weights, y = buffer("weights", 9, lanes, 4, dtype=DType.I8), buffer("y", lanes, dtype=DType.I32)
     total = local("total", lanes, dtype=DType.I32) if is_tile else y
-    body = block(
-        For(i, lanes, VECTOR, Store(total, (i,), constant(5, DType.I32))),
-        For(k, 9, SERIAL, _dot4(total, data, weights, product)),
+    body = loop.block(
+        loop.For(i, lanes, VECTOR, loop.Store(total, (i,), constant(5, DType.I32))),
+        loop.For(k, 9, SERIAL, _dot4(total, data, weights, product)),
     )
     if is_tile:
-        copy = For(i, lanes, VECTOR, Store(y, (i,), Load(total, (i,))))
-        body = Allocate(total, block(body, copy))
+        copy = loop.For(i, lanes, VECTOR, loop.Store(y, (i,), Load(total, (i,))))
+        body = loop.Allocate(total, loop.block(body, copy))
     return program(body, (data, weights), y)
 
 
-def tile_of_bytes(tile: ByteTile, row: int, group: int) -> LoopProgram:
+def tile_of_bytes(tile: ByteTile, row: int, group: int) -> loop.LoopProgram:
     """Two rows by two columns of sums of three times eight products of bytes, in a register; where
     a row and a group of the data begin.
     """
@@ -176,15 +168,15 @@ def tile_of_bytes(tile: ByteTile, row: int, group: int) -> LoopProgram:
         return k * 48 + one * row + other * group + last
 
     terms = wide(Load(data, (at(r, g, m),))) * wide(Load(weights, (k, c, g, m)))
-    update = Store(total, (r, c), Load(total, (r, c)) + terms)
+    update = loop.Store(total, (r, c), Load(total, (r, c)) + terms)
     heads = ((r, 2, SERIAL), (c, 2, SERIAL))
     meaning = loops(*heads, (g, 2, SERIAL), (m, 4, SERIAL), body=update)
     windows = (
-        Window(total, (0, 0)),
-        *(Window(data, (at(one, other, 0),)) for one in range(2) for other in range(2)),
-        Window(weights, (k, 0, 0, 0)),
+        loop.Window(total, (0, 0)),
+        *(loop.Window(data, (at(one, other, 0),)) for one in range(2) for other in range(2)),
+        loop.Window(weights, (k, 0, 0, 0)),
     )
-    first = loops(*heads, body=Store(total, (r, c), constant(3, DType.I32)))
-    sums = For(k, 3, SERIAL, Call(tile.intrinsic, windows, meaning))
-    last = loops(*heads, body=Store(y, (r * 2 + c,), Load(total, (r, c))))
-    return program(Allocate(total, block(first, sums, last)), (data, weights), y)
+    first = loops(*heads, body=loop.Store(total, (r, c), constant(3, DType.I32)))
+    sums = loop.For(k, 3, SERIAL, loop.Call(tile.intrinsic, windows, meaning))
+    last = loops(*heads, body=loop.Store(y, (r * 2 + c,), Load(total, (r, c))))
+    return program(loop.Allocate(total, loop.block(first, sums, last)), (data, weights), y)

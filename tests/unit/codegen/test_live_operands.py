@@ -6,24 +6,7 @@ import re
 
 from tests.backends import LLVM
 from tests.targets import AVX2, AVX512
-from tests.unit.codegen.kernels import (
-    F32,
-    SERIAL,
-    TARGETS,
-    UNROLLED,
-    VECTOR,
-    buffer,
-    check,
-    i,
-    j,
-    k,
-    local,
-    loops,
-    m,
-    n,
-    program,
-    q,
-)
+from tests.unit.codegen import kernels
 
 from tensorwright.base import CpuTarget
 from tensorwright.codegen.analysis.facts import Facts
@@ -35,26 +18,36 @@ from tensorwright.loop import Allocate, For, LoopProgram, Store, block, walk
 def convolution(channels: int, rows: int, pixels: int, window: int) -> LoopProgram:
     """Vectors of channels times spread pixels, by two; the window is written out along its rows."""
     height, width = 2 * rows + window, 2 * pixels + 3
-    x, w = buffer("x", height, width), buffer("w", 3, window, channels * 8)
-    y, acc = buffer("y", rows, pixels, channels * 8), local("acc", rows, pixels, channels * 8)
-    heads = (i, rows, UNROLLED), (j, pixels, UNROLLED), (n, channels, UNROLLED), (m, 8, VECTOR)
-    at = (i, j, n * 8 + m)
-    product = Load(x, (i * 2 + k, j * 2 + q)) * Load(w, (q, k, n * 8 + m))
+    x, w = kernels.buffer("x", height, width), kernels.buffer("w", 3, window, channels * 8)
+    y, acc = (
+        kernels.buffer("y", rows, pixels, channels * 8),
+        kernels.local("acc", rows, pixels, channels * 8),
+    )
+    heads = (
+        (kernels.i, rows, kernels.UNROLLED),
+        (kernels.j, pixels, kernels.UNROLLED),
+        (kernels.n, channels, kernels.UNROLLED),
+        (kernels.m, 8, kernels.VECTOR),
+    )
+    at = (kernels.i, kernels.j, kernels.n * 8 + kernels.m)
+    product = Load(x, (kernels.i * 2 + kernels.k, kernels.j * 2 + kernels.q)) * Load(
+        w, (kernels.q, kernels.k, kernels.n * 8 + kernels.m)
+    )
     body = block(
-        loops(*heads, body=Store(acc, at, constant(0, F32))),
-        loops(
-            (q, 3, SERIAL),
-            (k, window, UNROLLED),
+        kernels.loops(*heads, body=Store(acc, at, constant(0, kernels.F32))),
+        kernels.loops(
+            (kernels.q, 3, kernels.SERIAL),
+            (kernels.k, window, kernels.UNROLLED),
             *heads,
             body=Store(acc, at, Load(acc, at) + product),
         ),
-        loops(*heads, body=Store(y, at, Load(acc, at))),
+        kernels.loops(*heads, body=Store(y, at, Load(acc, at))),
     )
-    return program(Allocate(acc, body), (x, w), y)
+    return kernels.program(Allocate(acc, body), (x, w), y)
 
 
 def is_apart(source: LoopProgram, target: CpuTarget) -> bool:
-    (window,) = (p for p in walk(source.body) if isinstance(p, For) and p.var == k)
+    (window,) = (p for p in walk(source.body) if isinstance(p, For) and p.var == kernels.k)
     return keeps_steps_apart(window, Facts(target))
 
 
@@ -73,5 +66,5 @@ def test_code() -> None:
     source = convolution(2, 2, 3, 7)
     text = LLVM.emit(source, AVX2).text
     assert len(re.findall("~{memory}", text)) == 7 - 1
-    for target in TARGETS:
-        check(source, target)
+    for target in kernels.TARGETS:
+        kernels.check(source, target)

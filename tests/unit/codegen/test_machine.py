@@ -13,13 +13,7 @@ from tests.targets import AVX2, AVX512, NEON, SSE2, native_target
 
 from tensorwright.base import CpuTarget, DType, InternalError, MachineError
 from tensorwright.codegen.llvm import math_function
-from tensorwright.machine_code import float_literal
-from tensorwright.machine_code.compilation import (
-    assembly,
-    compile_module,
-    feature_flags,
-    pipeline_key,
-)
+from tensorwright.machine_code import compilation, float_literal
 
 ELF_MACHINE = {"x86-64": 62, "aarch64": 183}
 
@@ -40,7 +34,7 @@ define void @scale(ptr %x, ptr %y) {{
 
 @pytest.mark.parametrize("target", [SSE2, AVX2, AVX512, NEON], ids=str)
 def test_an_object_file_is_for_its_target(target: CpuTarget) -> None:
-    data = compile_module(scale_ir(16), target)
+    data = compilation.compile_module(scale_ir(16), target)
     assert data[:4] == b"\x7fELF"
     assert int.from_bytes(data[18:20], "little") == ELF_MACHINE[target.arch]
 
@@ -58,30 +52,30 @@ def test_an_object_file_is_for_its_target(target: CpuTarget) -> None:
 def test_sixteen_lanes_use_the_widest_registers(
     target: CpuTarget, register: str, absent: str
 ) -> None:
-    text = assembly(scale_ir(16), target)
+    text = compilation.assembly(scale_ir(16), target)
     assert register in text
     assert absent not in text
 
 
 def test_avx512_prefers_its_full_width() -> None:
-    assert feature_flags(AVX512).endswith(",-prefer-256-bit")
-    assert "prefer" not in feature_flags(NEON)
+    assert compilation.feature_flags(AVX512).endswith(",-prefer-256-bit")
+    assert "prefer" not in compilation.feature_flags(NEON)
 
 
 def test_features_are_flags_in_one_order() -> None:
     shuffled = replace(AVX2, features=tuple(reversed(AVX2.features)))
-    assert feature_flags(shuffled) == feature_flags(AVX2)
+    assert compilation.feature_flags(shuffled) == compilation.feature_flags(AVX2)
 
 
 @pytest.mark.parametrize("target", [AVX2, NEON], ids=str)
 def test_only_flagged_operations_are_contracted(target: CpuTarget) -> None:
     fused = re.compile("vfm|fmla|fmadd")
-    assert not fused.search(assembly(scale_ir(8), target))
-    assert fused.search(assembly(scale_ir(8, "contract"), target))
+    assert not fused.search(compilation.assembly(scale_ir(8), target))
+    assert fused.search(compilation.assembly(scale_ir(8, "contract"), target))
 
 
 def test_without_fma_a_contracted_sum_is_two_operations() -> None:
-    text = assembly(scale_ir(4, "contract"), SSE2)
+    text = compilation.assembly(scale_ir(4, "contract"), SSE2)
     assert "mulps" in text
     assert "addps" in text
 
@@ -89,7 +83,7 @@ def test_without_fma_a_contracted_sum_is_two_operations() -> None:
 def test_a_syntax_error_is_shown_in_its_place() -> None:
     text = "define float @f(float %a) {\n  %b = add float %a, %a\n  ret float %b\n}\n"
     with pytest.raises(InternalError) as caught:
-        compile_module(text, AVX2)
+        compilation.compile_module(text, AVX2)
     assert caught.value.where == "LLVM IR line 2"
     assert "      2    %b = add float %a, %a    <- here\n" in caught.value.reason
     assert caught.value.stage == "codegen"
@@ -107,7 +101,7 @@ y:
 }
 """
     with pytest.raises(InternalError) as caught:
-        compile_module(text, AVX2)
+        compilation.compile_module(text, AVX2)
     assert "does not dominate" in caught.value.reason
     assert "%a = add i32 1, 2    <- here" in caught.value.reason
 
@@ -118,16 +112,16 @@ def test_refused_modules_are_freed_in_order() -> None:
     errors = []
     for _ in range(20):
         with pytest.raises(InternalError) as caught:
-            compile_module(text, AVX2)
+            compilation.compile_module(text, AVX2)
         errors.append(caught)  # keeps the traceback, in a cycle for the collector to break
     del errors, caught
     gc.collect()
-    assert compile_module(scale_ir(4), AVX2)
+    assert compilation.compile_module(scale_ir(4), AVX2)
 
 
 def test_an_unknown_triple_is_refused() -> None:
     with pytest.raises(MachineError, match="cannot generate code for it"):
-        compile_module(scale_ir(4), replace(NEON, triple="pdp11-dec-unix"))
+        compilation.compile_module(scale_ir(4), replace(NEON, triple="pdp11-dec-unix"))
 
 
 def test_always_inlined_functions_disappear() -> None:
@@ -141,18 +135,20 @@ define float @f(float %x) {
   ret float %y
 }
 """
-    assert "call" not in assembly(text, AVX2)
-    assert "twice" not in assembly(text, AVX2)
+    assert "call" not in compilation.assembly(text, AVX2)
+    assert "twice" not in compilation.assembly(text, AVX2)
 
 
 def test_inline_assembly_of_the_host_is_accepted() -> None:
     text = 'define void @f() {\n  call void asm sideeffect "nop", ""()\n  ret void\n}\n'
-    assert compile_module(text, native_target())[:4] == b"\x7fELF"
+    assert compilation.compile_module(text, native_target())[:4] == b"\x7fELF"
 
 
 def test_equal_inputs_give_equal_code() -> None:
-    assert compile_module(scale_ir(8), AVX2) == compile_module(scale_ir(8), AVX2)
-    assert pipeline_key().startswith("llvm")
+    assert compilation.compile_module(scale_ir(8), AVX2) == compilation.compile_module(
+        scale_ir(8), AVX2
+    )
+    assert compilation.pipeline_key().startswith("llvm")
 
 
 # A program without a C library: exit status 0 if every lane of exp is right to 1e-6.
@@ -189,9 +185,9 @@ define void @_start() {{
 
 
 def test_aarch64_code_runs_where_an_emulator_is(tmp_path: Path) -> None:
-    data = compile_module(exp_program(), NEON)
+    data = compilation.compile_module(exp_program(), NEON)
     assert int.from_bytes(data[18:20], "little") == ELF_MACHINE["aarch64"]
-    assert "fmla" in assembly(exp_program(), NEON)
+    assert "fmla" in compilation.assembly(exp_program(), NEON)
     tools = [shutil.which(f"aarch64-linux-gnu-{name}") for name in ("as", "ld")]
     emulator = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
     if None in tools or emulator is None:

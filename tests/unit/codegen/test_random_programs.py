@@ -8,37 +8,15 @@ from hypothesis import strategies as st
 from tests.unit.codegen.kernels import NATIVE, PARALLEL, TARGETS, VECTOR, run
 from tests.unit.loop.programs import arrays_for, loop_programs, same
 
+from tensorwright import expr, loop
 from tensorwright.base import CpuTarget
 from tensorwright.codegen.llvm import emit
-from tensorwright.expr import (
-    Condition,
-    Element,
-    Index,
-    Load,
-    Value,
-    Var,
-    map_condition,
-    map_elements,
-    rebuild,
-)
-from tensorwright.loop import (
-    Allocate,
-    Block,
-    Buffer,
-    For,
-    If,
-    LoopProgram,
-    Parameter,
-    Stmt,
-    Store,
-    block,
-)
 from tensorwright.machine_code.compilation import compile_module
 from tensorwright.schedule import ForKind, Scope
 from tensorwright_lab.loop_interpreter import interpret
 
 each_target = pytest.mark.parametrize("target", TARGETS, ids=str)
-LANE = Var("lane")
+LANE = expr.Var("lane")
 
 
 class _Widened:
@@ -48,56 +26,58 @@ class _Widened:
         self.extent = extent
         self.is_first = is_first  # of the dimensions: the lanes are then far apart
 
-    def buffer(self, old: Buffer) -> Buffer:
+    def buffer(self, old: loop.Buffer) -> loop.Buffer:
         if old.scope is Scope.LOCAL:
             return old
-        return Buffer(old.name, self.with_lane(old.shape, self.extent), old.dtype, old.scope)
+        return loop.Buffer(old.name, self.with_lane(old.shape, self.extent), old.dtype, old.scope)
 
-    def with_lane(self, items: tuple[Index, ...], extra: Index) -> tuple[Index, ...]:
+    def with_lane(self, items: tuple[expr.Index, ...], extra: expr.Index) -> tuple[expr.Index, ...]:
         return (extra, *items) if self.is_first else (*items, extra)
 
-    def indices(self, buffer: Buffer, indices: tuple[Index, ...]) -> tuple[Index, ...]:
+    def indices(
+        self, buffer: loop.Buffer, indices: tuple[expr.Index, ...]
+    ) -> tuple[expr.Index, ...]:
         if buffer.scope is Scope.LOCAL:
             return indices
         return self.with_lane(indices, LANE)
 
-    def index(self, index: Index) -> Index:
-        return map_elements(
-            index, lambda e: Element(self.buffer(e.source), self.indices(e.source, e.indices))
+    def index(self, index: expr.Index) -> expr.Index:
+        return expr.map_elements(
+            index, lambda e: expr.Element(self.buffer(e.source), self.indices(e.source, e.indices))
         )
 
-    def condition(self, condition: Condition) -> Condition:
-        return map_condition(condition, self.index)
+    def condition(self, condition: expr.Condition) -> expr.Condition:
+        return expr.map_condition(condition, self.index)
 
-    def load(self, load: Load) -> Value:
-        return Load(self.buffer(load.source), self.indices(load.source, load.indices))
+    def load(self, load: expr.Load) -> expr.Value:
+        return expr.Load(self.buffer(load.source), self.indices(load.source, load.indices))
 
-    def statement(self, statement: Stmt) -> Stmt:
+    def statement(self, statement: loop.Stmt) -> loop.Stmt:
         match statement:
-            case Block(parts):
-                return block(*(self.statement(part) for part in parts))
-            case For(var, extent, kind, body):
-                return For(var, extent, kind, self.statement(body))
-            case If(condition, then):
-                return If(self.condition(condition), self.statement(then))
-            case Allocate(buffer, body):
-                return Allocate(buffer, self.statement(body))
-            case Store(buffer, indices, value):
+            case loop.Block(parts):
+                return loop.block(*(self.statement(part) for part in parts))
+            case loop.For(var, extent, kind, body):
+                return loop.For(var, extent, kind, self.statement(body))
+            case loop.If(condition, then):
+                return loop.If(self.condition(condition), self.statement(then))
+            case loop.Allocate(buffer, body):
+                return loop.Allocate(buffer, self.statement(body))
+            case loop.Store(buffer, indices, value):
                 moved = tuple(self.index(index) for index in indices)
-                new = rebuild(value, self.load, self.index, self.condition)
-                return Store(self.buffer(buffer), self.indices(buffer, moved), new)
+                new = expr.rebuild(value, self.load, self.index, self.condition)
+                return loop.Store(self.buffer(buffer), self.indices(buffer, moved), new)
         raise TypeError(f"not drawn: {statement}")
 
-    def program(self, source: LoopProgram, kind: ForKind) -> LoopProgram:
-        parameters = tuple(Parameter(self.buffer(p.buffer), p.role) for p in source.parameters)
-        body = For(LANE, self.extent, kind, self.statement(source.body))
-        return LoopProgram(source.name, parameters, body)
+    def program(self, source: loop.LoopProgram, kind: ForKind) -> loop.LoopProgram:
+        parameters = tuple(loop.Parameter(self.buffer(p.buffer), p.role) for p in source.parameters)
+        body = loop.For(LANE, self.extent, kind, self.statement(source.body))
+        return loop.LoopProgram(source.name, parameters, body)
 
 
 @each_target
 @given(source=loop_programs())
 @settings(max_examples=25)
-def test_random_nests(target: CpuTarget, source: LoopProgram) -> None:
+def test_random_nests(target: CpuTarget, source: loop.LoopProgram) -> None:
     arrays = arrays_for(source)
     same(run(source, arrays, target), interpret(source, arrays))
 
@@ -106,7 +86,7 @@ def test_random_nests(target: CpuTarget, source: LoopProgram) -> None:
 @given(source=loop_programs(), extent=st.sampled_from((2, 5, 8, 16, 19)), is_first=st.booleans())
 @settings(max_examples=40)
 def test_random_nests_in_lanes(
-    target: CpuTarget, source: LoopProgram, extent: int, is_first: bool
+    target: CpuTarget, source: loop.LoopProgram, extent: int, is_first: bool
 ) -> None:
     wide = _Widened(extent, is_first=is_first).program(source, VECTOR)
     arrays = arrays_for(wide)
@@ -115,7 +95,7 @@ def test_random_nests_in_lanes(
 
 @given(source=loop_programs(), threads=st.integers(1, 3))
 @settings(max_examples=15)
-def test_random_nests_in_threads(source: LoopProgram, threads: int) -> None:
+def test_random_nests_in_threads(source: loop.LoopProgram, threads: int) -> None:
     wide = _Widened(5, is_first=True).program(source, PARALLEL)
     arrays = arrays_for(wide)
     same(run(wide, arrays, NATIVE, threads), interpret(wide, arrays))
@@ -123,7 +103,7 @@ def test_random_nests_in_threads(source: LoopProgram, threads: int) -> None:
 
 @given(source=loop_programs())
 @settings(max_examples=5)
-def test_the_text_is_the_same_each_time_and_compiles(source: LoopProgram) -> None:
+def test_the_text_is_the_same_each_time_and_compiles(source: loop.LoopProgram) -> None:
     wide = _Widened(19, is_first=False).program(source, VECTOR)
     text = emit(wide, NATIVE).text
     assert emit(wide, NATIVE).text == text

@@ -4,29 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tensorwright import expr
 from tensorwright.base import DType
-from tensorwright.expr import (
-    Combiner,
-    Compute,
-    FromIndex,
-    Placeholder,
-    Reduce,
-    Reduction,
-    all_of,
-    argmax_over,
-    argmin_over,
-    cast,
-    compute,
-    exp,
-    max_of,
-    max_over,
-    placeholder,
-    prod_over,
-    reduce_axis,
-    select,
-    sum_over,
-    topological_order,
-)
 
 
 def conv2d(
@@ -39,131 +18,147 @@ def conv2d(
     pad: int = 1,
     dilation: int = 1,
     groups: int = 1,
-) -> Compute:
-    x = placeholder("x", (batch, channels, size, size))
-    w = placeholder("w", (filters, channels // groups, kernel, kernel))
+) -> expr.Compute:
+    x = expr.placeholder("x", (batch, channels, size, size))
+    w = expr.placeholder("w", (filters, channels // groups, kernel, kernel))
     out = (size + 2 * pad - dilation * (kernel - 1) - 1) // stride + 1
-    c = reduce_axis("c", channels // groups)
-    kh, kw = reduce_axis("kh", kernel), reduce_axis("kw", kernel)
+    c = expr.reduce_axis("c", channels // groups)
+    kh, kw = expr.reduce_axis("kh", kernel), expr.reduce_axis("kw", kernel)
 
-    def body(n, o, i, j) -> Reduce:
+    def body(n, o, i, j) -> expr.Reduce:
         row = i * stride + kh.var * dilation - pad
         column = j * stride + kw.var * dilation - pad
         group = o // (filters // groups)
         value = x[n, group * (channels // groups) + c.var, row, column]
         if pad:
-            inside = all_of(row >= 0, row < size, column >= 0, column < size)
-            value = select(inside, value, 0.0)
-        return sum_over(value * w[o, c, kh, kw], c, kh, kw)
+            inside = expr.all_of(row >= 0, row < size, column >= 0, column < size)
+            value = expr.select(inside, value, 0.0)
+        return expr.sum_over(value * w[o, c, kh, kw], c, kh, kw)
 
-    return compute("y", (batch, filters, out, out), body)
-
-
-def matmul(m: int = 5, n: int = 4, k: int = 7, dtype: DType = DType.F32) -> Compute:
-    a, b, r = placeholder("a", (m, k), dtype), placeholder("b", (k, n), dtype), reduce_axis("k", k)
-    return compute("c", (m, n), lambda i, j: sum_over(a[i, r] * b[r, j], r))
+    return expr.compute("y", (batch, filters, out, out), body)
 
 
-def attention_scores() -> Compute:
-    q, k = placeholder("q", (2, 3, 4, 5)), placeholder("k", (2, 3, 6, 5))
-    d = reduce_axis("d", 5)
-    return compute("s", (2, 3, 4, 6), lambda b, h, i, j: sum_over(q[b, h, i, d] * k[b, h, j, d], d))
+def matmul(m: int = 5, n: int = 4, k: int = 7, dtype: DType = DType.F32) -> expr.Compute:
+    a, b, r = (
+        expr.placeholder("a", (m, k), dtype),
+        expr.placeholder("b", (k, n), dtype),
+        expr.reduce_axis("k", k),
+    )
+    return expr.compute("c", (m, n), lambda i, j: expr.sum_over(a[i, r] * b[r, j], r))
 
 
-def triple_product() -> Compute:
-    a, b, c = placeholder("a", (3, 4)), placeholder("b", (4, 5)), placeholder("c", (5,))
-    k, m = reduce_axis("k", 4), reduce_axis("m", 5)
-    return compute("t", (3,), lambda i: sum_over(a[i, k] * b[k, m] * c[m], k, m))
+def attention_scores() -> expr.Compute:
+    q, k = expr.placeholder("q", (2, 3, 4, 5)), expr.placeholder("k", (2, 3, 6, 5))
+    d = expr.reduce_axis("d", 5)
+    return expr.compute(
+        "s", (2, 3, 4, 6), lambda b, h, i, j: expr.sum_over(q[b, h, i, d] * k[b, h, j, d], d)
+    )
 
 
-def im2col_matmul() -> Compute:
+def triple_product() -> expr.Compute:
+    a, b, c = (
+        expr.placeholder("a", (3, 4)),
+        expr.placeholder("b", (4, 5)),
+        expr.placeholder("c", (5,)),
+    )
+    k, m = expr.reduce_axis("k", 4), expr.reduce_axis("m", 5)
+    return expr.compute("t", (3,), lambda i: expr.sum_over(a[i, k] * b[k, m] * c[m], k, m))
+
+
+def im2col_matmul() -> expr.Compute:
     """The reduction axis is a fused (channel, tap) pair."""
-    x, w, k = placeholder("x", (3, 8)), placeholder("w", (4, 6)), reduce_axis("k", 6)
-    return compute("y", (4, 7), lambda o, i: sum_over(x[k.var // 2, i + k.var % 2] * w[o, k], k))
+    x, w, k = expr.placeholder("x", (3, 8)), expr.placeholder("w", (4, 6)), expr.reduce_axis("k", 6)
+    return expr.compute(
+        "y", (4, 7), lambda o, i: expr.sum_over(x[k.var // 2, i + k.var % 2] * w[o, k], k)
+    )
 
 
-def reshape_sum() -> Compute:
+def reshape_sum() -> expr.Compute:
     """Indices divide an axis by numbers that do not divide its extent."""
-    x, k = placeholder("x", (4, 6)), reduce_axis("k", 5)
-    return compute("y", (4,), lambda i: sum_over(x[(i * 5 + k.var) // 6, (i * 5 + k.var) % 6], k))
+    x, k = expr.placeholder("x", (4, 6)), expr.reduce_axis("k", 5)
+    return expr.compute(
+        "y", (4,), lambda i: expr.sum_over(x[(i * 5 + k.var) // 6, (i * 5 + k.var) % 6], k)
+    )
 
 
-def softmax() -> Compute:
-    x, k = placeholder("x", (3, 5)), reduce_axis("k", 5)
-    top = compute("top", (3,), lambda i: max_over(x[i, k], k))
-    power = compute("power", (3, 5), lambda i, j: exp(x[i, j] - top[i]))
-    total = compute("total", (3,), lambda i: sum_over(power[i, k], k))
-    return compute("y", (3, 5), lambda i, j: power[i, j] / total[i])
+def softmax() -> expr.Compute:
+    x, k = expr.placeholder("x", (3, 5)), expr.reduce_axis("k", 5)
+    top = expr.compute("top", (3,), lambda i: expr.max_over(x[i, k], k))
+    power = expr.compute("power", (3, 5), lambda i, j: expr.exp(x[i, j] - top[i]))
+    total = expr.compute("total", (3,), lambda i: expr.sum_over(power[i, k], k))
+    return expr.compute("y", (3, 5), lambda i, j: power[i, j] / total[i])
 
 
-def gather() -> Compute:
-    x, at = placeholder("x", (5, 3)), placeholder("at", (4,), DType.I64)
-    return compute("y", (4, 3), lambda i, j: x[at[i], j])
+def gather() -> expr.Compute:
+    x, at = expr.placeholder("x", (5, 3)), expr.placeholder("at", (4,), DType.I64)
+    return expr.compute("y", (4, 3), lambda i, j: x[at[i], j])
 
 
-def weighted_gather() -> Compute:
-    x, at = placeholder("x", (5, 3)), placeholder("at", (4,), DType.I64)
-    w, k = placeholder("w", (4,)), reduce_axis("k", 4)
-    return compute("y", (3,), lambda j: sum_over(x[at[k], j] * w[k], k))
+def weighted_gather() -> expr.Compute:
+    x, at = expr.placeholder("x", (5, 3)), expr.placeholder("at", (4,), DType.I64)
+    w, k = expr.placeholder("w", (4,)), expr.reduce_axis("k", 4)
+    return expr.compute("y", (3,), lambda j: expr.sum_over(x[at[k], j] * w[k], k))
 
 
-def concat() -> Compute:
-    a, b = placeholder("a", (2, 3)), placeholder("b", (4, 3))
-    return compute("y", (6, 3), lambda i, j: select(i < 2, a[i, j], b[i - 2, j]))
+def concat() -> expr.Compute:
+    a, b = expr.placeholder("a", (2, 3)), expr.placeholder("b", (4, 3))
+    return expr.compute("y", (6, 3), lambda i, j: expr.select(i < 2, a[i, j], b[i - 2, j]))
 
 
-def argmax() -> Compute:
-    x, k = placeholder("x", (4, 9)), reduce_axis("k", 9)
-    return compute("y", (4,), lambda i: argmax_over(x[i, k], k))
+def argmax() -> expr.Compute:
+    x, k = expr.placeholder("x", (4, 9)), expr.reduce_axis("k", 9)
+    return expr.compute("y", (4,), lambda i: expr.argmax_over(x[i, k], k))
 
 
-def argmin_of_fused() -> Compute:
-    x, k = placeholder("x", (4, 6)), reduce_axis("k", 6)
-    return compute("y", (4,), lambda i: argmin_over(x[i, (k.var // 2) * 2 + k.var % 2], k))
+def argmin_of_fused() -> expr.Compute:
+    x, k = expr.placeholder("x", (4, 6)), expr.reduce_axis("k", 6)
+    return expr.compute(
+        "y", (4,), lambda i: expr.argmin_over(x[i, (k.var // 2) * 2 + k.var % 2], k)
+    )
 
 
-def product_and_cast() -> Compute:
-    x, k = placeholder("x", (3, 4), DType.I32), reduce_axis("k", 4)
-    return compute("y", (3,), lambda i: prod_over(cast(x[i, k], DType.F32), k))
+def product_and_cast() -> expr.Compute:
+    x, k = expr.placeholder("x", (3, 4), DType.I32), expr.reduce_axis("k", 4)
+    return expr.compute("y", (3,), lambda i: expr.prod_over(expr.cast(x[i, k], DType.F32), k))
 
 
-def pooled_relu() -> Compute:
-    x, k = placeholder("x", (3, 9)), reduce_axis("k", 3)
-    relu = compute("relu", (3, 9), lambda i, j: max_of(x[i, j], 0.0))
-    return compute("y", (3, 4), lambda i, j: max_over(relu[i, j * 2 + k.var], k))
+def pooled_relu() -> expr.Compute:
+    x, k = expr.placeholder("x", (3, 9)), expr.reduce_axis("k", 3)
+    relu = expr.compute("relu", (3, 9), lambda i, j: expr.max_of(x[i, j], 0.0))
+    return expr.compute("y", (3, 4), lambda i, j: expr.max_over(relu[i, j * 2 + k.var], k))
 
 
-def framed_flip() -> Compute:
+def framed_flip() -> expr.Compute:
     """Guarded loads that run backwards, with a stride, and leave the tensor on both sides."""
-    x = placeholder("x", (5, 4))
+    x = expr.placeholder("x", (5, 4))
 
     def body(i, j):
         row, column = 7 - i * 2, j * 3 - 2
-        inside = all_of(row >= 0, row < 5, column >= 0, column < 4)
-        return select(inside, x[row, column], -1.0)
+        inside = expr.all_of(row >= 0, row < 5, column >= 0, column < 4)
+        return expr.select(inside, x[row, column], -1.0)
 
-    return compute("y", (6, 4), body)
-
-
-def scalar() -> Compute:
-    x, k = placeholder("x", (7,)), reduce_axis("k", 7)
-    return compute("y", (), lambda: sum_over(x[k] * x[k], k))
+    return expr.compute("y", (6, 4), body)
 
 
-def triangle() -> Compute:
+def scalar() -> expr.Compute:
+    x, k = expr.placeholder("x", (7,)), expr.reduce_axis("k", 7)
+    return expr.compute("y", (), lambda: expr.sum_over(x[k] * x[k], k))
+
+
+def triangle() -> expr.Compute:
     """A value made of indices, chosen by a value condition."""
-    x = placeholder("x", (4, 4))
+    x = expr.placeholder("x", (4, 4))
 
     def body(i, j):
-        return select(x[i, j] < 0.0, FromIndex(i * 4 - j, DType.F32), x[j, i])
+        return expr.select(x[i, j] < 0.0, expr.FromIndex(i * 4 - j, DType.F32), x[j, i])
 
-    return compute("y", (4, 4), body)
+    return expr.compute("y", (4, 4), body)
 
 
-def one_axis_sum() -> Compute:
+def one_axis_sum() -> expr.Compute:
     """The body does not depend on the axis that is folded, which `compute` refuses."""
-    x, i, k = placeholder("x", (3,)), reduce_axis("i", 3), reduce_axis("k", 4)
-    return Compute("y", (i,), x[i], Reduction(Combiner.SUM, (k,)))
+    x, i, k = expr.placeholder("x", (3,)), expr.reduce_axis("i", 3), expr.reduce_axis("k", 4)
+    return expr.Compute("y", (i,), x[i], expr.Reduction(expr.Combiner.SUM, (k,)))
 
 
 PROGRAMS = {
@@ -195,12 +190,12 @@ PROGRAMS = {
 }
 
 
-def inputs_of(output: Compute, seed: int = 0) -> dict[Placeholder, np.ndarray]:
+def inputs_of(output: expr.Compute, seed: int = 0) -> dict[expr.Placeholder, np.ndarray]:
     """Random inputs; integers are valid positions of the programs above."""
     random = np.random.default_rng(seed)
-    found: dict[Placeholder, np.ndarray] = {}
-    for tensor in topological_order(output):
-        if isinstance(tensor, Placeholder):
+    found: dict[expr.Placeholder, np.ndarray] = {}
+    for tensor in expr.topological_order(output):
+        if isinstance(tensor, expr.Placeholder):
             if tensor.dtype.is_float:
                 array = random.standard_normal(tensor.shape)
             else:

@@ -8,22 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorwright.expr import (
-    Bounds,
-    Compare,
-    Condition,
-    Index,
-    Range,
-    Relation,
-    Var,
-    compare,
-    free_vars,
-    simplify_condition,
-    substitute_condition,
-)
+from tensorwright import expr
 
-BLOCK, LANE, ROW = Var("c_o"), Var("c_i"), Var("n")
-BOUNDS: Bounds = {BLOCK: Range(0, 7), LANE: Range(0, 15), ROW: Range(0, 2)}
+BLOCK, LANE, ROW = expr.Var("c_o"), expr.Var("c_i"), expr.Var("n")
+BOUNDS: expr.Bounds = {BLOCK: expr.Range(0, 7), LANE: expr.Range(0, 15), ROW: expr.Range(0, 2)}
 
 
 @pytest.mark.parametrize(
@@ -38,35 +26,37 @@ BOUNDS: Bounds = {BLOCK: Range(0, 7), LANE: Range(0, 15), ROW: Range(0, 2)}
     ],
 )
 def test_a_limit_at_a_block_boundary_is_a_limit_of_the_block(
-    condition: Condition, expected: Condition
+    condition: expr.Condition, expected: expr.Condition
 ) -> None:
-    assert simplify_condition(condition, BOUNDS) == expected
+    assert expr.simplify_condition(condition, BOUNDS) == expected
 
 
 def test_a_limit_inside_a_block_stays() -> None:
     condition = BLOCK * 16 + LANE < 60
-    assert simplify_condition(condition, BOUNDS) == condition
+    assert expr.simplify_condition(condition, BOUNDS) == condition
 
 
 @settings(max_examples=200)
 @given(
-    relation=st.sampled_from([Relation.LT, Relation.LE, Relation.EQ]),
+    relation=st.sampled_from([expr.Relation.LT, expr.Relation.LE, expr.Relation.EQ]),
     coefficients=st.tuples(*[st.sampled_from([-16, -4, -2, -1, 0, 1, 2, 3, 4, 16])] * 3),
     offset=st.integers(-70, 70),
     is_swapped=st.booleans(),
 )
 def test_simplified_conditions_hold_at_the_same_points(
-    relation: Relation, coefficients: tuple[int, int, int], offset: int, is_swapped: bool
+    relation: expr.Relation, coefficients: tuple[int, int, int], offset: int, is_swapped: bool
 ) -> None:
-    left: Index = 0
+    left: expr.Index = 0
     for var, coefficient in zip(BOUNDS, coefficients, strict=True):
         left = left + var * coefficient
     sides = (offset, left) if is_swapped else (left, offset)
-    condition = compare(relation, *sides)
-    simpler = simplify_condition(condition, BOUNDS)
+    condition = expr.compare(relation, *sides)
+    simpler = expr.simplify_condition(condition, BOUNDS)
     for point in itertools.product(range(8), range(16), range(3)):
         place = dict(zip(BOUNDS, point, strict=True))
-        assert substitute_condition(simpler, place) == substitute_condition(condition, place)
-    if isinstance(simpler, Compare) and isinstance(condition, Compare):
-        used = free_vars(condition.left, condition.right)
-        assert free_vars(simpler.left, simpler.right) <= used
+        assert expr.substitute_condition(simpler, place) == expr.substitute_condition(
+            condition, place
+        )
+    if isinstance(simpler, expr.Compare) and isinstance(condition, expr.Compare):
+        used = expr.free_vars(condition.left, condition.right)
+        assert expr.free_vars(simpler.left, simpler.right) <= used

@@ -7,20 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.expr.programs import inputs_of
 
+from tensorwright import expr
 from tensorwright.base import DType
-from tensorwright.expr import (
-    NUMPY,
-    Combiner,
-    Compute,
-    Reduction,
-    all_of,
-    compute,
-    evaluate,
-    placeholder,
-    reduce_axis,
-    select,
-    sum_over,
-)
 from tensorwright.expr.binding import refine_axes
 from tensorwright.expr.evaluation.contraction import find_product_sum
 from tensorwright.expr.evaluation.evaluate import evaluate_one
@@ -29,11 +17,12 @@ SIZES = st.integers(1, 4)
 
 
 @st.composite
-def contractions(draw: st.DrawFn) -> Compute:
+def contractions(draw: st.DrawFn) -> expr.Compute:
     """Two or three operands, each with some of the axes, in any order."""
     shape = draw(st.lists(SIZES, min_size=1, max_size=3))
     folded = [
-        reduce_axis(f"k{n}", e) for n, e in enumerate(draw(st.lists(SIZES, min_size=1, max_size=2)))
+        expr.reduce_axis(f"k{n}", e)
+        for n, e in enumerate(draw(st.lists(SIZES, min_size=1, max_size=2)))
     ]
     dtype = draw(st.sampled_from((DType.F32, DType.F64, DType.I32)))
     extents = [*shape, *(axis.extent for axis in folded)]
@@ -41,20 +30,22 @@ def contractions(draw: st.DrawFn) -> Compute:
     chosen = [draw(st.permutations(range(len(extents)))) for _ in range(count)]
     kept = [places[: draw(st.integers(1, len(places)))] for places in chosen]
     sources = [
-        placeholder(f"x{n}", tuple(extents[place] for place in places), dtype)
+        expr.placeholder(f"x{n}", tuple(extents[place] for place in places), dtype)
         for n, places in enumerate(kept)
     ]
 
-    axes = tuple(reduce_axis(f"i{n}", extent) for n, extent in enumerate(shape))
+    axes = tuple(expr.reduce_axis(f"i{n}", extent) for n, extent in enumerate(shape))
     every = (*axes, *folded)
     value = sources[0][tuple(every[place] for place in kept[0])]
     for source, places in zip(sources[1:], kept[1:], strict=True):
         value = value * source[tuple(every[place] for place in places)]
-    return Compute("y", axes, value, Reduction(Combiner.SUM, tuple(folded)))  # some fold nothing
+    return expr.Compute(
+        "y", axes, value, expr.Reduction(expr.Combiner.SUM, tuple(folded))
+    )  # some fold nothing
 
 
 @st.composite
-def volume_convolutions(draw: st.DrawFn) -> Compute:
+def volume_convolutions(draw: st.DrawFn) -> expr.Compute:
     """Blocked, grouped, strided and padded convolutions of volumes."""
     block, groups = draw(st.sampled_from((1, 2, 4))), draw(st.sampled_from((1, 2)))
     stride, dilation, pad = (
@@ -65,10 +56,10 @@ def volume_convolutions(draw: st.DrawFn) -> Compute:
     kernel, size = draw(st.integers(1, 3)), draw(st.integers(5, 7))
     channels, filters = 4 * groups, 4 * groups
     out = (size + 2 * pad - dilation * (kernel - 1) - 1) // stride + 1
-    x = placeholder("x", (channels // block, size, size, block))
-    w = placeholder("w", (filters, channels // groups, kernel, kernel))
-    c = reduce_axis("c", channels // groups)
-    taps = reduce_axis("kh", kernel), reduce_axis("kw", kernel)
+    x = expr.placeholder("x", (channels // block, size, size, block))
+    w = expr.placeholder("w", (filters, channels // groups, kernel, kernel))
+    c = expr.reduce_axis("c", channels // groups)
+    taps = expr.reduce_axis("kh", kernel), expr.reduce_axis("kw", kernel)
 
     def body(o_o, i, j, o_i):
         o = o_o * block + o_i
@@ -78,17 +69,17 @@ def volume_convolutions(draw: st.DrawFn) -> Compute:
         )
         value = x[channel // block, row, column, channel % block]
         if pad:
-            inside = all_of(row >= 0, row < size, column >= 0, column < size)
-            value = select(inside, value, 0.0)
-        return sum_over(value * w[o, c, taps[0], taps[1]], c, *taps)
+            inside = expr.all_of(row >= 0, row < size, column >= 0, column < size)
+            value = expr.select(inside, value, 0.0)
+        return expr.sum_over(value * w[o, c, taps[0], taps[1]], c, *taps)
 
-    return compute("y", (filters // block, out, out, block), body)
+    return expr.compute("y", (filters // block, out, out, block), body)
 
 
-def check(output: Compute) -> None:
+def check(output: expr.Compute) -> None:
     arrays = dict(inputs_of(output))
-    found, cramped = (evaluate_one(output, arrays, NUMPY, limit) for limit in (1 << 24, 4000))
-    plain = evaluate_one(output, arrays, NUMPY, products=False)
+    found, cramped = (evaluate_one(output, arrays, expr.NUMPY, limit) for limit in (1 << 24, 4000))
+    plain = evaluate_one(output, arrays, expr.NUMPY, products=False)
     assert found.dtype == plain.dtype
     tolerance = 2 * np.finfo(plain.dtype).eps if output.dtype.is_float else 0
     np.testing.assert_allclose(found, plain, rtol=tolerance, atol=40 * tolerance)
@@ -97,21 +88,23 @@ def check(output: Compute) -> None:
 
 @settings(max_examples=60)
 @given(contractions())
-def test_products_of_any_axes(output: Compute) -> None:
+def test_products_of_any_axes(output: expr.Compute) -> None:
     check(output)
 
 
 @settings(max_examples=40)
 @given(volume_convolutions())
-def test_convolutions(output: Compute) -> None:
+def test_convolutions(output: expr.Compute) -> None:
     assert find_product_sum(refine_axes(output)) is not None
     check(output)
 
 
 def test_an_axis_that_no_factor_has_repeats_the_sum() -> None:
-    x, w, k = placeholder("x", (3,)), placeholder("w", (3,)), reduce_axis("k", 5)
-    i = reduce_axis("i", 3)
-    output = Compute("y", (i,), x[i] * w[i], Reduction(Combiner.SUM, (k,)))
+    x, w, k = expr.placeholder("x", (3,)), expr.placeholder("w", (3,)), expr.reduce_axis("k", 5)
+    i = expr.reduce_axis("i", 3)
+    output = expr.Compute("y", (i,), x[i] * w[i], expr.Reduction(expr.Combiner.SUM, (k,)))
     assert find_product_sum(output) is None
     inputs = inputs_of(output)
-    np.testing.assert_allclose(evaluate([output], inputs)[0], 5 * inputs[x] * inputs[w], rtol=1e-6)
+    np.testing.assert_allclose(
+        expr.evaluate([output], inputs)[0], 5 * inputs[x] * inputs[w], rtol=1e-6
+    )

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
+from tensorwright import schedule
 from tensorwright.base import DType
 from tensorwright.expr import compute, placeholder
 from tensorwright.loop import lower
-from tensorwright.schedule import (
-    ComputeAt,
-    Primitive,
-    Reorder,
-    ScheduleState,
-    Vectorize,
-    initial_state,
-)
 
 
-def scheduled(steps: tuple[Primitive, ...]) -> ScheduleState:
+def scheduled(steps: tuple[schedule.Primitive, ...]) -> schedule.ScheduleState:
     x = placeholder("x", (16, 6), DType.F32)
     doubled = compute("doubled", (16, 6), lambda i, j: x[i, j] * 2.0, ("i", "j"))
     turned = compute("turned", (6, 16), lambda j, i: doubled[i, j] + 1.0, ("j", "i"))
-    state = initial_state((turned,))
+    state = schedule.initial_state((turned,))
     for step in steps:
         step.check(state)
         state = step.apply(state)
@@ -27,8 +20,8 @@ def scheduled(steps: tuple[Primitive, ...]) -> ScheduleState:
 
 
 def test_a_local_buffer_lies_along_its_vectors() -> None:
-    at_row = ComputeAt("doubled", "turned", "j")
+    at_row = schedule.ComputeAt("doubled", "turned", "j")
     plain = scheduled((at_row,))
     assert "local doubled: f32 (16, 1)" in str(lower(plain))
-    steps = (at_row, Reorder("doubled", ("j", "i")), Vectorize("doubled", "i"))
+    steps = (at_row, schedule.Reorder("doubled", ("j", "i")), schedule.Vectorize("doubled", "i"))
     assert "local doubled: f32 (1, 16)" in str(lower(scheduled(steps)))

@@ -25,25 +25,8 @@ from tests.unit.loop.programs import (
     same,
 )
 
+from tensorwright import expr
 from tensorwright.base import DType, InternalError, dump_subject, override
-from tensorwright.expr import (
-    Compare,
-    Decision,
-    Element,
-    Index,
-    Load,
-    Relation,
-    Select,
-    Value,
-    Var,
-    all_of,
-    exact_div,
-    maximum,
-    minimum,
-    mod,
-    negate,
-    select,
-)
 from tensorwright.loop import (
     DEFAULT_PIPELINE,
     Allocate,
@@ -74,9 +57,9 @@ from tensorwright.loop import (
 from tensorwright.schedule import ForKind, Scope
 from tensorwright_lab.loop_interpreter import bind_decisions, interpret
 
-i, j, k = Var("i"), Var("j"), Var("k")
+i, j, k = expr.Var("i"), expr.Var("j"), expr.Var("k")
 Y, X = buffer("y", 8), buffer("x", 8)
-X0 = Load(X, (0,))
+X0 = expr.Load(X, (0,))
 N = buffer("n", 8, dtype=DType.I32)
 DEEP = Pass("deep partition", lambda nest: partition_loops(nest, depth=4, max_body=99))
 STEPS = (*dict.fromkeys(DEFAULT_PIPELINE), DEEP)
@@ -119,7 +102,7 @@ def test_a_pass_keeps_a_matmul(step: Pass, kind: ForKind) -> None:
 
 
 def test_a_guard_moves_out_of_the_loops_that_do_not_change_it() -> None:
-    body = If(all_of(i < 3, j < 2), Store(Y, (i,), Load(X, (j,)) + Load(X, (k,))))
+    body = If(expr.all_of(i < 3, j < 2), Store(Y, (i,), expr.Load(X, (j,)) + expr.Load(X, (k,))))
     nest = program(loop(i, 8, loop(j, 4, loop(k, 4, body))), (Y,), (X,))
     assert rows_of(hoist_conditions(nest)) == [
         "for i in 0..8:",
@@ -132,7 +115,10 @@ def test_a_guard_moves_out_of_the_loops_that_do_not_change_it() -> None:
 
 
 def test_a_guard_that_reads_memory_or_stands_in_a_device_loop_stays() -> None:
-    reads = If(Compare(Relation.LT, Element(N, (0,)), 3), Store(N, (0,), number(5, DType.I32)))
+    reads = If(
+        expr.Compare(expr.Relation.LT, expr.Element(N, (0,)), 3),
+        Store(N, (0,), number(5, DType.I32)),
+    )
     nest = program(loop(i, 8, reads), (N,))
     assert hoist_conditions(nest) == nest
     device = If(j < 3, Store(Y, (i,), ZERO))
@@ -148,7 +134,9 @@ def test_neighbours_under_one_guard_join() -> None:
 
 def test_a_choice_moves_out_of_the_loops_that_do_not_change_it() -> None:
     whole = i < 3
-    body = block(If(whole, Store(Y, (j,), Load(X, (j,)))), If(negate(whole), Store(Y, (j,), ZERO)))
+    body = block(
+        If(whole, Store(Y, (j,), expr.Load(X, (j,)))), If(expr.negate(whole), Store(Y, (j,), ZERO))
+    )
     nest = program(loop(i, 5, loop(j, 8, body)), (Y,), (X,))
     moved = hoist_conditions(nest)
     assert rows_of(moved) == [
@@ -208,7 +196,7 @@ def test_a_vector_loop_is_only_shortened() -> None:
 
 def test_a_loop_is_cut_where_a_scaled_variable_passes_a_number() -> None:
     """3*i >= 7 from i = 3 on, 3*i <= 16 up to i = 5: no guard is left in between."""
-    guard = all_of(i * 3 >= 7, i * 3 <= 16)
+    guard = expr.all_of(i * 3 >= 7, i * 3 <= 16)
     nest = program(loop(i, 8, If(guard, Store(Y, (i,), ZERO))), (Y,))
     assert rows_of(partition_loops(nest)) == ["for i in 0..3:", "y[i + 3] = 0.0"]
 
@@ -222,8 +210,8 @@ def test_depth_and_size_bound_the_growth() -> None:
 
 
 def test_the_first_iteration_of_a_reduction_is_peeled() -> None:
-    first = If(Compare(Relation.EQ, k, 0), Store(Y, (0,), ZERO))
-    update = Store(Y, (0,), Load(Y, (0,)) + Load(X, (k,)))
+    first = If(expr.Compare(expr.Relation.EQ, k, 0), Store(Y, (0,), ZERO))
+    update = Store(Y, (0,), expr.Load(Y, (0,)) + expr.Load(X, (k,)))
     nest = program(loop(k, 8, block(first, update)), (buffer("y", 8),), (X,))
     assert rows_of(partition_loops(nest)) == [
         "y[0] = 0.0",
@@ -236,15 +224,15 @@ def test_the_first_iteration_of_a_reduction_is_peeled() -> None:
 # cut at breakpoints
 
 
-def reading(extent: int, place: Index, kind: ForKind = ForKind.VECTOR) -> LoopProgram:
+def reading(extent: int, place: expr.Index, kind: ForKind = ForKind.VECTOR) -> LoopProgram:
     """y[i] = x[place] for i in 0..extent."""
     y, x = buffer("y", extent), buffer("x", 64)
-    return program(loop(i, extent, Store(y, (i,), Load(x, (place,))), kind), (y,), (x,))
+    return program(loop(i, extent, Store(y, (i,), expr.Load(x, (place,))), kind), (y,), (x,))
 
 
-def reflected(place: Index, extent: int) -> Index:
-    ahead = mod(place, 2 * (extent - 1))
-    return minimum(ahead, 2 * (extent - 1) - ahead)
+def reflected(place: expr.Index, extent: int) -> expr.Index:
+    ahead = expr.mod(place, 2 * (extent - 1))
+    return expr.minimum(ahead, 2 * (extent - 1) - ahead)
 
 
 def test_a_reflected_row_is_three_runs() -> None:
@@ -260,8 +248,8 @@ def test_a_reflected_row_is_three_runs() -> None:
 
 def test_a_loop_around_vectors_is_cut_where_their_lanes_are() -> None:
     y, x = buffer("y", 64), buffer("x", 64)
-    place = maximum(i * 16 + j - 5, 0)
-    lanes = loop(j, 16, Store(y, (i * 16 + j,), Load(x, (place,))), ForKind.VECTOR)
+    place = expr.maximum(i * 16 + j - 5, 0)
+    lanes = loop(j, 16, Store(y, (i * 16 + j,), expr.Load(x, (place,))), ForKind.VECTOR)
     nest = program(loop(i, 4, lanes), (y,), (x,))
     cut = cut_at_breakpoints(nest)
     kept(nest, cut)
@@ -275,7 +263,7 @@ def test_a_loop_around_vectors_is_cut_where_their_lanes_are() -> None:
 def test_joined_rows_are_copied_without_a_choice_beside_the_joint() -> None:
     y, a, b = buffer("y", 160), buffer("a", 60), buffer("b", 100)
     place = i * 32 + j
-    value = select(place < 60, Load(a, (place,)), Load(b, (place - 60,)))
+    value = expr.select(place < 60, expr.Load(a, (place,)), expr.Load(b, (place - 60,)))
     lanes = loop(j, 32, Store(y, (place,), value), ForKind.VECTOR)
     nest = program(loop(i, 5, lanes), (y,), (a, b))
     cut = cut_at_breakpoints(nest)
@@ -287,7 +275,7 @@ def test_joined_rows_are_copied_without_a_choice_beside_the_joint() -> None:
         *("for i_1 in 0..3:", "for j_3 in 0..32  @vectorize:"),
         "y[i_1*32 + j_3 + 64] = b[i_1*32 + j_3 + 4]",
     ]
-    edge = Store(y, (place,), select(place < 60, Load(a, (place,)), ZERO))
+    edge = Store(y, (place,), expr.select(place < 60, expr.Load(a, (place,)), ZERO))
     zeros = program(loop(i, 5, loop(j, 32, edge, ForKind.VECTOR)), (y,), (a,))
     assert cut_at_breakpoints(zeros) is zeros  # a border is read under a mask
 
@@ -295,18 +283,18 @@ def test_joined_rows_are_copied_without_a_choice_beside_the_joint() -> None:
 @pytest.mark.parametrize(
     ("place", "kind"),
     [
-        (minimum(i, 30), ForKind.SERIAL),  # no lanes
+        (expr.minimum(i, 30), ForKind.SERIAL),  # no lanes
         (i % 4, ForKind.VECTOR),  # the same few elements
         (i + 32, ForKind.VECTOR),
     ],
 )
-def test_what_has_no_breakpoint_worth_a_loop(place: Index, kind: ForKind) -> None:
+def test_what_has_no_breakpoint_worth_a_loop(place: expr.Index, kind: ForKind) -> None:
     nest = reading(32, place, kind)
     assert cut_at_breakpoints(nest) is nest
 
 
 def test_neither_short_pieces_are_made_nor_too_many() -> None:
-    short = reading(5, minimum(i + 61, 63))
+    short = reading(5, expr.minimum(i + 61, 63))
     assert cut_at_breakpoints(short) is short
     long = reading(70, reflected(i - 3, 64))
     assert cut_at_breakpoints(long, max_statements=3) is long
@@ -318,14 +306,16 @@ def test_neither_short_pieces_are_made_nor_too_many() -> None:
 def tiled_copy(rows: int, columns: int, kind: ForKind = ForKind.SERIAL) -> LoopProgram:
     """Y = X in tiles of 4 x 4 that need not divide, cleared first."""
     x, y = buffer("x", rows, columns), buffer("y", rows, columns)
-    i_o, j_o, i_i, j_i, i_z, j_z = (Var(v) for v in ("i_o", "j_o", "i_i", "j_i", "i_z", "j_z"))
+    i_o, j_o, i_i, j_i, i_z, j_z = (expr.Var(v) for v in ("i_o", "j_o", "i_i", "j_i", "i_z", "j_z"))
 
-    def tile(a: Var, b: Var, value: Callable[[tuple[Index, ...]], Value]) -> Stmt:
+    def tile(
+        a: expr.Var, b: expr.Var, value: Callable[[tuple[expr.Index, ...]], expr.Value]
+    ) -> Stmt:
         place = (i_o * 4 + a, j_o * 4 + b)
-        body = If(all_of(place[0] < rows, place[1] < columns), Store(y, place, value(place)))
+        body = If(expr.all_of(place[0] < rows, place[1] < columns), Store(y, place, value(place)))
         return loop(a, 4, loop(b, 4, body))
 
-    body = block(tile(i_z, j_z, lambda _: ZERO), tile(i_i, j_i, lambda at: Load(x, at)))
+    body = block(tile(i_z, j_z, lambda _: ZERO), tile(i_i, j_i, lambda at: expr.Load(x, at)))
     nest = loop(i_o, -(-rows // 4), loop(j_o, -(-columns // 4), body), kind)
     return program(nest, (y,), (x,))
 
@@ -352,8 +342,8 @@ def test_whole_tiles_get_one_version_however_many_loops_are_tiled() -> None:
 
 def test_tiles_that_all_have_a_border_get_no_version() -> None:
     y, x = buffer("y", 10, 6), buffer("x", 4)
-    inside = all_of(i + j >= 4, i + j < 8)  # for every j where i >= 4 and i < 3
-    body = Store(y, (i, j), Select(inside, Load(x, (i + j - 4,)), ZERO))
+    inside = expr.all_of(i + j >= 4, i + j < 8)  # for every j where i >= 4 and i < 3
+    body = Store(y, (i, j), expr.Select(inside, expr.Load(x, (i + j - 4,)), ZERO))
     nest = program(loop(i, 10, loop(j, 6, body)), (y,), (x,))
     assert "if" not in str(version_guards(nest))
     kept(nest, version_guards(nest))
@@ -363,7 +353,11 @@ def test_tiles_at_either_end_get_versions_of_their_own() -> None:
     """A tile of three at each border of twelve, in blocks: what its border asks is decided."""
     y, x = buffer("y", 12), buffer("x", 10)
     place = i // 2 * 3 + j
-    body = Store(y, (place,), Select(all_of(place >= 1, place < 11), Load(x, (place - 1,)), ZERO))
+    body = Store(
+        y,
+        (place,),
+        expr.Select(expr.all_of(place >= 1, place < 11), expr.Load(x, (place - 1,)), ZERO),
+    )
     nest = program(loop(i, 8, loop(j, 3, body), ForKind.PARALLEL), (y,), (x,))
     assert rows_of(version_guards(nest)) == [
         "for i in 0..8  @parallel:",
@@ -396,12 +390,13 @@ def test_versions_are_not_made_where_they_would_be_too_large() -> None:
 
 
 def test_binding_decisions_gives_plain_extents() -> None:
-    t = Decision("t")
+    t = expr.Decision("t")
     local = Buffer("acc", (t,), F32, Scope.LOCAL)
     inner = block(
-        Store(local, (j,), Load(X, (i * t + j,))), Store(Y, (i * t + j,), Load(local, (j,)))
+        Store(local, (j,), expr.Load(X, (i * t + j,))),
+        Store(Y, (i * t + j,), expr.Load(local, (j,))),
     )
-    nest = program(loop(i, exact_div(8, t), loop(j, t, Allocate(local, inner))), (Y,), (X,))
+    nest = program(loop(i, expr.exact_div(8, t), loop(j, t, Allocate(local, inner))), (Y,), (X,))
     verify(nest, allow_decisions=True)
     bound = bind_decisions(nest, {t: 4})
     assert rows_of(bound) == [
@@ -416,10 +411,10 @@ def test_binding_decisions_gives_plain_extents() -> None:
 
 
 def test_binding_reaches_buffers_whose_size_does_not_change() -> None:
-    t = Decision("t")
-    packed = Buffer("packed", (exact_div(8, t), t), F32)
-    body = Store(Y, (i * t + j,), Load(packed, (i, j)))
-    nest = program(loop(i, exact_div(8, t), loop(j, t, body)), (Y,), (packed,))
+    t = expr.Decision("t")
+    packed = Buffer("packed", (expr.exact_div(8, t), t), F32)
+    body = Store(Y, (i * t + j,), expr.Load(packed, (i, j)))
+    nest = program(loop(i, expr.exact_div(8, t), loop(j, t, body)), (Y,), (packed,))
     bound = bind_decisions(nest, {t: 4})
     verify(bound)
     assert next(parameter.buffer.shape for parameter in bound.parameters) == (2, 4)
@@ -427,8 +422,8 @@ def test_binding_reaches_buffers_whose_size_does_not_change() -> None:
 
 def test_loops_that_an_unrolled_one_asks_for_are_written_out() -> None:
     y, x = buffer("y", 4), buffer("x", 8, 8)
-    add = Store(y, (j,), Load(y, (j,)) + Load(x, (j + i, k)))
-    inner = loop(k, 8, loop(j, 4, If(all_of(j + i >= 1, j + i < 5), add), ForKind.UNROLLED))
+    add = Store(y, (j,), expr.Load(y, (j,)) + expr.Load(x, (j + i, k)))
+    inner = loop(k, 8, loop(j, 4, If(expr.all_of(j + i >= 1, j + i < 5), add), ForKind.UNROLLED))
     start = loop(j, 4, Store(y, (j,), ZERO))
     nest = program(block(start, loop(i, 3, inner)), (y,), (x,))
     written = run_passes(nest)
@@ -443,10 +438,10 @@ def test_loops_that_an_unrolled_one_asks_for_are_written_out() -> None:
 def test_tiles_of_lanes_are_written_out_where_their_place_decides_guards() -> None:
     """Of a row of twenty, padded by one: the lanes of the second tile are shifted back."""
     y, x = buffer("y", 20), buffer("x", 20)
-    place = minimum(i * 16, 4) + j
-    inside = all_of(place + k >= 1, place + k < 21)
-    read = Select(inside, Load(x, (place + k - 1,)), ZERO)
-    tap = loop(j, 16, Store(y, (place,), Load(y, (place,)) + read), ForKind.VECTOR)
+    place = expr.minimum(i * 16, 4) + j
+    inside = expr.all_of(place + k >= 1, place + k < 21)
+    read = expr.Select(inside, expr.Load(x, (place + k - 1,)), ZERO)
+    tap = loop(j, 16, Store(y, (place,), expr.Load(y, (place,)) + read), ForKind.VECTOR)
     nest = loop(i, 2, loop(k, 3, tap, ForKind.UNROLLED))
     start = loop(j, 20, Store(y, (j,), ZERO))
     first = program(block(start, nest), (y,), (x,))
@@ -517,21 +512,21 @@ def sums_of(channels: int, *, room: int) -> LoopProgram:
     """
     x, w, y = buffer("x", 3, 5), buffer("w", 5, room), buffer("y", 3, channels)
     t = buffer("t", 3, channels, scope=Scope.LOCAL)
-    i, k, v = Var("i"), Var("k"), Var("v")
+    i, k, v = expr.Var("i"), expr.Var("k"), expr.Var("v")
 
-    def vectors(body: Callable[[Index], Stmt]) -> Stmt:
+    def vectors(body: Callable[[expr.Index], Stmt]) -> Stmt:
         whole, rest = divmod(channels, 8)
         parts = [(8, 8 * n) for n in range(whole)] + ([(rest, 8 * whole)] if rest else [])
         return block(*(loop(v, n, body(v + at), ForKind.VECTOR) for n, at in parts))
 
-    def summed(place: Index) -> Stmt:
-        product = Load(x, (i, k)) * Load(w, (k, place))
-        return Store(t, (i, place), Load(t, (i, place)) + product)
+    def summed(place: expr.Index) -> Stmt:
+        product = expr.Load(x, (i, k)) * expr.Load(w, (k, place))
+        return Store(t, (i, place), expr.Load(t, (i, place)) + product)
 
     body = block(
         loop(i, 3, vectors(lambda place: Store(t, (i, place), ZERO))),
         loop(k, 5, loop(i, 3, vectors(summed))),
-        loop(i, 3, vectors(lambda place: Store(y, (i, place), Load(t, (i, place))))),
+        loop(i, 3, vectors(lambda place: Store(y, (i, place), expr.Load(t, (i, place))))),
     )
     return program(Allocate(t, body), (y,), (x, w))
 
@@ -558,14 +553,14 @@ def products_of(channels: int) -> LoopProgram:
     """Sums in a row of a local buffer; their weights are packed, those of one channel left out."""
     x, w, y = buffer("x", 5), buffer("w_packed", 5, channels), buffer("y", channels)
     t = buffer("t", channels, scope=Scope.LOCAL)
-    k, v = Var("k"), Var("v")
-    sums = Load(t, (v,)) + Load(x, (k,)) * Load(w, (k, v))
+    k, v = expr.Var("k"), expr.Var("v")
+    sums = expr.Load(t, (v,)) + expr.Load(x, (k,)) * expr.Load(w, (k, v))
     body = block(
         loop(v, channels, Store(t, (v,), ZERO), ForKind.VECTOR),
         loop(k, 5, loop(v, channels, Store(t, (v,), sums), ForKind.VECTOR)),
-        loop(v, channels, Store(y, (v,), Load(t, (v,))), ForKind.VECTOR),
+        loop(v, channels, Store(y, (v,), expr.Load(t, (v,))), ForKind.VECTOR),
     )
-    a, b = Var("a"), Var("b")
+    a, b = expr.Var("a"), expr.Var("b")
     packing = Packing(((a, 5), (b, channels)), (b + 1, a), b > 0, (channels + 1, 5))
     packed = Parameter(w, Role.CONSTANT, packing, "w")
     before = program(Allocate(t, body), (y,), (x,))
@@ -596,11 +591,11 @@ def test_a_row_of_one_vector_stays_where_it_reads_what_nobody_packs() -> None:
 
 def test_rows_that_vectors_do_not_begin_stay() -> None:
     t, y = buffer("t", 2, 11, scope=Scope.LOCAL), buffer("y", 2, 11)
-    i, v = Var("i"), Var("v")
+    i, v = expr.Var("i"), expr.Var("v")
     stores = (
         loop(v, 8, Store(t, (i, v), ZERO), ForKind.VECTOR),
         loop(v, 8, Store(t, (i, v + 3), ZERO), ForKind.VECTOR),
-        loop(v, 8, Store(y, (i, v), Load(t, (i, v))), ForKind.VECTOR),
+        loop(v, 8, Store(y, (i, v), expr.Load(t, (i, v))), ForKind.VECTOR),
     )
     before = program(Allocate(t, loop(i, 2, block(*stores))), (y,))
     assert widen_local_buffers(before) is before

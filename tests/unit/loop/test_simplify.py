@@ -12,19 +12,8 @@ from tests.unit.loop.programs import (
     rows_of,
 )
 
+from tensorwright import expr
 from tensorwright.base import DType
-from tensorwright.expr import (
-    Apply,
-    Compare,
-    Element,
-    Fn,
-    Load,
-    Relation,
-    Select,
-    Value,
-    Var,
-    all_of,
-)
 from tensorwright.loop import (
     Allocate,
     Buffer,
@@ -37,9 +26,9 @@ from tensorwright.loop import (
 )
 from tensorwright.schedule import ForKind, Scope
 
-i, j, k = Var("i"), Var("j"), Var("k")
+i, j, k = expr.Var("i"), expr.Var("j"), expr.Var("k")
 Y, X = buffer("y", 8), buffer("x", 8)
-X0 = Load(X, (0,))
+X0 = expr.Load(X, (0,))
 N = buffer("n", 8, dtype=DType.I32)
 
 
@@ -54,7 +43,7 @@ def test_loops_of_one_iteration_and_of_none_go() -> None:
 
 
 def test_guards_that_the_loops_decide_go() -> None:
-    body = If(all_of(i < 8, j + i < 20), Store(Y, (i,), ZERO))
+    body = If(expr.all_of(i < 8, j + i < 20), Store(Y, (i,), ZERO))
     assert simplified(loop(i, 8, loop(j, 3, body))) == ["for i, j in 0..8, 0..3:", "y[i] = 0.0"]
     never = If(i - 9 >= 0, Store(Y, (i,), ZERO))
     assert simplified(loop(i, 8, never)) == ["pass"]
@@ -62,21 +51,26 @@ def test_guards_that_the_loops_decide_go() -> None:
 
 def test_guards_that_exclude_each_other_go() -> None:
     store = Store(Y, (i,), ZERO)
-    assert simplified(loop(i, 8, If(all_of(i >= 5, i < 4, i < 7), store))) == ["pass"]
+    assert simplified(loop(i, 8, If(expr.all_of(i >= 5, i < 4, i < 7), store))) == ["pass"]
     row = i // 2
-    assert simplified(loop(i, 8, If(all_of(row >= 2, row < 2), store))) == ["pass"]
-    assert simplified(loop(i, 8, If(all_of(i >= 3, i < 4), store)))[-1] == "y[3] = 0.0"
+    assert simplified(loop(i, 8, If(expr.all_of(row >= 2, row < 2), store))) == ["pass"]
+    assert simplified(loop(i, 8, If(expr.all_of(i >= 3, i < 4), store)))[-1] == "y[3] = 0.0"
 
 
 def test_what_an_outer_guard_ensures_is_not_asked_again() -> None:
-    inner = If(all_of(i < 3, i >= 1), Store(Y, (i,), Select(i < 3, ZERO, Load(X, (i,)))))
+    inner = If(
+        expr.all_of(i < 3, i >= 1), Store(Y, (i,), expr.Select(i < 3, ZERO, expr.Load(X, (i,))))
+    )
     found = simplified(loop(i, 8, If(i < 3, inner)))
     assert found == ["for i in 0..8:", "if i < 3 and 1 <= i:", "y[i] = 0.0"]
 
 
 def test_a_guard_of_a_read_stays_around_it() -> None:
     m = buffer("m", 4, dtype=DType.I32)
-    reads = If(Compare(Relation.LT, Element(m, (i,)), 3), Store(m, (i,), number(5, DType.I32)))
+    reads = If(
+        expr.Compare(expr.Relation.LT, expr.Element(m, (i,)), 3),
+        Store(m, (i,), number(5, DType.I32)),
+    )
     nest = program(loop(i, 8, If(i < 4, reads)), (m,))
     assert rows_of(simplify_loops(nest)) == rows_of(nest) == rows_of(hoist_conditions(nest))
 
@@ -89,11 +83,11 @@ def test_mixed_radix_indices_become_plain() -> None:
 
 def test_buffers_that_nothing_reads_go() -> None:
     t, s = buffer("t", 8, scope=Scope.LOCAL), buffer("s", 8, scope=Scope.LOCAL)
-    chain = block(Store(t, (0,), ZERO), Store(s, (0,), Load(t, (0,))), Store(Y, (0,), ZERO))
+    chain = block(Store(t, (0,), ZERO), Store(s, (0,), expr.Load(t, (0,))), Store(Y, (0,), ZERO))
     assert simplified(Allocate(t, Allocate(s, chain))) == ["y[0] = 0.0"]
 
 
-N0 = Load(N, (0,))
+N0 = expr.Load(N, (0,))
 
 
 @pytest.mark.parametrize(
@@ -108,14 +102,14 @@ N0 = Load(N, (0,))
         (0 + X0, 0 + X0),
         (X0 * 0, X0 * 0),  # NaN * 0 is NaN
         (0 - X0, 0 - X0),
-        (Apply(Fn.MAX, (X0, number(float("-inf")))), X0),
-        (Apply(Fn.MIN, (number(float("inf")), X0)), X0),
+        (expr.Apply(expr.Fn.MAX, (X0, number(float("-inf")))), X0),
+        (expr.Apply(expr.Fn.MIN, (number(float("inf")), X0)), X0),
         (number(2) * number(3) + X0, 6 + X0),
         (number(1e-30) * number(1e-30), number(0)),  # as f32 computes it
-        (Select(Apply(Fn.LT, (number(1), number(2))), X0, ZERO), X0),
+        (expr.Select(expr.Apply(expr.Fn.LT, (number(1), number(2))), X0, ZERO), X0),
     ],
 )
-def test_values_are_folded_where_that_is_exact(value: Value, expected: Value) -> None:
+def test_values_are_folded_where_that_is_exact(value: expr.Value, expected: expr.Value) -> None:
     nest = simplify_loops(program(Store(Y, (0,), value), (Y,), (X,)))
     assert isinstance(nest.body, Store)
     assert nest.body.value == expected
@@ -130,7 +124,7 @@ def test_values_are_folded_where_that_is_exact(value: Value, expected: Value) ->
         (number(100, DType.I8) + number(100, DType.I8), number(-56, DType.I8)),
     ],
 )
-def test_integers_fold_more(value: Value, expected: Value) -> None:
+def test_integers_fold_more(value: expr.Value, expected: expr.Value) -> None:
     y = Buffer("y", (8,), value.dtype)
     nest = simplify_loops(program(Store(y, (0,), value), (y,), (N,)))
     assert isinstance(nest.body, Store)

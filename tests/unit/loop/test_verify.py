@@ -7,21 +7,8 @@ from dataclasses import replace
 import pytest
 from tests.unit.loop.programs import F32, ZERO, buffer, filled, loop, matmul, padded_copy, program
 
+from tensorwright import expr
 from tensorwright.base import DType, InternalError
-from tensorwright.expr import (
-    Apply,
-    Compare,
-    Decision,
-    Element,
-    Fn,
-    Index,
-    Load,
-    Relation,
-    Select,
-    Value,
-    Var,
-    constant,
-)
 from tensorwright.loop import (
     Allocate,
     Buffer,
@@ -40,14 +27,14 @@ from tensorwright.loop import (
 )
 from tensorwright.schedule import ForKind, Scope
 
-i, j, k = Var("i"), Var("j"), Var("k")
+i, j, k = expr.Var("i"), expr.Var("j"), expr.Var("k")
 X, Y = buffer("x", 8), buffer("y", 8)
 T = buffer("t", 4, scope=Scope.LOCAL)
 PARALLEL, VECTOR = ForKind.PARALLEL, ForKind.VECTOR
 THREAD, BLOCK = ForKind.THREAD_X, ForKind.BLOCK_X
 
 
-def store(index: Index, value: Value = ZERO, into: Buffer = Y) -> Stmt:
+def store(index: expr.Index, value: expr.Value = ZERO, into: Buffer = Y) -> Stmt:
     return Store(into, (index,), value)
 
 
@@ -81,7 +68,7 @@ def test_the_message_marks_the_place() -> None:
     [
         (Allocate(X, store(0)), "two buffers are called x"),
         (block(Allocate(T, store(0)), Allocate(T, store(0))), "two buffers are called t"),
-        (store(0, Load(T, (0,))), "t: f32 (4) is used where it is not allocated"),
+        (store(0, expr.Load(T, (0,))), "t: f32 (4) is used where it is not allocated"),
         (block(Allocate(T, store(0)), store(0, into=T)), "is used where it is not allocated"),
         (Prefetch(T, (0,)), "is used where it is not allocated"),
         (Call("f", (Window(T, (0,)),), store(0)), "is used where it is not allocated"),
@@ -90,19 +77,22 @@ def test_the_message_marks_the_place() -> None:
         (loop(i, 2, loop(i, 2, store(0))), "a loop inside the loop over i binds it"),
         (loop(i, 2, loop(j, i + 1, store(j))), "the extent i + 1 of j is not a number"),
         (Store(Y, (0, 0), ZERO), "y: f32 (8) is used with 2 indices"),
-        (store(0, Load(X, ())), "x: f32 (8) is used with 0 indices"),
+        (store(0, expr.Load(X, ())), "x: f32 (8) is used with 0 indices"),
         (loop(i, 9, store(i)), "index 0 of y, i, reaches 0..8, outside 0..8"),
-        (loop(i, 8, store(0, Load(X, (i - 1,)))), "index 0 of x, i - 1, reaches -1..6"),
+        (loop(i, 8, store(0, expr.Load(X, (i - 1,)))), "index 0 of x, i - 1, reaches -1..6"),
         (loop(i, 8, store(i // 2 + 8)), "outside 0..8"),
         (store(0, into=X), "x is an input or a constant: no stores"),
-        (store(0, constant(1, DType.I32)), "a value of i32 goes into y: f32 (8)"),
-        (store(0, Apply(Fn.ADD, (ZERO, constant(1, DType.I32)))), "mixes dtypes"),
-        (store(0, Apply(Fn.POW, (ZERO,))), "pow of 1 arguments"),
-        (store(0, Apply(Fn.AND, (ZERO, ZERO))), "wants bools"),
-        (store(0, Select(ZERO, ZERO, ZERO)), "wants a bool"),
-        (loop(i, 4, store(i, Select(i < 3, ZERO, constant(1, DType.F64)))), "mixes dtypes"),
-        (store(Decision("t")), "?t is not bound"),
-        (loop(i, Decision("t"), store(0)), "?t is not bound"),
+        (store(0, expr.constant(1, DType.I32)), "a value of i32 goes into y: f32 (8)"),
+        (store(0, expr.Apply(expr.Fn.ADD, (ZERO, expr.constant(1, DType.I32)))), "mixes dtypes"),
+        (store(0, expr.Apply(expr.Fn.POW, (ZERO,))), "pow of 1 arguments"),
+        (store(0, expr.Apply(expr.Fn.AND, (ZERO, ZERO))), "wants bools"),
+        (store(0, expr.Select(ZERO, ZERO, ZERO)), "wants a bool"),
+        (
+            loop(i, 4, store(i, expr.Select(i < 3, ZERO, expr.constant(1, DType.F64)))),
+            "mixes dtypes",
+        ),
+        (store(expr.Decision("t")), "?t is not bound"),
+        (loop(i, expr.Decision("t"), store(0)), "?t is not bound"),
         (loop(i, 2, loop(j, 2, store(0), PARALLEL), PARALLEL), "@parallel inside a loop @parallel"),
         (loop(i, 2, loop(j, 2, store(0), PARALLEL), VECTOR), "@parallel inside a loop @vectorize"),
         (loop(i, 2, loop(j, 2, store(0), VECTOR), VECTOR), "@vectorize inside a loop @vectorize"),
@@ -115,7 +105,7 @@ def test_each_requirement(body: Stmt, expected: str) -> None:
 
 
 def test_guarded_indices_are_left_to_the_guard() -> None:
-    guarded = If(i < 8, store(i, Select(i < 7, Load(X, (i + 1,)), ZERO)))
+    guarded = If(i < 8, store(i, expr.Select(i < 7, expr.Load(X, (i + 1,)), ZERO)))
     verify(program(loop(i, 9, guarded), (Y,), (X,)))
     never = loop(i, 0, store(100))
     verify(program(never, (Y,)))
@@ -123,12 +113,12 @@ def test_guarded_indices_are_left_to_the_guard() -> None:
 
 def test_elements_used_as_indices_are_checked_too() -> None:
     n = buffer("n", 4, dtype=DType.I32)
-    reads = If(Compare(Relation.LT, Element(n, (i,)), 3), store(0))
+    reads = If(expr.Compare(expr.Relation.LT, expr.Element(n, (i,)), 3), store(0))
     assert "index 0 of n, i, reaches 0..4" in refused(program(loop(i, 5, reads), (Y,), (n,)))
 
 
 def test_a_local_buffer_has_a_fixed_size() -> None:
-    t = Decision("t")
+    t = expr.Decision("t")
     body = Allocate(Buffer("acc", (t,), F32, Scope.LOCAL), store(0))
     assert "?t is not bound" in refused(body)
     verify(program(body, (Y,)), allow_decisions=True)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tests.targets import AVX512
 
+from tensorwright import schedule
 from tensorwright.base import DType, GpuTarget, Target, parse_target
 from tensorwright.expr import (
     Compute,
@@ -39,16 +40,6 @@ from tensorwright.loop import (
     verify,
     walk,
 )
-from tensorwright.schedule import (
-    BLOCKS,
-    THREADS,
-    ScheduleState,
-    Trace,
-    format_trace,
-    parse_trace,
-    replay,
-    state_of,
-)
 from tensorwright_lab.loop_interpreter import bind_decisions, interpret
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -67,8 +58,8 @@ class Expression:
     largest: dict[str, int] = field(default_factory=dict)
 
     @property
-    def state(self) -> ScheduleState:
-        return state_of(self)
+    def state(self) -> schedule.ScheduleState:
+        return schedule.state_of(self)
 
     @property
     def inputs(self) -> tuple[Placeholder, ...]:
@@ -114,7 +105,7 @@ def check_program(
 def is_for_card(program: LoopProgram) -> bool:
     """Whether some loops are over the blocks or the threads of a card."""
     loops = (part for part in walk(program.body) if isinstance(part, For))
-    return any(loop.kind in BLOCKS | THREADS for loop in loops)
+    return any(loop.kind in schedule.BLOCKS | schedule.THREADS for loop in loops)
 
 
 def finished(program: LoopProgram) -> LoopProgram:
@@ -123,10 +114,10 @@ def finished(program: LoopProgram) -> LoopProgram:
     return run_target_passes(run_passes(program), target)
 
 
-def check(expression: Expression, trace: Trace) -> LoopProgram:
+def check(expression: Expression, trace: schedule.Trace) -> LoopProgram:
     """A trace is legal, round-trips as text and keeps the meaning; gives its program."""
-    assert parse_trace(format_trace(trace)) == trace
-    program = lower(replay(expression.state, trace))
+    assert schedule.parse_trace(schedule.format_trace(trace)) == trace
+    program = lower(schedule.replay(expression.state, trace))
     check_program(expression, program)
     return program
 

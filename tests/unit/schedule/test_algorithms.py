@@ -10,35 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.schedule.convolutions import blocked, channels_last, plain, volume
 
+from tensorwright import expr, schedule
 from tensorwright.base import DType
-from tensorwright.expr import (
-    Compute,
-    Placeholder,
-    compute,
-    evaluate,
-    floor_div,
-    loads_of,
-    max_over,
-    placeholder,
-    reduce_axis,
-    sum_over,
-    topological_order,
-)
-from tensorwright.schedule import (
-    ALGORITHMS,
-    Algorithm,
-    find_convolution,
-    find_matrix_product,
-    winograd_matrices,
-)
 
 SIZES = {"winograd2": 4, "winograd3": 5, "winograd4": 6, "winograd6": 8}
-WINOGRAD = tuple(each for each in ALGORITHMS if each.name in SIZES)
-(IM2COL,) = (each for each in ALGORITHMS if each.name == "im2col")
-EXACT = pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda each: each.name)
+WINOGRAD = tuple(each for each in schedule.ALGORITHMS if each.name in SIZES)
+(IM2COL,) = (each for each in schedule.ALGORITHMS if each.name == "im2col")
+EXACT = pytest.mark.parametrize("algorithm", schedule.ALGORITHMS, ids=lambda each: each.name)
 
 
-def error(tensor: Compute, algorithm: Algorithm) -> float:
+def error(tensor: expr.Compute, algorithm: schedule.Algorithm) -> float:
     """The largest difference, over the largest element."""
     other = algorithm.rewrite(tensor)
     assert other is not None
@@ -47,10 +28,10 @@ def error(tensor: Compute, algorithm: Algorithm) -> float:
     source = np.random.default_rng(0)
     inputs = {
         each: source.normal(size=each.shape).astype(each.dtype.numpy)
-        for each in topological_order(tensor)
-        if isinstance(each, Placeholder)
+        for each in expr.topological_order(tensor)
+        if isinstance(each, expr.Placeholder)
     }
-    found, answer = evaluate([other, tensor], inputs)
+    found, answer = expr.evaluate([other, tensor], inputs)
     return float(np.abs(found - answer).max() / np.abs(answer).max())
 
 
@@ -67,12 +48,12 @@ def error(tensor: Compute, algorithm: Algorithm) -> float:
     ],
     ids=lambda each: "x".join(map(str, each.shape)),
 )
-def test_it_means_the_same(tensor: Compute, algorithm: Algorithm) -> None:
+def test_it_means_the_same(tensor: expr.Compute, algorithm: schedule.Algorithm) -> None:
     check_meaning(tensor, algorithm)
 
 
-def check_meaning(tensor: Compute, algorithm: Algorithm) -> None:
-    if algorithm.name == "implicit_gemm" and find_matrix_product(tensor) is None:
+def check_meaning(tensor: expr.Compute, algorithm: schedule.Algorithm) -> None:
+    if algorithm.name == "implicit_gemm" and schedule.find_matrix_product(tensor) is None:
         assert algorithm.rewrite(tensor) is None  # one pixel, or one filter
     else:
         assert error(tensor, algorithm) < 1e-10
@@ -81,13 +62,13 @@ def check_meaning(tensor: Compute, algorithm: Algorithm) -> None:
 @EXACT
 @pytest.mark.parametrize("size", [(4, 8, 8), (2, 5, 7), (1, 1, 3)], ids=str)
 def test_volumes_sum_the_first_taps_like_channels(
-    size: tuple[int, int, int], algorithm: Algorithm
+    size: tuple[int, int, int], algorithm: schedule.Algorithm
 ) -> None:
     stored = volume(size, 8, 4, DType.F64, batch=2)
-    (load,) = (each for each in loads_of(stored.body) if each.source.name == "y")
-    assert isinstance(load.source, Compute)
+    (load,) = (each for each in expr.loads_of(stored.body) if each.source.name == "y")
+    assert isinstance(load.source, expr.Compute)
     assert error(load.source, algorithm) < 1e-10
-    found = find_convolution(load.source)
+    found = schedule.find_convolution(load.source)
     assert found is not None
     assert (found.rows.tap.name, found.columns.tap.name) == ("kh", "kw")
 
@@ -99,7 +80,7 @@ def test_volumes_sum_the_first_taps_like_channels(
     st.integers(1, 4),
     st.integers(0, 2),
     st.integers(1, 2),
-    st.sampled_from(ALGORITHMS),
+    st.sampled_from(schedule.ALGORITHMS),
 )
 def test_any_shape(
     size: tuple[int, int],
@@ -107,7 +88,7 @@ def test_any_shape(
     filters: int,
     pad: int,
     batch: int,
-    algorithm: Algorithm,
+    algorithm: schedule.Algorithm,
 ) -> None:
     check_meaning(plain(size, channels, filters, pad, DType.F64, batch), algorithm)
 
@@ -116,13 +97,13 @@ def test_any_shape(
     ("name", "most"), [("winograd2", 1e-6), ("winograd3", 4e-6), ("winograd4", 1e-5)]
 )
 def test_f32_stays_close(name: str, most: float) -> None:
-    (algorithm,) = (each for each in ALGORITHMS if each.name == name)
+    (algorithm,) = (each for each in schedule.ALGORITHMS if each.name == name)
     assert error(plain((14, 14), 64, 8, 1, DType.F32), algorithm) < most
 
 
 @pytest.mark.parametrize("tile", [2, 3, 4, 6])
 def test_the_matrices_are_exact(tile: int) -> None:
-    matrices = winograd_matrices(tile)
+    matrices = schedule.winograd_matrices(tile)
     data = [Fraction(n * n - 5, n + 2) for n in range(tile + 2)]
     kernel = [Fraction(3), Fraction(-1, 7), Fraction(5, 2)]
 
@@ -136,7 +117,7 @@ def test_the_matrices_are_exact(tile: int) -> None:
 
 def test_more_products_than_points_are_refused() -> None:
     with pytest.raises(ValueError, match="9 products take more than 7 points"):
-        winograd_matrices(7)
+        schedule.winograd_matrices(7)
 
 
 def test_multiplications_are_fewer() -> None:
@@ -144,9 +125,9 @@ def test_multiplications_are_fewer() -> None:
     for algorithm in WINOGRAD:
         rewritten = algorithm.rewrite(plain((24, 24), 3, 2, 1, DType.F32))
         assert rewritten is not None
-        stages = {each.name: each for each in topological_order(rewritten)}
+        stages = {each.name: each for each in expr.topological_order(rewritten)}
         product = stages["y_product"]
-        assert isinstance(product, Compute)
+        assert isinstance(product, expr.Compute)
         size = SIZES[algorithm.name]
         assert [axis.name for axis in product.reduce_axes] == ["ic"]
         tiles = 24 // (size - 2)
@@ -157,68 +138,70 @@ def test_work_that_rows_share_is_written_alike() -> None:
     """d4 - 9/4 d2 + (2/3 d3 - 3/2 d1) and d4 - 9/4 d2 - (2/3 d3 - 3/2 d1): a compiler finds the
     common parts.
     """
-    (algorithm,) = (each for each in ALGORITHMS if each.name == "winograd4")
+    (algorithm,) = (each for each in schedule.ALGORITHMS if each.name == "winograd4")
     rewritten = algorithm.rewrite(plain((6, 6), 1, 1, 0, DType.F32))
     assert rewritten is not None
-    (rows,) = (each for each in topological_order(rewritten) if each.name == "y_rows")
+    (rows,) = (each for each in expr.topological_order(rewritten) if each.name == "y_rows")
     text = str(rows)
     assert text.count("(x[d0, d1, h_t*4 + 4, v] - (x[d0, d1, h_t*4 + 2, v] * 2.25))") == 2
     scaled = "(x[d0, d1, h_t*4 + 3, v] * 0.6666666666666666)", "(x[d0, d1, h_t*4 + 1, v] * 1.5)"
     assert text.count(f"({' - '.join(scaled)})") == 2
 
 
-def convolution_like(name: str) -> Compute:
-    x, w = placeholder("x", (4, 9, 9)), placeholder("w", (8, 4, 3, 3))
-    ic, kh, kw = reduce_axis("ic", 4), reduce_axis("kh", 3), reduce_axis("kw", 3)
+def convolution_like(name: str) -> expr.Compute:
+    x, w = expr.placeholder("x", (4, 9, 9)), expr.placeholder("w", (8, 4, 3, 3))
+    ic, kh, kw = expr.reduce_axis("ic", 4), expr.reduce_axis("kh", 3), expr.reduce_axis("kw", 3)
     shape = (8, 3, 3)
     match name:
         case "strided":
-            return compute(
+            return expr.compute(
                 "y",
                 shape,
-                lambda o, h, v: sum_over(
+                lambda o, h, v: expr.sum_over(
                     x[ic, h * 2 + kh, v * 2 + kw] * w[o, ic, kh, kw], ic, kh, kw
                 ),
             )
         case "dilated":
-            return compute(
+            return expr.compute(
                 "y",
                 shape,
-                lambda o, h, v: sum_over(
+                lambda o, h, v: expr.sum_over(
                     x[ic, h + kh * 2, v + kw * 2] * w[o, ic, kh, kw], ic, kh, kw
                 ),
             )
         case "grouped by rows":
-            return compute(
+            return expr.compute(
                 "y",
                 shape,
-                lambda o, h, v: sum_over(
-                    x[ic, h + kh, v + kw] * w[floor_div(h, 2), ic, kh, kw], ic, kh, kw
+                lambda o, h, v: expr.sum_over(
+                    x[ic, h + kh, v + kw] * w[expr.floor_div(h, 2), ic, kh, kw], ic, kh, kw
                 ),
             )
         case "one direction":
-            return compute(
-                "y", shape, lambda o, h, v: sum_over(x[ic, h + kh, v] * w[o, ic, kh, 0], ic, kh)
-            )
-        case "flipped taps":
-            return compute(
+            return expr.compute(
                 "y",
                 shape,
-                lambda o, h, v: sum_over(
+                lambda o, h, v: expr.sum_over(x[ic, h + kh, v] * w[o, ic, kh, 0], ic, kh),
+            )
+        case "flipped taps":
+            return expr.compute(
+                "y",
+                shape,
+                lambda o, h, v: expr.sum_over(
                     x[ic, h + kh, v + kw] * w[o, ic, 2 - kh, 2 - kw], ic, kh, kw
                 ),
             )
         case "maximum":
-            return compute(
+            return expr.compute(
                 "y",
                 shape,
-                lambda o, h, v: max_over(x[ic, h + kh, v + kw] * w[o, ic, kh, kw], ic, kh, kw),
+                lambda o, h, v: expr.max_over(x[ic, h + kh, v + kw] * w[o, ic, kh, kw], ic, kh, kw),
             )
         case _:
-            return compute(
+            return expr.compute(
                 "y",
                 shape,
-                lambda o, h, v: sum_over(x[ic, h + kh, v + kw] + w[o, ic, kh, kw], ic, kh, kw),
+                lambda o, h, v: expr.sum_over(x[ic, h + kh, v + kw] + w[o, ic, kh, kw], ic, kh, kw),
             )
 
 
@@ -228,7 +211,7 @@ LIKE = ["strided", "dilated", "grouped by rows", "one direction", "flipped taps"
 @pytest.mark.parametrize("name", LIKE)
 def test_winograd_leaves_other_expressions_alone(name: str) -> None:
     tensor = convolution_like(name)
-    assert find_convolution(tensor) is None
+    assert schedule.find_convolution(tensor) is None
     assert all(algorithm.rewrite(tensor) is None for algorithm in WINOGRAD)
 
 
@@ -244,18 +227,18 @@ def test_columns_lie_as_the_data_does() -> None:
     ):
         rewritten = IM2COL.rewrite(tensor)
         assert rewritten is not None
-        (columns,) = (e for e in topological_order(rewritten) if e.name == "y_columns")
-        assert isinstance(columns, Compute)
+        (columns,) = (e for e in expr.topological_order(rewritten) if e.name == "y_columns")
+        assert isinstance(columns, expr.Compute)
         assert [axis.name for axis in columns.axes] == axes
 
 
 def test_what_has_no_window_or_no_reuse_has_no_columns() -> None:
-    x, k = placeholder("x", (9, 4)), reduce_axis("k", 3)
-    product = compute("y", (9, 5), lambda i, j: sum_over(x[i, k] * x[j, k], k))
-    pooled = compute("y", (7, 4), lambda i, c: sum_over(x[i + k, c], k))
+    x, k = expr.placeholder("x", (9, 4)), expr.reduce_axis("k", 3)
+    product = expr.compute("y", (9, 5), lambda i, j: expr.sum_over(x[i, k] * x[j, k], k))
+    pooled = expr.compute("y", (7, 4), lambda i, c: expr.sum_over(x[i + k, c], k))
     assert IM2COL.rewrite(product) is None
     assert IM2COL.rewrite(pooled) is None
 
 
 def test_low_precision_is_left_alone() -> None:
-    assert find_convolution(plain((8, 8), 2, 2, 0, DType.F16)) is None
+    assert schedule.find_convolution(plain((8, 8), 2, 2, 0, DType.F16)) is None

@@ -5,25 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from tests.unit.schedule import groups
-from tests.unit.schedule.expressions import (
-    Expression,
-    arg_max,
-    blur,
-    bytes_product,
-    chain,
-    check,
-    conv,
-    gather,
-    matmul,
-    pool,
-    positions,
-    scaled,
-    softmax,
-    total,
-    two_outputs,
-    weighted,
-)
+from tests.unit.schedule import expressions, groups
 from tests.unit.schedule.small_expressions import SMALL
 
 from tensorwright.base import UsageError
@@ -88,40 +70,46 @@ DOT: Trace = (
     Tensorize("y", "j_i", "dot4_u8i8_i32"),
 )
 
-CASES: dict[str, tuple[Expression, Trace]] = {
-    "split_exactly": (matmul(), (Split("c", "i", (3,), Tail.EXACT),)),
-    "split_with_guard": (matmul(), (Split("c", "j", (4,)), Split("c", "k", (2, 2)))),
-    "split_beyond_the_extent": (matmul(), (Split("c", "i", (16,)),)),
-    "split_with_shift": (chain(), (Split("z", "i", (2, 3), Tail.SHIFT), Parallel("z", "i_0"))),
-    "split_twice": (matmul(), (Split("c", "j", (4,)), Split("c", "j_o", (3,)))),
+CASES: dict[str, tuple[expressions.Expression, Trace]] = {
+    "split_exactly": (expressions.matmul(), (Split("c", "i", (3,), Tail.EXACT),)),
+    "split_with_guard": (expressions.matmul(), (Split("c", "j", (4,)), Split("c", "k", (2, 2)))),
+    "split_beyond_the_extent": (expressions.matmul(), (Split("c", "i", (16,)),)),
+    "split_with_shift": (
+        expressions.chain(),
+        (Split("z", "i", (2, 3), Tail.SHIFT), Parallel("z", "i_0")),
+    ),
+    "split_twice": (expressions.matmul(), (Split("c", "j", (4,)), Split("c", "j_o", (3,)))),
     "split_around_a_guest": (
-        blur(),
+        expressions.blur(),
         (ComputeAt("p", "b", "i"), Split("b", "i", (2,)), Split("b", "i_i", (2,))),
     ),
     "split_where_the_fold_starts": (
-        matmul(),
+        expressions.matmul(),
         (DecomposeReduction("c", "j"), Split("c", "j", (4,))),
     ),
-    "fuse_spatial": (matmul(), (Fuse("c", ("i", "j")), Split("c", "i_j", (5,)))),
+    "fuse_spatial": (expressions.matmul(), (Fuse("c", ("i", "j")), Split("c", "i_j", (5,)))),
     "fuse_a_reduction": (
-        conv(5),
+        expressions.conv(5),
         (Reorder("y", ("ic", "kh", "kw")), Fuse("y", ("ic", "kh", "kw"))),
     ),
     "fuse_around_a_guest": (
-        blur(),
+        expressions.blur(),
         (ComputeAt("p", "b", "j"), Fuse("b", ("i", "j")), Prefetch("b", "p", "i_j")),
     ),
     "fuse_where_the_fold_starts": (
-        matmul(),
+        expressions.matmul(),
         (DecomposeReduction("c", "i"), Fuse("c", ("i", "j"))),
     ),
-    "reorder": (matmul(), (Reorder("c", ("k", "i", "j")),)),
-    "unroll": (matmul(), (Unroll("c", "k"), Unroll("c", "i"))),
-    "vectorize_around_a_loop_of_the_fold": (conv(4), (Vectorize("y", "kh"),)),
-    "vectorize": (matmul(), (Reorder("c", ("i", "k", "j")), Vectorize("c", "j"))),
-    "parallel": (two_outputs(), (Parallel("s", "i"), Parallel("d", "i"), Vectorize("d", "j"))),
+    "reorder": (expressions.matmul(), (Reorder("c", ("k", "i", "j")),)),
+    "unroll": (expressions.matmul(), (Unroll("c", "k"), Unroll("c", "i"))),
+    "vectorize_around_a_loop_of_the_fold": (expressions.conv(4), (Vectorize("y", "kh"),)),
+    "vectorize": (expressions.matmul(), (Reorder("c", ("i", "k", "j")), Vectorize("c", "j"))),
+    "parallel": (
+        expressions.two_outputs(),
+        (Parallel("s", "i"), Parallel("d", "i"), Vectorize("d", "j")),
+    ),
     "bind": (
-        matmul(),
+        expressions.matmul(),
         (
             Split("c", "i", (2,)),
             Bind("c", "i_o", ForKind.BLOCK_X),
@@ -130,19 +118,19 @@ CASES: dict[str, tuple[Expression, Trace]] = {
         ),
     ),
     "compute_at": (
-        softmax(),
+        expressions.softmax(),
         (ComputeAt("total", "out", "i"), ComputeAt("e", "out", "i"), ComputeAt("top", "e", "i")),
     ),
     "compute_at_a_tile": (
-        conv(6, 2),
+        expressions.conv(6, 2),
         (Split("relu", "oh", (2,)), ComputeAt("y", "relu", "oh_o"), ComputeAt("pad", "y", "oc")),
     ),
     "compute_at_an_overlap": (
-        blur(),
+        expressions.blur(),
         (Split("b", "i", (4,)), Split("b", "j", (4,)), ComputeAt("p", "b", "i_o")),
     ),
     "reverse_compute_at": (
-        matmul(with_relu=True),
+        expressions.matmul(with_relu=True),
         (
             Split("c", "i", (4,)),
             Reorder("c", ("i_o", "j", "i_i", "k")),
@@ -150,7 +138,7 @@ CASES: dict[str, tuple[Expression, Trace]] = {
         ),
     ),
     "reverse_compute_at_twice_where_the_last_tile_is_cut": (
-        chain(5),
+        expressions.chain(5),
         (
             Split("p", "i", (2,)),
             ReverseComputeAt("q", "p", "i_o"),
@@ -173,15 +161,18 @@ CASES: dict[str, tuple[Expression, Trace]] = {
         SMALL["chosen_rows"],
         (SplitAxis("p", "i0", (2,)), ComputeAt("p", "rows", "i")),
     ),
-    "reverse_compute_at_with_an_output": (two_outputs(), (ReverseComputeAt("d", "s", "i"),)),
-    "compute_inline": (chain(), (ComputeInline("p"), ComputeInline("q"))),
-    "compute_inline_a_condition": (conv(), (ComputeInline("pad"),)),
+    "reverse_compute_at_with_an_output": (
+        expressions.two_outputs(),
+        (ReverseComputeAt("d", "s", "i"),),
+    ),
+    "compute_inline": (expressions.chain(), (ComputeInline("p"), ComputeInline("q"))),
+    "compute_inline_a_condition": (expressions.conv(), (ComputeInline("pad"),)),
     "reverse_compute_inline": (
-        chain(),
+        expressions.chain(),
         (Split("q", "i", (4,)), ReverseComputeInline("z"), Vectorize("z", "i_i")),
     ),
     "reverse_compute_inline_what_was_asked_for": (
-        gather(),
+        expressions.gather(),
         (
             Prefetch("rows", "moved", "j"),
             CacheRead("moved", "rows"),
@@ -189,11 +180,11 @@ CASES: dict[str, tuple[Expression, Trace]] = {
         ),
     ),
     "compute_inline_what_was_asked_for": (
-        blur(),
+        expressions.blur(),
         (Prefetch("b", "p", "j"), CacheRead("p", "b"), ComputeInline("p")),
     ),
     "cache_read": (
-        matmul(),
+        expressions.matmul(),
         (
             CacheRead("a", "c"),
             CacheRead("b", "c", Scope.SHARED, (1, 0)),
@@ -201,25 +192,25 @@ CASES: dict[str, tuple[Expression, Trace]] = {
         ),
     ),
     "cache_write": (
-        matmul(),
+        expressions.matmul(),
         (CacheWrite("c"), Split("c", "j", (3,), Tail.SHIFT), ComputeAt("c_cache", "c", "j_o")),
     ),
     "rfactor": (
-        total(),
+        expressions.total(),
         (Split("s", "k", (5,)), Rfactor("s", "k_i"), Vectorize("s_rf", "k_i")),
     ),
     "rfactor_with_partial_results_first": (
-        matmul(),
+        expressions.matmul(),
         (Split("c", "k", (2,)), Rfactor("c", "k_o", 0), Vectorize("c_rf", "j")),
     ),
-    "rfactor_max": (pool(), (Rfactor("y", "kh"), Unroll("y_rf", "kw"))),
+    "rfactor_max": (expressions.pool(), (Rfactor("y", "kh"), Unroll("y_rf", "kw"))),
     "rfactor_arg_max": (
-        arg_max(),
+        expressions.arg_max(),
         (Split("best_place", "k", (4,)), Rfactor("best_place", "k_o")),
     ),
-    "factor_out": (weighted(), (FactorOut("w"), ComputeAt("w_sums", "w", "i"))),
+    "factor_out": (expressions.weighted(), (FactorOut("w"), ComputeAt("w_sums", "w", "i"))),
     "decompose_reduction": (
-        matmul(),
+        expressions.matmul(),
         (
             Split("c", "j", (4,)),
             Reorder("c", ("i", "j_o", "k", "j_i")),
@@ -227,20 +218,20 @@ CASES: dict[str, tuple[Expression, Trace]] = {
         ),
     ),
     "pack_constant": (
-        matmul(),
+        expressions.matmul(),
         (Split("c", "j", (4,)), Reorder("c", ("j_o", "i", "k", "j_i")), PackConstant("b", "c")),
     ),
     "pack_in_an_order_of_fused_loops": (
-        conv(),
+        expressions.conv(),
         (Fuse("y", ("ic", "kh", "kw")), Split("y", "ic_kh_kw", (4,)), PackConstant("w", "y")),
     ),
-    "tensorize": (bytes_product(), DOT),
+    "tensorize": (expressions.bytes_product(), DOT),
     "prefetch": (
-        matmul(),
+        expressions.matmul(),
         (Prefetch("c", "a", "i", 2), Prefetch("c", "b", "k"), Split("c", "k", (2,))),
     ),
     "prefetch_next": (
-        matmul(with_relu=True),
+        expressions.matmul(with_relu=True),
         (
             Split("relu", "i", (3,)),
             Split("relu", "j", (4,)),
@@ -254,11 +245,11 @@ CASES: dict[str, tuple[Expression, Trace]] = {
         ),
     ),
     "skip_zeros": (
-        conv(),
+        expressions.conv(),
         (Reorder("y", ("oc", "oh", "kh", "ow", "ic", "kw")), SkipZeros("y", "pad", "kh")),
     ),
     "skip_zeros_in_tiles": (
-        conv(5, channels=4),
+        expressions.conv(5, channels=4),
         (
             Split("relu", "oc", (2,)),
             Split("relu", "ow", (2,), Tail.SHIFT),
@@ -275,7 +266,7 @@ CASES: dict[str, tuple[Expression, Trace]] = {
         ),
     ),
     "skip_zeros_for_positions": (
-        conv(5, channels=4),
+        expressions.conv(5, channels=4),
         (
             Split("relu", "ow", (2,), Tail.SHIFT),
             Reorder("relu", ("oh", "ow_o", "oc", "ow_i")),
@@ -287,14 +278,17 @@ CASES: dict[str, tuple[Expression, Trace]] = {
         ),
     ),
     "prefetch_next_alone": (
-        matmul(),
+        expressions.matmul(),
         (Reorder("c", ("j", "i", "k")), PackConstant("b", "c"), PrefetchNext("c", "b", "k")),
     ),
-    "prefetch_by_position": (gather(), (Prefetch("rows", "table", "i"), Unroll("rows", "j"))),
-    "use_algorithm": (conv(), (UseAlgorithm("y", "winograd2"),)),
-    "fold_constant": (scaled(), (FoldConstant("doubled"),)),
+    "prefetch_by_position": (
+        expressions.gather(),
+        (Prefetch("rows", "table", "i"), Unroll("rows", "j")),
+    ),
+    "use_algorithm": (expressions.conv(), (UseAlgorithm("y", "winograd2"),)),
+    "fold_constant": (expressions.scaled(), (FoldConstant("doubled"),)),
     "fold_twice": (
-        conv(),
+        expressions.conv(),
         (
             UseAlgorithm("y", "winograd2"),
             FoldConstant("y_kernel_f64"),
@@ -303,19 +297,19 @@ CASES: dict[str, tuple[Expression, Trace]] = {
             PackConstant("y_kernel", "y_product"),
         ),
     ),
-    "fold_positions": (positions(), (FoldConstant("p"), FoldConstant("q"))),
+    "fold_positions": (expressions.positions(), (FoldConstant("p"), FoldConstant("q"))),
     "fold_and_pack": (
-        scaled(),
+        expressions.scaled(),
         (FoldConstant("doubled"), Split("y", "j", (4,)), PackConstant("doubled", "y")),
     ),
-    "tiled_with_epilogue": (matmul(with_relu=True), TILED_WITH_EPILOGUE),
+    "tiled_with_epilogue": (expressions.matmul(with_relu=True), TILED_WITH_EPILOGUE),
     **groups.TRACES,
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_meaning_is_kept(name: str) -> None:
-    check(*CASES[name])
+    expressions.check(*CASES[name])
 
 
 def test_every_primitive_is_among_the_cases() -> None:
@@ -350,7 +344,7 @@ GOLDEN = (
 @pytest.mark.parametrize("name", GOLDEN)
 def test_loops_of(name: str, golden: Callable[..., None]) -> None:
     expression, trace = CASES[name]
-    golden(f"{format_trace(trace)}\n\n{check(expression, trace)}")
+    golden(f"{format_trace(trace)}\n\n{expressions.check(expression, trace)}")
 
 
 # traces
@@ -410,7 +404,7 @@ def test_decisions_of_a_trace_are_bound_by_name() -> None:
 
 
 def test_a_state_is_not_changed_by_a_step() -> None:
-    state = matmul().state
+    state = expressions.matmul().state
     before = state.stages
     replay(state, (Split("c", "i", (2,)), Parallel("c", "i_o")))
     assert state.stages is before

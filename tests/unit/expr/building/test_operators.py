@@ -11,21 +11,8 @@ import numpy as np
 import pytest
 
 import tensorwright
+from tensorwright import expr
 from tensorwright.base import DType
-from tensorwright.expr import (
-    NUMPY,
-    Compute,
-    Fn,
-    apply,
-    cast,
-    compute,
-    evaluate,
-    floordiv,
-    floormod,
-    negate,
-    placeholder,
-    select,
-)
 
 FLOATS = (DType.F32, DType.F64)
 INTS = (DType.I8, DType.I32, DType.I64, DType.U8)
@@ -48,7 +35,7 @@ def pairs(dtype: DType) -> tuple[np.ndarray, np.ndarray]:
     return a.ravel(), b.ravel()
 
 
-def run(tensor: Compute, arrays: dict[str, np.ndarray]) -> np.ndarray:
+def run(tensor: expr.Compute, arrays: dict[str, np.ndarray]) -> np.ndarray:
     """The tensor, compiled, of those arrays that it reads."""
     executable = tensorwright.compile(tensor, threads=1)
     given = {each.name: arrays[each.name] for each in executable.inputs}
@@ -58,14 +45,14 @@ def run(tensor: Compute, arrays: dict[str, np.ndarray]) -> np.ndarray:
 def compared(rule: Callable[[Any, Any], Any], dtype: DType, expected: Callable[..., Any]) -> None:
     """The rule on values against NumPy, on arrays: by the evaluator and compiled."""
     a, b = pairs(dtype)
-    x, y = (placeholder(name, a.shape, dtype) for name in "xy")
-    out = compute("out", a.shape, lambda i: rule(x[i], y[i]))
+    x, y = (expr.placeholder(name, a.shape, dtype) for name in "xy")
+    out = expr.compute("out", a.shape, lambda i: rule(x[i], y[i]))
     with np.errstate(all="ignore"):
         wanted = np.asarray(expected(a, b))
     found = run(out, {"x": a, "y": b})
     assert found.dtype == wanted.dtype
     np.testing.assert_array_equal(found, wanted)
-    np.testing.assert_array_equal(evaluate([out], {x: a, y: b})[0], wanted)
+    np.testing.assert_array_equal(expr.evaluate([out], {x: a, y: b})[0], wanted)
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTS], ids=str)
@@ -106,11 +93,11 @@ def test_division_and_rounding_of_floats(dtype: DType) -> None:
 
 
 def test_powers_of_floats() -> None:
-    x, numbers = placeholder("x", (4,)), np.array([0.5, 1.0, 2.0, 3.5], np.float32)
+    x, numbers = expr.placeholder("x", (4,)), np.array([0.5, 1.0, 2.0, 3.5], np.float32)
     outs = [
-        compute("half", (4,), lambda i: x[i] ** 0.5),
-        compute("two", (4,), lambda i: 2.0 ** x[i]),
-        compute("own", (4,), lambda i: x[i] ** x[i]),
+        expr.compute("half", (4,), lambda i: x[i] ** 0.5),
+        expr.compute("two", (4,), lambda i: 2.0 ** x[i]),
+        expr.compute("own", (4,), lambda i: x[i] ** x[i]),
     ]
     found = tensorwright.compile(outs).run({"x": numbers})
     for name, wanted in (("half", numbers**0.5), ("two", 2**numbers), ("own", numbers**numbers)):
@@ -119,69 +106,69 @@ def test_powers_of_floats() -> None:
 
 def test_rounding_down_goes_by_the_quotient_and_not_by_its_rounding() -> None:
     """1.0 / 0.1 rounds to 10, though 0.1 as a float goes only 9 times into 1.0."""
-    x = placeholder("x", (1,), DType.F64)
-    out = compute("out", (1,), lambda i: x[i] // 0.1)
+    x = expr.placeholder("x", (1,), DType.F64)
+    out = expr.compute("out", (1,), lambda i: x[i] // 0.1)
     assert tensorwright.compile(out).run({"x": np.ones(1)})["out"] == 1.0 // 0.1 == 9
 
 
 def test_the_names_of_the_operators() -> None:
-    x = placeholder("x", (4,), DType.I32)
-    assert floordiv(x[0], 3) == x[0] // 3
-    assert floormod(x[0], 3) == x[0] % 3
-    half = cast(x[0], DType.F16)
+    x = expr.placeholder("x", (4,), DType.I32)
+    assert expr.floordiv(x[0], 3) == x[0] // 3
+    assert expr.floormod(x[0], 3) == x[0] % 3
+    half = expr.cast(x[0], DType.F16)
     assert (half // 2).dtype is DType.F16
 
 
-@pytest.mark.parametrize("fn", Fn, ids=lambda fn: fn.text)
+@pytest.mark.parametrize("fn", expr.Fn, ids=lambda fn: fn.text)
 @pytest.mark.parametrize("dtype", DType, ids=str)
-def test_a_function_that_a_type_takes_has_a_meaning(fn: Fn, dtype: DType) -> None:
+def test_a_function_that_a_type_takes_has_a_meaning(fn: expr.Fn, dtype: DType) -> None:
     if fn.takes(dtype):
         zeros = [np.zeros(2, dtype.numpy)] * fn.arity
         with np.errstate(all="ignore"):
-            assert NUMPY.apply(fn, zeros, dtype).shape == (2,)
+            assert expr.NUMPY.apply(fn, zeros, dtype).shape == (2,)
 
 
-X = placeholder("x", (6, 6))
+X = expr.placeholder("x", (6, 6))
 EYE = np.eye(6, dtype=bool)
 EQUALITIES = {
     "a diagonal": (
-        lambda i, j: select(i == j, X[i, j], 0.0),
+        lambda i, j: expr.select(i == j, X[i, j], 0.0),
         lambda x: np.where(EYE, x, 0),
     ),
     "no diagonal": (
-        lambda i, j: select(i != j, X[i, j], 0.0),
+        lambda i, j: expr.select(i != j, X[i, j], 0.0),
         lambda x: np.where(EYE, 0, x),
     ),
     "of sums": (
-        lambda i, j: select(i + j == 5, X[i, j], 0.0),
+        lambda i, j: expr.select(i + j == 5, X[i, j], 0.0),
         lambda x: np.where(EYE[::-1], x, 0),
     ),
     "a row": (
-        lambda i, j: select(i == np.int64(2), X[i, j], 0.0),
+        lambda i, j: expr.select(i == np.int64(2), X[i, j], 0.0),
         lambda x: np.where(np.arange(6)[:, None] == 2, x, 0),
     ),
     "of values": (
-        lambda i, j: select(X[i, j] == 2.0, 1.0, X[i, j]),
+        lambda i, j: expr.select(X[i, j] == 2.0, 1.0, X[i, j]),
         lambda x: np.where(x == 2, 1, x),
     ),
     "unequal values": (
-        lambda i, j: select(X[i, j] != 2.0, 1.0, X[i, j]),
+        lambda i, j: expr.select(X[i, j] != 2.0, 1.0, X[i, j]),
         lambda x: np.where(x != 2, 1, x),
     ),
     "as numbers": (
-        lambda i, j: cast(i == j, DType.F32),
+        lambda i, j: expr.cast(i == j, DType.F32),
         lambda x: EYE.astype(x.dtype),
     ),
     "an index": (
-        lambda i, j: cast(i * 6 + j, DType.F32),
+        lambda i, j: expr.cast(i * 6 + j, DType.F32),
         lambda x: np.arange(36, dtype=x.dtype).reshape(6, 6),
     ),
     "a number of NumPy": (
-        lambda i, j: X[i, j] + cast(np.int64(3), DType.F32),
+        lambda i, j: X[i, j] + expr.cast(np.int64(3), DType.F32),
         lambda x: x + 3,
     ),
     "negated": (
-        lambda i, j: select(negate(i == j), X[i, j], 0.0),
+        lambda i, j: expr.select(expr.negate(i == j), X[i, j], 0.0),
         lambda x: np.where(EYE, 0, x),
     ),
 }
@@ -191,21 +178,21 @@ EQUALITIES = {
 def test_equality_is_a_condition_in_a_body(name: str) -> None:
     body, expected = EQUALITIES[name]
     x = np.arange(36, dtype=np.float32).reshape(6, 6) % 5
-    np.testing.assert_array_equal(run(compute("y", (6, 6), body), {"x": x}), expected(x))
+    np.testing.assert_array_equal(run(expr.compute("y", (6, 6), body), {"x": x}), expected(x))
 
 
 def test_a_value_as_an_index_counts_from_the_end_and_wraps() -> None:
-    x, at = placeholder("x", (5,)), placeholder("at", (7,), DType.I32)
-    taken: Compute = compute("taken", (7,), lambda i: x[at[i]])
+    x, at = expr.placeholder("x", (5,)), expr.placeholder("at", (7,), DType.I32)
+    taken: expr.Compute = expr.compute("taken", (7,), lambda i: x[at[i]])
     numbers, places = np.arange(5, dtype=np.float32), np.array([0, 4, -1, -5, 5, 12, -6], np.int32)
     found = tensorwright.compile(taken).run({"x": numbers, "at": places})["taken"]
     assert found.tolist() == [0, 4, 4, 0, 0, 2, 4]
 
 
 def test_functions_have_the_types_that_they_take() -> None:
-    x = placeholder("x", (1,), DType.I32)
-    assert Fn.EXP.takes(DType.F16)
-    assert not Fn.EXP.takes(DType.I32)
-    assert not Fn.AND.takes(DType.F32)
+    x = expr.placeholder("x", (1,), DType.I32)
+    assert expr.Fn.EXP.takes(DType.F16)
+    assert not expr.Fn.EXP.takes(DType.I32)
+    assert not expr.Fn.AND.takes(DType.F32)
     with pytest.raises(TypeError, match="exp of i32"):
-        apply(Fn.EXP, x[0])
+        expr.apply(expr.Fn.EXP, x[0])

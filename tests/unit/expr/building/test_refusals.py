@@ -12,15 +12,7 @@ import numpy as np
 import pytest
 
 import tensorwright
-from tensorwright import expr, zoo
-from tensorwright.base import (
-    SUITE_LOADERS,
-    DType,
-    ExpressionError,
-    ModelError,
-    UsageError,
-    UserError,
-)
+from tensorwright import base, expr, zoo
 from tensorwright.expr import (
     Compute,
     Decision,
@@ -46,13 +38,13 @@ from tensorwright.expr import (
 from tensorwright.expr.symbolic import INSTEAD_OF_NUMPY, SAME_AS_NUMPY
 
 S = placeholder("s", (8,))
-T = placeholder("t", (8,), DType.I32)
+T = placeholder("t", (8,), base.DType.I32)
 X = placeholder("x", (16, 30, 30))
 P, Q = reduce_axis("p", 3), reduce_axis("q", 3)
 
 
-def refused(make: Callable[[], object]) -> ExpressionError:
-    with pytest.raises(ExpressionError) as caught:
+def refused(make: Callable[[], object]) -> base.ExpressionError:
+    with pytest.raises(base.ExpressionError) as caught:
         make()
     return caught.value
 
@@ -63,7 +55,7 @@ def row(body: Callable[..., object], count: int = 8) -> Compute:
 
 def test_a_refusal_is_an_error_of_the_user_and_a_type_error() -> None:
     error = refused(lambda: row(lambda i: S[i - 1]))
-    assert isinstance(error, UserError)
+    assert isinstance(error, base.UserError)
     assert isinstance(error, TypeError)
     assert pickle.loads(pickle.dumps(error)) == error
 
@@ -352,9 +344,9 @@ BODIES = {
     "integers divided": (lambda i: T[i] / 2, "// rounds down"),
     "exp of integers": (lambda i: exp(T[i]), "cast(v, DType.F32)"),
     "an integer to -1": (lambda i: T[i] ** -1, "cast(v, DType.F32)"),
-    "a bool subtracted": (lambda i: cast(T[i], DType.BOOL) - True, "cast(v, DType.F32)"),
-    "1000 in a byte": (lambda i: cast(T[i], DType.U8) + 1000, "cast(v, DType.F32)"),
-    "half an integer": (lambda i: constant(0.5, DType.I32), ""),
+    "a bool subtracted": (lambda i: cast(T[i], base.DType.BOOL) - True, "cast(v, DType.F32)"),
+    "1000 in a byte": (lambda i: cast(T[i], base.DType.U8) + 1000, "cast(v, DType.F32)"),
+    "half an integer": (lambda i: constant(0.5, base.DType.I32), ""),
     "a dtype of NumPy": (lambda i: cast(S[i], np.float32), "DType.F32"),
 }
 
@@ -381,7 +373,7 @@ ARGUMENTS = {
     "an axis of -1": (lambda: reduce_axis("k", -1), "reduce_axis k", "-1"),
     "half an axis": (lambda: reduce_axis("k", 0.5), "reduce_axis k", "0.5"),
     "an extent that moves": (
-        lambda: row(lambda i: sum_over(cast(i, DType.F32), reduce_axis("k", i + 1))),
+        lambda: row(lambda i: sum_over(cast(i, base.DType.F32), reduce_axis("k", i + 1))),
         "reduce_axis k",
         "changes from element to element",
     ),
@@ -416,7 +408,7 @@ def test_integers_of_numpy_are_extents_and_indices() -> None:
 
 @pytest.mark.parametrize("trace", [5, [5], {}, b"split"])
 def test_a_trace_that_is_none_is_refused(trace: Any) -> None:
-    with pytest.raises(UsageError, match="argument trace: it is of type"):
+    with pytest.raises(base.UsageError, match="argument trace: it is of type"):
         tensorwright.compile(row(lambda i: S[i] + 1.0), trace=trace)
 
 
@@ -430,20 +422,22 @@ def test_a_trace_that_is_none_is_refused(trace: Any) -> None:
     ],
 )
 def test_what_is_no_tensor_expression_is_refused_with_one(given: Any, remedy: str) -> None:
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(base.UsageError) as caught:
         tensorwright.compile(given)
     assert remedy in caught.value.remedy
 
 
 def test_a_name_for_the_command_line_is_imported() -> None:
-    with pytest.raises(ModelError, match="a name for the command line") as caught:
+    with pytest.raises(base.ModelError, match="a name for the command line") as caught:
         tensorwright.compile("own.py:layer")
     assert "from own import layer" in caught.value.remedy
 
 
-@pytest.mark.parametrize(("kind", "loader"), SUITE_LOADERS.items())
+@pytest.mark.parametrize(("kind", "loader"), base.SUITE_LOADERS.items())
 def test_a_network_of_the_laboratory_is_made_by_its_function(kind: str, loader: str) -> None:
-    with pytest.raises(ModelError, match="only commands read a network of the laboratory") as no:
+    with pytest.raises(
+        base.ModelError, match="only commands read a network of the laboratory"
+    ) as no:
         tensorwright.compile(f"{kind}:squeezenet")
     assert no.value.remedy.startswith("give a path, bytes, an onnx.ModelProto or a Graph; ")
     assert f"from tensorwright.zoo import {loader}\n" in no.value.remedy
@@ -453,7 +447,7 @@ def test_a_network_of_the_laboratory_is_made_by_its_function(kind: str, loader: 
 
 def test_inputs_of_one_name_are_refused_when_it_is_compiled() -> None:
     one, other = placeholder("same", (8,)), placeholder("same", (8,))
-    with pytest.raises(UsageError, match="two tensors are called same"):
+    with pytest.raises(base.UsageError, match="two tensors are called same"):
         tensorwright.compile(compute("a", (8,), lambda i: one[i] + other[i]))
 
 
@@ -490,6 +484,6 @@ def test_a_choice_between_numbers_names_their_own_type(
 ) -> None:
     error = refused(lambda: row(lambda i: select(i < 2, then, otherwise)))
     assert error.remedy == f"constant({first}) says of which type a number is"
-    dtype = DType[first.rpartition(".")[2]]
+    dtype = base.DType[first.rpartition(".")[2]]
     chosen = compute("a", (4,), lambda i: select(i < 2, constant(then, dtype), otherwise))
     assert chosen.dtype is dtype

@@ -8,13 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tests.draws import random_source
-from tests.unit.tuning.features.programs import (
-    BLOCKS_INSIDE,
-    GRAPHS,
-    TARGET,
-    is_too_large,
-    workload_of,
-)
+from tests.unit.tuning.features import programs
 
 from tensorwright.schedule import state_of
 from tensorwright.tuning.features import FEATURE_NAMES, Featurizer
@@ -23,16 +17,16 @@ from tensorwright.tuning.space import space_of
 Features = NDArray[np.float32]
 
 
-@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("name", programs.GRAPHS)
 @pytest.mark.drawn
 def test_columns_are_what_is_lowered(name: str) -> None:
     drawn = random_source(3)
     compared = 0
-    workload = workload_of(name)
+    workload = programs.workload_of(name)
     state = state_of(workload)
-    featurizer = Featurizer(state, TARGET)
-    for sketch in space_of(state, TARGET).sketches:
-        if name in BLOCKS_INSIDE and sketch.name.startswith("tile"):
+    featurizer = Featurizer(state, programs.TARGET)
+    for sketch in space_of(state, programs.TARGET).sketches:
+        if name in programs.BLOCKS_INSIDE and sketch.name.startswith("tile"):
             continue
         genes = np.array([sketch.genes_of(sketch.sample(drawn)) for _ in range(5)], np.int64)
         genes = genes.reshape(5, len(sketch.choices))
@@ -42,7 +36,7 @@ def test_columns_are_what_is_lowered(name: str) -> None:
         assert np.isfinite(columns).all()
         for row in (0, 4):
             decisions = sketch.decisions_of(tuple(genes[row].tolist()))
-            if is_too_large(name, decisions):
+            if programs.is_too_large(name, decisions):
                 continue
             lowered = featurizer.of_trace(sketch.bound(decisions))[0]
             assert not _differing(columns[row], lowered), f"{sketch.name} {decisions}"
@@ -61,12 +55,12 @@ def _differing(one: Features, other: Features) -> dict[tuple[int, str], tuple[fl
 
 def test_features_do_not_depend_on_the_company() -> None:
     """A candidate alone has the features that it has among others."""
-    workload = workload_of("matmul")
+    workload = programs.workload_of("matmul")
     state = state_of(workload)
-    sketch = space_of(state, TARGET).sketches[-1]
+    sketch = space_of(state, programs.TARGET).sketches[-1]
     drawn = random.Random(0)
     genes = np.array([sketch.genes_of(sketch.sample(drawn)) for _ in range(9)], np.int64)
-    featurizer = Featurizer(state, TARGET)
+    featurizer = Featurizer(state, programs.TARGET)
     together = featurizer.of_sketch(sketch, genes)
     for n in range(len(genes)):
         assert np.array_equal(featurizer.of_sketch(sketch, genes[n : n + 1])[0], together[n])

@@ -6,29 +6,8 @@ import numpy as np
 import pytest
 from tests.targets import AVX512
 
-from tensorwright.expr import (
-    Compute,
-    Decision,
-    Fn,
-    apply,
-    compute,
-    placeholder,
-    reduce_axis,
-    sum_over,
-)
+from tensorwright import expr, schedule
 from tensorwright.loop import LoopProgram, lower
-from tensorwright.schedule import (
-    ComputeAt,
-    Fuse,
-    Parallel,
-    Reorder,
-    Split,
-    Trace,
-    Unroll,
-    Vectorize,
-    initial_state,
-    replay,
-)
 from tensorwright.tuning.features import FEATURE_NAMES, Featurizer, features_of
 from tensorwright.tuning.space import Choice, Sketch
 
@@ -37,32 +16,35 @@ from .address_trace import Executions, trace_addresses
 TARGET = AVX512
 
 
-def _matmul() -> Compute:
-    a, b = placeholder("a", (12, 16)), placeholder("b", (16, 32))
-    k = reduce_axis("k", 16)
-    c = compute("c", (12, 32), lambda i, j: sum_over(a[i, k] * b[k, j], k))
-    return compute("d", (12, 32), lambda i, j: apply(Fn.MAX, c[i, j], 0.0))
+def _matmul() -> expr.Compute:
+    a, b = expr.placeholder("a", (12, 16)), expr.placeholder("b", (16, 32))
+    k = expr.reduce_axis("k", 16)
+    c = expr.compute("c", (12, 32), lambda i, j: expr.sum_over(a[i, k] * b[k, j], k))
+    return expr.compute("d", (12, 32), lambda i, j: expr.apply(expr.Fn.MAX, c[i, j], 0.0))
 
 
-def _stencil() -> Compute:
-    x = placeholder("x", (16, 34))
-    blur = compute("blur", (16, 32), lambda i, j: x[i, j] + x[i, j + 1] + x[i, j + 2])
-    return compute("half", (16, 16), lambda i, j: blur[i, j * 2] * 0.5)
+def _stencil() -> expr.Compute:
+    x = expr.placeholder("x", (16, 34))
+    blur = expr.compute("blur", (16, 32), lambda i, j: x[i, j] + x[i, j + 1] + x[i, j + 2])
+    return expr.compute("half", (16, 16), lambda i, j: blur[i, j * 2] * 0.5)
 
 
-MATMUL: Trace = (
-    Split("d", "i", (4,)),
-    Split("d", "j", (16,)),
-    Reorder("d", ("i_o", "j_o", "i_i", "j_i")),
-    Vectorize("d", "j_i"),
-    Fuse("d", ("i_o", "j_o")),
-    Parallel("d", "i_o_j_o"),
-    ComputeAt("c", "d", "i_o_j_o"),
-    Reorder("c", ("k", "i", "j")),
-    Unroll("c", "i"),
-    Vectorize("c", "j"),
+MATMUL: schedule.Trace = (
+    schedule.Split("d", "i", (4,)),
+    schedule.Split("d", "j", (16,)),
+    schedule.Reorder("d", ("i_o", "j_o", "i_i", "j_i")),
+    schedule.Vectorize("d", "j_i"),
+    schedule.Fuse("d", ("i_o", "j_o")),
+    schedule.Parallel("d", "i_o_j_o"),
+    schedule.ComputeAt("c", "d", "i_o_j_o"),
+    schedule.Reorder("c", ("k", "i", "j")),
+    schedule.Unroll("c", "i"),
+    schedule.Vectorize("c", "j"),
 )
-STENCIL: Trace = (Split("half", "i", (4,)), ComputeAt("blur", "half", "i_o"))
+STENCIL: schedule.Trace = (
+    schedule.Split("half", "i", (4,)),
+    schedule.ComputeAt("blur", "half", "i_o"),
+)
 CASES = {
     "matmul, unscheduled": (_matmul, ()),
     "matmul in tiles": (_matmul, MATMUL),
@@ -93,7 +75,7 @@ class Statement:
 
 def _program(name: str) -> LoopProgram:
     make, trace = CASES[name]
-    return lower(replay(initial_state((make(),)), trace))
+    return lower(schedule.replay(schedule.initial_state((make(),)), trace))
 
 
 def _statements(name: str) -> list[tuple[Statement, Executions]]:
@@ -189,9 +171,9 @@ def test_the_last_point_of_the_curve_is_the_whole_nest() -> None:
 def test_guards_that_always_hold_are_absent() -> None:
     """A tile of 5 leaves a guard on 12 rows, one of 4 does not; open tiles know which is which."""
     out = _matmul()
-    trace: Trace = (Split("d", "i", (Decision("tile"),)),)
+    trace: schedule.Trace = (schedule.Split("d", "i", (expr.Decision("tile"),)),)
     sketch = Sketch("tiles", trace, (Choice.of("tile", (4, 5, 12, 16), 4),))
-    featurizer = Featurizer(initial_state((out,)), TARGET)
+    featurizer = Featurizer(schedule.initial_state((out,)), TARGET)
     rows = featurizer.of_sketch(sketch, np.arange(4)[:, None])[:, -1]
     guards = [Statement(row)["bool_op"] for row in rows]
     assert guards[0] == guards[2] == guards[3] == 0
