@@ -1,12 +1,11 @@
 """Substitutions of operator graphs. Read `terms.py` first, then `operators/` and `meaning.py`.
 
     relu(relu(?x)) == relu(?x)                      a rule: `parse_rule`, `rule_text`
-    generate_rules, then prune, then prove          how rules are made
+    prove(rule)                                     whether it holds, and why
     load_library()                                  the rules that ship: `library/shipped.rules`
 
-`generate/` enumerates graphs and finds equal ones, `prune/` drops the redundant candidates,
 `axioms/` are the properties of operators and `prove/` proves rules from them. `library/` has the
-rules that ship.
+rules that ship; the laboratory generates them. `networks/` reads and writes networks as terms.
 """
 
 from tensorwright.rewriting.meaning import evaluate_terms
