@@ -413,7 +413,7 @@ def test_a_full_home_does_not_end_a_search_whose_output_lies_elsewhere(
     def full(path: str, busy_s: float) -> None:
         raise output_error(path, OSError(errno.ENOSPC, "no space"))
 
-    monkeypatch.setattr("tensorwright.records.sqlite_store.open_database", full)
+    monkeypatch.setattr("tensorwright.records.store.open_database", full)
     search = ("optimize", model, "-o", out, "--trials", 2, "--threads", 1)
     result = invoke(*search)
     assert result.exit_code == 0, result.output

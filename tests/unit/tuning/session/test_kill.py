@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -23,6 +22,11 @@ from tensorwright.tuning.task import Task
 from tests.unit.tuning.helpers import FakeBuilder, FakeRunner, doubled, numbered_space
 
 path, pause_s = sys.argv[1], float(sys.argv[2])
+
+def before(count):
+    print("measuring", flush=True)
+    time.sleep(pause_s)
+
 with open_store(path) as store:
     result = tune(
         [Task(doubled("one")), Task(doubled("two"))],
@@ -32,7 +36,7 @@ with open_store(path) as store:
             trials=40, seed=0, callbacks=(PlainLines(sys.stdout),), round_size=8, should_rank=False
         ),
         parts=SessionParts(
-            FakeBuilder(), FakeRunner(before=lambda count: time.sleep(pause_s)),
+            FakeBuilder(), FakeRunner(before=before),
             make_space=numbered_space,
         ),
     )
@@ -55,7 +59,7 @@ def read_until(process: subprocess.Popen[str], word: str) -> None:
     """Wait for the line of a round, then into the middle of the next one."""
     assert process.stdout is not None
     assert any(word in line for line in process.stdout)
-    time.sleep(0.1)
+    assert all(any("measuring" in line for line in process.stdout) for _ in range(3))
 
 
 def finish(store: Path) -> str:
