@@ -76,7 +76,7 @@ def members(protocol: type) -> set[str]:
 
 
 def test_what_a_target_has() -> None:
-    assert members(TargetProtocol) == {"name", "kind", "features", "key", "missing_on"}
+    assert members(TargetProtocol) == {"name", "kind", "instructions", "key", "missing_on"}
     for kind in (CpuTarget, GpuTarget):
         assert members(TargetProtocol) <= set(dir(kind)), kind
 
