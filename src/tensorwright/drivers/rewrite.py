@@ -194,7 +194,7 @@ class RewriteOptions:
 
     seconds   if None, 1 to 10 s by the size of the network
     rules     one or several files, or texts (which contain `==`)
-    nodes     the size of the e-graph at which saturation ends
+    nodes     the size of the e-graph at which saturation ends; the usual one if None
     """
 
     seconds: float | None = base.option(
@@ -226,7 +226,7 @@ class RewriteOptions:
     measure: bool = base.option(
         default=True, text="Run the best few graphs and MODEL in turns before one is kept."
     )
-    nodes: int = SaturationLimits().nodes
+    nodes: int | None = None
 
     def __post_init__(self) -> None:
         """Take kinds by their names.  Raises: UsageError for unknown ones, and negative seconds."""
@@ -278,7 +278,8 @@ def rewrite(
     tried = network_rules(rules_by_name.values(), is_exact=wanted.exact)
     _warn_of_idle(own, tried)
     limit_s = usual_seconds(source) if wanted.seconds is None else wanted.seconds
-    limits = SaturationLimits(nodes=wanted.nodes, seconds=limit_s)
+    nodes = SaturationLimits().nodes if wanted.nodes is None else wanted.nodes
+    limits = SaturationLimits(nodes=nodes, seconds=limit_s)
     how = CandidateSearch(wanted.search, wanted.cost, limit_s, saturation=limits)
     can_run = wanted.measure and not missing_device(machine)
     with base.naming_faults("rewrite", "the search for a faster graph", _WITHOUT_SEARCH):
