@@ -43,14 +43,7 @@ from tensorwright.tuning.strategies.evolution import EvolutionOptions
 from tensorwright.tuning.strategies.guided import GuidedFactory
 from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling import GradientScheduler, Scheduler, TaskState
-from tensorwright_lab.strategies import (
-    BeamFactory,
-    RandomGuide,
-    RoundRobinScheduler,
-    limited_space,
-    without_evolution,
-    without_refinement,
-)
+from tensorwright_lab import strategies
 from tensorwright_lab.zoo import build, find_cases, operator_program
 
 POINTS = (1, 16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
@@ -88,23 +81,23 @@ def guided(options: EvolutionOptions | None = None) -> MakeStrategy:
 
 
 def unguided(task: Task, space: Space, seed: int) -> Strategy:
-    make = GuidedFactory(lambda task, space, seed: RandomGuide(seed), EvolutionOptions())
+    make = GuidedFactory(lambda task, space, seed: strategies.RandomGuide(seed), EvolutionOptions())
     return make(task, space, seed)
 
 
 def limited(task: Task, space: Space, seed: int) -> Strategy:
-    return guided()(task, limited_space(space), seed)
+    return guided()(task, strategies.limited_space(space), seed)
 
 
 def beam(task: Task, space: Space, seed: int) -> Strategy:
-    return BeamFactory(_guides(seed))(task, space, seed)
+    return strategies.BeamFactory(_guides(seed))(task, space, seed)
 
 
 VARIANTS: Mapping[str, MakeStrategy] = {
     "full": guided(),
     "no model": unguided,
-    "no evolution": guided(without_evolution()),
-    "no refinement": guided(without_refinement()),
+    "no evolution": guided(strategies.without_evolution()),
+    "no refinement": guided(strategies.without_refinement()),
     "no crossover": guided(replace(EvolutionOptions(), cross_share=0.0)),
     "limited space": limited,
     "beam search": beam,
@@ -207,7 +200,7 @@ def run(plan: Plan, out: Path) -> None:
                     keep(plan, curves, out)
         schedulers: dict[str, Scheduler] = {
             "gradient scheduler": GradientScheduler(),
-            "round-robin": RoundRobinScheduler(),
+            "round-robin": strategies.RoundRobinScheduler(),
         }
         for name, scheduler in schedulers.items():
             curves.append(search_network(lab, plan.network, scheduler, name, plan.rounds))

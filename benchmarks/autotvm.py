@@ -51,13 +51,7 @@ from lab.autotvm_page import Library, page, write_figures
 from lab.pictures import pyplot
 from lab.searches import ROUND, THREADS, Curve, Lab, Search
 
-from tensorwright.base import (
-    TensorwrightError,
-    UsageError,
-    detect_target,
-    now_utc,
-    write_atomically,
-)
+from tensorwright import base
 from tensorwright.machine import detect_hardware
 from tensorwright.tuning.learning import Learning, open_learning
 from tensorwright.tuning.strategies.named import choose_strategy
@@ -121,7 +115,7 @@ def measure_library(subject: str, runs: Sequence[Run]) -> Library | None:
     None where it has no time.
     """
     best = min(runs, key=lambda run: run.curve.best_s[-1])
-    plan = OpPlan(detect_target(), THREADS, (PEER,))
+    plan = OpPlan(base.detect_target(), THREADS, (PEER,))
     trace = best.fastest[0]
     ours, *others = compare_case(operator_program(WORKLOADS[subject]), trace, 4, plan)
     timed = [each for each in others if each.time_s]
@@ -160,7 +154,7 @@ class Kept:
             content = json.loads(kept._path.read_text())
             before = Plan(**content["plan"])
             if replace(before, seeds=plan.seeds, only=plan.only) != plan:
-                raise UsageError(
+                raise base.UsageError(
                     stage="benchmark",
                     where=str(out),
                     reason=f"it holds a run of {before.trials} trials, not {plan.trials}",
@@ -215,14 +209,14 @@ class Kept:
             "plan": asdict(self.plan),
             "hardware": detect_hardware().fingerprint,
             "threads": THREADS,
-            "when": now_utc(),
+            "when": base.now_utc(),
             "library": {name: asdict(each) for name, each in self.library.items()},
             "again": self.again,
             "runs": [asdict(run) for run in self.runs],
         }
-        write_atomically(self._path, json.dumps(content).encode())
+        base.write_atomically(self._path, json.dumps(content).encode())
         text = page(self.plan, self.runs, self.library, self.again)
-        write_atomically(self.out / "autotvm.md", text.encode())
+        base.write_atomically(self.out / "autotvm.md", text.encode())
 
     def draw(self) -> None:
         """The numbers, the tables and the figures."""
@@ -262,7 +256,7 @@ def run(kept: Kept, experiments: Sequence[str], subjects: Sequence[str]) -> None
 def _add_library(kept: Kept) -> None:
     try:
         kept.add_library()
-    except TensorwrightError as error:  # it is not installed, or failed
+    except base.TensorwrightError as error:  # it is not installed, or failed
         print(error.message(), file=sys.stderr)
 
 
@@ -303,7 +297,7 @@ def main() -> None:
     try:
         pyplot()
         kept = Kept.open(plan, out)
-    except UsageError as error:
+    except base.UsageError as error:
         sys.exit(error.message())
     try:
         run(kept, asked.experiment or list(EXPERIMENTS), asked.workload or list(WORKLOADS))

@@ -27,20 +27,11 @@ from tensorwright.cli.arguments.models import read_graph, row_name
 from tensorwright.cli.printing import print_table
 from tensorwright.graph import Graph, simplify
 from tensorwright.pipeline import open_price
+from tensorwright.rewriting import networks
 from tensorwright.rewriting.backtracking import BacktrackingLimits, backtrack_network
 from tensorwright.rewriting.egraph import BudgetSpent
 from tensorwright.rewriting.library import load_library
 from tensorwright.rewriting.local_search import cheapest_dag
-from tensorwright.rewriting.networks import (
-    NetworkExtraction,
-    NetworkRules,
-    ProgramPrices,
-    network_rules,
-    operator_seconds,
-    read_network,
-    saturate_network,
-    unsaturated,
-)
 from tensorwright.runtime.measuring import this_machine
 from tensorwright_lab.exact_extraction import cheapest_exact, write_egraph
 from tensorwright_lab.suites import suite
@@ -78,13 +69,13 @@ def measure(name: str, graph: Graph, limit_s: float, egraphs: Path | None) -> Ro
     target = detect_target()
     price = open_price(target, THREADS)
     assert price is not None, "the time model ships"
-    prices = ProgramPrices(this_machine(target, THREADS), price)
-    rules = network_rules([each.rule for each in load_library()])
-    whole = operator_seconds(graph, prices)
-    network = read_network(graph)
-    found, rules_s = _timed(lambda: saturate_network(network, rules))
-    NetworkExtraction(network, prices)  # asks for all prices, so that no way pays for them
-    extraction, extraction_s = _timed(lambda: NetworkExtraction(network, prices))
+    prices = networks.ProgramPrices(this_machine(target, THREADS), price)
+    rules = networks.network_rules([each.rule for each in load_library()])
+    whole = networks.operator_seconds(graph, prices)
+    network = networks.read_network(graph)
+    found, rules_s = _timed(lambda: networks.saturate_network(network, rules))
+    networks.NetworkExtraction(network, prices)  # asks for all prices, so that no way pays for them
+    extraction, extraction_s = _timed(lambda: networks.NetworkExtraction(network, prices))
     problem = extraction.problem
     local, local_s = _timed(lambda: cheapest_dag(problem))
     saturated_s = rules_s + extraction_s + local_s
@@ -110,11 +101,15 @@ def measure(name: str, graph: Graph, limit_s: float, egraphs: Path | None) -> Ro
     )
 
 
-def _backtrack(graph: Graph, rules: NetworkRules, prices: ProgramPrices, seconds: float) -> float:
+def _backtrack(
+    graph: Graph, rules: networks.NetworkRules, prices: networks.ProgramPrices, seconds: float
+) -> float:
     """What the cheapest graph costs that backtracking finds, the network's own at most."""
     limits = BacktrackingLimits(seconds=seconds, graphs=1_000_000)
-    found = backtrack_network(unsaturated(read_network(graph)), rules, prices, limits)
-    return min((*found.costs, operator_seconds(graph, prices)))
+    found = backtrack_network(
+        networks.unsaturated(networks.read_network(graph)), rules, prices, limits
+    )
+    return min((*found.costs, networks.operator_seconds(graph, prices)))
 
 
 def _kept(path: Path) -> list[Row]:

@@ -36,15 +36,7 @@ from tensorwright.tuning.strategies.evolution import EvolutionOptions
 from tensorwright.tuning.strategies.guided import GuidedSearch
 from tensorwright.tuning.task import Task
 from tensorwright.tuning.time_model import PredictedTime, pretrained_model
-from tensorwright_lab.judging import (
-    Bench,
-    best_after,
-    build_all,
-    fastest_s,
-    measure_in_turns,
-    race,
-    search_trials,
-)
+from tensorwright_lab import judging
 from tensorwright_lab.proposing import ModelProposer, ProposingModel, load_proposing_model
 from tensorwright_lab.zoo import build
 
@@ -85,23 +77,23 @@ class Subject:
         found = {way: float(2.0 ** -guide.scores(own).max()) for way, own in ways.items()}
         return found | {"best": min(found.values())}
 
-    def measured_s(self, bench: Bench, trials: int) -> dict[str, float]:
+    def measured_s(self, bench: judging.Bench, trials: int) -> dict[str, float]:
         """The best of each way, measured in turns; "best" of all, a search's among them."""
         workload = self.task.workload
         traces = {
             way: [one.trace for one in own.candidates(self.space)]
             for way, own in self.programs.items()
         }
-        built = build_all(workload, [one for own in traces.values() for one in own], bench)
-        measured = race(workload, built, bench)
+        built = judging.build_all(workload, [one for own in traces.values() for one in own], bench)
+        measured = judging.race(workload, built, bench)
         best = {way: _fastest(own, measured) for way, own in traces.items()}
-        records = search_trials(workload, bench, trials, 0, MEASURING)
-        (best["search"],) = best_after(records, [trials], traces["rule"][0])
+        records = judging.search_trials(workload, bench, trials, 0, MEASURING)
+        (best["search"],) = judging.best_after(records, [trials], traces["rule"][0])
         missing = [trace for trace in best.values() if trace and trace not in built]
-        built |= build_all(workload, missing, bench)
+        built |= judging.build_all(workload, missing, bench)
         kernels = {trace: built[trace] for trace in dict.fromkeys(best.values()) if trace}
         good = {trace: one for trace, one in kernels.items() if isinstance(one, Kernel)}
-        times_s = fastest_s(measure_in_turns(workload, good, bench, rounds=3))
+        times_s = judging.fastest_s(judging.measure_in_turns(workload, good, bench, rounds=3))
         found = {way: times_s[trace] for way, trace in best.items() if trace in times_s}
         return found | {"best": min(found.values())}
 
@@ -145,7 +137,7 @@ def main() -> None:
         rows = json.loads(asked.json.read_text())["rows"]
     known = {row["key"] for row in rows}
     with PoolBuilder() as builder, ChildRunner(MEASURING) as runner:
-        bench = Bench(builder, runner, target, THREADS)
+        bench = judging.Bench(builder, runner, target, THREADS)
         for workload in workloads:
             if workload.key in known:
                 continue

@@ -32,24 +32,8 @@ from tensorwright.cli.arguments.models import read_graph, row_name
 from tensorwright.cli.printing import print_table
 from tensorwright.graph import Graph, simplify
 from tensorwright.pipeline import open_price
-from tensorwright.rewriting import Rule, applications
-from tensorwright.rewriting.candidates import (
-    Candidate,
-    CandidateSearch,
-    CostKind,
-    SearchKind,
-    find_candidates,
-)
+from tensorwright.rewriting import Rule, applications, candidates, networks
 from tensorwright.rewriting.library import load_library
-from tensorwright.rewriting.networks import (
-    NetworkRules,
-    ProgramPrices,
-    choice_of,
-    network_rules,
-    network_seconds,
-    read_network,
-    write_outline,
-)
 from tensorwright.runtime.measuring import this_machine
 from tensorwright_lab.suites import suite
 
@@ -60,25 +44,25 @@ THREADS = 2
 class Variant:
     """A way to search."""
 
-    search: SearchKind = SearchKind.BOTH
-    cost: CostKind = CostKind.PROGRAMS
+    search: candidates.SearchKind = candidates.SearchKind.BOTH
+    cost: candidates.CostKind = candidates.CostKind.PROGRAMS
     most_operators: int | None = None
     has_merges: bool = True
     has_layouts: bool = True
 
-    def rules(self, listed: Sequence[Rule]) -> NetworkRules:
+    def rules(self, listed: Sequence[Rule]) -> networks.NetworkRules:
         """Those that this way uses."""
         most = self.most_operators
         kept = [rule for rule in listed if most is None or _operators(rule) <= most]
-        found = network_rules(kept)
+        found = networks.network_rules(kept)
         return found if self.has_merges else replace(found, merges=())
 
 
 VARIANTS: Mapping[str, Variant] = {
     "both": Variant(),
-    "saturate": Variant(SearchKind.SATURATE),
-    "backtrack": Variant(SearchKind.BACKTRACK),
-    "operator costs": Variant(cost=CostKind.OPERATORS),
+    "saturate": Variant(candidates.SearchKind.SATURATE),
+    "backtrack": Variant(candidates.SearchKind.BACKTRACK),
+    "operator costs": Variant(cost=candidates.CostKind.OPERATORS),
     **{f"size {count}": Variant(most_operators=count) for count in (1, 2, 3, 4)},
     "single roots": Variant(has_merges=False),
     "fixed layouts": Variant(has_layouts=False),
@@ -112,27 +96,31 @@ def run(graph: Graph, name: str, variant: Variant, seconds: float) -> tuple[floa
     price = open_price(target, THREADS)
     assert price is not None, "the time model ships"
     machine = this_machine(target, THREADS)
-    true = ProgramPrices(machine, price)
-    prices = ProgramPrices(machine, price, has_layouts=variant.has_layouts)
+    true = networks.ProgramPrices(machine, price)
+    prices = networks.ProgramPrices(machine, price, has_layouts=variant.has_layouts)
     rules = variant.rules([each.rule for each in load_library()])
-    network = read_network(graph)
-    how = CandidateSearch(variant.search, variant.cost, seconds)
-    found = find_candidates(network, rules, prices, how)
-    before_s, ranked_s = network_seconds(true, graph), network_seconds(prices, graph)
+    network = networks.read_network(graph)
+    how = candidates.CandidateSearch(variant.search, variant.cost, seconds)
+    found = candidates.find_candidates(network, rules, prices, how)
+    before_s, ranked_s = (
+        networks.network_seconds(true, graph),
+        networks.network_seconds(prices, graph),
+    )
     count = len(rules.plain) + len(rules.merges)
     if not found.ranked or before_s is None or ranked_s is None:
         return 1.0, 1.0, count
     best = found.ranked[0]
-    if variant.cost is CostKind.PROGRAMS and not _is_cheaper(best, ranked_s):
+    if variant.cost is candidates.CostKind.PROGRAMS and not _is_cheaper(best, ranked_s):
         return 1.0, 1.0, count  # the network itself is the best
-    after_s = network_seconds(
-        true, simplify(write_outline(network, choice_of(network, best.outputs)).graph)
+    after_s = networks.network_seconds(
+        true,
+        simplify(networks.write_outline(network, networks.choice_of(network, best.outputs)).graph),
     )
     ranked = ranked_s / best.programs_s if best.programs_s else math.nan
     return before_s / after_s if after_s else math.nan, ranked, count
 
 
-def _is_cheaper(candidate: Candidate, seconds: float) -> bool:
+def _is_cheaper(candidate: candidates.Candidate, seconds: float) -> bool:
     return candidate.programs_s is not None and candidate.programs_s < seconds
 
 

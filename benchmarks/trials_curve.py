@@ -30,13 +30,7 @@ from typing import Any
 
 from lab.pictures import pyplot
 
-from tensorwright.base import (
-    CpuTarget,
-    TensorwrightError,
-    available_cores,
-    now_utc,
-    write_atomically,
-)
+from tensorwright import base
 from tensorwright.cli.arguments.models import read_graph, short_name
 from tensorwright.cli.printing import print_table
 from tensorwright.drivers.sized_network import sized_program, tasks_of
@@ -96,7 +90,7 @@ class Plan:
     """
 
     model: str
-    target: CpuTarget
+    target: base.CpuTarget
     threads: int
     seed: int
     folder: Path
@@ -287,7 +281,7 @@ def to_data(plan: Plan, points: Sequence[Point]) -> dict[str, Any]:
         "threads": plan.threads,
         "seed": plan.seed,
         "hardware": detect_hardware().fingerprint,
-        "when": now_utc(),
+        "when": base.now_utc(),
         "noise": NOISE,
         "rises": rises(points),
         "points": [asdict(point) for point in points],
@@ -319,7 +313,7 @@ def main() -> None:
     parser.add_argument("model", nargs="?", default=MODEL)
     parser.add_argument("--trials", type=int, default=1024)
     parser.add_argument("--target")
-    parser.add_argument("--threads", type=int, default=available_cores())
+    parser.add_argument("--threads", type=int, default=base.available_cores())
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--processes", type=int, default=PROCESSES)
@@ -342,7 +336,7 @@ def main() -> None:
     slower = rises(points)
     print(f"slower than an earlier mark by more than {NOISE:.0%}: {slower or 'none'}")
     if asked.json:
-        write_atomically(asked.json, json.dumps(to_data(plan, points), indent=1))
+        base.write_atomically(asked.json, json.dumps(to_data(plan, points), indent=1))
     if asked.png:
         draw(plan, points, asked.png)
 
@@ -350,5 +344,5 @@ def main() -> None:
 if __name__ == "__main__":
     try:
         main()
-    except TensorwrightError as error:
+    except base.TensorwrightError as error:
         sys.exit(str(error))

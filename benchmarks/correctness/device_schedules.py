@@ -31,14 +31,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 sys.path[:0] = [str(Path(__file__).parents[2])]
 
 # ruff: noqa: E402
-from tests.grids import (
-    OPENCL_GENERIC,
-    SM_80,
-    missing_compiler,
-    missing_opencl,
-    run_all_on_cpu,
-    run_on_opencl,
-)
+from tests import grids
 from tests.unit.schedule.expressions import Expression, conv, matmul
 from tests.unit.schedule.test_random_traces import pipelines_of, schedules
 
@@ -107,7 +100,7 @@ def from_spaces(count: int, number: int) -> Iterator[Case]:
     expressions = (matmul(20, 18, 12), matmul(13, 22, 9, with_relu=True), conv(6, 1, 3, 10))
     source = np.random.default_rng(number)
     for position, expression in enumerate(expressions):
-        space = space_of(expression.state, OPENCL_GENERIC)
+        space = space_of(expression.state, grids.OPENCL_GENERIC)
         share = len(range(position, count, len(expressions)))
         drawn = sample(make_space_tables(space), share, source)
         for sketch, genes in zip(drawn.sketch.tolist(), drawn.genes, strict=True):
@@ -117,7 +110,7 @@ def from_spaces(count: int, number: int) -> Iterator[Case]:
             pipelines = pipelines_of(replay(expression.state, trace))
             if pipelines:
                 trace = (*trace, pipelines[source.integers(len(pipelines))])
-            yield Case(expression, trace, loop_program(expression, trace, SM_80))
+            yield Case(expression, trace, loop_program(expression, trace, grids.SM_80))
 
 
 def from_traces(count: int, plain: int, number: int) -> list[Case]:
@@ -160,7 +153,7 @@ def check_batch(cases: Sequence[Case], shim: int, outcome: Outcome) -> None:
         except TensorwrightError as error:
             outcome.note("interpreter", case, error)
     if shim:
-        by_shim = run_all_on_cpu([case.program for case in cases[:shim]], arrays[:shim])
+        by_shim = grids.run_all_on_cpu([case.program for case in cases[:shim]], arrays[:shim])
         for case, given_arrays, results in zip(cases[:shim], arrays, by_shim, strict=False):
             outcome.compare("shim", case, results, case.expression.answers(given_arrays))
 
@@ -173,7 +166,7 @@ def check_on_opencl(cases: Sequence[Case], count: int, outcome: Outcome) -> None
             return
         arrays = case.expression.arrays()
         try:
-            results = run_on_opencl(case.program, arrays)
+            results = grids.run_on_opencl(case.program, arrays)
         except UnsupportedError:
             continue
         outcome.compare("opencl", case, results, case.expression.answers(arrays))
@@ -187,7 +180,10 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
-    for count, lack in ((asked.shim, missing_compiler()), (asked.pocl, missing_opencl())):
+    for count, lack in (
+        (asked.shim, grids.missing_compiler()),
+        (asked.pocl, grids.missing_opencl()),
+    ):
         if count and lack:
             print(lack, file=sys.stderr)
             return 1

@@ -23,13 +23,8 @@ from collections import Counter
 from tensorwright.base import detect_target
 from tensorwright.graph import Graph
 from tensorwright.pipeline import prepare
+from tensorwright_lab.judging import open_sizes
 from tensorwright_lab.judging.drills import add_options, finish
-from tensorwright_lab.judging.open_sizes import (
-    check_network,
-    check_rewriting,
-    check_trace,
-    random_traces,
-)
 from tensorwright_lab.zoo.plausible.drawer import Drawer
 from tensorwright_lab.zoo.plausible.networks import FAMILIES
 from tensorwright_lab.zoo.plausible.opening import CannotOpenError, with_open_extents, work_of
@@ -89,10 +84,10 @@ def _check(seed: int, only: str | None, counts: Counter[str], rules: Counter[str
     counts["graphs"] += 1
     try:
         if only != "rewriting":
-            check_network(graph, values, seed)
+            open_sizes.check_network(graph, values, seed)
             counts.update(_check_schedules(graph, random.Random(f"schedules {seed}"), seed))
         if only != "programs":
-            rewritten = check_rewriting(graph, values, seed)
+            rewritten = open_sizes.check_rewriting(graph, values, seed)
             counts.update({"rewritten": rewritten.count, "ONNX files": rewritten.files})
             counts["changed"] += bool(rewritten.rules)
             rules.update(rewritten.rules)
@@ -108,8 +103,8 @@ def _check_schedules(graph: Graph, chance: random.Random, seed: int) -> Counter[
     if not workloads:
         return Counter()
     workload = chance.choice(workloads)
-    traces = random_traces(workload, target, _SCHEDULES, seed)
-    opened = sum(check_trace(workload, trace, target, seed) for trace in traces)
+    traces = open_sizes.random_traces(workload, target, _SCHEDULES, seed)
+    opened = sum(open_sizes.check_trace(workload, trace, target, seed) for trace in traces)
     return Counter({"schedules": opened, "not opened": len(traces) - opened})
 
 

@@ -17,17 +17,11 @@ import numpy as np
 
 from tensorwright.base import GpuTarget, InternalError, parse_target
 from tensorwright.loop import LoopProgram
-from tensorwright_lab.cards import (
-    FAULTS,
-    SMALL_TILES,
-    missing_oclgrind,
-    product,
-    run_by_oclgrind,
-)
+from tensorwright_lab import cards
 from tensorwright_lab.cards.faults import SIZES
 from tensorwright_lab.loop_interpreter import interpret
 
-RIGHT = product(*SIZES, SMALL_TILES, "")
+RIGHT = cards.product(*SIZES, cards.SMALL_TILES, "")
 ARRAYS = RIGHT.arrays()
 
 
@@ -47,7 +41,7 @@ def say(program: LoopProgram, *, whole: bool) -> bool:
 
 def say_by_oclgrind(name: str, program: LoopProgram, target: GpuTarget) -> int:
     """Print the first complaint; how many there are."""
-    results, complaints = run_by_oclgrind(target, program, ARRAYS)
+    results, complaints = cards.run_by_oclgrind(target, program, ARRAYS)
     is_right = all(np.array_equal(each, RIGHT.answer(ARRAYS)) for each in results.values())
     print(f"\n# Oclgrind, {name}: {len(complaints)} complaints, the result is", end=" ")
     print("right" if is_right else "wrong")
@@ -61,16 +55,16 @@ def main() -> int:
     parser.add_argument("--whole", action="store_true")
     given = parser.parse_args()
     are_found = []
-    for fault in FAULTS:
+    for fault in cards.FAULTS:
         print(f"\n# the interpreter, {fault.name}")
         are_found.append(say(fault.program, whole=given.whole))
-    lack = missing_oclgrind()
+    lack = cards.missing_oclgrind()
     if lack:
         print(f"\n{lack}")
     else:
         target = parse_target("opencl:generic")
         assert isinstance(target, GpuTarget)
-        first, *_ = FAULTS
+        first, *_ = cards.FAULTS
         are_found.append(say_by_oclgrind(first.name, first.program, target) > 0)
         are_found.append(say_by_oclgrind("all barriers", RIGHT.program, target) == 0)
     return 0 if all(are_found) else 1

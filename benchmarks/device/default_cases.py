@@ -12,18 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from tensorwright import expr
 from tensorwright.base import GpuTarget
-from tensorwright.expr import (
-    Compute,
-    Value,
-    all_of,
-    compute,
-    max_of,
-    placeholder,
-    reduce_axis,
-    select,
-    sum_over,
-)
 from tensorwright.graph import program_workload
 from tensorwright.schedule import ScheduleState, Trace, state_of
 from tensorwright.tuning.selection import choose_untuned
@@ -64,37 +54,41 @@ class Layer:
         return 2.0 * outputs * self.taps**2 * (self.channels if self.filters else 1)
 
     @property
-    def output(self) -> Compute:
+    def output(self) -> expr.Compute:
         """Its meaning."""
         pad, size = self.taps // 2, self.size
         wide, shape = size + 2 * pad, (1, self.filters or self.channels, self.out, self.out)
-        x = placeholder("x", (1, self.channels, size, size))
+        x = expr.placeholder("x", (1, self.channels, size, size))
 
-        def padded(n: Value, c: Value, h: Value, v: Value) -> Value:
-            inside = all_of(h >= pad, h < size + pad, v >= pad, v < size + pad)
-            return select(inside, x[n, c, h - pad, v - pad], 0.0)
+        def padded(n: expr.Value, c: expr.Value, h: expr.Value, v: expr.Value) -> expr.Value:
+            inside = expr.all_of(h >= pad, h < size + pad, v >= pad, v < size + pad)
+            return expr.select(inside, x[n, c, h - pad, v - pad], 0.0)
 
-        data = compute("pad", (1, self.channels, wide, wide), padded) if pad else x
-        p, q, s = reduce_axis("p", self.taps), reduce_axis("q", self.taps), self.stride
-        bias = placeholder("bias", shape[1:2])
+        data = expr.compute("pad", (1, self.channels, wide, wide), padded) if pad else x
+        p, q, s = expr.reduce_axis("p", self.taps), expr.reduce_axis("q", self.taps), self.stride
+        bias = expr.placeholder("bias", shape[1:2])
         if self.filters:
-            c = reduce_axis("c", self.channels)
-            w = placeholder("w", (self.filters, self.channels, self.taps, self.taps))
-            y = compute(
+            c = expr.reduce_axis("c", self.channels)
+            w = expr.placeholder("w", (self.filters, self.channels, self.taps, self.taps))
+            y = expr.compute(
                 "y",
                 shape,
-                lambda n, o, h, v: sum_over(
+                lambda n, o, h, v: expr.sum_over(
                     data[n, c, h * s + p, v * s + q] * w[o, c, p, q], c, p, q
                 ),
             )
         else:
-            w = placeholder("w", (self.channels, self.taps, self.taps))
-            y = compute(
+            w = expr.placeholder("w", (self.channels, self.taps, self.taps))
+            y = expr.compute(
                 "y",
                 shape,
-                lambda n, o, h, v: sum_over(data[n, o, h * s + p, v * s + q] * w[o, p, q], p, q),
+                lambda n, o, h, v: expr.sum_over(
+                    data[n, o, h * s + p, v * s + q] * w[o, p, q], p, q
+                ),
             )
-        return compute("relu", shape, lambda n, o, h, v: max_of(y[n, o, h, v] + bias[o], 0.0))
+        return expr.compute(
+            "relu", shape, lambda n, o, h, v: expr.max_of(y[n, o, h, v] + bias[o], 0.0)
+        )
 
     @property
     def inputs(self) -> dict[str, Array]:
@@ -151,7 +145,7 @@ SMALL_LAYERS = (
 )
 
 
-def trace_of(output: Compute, form: str, target: GpuTarget) -> Trace:
+def trace_of(output: expr.Compute, form: str, target: GpuTarget) -> Trace:
     """The schedule of a form: by rule, or the one that an untuned network gets."""
     workload = program_workload([output], CONSTANTS & _names(output))
     state = state_of(workload)
@@ -161,5 +155,5 @@ def trace_of(output: Compute, form: str, target: GpuTarget) -> Trace:
     return sketch.bound(sketch.defaults)
 
 
-def _names(output: Compute) -> frozenset[str]:
+def _names(output: expr.Compute) -> frozenset[str]:
     return frozenset(each.name for each in program_workload([output]).inputs)

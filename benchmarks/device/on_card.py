@@ -63,27 +63,10 @@ from default_cases import CONSTANTS, LAYERS, SMALL_LAYERS, Layer, trace_of
 from numpy_columns import use_numpy
 
 import tensorwright
+from tensorwright import base, expr
 from tensorwright.artifacts import build_kernel, load_backend, load_kernel
 from tensorwright.artifacts.kernel import LoadedKernel
-from tensorwright.base import (
-    DType,
-    GpuTarget,
-    InputError,
-    MachineError,
-    TensorwrightError,
-    override,
-)
 from tensorwright.codegen.cuda import find_nvrtc
-from tensorwright.expr import (
-    Compute,
-    compute,
-    exp,
-    max_over,
-    named_size,
-    placeholder,
-    reduce_axis,
-    sum_over,
-)
 from tensorwright.graph import program_workload
 from tensorwright.loop import Parameter, pack
 from tensorwright.profiling.devices import DeviceSpeed, measure_speed
@@ -98,7 +81,7 @@ from tensorwright_lab.zoo import load_light
 NETWORKS = ("squeezenet", "resnet50")
 REPEATS, CALLS = 5, 50
 PRICES_S = 100.0  # for all candidates together
-F32 = DType.F32
+F32 = base.DType.F32
 Arrays = dict[str, np.ndarray[Any, Any]]
 
 
@@ -124,7 +107,7 @@ class KernelCase:
     """A program with a schedule, and what NumPy makes of its inputs."""
 
     name: str
-    output: Compute
+    output: expr.Compute
     trace: str
     inputs: Arrays
     wanted: Callable[[Arrays], np.ndarray[Any, Any]]
@@ -141,7 +124,7 @@ class Run:
     speed  what was measured of the card: also one of many empty launches in a graph
     """
 
-    target: GpuTarget
+    target: base.GpuTarget
     device: Device
     is_small: bool
     end: float
@@ -159,8 +142,8 @@ def sample(*shape: int, seed: int = 0) -> np.ndarray[Any, Any]:
 
 def elementwise(is_small: bool) -> KernelCase:
     n = 1 << (12 if is_small else 26)
-    x = placeholder("x", (n,))
-    y = compute("y", (n,), lambda i: x[i] * 2.0 + 1.0)
+    x = expr.placeholder("x", (n,))
+    y = expr.compute("y", (n,), lambda i: x[i] * 2.0 + 1.0)
     trace = """split(y, i, [256, 4])
 bind(y, i_0, block.x)
 bind(y, i_1, thread.x)
@@ -170,8 +153,8 @@ vectorize(y, i_2)"""
 
 def halves(is_small: bool) -> KernelCase:
     n = 1 << (12 if is_small else 24)
-    x = placeholder("x", (n,), DType.F16)
-    y = compute("y", (n,), lambda i: x[i] * x[i])
+    x = expr.placeholder("x", (n,), base.DType.F16)
+    y = expr.compute("y", (n,), lambda i: x[i] * x[i])
     array = sample(n).astype(np.float16)
     trace = "split(y, i, [256])\nbind(y, i_o, block.x)\nbind(y, i_i, thread.x)"
     return KernelCase("elementwise f16", y, trace, {"x": array}, lambda a: a["x"] * a["x"], n, 1e-3)
@@ -202,12 +185,12 @@ def product(name: str, is_small: bool) -> KernelCase:
 def softmax(is_small: bool) -> KernelCase:
     """A block for each row: lanes of a warp exchange their maxima and their sums."""
     rows, columns = (8, 64) if is_small else (16384, 1024)
-    x = placeholder("x", (rows, columns))
-    j, k = reduce_axis("j", columns), reduce_axis("k", columns)
-    top = compute("top", (rows,), lambda i: max_over(x[i, j], j))
-    e = compute("e", (rows, columns), lambda i, j: exp(x[i, j] - top[i]))
-    total = compute("total", (rows,), lambda i: sum_over(e[i, k], k))
-    out = compute("out", (rows, columns), lambda i, j: e[i, j] / total[i])
+    x = expr.placeholder("x", (rows, columns))
+    j, k = expr.reduce_axis("j", columns), expr.reduce_axis("k", columns)
+    top = expr.compute("top", (rows,), lambda i: expr.max_over(x[i, j], j))
+    e = expr.compute("e", (rows, columns), lambda i, j: expr.exp(x[i, j] - top[i]))
+    total = expr.compute("total", (rows,), lambda i: expr.sum_over(e[i, k], k))
+    out = expr.compute("out", (rows, columns), lambda i, j: e[i, j] / total[i])
     trace = """compute_inline(e)
 split(top, j, [32])
 rfactor(top, j_i)
@@ -233,9 +216,9 @@ compute_at(top, out, i)"""
 def split_sum(is_small: bool) -> KernelCase:
     """Two launches: parts of each sum by blocks, then the sums of the parts."""
     rows, terms, parts = (64, 512, 8) if is_small else (4096, 16384, 64)
-    k = reduce_axis("k", terms)
-    x = placeholder("x", (terms, rows))
-    y = compute("y", (rows,), lambda i: sum_over(x[k, i], k))
+    k = expr.reduce_axis("k", terms)
+    x = expr.placeholder("x", (terms, rows))
+    y = expr.compute("y", (rows,), lambda i: expr.sum_over(x[k, i], k))
     trace = f"""split_reduction(y, k, {parts})
 split(y_rf, i, [64])
 bind(y_rf, i_o, block.x)
@@ -273,9 +256,9 @@ def default_cases(run: Run) -> Iterator[tuple[str, Callable[[], KernelCase]]]:
 
 
 def default_product(run: Run, n: int) -> KernelCase:
-    k = reduce_axis("k", n)
-    a, b = placeholder("a", (n, n)), placeholder("b", (n, n))
-    c = compute("c", (n, n), lambda i, j: sum_over(a[i, k] * b[k, j], k))
+    k = expr.reduce_axis("k", n)
+    a, b = expr.placeholder("a", (n, n)), expr.placeholder("b", (n, n))
+    c = expr.compute("c", (n, n), lambda i, j: expr.sum_over(a[i, k] * b[k, j], k))
     trace = format_trace(trace_of(c, "default", run.target))
     inputs = {"a": sample(n, n), "b": sample(n, n, seed=1)}
     wanted = lambda v: v["a"] @ v["b"]  # noqa: E731, one of the fields of a case
@@ -342,10 +325,10 @@ def _time_s(run: Run, code: LoadedKernel, memories: list[Memory], workspace: Mem
 
 def run_open_size(run: Run) -> Row:
     """A grid whose size is that of the call."""
-    n = named_size("n", 1, 6000)
-    x = placeholder("x", (n, 3))
+    n = expr.named_size("n", 1, 6000)
+    x = expr.placeholder("x", (n, 3))
     doubled = tensorwright.compile(
-        compute("y", (n, 3), lambda i, j: x[i, j] * 2.0), target=run.target
+        expr.compute("y", (n, 3), lambda i, j: x[i, j] * 2.0), target=run.target
     )
     worst = 0.0
     for count in (1, 7, 6000):
@@ -374,7 +357,7 @@ def run_network(run: Run, name: str, answers: dict[str, np.ndarray[Any, Any]]) -
     compiled_s = time.perf_counter() - start
     inputs = network_inputs(executable)
     time_s = _call_s(run, executable, inputs)
-    with override(device_graphs=False):
+    with base.override(device_graphs=False):
         single_s = _call_s(run, executable, inputs)
     outputs = list(executable.run(inputs).values())
     steps = executable.profile(inputs, repeat=1 if run.is_small else 3)
@@ -457,7 +440,7 @@ def run_dlpack(run: Run) -> Row:
         is_there = is_there and result.is_cuda
         worst = max(worst, _difference((result + 0.0).cpu().numpy(), wanted(x)))
     transposed = torch.zeros(64, 30, device="cuda").T
-    message = refused("", lambda: executable(transposed), InputError, "make it contiguous")
+    message = refused("", lambda: executable(transposed), base.InputError, "make it contiguous")
     tensor = torch.from_numpy(sample(300, 64)).cuda()
     torch.cuda.synchronize()
     start = time.perf_counter()
@@ -490,24 +473,24 @@ def refused(name: str, action: Callable[[], object], kind: type[Exception], text
     try:
         action()
     except kind as error:
-        message = error.message() if isinstance(error, TensorwrightError) else str(error)
+        message = error.message() if isinstance(error, base.TensorwrightError) else str(error)
         return Row(name, text in message, note=message.replace("\n", " "))
     return Row(name, is_right=False, note="nothing was refused")
 
 
-def doubled_code(target: GpuTarget) -> bytes:
-    x = placeholder("x", (64,))
-    workload = program_workload([compute("y", (64,), lambda i: x[i] * 2.0)])
+def doubled_code(target: base.GpuTarget) -> bytes:
+    x = expr.placeholder("x", (64,))
+    workload = program_workload([expr.compute("y", (64,), lambda i: x[i] * 2.0)])
     return build_kernel(workload, parse_trace("bind(y, i, thread.x)"), target).object_code
 
 
-def other_target(run: Run) -> GpuTarget:
+def other_target(run: Run) -> base.GpuTarget:
     """A target whose code the card does not run."""
     for name in ("cuda:sm_80", "cuda:sm_90"):
         target = named_target(name)
-        if isinstance(target, GpuTarget) and run.device.missing(target) is not None:
+        if isinstance(target, base.GpuTarget) and run.device.missing(target) is not None:
             return target
-    raise MachineError(stage="check", where="targets", reason="the card runs the code of all")
+    raise base.MachineError(stage="check", where="targets", reason="the card runs the code of all")
 
 
 def error_cases(run: Run) -> Iterator[tuple[str, Callable[[], Row]]]:
@@ -516,7 +499,7 @@ def error_cases(run: Run) -> Iterator[tuple[str, Callable[[], Row]]]:
     yield (
         name,
         lambda name=name: refused(
-            name, lambda: device_of(other_target(run)), MachineError, "which does not run"
+            name, lambda: device_of(other_target(run)), base.MachineError, "which does not run"
         ),
     )
     name = "the driver refuses such code, too"
@@ -525,7 +508,7 @@ def error_cases(run: Run) -> Iterator[tuple[str, Callable[[], Row]]]:
         lambda name=name: refused(
             name,
             lambda: device.load(doubled_code(other_target(run)), ("kernel",)),
-            MachineError,
+            base.MachineError,
             "does not take its machine code",
         ),
     )
@@ -539,7 +522,7 @@ def error_cases(run: Run) -> Iterator[tuple[str, Callable[[], Row]]]:
     name = "memory comes back"
     yield name, lambda name=name: memory_returns(run, name)
     name = "a kernel at a wrong address (last: the card takes no more calls)"
-    yield name, lambda name=name: refused(name, lambda: fault(run), MachineError, "ILLEGAL")
+    yield name, lambda name=name: refused(name, lambda: fault(run), base.MachineError, "ILLEGAL")
 
 
 def memory_returns(run: Run, name: str) -> Row:
@@ -553,8 +536,8 @@ def memory_returns(run: Run, name: str) -> Row:
 
 def fault(run: Run) -> None:
     """Let a kernel write where nothing is."""
-    x = placeholder("x", (64,))
-    workload = program_workload([compute("y", (64,), lambda i: x[i] * 2.0)])
+    x = expr.placeholder("x", (64,))
+    workload = program_workload([expr.compute("y", (64,), lambda i: x[i] * 2.0)])
     code = load_kernel(build_kernel(workload, parse_trace("bind(y, i, thread.x)"), run.target))
     nowhere = Memory(64, 256, None)
     code.launch((nowhere, nowhere), nowhere)
@@ -621,7 +604,7 @@ def attempt(name: str, action: Callable[[], Row]) -> Row:
     try:
         return action()
     except Exception as error:  # noqa: BLE001, whatever one case does, the others are of interest
-        text = error.message() if isinstance(error, TensorwrightError) else repr(error)
+        text = error.message() if isinstance(error, base.TensorwrightError) else repr(error)
         at = traceback.extract_tb(error.__traceback__)[-1]
         note = f"{type(error).__name__} at {Path(at.filename).name}:{at.lineno}: {text}"
         return Row(name, is_right=False, note=note.replace("\n", " ")[:1200])
@@ -630,7 +613,7 @@ def attempt(name: str, action: Callable[[], Row]) -> Row:
 def run_all(options: argparse.Namespace) -> int:
     end = time.monotonic() + options.limit_s
     target = named_target("cuda")
-    assert isinstance(target, GpuTarget)
+    assert isinstance(target, base.GpuTarget)
     run = Run(target, device_of(target), options.small, end)
     describe(run)
     answers = dict(np.load(options.answers)) if options.answers else {}
@@ -668,7 +651,7 @@ def main() -> int:
         return 0
     try:
         return run_all(options)
-    except TensorwrightError as error:
+    except base.TensorwrightError as error:
         print(f"{type(error).__name__}: {error.message()}", file=sys.stderr)
         return 2
 

@@ -17,20 +17,10 @@ from statistics import median
 
 import numpy as np
 
+from tensorwright import loop
 from tensorwright.base import CpuTarget, DType, cpu_target
 from tensorwright.codegen.llvm import emit
 from tensorwright.expr import Index, Load, Var, constant
-from tensorwright.loop import (
-    Allocate,
-    Buffer,
-    For,
-    LoopProgram,
-    Parameter,
-    Role,
-    Stmt,
-    Store,
-    block,
-)
 from tensorwright.machine_code.compilation import compile_module
 from tensorwright.runtime import kernel_spec
 from tensorwright.runtime.buffers import address_of, empty, empty_bytes
@@ -45,9 +35,9 @@ CHANNELS, SIZE, KERNEL = 64, 56, 3
 DIM = 512
 
 
-def nest(*heads: tuple[Var, int, ForKind], body: Stmt) -> Stmt:
+def nest(*heads: tuple[Var, int, ForKind], body: loop.Stmt) -> loop.Stmt:
     for var, extent, kind in reversed(heads):
-        body = For(var, extent, kind, body)
+        body = loop.For(var, extent, kind, body)
     return body
 
 
@@ -56,38 +46,40 @@ def names(text: str) -> tuple[Var, ...]:
 
 
 def tiled(
-    acc: Buffer, place: tuple[Index, ...], heads: tuple[tuple[Var, int, ForKind], ...]
-) -> Callable[[Buffer, tuple[Index, ...], Load, Load, tuple[tuple[Var, int, ForKind], ...]], Stmt]:
+    acc: loop.Buffer, place: tuple[Index, ...], heads: tuple[tuple[Var, int, ForKind], ...]
+) -> Callable[
+    [loop.Buffer, tuple[Index, ...], Load, Load, tuple[tuple[Var, int, ForKind], ...]], loop.Stmt
+]:
     """A register tile: zero it, add products over the reduction loops, store it."""
 
     def build(
-        out: Buffer,
+        out: loop.Buffer,
         to: tuple[Index, ...],
         left: Load,
         right: Load,
         reduction: tuple[tuple[Var, int, ForKind], ...],
-    ) -> Stmt:
+    ) -> loop.Stmt:
         here = Load(acc, place)
-        update = Store(acc, place, here + left * right)
-        return Allocate(
+        update = loop.Store(acc, place, here + left * right)
+        return loop.Allocate(
             acc,
-            block(
-                nest(*heads, body=Store(acc, place, constant(0, F32))),
+            loop.block(
+                nest(*heads, body=loop.Store(acc, place, constant(0, F32))),
                 nest(*reduction, *heads, body=update),
-                nest(*heads, body=Store(out, to, here)),
+                nest(*heads, body=loop.Store(out, to, here)),
             ),
         )
 
     return build
 
 
-def conv(lanes: int, rows: int, vectors: int, unroll: int = 4) -> LoopProgram:
+def conv(lanes: int, rows: int, vectors: int, unroll: int = 4) -> loop.LoopProgram:
     blocks, outer = CHANNELS // lanes, CHANNELS // lanes // vectors
     padded = SIZE + KERNEL - 1
-    x = Buffer("x", (blocks, padded, padded, lanes), F32)
-    w = Buffer("w", (outer, blocks, KERNEL, KERNEL, lanes, vectors * lanes), F32)
-    y = Buffer("y", (blocks, SIZE, SIZE, lanes), F32)
-    acc = Buffer("acc", (rows, vectors, lanes), F32, Scope.LOCAL)
+    x = loop.Buffer("x", (blocks, padded, padded, lanes), F32)
+    w = loop.Buffer("w", (outer, blocks, KERNEL, KERNEL, lanes, vectors * lanes), F32)
+    y = loop.Buffer("y", (blocks, SIZE, SIZE, lanes), F32)
+    acc = loop.Buffer("acc", (rows, vectors, lanes), F32, Scope.LOCAL)
     oo, oh, ow, ic, kh, kw, io, ii, i, j, v = names("oo oh ow ic kh kw io ii i j v")
     heads = (i, rows, UNROLLED), (j, vectors, UNROLLED), (v, lanes, VECTOR)
     channel = io * unroll + ii
@@ -105,11 +97,11 @@ def conv(lanes: int, rows: int, vectors: int, unroll: int = 4) -> LoopProgram:
     return program("conv", nest(*outer_loops, body=body), x, w, y)
 
 
-def matmul(lanes: int, rows: int, vectors: int, unroll: int = 4) -> LoopProgram:
+def matmul(lanes: int, rows: int, vectors: int, unroll: int = 4) -> loop.LoopProgram:
     width = vectors * lanes
-    a, c = Buffer("a", (DIM, DIM), F32), Buffer("c", (DIM, DIM), F32)
-    b = Buffer("b", (DIM // width, DIM, width), F32)
-    acc = Buffer("acc", (rows, width), F32, Scope.LOCAL)
+    a, c = loop.Buffer("a", (DIM, DIM), F32), loop.Buffer("c", (DIM, DIM), F32)
+    b = loop.Buffer("b", (DIM // width, DIM, width), F32)
+    acc = loop.Buffer("acc", (rows, width), F32, Scope.LOCAL)
     no, mo, ko, ki, i, v = names("no mo ko ki i v")
     heads = (i, rows, UNROLLED), (v, width, VECTOR)
     depth = ko * unroll + ki
@@ -124,16 +116,16 @@ def matmul(lanes: int, rows: int, vectors: int, unroll: int = 4) -> LoopProgram:
     return program("matmul", nest(*outer_loops, body=body), a, b, c)
 
 
-def program(name: str, body: Stmt, *buffers: Buffer) -> LoopProgram:
-    roles = Role.INPUT, Role.CONSTANT, Role.OUTPUT
+def program(name: str, body: loop.Stmt, *buffers: loop.Buffer) -> loop.LoopProgram:
+    roles = loop.Role.INPUT, loop.Role.CONSTANT, loop.Role.OUTPUT
     pairs = zip(buffers, roles, strict=True)
-    return LoopProgram(name, tuple(Parameter(b, role) for b, role in pairs), body)
+    return loop.LoopProgram(name, tuple(loop.Parameter(b, role) for b, role in pairs), body)
 
 
 class Compiled:
     """A program made ready to be called on buffers of its own; compile times in ms."""
 
-    def __init__(self, source: LoopProgram, target: CpuTarget) -> None:
+    def __init__(self, source: loop.LoopProgram, target: CpuTarget) -> None:
         start = time.perf_counter()
         kernel = emit(source, target)
         emitted = time.perf_counter()

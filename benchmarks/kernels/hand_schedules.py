@@ -29,24 +29,9 @@ from statistics import median
 
 import numpy as np
 
+from tensorwright import expr
 from tensorwright.artifacts import BuildRequest, Kernel, build, load_kernel
 from tensorwright.base import CpuTarget, DType, UsageError, cpu_target
-from tensorwright.expr import (
-    Array,
-    Compute,
-    Placeholder,
-    all_of,
-    compute,
-    constant,
-    evaluate,
-    exp,
-    max_over,
-    placeholder,
-    reduce_axis,
-    select,
-    sum_over,
-    topological_order,
-)
 from tensorwright.loop import Role, pack
 from tensorwright.peers.process import PeerProcess, Timing, rotate
 from tensorwright.runtime.buffers import address_of, empty_bytes
@@ -99,46 +84,50 @@ def tiles_of(target: CpuTarget) -> Tiles:
     )
 
 
-def convolution(channels: int, filters: int, size: int, kernel: int, lanes: int) -> Compute:
+def convolution(channels: int, filters: int, size: int, kernel: int, lanes: int) -> expr.Compute:
     """Activations and weights in blocks of channels, stride 1, as much padding as needed."""
-    x = placeholder("x", (channels // lanes, size, size, lanes))
+    x = expr.placeholder("x", (channels // lanes, size, size, lanes))
     shape = (filters // lanes, channels // lanes, kernel, kernel, lanes, lanes)
-    w = placeholder("w", shape)
+    w = expr.placeholder("w", shape)
     source = padded(x, kernel // 2) if kernel > 1 else x
-    ic, kh, kw = reduce_axis("ic", channels), reduce_axis("kh", kernel), reduce_axis("kw", kernel)
+    ic, kh, kw = (
+        expr.reduce_axis("ic", channels),
+        expr.reduce_axis("kh", kernel),
+        expr.reduce_axis("kw", kernel),
+    )
     block, lane = ic.var // lanes, ic.var % lanes
-    return compute(
+    return expr.compute(
         "conv",
         (filters // lanes, size, size, lanes),
-        lambda oc, oh, ow, v: sum_over(
+        lambda oc, oh, ow, v: expr.sum_over(
             source[block, oh + kh.var, ow + kw.var, lane] * w[oc, block, kh, kw, lane, v],
             *(ic, kh, kw),
         ),
     )
 
 
-def depthwise(channels: int, size: int, kernel: int, lanes: int) -> Compute:
-    x = placeholder("x", (channels // lanes, size, size, lanes))
-    w = placeholder("w", (channels // lanes, kernel, kernel, lanes))
+def depthwise(channels: int, size: int, kernel: int, lanes: int) -> expr.Compute:
+    x = expr.placeholder("x", (channels // lanes, size, size, lanes))
+    w = expr.placeholder("w", (channels // lanes, kernel, kernel, lanes))
     source = padded(x, kernel // 2)
-    kh, kw = reduce_axis("kh", kernel), reduce_axis("kw", kernel)
-    return compute(
+    kh, kw = expr.reduce_axis("kh", kernel), expr.reduce_axis("kw", kernel)
+    return expr.compute(
         "conv",
         (channels // lanes, size, size, lanes),
-        lambda c, oh, ow, v: sum_over(
+        lambda c, oh, ow, v: expr.sum_over(
             source[c, oh + kh.var, ow + kw.var, v] * w[c, kh, kw, v], kh, kw
         ),
     )
 
 
-def padded(x: Placeholder, border: int) -> Compute:
+def padded(x: expr.Placeholder, border: int) -> expr.Compute:
     blocks, height, width, lanes = x.shape
-    zero = constant(0, DType.F32)
-    return compute(
+    zero = expr.constant(0, DType.F32)
+    return expr.compute(
         "pad",
         (blocks, height + 2 * border, width + 2 * border, lanes),
-        lambda c, ph, pw, pv: select(
-            all_of(
+        lambda c, ph, pw, pv: expr.select(
+            expr.all_of(
                 *(ph >= border, ph < height + border, pw >= border, pw < width + border),
             ),
             x[c, ph - border, pw - border, pv],
@@ -147,21 +136,21 @@ def padded(x: Placeholder, border: int) -> Compute:
     )
 
 
-def matmul(size: int) -> Compute:
-    a, w = placeholder("a", (size, size)), placeholder("w", (size, size))
-    k = reduce_axis("k", size)
-    return compute("mm", (size, size), lambda i, j: sum_over(a[i, k] * w[k, j], k))
+def matmul(size: int) -> expr.Compute:
+    a, w = expr.placeholder("a", (size, size)), expr.placeholder("w", (size, size))
+    k = expr.reduce_axis("k", size)
+    return expr.compute("mm", (size, size), lambda i, j: expr.sum_over(a[i, k] * w[k, j], k))
 
 
-def softmax(rows: int, columns: int) -> Compute:
+def softmax(rows: int, columns: int) -> expr.Compute:
     """Row softmax, with a multiplication by the reciprocal of the sum."""
-    x = placeholder("x", (rows, columns))
-    j, k = reduce_axis("j", columns), reduce_axis("k", columns)
-    m = compute("m", (rows,), lambda i: max_over(x[i, j], j))
-    e = compute("e", (rows, columns), lambda i, n: exp(x[i, n] - m[i]))
-    s = compute("s", (rows,), lambda i: sum_over(e[i, k], k))
-    r = compute("r", (rows,), lambda i: constant(1, DType.F32) / s[i])
-    return compute("softmax", (rows, columns), lambda i, n: e[i, n] * r[i])
+    x = expr.placeholder("x", (rows, columns))
+    j, k = expr.reduce_axis("j", columns), expr.reduce_axis("k", columns)
+    m = expr.compute("m", (rows,), lambda i: expr.max_over(x[i, j], j))
+    e = expr.compute("e", (rows, columns), lambda i, n: expr.exp(x[i, n] - m[i]))
+    s = expr.compute("s", (rows,), lambda i: expr.sum_over(e[i, k], k))
+    r = expr.compute("r", (rows,), lambda i: expr.constant(1, DType.F32) / s[i])
+    return expr.compute("softmax", (rows, columns), lambda i, n: e[i, n] * r[i])
 
 
 # Bands of 7 rows: what they read of the padded input stays in the second cache. A tile is, with 32
@@ -292,7 +281,7 @@ class Case:
     """
 
     name: str
-    make: Callable[[int], Compute]
+    make: Callable[[int], expr.Compute]
     schedule: str
     flops: float
     share: float
@@ -303,7 +292,7 @@ class Case:
         """The schedule for a target."""
         return self.schedule.format(**asdict(tiles_of(target)))
 
-    def output(self, target: CpuTarget) -> Compute:
+    def output(self, target: CpuTarget) -> expr.Compute:
         """The expression for a target."""
         return self.make(tiles_of(target).lanes)
 
@@ -399,7 +388,7 @@ class LoadedCase:
         workspace = address_of(self._workspace)
         self.call = lambda: run(pointers, workspace, 1)
 
-    def _array(self, place: int) -> Array:
+    def _array(self, place: int) -> expr.Array:
         parameter, name = self._built.parameters[place], self._built.parameters[place].name
         if parameter.role is Role.OUTPUT:
             shape = tuple(int(str(extent)) for extent in parameter.buffer.shape)
@@ -412,18 +401,18 @@ class LoadedCase:
         array[...] = source
         return array
 
-    def _place(self, shape: tuple[int, ...]) -> Array:
+    def _place(self, shape: tuple[int, ...]) -> expr.Array:
         """The next floats of the arena, on a cache line of their own."""
         size = 4 * prod(shape)
         start, self._used_bytes = self._used_bytes, self._used_bytes + -(-size // 64) * 64
-        array: Array = self._arena[start : start + size].view(np.float32).reshape(shape)
+        array: expr.Array = self._arena[start : start + size].view(np.float32).reshape(shape)
         return array
 
     def error(self) -> float:
         """The largest difference from the NumPy meaning, over the largest element of that."""
         self.result.fill(np.nan)
         self.call()
-        (answer,) = evaluate([self.output], self.inputs)
+        (answer,) = expr.evaluate([self.output], self.inputs)
         return float(np.max(np.abs(self.result - answer)) / np.max(np.abs(answer)))
 
     def time_s(self) -> float:
@@ -436,23 +425,25 @@ class LoadedCase:
         return median(times)
 
 
-def _draw(output: Compute) -> dict[Placeholder, Array]:
+def _draw(output: expr.Compute) -> dict[expr.Placeholder, expr.Array]:
     source = np.random.default_rng(0)
     return {
         tensor: source.standard_normal(tensor.shape).astype(np.float32)
-        for tensor in topological_order(output)
-        if isinstance(tensor, Placeholder)
+        for tensor in expr.topological_order(output)
+        if isinstance(tensor, expr.Placeholder)
     }
 
 
-def build_case(output: Compute, trace: str, target: CpuTarget) -> Kernel:
+def build_case(output: expr.Compute, trace: str, target: CpuTarget) -> Kernel:
     """From expression and trace to object code; weights named w are constants."""
-    tensors = topological_order(output)
+    tensors = expr.topological_order(output)
     constants = frozenset(t.name for t in tensors if t.name == "w")
     return build(BuildRequest("kernel", tensors, (output,), constants, trace, target))
 
 
-def ours(inputs: Mapping[str, Array], threads: int, case: str, target: str) -> Callable[[], object]:
+def ours(
+    inputs: Mapping[str, expr.Array], threads: int, case: str, target: str
+) -> Callable[[], object]:
     """The kernel of a case as a competitor of kind "function"."""
     del inputs, threads
     kernel = LoadedCase(next(each for each in CASES if each.name == case), cpu_target(target))

@@ -21,13 +21,7 @@ from tensorwright.artifacts import Kernel, build_request
 from tensorwright.base import CpuTarget, detect_target
 from tensorwright.processes import hold_turn
 from tensorwright.records import Record, Status
-from tensorwright.tuning.measuring import (
-    BuildFailed,
-    BuildResult,
-    ChildRunner,
-    MeasureOptions,
-    PoolBuilder,
-)
+from tensorwright.tuning import measuring
 from tensorwright.tuning.population import Candidate
 from tensorwright.tuning.session.session import make_space
 from tensorwright.tuning.space import Space, SpaceKind
@@ -39,7 +33,7 @@ ROUND = 16
 THREADS = 2
 MakeStrategy = Callable[[Task, Space, int], Strategy]
 DROP_RATIO = 2.0  # so many times slower than the best known, a program is measured briefly
-OPTIONS = MeasureOptions(drop_ratio=DROP_RATIO)
+OPTIONS = measuring.MeasureOptions(drop_ratio=DROP_RATIO)
 FIRST_TRIES = 3  # a slow moment would raise the first point of every curve
 TURNS = 5
 
@@ -74,8 +68,8 @@ class Lab:
                 self._read(line)
 
     def __enter__(self) -> Self:
-        self._builder = self._stack.enter_context(PoolBuilder())
-        self._runner = self._stack.enter_context(ChildRunner(OPTIONS))
+        self._builder = self._stack.enter_context(measuring.PoolBuilder())
+        self._runner = self._stack.enter_context(measuring.ChildRunner(OPTIONS))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -114,9 +108,11 @@ class Lab:
                     samples[trace].append(found.time_s)
         return {trace: median(times_s) for trace, times_s in samples.items()}
 
-    def _measure(self, task: Task, result: BuildResult) -> Known:
+    def _measure(self, task: Task, result: measuring.BuildResult) -> Known:
         if not isinstance(result, Kernel):
-            status = result.status if isinstance(result, BuildFailed) else Status.BUILD_ERROR
+            status = (
+                result.status if isinstance(result, measuring.BuildFailed) else Status.BUILD_ERROR
+            )
             return Known(status, math.inf)
         best_s = self._best.get(task.workload.key, math.inf)
         tries = 1 if math.isfinite(best_s) else FIRST_TRIES

@@ -27,14 +27,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias, cast
 
-from tensorwright import base, runtime
-from tensorwright.artifacts import (
-    Kernel,
-    assemble,
-    assemble_workload,
-    build_cached,
-    plan_sizes,
-)
+from tensorwright import artifacts, base, runtime
 from tensorwright.expr import named_sizes_of
 from tensorwright.graph import (
     Constants,
@@ -151,7 +144,7 @@ def declared_signature(
         for side in types
     )
     atoms = named_sizes_of(*(extent for each in types[0].values() for extent in sizes_of(each)))
-    return Signature(inputs, outputs, plan_sizes(atoms), target)
+    return Signature(inputs, outputs, artifacts.plan_sizes(atoms), target)
 
 
 def cut(graph: Graph, target: base.Target, threads: int | None = None) -> Partition:
@@ -228,8 +221,8 @@ def finish(
     on_kernel: OnKernel | None = None,
 ) -> runtime.Executable:
     """Choose a schedule for each workload, build the kernels and assemble the executable."""
-    kernels: dict[str, Kernel] = {}
-    built: dict[str, Kernel] = {}
+    kernels: dict[str, artifacts.Kernel] = {}
+    built: dict[str, artifacts.Kernel] = {}
     hardware, count = detect_hardware().fingerprint, runtime.usable_threads(threads)
     with selection.working_ahead(parts.workloads, target, count):
         with base.timed_stage(f"schedules of {len(parts.workloads)} kernels"):
@@ -243,7 +236,7 @@ def finish(
                 own = scheduled.workload
                 with base.timed_stage(f"code of kernel {workload.key}, {workload.name}"):
                     if own.key not in built:
-                        built[own.key] = build_cached(own, scheduled.schedule, target)
+                        built[own.key] = artifacts.build_cached(own, scheduled.schedule, target)
                 is_own = own.key != workload.key
                 values = with_own_sizes(workload).values if is_own else {}
                 kernels[workload.key] = built[own.key].with_sizes(values)
@@ -251,7 +244,7 @@ def finish(
     rows = tuple(replace(scheduled, workload=workload) for scheduled, workload in pairs)
     sources = (("schedules", selection.schedules_text(rows)),)
     limits = load_thread_limits(store, parts, target, hardware, count)
-    return assemble(parts, kernels, target, threads, sources, thread_limits=limits)
+    return artifacts.assemble(parts, kernels, target, threads, sources, thread_limits=limits)
 
 
 def compile_program(
@@ -276,9 +269,9 @@ def compile_program(
         chosen = selection.Scheduled(workload, trace, selection.Source.GIVEN)
     if on_kernel is not None:
         on_kernel(chosen, 0, 1)
-    kernel = build_cached(workload, chosen.schedule, target)
+    kernel = artifacts.build_cached(workload, chosen.schedule, target)
     sources = (("schedules", selection.schedules_text((chosen,))),)
-    return assemble_workload(workload, kernel, target, threads, values, sources)
+    return artifacts.assemble_workload(workload, kernel, target, threads, values, sources)
 
 
 def chosen_target(target: str | base.Target | None) -> base.Target:

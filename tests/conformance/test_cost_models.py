@@ -15,40 +15,27 @@ from tests.unit.tuning.models.model_samples import made_up, made_up_trees
 
 from tensorwright.base import cpu_target
 from tensorwright.machine import machine_of
-from tensorwright.tuning.models import (
-    BlendedModel,
-    BoostedSettings,
-    CostModel,
-    Fading,
-    LearnedModel,
-    LossKind,
-    RandomModel,
-    RefitPolicy,
-    RooflineModel,
-    Sample,
-    SavedModel,
-    load_model,
-)
+from tensorwright.tuning import models
 from tensorwright_lab.cost_models import NetworkSettings
 from tensorwright_lab.feature_sets import LOOP_TREE
 
 TARGET = cpu_target("x86-64-avx2")
-FAST = BoostedSettings(rounds=40)
+FAST = models.BoostedSettings(rounds=40)
 SAMPLES = [*made_up("one", 120, 3, 0), *made_up("two", 120, 3, 1)]
 TREES = [*made_up_trees("one", 120, 3, 0), *made_up_trees("two", 120, 3, 1)]
 
 
-def boosted(settings: BoostedSettings = FAST) -> LearnedModel:
-    return LearnedModel(settings, RooflineModel(machine_of(TARGET, 2)))
+def boosted(settings: models.BoostedSettings = FAST) -> models.LearnedModel:
+    return models.LearnedModel(settings, models.RooflineModel(machine_of(TARGET, 2)))
 
 
-def embedding() -> LearnedModel:
+def embedding() -> models.LearnedModel:
     settings = NetworkSettings(width=16, steps=80, batch=64, learning_rate=1e-2)
-    return LearnedModel(settings, features=LOOP_TREE)
+    return models.LearnedModel(settings, features=LOOP_TREE)
 
 
 @lru_cache(maxsize=2)
-def saved_model(make_model: Callable[[], LearnedModel] = boosted) -> SavedModel:
+def saved_model(make_model: Callable[[], models.LearnedModel] = boosted) -> models.SavedModel:
     """A model, trained and saved."""
     model = make_model()
     model.observe(TREES if model.features is LOOP_TREE else SAMPLES)
@@ -56,21 +43,27 @@ def saved_model(make_model: Callable[[], LearnedModel] = boosted) -> SavedModel:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model"
         assert model.save(path, "here")
-        return load_model(path)
+        return models.load_model(path)
 
 
-MAKERS: dict[str, Callable[[], CostModel]] = {
-    "random": RandomModel,
-    "roofline": lambda: RooflineModel(machine_of(TARGET, 2)),
-    "blended": lambda: BlendedModel(RandomModel(), RooflineModel(machine_of(TARGET, 2))),
+MAKERS: dict[str, Callable[[], models.CostModel]] = {
+    "random": models.RandomModel,
+    "roofline": lambda: models.RooflineModel(machine_of(TARGET, 2)),
+    "blended": lambda: models.BlendedModel(
+        models.RandomModel(), models.RooflineModel(machine_of(TARGET, 2))
+    ),
     "boosted": boosted,
-    "boosted by squares": lambda: boosted(BoostedSettings(loss=LossKind.SQUARES, rounds=40)),
-    "boosted by lambdas": lambda: boosted(BoostedSettings(loss=LossKind.LAMBDARANK, rounds=40)),
-    "boosted after another": lambda: LearnedModel(
-        FAST, saved_model(), RefitPolicy(fading=Fading.HELD_OUT)
+    "boosted by squares": lambda: boosted(
+        models.BoostedSettings(loss=models.LossKind.SQUARES, rounds=40)
+    ),
+    "boosted by lambdas": lambda: boosted(
+        models.BoostedSettings(loss=models.LossKind.LAMBDARANK, rounds=40)
+    ),
+    "boosted after another": lambda: models.LearnedModel(
+        FAST, saved_model(), models.RefitPolicy(fading=models.Fading.HELD_OUT)
     ),
     "saved": saved_model,
-    "blended with trees": lambda: BlendedModel(saved_model(), boosted()),
+    "blended with trees": lambda: models.BlendedModel(saved_model(), boosted()),
     "embedding": embedding,
     "saved embedding": lambda: saved_model(embedding),
 }
@@ -90,9 +83,9 @@ OF_TREES = ("embedding", "saved embedding")
 class Case:
     """A model, what it learns from, and what it is asked."""
 
-    make: Callable[[], CostModel]
-    samples: list[Sample]
-    draw: Callable[[str, int, int, int], list[Sample]]
+    make: Callable[[], models.CostModel]
+    samples: list[models.Sample]
+    draw: Callable[[str, int, int, int], list[models.Sample]]
 
     @property
     def programs(self) -> NDArray[np.float32]:
@@ -111,7 +104,7 @@ def case(request: pytest.FixtureRequest) -> Case:
     return case_of(request.param)
 
 
-def features_of(samples: list[Sample]) -> NDArray[np.float32]:
+def features_of(samples: list[models.Sample]) -> NDArray[np.float32]:
     return np.stack([each.features for each in samples])
 
 
@@ -179,13 +172,13 @@ def test_what_learns_ranks_programs_that_it_has_not_seen(name: str) -> None:
 
 @pytest.mark.parametrize("make_model", [boosted, embedding])
 def test_a_saved_model_gives_the_same_scores(
-    make_model: Callable[[], LearnedModel], tmp_path: Path
+    make_model: Callable[[], models.LearnedModel], tmp_path: Path
 ) -> None:
     if make_model is embedding:
         pytest.importorskip("torch")
     saved = saved_model(make_model)
     saved.save(tmp_path / "model")
-    again = load_model(tmp_path / "model")
+    again = models.load_model(tmp_path / "model")
     assert (again.loss, again.hardware, again.samples) == (saved.loss, "here", saved.samples)
     programs = case_of("saved" if make_model is boosted else "saved embedding").programs
     np.testing.assert_array_equal(again.predict(programs), saved.predict(programs))

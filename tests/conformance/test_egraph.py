@@ -11,26 +11,9 @@ from itertools import pairwise
 
 import pytest
 
-from tensorwright.rewriting import Rule, parse_rule, parse_term, term_text
+from tensorwright.rewriting import Rule, egraph, parse_rule, parse_term, term_text
 from tensorwright.rewriting.axioms import load_axioms
 from tensorwright.rewriting.dims import Size
-from tensorwright.rewriting.egraph import (
-    INPUT,
-    Applies,
-    BudgetSpent,
-    EGraph,
-    Goal,
-    GoalReached,
-    Id,
-    Limits,
-    Rewrite,
-    Runner,
-    Saturated,
-    Scope,
-    chain_between,
-    rewrite_of,
-    used_applications,
-)
 from tensorwright.rewriting.library import listed_rules
 from tensorwright.rewriting.prove import problems_of
 from tensorwright.rewriting.prove.saturate import ProofSearch, axiom_rewrites
@@ -44,7 +27,7 @@ class LeastSize:
     def make(self, operator: str, params: tuple[Param, ...], args: tuple[int, ...]) -> int | None:
         if operator == "bad":
             return None
-        return 0 if operator == INPUT else 1 + sum(args)
+        return 0 if operator == egraph.INPUT else 1 + sum(args)
 
     def merge(self, kept: int, lost: int) -> int:
         return min(kept, lost)
@@ -52,32 +35,34 @@ class LeastSize:
     def may_merge(self, left: int, right: int) -> bool:
         return True
 
-    def size(self, size: Size, scope: Scope[int] | None) -> Size | None:
+    def size(self, size: Size, scope: egraph.Scope[int] | None) -> Size | None:
         return size if isinstance(size, int) else None
 
-    def holds(self, fact: Rank | Fact, scope: Scope[int]) -> bool:
+    def holds(self, fact: Rank | Fact, scope: egraph.Scope[int]) -> bool:
         return False
 
-    def admits(self, rule: Rule, scope: Scope[int]) -> Applies:
-        return Applies.YES
+    def admits(self, rule: Rule, scope: egraph.Scope[int]) -> egraph.Applies:
+        return egraph.Applies.YES
 
 
-def graph_of(*texts: str, with_proofs: bool = True) -> tuple[EGraph[int], list[Id]]:
-    graph = EGraph(LeastSize(), with_proofs=with_proofs)
+def graph_of(*texts: str, with_proofs: bool = True) -> tuple[egraph.EGraph[int], list[egraph.Id]]:
+    graph = egraph.EGraph(LeastSize(), with_proofs=with_proofs)
     return graph, [added(graph, text) for text in texts]
 
 
-def added(graph: EGraph[int], text: str) -> Id:
+def added(graph: egraph.EGraph[int], text: str) -> egraph.Id:
     name = graph.add(parse_term(text))
     assert name is not None
     return name
 
 
-def rewrite(text: str, *, both: bool = False) -> Rewrite:
+def rewrite(text: str, *, both: bool = False) -> egraph.Rewrite:
     """A rule read from left to right, or both ways."""
     rule = replace(parse_rule(text), name=text)
     sides = (rule.left, rule.right) if both else (rule.left,)
-    return rewrite_of(rule, [[each for each in side if isinstance(each, Apply)] for side in sides])
+    return egraph.rewrite_of(
+        rule, [[each for each in side if isinstance(each, Apply)] for side in sides]
+    )
 
 
 COMMUTE = rewrite("ewadd(?x, ?y) == ewadd(?y, ?x)")
@@ -136,9 +121,9 @@ def test_a_term_that_the_analysis_refuses_does_not_enter() -> None:
     graph, _ = graph_of("?a")
     assert graph.add(parse_term("f(bad(?a))")) is None
     assert len(graph) == 1
-    runner = Runner(graph, Limits())
+    runner = egraph.Runner(graph, egraph.Limits())
     added(graph, "relu(?a)")
-    assert isinstance(runner.run([rewrite("relu(?x) == bad(?x)")]), Saturated)
+    assert isinstance(runner.run([rewrite("relu(?x) == bad(?x)")]), egraph.Saturated)
     assert len(graph) == 2
 
 
@@ -158,16 +143,16 @@ def test_a_goal_of_one_root_is_reached(with_proofs: bool) -> None:
     graph, goal = graph_of(
         "relu(ewadd(ewadd(?a, ?b), ?c))", "relu(ewadd(?c, ewadd(?b, ?a)))", with_proofs=with_proofs
     )
-    stop = Runner(graph, Limits()).run([COMMUTE, ASSOCIATE], ((goal[0], goal[1]),))
-    assert isinstance(stop, GoalReached)
+    stop = egraph.Runner(graph, egraph.Limits()).run([COMMUTE, ASSOCIATE], ((goal[0], goal[1]),))
+    assert isinstance(stop, egraph.GoalReached)
     assert stop.nodes == len(graph)
 
 
 def test_roots_are_matched_together() -> None:
     """A pair is made only where both roots have the same argument, and both roots are rewritten."""
     graph, (one, two, alone) = graph_of("relu(?a)", "exp(?a)", "exp(?b)")
-    runner = Runner(graph, Limits())
-    assert isinstance(runner.run([PAIR]), Saturated)
+    runner = egraph.Runner(graph, egraph.Limits())
+    assert isinstance(runner.run([PAIR]), egraph.Saturated)
     assert graph.are_equal(one, added(graph, "first(pair(?a))"))
     assert graph.are_equal(two, added(graph, "second(pair(?a))"))
     assert list(graph.members(alone)) == [alone]
@@ -178,21 +163,21 @@ def test_roots_are_matched_together() -> None:
 def test_roots_are_joined_by_what_the_others_made_equal() -> None:
     graph, (one, _) = graph_of("relu(relu(?a))", "exp(relu(?a))")
     same = rewrite("relu(?x) == ?x")
-    assert isinstance(Runner(graph, Limits()).run([PAIR, same]), Saturated)
+    assert isinstance(egraph.Runner(graph, egraph.Limits()).run([PAIR, same]), egraph.Saturated)
     assert graph.are_equal(one, added(graph, "first(pair(?a))"))
 
 
 def test_all_roots_at_one_node_are_no_match() -> None:
     graph, _ = graph_of("relu(?a)")
     merge = rewrite("relu(?x), relu(?y) == first(both(?x, ?y)), second(both(?x, ?y))")
-    assert isinstance(Runner(graph, Limits()).run([merge]), Saturated)
+    assert isinstance(egraph.Runner(graph, egraph.Limits()).run([merge]), egraph.Saturated)
     assert graph.with_operator("both") == ()
 
 
 def test_parameter_variables_take_what_is_left() -> None:
     graph, (one,) = graph_of("relu(transpose[1, 2, 0](?a))")
     move = rewrite("relu(transpose[_p](?x)) == transpose[_p](relu(?x))")
-    runner = Runner(graph, Limits())
+    runner = egraph.Runner(graph, egraph.Limits())
     runner.run([move])
     assert graph.are_equal(one, added(graph, "transpose[1, 2, 0](relu(?a))"))
     assert [each.params for each in runner.applications] == [{"_p": (1, 2, 0)}]
@@ -207,32 +192,32 @@ CHAIN = "ewadd(ewadd(ewadd(?a, ?b), ewadd(?c, ?d)), ewadd(?e, ?f))"
 
 
 def test_why_it_stopped_is_a_value() -> None:
-    def stop(limits: Limits, *rewrites: Rewrite) -> object:
+    def stop(limits: egraph.Limits, *rewrites: egraph.Rewrite) -> object:
         graph, _ = graph_of(CHAIN)
-        return Runner(graph, limits).run(rewrites)
+        return egraph.Runner(graph, limits).run(rewrites)
 
-    assert stop(Limits(), IDEMPOTENT) == Saturated(rounds=1, nodes=11)
-    assert stop(Limits(rounds=2), COMMUTE, ASSOCIATE) == BudgetSpent("rounds", 2, 105)
-    full = stop(Limits(rounds=50, nodes=60), COMMUTE, ASSOCIATE)
-    assert isinstance(full, BudgetSpent)
+    assert stop(egraph.Limits(), IDEMPOTENT) == egraph.Saturated(rounds=1, nodes=11)
+    assert stop(egraph.Limits(rounds=2), COMMUTE, ASSOCIATE) == egraph.BudgetSpent("rounds", 2, 105)
+    full = stop(egraph.Limits(rounds=50, nodes=60), COMMUTE, ASSOCIATE)
+    assert isinstance(full, egraph.BudgetSpent)
     assert (full.limit, full.nodes > 60) == ("nodes", True)
-    assert stop(Limits(matches=1), rewrite("ewadd(?x, ?y) == ewadd(?x, ?y)")) == BudgetSpent(
-        "matches", rounds=1, nodes=11
-    )
+    assert stop(
+        egraph.Limits(matches=1), rewrite("ewadd(?x, ?y) == ewadd(?x, ?y)")
+    ) == egraph.BudgetSpent("matches", rounds=1, nodes=11)
 
 
 def test_matches_beyond_the_limit_come_later() -> None:
     graph, _ = graph_of(CHAIN)
-    runner = Runner(graph, Limits(matches=2, rounds=20))
+    runner = egraph.Runner(graph, egraph.Limits(matches=2, rounds=20))
     stop = runner.run([COMMUTE])
     assert len(runner.applications) == 5
     assert 3 <= stop.rounds < 20
 
 
 def test_the_work_is_the_same_again() -> None:
-    def work() -> list[tuple[str, Id, Id]]:
+    def work() -> list[tuple[str, egraph.Id, egraph.Id]]:
         graph, _ = graph_of(CHAIN)
-        runner = Runner(graph, Limits(nodes=300))
+        runner = egraph.Runner(graph, egraph.Limits(nodes=300))
         runner.run([COMMUTE, ASSOCIATE])
         return [(each.rewrite.name, each.left, each.right) for each in runner.applications]
 
@@ -278,12 +263,12 @@ def _match(pattern: Term, term: Term, bound: dict[str, object]) -> dict[str, obj
     return bound
 
 
-def check_chains(runner: Runner[object], goal: Goal) -> int:
+def check_chains(runner: egraph.Runner[object], goal: egraph.Goal) -> int:
     """Replay every step; how many there were."""
     rules = {(each.rewrite.name, id(each.rewrite)): each.rewrite for each in runner.applications}
     count = 0
     for left, right in goal:
-        steps = tuple(chain_between(runner, left, right))
+        steps = tuple(egraph.chain_between(runner, left, right))
         if left != right:
             assert steps[0].before == runner.graph.term(left)
             assert steps[-1].after == runner.graph.term(right)
@@ -300,11 +285,11 @@ def test_every_step_of_an_explanation_is_an_instance_of_a_rule() -> None:
     graph, (left, right) = graph_of(
         CHAIN, "ewadd(ewadd(?f, ?a), ewadd(ewadd(?b, ?e), ewadd(?d, ?c)))"
     )
-    runner = Runner(graph, Limits(rounds=9, nodes=20_000, matches=10_000))
+    runner = egraph.Runner(graph, egraph.Limits(rounds=9, nodes=20_000, matches=10_000))
     goal = ((left, right),)
-    assert isinstance(runner.run([COMMUTE, ASSOCIATE], goal), GoalReached)
+    assert isinstance(runner.run([COMMUTE, ASSOCIATE], goal), egraph.GoalReached)
     assert check_chains(runner, goal) >= 4
-    assert {each.rewrite for each in used_applications(runner, goal)} <= {COMMUTE, ASSOCIATE}
+    assert {each.rewrite for each in egraph.used_applications(runner, goal)} <= {COMMUTE, ASSOCIATE}
 
 
 @pytest.mark.parametrize("rule", listed_rules("known")[::4], ids=lambda rule: rule.name)
@@ -312,10 +297,10 @@ def test_proofs_of_known_rules_replay(rule: Rule) -> None:
     """With shapes as class data, rules of several roots among them."""
     axioms = axiom_rewrites(load_axioms())
     for problem in problems_of(rule)[:1]:
-        search = ProofSearch(problem, Limits())
+        search = ProofSearch(problem, egraph.Limits())
         goal = search.goal(rule.left, rule.right)
         assert goal is not None
-        assert isinstance(search.runner.run(axioms, goal), GoalReached)
+        assert isinstance(search.runner.run(axioms, goal), egraph.GoalReached)
         assert check_chains(search.runner, goal) > 0
         for left, right in goal:
             data = search.graph.data
@@ -327,13 +312,13 @@ def test_terms_of_different_types_are_not_united() -> None:
     """A rule whose sides do not fit is not applied; ?y is square, so there both sides fit."""
     turn = rewrite("transpose[1, 0](?x) == ?x")
     rule = parse_rule("matmul(?x, ?y) == matmul(?y, ?x) if rank(x) = 2 and rank(y) = 2")
-    search = ProofSearch(problems_of(rule)[0], Limits())
+    search = ProofSearch(problems_of(rule)[0], egraph.Limits())
     assert search.goal((parse_term("matmul(?x, ?y)"),), (parse_term("?x"),)) is None
     turned = search.graph.add(parse_term("transpose[1, 0](?x)"))
     square = search.graph.add(parse_term("transpose[1, 0](matmul(?x, transpose[1, 0](?x)))"))
     assert turned is not None
     assert square is not None
-    assert isinstance(search.runner.run([turn]), Saturated)
+    assert isinstance(search.runner.run([turn]), egraph.Saturated)
     assert not search.graph.are_equal(turned, search.graph.add(Input("x")))
     assert search.graph.are_equal(
         square, search.graph.add(parse_term("matmul(?x, transpose[1, 0](?x))"))
@@ -354,7 +339,7 @@ def test_terms_of_different_types_are_not_united() -> None:
 def test_a_term_that_fits_for_some_shapes_alone_does_not_enter(text: str) -> None:
     """Of x (m, k) and y (k, n) nothing more is known: m = n and k <= m need not hold."""
     rule = parse_rule("relu(matmul(?x, ?y)) == matmul(?x, ?y) if rank(x) = 2 and rank(y) = 2")
-    search = ProofSearch(problems_of(rule)[0], Limits())
+    search = ProofSearch(problems_of(rule)[0], egraph.Limits())
     assert search.graph.add(parse_term("matmul(?x, ?y)")) is not None
     assert search.graph.add(parse_term("concat[1](?x, transpose[1, 0](?y))")) is None
     assert search.graph.add(parse_term(text)) is None

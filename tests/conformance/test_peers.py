@@ -19,14 +19,7 @@ import tensorwright
 from tensorwright.base import MachineError
 from tensorwright.graph import interpret
 from tensorwright.graph.imports import load_onnx
-from tensorwright.peers.process import (
-    KINDS,
-    FailureKind,
-    PeerFailed,
-    PeerProcess,
-    find_kind,
-    max_rel_error,
-)
+from tensorwright.peers import process
 
 Source = tuple[str, dict[str, object]]
 ELSEWHERE = {"inductor", "tvm"}
@@ -54,58 +47,60 @@ class PeerSuite:
 
     @pytest.fixture(scope="class")
     @classmethod
-    def loaded(cls, model: Path) -> Iterator[PeerProcess]:
+    def loaded(cls, model: Path) -> Iterator[process.PeerProcess]:
         try:
-            find_kind(cls.kind)
+            process.find_kind(cls.kind)
         except MachineError as error:
             pytest.skip(error.reason)
-        with PeerProcess(cls.kind, cls.kind) as peer:
+        with process.PeerProcess(cls.kind, cls.kind) as peer:
             cls.load(peer, model)
             yield peer
 
     @classmethod
-    def load(cls, peer: PeerProcess, model: Path) -> Any:
+    def load(cls, peer: process.PeerProcess, model: Path) -> Any:
         path, options = cls.source(model)
         return peer.load(path, 2, options)
 
-    def test_it_says_how_it_runs(self, loaded: PeerProcess, model: Path) -> None:
+    def test_it_says_how_it_runs(self, loaded: process.PeerProcess, model: Path) -> None:
         info = self.load(loaded, model)
         assert self.detail in info.detail
         assert info.version == "" or info.version[0].isdigit()
 
-    def test_it_answers_as_the_evaluator_does(self, loaded: PeerProcess, model: Path) -> None:
+    def test_it_answers_as_the_evaluator_does(
+        self, loaded: process.PeerProcess, model: Path
+    ) -> None:
         for inputs in INPUTS:
             before = inputs["x"].copy()
             outputs = loaded.check(inputs)
             expected = interpret(load_onnx(model), inputs)
             assert list(outputs) == list(expected)
-            assert max_rel_error(outputs, expected) < 1e-5
+            assert process.max_rel_error(outputs, expected) < 1e-5
             np.testing.assert_array_equal(inputs["x"], before)
 
-    def test_timing_and_turns_change_no_answer(self, loaded: PeerProcess) -> None:
+    def test_timing_and_turns_change_no_answer(self, loaded: process.PeerProcess) -> None:
         first = loaded.check(INPUTS[0])
         with loaded.turn():
             samples_s = loaded.time(2, 3)
             assert len(samples_s) == 3
             assert min(samples_s) > 0
         again = loaded.check(INPUTS[0])
-        assert max_rel_error(again, first) < 1e-6  # threads may add up in another order
+        assert process.max_rel_error(again, first) < 1e-6  # threads may add up in another order
 
     def test_a_refusal_is_a_value_and_the_process_goes_on(
-        self, loaded: PeerProcess, model: Path, tmp_path: Path
+        self, loaded: process.PeerProcess, model: Path, tmp_path: Path
     ) -> None:
         path, options = self.source(tmp_path / "nothing.onnx")
-        with pytest.raises(PeerFailed) as caught:
+        with pytest.raises(process.PeerFailed) as caught:
             load_and_check(loaded, path, options)
-        assert caught.value.kind == FailureKind.REFUSED
+        assert caught.value.kind == process.FailureKind.REFUSED
         self.load(loaded, model)
-        with pytest.raises(PeerFailed) as caught:
+        with pytest.raises(process.PeerFailed) as caught:
             loaded.check({"no_such_input": INPUTS[0]["x"]})
-        assert caught.value.kind == FailureKind.REFUSED
+        assert caught.value.kind == process.FailureKind.REFUSED
         assert list(loaded.check(INPUTS[0])) == ["y"]
 
 
-def load_and_check(peer: PeerProcess, path: str, options: dict[str, object]) -> None:
+def load_and_check(peer: process.PeerProcess, path: str, options: dict[str, object]) -> None:
     peer.load(path, 2, options)
     peer.check(INPUTS[0])
 
@@ -146,4 +141,4 @@ class TestFunction(PeerSuite):
 
 def test_every_kind_is_tested() -> None:
     tested = {suite.kind for suite in PeerSuite.__subclasses__()}
-    assert tested | ELSEWHERE == {kind.name for kind in KINDS}
+    assert tested | ELSEWHERE == {kind.name for kind in process.KINDS}

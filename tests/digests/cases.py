@@ -38,18 +38,8 @@ from tests.unit.loop import test_passes as passes
 from tests.unit.schedule.test_joined_loops import TILED, heads
 from tests.unit.schedule.test_random_traces import EXPRESSIONS
 
+from tensorwright import base
 from tensorwright.artifacts import load_backend, loop_program
-from tensorwright.base import (
-    ASSUMED,
-    BYTE_PRODUCTS,
-    BYTE_TILES,
-    DType,
-    Target,
-    TensorwrightError,
-    cpu_target,
-    override,
-    parse_target,
-)
 from tensorwright.expr import Decision, Fn, mod
 from tensorwright.loop import LoopProgram, run_passes, run_target_passes
 from tensorwright.schedule import ForKind, Schedulable, Trace, bind, parse_trace, state_of
@@ -74,11 +64,11 @@ class Scheduled:
 
     name: str
     source: Schedulable
-    target: Target
+    target: base.Target
     trace: Trace
     values: dict[str, NDArray[np.int64]]
 
-    def loops(self, target: Target) -> LoopProgram:
+    def loops(self, target: base.Target) -> LoopProgram:
         return loop_program(self.source, bind(self.trace, self._first()), target)
 
     def features(self, *, is_open: bool) -> NDArray[np.float32]:
@@ -102,9 +92,9 @@ class Written:
 
     name: str
     program: LoopProgram
-    target: Target
+    target: base.Target
 
-    def loops(self, target: Target) -> LoopProgram:
+    def loops(self, target: base.Target) -> LoopProgram:
         return run_target_passes(run_passes(self.program), target)
 
 
@@ -127,7 +117,7 @@ def scheduled() -> Iterator[Scheduled]:
         columns = (line[5:].split(" = ") for line in lines if line.startswith("with "))
         values = {of: np.array(column.split(", "), np.int64) for of, column in columns}
         trace = _with_products("\n".join(steps))
-        yield Scheduled(name, source, parse_target(target), trace, values)
+        yield Scheduled(name, source, base.parse_target(target), trace, values)
 
 
 def _of_any_size() -> Written:
@@ -156,16 +146,16 @@ def _with_products(text: str) -> Trace:
 
 
 def _on_processors() -> Iterator[Written]:
-    f32, turns = DType.F32, cycle((AVX2, AVX512, NEON))
-    unsigned, signed = BYTE_PRODUCTS[0], BYTE_PRODUCTS[-1]
+    f32, turns = base.DType.F32, cycle((AVX2, AVX512, NEON))
+    unsigned, signed = base.BYTE_PRODUCTS[0], base.BYTE_PRODUCTS[-1]
     programs = (
         on_processors.of_functions(on_processors.BINARY_SAFE, f32, ForKind.VECTOR),
         on_processors.of_functions(on_processors.ON_REALS, f32, ForKind.VECTOR),
-        on_processors.of_functions(on_processors.UNARY, DType.BF16, ForKind.VECTOR),
-        on_processors.of_functions(on_processors.ON_BITS, DType.I8, ForKind.VECTOR),
-        on_processors.of_functions(on_processors.ON_BITS, DType.U64, ForKind.SERIAL),
-        on_processors.of_functions(on_processors.ON_BOOLS, DType.BOOL, ForKind.VECTOR),
-        on_processors.of_functions(on_processors.ON_FLOATS, DType.F64, ForKind.SERIAL),
+        on_processors.of_functions(on_processors.UNARY, base.DType.BF16, ForKind.VECTOR),
+        on_processors.of_functions(on_processors.ON_BITS, base.DType.I8, ForKind.VECTOR),
+        on_processors.of_functions(on_processors.ON_BITS, base.DType.U64, ForKind.SERIAL),
+        on_processors.of_functions(on_processors.ON_BOOLS, base.DType.BOOL, ForKind.VECTOR),
+        on_processors.of_functions(on_processors.ON_FLOATS, base.DType.F64, ForKind.SERIAL),
         passes.tiled_copy(14, 9),
         passes.tiled_copy(14, 9, ForKind.PARALLEL),
         passes.sums_of(21, room=24),
@@ -175,19 +165,19 @@ def _on_processors() -> Iterator[Written]:
         arm.product_by_rows(4),
         windows.convolution(2, 3, 2, 3),
         rests.rows_of_sums(8, 3),
-        rests.rows_of_sums(16, 5, DType.I32),
+        rests.rows_of_sums(16, 5, base.DType.I32),
         lanes.copied(lanes.enlarged(8, 4), 8),
-        lanes.copied(mod((lanes.j + lanes.m) * 3, 33), 8, DType.BF16, 5),
+        lanes.copied(mod((lanes.j + lanes.m) * 3, 33), 8, base.DType.BF16, 5),
         statements.matmul_tile(4, 24, 5, 48),
         loops.product_of_bytes(unsigned, is_tile=True),
         loops.product_of_bytes(signed, is_tile=False),
     )
     for number, program in enumerate(programs):
         yield Written(f"written {number}", program, next(turns))
-    with_bytes = cpu_target("aarch64-neon+dotprod+i8mm")
-    for tile in BYTE_TILES:
+    with_bytes = base.cpu_target("aarch64-neon+dotprod+i8mm")
+    for tile in base.BYTE_TILES:
         yield Written(f"tile {tile.intrinsic}", loops.tile_of_bytes(tile, 24, 4), with_bytes)
-    for dot in BYTE_PRODUCTS:
+    for dot in base.BYTE_PRODUCTS:
         program = loops.product_of_bytes(dot, is_tile=True)
         yield Written(f"product {dot.intrinsic}", program, with_bytes)
 
@@ -200,9 +190,13 @@ def _on_cards() -> Iterator[Written]:
     for name, steps in on_cards.PIPELINES.items():
         yield Written(f"pipeline {name}", on_cards.product_by(steps), SM_80)
     programs = (
-        on_cards.of_groups({DType.F32: floats, DType.F16: on_processors.BINARY_SAFE}, thread),
-        on_cards.of_groups({DType.F32: floats}, vector),
-        on_cards.of_groups({DType.I8: on_processors.ON_BITS, DType.BOOL: (Fn.NOT,)}, thread),
+        on_cards.of_groups(
+            {base.DType.F32: floats, base.DType.F16: on_processors.BINARY_SAFE}, thread
+        ),
+        on_cards.of_groups({base.DType.F32: floats}, vector),
+        on_cards.of_groups(
+            {base.DType.I8: on_processors.ON_BITS, base.DType.BOOL: (Fn.NOT,)}, thread
+        ),
     )
     for number, program in enumerate(programs):
         yield Written(f"functions {number}", program, SM_80)
@@ -215,7 +209,7 @@ def texts(case: Case) -> Iterator[tuple[str, str]]:
         target = _LARGE_OPENCL if name == "opencl" else case.target
         try:
             yield name, load_backend(name).emit(program(target), target).text
-        except TensorwrightError as error:
+        except base.TensorwrightError as error:
             yield name, f"refused: {error.message()}"
 
 
@@ -234,5 +228,5 @@ def write(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    with override(assume=ASSUMED[0].name):
+    with base.override(assume=base.ASSUMED[0].name):
         write(Path(sys.argv[1]))

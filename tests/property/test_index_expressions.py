@@ -9,52 +9,18 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.unit.expr.naive import holds, index_value
 
-from tensorwright.expr import (
-    And,
-    Compare,
-    Decision,
-    ExactDiv,
-    FloorDiv,
-    Index,
-    IndexExpr,
-    Max,
-    Min,
-    Mod,
-    NamedSize,
-    Not,
-    Or,
-    Poly,
-    Range,
-    Relation,
-    Var,
-    all_of,
-    any_of,
-    ceil_div,
-    compare,
-    floor_div,
-    interval,
-    is_nonnegative,
-    maximum,
-    minimum,
-    mod,
-    named_size,
-    named_sizes_of,
-    negate,
-    simplify,
-    simplify_condition,
-    substitute,
-)
+from tensorwright import expr
 from tensorwright.expr.index.ranges import find_negative
 
 z3 = pytest.importorskip("z3")
 
-VARIABLES = (Var("o"), Var("i"), Var("j"))
-DECISIONS = (Decision("f"), Decision("t"))
+VARIABLES = (expr.Var("o"), expr.Var("i"), expr.Var("j"))
+DECISIONS = (expr.Decision("f"), expr.Decision("t"))
 OUTER, INNER, OTHER = VARIABLES
 F, T = DECISIONS
 
-EXTENTS = st.sampled_from([1, 2, 3, 4, 7, 8, F, T, F * T, ceil_div(10, F), F + 1])
-TAIL = minimum(F, 10 - OUTER * F)
+EXTENTS = st.sampled_from([1, 2, 3, 4, 7, 8, F, T, F * T, expr.ceil_div(10, F), F + 1])
+TAIL = expr.minimum(F, 10 - OUTER * F)
 DIVISORS = st.sampled_from([1, 2, 3, 4, 8, F, T, F * T, F * 2, F + T])
 ATOMS = st.one_of(st.sampled_from([*VARIABLES, *DECISIONS]), st.integers(-4, 12))
 
@@ -66,32 +32,32 @@ def _combine(inner):
         st.builds(lambda a, s: a * s, inner, st.integers(-4, 8)),
         st.builds(lambda a, d: a * d, inner, DIVISORS),
         st.builds(lambda a, d, b: a * d + b, inner, DIVISORS, inner),
-        st.builds(floor_div, inner, DIVISORS),
-        st.builds(mod, inner, DIVISORS),
+        st.builds(expr.floor_div, inner, DIVISORS),
+        st.builds(expr.mod, inner, DIVISORS),
         st.builds(
             lambda a, d: (a // d) * d + a % d if not isinstance(a, int) else a, inner, DIVISORS
         ),
-        st.builds(minimum, inner, inner),
-        st.builds(maximum, inner, inner),
+        st.builds(expr.minimum, inner, inner),
+        st.builds(expr.maximum, inner, inner),
     )
 
 
 EXPRESSIONS = st.recursive(ATOMS, _combine, max_leaves=6)
-COMPARISONS = st.builds(compare, st.sampled_from(Relation), EXPRESSIONS, EXPRESSIONS)
+COMPARISONS = st.builds(expr.compare, st.sampled_from(expr.Relation), EXPRESSIONS, EXPRESSIONS)
 CONDITIONS = st.recursive(
     COMPARISONS,
     lambda inner: st.one_of(
-        st.builds(all_of, inner, inner),
-        st.builds(any_of, inner, inner),
-        st.builds(negate, inner),
+        st.builds(expr.all_of, inner, inner),
+        st.builds(expr.any_of, inner, inner),
+        st.builds(expr.negate, inner),
     ),
     max_leaves=3,
 )
 TABLES = st.builds(
     lambda o, i, j, is_tail: {
-        OUTER: Range.of_extent(o),
-        INNER: Range.of_extent(TAIL if is_tail else i),
-        OTHER: Range.of_extent(j),
+        OUTER: expr.Range.of_extent(o),
+        INNER: expr.Range.of_extent(TAIL if is_tail else i),
+        OTHER: expr.Range.of_extent(j),
     },
     EXTENTS,
     EXTENTS,
@@ -119,16 +85,16 @@ def spread(bounds):
 
 @CHECKED
 @given(EXPRESSIONS, TABLES)
-def test_simplification_is_an_equality(expression: Index, bounds):
-    simple = simplify(expression, bounds)
+def test_simplification_is_an_equality(expression: expr.Index, bounds):
+    simple = expr.simplify(expression, bounds)
     for env in spread(bounds):
         assert index_value(simple, env, {}) == index_value(expression, env, {}), (simple, env)
 
 
 @CHECKED
 @given(EXPRESSIONS, TABLES)
-def test_an_interval_contains_every_value(expression: Index, bounds):
-    found = interval(expression, bounds)
+def test_an_interval_contains_every_value(expression: expr.Index, bounds):
+    found = expr.interval(expression, bounds)
     assume(found is not None)
     for env in spread(bounds):
         # ends may mention variables further out, which have their value in env
@@ -138,16 +104,16 @@ def test_an_interval_contains_every_value(expression: Index, bounds):
 
 @CHECKED
 @given(EXPRESSIONS, TABLES)
-def test_what_is_proved_nonnegative_is(expression: Index, bounds):
-    assume(is_nonnegative(expression, bounds))
+def test_what_is_proved_nonnegative_is(expression: expr.Index, bounds):
+    assume(expr.is_nonnegative(expression, bounds))
     for env in spread(bounds):
         assert index_value(expression, env, {}) >= 0, env
 
 
 @CHECKED
 @given(EXPRESSIONS, TABLES)
-def test_a_counterexample_is_one(expression: Index, bounds):
-    point = find_negative(expression, bounds) if isinstance(expression, IndexExpr) else None
+def test_a_counterexample_is_one(expression: expr.Index, bounds):
+    point = find_negative(expression, bounds) if isinstance(expression, expr.IndexExpr) else None
     if point is None:
         return
     assert index_value(expression, point, {}) < 0
@@ -160,15 +126,15 @@ def test_a_counterexample_is_one(expression: Index, bounds):
 @CHECKED
 @given(CONDITIONS, TABLES)
 def test_simplified_conditions_are_equal(condition, bounds):
-    simple = simplify_condition(condition, bounds)
+    simple = expr.simplify_condition(condition, bounds)
     for env in spread(bounds):
         assert holds(simple, env, {}) == holds(condition, env, {}), (simple, env)
 
 
 @CHECKED
 @given(EXPRESSIONS, st.sampled_from(VARIABLES), EXPRESSIONS)
-def test_substitution_replaces(expression: Index, var: Var, by: Index):
-    result = substitute(expression, {var: by})
+def test_substitution_replaces(expression: expr.Index, var: expr.Var, by: expr.Index):
+    result = expr.substitute(expression, {var: by})
     for values in ((0, 0, 0, 1, 1), (2, 1, 3, 2, 3), (5, 4, 0, 3, 2)):
         env = dict(zip((*VARIABLES, *DECISIONS), values, strict=True))
         inner = env | {var: index_value(by, env, {})}
@@ -177,21 +143,21 @@ def test_substitution_replaces(expression: Index, var: Var, by: Index):
 
 @CHECKED
 @given(EXPRESSIONS)
-def test_equal_polynomials_are_one_value(expression: Index):
+def test_equal_polynomials_are_one_value(expression: expr.Index):
     assert (expression + OUTER) * F - OUTER * F == F * expression
     assert expression - expression == 0
 
 
-def _term(index: Index):
+def _term(index: expr.Index):
     """An index expression as Z3 sees it; Z3's / and % of integers floor for positive divisors."""
     match index:
         case int():
             return z3.IntVal(index)
-        case Var(name) | Decision(name):
+        case expr.Var(name) | expr.Decision(name):
             return z3.Int(name)
-        case NamedSize(name, divisor):
+        case expr.NamedSize(name, divisor):
             return z3.Int(name) / divisor
-        case Poly(terms):
+        case expr.Poly(terms):
             total = z3.IntVal(0)
             for monomial, scale in terms:
                 part = z3.IntVal(scale)
@@ -199,13 +165,13 @@ def _term(index: Index):
                     part = part * _term(atom)
                 total = total + part
             return total
-        case FloorDiv(a, b) | ExactDiv(a, b):
+        case expr.FloorDiv(a, b) | expr.ExactDiv(a, b):
             return _term(a) / _term(b)
-        case Mod(a, b):
+        case expr.Mod(a, b):
             return _term(a) % _term(b)
-        case Min(a, b):
+        case expr.Min(a, b):
             return z3.If(_term(a) <= _term(b), _term(a), _term(b))
-        case Max(a, b):
+        case expr.Max(a, b):
             return z3.If(_term(a) >= _term(b), _term(a), _term(b))
     raise TypeError(index)
 
@@ -214,19 +180,19 @@ def _formula(condition):
     match condition:
         case bool():
             return z3.BoolVal(condition)
-        case Compare(relation, a, b):
+        case expr.Compare(relation, a, b):
             left, right = _term(a), _term(b)
             return {
-                Relation.LT: left < right,
-                Relation.LE: left <= right,
-                Relation.EQ: left == right,
-                Relation.NE: left != right,
+                expr.Relation.LT: left < right,
+                expr.Relation.LE: left <= right,
+                expr.Relation.EQ: left == right,
+                expr.Relation.NE: left != right,
             }[relation]
-        case And(parts):
+        case expr.And(parts):
             return z3.And(*map(_formula, parts))
-        case Or(parts):
+        case expr.Or(parts):
             return z3.Or(*map(_formula, parts))
-        case Not(part):
+        case expr.Not(part):
             return z3.Not(_formula(part))
     raise TypeError(condition)
 
@@ -236,13 +202,17 @@ LINEAR = st.recursive(
     st.one_of(st.sampled_from(VARIABLES), st.integers(-4, 12)),
     lambda inner: st.one_of(
         st.builds(lambda a, s, b: a * s + b, inner, st.integers(-4, 8), inner),
-        st.builds(floor_div, inner, LINEAR_DIVISORS),
-        st.builds(mod, inner, LINEAR_DIVISORS),
-        st.builds(minimum, inner, inner),
+        st.builds(expr.floor_div, inner, LINEAR_DIVISORS),
+        st.builds(expr.mod, inner, LINEAR_DIVISORS),
+        st.builds(expr.minimum, inner, inner),
     ),
     max_leaves=5,
 )
-NUMBERS = {OUTER: Range.of_extent(5), INNER: Range.of_extent(8), OTHER: Range.of_extent(3)}
+NUMBERS = {
+    OUTER: expr.Range.of_extent(5),
+    INNER: expr.Range.of_extent(8),
+    OTHER: expr.Range.of_extent(3),
+}
 
 
 def _refuted(goal, bounds) -> bool:
@@ -256,16 +226,20 @@ def _refuted(goal, bounds) -> bool:
 
 @settings(max_examples=60)
 @given(LINEAR)
-def test_z3_finds_no_counterexample(expression: Index):
-    simple = simplify(expression, NUMBERS)
+def test_z3_finds_no_counterexample(expression: expr.Index):
+    simple = expr.simplify(expression, NUMBERS)
     assert not _refuted(_term(simple) == _term(expression), NUMBERS)
-    condition = compare(Relation.LT, expression, 9)
+    condition = expr.compare(expr.Relation.LT, expression, 9)
     assert not _refuted(
-        _formula(simplify_condition(condition, NUMBERS)) == _formula(condition), NUMBERS
+        _formula(expr.simplify_condition(condition, NUMBERS)) == _formula(condition), NUMBERS
     )
 
 
-SPLIT = {OUTER: Range.of_extent(T), INNER: Range.of_extent(F), OTHER: Range.of_extent(T * F)}
+SPLIT = {
+    OUTER: expr.Range.of_extent(T),
+    INNER: expr.Range.of_extent(F),
+    OTHER: expr.Range.of_extent(T * F),
+}
 SYMBOLIC = [
     (OUTER * F + INNER) // F,
     (OUTER * F + INNER) % F,
@@ -275,13 +249,13 @@ SYMBOLIC = [
 
 
 @pytest.mark.parametrize("expression", SYMBOLIC, ids=str)
-def test_z3_proves_symbolic_simplifications(expression: Index):
-    simple = simplify(expression, SPLIT)
+def test_z3_proves_symbolic_simplifications(expression: expr.Index):
+    simple = expr.simplify(expression, SPLIT)
     assert simple in VARIABLES
     assert not _refuted(_term(simple) == _term(expression), SPLIT)
 
 
-SIZES = (named_size("n", 8, 512, 8), named_size("m", 3, 20), named_size("k"))
+SIZES = (expr.named_size("n", 8, 512, 8), expr.named_size("m", 3, 20), expr.named_size("k"))
 SIZE_TREES = st.recursive(
     st.one_of(st.integers(0, 2), st.integers(-4, 12).map(str)),
     lambda inner: st.one_of(
@@ -321,11 +295,11 @@ def test_z3_finds_no_counterexample_to_arithmetic_of_sizes(tree):
         return z3.If(a >= b, a, b)
 
     written = _over(tree, [z3.Int(name) for name in "nmk"], smaller, larger, z3.IntVal)
-    size = _over(tree, SIZES, minimum, maximum, int)
+    size = _over(tree, SIZES, expr.minimum, expr.maximum, int)
     n, m, k = (z3.Int(name) for name in "nmk")
     holding = z3.And(n >= 8, n <= 512, n % 8 == 0, m >= 3, m <= 20, k >= 1)
-    goals = [_term(size) == written, _term(simplify(size, {})) == written]
-    if is_nonnegative(size):
+    goals = [_term(size) == written, _term(expr.simplify(size, {})) == written]
+    if expr.is_nonnegative(size):
         goals.append(written >= 0)
     assert not _refuted(z3.Implies(holding, z3.And(*goals)), {})
-    assert {each.name for each in named_sizes_of(size)} <= set("nmk")
+    assert {each.name for each in expr.named_sizes_of(size)} <= set("nmk")

@@ -15,29 +15,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from tensorwright.artifacts import (
-    BACKENDS,
-    assemble_workload,
-    build_kernel,
-    load_backend,
-    load_kernel,
-)
-from tensorwright.base import (
-    TARGETS,
-    ByKind,
-    CpuTarget,
-    GpuTarget,
-    Grid,
-    InternalError,
-    MachineError,
-    Target,
-    TargetKind,
-    TargetProtocol,
-    Threads,
-    detect_target,
-    of_kind,
-    parse_target,
-)
+from tensorwright import artifacts, base
 from tensorwright.codegen import Backend
 from tensorwright.expr import compute, placeholder
 from tensorwright.graph import passes as graph_passes
@@ -49,17 +27,11 @@ from tensorwright.runtime.cards.cuda import CudaDevice
 from tensorwright.runtime.cards.opencl import OpenClDevice
 from tensorwright.runtime.measuring import measure_peak
 from tensorwright.schedule import state_of
+from tensorwright.tuning import space
 from tensorwright.tuning.features import FEATURE_GROUPS, Featurizer, ScalarGroup
 from tensorwright.tuning.measuring import MeasureOptions
 from tensorwright.tuning.measuring.expected_results import make_expected_results
 from tensorwright.tuning.measuring.timing import prepare, try_kernels
-from tensorwright.tuning.space import (
-    HEURISTICS,
-    OTHER_ALGORITHMS,
-    TILE_LIMITS,
-    TileLimits,
-    limits_of,
-)
 from tensorwright.tuning.space.derived import GENERATORS
 from tensorwright.tuning.space.derived.engine import FINISHERS
 from tensorwright.tuning.space.templates import TEMPLATES
@@ -76,16 +48,16 @@ def members(protocol: type) -> set[str]:
 
 
 def test_what_a_target_has() -> None:
-    assert members(TargetProtocol) == {"name", "kind", "instructions", "key", "missing_on"}
-    for kind in (CpuTarget, GpuTarget):
-        assert members(TargetProtocol) <= set(dir(kind)), kind
+    assert members(base.TargetProtocol) == {"name", "kind", "instructions", "key", "missing_on"}
+    for kind in (base.CpuTarget, base.GpuTarget):
+        assert members(base.TargetProtocol) <= set(dir(kind)), kind
 
 
 def test_what_a_back_end_has() -> None:
     named = {"name", "suffix", "supports", "key", "emit", "compile", "listing"}
     assert members(Backend) == named
-    for name in (name for names in BACKENDS.values() for name in names):
-        backend = load_backend(name)
+    for name in (name for names in artifacts.BACKENDS.values() for name in names):
+        backend = artifacts.load_backend(name)
         assert named <= set(dir(backend))
         assert backend.name == name
 
@@ -102,17 +74,17 @@ def test_what_a_device_has() -> None:
             assert promised == given, name
 
 
-LISTS: dict[str, ByKind[Any]] = {
-    "back ends": BACKENDS,
+LISTS: dict[str, base.ByKind[Any]] = {
+    "back ends": artifacts.BACKENDS,
     "devices": DEVICES,
     "passes of graphs": graph_passes.TARGET_PASSES,
     "passes of loops": TARGET_PASSES,
-    "heuristic schedules": HEURISTICS,
-    "schedules by another algorithm": OTHER_ALGORITHMS,
+    "heuristic schedules": space.HEURISTICS,
+    "schedules by another algorithm": space.OTHER_ALGORITHMS,
     "sketch generators": GENERATORS,
     "finishers": FINISHERS,
     "templates": TEMPLATES,
-    "limits of tiles": TILE_LIMITS,
+    "limits of tiles": space.TILE_LIMITS,
     "features": FEATURE_GROUPS,
     "columns of the machine": MACHINE_COLUMNS,
     "time models": TIME_MODELS,
@@ -120,14 +92,14 @@ LISTS: dict[str, ByKind[Any]] = {
 
 
 def test_processors_have_every_list() -> None:
-    assert not [what for what, lists in LISTS.items() if not lists.get(TargetKind.CPU)]
+    assert not [what for what, lists in LISTS.items() if not lists.get(base.TargetKind.CPU)]
 
 
 def test_what_a_gpu_has_to_bring() -> None:
     """A list without its kind refuses its targets; in the others it has nothing to add yet."""
-    missing = {what for what, lists in LISTS.items() if TargetKind.GPU not in lists}
+    missing = {what for what, lists in LISTS.items() if base.TargetKind.GPU not in lists}
     assert missing == {"columns of the machine"}
-    brought = {what for what, lists in LISTS.items() if lists.get(TargetKind.GPU)}
+    brought = {what for what, lists in LISTS.items() if lists.get(base.TargetKind.GPU)}
     programs = {"back ends", "devices", "passes of loops"}
     searched = {"heuristic schedules", "sketch generators", "finishers", "limits of tiles"}
     searched |= {"templates", "schedules by another algorithm"}
@@ -135,10 +107,10 @@ def test_what_a_gpu_has_to_bring() -> None:
 
 
 def test_a_kind_without_a_list_is_refused() -> None:
-    card = parse_target("cuda:sm_90")
-    assert of_kind(graph_passes.TARGET_PASSES, card, "passes of graphs") == ()
-    with pytest.raises(MachineError) as refused:
-        of_kind(MACHINE_COLUMNS, card, "columns of the machine")
+    card = base.parse_target("cuda:sm_90")
+    assert base.of_kind(graph_passes.TARGET_PASSES, card, "passes of graphs") == ()
+    with pytest.raises(base.MachineError) as refused:
+        base.of_kind(MACHINE_COLUMNS, card, "columns of the machine")
     assert refused.value.message() == (
         "target cuda:sm_90: there are no columns of the machine for machines of the kind gpu\n"
         "  try: name a target of another kind: cpu"
@@ -146,28 +118,28 @@ def test_a_kind_without_a_list_is_refused() -> None:
 
 
 def test_a_kind_brings_its_features_and_limits_by_an_entry(monkeypatch: pytest.MonkeyPatch) -> None:
-    card: Any = parse_target("cuda:sm_90")
+    card: Any = base.parse_target("cuda:sm_90")
     x = placeholder("x", (64,))
     state = state_of(program_workload([compute("y", (64,), lambda i: x[i] * 2.0)]))
     stored = ScalarGroup(
         ("stored_bytes", "threads"), lambda nest, _: {"stored_bytes": 4 * nest.loops.inside[0]}
     )
-    monkeypatch.setitem(cast("Any", FEATURE_GROUPS), TargetKind.GPU, (stored,))
+    monkeypatch.setitem(cast("Any", FEATURE_GROUPS), base.TargetKind.GPU, (stored,))
     features = Featurizer(state, card).of_trace(())
     np.testing.assert_allclose(features, [[[np.log2(257), 0]]], rtol=1e-6)
-    limits = TileLimits(8, 8, 32, 16, 64, 4096)
-    monkeypatch.setitem(cast("Any", TILE_LIMITS), TargetKind.GPU, (limits,))
-    assert limits_of(card) is limits
+    limits = space.TileLimits(8, 8, 32, 16, 64, 4096)
+    monkeypatch.setitem(cast("Any", space.TILE_LIMITS), base.TargetKind.GPU, (limits,))
+    assert space.limits_of(card) is limits
 
 
-@pytest.mark.parametrize("kind", TargetKind)
-def test_a_kind_of_machine_has_targets(kind: TargetKind) -> None:
-    assert [each for each in TARGETS if each.kind is kind]
+@pytest.mark.parametrize("kind", base.TargetKind)
+def test_a_kind_of_machine_has_targets(kind: base.TargetKind) -> None:
+    assert [each for each in base.TARGETS if each.kind is kind]
 
 
-@pytest.mark.parametrize("target", TARGETS, ids=str)
-def test_a_target_tells_what_it_is(target: Target) -> None:
-    facts: TargetProtocol = target
+@pytest.mark.parametrize("target", base.TARGETS, ids=str)
+def test_a_target_tells_what_it_is(target: base.Target) -> None:
+    facts: base.TargetProtocol = target
     assert facts.missing_on(target) == ""
     assert str(target) == facts.name
     assert all(isinstance(each, str) for each in (facts.key, *facts.features))
@@ -177,8 +149,8 @@ def test_the_host_is_a_device() -> None:
     """A kernel is compiled, loaded and launched through nothing but the protocols."""
     x = placeholder("x", (64,))
     workload = program_workload([compute("y", (64,), lambda i: x[i] * 2.0)])
-    kernel = build_kernel(workload, (), detect_target())
-    code = load_kernel(kernel)
+    kernel = artifacts.build_kernel(workload, (), base.detect_target())
+    code = artifacts.load_kernel(kernel)
     array = np.arange(64, dtype=np.float32)
     given, made = HOST.allocate(array.nbytes), HOST.allocate(array.nbytes)
     workspace = HOST.allocate(kernel.spec.scratch_bytes(1))
@@ -195,8 +167,10 @@ def test_the_host_is_a_device() -> None:
     HOST.copy(given, made)
     HOST.copy_out(made, result)
     np.testing.assert_array_equal(result, array * 4)
-    assert HOST.missing(detect_target()) is None
-    assert HOST.missing(parse_target("cuda:sm_90")) == Missing("it is not a graphics processor")
+    assert HOST.missing(base.detect_target()) is None
+    assert HOST.missing(base.parse_target("cuda:sm_90")) == Missing(
+        "it is not a graphics processor"
+    )
     assert HOST.free_bytes() > array.nbytes
     assert given.address % 64 == 0
 
@@ -226,7 +200,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
     device = Counted()
     vars(module)["DEVICE"] = device
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr("tensorwright.runtime.device.DEVICES", {TargetKind.CPU: ("counted",)})
+    monkeypatch.setattr("tensorwright.runtime.device.DEVICES", {base.TargetKind.CPU: ("counted",)})
     return device
 
 
@@ -234,9 +208,11 @@ def test_all_that_runs_code_asks_the_device(counted: Counted, tmp_path: Path) ->
     """A network, its timing, the peak and the measuring of candidates need only the protocol."""
     x = placeholder("x", (64,))
     workload = program_workload([compute("y", (64,), lambda i: x[i] * 2.0)])
-    target = detect_target()
-    kernel = build_kernel(workload, (), target)
-    bound = assemble_workload(workload, kernel, target, 1).bind({"x": np.ones(64, np.float32)})
+    target = base.detect_target()
+    kernel = artifacts.build_kernel(workload, (), target)
+    bound = artifacts.assemble_workload(workload, kernel, target, 1).bind(
+        {"x": np.ones(64, np.float32)}
+    )
     prepared = {"missing", "load", "allocate", "memory_of"}
     assert counted.take_asked() == prepared
     assert bound.run_seconds() > 0
@@ -255,8 +231,8 @@ def test_a_machine_without_the_device_is_refused(
 ) -> None:
     lack = Missing("it is switched off", "switch it on")
     monkeypatch.setattr(Counted, "missing", lambda self, target: lack)
-    with pytest.raises(MachineError) as refused:
-        device_of(parse_target("x86-64-avx2"))
+    with pytest.raises(base.MachineError) as refused:
+        device_of(base.parse_target("x86-64-avx2"))
     assert refused.value.message() == (
         "target x86-64-avx2: this machine has no device for its code: it is switched off\n"
         "  try: switch it on"
@@ -287,7 +263,7 @@ def test_copies_keep_every_byte(shape: tuple[int, ...], dtype: Any) -> None:
 def test_a_copy_stays_in_its_memory() -> None:
     memory = HOST.allocate(16)
     for copy in (HOST.copy_in, lambda array, memory: HOST.copy_out(memory, array)):
-        with pytest.raises(InternalError, match="a copy of 32 bytes exceeds it"):
+        with pytest.raises(base.InternalError, match="a copy of 32 bytes exceeds it"):
             copy(np.zeros(4), memory)
 
 
@@ -297,14 +273,14 @@ def test_the_host_launches_no_grid() -> None:
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32)
     called = kind(lambda arguments, workspace, threads: done.append(threads))
     function = ctypes.cast(called, ctypes.c_void_p).value or 0
-    HOST.launch(function, Threads(), (memory,), memory, 3)
+    HOST.launch(function, base.Threads(), (memory,), memory, 3)
     assert done == [3]
-    with pytest.raises(InternalError, match="a processor has no grids"):
-        HOST.launch(function, Grid((1, 1, 1), (1, 1, 1)), (memory,), memory)
+    with pytest.raises(base.InternalError, match="a processor has no grids"):
+        HOST.launch(function, base.Grid((1, 1, 1), (1, 1, 1)), (memory,), memory)
 
 
 def test_a_kernel_of_several_launches_has_several_symbols() -> None:
-    grid = Grid((1, 1, 1), (32, 1, 1))
+    grid = base.Grid((1, 1, 1), (32, 1, 1))
     assert KernelSpec("one", ()).symbols == ("one",)
     assert KernelSpec("sum", (), launches=(grid,) * 3).symbols == ("sum", "sum_1", "sum_2")
 

@@ -16,24 +16,8 @@ from tests.unit.graph.small_networks import Maker
 
 import tensorwright
 from tensorwright import compile as compile_model
+from tensorwright import expr
 from tensorwright.base import DType, InputError, MachineError, UsageError, cpu_target
-from tensorwright.expr import (
-    Index,
-    all_of,
-    cast,
-    compute,
-    constant,
-    floor_div,
-    join_open_axes,
-    maximum,
-    minimum,
-    named_size,
-    placeholder,
-    reduce_axis,
-    select,
-    substitute,
-    sum_over,
-)
 from tensorwright.graph import (
     Graph,
     GraphBuilder,
@@ -64,55 +48,61 @@ def test_networks_compute_what_the_interpreter_does(network: Callable[[], Graph]
 
 def dense(columns: int = 48) -> Workload:
     """A product of any number of rows, and what is added to it."""
-    n = named_size("n", greatest=64)
+    n = expr.named_size("n", greatest=64)
     x, w, b = (
-        placeholder("x", (n, 24)),
-        placeholder("w", (24, columns)),
-        placeholder("b", (columns,)),
+        expr.placeholder("x", (n, 24)),
+        expr.placeholder("w", (24, columns)),
+        expr.placeholder("b", (columns,)),
     )
-    k = reduce_axis("k", 24)
-    y = compute("y", (n, columns), lambda i, j: sum_over(x[i, k] * w[k, j], k))
-    z = compute("z", (n, columns), lambda i, j: y[i, j] + b[j])
+    k = expr.reduce_axis("k", 24)
+    y = expr.compute("y", (n, columns), lambda i, j: expr.sum_over(x[i, k] * w[k, j], k))
+    z = expr.compute("z", (n, columns), lambda i, j: y[i, j] + b[j])
     return program_workload([z], frozenset(["w", "b"]))
 
 
 def scores() -> Workload:
     """Rows of any length, over their sums, of any number of rows."""
-    rows, length = named_size("rows", greatest=9), named_size("length", greatest=70)
-    x = placeholder("x", (rows, length))
-    k = reduce_axis("k", length)
-    total = compute("total", (rows,), lambda i: sum_over(x[i, k] * x[i, k], k))
-    return program_workload([compute("y", (rows, length), lambda i, j: x[i, j] / (total[i] + 1.0))])
+    rows, length = expr.named_size("rows", greatest=9), expr.named_size("length", greatest=70)
+    x = expr.placeholder("x", (rows, length))
+    k = expr.reduce_axis("k", length)
+    total = expr.compute("total", (rows,), lambda i: expr.sum_over(x[i, k] * x[i, k], k))
+    return program_workload(
+        [expr.compute("y", (rows, length), lambda i, j: x[i, j] / (total[i] + 1.0))]
+    )
 
 
 def windows() -> Workload:
     """Sums of neighbours of a signal of any even length, with zeros beyond its ends."""
-    half = named_size("n", least=4, greatest=80, divisor=2)
-    x = placeholder("x", (3, half))
-    k = reduce_axis("k", 5)
-    padded = compute(
+    half = expr.named_size("n", least=4, greatest=80, divisor=2)
+    x = expr.placeholder("x", (3, half))
+    k = expr.reduce_axis("k", 5)
+    padded = expr.compute(
         "padded",
         (3, half + 4),
-        lambda c, i: select(
-            all_of(i >= 2, i < half + 2), x[c, maximum(i - 2, 0) % half], constant(0.0, DType.F32)
+        lambda c, i: expr.select(
+            expr.all_of(i >= 2, i < half + 2),
+            x[c, expr.maximum(i - 2, 0) % half],
+            expr.constant(0.0, DType.F32),
         ),
     )
     return program_workload(
-        [compute("y", (3, half // 2), lambda c, i: sum_over(padded[c, 2 * i + k], k))]
+        [expr.compute("y", (3, half // 2), lambda c, i: expr.sum_over(padded[c, 2 * i + k], k))]
     )
 
 
 def heads() -> Workload:
     """A product of the rows of all sequences, which are separated into heads again."""
-    batch, length = named_size("batch", greatest=5), named_size("length", greatest=20)
+    batch, length = expr.named_size("batch", greatest=5), expr.named_size("length", greatest=20)
     x, w, k = (
-        placeholder("x", (batch, length, 24)),
-        placeholder("w", (24, 32)),
-        reduce_axis("k", 24),
+        expr.placeholder("x", (batch, length, 24)),
+        expr.placeholder("w", (24, 32)),
+        expr.reduce_axis("k", 24),
     )
-    y = compute("y", (batch, length, 32), lambda b, i, j: sum_over(x[b, i, k] * w[k, j], k))
-    z = compute("z", (batch, 2, length, 16), lambda b, h, i, j: y[b, i, 16 * h + j] + 1.0)
-    return program_workload(join_open_axes((z,)), frozenset(["w"]))
+    y = expr.compute(
+        "y", (batch, length, 32), lambda b, i, j: expr.sum_over(x[b, i, k] * w[k, j], k)
+    )
+    z = expr.compute("z", (batch, 2, length, 16), lambda b, h, i, j: y[b, i, 16 * h + j] + 1.0)
+    return program_workload(expr.join_open_axes((z,)), frozenset(["w"]))
 
 
 @pytest.mark.parametrize(
@@ -141,12 +131,12 @@ def test_a_call_of_one_size_after_another(tmp_path: Path) -> None:
 
 
 def test_an_arena_without_bounds_grows_to_the_largest_call() -> None:
-    n = named_size("n")
-    x = placeholder("x", (n, 32))
-    first = compute("first", (n, 32), lambda i, j: x[i, j] * 2.0)
-    k = reduce_axis("k", n)
-    total = compute("total", (32,), lambda j: sum_over(first[k, j], k))
-    executable = compile_model([compute("y", (n, 32), lambda i, j: first[i, j] - total[j])])
+    n = expr.named_size("n")
+    x = expr.placeholder("x", (n, 32))
+    first = expr.compute("first", (n, 32), lambda i, j: x[i, j] * 2.0)
+    k = expr.reduce_axis("k", n)
+    total = expr.compute("total", (32,), lambda j: expr.sum_over(first[k, j], k))
+    executable = compile_model([expr.compute("y", (n, 32), lambda i, j: first[i, j] - total[j])])
     assert executable.plan.capacity == {"n": 1}
     for number in (5, 100, 7):
         array = np.ones((number, 32), np.float32)
@@ -158,9 +148,9 @@ def test_a_call_sees_room_in_the_plan_only_when_the_memory_is_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Otherwise a call of another thread writes past the end of the arena."""
-    n = named_size("n")
-    x = placeholder("x", (n, 32))
-    executable = compile_model([compute("y", (n, 32), lambda i, j: x[i, j] * 2.0)])
+    n = expr.named_size("n")
+    x = expr.placeholder("x", (n, 32))
+    executable = compile_model([expr.compute("y", (n, 32), lambda i, j: x[i, j] * 2.0)])
     seen = []
 
     def watched(plan: Plan, code: Any) -> Any:
@@ -175,7 +165,7 @@ def test_a_call_sees_room_in_the_plan_only_when_the_memory_is_there(
 
 def test_weights_that_are_padded_before_they_are_packed_by_phases_of_any_size() -> None:
     """They are constants of another name than the one that the caller gives."""
-    batch, height, width = map(named_size, ("batch", "height", "width"))
+    batch, height, width = map(expr.named_size, ("batch", "height", "width"))
     m = Maker("upsampled")
     x = m.builder.input("x", (batch, 4, height, width))
     window = {"strides": (2, 2), "pads": (1,) * 4, "output_padding": (1, 1)}
@@ -188,11 +178,11 @@ def test_weights_that_are_padded_before_they_are_packed_by_phases_of_any_size() 
 )
 def test_what_a_size_repeats_of_a_constant_is_no_constant(trace: str | None) -> None:
     """A schedule for numbers computes it when the program is built; here it is not known then."""
-    n = named_size("n", greatest=64)
-    x, w = placeholder("x", (n, 5, 16)), placeholder("w", (16, 8))
-    spread = compute("spread", (n, 16, 8), lambda b, k, j: w[k, j] * 2.0)
-    k = reduce_axis("k", 16)
-    y = compute("y", (n, 5, 8), lambda b, i, j: sum_over(x[b, i, k] * spread[b, k, j], k))
+    n = expr.named_size("n", greatest=64)
+    x, w = expr.placeholder("x", (n, 5, 16)), expr.placeholder("w", (16, 8))
+    spread = expr.compute("spread", (n, 16, 8), lambda b, k, j: w[k, j] * 2.0)
+    k = expr.reduce_axis("k", 16)
+    y = expr.compute("y", (n, 5, 8), lambda b, i, j: expr.sum_over(x[b, i, k] * spread[b, k, j], k))
     weights = np.random.default_rng(0).standard_normal((16, 8)).astype("f4")
     executable = compile_model(y, trace=trace, constants={"w": weights})
     for number in (1, 7, 64):
@@ -203,13 +193,13 @@ def test_what_a_size_repeats_of_a_constant_is_no_constant(trace: str | None) -> 
 @pytest.mark.parametrize("trace", ["", None])
 def test_a_tensor_that_is_largest_where_a_size_is_least(trace: str | None) -> None:
     """Its room in the memory of a kernel is not its bytes for the greatest sizes."""
-    n, m = named_size("n", greatest=64), named_size("m", greatest=64)
-    x, y = placeholder("x", (n, 64)), placeholder("y", (m, 64))
-    t = compute("t", (n - m + 64, 64), lambda i, j: cast(i + j, DType.F32))
-    k = reduce_axis("k", n - m + 64)
-    total = compute("total", (64,), lambda j: sum_over(t[k, j], k))
-    u = compute("u", (n, 64), lambda i, j: x[i, j] + total[j])
-    v = compute("v", (m, 64), lambda i, j: y[i, j] + total[j])
+    n, m = expr.named_size("n", greatest=64), expr.named_size("m", greatest=64)
+    x, y = expr.placeholder("x", (n, 64)), expr.placeholder("y", (m, 64))
+    t = expr.compute("t", (n - m + 64, 64), lambda i, j: expr.cast(i + j, DType.F32))
+    k = expr.reduce_axis("k", n - m + 64)
+    total = expr.compute("total", (64,), lambda j: expr.sum_over(t[k, j], k))
+    u = expr.compute("u", (n, 64), lambda i, j: x[i, j] + total[j])
+    v = expr.compute("v", (m, 64), lambda i, j: y[i, j] + total[j])
     executable = compile_model([u, v], trace=trace)
     for number, other in ((64, 1), (1, 64), (64, 64), (5, 7)):
         inputs = {"x": np.zeros((number, 64), "f4"), "y": np.zeros((other, 64), "f4")}
@@ -219,7 +209,7 @@ def test_a_tensor_that_is_largest_where_a_size_is_least(trace: str | None) -> No
 
 def test_a_tensor_between_kernels_that_is_largest_where_a_size_is_least() -> None:
     """Likewise its room in the arena."""
-    n, m = named_size("n", greatest=32), named_size("m", greatest=32)
+    n, m = expr.named_size("n", greatest=32), expr.named_size("m", greatest=32)
     builder = GraphBuilder("rest")
     x = builder.input("x", (n + 32, 64))
     builder.input("y", (m, 64))
@@ -266,11 +256,11 @@ def test_threads_call_one_executable_with_different_sizes() -> None:
 
 
 def test_a_size_that_a_later_input_helps_to_tell() -> None:
-    n, past = named_size("n", greatest=8), named_size("past", greatest=8)
-    all_rows, new = placeholder("all_rows", (past + n,)), placeholder("new", (n,))
+    n, past = expr.named_size("n", greatest=8), expr.named_size("past", greatest=8)
+    all_rows, new = expr.placeholder("all_rows", (past + n,)), expr.placeholder("new", (n,))
     outputs = [
-        compute("sums", (n,), lambda i: all_rows[past + i] + new[i]),
-        compute("old", (past,), lambda i: all_rows[i] * 2.0),
+        expr.compute("sums", (n,), lambda i: all_rows[past + i] + new[i]),
+        expr.compute("old", (past,), lambda i: all_rows[i] * 2.0),
     ]
     executable = compile_model(outputs)
     rows = np.arange(5, dtype=np.float32)
@@ -280,21 +270,24 @@ def test_a_size_that_a_later_input_helps_to_tell() -> None:
 
 
 @pytest.mark.parametrize(
-    "extent", [lambda n, m: minimum(n, 100), lambda n, m: floor_div(m, n), lambda n, m: 2 * m - n]
+    "extent",
+    [lambda n, m: expr.minimum(n, 100), lambda n, m: expr.floor_div(m, n), lambda n, m: 2 * m - n],
 )
-def test_any_formula_may_be_an_extent_before_its_sizes_are(extent: Callable[..., Index]) -> None:
-    n, m = named_size("n", greatest=300), named_size("m", least=150, greatest=300)
+def test_any_formula_may_be_an_extent_before_its_sizes_are(
+    extent: Callable[..., expr.Index],
+) -> None:
+    n, m = expr.named_size("n", greatest=300), expr.named_size("m", least=150, greatest=300)
     shape = {"m": (m,), "formula": (extent(n, m),), "n": (n,)}
-    inputs = {name: placeholder(name, extents) for name, extents in shape.items()}
+    inputs = {name: expr.placeholder(name, extents) for name, extents in shape.items()}
     executable = compile_model(
         [
-            compute(f"{name}_out", shape[name], lambda i, x=x: x[i] + 1.0)
+            expr.compute(f"{name}_out", shape[name], lambda i, x=x: x[i] + 1.0)
             for name, x in inputs.items()
         ]
     )
     for values in ({n: 7, m: 151}, {n: 150, m: 150}):
         arrays = {
-            name: np.ones([substitute(each, values) for each in extents], np.float32)
+            name: np.ones([expr.substitute(each, values) for each in extents], np.float32)
             for name, extents in shape.items()
         }
         for name, array in executable.run(arrays).items():
@@ -309,9 +302,11 @@ class TestWhatDoesNotFit:
 
     def test_a_size_that_is_no_multiple_of_its_divisor(self) -> None:
         """Each way to call; kernels without guards would read behind the end."""
-        n = named_size("n", least=8, greatest=80, divisor=4)
-        x = placeholder("x", (n,))
-        executable = compile_model([compute("y", (n // 4,), lambda i: x[4 * i] + x[4 * i + 3])])
+        n = expr.named_size("n", least=8, greatest=80, divisor=4)
+        x = expr.placeholder("x", (n,))
+        executable = compile_model(
+            [expr.compute("y", (n // 4,), lambda i: x[4 * i] + x[4 * i + 3])]
+        )
         for number in (9, 10, 11, 79):
             given = {"x": np.zeros(number, np.float32)}
             text = f"makes the size n {number}; it is at least 8 and at most 80, a multiple of 4"
@@ -325,9 +320,9 @@ class TestWhatDoesNotFit:
             assert executable.at(n=number).inputs[0].shape == (number,)
 
     def test_sizes_that_must_be_equal(self) -> None:
-        n = named_size("n", greatest=8)
-        a, b = placeholder("a", (n,)), placeholder("b", (n,))
-        executable = compile_model([compute("y", (n,), lambda i: a[i] + b[i])])
+        n = expr.named_size("n", greatest=8)
+        a, b = expr.placeholder("a", (n,)), expr.placeholder("b", (n,))
+        executable = compile_model([expr.compute("y", (n,), lambda i: a[i] + b[i])])
         with pytest.raises(InputError, match="makes n 3, but dimension 0 of a makes it 2"):
             executable.run({"a": np.zeros(2, np.float32), "b": np.zeros(3, np.float32)})
 
@@ -353,9 +348,9 @@ class TestWhatDoesNotFit:
             executable.at(n=0)
 
     def test_a_size_that_no_input_tells(self) -> None:
-        n = named_size("n", greatest=8)
-        x = placeholder("x", (n // 2 + 1,))
-        executable = compile_model([compute("y", (n // 2 + 1,), lambda i: x[i] + 1.0)])
+        n = expr.named_size("n", greatest=8)
+        x = expr.placeholder("x", (n // 2 + 1,))
+        executable = compile_model([expr.compute("y", (n // 2 + 1,), lambda i: x[i] + 1.0)])
         with pytest.raises(InputError, match="no dimension of an input gives the size n"):
             executable(np.zeros(3, np.float32))
         np.testing.assert_array_equal(executable.at(n=4)(np.zeros(3, np.float32)), np.ones(3))
@@ -363,7 +358,7 @@ class TestWhatDoesNotFit:
 
 def test_a_call_beyond_the_memory_names_the_tensor_and_the_sizes() -> None:
     graph = GraphBuilder("scores")
-    n = named_size("n")
+    n = expr.named_size("n")
     queries, keys = graph.input("queries", (n, 4)), graph.input("keys", (4, n))
     scores = graph.add("matmul", queries, keys, output="scores")
     shares = graph.add("softmax", scores, axis=1, output="shares")

@@ -10,15 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 import tensorwright
+from tensorwright import base
 from tensorwright.artifacts import build_cached, load_kernel
-from tensorwright.base import (
-    MachineError,
-    check_runs_here,
-    cpu_target,
-    cpu_targets,
-    detect_target,
-    gpu_targets,
-)
 from tensorwright.cli.group import program
 from tensorwright.drivers.c_library import export_c
 from tensorwright.expr import Compute, compute, max_of, placeholder
@@ -32,7 +25,7 @@ from tensorwright.runtime.measuring import measure_peak
 from tensorwright.schedule import state_of
 from tensorwright.tuning.space import default_trace
 
-AVX512, NEON = cpu_target("x86-64-avx512"), cpu_target("aarch64-neon")
+AVX512, NEON = base.cpu_target("x86-64-avx512"), base.cpu_target("aarch64-neon")
 X = np.linspace(-1, 1, 48, dtype=np.float32).reshape(3, 16)
 
 
@@ -56,21 +49,21 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def without_avx512(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """As on a processor of the level before; what messages say is missing."""
-    if detect_target().arch != "x86-64":
+    if base.detect_target().arch != "x86-64":
         pytest.skip("this machine has no AVX-512 in any case")
-    read = cpu_targets.read_flags
+    read = base.cpu_targets.read_flags
 
     def flags(cpuinfo: Path) -> frozenset[str]:
         return frozenset(each for each in read(cpuinfo) if not each.startswith("avx512"))
 
-    monkeypatch.setattr(cpu_targets, "read_flags", flags)
-    gpu_targets._this_machine.cache_clear()
+    monkeypatch.setattr(base.cpu_targets, "read_flags", flags)
+    base.gpu_targets._this_machine.cache_clear()
     yield "cannot run its code: it has no avx512bw, avx512cd, avx512dq, avx512f, avx512vl"
-    gpu_targets._this_machine.cache_clear()
+    base.gpu_targets._this_machine.cache_clear()
 
 
 def refused(message: str) -> object:
-    return pytest.raises(MachineError, match=message)
+    return pytest.raises(base.MachineError, match=message)
 
 
 def test_in_memory(without_avx512: str) -> None:
@@ -132,13 +125,13 @@ def test_commands(without_avx512: str, command: list[str], tmp_path: Path) -> No
     Executable(contents.plan, contents.objects, contents.constants, threads=1).save(saved)
     arguments = [each.format(model=model, saved=saved) for each in command]
     found = CliRunner().invoke(program, arguments)
-    assert found.exit_code == MachineError.exit_code, found.output
+    assert found.exit_code == base.MachineError.exit_code, found.output
     assert without_avx512 in " ".join(found.output.split())
 
 
 def test_another_kind_of_processor(tmp_path: Path) -> None:
     """Nothing is pretended here: its code cannot even be linked."""
-    other = NEON if detect_target().arch == "x86-64" else AVX512
+    other = NEON if base.detect_target().arch == "x86-64" else AVX512
     executable = tensorwright.compile(network(), target=other, threads=1)
     with refused(f"cannot run its code: it is .*, not {other.triple}"):
         executable.run({"x": X})
@@ -146,7 +139,7 @@ def test_another_kind_of_processor(tmp_path: Path) -> None:
     with refused("cannot run its code"):
         tensorwright.load(tmp_path / "other.tw")
     with refused("cannot run its code"):
-        check_runs_here(other, "test")
+        base.check_runs_here(other, "test")
 
 
 def test_a_c_library_for_another_processor_is_written(without_avx512: str, tmp_path: Path) -> None:

@@ -11,17 +11,8 @@ import numpy as np
 import pytest
 
 import tensorwright
+from tensorwright import expr
 from tensorwright.base import InputError, ScheduleError, UsageError
-from tensorwright.expr import (
-    Compute,
-    abs_,
-    compute,
-    max_of,
-    max_over,
-    placeholder,
-    reduce_axis,
-    sum_over,
-)
 from tensorwright.schedule import Split, Trace, Vectorize, parse_trace
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
@@ -45,17 +36,17 @@ def test_examples_run(example: Path, tmp_path: Path) -> None:
     assert found.stdout
 
 
-def roughness() -> Compute:
+def roughness() -> expr.Compute:
     """The greatest step from a point of a picture to one of its four neighbours."""
-    x = placeholder("x", (N + 2, N + 2))
+    x = expr.placeholder("x", (N + 2, N + 2))
 
     def body(i, j):
         here = x[i + 1, j + 1]
         sides = (x[i, j + 1], x[i + 2, j + 1], x[i + 1, j], x[i + 1, j + 2])
-        steps = [abs_(here - side) for side in sides]
-        return max_of(max_of(steps[0], steps[1]), max_of(steps[2], steps[3]))
+        steps = [expr.abs_(here - side) for side in sides]
+        return expr.max_of(expr.max_of(steps[0], steps[1]), expr.max_of(steps[2], steps[3]))
 
-    return compute("rough", (N, N), body)
+    return expr.compute("rough", (N, N), body)
 
 
 def roughness_in_numpy(x: np.ndarray) -> np.ndarray:
@@ -83,9 +74,9 @@ def test_a_stencil_of_ones_own(trace: Trace | None, target: str | None) -> None:
 
 
 def test_several_results_of_one_expression() -> None:
-    x, j, k = placeholder("x", (40, 50)), reduce_axis("j", 50), reduce_axis("k", 50)
-    top = compute("top", (40,), lambda i: max_over(x[i, j], j))
-    spread = compute("spread", (40,), lambda i: sum_over(abs_(x[i, k] - top[i]), k))
+    x, j, k = expr.placeholder("x", (40, 50)), expr.reduce_axis("j", 50), expr.reduce_axis("k", 50)
+    top = expr.compute("top", (40,), lambda i: expr.max_over(x[i, j], j))
+    spread = expr.compute("spread", (40,), lambda i: expr.sum_over(expr.abs_(x[i, k] - top[i]), k))
     trace = (Split("spread", "i", (8,)), Vectorize("spread", "i_i"))
     executable = tensorwright.compile([top, spread], trace=trace)
     rows = np.random.default_rng(0).normal(size=(40, 50)).astype(np.float32)
@@ -119,8 +110,8 @@ def test_a_trace_belongs_to_an_expression_and_inputs_to_their_shapes() -> None:
 
 
 def test_a_schedule_is_given_parsed_or_as_text() -> None:
-    x = placeholder("x", (64,))
-    y = compute("y", (64,), lambda i: x[i] + 1.0)
+    x = expr.placeholder("x", (64,))
+    y = expr.compute("y", (64,), lambda i: x[i] + 1.0)
     text = "split(y, i, [8])\nvectorize(y, i_i)"
     given = np.arange(64, dtype=np.float32)
     for trace in (text, parse_trace(text)):
@@ -134,10 +125,10 @@ def test_a_schedule_is_given_parsed_or_as_text() -> None:
 
 
 def test_the_caller_is_told_of_the_one_kernel_of_an_expression() -> None:
-    x = placeholder("x", (4,))
+    x = expr.placeholder("x", (4,))
     told: list[tuple[str, int, int]] = []
     tensorwright.compile(
-        compute("y", (4,), lambda i: x[i]),
+        expr.compute("y", (4,), lambda i: x[i]),
         threads=1,
         on_kernel=lambda each, number, count: told.append((each.workload.name, number, count)),
     )

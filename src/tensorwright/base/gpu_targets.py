@@ -25,14 +25,7 @@ from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import ClassVar, TypeAlias
 
-from tensorwright.base.cpu_targets import (
-    CPU_TARGETS,
-    CpuTarget,
-    TargetKind,
-    TargetProtocol,
-    detect_target,
-    with_features,
-)
+from tensorwright.base import cpu_targets
 from tensorwright.base.errors import InternalError, MachineError, UsageError, did_you_mean
 from tensorwright.base.knobs import ASSUME, assumed_machine
 from tensorwright.base.machines import AssumedMachine
@@ -62,7 +55,7 @@ class GpuTarget:
     two, per second, for the fastest unit of each type; what is not listed has no unit.
     """
 
-    kind: ClassVar[TargetKind] = TargetKind.GPU
+    kind: ClassVar[cpu_targets.TargetKind] = cpu_targets.TargetKind.GPU
 
     name: str
     api: GpuApi
@@ -104,7 +97,7 @@ class GpuTarget:
         """The features that code uses: all."""
         return self.features
 
-    def missing_on(self, machine: TargetProtocol) -> str:
+    def missing_on(self, machine: cpu_targets.TargetProtocol) -> str:
         """A message about what a machine lacks to run code for this target; "" for nothing."""
         if not isinstance(machine, GpuTarget):
             return "it is not a graphics processor"
@@ -235,9 +228,9 @@ ON_THREADS: tuple[Launch, ...] = (Threads(),)
 """What kernels for processors have: one launch."""
 
 
-Target: TypeAlias = CpuTarget | GpuTarget
+Target: TypeAlias = cpu_targets.CpuTarget | GpuTarget
 
-TARGETS: tuple[Target, ...] = (*CPU_TARGETS, *GPU_TARGETS)
+TARGETS: tuple[Target, ...] = (*cpu_targets.CPU_TARGETS, *GPU_TARGETS)
 NAMES_OF_DEVICES = ("opencl", "cuda")
 """Names that stand for a device of this machine, which the runtime asks what it is."""
 
@@ -249,11 +242,11 @@ def parse_target(text: str) -> Target:
     """
     if text == "native":
         assumed = assumed_machine()
-        return detect_target() if assumed is None else _assumed_target(assumed)
+        return cpu_targets.detect_target() if assumed is None else _assumed_target(assumed)
     base, *more = text.split("+")
     for target in TARGETS:
         if target.name == base:
-            return with_features(cpu_target(target), tuple(more)) if more else target
+            return cpu_targets.with_features(cpu_target(target), tuple(more)) if more else target
     names = ["native", *NAMES_OF_DEVICES, *(target.name for target in TARGETS)]
     hint = did_you_mean(text, names)
     listed = "one of " + ", ".join(names)
@@ -266,7 +259,7 @@ def parse_target(text: str) -> Target:
 
 
 @functools.cache
-def _assumed_target(machine: AssumedMachine) -> CpuTarget:
+def _assumed_target(machine: AssumedMachine) -> cpu_targets.CpuTarget:
     target, here = cpu_target(machine.target), _this_machine()
     lacking = tuple(name for name in target.features if name not in here.features)
     return replace(
@@ -281,7 +274,7 @@ def _assumed_target(machine: AssumedMachine) -> CpuTarget:
     )
 
 
-def cpu_target(target: Target | str) -> CpuTarget:
+def cpu_target(target: Target | str) -> cpu_targets.CpuTarget:
     """The processor that a name, or a target, stands for.
 
     Code for processors alone calls this once, where it gets a target from a user. Behind that entry
@@ -290,20 +283,21 @@ def cpu_target(target: Target | str) -> CpuTarget:
     """
     is_name = isinstance(target, str) and target not in NAMES_OF_DEVICES
     named = parse_target(str(target)) if is_name else target
-    if isinstance(named, CpuTarget):
+    if isinstance(named, cpu_targets.CpuTarget):
         return named
     raise MachineError(
         stage="target",
         where=f"target {named}",
         reason="only processors have what this asks for",
-        remedy="name a processor, one of native, " + ", ".join(each.name for each in CPU_TARGETS),
+        remedy="name a processor, one of native, "
+        + ", ".join(each.name for each in cpu_targets.CPU_TARGETS),
     )
 
 
 @functools.cache
-def _this_machine() -> CpuTarget:
+def _this_machine() -> cpu_targets.CpuTarget:
     """The target of this machine, which does not change."""
-    return detect_target()
+    return cpu_targets.detect_target()
 
 
 def missing_here(target: Target) -> str:

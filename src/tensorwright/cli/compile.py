@@ -12,16 +12,9 @@ from pathlib import Path
 import click
 
 from tensorwright.base import UsageError, cpu_target, number_in, sizes_text
+from tensorwright.cli.arguments import options
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
 from tensorwright.cli.arguments.models import short_name
-from tensorwright.cli.arguments.options import (
-    ProgramKind,
-    constants_option,
-    kind_of,
-    output_option,
-    program_argument,
-    refuse_given,
-)
 from tensorwright.cli.arguments.output import check_executable
 from tensorwright.cli.arguments.programs import compile_any, prepare, refuse_constants
 from tensorwright.cli.printing import print_some
@@ -33,8 +26,8 @@ _EXPORTING = "tensorwright.drivers.c_library"
 
 
 @click.command()
-@program_argument
-@output_option
+@options.program_argument
+@options.output_option
 @click.option(
     "--emit",
     type=click.Choice(("executable", "c", "so")),
@@ -48,7 +41,7 @@ _EXPORTING = "tensorwright.drivers.c_library"
     help="The name of the C library, of ASCII letters and digits: its files and functions begin "
     "with tw_NAME.  [default: the model's]",
 )
-@constants_option
+@options.constants_option
 @compile_options
 def command(
     program: str,
@@ -66,7 +59,7 @@ def command(
     if emit != "executable":
         _write_library(program, output, how, name, is_shared=emit == "so")
         return
-    refuse_given(("name",), because="only a C library has a name (--emit c)")
+    options.refuse_given(("name",), because="only a C library has a name (--emit c)")
     check_executable(output, program, constants, how.records)
     chosen: list[Scheduled] = []
     executable = compile_any(program, how, constants, on_kernel=lambda it, *_: chosen.append(it))
@@ -120,8 +113,10 @@ def _write_library(
             reason="it has no letter and no digit of ASCII",
             remedy=f"--name {exporting.prefix_of(short_name(model)).removeprefix('tw_')}",
         )
-    if kind_of(model) is ProgramKind.EXPRESSION:
-        refuse_given(("emit",), because=f"{model} is {ProgramKind.EXPRESSION}, not a model")
+    if options.kind_of(model) is options.ProgramKind.EXPRESSION:
+        options.refuse_given(
+            ("emit",), because=f"{model} is {options.ProgramKind.EXPRESSION}, not a model"
+        )
     refuse_constants(model)
     with opened(how.records) as store:
         parts = prepare(model, how, store)

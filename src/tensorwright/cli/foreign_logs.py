@@ -14,15 +14,7 @@ from tensorwright.cli.arguments.programs import read_program
 from tensorwright.cli.printing import format_ms
 from tensorwright.graph import Graph, Workload
 from tensorwright.pipeline import prepare
-from tensorwright.records import Record, RecordStore, Status, WorkloadText
-from tensorwright.records.logs import (
-    AutoTvmLine,
-    LogFormat,
-    LogLine,
-    format_of,
-    read_log,
-    write_autotvm,
-)
+from tensorwright.records import Record, RecordStore, Status, WorkloadText, logs
 from tensorwright.schedule import state_of
 from tensorwright.tuning.logs import TASK, LineWriter, graph_of_task, seed_of
 
@@ -50,12 +42,12 @@ def is_foreign_log(path: str) -> bool:
             start = file.read(1)
     except OSError:
         return False
-    return start in (b"{", b"#") and format_of(path) is not LogFormat.OWN
+    return start in (b"{", b"#") and logs.format_of(path) is not logs.LogFormat.OWN
 
 
 def import_log(
     file: Path,
-    written_by: LogFormat,
+    written_by: logs.LogFormat,
     store: RecordStore,
     target: Target,
     workloads: Sequence[Workload],
@@ -69,7 +61,7 @@ def import_log(
     rows: list[Row] = []
     records: list[Record] = []
     texts: list[WorkloadText] = []
-    for number, line in read_log(file, written_by).items():
+    for number, line in logs.read_log(file, written_by).items():
         outcome = seed_record(line, target, by_key)
         if not isinstance(outcome, str):
             workload, record, change = outcome
@@ -85,7 +77,7 @@ def import_log(
 
 
 def seed_record(
-    line: LogLine, target: Target, by_key: Mapping[str, Workload]
+    line: logs.LogLine, target: Target, by_key: Mapping[str, Workload]
 ) -> tuple[Workload, Record, str] | str:
     """Make a seed from a line of a log: its workload, its record, and how it differs from the line.
 
@@ -93,7 +85,7 @@ def seed_record(
     """
     if line.result.failure:
         return line.result.failure
-    if not isinstance(line, AutoTvmLine):
+    if not isinstance(line, logs.AutoTvmLine):
         return "listed: its steps name stages of another compiler"
     workload = _program(line, target, by_key)
     if isinstance(workload, str):
@@ -104,7 +96,7 @@ def seed_record(
     record = Record(
         workload=workload.key,
         target=target.key,
-        hardware=LogFormat.AUTOTVM.value,
+        hardware=logs.LogFormat.AUTOTVM.value,
         threads=1,
         trace=seed.candidate.trace,
         times_s=tuple(map(float, line.result.costs_s)),
@@ -114,7 +106,9 @@ def seed_record(
     return workload, record, seed.change
 
 
-def _program(line: AutoTvmLine, target: Target, by_key: Mapping[str, Workload]) -> Workload | str:
+def _program(
+    line: logs.AutoTvmLine, target: Target, by_key: Mapping[str, Workload]
+) -> Workload | str:
     if line.task.startswith(f"{TASK}."):
         keywords = json.loads(line.keywords)
         key = keywords.get("workload") if isinstance(keywords, dict) else None
@@ -134,12 +128,12 @@ def export_log(
     file: Path, store: RecordStore, target: Target, workloads: Sequence[Workload]
 ) -> int:
     """Write the records of the workloads' templates as lines of AutoTVM; return how many."""
-    return write_autotvm(file, _lines(store, target, workloads))
+    return logs.write_autotvm(file, _lines(store, target, workloads))
 
 
 def _lines(
     store: RecordStore, target: Target, workloads: Sequence[Workload]
-) -> Iterator[AutoTvmLine]:
+) -> Iterator[logs.AutoTvmLine]:
     for workload in workloads:
         records = list(store.query(workload=workload.key, target=target.key))
         writer = LineWriter(workload, target) if records else None

@@ -10,35 +10,15 @@ from pathlib import Path
 import click
 
 from tensorwright.base import OutputError, make_home
+from tensorwright.cli import reporting
+from tensorwright.cli.arguments import options, programs
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
 from tensorwright.cli.arguments.machine import Workers, workers_options
 from tensorwright.cli.arguments.models import short_name
-from tensorwright.cli.arguments.options import (
-    ProgramKind,
-    constants_option,
-    is_reference,
-    output_option,
-    program_argument,
-    refuse_given,
-)
 from tensorwright.cli.arguments.output import check_executable, check_writable
-from tensorwright.cli.arguments.programs import (
-    read_constants,
-    read_expression,
-    read_network,
-    refuse_constants,
-)
 from tensorwright.cli.arguments.searching import search_options
 from tensorwright.cli.group import end_interrupted
 from tensorwright.cli.printing import ending, print_result
-from tensorwright.cli.reporting import (
-    Searched,
-    expression_subject,
-    model_subject,
-    opened_page,
-    report_options,
-    write_after_search,
-)
 from tensorwright.drivers.optimize import search_jointly
 from tensorwright.drivers.sized_network import sized_program
 from tensorwright.drivers.tune import search_networks, setting_of
@@ -50,9 +30,9 @@ from tensorwright.tuning import session
 
 
 @click.command()
-@program_argument
-@output_option
-@constants_option
+@options.program_argument
+@options.output_option
+@options.constants_option
 @compile_options
 @search_options
 @click.option(
@@ -62,7 +42,7 @@ from tensorwright.tuning import session
     help="Look for a faster graph first, by proved rules.",
 )
 @workers_options
-@report_options
+@reporting.report_options
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 def command(
     program: str,
@@ -95,13 +75,13 @@ def command(
     def say_stopped(_: session.TuneResult) -> None:
         click.echo(f"stopped; writing {output} from the best so far ...", err=True)
 
-    with opened_page(program, is_live=live) as page:
+    with reporting.opened_page(program, is_live=live) as page:
         shown = (*session.choose_callbacks(quiet), *workers.callbacks(), *filter(None, [page]))
         wanted = replace(search, seed=how.seed, callbacks=shown)
         try:
             optimized = (
                 _optimize_expression(program, how, constants, wanted, workers, say_stopped)
-                if is_reference(program)
+                if options.is_reference(program)
                 else _optimize_model(program, how, wanted, rewrite, workers, say_stopped)
             )
         except KeyboardInterrupt:
@@ -110,8 +90,10 @@ def command(
         result = optimized.result
         _save(optimized.executable, output, program, how.records)
         if report is not None and not result.is_interrupted:
-            searched = Searched(program, result, optimized.subject)
-            write_after_search(report, searched, setting_of(how.target, how.threads), how, page)
+            searched = reporting.Searched(program, result, optimized.subject)
+            reporting.write_after_search(
+                report, searched, setting_of(how.target, how.threads), how, page
+            )
     heading = f"{output}: {ending(result)}{optimized.note}"
     print_result(result, heading, [short_name(program)], is_quiet=quiet)
     if result.is_interrupted:
@@ -141,8 +123,8 @@ def _optimize_model(
     on_interrupt: Callable[[session.TuneResult], None],
 ) -> _Optimized:
     """Search for a graph and for schedules, within one budget."""
-    refuse_constants(model)
-    source = read_network(model, how)
+    programs.refuse_constants(model)
+    source = programs.read_network(model, how)
     with opened(how.records, create=True, spare=True) as store, workers.opened() as farm:
         workers.warn_if_unfit(how.target, usable_threads(how.threads))
         best = search_jointly(
@@ -154,7 +136,7 @@ def _optimize_model(
             rewrite=rewrite,
             on_interrupt=on_interrupt,
         )
-    subject = model_subject(model, how, best.executable, source, best.graph, best.result)
+    subject = reporting.model_subject(model, how, best.executable, source, best.graph, best.result)
     if best.graph is source:
         return _Optimized(best.executable, best.result, subject)
     counts = f"{len(source.nodes)} operators became {len(best.graph.nodes)}"
@@ -171,9 +153,11 @@ def _optimize_expression(
     on_interrupt: Callable[[session.TuneResult], None],
 ) -> _Optimized:
     """Search for a schedule of a tensor expression, which has no graph."""
-    refuse_given(("rewrite",), because=f"{text} is {ProgramKind.EXPRESSION}, and has no graph")
-    workload = read_expression(text)
-    values = read_constants(workload, text, constants)
+    options.refuse_given(
+        ("rewrite",), because=f"{text} is {options.ProgramKind.EXPRESSION}, and has no graph"
+    )
+    workload = programs.read_expression(text)
+    values = programs.read_constants(workload, text, constants)
     with opened(how.records, create=True, spare=True) as store, workers.opened() as farm:
         workers.warn_if_unfit(how.target, usable_threads(how.threads))
         setting, own = setting_of(how.target, how.threads, farm), replace(wanted, farm=farm)
@@ -181,7 +165,7 @@ def _optimize_expression(
         if result.is_interrupted:
             on_interrupt(result)
         executable = compile_program(workload, how.target, how.threads, store, values)
-    return _Optimized(executable, result, expression_subject(text, executable, result))
+    return _Optimized(executable, result, reporting.expression_subject(text, executable, result))
 
 
 def _save(executable: Executable, output: str, program: str, records: Path | None) -> None:

@@ -9,23 +9,11 @@ import click
 
 from tensorwright import report
 from tensorwright.base import UsageError
+from tensorwright.cli.arguments import options, programs
 from tensorwright.cli.arguments.compilation import Compilation, compile_options, open_program
 from tensorwright.cli.arguments.machine import check_before_measuring
 from tensorwright.cli.arguments.models import short_name
-from tensorwright.cli.arguments.options import (
-    ProgramKind,
-    constants_option,
-    is_reference,
-    kind_of,
-    refuse_given,
-)
 from tensorwright.cli.arguments.output import check_writable
-from tensorwright.cli.arguments.programs import (
-    compile_any,
-    read_expression,
-    read_network,
-    refuse_constants,
-)
 from tensorwright.cli.group import same_command
 from tensorwright.cli.reporting import expression_subject, model_subject, write_subject
 from tensorwright.drivers.tune import setting_of
@@ -46,7 +34,7 @@ _FILES = (".html", ".htm", ".json")
 @click.option(
     "--session", metavar="ID|NAME", help="The session of the records; by default the last."
 )
-@constants_option
+@options.constants_option
 @compile_options
 def command(
     sources: tuple[str, ...],
@@ -75,9 +63,9 @@ def command(
             remedy="give two",
         )
     if session is not None and sources:
-        refuse_given(("session",), because=f"{sources[0]} says what the report is about")
+        options.refuse_given(("session",), because=f"{sources[0]} says what the report is about")
     if sources and all(each.lower().endswith(_FILES) for each in sources):
-        refuse_given(("target", "threads", "records"), because="the files have all data")
+        options.refuse_given(("target", "threads", "records"), because="the files have all data")
         reports = [report.read_report(each) for each in sources]
     elif len(sources) == 2:
         raise UsageError(
@@ -99,18 +87,18 @@ def _measured(program: str, how: Compilation, constants: Path | None) -> dict[st
     """Measure a program with the schedules on record, and return its report."""
     setting = setting_of(how.target, how.threads)
     check_before_measuring(how.target, setting.threads)
-    if kind_of(program) is ProgramKind.EXECUTABLE:
+    if options.kind_of(program) is options.ProgramKind.EXECUTABLE:
         executable = open_program(program, how, constants, draws=True)
         subject = report.Subject(executable.plan.name, same_command(), executable)
         return write_subject(None, subject.name, subject, (), setting, how)
-    if is_reference(program):
-        workload = read_expression(program)
-        executable = compile_any(program, how, constants, draws=True)
+    if options.is_reference(program):
+        workload = programs.read_expression(program)
+        executable = programs.compile_any(program, how, constants, draws=True)
         subject = expression_subject(program, executable, None)
         searched = report.searched_of_workloads([(workload, 1.0)], setting, is_cold=False)
         return write_subject(None, program, subject, searched, setting, how)
-    refuse_constants(program)
-    source = read_network(program, how)
+    programs.refuse_constants(program)
+    source = programs.read_network(program, how)
     with opened(how.records) as store:
         graph = recorded_graph(store, source, how.target, how.threads) or source
         parts = cut(graph, how.target, how.threads)

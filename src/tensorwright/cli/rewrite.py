@@ -9,31 +9,15 @@ import click
 
 from tensorwright.base import Target, UsageError, options_of, write_atomically
 from tensorwright.cli import INTERRUPTED
+from tensorwright.cli.arguments import options
 from tensorwright.cli.arguments.models import read_graph
-from tensorwright.cli.arguments.options import (
-    Shapes,
-    Sizes,
-    any_machine_options,
-    model_argument,
-    record_options,
-    refuse_given,
-    seed_option,
-    shapes_option,
-    sizes_option,
-)
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.arguments.picture import read_picture, write_picture
 from tensorwright.drivers.rewrite import RewriteOptions, Rewritten, check_certificate, rewrite
 from tensorwright.farm import LocalFarm
 from tensorwright.graph import Graph, simplify
 from tensorwright.graph.onnx_export import save_onnx
-from tensorwright.rewriting import parse_rule, rule_text
-from tensorwright.rewriting.networks import (
-    NO_STEPS,
-    Certificate,
-    explain_certificate,
-    read_certificate,
-)
+from tensorwright.rewriting import networks, parse_rule, rule_text
 from tensorwright.rewriting.prove import Proved, prove_all
 from tensorwright.tuning.session import Interrupt
 
@@ -41,7 +25,7 @@ _PROVERS = 2
 
 
 @click.command()
-@model_argument
+@options.model_argument
 @click.argument("result", metavar="[RESULT]", required=False)
 @click.option(
     "-o", "--output", metavar="OUT", help="The file to write, with a certificate beside it."
@@ -51,7 +35,7 @@ _PROVERS = 2
     metavar="CERTIFICATE",
     help="Check that RESULT computes the same as MODEL: prove the rules, replay the steps.",
 )
-@record_options(RewriteOptions, "wanted")
+@options.record_options(RewriteOptions, "wanted")
 @click.option(
     "--explain", is_flag=True, help="Show each step: which rule was applied to which terms."
 )
@@ -61,10 +45,10 @@ _PROVERS = 2
     metavar="FILE.svg",
     help="Draw both graphs with Graphviz, differences in colour; as text if it is missing.",
 )
-@any_machine_options
-@shapes_option
-@sizes_option
-@seed_option
+@options.any_machine_options
+@options.shapes_option
+@options.sizes_option
+@options.seed_option
 def command(
     model: str,
     result: str | None,
@@ -75,8 +59,8 @@ def command(
     picture: Path | None,
     target: Target,
     threads: int | None,
-    input_shapes: Shapes | None,
-    sizes: Sizes | None,
+    input_shapes: options.Shapes | None,
+    sizes: options.Sizes | None,
     seed: int,
 ) -> None:
     """Write an ONNX model that computes the same faster, rewritten by proved rules.
@@ -98,7 +82,7 @@ def command(
         if result is None or output is not None:
             raise click.UsageError("--check needs MODEL and RESULT, and does not write.")
         unused = [each.name for each in options_of(RewriteOptions)]
-        refuse_given(
+        options.refuse_given(
             (*unused, "target", "threads"),
             because="--check does not search, and proves the rules of the certificate",
         )
@@ -125,7 +109,7 @@ def command(
             options=wanted,
         )
     save_onnx(rewritten.graph, output)
-    write_atomically(beside, (rewritten.certificate or NO_STEPS).to_json())
+    write_atomically(beside, (rewritten.certificate or networks.NO_STEPS).to_json())
     for line in _report(output, rewritten):
         click.echo(line)
     _show(rewritten.certificate, rewritten.source, rewritten.graph, explain, picture)
@@ -135,22 +119,22 @@ def command(
 
 
 def _show(
-    certificate: Certificate | None,
+    certificate: networks.Certificate | None,
     source: Graph,
     better: Graph,
     explain: bool,
     picture: Path | None,
 ) -> None:
     """Print the steps in words, and draw both graphs, as the options say."""
-    if explain and certificate is not None and certificate != NO_STEPS:
-        click.echo(str(explain_certificate(certificate, source)))
+    if explain and certificate is not None and certificate != networks.NO_STEPS:
+        click.echo(str(networks.explain_certificate(certificate, source)))
     if picture is not None:
         click.echo(write_picture(picture, source, better))
 
 
-def _check(name: str, source: Graph, result: Graph) -> Certificate:
+def _check(name: str, source: Graph, result: Graph) -> networks.Certificate:
     """Prove the rules of a certificate and replay its steps; exit with 1 if that fails."""
-    certificate = read_certificate(Path(name))
+    certificate = networks.read_certificate(Path(name))
     rules = [parse_rule(line) for line in certificate.rules.values()]
     with LocalFarm(_PROVERS) as farm:
         outcomes = dict(prove_all(rules, farm))

@@ -12,21 +12,8 @@ from pathlib import Path
 import click
 
 from tensorwright.base import Array, UsageError, sizes_text
-from tensorwright.cli.arguments.arrays import (
-    RANDOM,
-    check_arrays_path,
-    describe,
-    read_inputs,
-    write_arrays,
-)
+from tensorwright.cli.arguments import arrays, options
 from tensorwright.cli.arguments.compilation import Compilation, compile_options, open_program
-from tensorwright.cli.arguments.options import (
-    ProgramKind,
-    at_option,
-    constants_option,
-    kind_of,
-    refuse_given,
-)
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.runtime import HOST, Executable
 
@@ -65,8 +52,8 @@ _PEERS = ("onnxruntime", "openvino", "pytorch")
     help="Also run the model there, and compare; exits with 1 if the answers differ.",
 )
 @click.option("--model", metavar="MODEL", help="The model of the EXECUTABLE, for --check-against.")
-@at_option
-@constants_option
+@options.at_option
+@options.constants_option
 @compile_options
 def command(
     program: str,
@@ -86,20 +73,20 @@ def command(
     check_writable(output, program, *given, constants, model, how.records)
     source = _model_to_check(program, model) if peer is not None else None
     if peer is None:
-        refuse_given(("model",), because="it names the model that --check-against runs")
+        options.refuse_given(("model",), because="it names the model that --check-against runs")
     executable = open_program(program, how, constants, draws=False)
     if output is not None:
-        check_arrays_path(output, [spec.name for spec in executable.outputs])
+        arrays.check_arrays_path(output, [spec.name for spec in executable.outputs])
     chosen = executable.chosen_sizes(**at)
     specs = executable.at(**chosen).inputs if chosen else executable.inputs
-    inputs = read_inputs(given, specs, how.seed, executable.inputs)
-    if any(text.endswith(RANDOM) for text in given) and chosen.keys() - at.keys():
+    inputs = arrays.read_inputs(given, specs, how.seed, executable.inputs)
+    if any(text.endswith(arrays.RANDOM) for text in given) and chosen.keys() - at.keys():
         click.echo(f"sizes of random inputs: {sizes_text(chosen)}; --at names others", err=True)
     results = executable.run(inputs)
     for name, array in results.items():
-        click.echo(f"{name}: {describe(array)}")
+        click.echo(f"{name}: {arrays.describe(array)}")
     if output is not None:
-        write_arrays(output, results)
+        arrays.write_arrays(output, results)
     if repeat is not None:
         click.echo(describe_times(executable, time_runs(executable, inputs, repeat)))
     if peer is not None and not importlib.import_module(_CHECKING).agrees(
@@ -113,8 +100,8 @@ def _model_to_check(program: str, model: str | None) -> str:
 
     Raises:  UsageError if there is no model to run.
     """
-    kind = kind_of(program)
-    if kind is ProgramKind.EXECUTABLE:
+    kind = options.kind_of(program)
+    if kind is options.ProgramKind.EXECUTABLE:
         if model is None:
             raise UsageError(
                 stage="cli",
@@ -123,9 +110,11 @@ def _model_to_check(program: str, model: str | None) -> str:
                 remedy="name the model from which it was compiled: --model MODEL",
             )
     elif model is not None:
-        refuse_given(("model",), because=f"{program} is {kind}, not an executable")
-    elif kind is ProgramKind.EXPRESSION:
-        refuse_given(("peer",), because=f"{program} is {kind}: another runtime cannot run it")
+        options.refuse_given(("model",), because=f"{program} is {kind}, not an executable")
+    elif kind is options.ProgramKind.EXPRESSION:
+        options.refuse_given(
+            ("peer",), because=f"{program} is {kind}: another runtime cannot run it"
+        )
     source = model or program
     importlib.import_module(_MODELS).check_model(source)
     return source

@@ -9,6 +9,7 @@ from numbers import Real
 import click
 
 from tensorwright import base
+from tensorwright.cli import reporting
 from tensorwright.cli.arguments.compilation import Compilation, compile_options
 from tensorwright.cli.arguments.machine import Workers, workers_options
 from tensorwright.cli.arguments.models import short_name
@@ -28,29 +29,15 @@ from tensorwright.cli.arguments.programs import (
 from tensorwright.cli.arguments.searching import search_options
 from tensorwright.cli.group import end_interrupted
 from tensorwright.cli.printing import ending, print_result
-from tensorwright.cli.reporting import (
-    Searched,
-    expression_subject,
-    model_subject,
-    opened_page,
-    report_options,
-    write_after_search,
-)
 from tensorwright.drivers.sized_network import AnyProgram, sized_program, tasks_of
 from tensorwright.drivers.tune import as_in_network, search_networks, setting_of
 from tensorwright.graph import SizesAt
 from tensorwright.pipeline import cut, finish
 from tensorwright.records import default_path, opened
 from tensorwright.report import Subject
-from tensorwright.tuning import Task, session
+from tensorwright.tuning import Task, session, task_scheduling
 from tensorwright.tuning.measuring import MeasureOptions
 from tensorwright.tuning.space import SpaceKind
-from tensorwright.tuning.task_scheduling import (
-    LatencyRequirement,
-    MeanSpeedUp,
-    NetworkTimes,
-    Objective,
-)
 
 _FLUSH_BYTES = 512 << 20
 
@@ -77,7 +64,7 @@ _FLUSH_BYTES = 512 << 20
 )
 @click.option("--flush", is_flag=True, help="Empty the caches before each call that is timed.")
 @workers_options
-@report_options
+@reporting.report_options
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 def command(
     programs: tuple[str, ...],
@@ -115,7 +102,7 @@ def command(
         _try_objective(wanted, tasks)
     measuring = MeasureOptions(flush_bytes=_FLUSH_BYTES) if flush else as_in_network(*tuned)
     name = " ".join(programs)
-    with opened_page(name, is_live=live) as page:
+    with reporting.opened_page(name, is_live=live) as page:
         if search.space is not SpaceKind.SKETCHES and not quiet:
             print_spaces(tasks, how.target, search.space)
         shown = (*session.choose_callbacks(quiet), *workers.callbacks(), *filter(None, [page]))
@@ -127,7 +114,9 @@ def command(
             result = search_networks(tuned, setting, store, own, measuring, name=name, tasks=tasks)
         if report is not None and not result.is_interrupted:
             subject = _subject(programs, how, result)
-            write_after_search(report, Searched(name, result, subject), setting, how, page)
+            reporting.write_after_search(
+                report, reporting.Searched(name, result, subject), setting, how, page
+            )
     models = [short_name(text) for text in programs if not is_reference(text)]
     heading = f"{ending(result)}; kept in {how.records or default_path()}"
     print_result(result, heading, models, is_quiet=quiet)
@@ -143,12 +132,12 @@ def _subject(
         return None
     (text,) = programs
     if is_reference(text):
-        return expression_subject(text, compile_any(text, how, draws=True), result)
+        return reporting.expression_subject(text, compile_any(text, how, draws=True), result)
     source = read_network(text, how)
     with opened(how.records) as store:
         parts = cut(source, how.target, how.threads)
         executable = finish(parts, how.target, how.threads, store)
-    return model_subject(text, how, executable, source, source, result)
+    return reporting.model_subject(text, how, executable, source, source, result)
 
 
 def read_programs(
@@ -186,7 +175,7 @@ def print_spaces(tasks: Sequence[Task], target: base.Target, kind: SpaceKind) ->
 
 def choose_objective(
     function: str | None, limits: Sequence[str], references: Sequence[str]
-) -> Objective | None:
+) -> task_scheduling.Objective | None:
     """The objective that the options name; None stands for the sum of all times.
 
     Raises:  UsageError for several objectives, and for a text that is not of the form NAME=MS.
@@ -201,16 +190,16 @@ def choose_objective(
     if function:
         return _own_objective(function)
     if limits:
-        return LatencyRequirement(_read_times("--limit", limits))
+        return task_scheduling.LatencyRequirement(_read_times("--limit", limits))
     if references:
-        return MeanSpeedUp(_read_times("--reference", references))
+        return task_scheduling.MeanSpeedUp(_read_times("--reference", references))
     return None
 
 
-def _try_objective(wanted: Objective, tasks: Sequence[Task]) -> None:
+def _try_objective(wanted: task_scheduling.Objective, tasks: Sequence[Task]) -> None:
     """Call an objective once with made-up times, so that its errors appear before the search."""
     names = dict.fromkeys(task.network for task in tasks)
-    wanted(tuple(NetworkTimes(name, (1.0,), (1e-3,)) for name in names))
+    wanted(tuple(task_scheduling.NetworkTimes(name, (1.0,), (1e-3,)) for name in names))
 
 
 def check_names(option: str, texts: Sequence[str], tasks: Sequence[Task]) -> None:
@@ -222,7 +211,7 @@ def check_names(option: str, texts: Sequence[str], tasks: Sequence[Task]) -> Non
             raise base.unknown_name("cli", f"{option} {name}", reason, name, networks)
 
 
-def _own_objective(reference: str) -> Objective:
+def _own_objective(reference: str) -> task_scheduling.Objective:
     """The user's function as an objective; its errors become a UsageError that names it."""
     function = read_function(reference)
 
@@ -234,7 +223,7 @@ def _own_objective(reference: str) -> Objective:
             remedy="it gets the networks, each with name and latency_s, and returns a number",
         )
 
-    def objective(networks: Sequence[NetworkTimes]) -> float:
+    def objective(networks: Sequence[task_scheduling.NetworkTimes]) -> float:
         try:
             cost = function(networks)
         except Exception as error:

@@ -19,17 +19,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeAlias, TypeGuard, TypeVar
 
-from tensorwright import graph
+from tensorwright import graph, records
 from tensorwright.base import UsageError, cpu_target, override
 from tensorwright.ops import work
 from tensorwright.pipeline import open_price
-from tensorwright.records import (
-    NetworkChoice,
-    RecordStore,
-    load_last_choice,
-    save_choice,
-    save_tuned_sizes,
-)
 from tensorwright.schedule import format_schedule, state_of
 from tensorwright.tuning import Task
 from tensorwright.tuning.measuring import PoolBuilder
@@ -177,18 +170,18 @@ def _operations(workload: graph.Workload) -> float:
     return float(work(workload.outputs))
 
 
-def note_points(program: AnyProgram, store: RecordStore) -> None:
+def note_points(program: AnyProgram, store: records.RecordStore) -> None:
     """Save in the store for which sizes the workloads are tuned, if there are named sizes."""
     if program.is_open:
         workloads = program.parts.workloads if is_network(program) else (program.parts,)
         keys = [workload.key for workload in workloads if workload.sizes]
         points = [point.values for point in program.points]
         name = program.parts.graph.name if is_network(program) else program.parts.name
-        save_tuned_sizes(store, keys, points, name)
+        records.save_tuned_sizes(store, keys, points, name)
 
 
 def choose_together(
-    network: SizedNetwork, setting: SessionSetting, store: RecordStore, limit_s: float
+    network: SizedNetwork, setting: SessionSetting, store: records.RecordStore, limit_s: float
 ) -> tuple[NetworkResult, ...]:
     """Compare the best schedules of all workloads inside a network, and keep the choice.
 
@@ -204,7 +197,7 @@ def choose_together(
 
 
 def _choose_for_one(
-    parts: graph.Partition, setting: SessionSetting, store: RecordStore, limit_s: float
+    parts: graph.Partition, setting: SessionSetting, store: records.RecordStore, limit_s: float
 ) -> NetworkResult:
     """The choice for a network whose sizes are numbers.
 
@@ -212,7 +205,7 @@ def _choose_for_one(
     is faster with it.
     """
     target, threads, hardware = setting.target, setting.threads, setting.hardware
-    last = load_last_choice(store, parts, target, hardware, threads)
+    last = records.load_last_choice(store, parts, target, hardware, threads)
     options: dict[str, tuple[str, ...]] = {}
     untuned: dict[str, str] = {}
     chosen: dict[str, str] = {}
@@ -230,12 +223,12 @@ def _choose_for_one(
         comparison = choose_in_network(parts, options, target, threads, limit_s, standing=standing)
     if comparison is None:
         return NetworkResult(parts.graph.name, reason="stopped")
-    save_choice(store, parts, target, hardware, threads, comparison.choice)
+    records.save_choice(store, parts, target, hardware, threads, comparison.choice)
     return comparison.result
 
 
 def _choose_for_sizes(
-    network: SizedNetwork, setting: SessionSetting, store: RecordStore, limit_s: float
+    network: SizedNetwork, setting: SessionSetting, store: records.RecordStore, limit_s: float
 ) -> tuple[NetworkResult, ...]:
     """The size tables of an open network, corrected by measurement."""
     started = time.monotonic()
@@ -274,12 +267,12 @@ def _choose_for_sizes(
     schedules = {key: format_schedule(table.schedule) for key, table in chosen.tables.items()}
     results = tuple(replace(each, name=network.name) for each in chosen.results)
     times = [each.whole for each in results if each.whole is not None]
-    choice = NetworkChoice(
+    choice = records.NetworkChoice(
         tuple(sorted(schedules.items())),
         math.fsum(each.untuned_s for each in times),
         math.fsum(each.tuned_s for each in times),
     )
-    save_choice(store, parts, target, setting.hardware, threads, choice)
+    records.save_choice(store, parts, target, setting.hardware, threads, choice)
     return results
 
 

@@ -14,35 +14,13 @@ from typing import Any, cast
 
 from onnx import ModelProto
 
-from tensorwright import graph
+from tensorwright import graph, pipeline
 from tensorwright.base import Target, UsageError
-from tensorwright.drivers.sized_network import (
-    AnyProgram,
-    SizedNetwork,
-    choose_together,
-    is_network,
-    not_compared,
-    note_points,
-    sized_program,
-    tasks_of,
-    workloads_of,
-)
+from tensorwright.drivers import sized_network
 from tensorwright.farm import NO_SECURITY, Farm, FarmSecurity, opened_farm
 from tensorwright.graph.imports.aten import ExportedGraph
 from tensorwright.graph.model_import import is_exported_program
 from tensorwright.machine import detect_hardware
-from tensorwright.pipeline import (
-    Model,
-    Shapes,
-    Sizes,
-    chosen_target,
-    compile_program,
-    cut,
-    finish,
-    import_graph,
-    refuse_for_models,
-    refuse_for_programs,
-)
 from tensorwright.records import Records, RecordStore, opened
 from tensorwright.runtime import Executable, usable_threads
 from tensorwright.tuning import Task, session
@@ -61,11 +39,11 @@ _LEAST_SHARE = 0.02  # of the minutes, for that comparison even if all are spent
 
 
 def tune(
-    model: Model | graph.Program,
+    model: pipeline.Model | graph.Program,
     *,
     constants: graph.Constants | None = None,
-    input_shapes: Shapes | None = None,
-    sizes: Sizes | None = None,
+    input_shapes: pipeline.Shapes | None = None,
+    sizes: pipeline.Sizes | None = None,
     at: graph.SizesAt | None = None,
     target: str | Target | None = None,
     threads: int | None = None,
@@ -107,10 +85,10 @@ def tune(
 
 
 def _tune(
-    model: Model | graph.Program,
+    model: pipeline.Model | graph.Program,
     constants: graph.Constants | None,
-    input_shapes: Shapes | None,
-    sizes: Sizes | None,
+    input_shapes: pipeline.Shapes | None,
+    sizes: pipeline.Sizes | None,
     at: graph.SizesAt | None,
     target: str | Target | None,
     threads: int | None,
@@ -119,16 +97,16 @@ def _tune(
     measuring: MeasureOptions | None,
 ) -> Executable:
     """As `tune`, with the options of the search together."""
-    machine = chosen_target(target)
+    machine = pipeline.chosen_target(target)
     setting = setting_of(machine, threads, how.farm)
     workload = graph.as_program(model, constants)
     if workload is not None:
-        refuse_for_programs(input_shapes, sizes)
+        pipeline.refuse_for_programs(input_shapes, sizes)
         graph.check_constants(workload, constants)
-        program = sized_program(workload, at)
+        program = sized_network.sized_program(workload, at)
         with opened(records, create=True) as store:
             search_networks([program], setting, store, how, measuring).raise_if_interrupted()
-            return compile_program(workload, machine, threads, store, constants)
+            return pipeline.compile_program(workload, machine, threads, store, constants)
     is_model = isinstance(
         model, str | os.PathLike | bytes | ModelProto | graph.Graph | ExportedGraph
     )
@@ -139,13 +117,15 @@ def _tune(
             reason="it is neither a tensor expression nor a model",
             remedy="give tensors, an ONNX file, its bytes or its ModelProto, or a Graph",
         )
-    refuse_for_models(None, constants)
-    parts = cut(import_graph(cast(Model, model), input_shapes, sizes), machine, threads)
-    network = sized_program(parts, at)
+    pipeline.refuse_for_models(None, constants)
+    parts = pipeline.cut(
+        pipeline.import_graph(cast(pipeline.Model, model), input_shapes, sizes), machine, threads
+    )
+    network = sized_network.sized_program(parts, at)
     cold = measuring or as_in_network(network)
     with opened(records, create=True) as store:
         search_networks([network], setting, store, how, cold).raise_if_interrupted()
-        return finish(parts, machine, threads, store)
+        return pipeline.finish(parts, machine, threads, store)
 
 
 def setting_of(
@@ -173,12 +153,12 @@ def search(
     at: graph.SizesAt | None = None,
 ) -> session.TuneResult:
     """As `search_networks`, for all workloads of one network; `at` as of `tune`."""
-    network = sized_program(parts, at)
+    network = sized_network.sized_program(parts, at)
     return search_networks([network], setting, store, how, as_in_network(network))
 
 
 def search_networks(
-    programs: Sequence[AnyProgram],
+    programs: Sequence[sized_network.AnyProgram],
     setting: session.SessionSetting,
     store: RecordStore,
     how: session.Options,
@@ -198,16 +178,16 @@ def search_networks(
     of this is done within the minutes of the budget.
     The other arguments are those of `search_tasks`.
     """
-    networks = [each for each in programs if is_network(each)]
+    networks = [each for each in programs if sized_network.is_network(each)]
     how = _limited(how)
     seconds = how.seconds
     kept_s = 0.0 if seconds is None else _network_s(seconds, networks)
     later = frozenset(workload.key for network in networks for workload in _workloads(network))
     how = replace(how, after_s=kept_s, compared_later=later)
     for program in programs:
-        note_points(program, store)
+        sized_network.note_points(program, store)
     if tasks is None:
-        tasks = [task for program in programs for task in tasks_of(program, setting)]
+        tasks = [task for program in programs for task in sized_network.tasks_of(program, setting)]
     name = name or programs[0].name
     result = search_tasks(tasks, setting, store, how, name=name, measuring=measuring)
     if not networks:
@@ -215,7 +195,9 @@ def search_networks(
     is_elsewhere = how.farm is not None and setting.hardware != detect_hardware().fingerprint
     if result.is_interrupted or is_elsewhere:
         reason = "interrupted" if result.is_interrupted else "measured elsewhere"
-        return result.with_networks([e for n in networks for e in not_compared(n, reason)])
+        return result.with_networks(
+            [e for n in networks for e in sized_network.not_compared(n, reason)]
+        )
     wanted_s = [_wanted_s(network) for network in networks]
     points = sum(len(network.points) for network in networks)
     limit_s = max(_NETWORK_SHARE * result.elapsed_s, _LEAST_NETWORK_S * points)
@@ -224,21 +206,21 @@ def search_networks(
     shares = [each_s / math.fsum(wanted_s) for each_s in wanted_s]
     chosen: list[session.NetworkResult] = []
     for network, share in zip(networks, shares, strict=True):
-        chosen += choose_together(network, setting, store, share * limit_s)
+        chosen += sized_network.choose_together(network, setting, store, share * limit_s)
     return result.with_networks(chosen)
 
 
-def _workloads(network: SizedNetwork) -> list[graph.Workload]:
+def _workloads(network: sized_network.SizedNetwork) -> list[graph.Workload]:
     """The workloads of a network that are measured, at all points."""
-    return [workload for own in workloads_of(network) for workload, _ in own]
+    return [workload for own in sized_network.workloads_of(network) for workload, _ in own]
 
 
-def _wanted_s(network: SizedNetwork) -> float:
+def _wanted_s(network: sized_network.SizedNetwork) -> float:
     """The seconds that the comparison inside a network should get."""
     return _NETWORK_S * len(network.points) + _NETWORK_PER_WORKLOAD_S * len(_workloads(network))
 
 
-def _network_s(seconds: float, networks: Sequence[SizedNetwork]) -> float:
+def _network_s(seconds: float, networks: Sequence[sized_network.SizedNetwork]) -> float:
     """The seconds of a budget that are kept for the comparisons inside networks."""
     share = _SIZES_SHARE if any(each.is_open for each in networks) else _NETWORK_SHARE
     return min(share * seconds, math.fsum(map(_wanted_s, networks)))
@@ -267,11 +249,11 @@ def search_tasks(
     return tune_tasks(tasks, setting, store, how, name=name, measuring=measuring)
 
 
-def as_in_network(*programs: AnyProgram) -> MeasureOptions:
+def as_in_network(*programs: sized_network.AnyProgram) -> MeasureOptions:
     """Options for measuring with constants as cold as in the largest of some networks."""
     sizes = [
         sum(array.nbytes for array in each.parts.graph.constants.values())
         for each in programs
-        if is_network(each)
+        if sized_network.is_network(each)
     ]
     return MeasureOptions(cold_bytes=max(sizes, default=0))

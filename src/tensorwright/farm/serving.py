@@ -34,16 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from tensorwright import base
-from tensorwright.farm.farm import (
-    Device,
-    FarmOutcome,
-    Lost,
-    NamedFunction,
-    Payload,
-    Unit,
-    call_named,
-    function_named,
-)
+from tensorwright.farm import farm
 from tensorwright.machine import detect_hardware
 from tensorwright.processes import Died, Done, Job, Raised, Stopped, TimedOut, WorkerPool, never
 from tensorwright.version import __version__
@@ -67,11 +58,11 @@ def farm_version() -> str:
 class Request:
     """A unit as a worker receives it.  `version` is that of the client."""
 
-    unit: Unit
+    unit: farm.Unit
     version: str
 
 
-def pack_request(unit: Unit, key: bytes) -> bytes:
+def pack_request(unit: farm.Unit, key: bytes) -> bytes:
     """A unit as bytes."""
     head = {
         "version": farm_version(),
@@ -92,9 +83,9 @@ def unpack_request(message: bytes, key: bytes) -> Request:
     """
     head, blobs = _unpack(message, key)
     try:
-        unit = Unit(
+        unit = farm.Unit(
             head["function"],
-            Payload(head["data"], blobs),
+            farm.Payload(head["data"], blobs),
             head["limit_s"],
             head["device"],
             tuple(head["workers"]),
@@ -105,12 +96,12 @@ def unpack_request(message: bytes, key: bytes) -> Request:
         raise ValueError(f"a request without {error}") from error
 
 
-def pack_answer(outcome: FarmOutcome, request: bytes, key: bytes) -> bytes:
+def pack_answer(outcome: farm.FarmOutcome, request: bytes, key: bytes) -> bytes:
     """How a unit ended, as bytes."""
     head: dict[str, Any] = {"kind": type(outcome).__name__, "to": digest_of(request).hex()}
     blobs: tuple[bytes, ...] = ()
     match outcome:
-        case Done(Payload(data, blobs)):
+        case Done(farm.Payload(data, blobs)):
             head["data"] = data
         case Done(value):
             raise ValueError(
@@ -126,12 +117,12 @@ def pack_answer(outcome: FarmOutcome, request: bytes, key: bytes) -> bytes:
             head["limit_s"] = limit_s
         case Stopped():
             pass
-        case Lost(cause):
+        case farm.Lost(cause):
             head["cause"] = cause
     return _pack(head, blobs, key)
 
 
-def unpack_answer(message: bytes, request: bytes, key: bytes) -> FarmOutcome:
+def unpack_answer(message: bytes, request: bytes, key: bytes) -> farm.FarmOutcome:
     """The inverse of `pack_answer`.
 
     Raises:  WrongKeyError, ValueError for what is not an answer to this request.
@@ -145,10 +136,10 @@ def unpack_answer(message: bytes, request: bytes, key: bytes) -> FarmOutcome:
         raise ValueError(f"an answer without {error}") from error
 
 
-def _outcome(head: Mapping[str, Any], blobs: tuple[bytes, ...]) -> FarmOutcome:
+def _outcome(head: Mapping[str, Any], blobs: tuple[bytes, ...]) -> farm.FarmOutcome:
     match head["kind"]:
         case "Done":
-            return Done(Payload(head["data"], blobs))
+            return Done(farm.Payload(head["data"], blobs))
         case "Raised":
             error = _error(head["error"], head["fields"]) if "fields" in head else None
             return Raised(head["error"], head["text"], head["trace"], head["is_memory"], error)
@@ -159,7 +150,7 @@ def _outcome(head: Mapping[str, Any], blobs: tuple[bytes, ...]) -> FarmOutcome:
         case "Stopped":
             return Stopped()
         case "Lost":
-            return Lost(head["cause"])
+            return farm.Lost(head["cause"])
         case kind:
             raise ValueError(f"an outcome {kind!r}")
 
@@ -231,12 +222,12 @@ class Server:
         for pool in self._pools:
             pool.close()
 
-    def _outcome(self, request: bytes, should_stop: Callable[[], bool]) -> FarmOutcome:
+    def _outcome(self, request: bytes, should_stop: Callable[[], bool]) -> farm.FarmOutcome:
         try:
             wanted = unpack_request(request, self._key)
             if wanted.version != farm_version():
                 raise other_version(wanted.version)
-            function = function_named(wanted.unit.function)
+            function = farm.function_named(wanted.unit.function)
         except (WrongKeyError, base.TensorwrightError) as error:
             return _raised(error)
         except ValueError as error:
@@ -245,17 +236,19 @@ class Server:
             return self._in_child(wanted.unit, should_stop)
         return _here(function, wanted.unit, should_stop)
 
-    def _in_child(self, unit: Unit, should_stop: Callable[[], bool]) -> FarmOutcome:
+    def _in_child(self, unit: farm.Unit, should_stop: Callable[[], bool]) -> farm.FarmOutcome:
         pool = getattr(self._of_thread, "pool", None)
         if pool is None:
             pool = self._of_thread.pool = WorkerPool(1)
             self._pools.append(pool)
-        job = Job(call_named, (unit.function, unit.payload))
+        job = Job(farm.call_named, (unit.function, unit.payload))
         (outcome,) = pool.run([job], unit.limit_s, should_stop)
         return outcome
 
 
-def _here(function: NamedFunction, unit: Unit, should_stop: Callable[[], bool]) -> FarmOutcome:
+def _here(
+    function: farm.NamedFunction, unit: farm.Unit, should_stop: Callable[[], bool]
+) -> farm.FarmOutcome:
     try:
         result = function.load()(unit.payload, should_stop)
         return Stopped() if result is None else Done(result)
@@ -295,20 +288,20 @@ def worker_name() -> str:
     return _NAMES[-1] if _NAMES else ""
 
 
-def device_for(target: base.Target) -> Device:
+def device_for(target: base.Target) -> farm.Device:
     """The device of this machine that runs programs for a target."""
     hardware = detect_hardware().fingerprint
     kind = hardware if isinstance(target, base.CpuTarget) else f"{hardware}+{target.key}"
-    return Device(kind, hardware, json.dumps(base.to_data(target)), base.available_cores())
+    return farm.Device(kind, hardware, json.dumps(base.to_data(target)), base.available_cores())
 
 
-def set_aside(payload: Payload, _: Callable[[], bool]) -> Payload:
+def set_aside(payload: farm.Payload, _: Callable[[], bool]) -> farm.Payload:
     """Let this worker report that its device must not measure: {"reason": why}."""
     _REASONS.append(str(payload.data["reason"]))
-    return Payload()
+    return farm.Payload()
 
 
-def now(device: Device) -> Device:
+def now(device: farm.Device) -> farm.Device:
     """A device with its present clock, temperature and load."""
     return replace(
         device,

@@ -23,15 +23,8 @@ from itertools import count
 from typing import IO
 
 from tensorwright.base import MachineError
+from tensorwright.farm import serving
 from tensorwright.farm.farm import Device, Farm, FarmOutcome, FarmWorker, Lost, Unit, can_do
-from tensorwright.farm.serving import (
-    Server,
-    farm_version,
-    name_worker,
-    now,
-    pack_request,
-    unpack_answer,
-)
 from tensorwright.processes import never
 
 _LENGTH = struct.Struct("<Q")
@@ -53,8 +46,8 @@ def serve(
 ) -> None:
     """Do the units that arrive on standard input until it ends; answers go to standard output."""
     source, sink = source or sys.stdin.buffer, sink or sys.stdout.buffer
-    name_worker(name)
-    server, lock, given_up = Server(), threading.Lock(), set[str]()
+    serving.name_worker(name)
+    server, lock, given_up = serving.Server(), threading.Lock(), set[str]()
 
     def say(kind: bytes, message: bytes) -> None:
         with lock:
@@ -146,7 +139,9 @@ class StdioFarm(Farm):
                     if unit is None:
                         is_all = True
                         break
-                    taken[str(next(self._keys))] = _Taken(index, unit, pack_request(unit, b""))
+                    taken[str(next(self._keys))] = _Taken(
+                        index, unit, serving.pack_request(unit, b"")
+                    )
                 if not taken:
                     return
                 self._send(taken)
@@ -154,7 +149,7 @@ class StdioFarm(Farm):
                 self._end_silent()
                 for key in [each for each in taken if each in self._answers]:
                     one = taken.pop(key)
-                    yield one.index, unpack_answer(self._answers.pop(key), one.request, b"")
+                    yield one.index, serving.unpack_answer(self._answers.pop(key), one.request, b"")
                 for key in self._lost_of(taken):
                     yield taken.pop(key).index, Lost("its workers went away")
         finally:
@@ -203,9 +198,10 @@ class StdioFarm(Farm):
             for peer in self._peers:
                 if peer.is_gone or time.monotonic() > deadline:
                     raise _no_worker(peer.command, "it ended, or sent no message")
-                if peer.state is not None and peer.version != farm_version():
+                if peer.state is not None and peer.version != serving.farm_version():
                     raise _no_worker(
-                        peer.command, f"it is version {peer.version}, this is {farm_version()}"
+                        peer.command,
+                        f"it is version {peer.version}, this is {serving.farm_version()}",
                     )
 
     def _listen(self, wait_s: float) -> None:
@@ -319,8 +315,8 @@ def _send_to(peer: _Peer, kind: bytes, message: bytes) -> None:
 
 
 def _state(name: str, slots: int, device: Device | None) -> bytes:
-    state = None if device is None else asdict(now(device))
-    text = {"version": farm_version(), "name": name, "slots": slots, "device": state}
+    state = None if device is None else asdict(serving.now(device))
+    text = {"version": serving.farm_version(), "name": name, "slots": slots, "device": state}
     return _with_key("", json.dumps(text).encode())
 
 

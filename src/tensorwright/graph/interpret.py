@@ -8,19 +8,10 @@ import numpy as np
 
 from tensorwright.base import DType, InputError, InternalError
 from tensorwright.expr import evaluate, placeholder
+from tensorwright.graph import sizes
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.nested import BRANCH, LoopForm
-from tensorwright.graph.sizes import (
-    bind_sizes,
-    counted_size_of,
-    counted_sizes,
-    decided_number,
-    representative,
-    require_numbers,
-    sizes_of_shapes,
-    usual_sizes,
-)
 from tensorwright.ops import Array, TensorType
 
 NodeHook = Callable[[Node, tuple[Array, ...], tuple[Array, ...]], None]
@@ -114,12 +105,12 @@ def with_sizes_of_inputs(graph: Graph, inputs: Mapping[str, Array]) -> Graph:
     if not graph.sizes:
         return graph
     given = {name: type_ for name, type_ in graph.input_types.items() if name in inputs}
-    told = sizes_of_shapes(given, {name: np.shape(inputs[name]) for name in given})
-    bound = bind_sizes(graph, told)
+    told = sizes.sizes_of_shapes(given, {name: np.shape(inputs[name]) for name in given})
+    bound = sizes.bind_sizes(graph, told)
     check_inputs(bound, inputs)
-    counted = counted_sizes(bound)
+    counted = sizes.counted_sizes(bound)
     if any(size.name not in counted for size in bound.sizes):
-        require_numbers(bound, "interpret")
+        sizes.require_numbers(bound, "interpret")
     return bound
 
 
@@ -151,9 +142,11 @@ def interpret(
         node = graph.nodes[position]
         arguments = tuple(values[name] for name in node.inputs)
         results = run_node(node, arguments)
-        size = counted_size_of(node)
+        size = sizes.counted_size_of(node)
         if size is not None:  # from here on it is a number
-            graph = bind_sizes(graph, {size.name: decided_number(node, graph.types, results)})
+            graph = sizes.bind_sizes(
+                graph, {size.name: sizes.decided_number(node, graph.types, results)}
+            )
         for name, array in zip(node.outputs, results, strict=True):
             actual = TensorType(DType.from_numpy(array.dtype), array.shape)
             if actual != graph.types[name]:
@@ -173,8 +166,10 @@ def random_inputs(graph: Graph, seed: int = 0) -> dict[str, Array]:
     Named sizes are the usual ones: 1 for a batch.
     Integers that are positions in a table are below its number of rows, others below 2.
     """
-    values = representative(graph.sizes) | usual_sizes(graph.sizes, graph.input_types.values())
-    graph = bind_sizes(graph, values) if values else graph
+    values = sizes.representative(graph.sizes) | sizes.usual_sizes(
+        graph.sizes, graph.input_types.values()
+    )
+    graph = sizes.bind_sizes(graph, values) if values else graph
     generator = np.random.default_rng(seed)
     arrays: dict[str, Array] = {}
     for name, type_ in graph.input_types.items():

@@ -13,17 +13,9 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from tensorwright.base import dump
+from tensorwright.graph import partition
 from tensorwright.graph.graph import PLAIN, Graph, Layout, format_name
 from tensorwright.graph.infer import operator_of
-from tensorwright.graph.partition import (
-    Alternative,
-    Decisions,
-    Limits,
-    Price,
-    elide_concats,
-    group_nodes,
-    moves_nothing,
-)
 from tensorwright.graph.physical import memory_order
 from tensorwright.graph.workload import Workload, build_workload
 from tensorwright.ops import sizes_of
@@ -35,12 +27,12 @@ Layouts = Mapping[str, Layout]
 
 
 def decide_layouts(
-    graph: Graph, layouts: Layouts, proposals: Sequence[Layouts], price: Price
+    graph: Graph, layouts: Layouts, proposals: Sequence[Layouts], price: partition.Price
 ) -> dict[str, Layout]:
     """The layouts, with those of the proposals that are faster by a margin; plain ones left out."""
     current = dict(layouts)
     kernels = _Kernels(graph, layouts)
-    decide = Decisions(price, MOST_PRICES, stops_early=False)
+    decide = partition.Decisions(price, MOST_PRICES, stops_early=False)
     lost: set[tuple[tuple[str, Layout], ...]] = set()
     for proposal in proposals:
         for names in kernels.questions(current, proposal):
@@ -53,8 +45,8 @@ def decide_layouts(
             trial = {**current, **dict(other)}
             decision = decide(
                 f"{format_name(names[0])} and {len(names) - 1} more",
-                Alternative(str(kept[0][1]), kernels.around(names, current)),
-                Alternative(str(other[0][1]), kernels.around(names, trial)),
+                partition.Alternative(str(kept[0][1]), kernels.around(names, current)),
+                partition.Alternative(str(other[0][1]), kernels.around(names, trial)),
             )
             if decision is None:
                 continue
@@ -71,8 +63,8 @@ class _Kernels:
     def __init__(self, graph: Graph, layouts: Layouts) -> None:
         self.graph = graph
         placed = replace(graph, layouts=MappingProxyType(dict(layouts)))
-        alone = [concat.node for concat in elide_concats(placed)]
-        self.groups = group_nodes(placed, alone, Limits())
+        alone = [concat.node for concat in partition.elide_concats(placed)]
+        self.groups = partition.group_nodes(placed, alone, partition.Limits())
         self.names = [
             tuple(dict.fromkeys(x for node in nodes for x in (*node.inputs, *node.outputs)))
             for nodes in self.groups
@@ -98,7 +90,7 @@ class _Kernels:
         for at in sorted({at for name in names for at in self.touching[name]}):
             nodes = self.groups[at]
             is_opaque = operator_of(nodes[-1]).meaning is None
-            if not is_opaque and (len(nodes) > 1 or not moves_nothing(graph, nodes[0])):
+            if not is_opaque and (len(nodes) > 1 or not partition.moves_nothing(graph, nodes[0])):
                 yield build_workload(graph, nodes).workload
 
 

@@ -30,17 +30,10 @@ from pathlib import Path
 from typing import Any
 
 from tensorwright import base
-from tensorwright.machine.machine import (
-    Ceilings,
-    Level,
-    assumed_ceilings,
-    better_of,
-    detect_hardware,
-    nominal_rates,
-)
+from tensorwright.machine import machine
 
 MOST_STEPS = 4  # a measured rate that differs by more than a factor of 16 is a mistake
-_KINDS = base.kinds_of(Ceilings, Level)
+_KINDS = base.kinds_of(machine.Ceilings, machine.Level)
 
 Steps = tuple[int, int]
 """The powers of two by which a core's arithmetic and bandwidth differ from the nominal rates."""
@@ -48,7 +41,7 @@ Steps = tuple[int, int]
 
 def steps_from(target: base.CpuTarget, flops_per_s: float, bytes_per_s: float) -> Steps:
     """The steps that lead nearest to the rates of a core."""
-    nominal = nominal_rates(target)
+    nominal = machine.nominal_rates(target)
     return (
         _nearest(flops_per_s, nominal.flops_per_s),
         _nearest(bytes_per_s, nominal.bandwidth_bytes_per_s),
@@ -66,7 +59,7 @@ def kept_steps(target: base.CpuTarget) -> Steps | None:
     """The rates of a core in the file; None without sensible ones."""
     assumed = base.knobs.assumed_machine()
     if assumed is not None:
-        ceilings = assumed_ceilings(assumed, target, 1)
+        ceilings = machine.assumed_ceilings(assumed, target, 1)
         return steps_from(target, ceilings.flops_per_s, ceilings.levels[-1].bytes_per_s)
     match _read(_path(target)):
         case {"flops_steps": int(flops), "bandwidth_steps": int(bandwidth)}:
@@ -80,11 +73,11 @@ def keep_steps(target: base.CpuTarget, steps: Steps) -> None:
     _keep(target, {"flops_steps": flops, "bandwidth_steps": bandwidth})
 
 
-def kept_ceilings(target: base.CpuTarget, threads: int) -> Ceilings | None:
+def kept_ceilings(target: base.CpuTarget, threads: int) -> machine.Ceilings | None:
     """The ceilings for a number of threads in the file; None without sensible ones."""
     assumed = base.knobs.assumed_machine()
     if assumed is not None:
-        return assumed_ceilings(assumed, target, threads)
+        return machine.assumed_ceilings(assumed, target, threads)
     try:
         ceilings = base.from_data(_read(_path(target)).get(str(threads)), _KINDS)
         rates = [ceilings.flops_per_s, *(level.bytes_per_s for level in ceilings.levels)]
@@ -94,15 +87,15 @@ def kept_ceilings(target: base.CpuTarget, threads: int) -> Ceilings | None:
     return ceilings if is_sensible else None
 
 
-def keep_ceilings(target: base.CpuTarget, ceilings: Ceilings) -> None:
+def keep_ceilings(target: base.CpuTarget, ceilings: machine.Ceilings) -> None:
     """Write ceilings over those before; without effect if the file cannot be written."""
     _keep(target, {str(ceilings.threads): base.to_data(ceilings)})
 
 
-def refine_ceilings(target: base.CpuTarget, measured: Ceilings) -> Ceilings:
+def refine_ceilings(target: base.CpuTarget, measured: machine.Ceilings) -> machine.Ceilings:
     """The higher of each rate, measured now or kept; the result is kept."""
     kept = kept_ceilings(target, measured.threads)
-    best = measured if kept is None else better_of(kept, measured)
+    best = measured if kept is None else machine.better_of(kept, measured)
     if best != kept and best.levels:
         keep_ceilings(target, best)
     return best
@@ -110,7 +103,9 @@ def refine_ceilings(target: base.CpuTarget, measured: Ceilings) -> Ceilings:
 
 def _path(target: base.CpuTarget) -> Path:
     digest = hashlib.sha256(target.key.encode()).hexdigest()[:8]
-    return base.knobs.HOME.get() / "machine" / f"{detect_hardware().fingerprint}-{digest}.json"
+    return (
+        base.knobs.HOME.get() / "machine" / f"{machine.detect_hardware().fingerprint}-{digest}.json"
+    )
 
 
 def _keep(target: base.CpuTarget, fields: dict[str, object]) -> None:
@@ -260,8 +255,8 @@ class MachineState:
     """
 
     load: Load
-    now: Ceilings | None = None
-    kept: Ceilings | None = None
+    now: machine.Ceilings | None = None
+    kept: machine.Ceilings | None = None
 
     @property
     def peak_share(self) -> float:

@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tensorwright import base
 from tensorwright.compiling import compile, read_handle
-from tensorwright.onnxruntime_compat.options import (
-    MissingInput,
-    RunOptions,
-    SessionOptions,
-    calling,
-    loading,
-    refusal,
-)
+from tensorwright.onnxruntime_compat import options
 from tensorwright.onnxruntime_compat.values import IOBinding, NodeArg, OrtValue, array_of
 from tensorwright.runtime import Executable, check_names, load
 from tensorwright.version import __version__
@@ -46,7 +39,7 @@ class InferenceSession:
     def __init__(
         self,
         path_or_bytes: str | os.PathLike[str] | bytes,
-        sess_options: SessionOptions | None = None,
+        sess_options: options.SessionOptions | None = None,
         providers: Sequence[str | tuple[str, Mapping[str, Any]]] | None = None,
         provider_options: Sequence[Mapping[str, Any]] | None = None,
         **others: Any,
@@ -61,11 +54,11 @@ class InferenceSession:
         """
         del provider_options, others  # say how another library computes
         _check_providers(providers)
-        self._options = sess_options or SessionOptions()
+        self._options = sess_options or options.SessionOptions()
         self._options.check()
         threads = self._options.intra_op_num_threads or None
         model = read_handle(path_or_bytes)
-        with loading(path_or_bytes):
+        with options.loading(path_or_bytes):
             if _is_executable(model):
                 self.executable: Executable = load(model, threads=threads)
             else:
@@ -76,7 +69,7 @@ class InferenceSession:
         self,
         output_names: Sequence[str] | None,
         input_feed: Mapping[str, Any],
-        run_options: RunOptions | None = None,
+        run_options: options.RunOptions | None = None,
     ) -> list[Array]:
         """The outputs of these names, or all, in order.
 
@@ -85,7 +78,7 @@ class InferenceSession:
         """
         wanted = self._wanted(output_names)
         feed = self._feed(input_feed)
-        with calling():
+        with options.calling():
             if run_options is None:
                 results = self.executable.run(feed)
             else:
@@ -101,7 +94,7 @@ class InferenceSession:
         input_feed: Mapping[str, Any],
         callback: Callable[[list[Array], Any, str], object],
         user_data: Any,
-        run_options: RunOptions | None = None,
+        run_options: options.RunOptions | None = None,
     ) -> None:
         """As `run`, in the background: at the end callback(results, user_data, error).
 
@@ -111,7 +104,7 @@ class InferenceSession:
         if run_options is not None:
             run_options.check()
         wanted = self._wanted(output_names)
-        with calling():
+        with options.calling():
             call = self.executable.run_async(self._feed(input_feed))
 
         def tell(_: object) -> None:
@@ -125,7 +118,7 @@ class InferenceSession:
         self,
         output_names: Sequence[str] | None,
         input_dict_ort_values: Mapping[str, OrtValue],
-        run_options: RunOptions | None = None,
+        run_options: options.RunOptions | None = None,
     ) -> list[OrtValue]:
         """As `run`, with values instead of arrays."""
         return [*map(OrtValue, self.run(output_names, input_dict_ort_values, run_options))]
@@ -135,7 +128,7 @@ class InferenceSession:
         return IOBinding(self.executable)
 
     def run_with_iobinding(
-        self, iobinding: IOBinding, run_options: RunOptions | None = None
+        self, iobinding: IOBinding, run_options: options.RunOptions | None = None
     ) -> None:
         """Compute what is bound.  Raises: BindingError; Fail where the options have stopped."""
         if run_options is not None:
@@ -166,7 +159,7 @@ class InferenceSession:
         """Raises:  InvalidArgument for other providers alone."""
         _check_providers(providers)
 
-    def get_session_options(self) -> SessionOptions:
+    def get_session_options(self) -> options.SessionOptions:
         """The options with which it was made."""
         return self._options
 
@@ -188,7 +181,7 @@ class InferenceSession:
         wanted = tuple(output_names) if output_names else self._names
         unknown = [name for name in wanted if name not in self._names]
         if unknown:
-            raise refusal(
+            raise options.refusal(
                 f"output {unknown[0]}",
                 "the model has no such output",
                 base.did_you_mean(
@@ -200,7 +193,7 @@ class InferenceSession:
     def _feed(self, input_feed: Mapping[str, Any]) -> dict[str, Any]:
         specs = self.executable.inputs
         if any(spec.name not in input_feed for spec in specs):
-            with calling(MissingInput):
+            with options.calling(options.MissingInput):
                 check_names("input", specs, input_feed)
         return {name: array_of(value) for name, value in input_feed.items()}
 
@@ -208,7 +201,7 @@ class InferenceSession:
 def _check_providers(providers: Sequence[Any] | None) -> None:
     names = [each if isinstance(each, str) else each[0] for each in providers or (PROVIDER,)]
     if PROVIDER not in names:
-        raise refusal(
+        raise options.refusal(
             f"providers {', '.join(names)}",
             "a session runs on the processor alone",
             f"name {PROVIDER} among them",

@@ -21,22 +21,9 @@ from numpy.typing import NDArray
 
 from tensorwright import base
 from tensorwright.expr import Index
+from tensorwright.ops import operator
 from tensorwright.ops.host import opaque_operator
 from tensorwright.ops.named_sizes import decided, is_equal, product_of, sizes_of
-from tensorwright.ops.operator import (
-    AXIS,
-    FLOATS,
-    POSITIONS,
-    SORTED,
-    Attribute,
-    bool_of,
-    fault,
-    int_of,
-    require_dtype,
-    require_rank,
-    require_shape,
-    size_in,
-)
 from tensorwright.ops.shapes import axis_in
 
 COUNT, MOST = "count", "most"
@@ -49,10 +36,10 @@ def _count_of(attributes: base.Attributes) -> Index:
     Raises:  ModelError where it or its greatest number is negative.
     """
     for name in (COUNT, MOST):
-        size = size_in(attributes, name)
+        size = operator.size_in(attributes, name)
         if not decided(size >= 0):
-            raise fault(f"attribute {name} is {size}")
-    return size_in(attributes, COUNT)
+            raise operator.fault(f"attribute {name} is {size}")
+    return operator.size_in(attributes, COUNT)
 
 
 def _as_many(array: NDArray[Any], attributes: base.Attributes, axis: int = 0) -> NDArray[Any]:
@@ -85,23 +72,23 @@ def _infer_unique(
     (x,) = types
     count, shape = _count_of(attributes), sizes_of(x)
     numbers = base.TensorType(base.DType.I64, (count,))
-    if bool_of(attributes, "flat"):
+    if operator.bool_of(attributes, "flat"):
         elements = base.TensorType(base.DType.I64, (product_of(shape),))
         return base.TensorType(x.dtype, (count,)), numbers, elements, numbers
-    axis = axis_in(int_of(attributes, "axis"), len(shape))
+    axis = axis_in(operator.int_of(attributes, "axis"), len(shape))
     values = base.TensorType(x.dtype, (*shape[:axis], count, *shape[axis + 1 :]))
     return values, numbers, base.TensorType(base.DType.I64, (shape[axis],)), numbers
 
 
 def _unique(arrays: tuple[base.Array, ...], attributes: base.Attributes) -> tuple[base.Array, ...]:
     (x,) = arrays
-    axis = None if bool_of(attributes, "flat") else int_of(attributes, "axis")
+    axis = None if operator.bool_of(attributes, "flat") else operator.int_of(attributes, "axis")
     values, first, inverse, counts = np.unique(
         x, return_index=True, return_inverse=True, return_counts=True, axis=axis
     )
     inverse = inverse.reshape(-1)
     along = 0 if axis is None else axis
-    if not bool_of(attributes, "sorted"):
+    if not operator.bool_of(attributes, "sorted"):
         order = np.argsort(first)
         values = np.take(values, order, axis=along)
         first, counts = first[order], counts[order]
@@ -117,7 +104,7 @@ def _unique(arrays: tuple[base.Array, ...], attributes: base.Attributes) -> tupl
 
 def _require_single(name: str, given: base.TensorType) -> None:
     if not is_equal(product_of(sizes_of(given)), 1):
-        raise fault(f"input {name} is {given}, and must be a single number")
+        raise operator.fault(f"input {name} is {given}, and must be a single number")
 
 
 def _infer_suppression(
@@ -125,15 +112,15 @@ def _infer_suppression(
 ) -> tuple[base.TensorType, ...]:
     boxes, scores, most_boxes, *thresholds = types
     for name, given in (("boxes", boxes), ("scores", scores)):
-        require_dtype(name, given, FLOATS)
-        require_rank(name, given, 3, 3)
-    require_dtype("most_boxes", most_boxes, POSITIONS)
+        operator.require_dtype(name, given, operator.FLOATS)
+        operator.require_rank(name, given, 3, 3)
+    operator.require_dtype("most_boxes", most_boxes, operator.POSITIONS)
     _require_single("most_boxes", most_boxes)
     for name, given in zip(("iou_threshold", "score_threshold"), thresholds, strict=True):
-        require_dtype(name, given, FLOATS)
+        operator.require_dtype(name, given, operator.FLOATS)
         _require_single(name, given)
     batch, _, count = sizes_of(scores)
-    require_shape("boxes", boxes, (batch, count, 4))
+    operator.require_shape("boxes", boxes, (batch, count, 4))
     return (base.TensorType(base.DType.I64, (_count_of(attributes), 3)),)
 
 
@@ -146,7 +133,7 @@ def _suppression(
     boxes, scores = (np.asarray(array, np.float32) for array in arrays[:2])
     most, iou, least = (array.reshape(-1)[0] for array in arrays[2:])
     examples, classes, count = scores.shape
-    corners = _corners(boxes, is_centred=bool_of(attributes, "center_point_box"))
+    corners = _corners(boxes, is_centred=operator.bool_of(attributes, "center_point_box"))
     example, label = (each.ravel() for each in np.indices((examples, classes)))
     lines = scores.reshape(-1, count)
     rows = [np.zeros((0, 3), np.int64)]
@@ -211,7 +198,7 @@ def _infer_below(
     types: tuple[base.TensorType, ...], attributes: base.Attributes
 ) -> tuple[base.TensorType, ...]:
     (limit,) = types
-    require_dtype("limit", limit, POSITIONS)
+    operator.require_dtype("limit", limit, operator.POSITIONS)
     _require_single("limit", limit)
     return (base.TensorType(base.DType.I64, (_count_of(attributes),)),)
 
@@ -231,8 +218,8 @@ def _below(arrays: tuple[base.Array, ...], attributes: base.Attributes) -> tuple
 
 
 _COUNTED = (
-    Attribute(COUNT, None, "the size that is decided"),
-    Attribute(MOST, None, "how many there may be"),
+    operator.Attribute(COUNT, None, "the size that is decided"),
+    operator.Attribute(MOST, None, "how many there may be"),
 )
 COUNTED_OPERATORS = (
     opaque_operator(
@@ -249,9 +236,9 @@ COUNTED_OPERATORS = (
         "distinct elements, where each is first, which of them each element is, and how often",
         ("x",),
         (
-            AXIS,
-            Attribute("flat", default=True, doc="of all elements; else of slices"),
-            SORTED,
+            operator.AXIS,
+            operator.Attribute("flat", default=True, doc="of all elements; else of slices"),
+            operator.SORTED,
             *_COUNTED,
         ),
         _infer_unique,
@@ -263,7 +250,9 @@ COUNTED_OPERATORS = (
         "batch, class and number of each box that no better box of its class overlaps",
         ("boxes", "scores", "most_boxes", "iou_threshold", "score_threshold"),
         (
-            Attribute("center_point_box", default=False, doc="boxes are centre, width and height"),
+            operator.Attribute(
+                "center_point_box", default=False, doc="boxes are centre, width and height"
+            ),
             *_COUNTED,
         ),
         _infer_suppression,

@@ -20,32 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright import base
+from tensorwright.ops import operator
 from tensorwright.ops.moving.gathering import require_inside
 from tensorwright.ops.named_sizes import decided, number_of, sizes_of
-from tensorwright.ops.operator import (
-    AXIS,
-    NUMBERS,
-    POSITIONS,
-    SORTED,
-    Attribute,
-    Fold,
-    InferRule,
-    LayoutPreference,
-    Movement,
-    Operator,
-    Pattern,
-    bool_of,
-    dtype_of,
-    fault,
-    int_of,
-    never_identity,
-    require_dtype,
-    require_rank,
-    require_same_dtype,
-    require_shape,
-    size_in,
-    text_of,
-)
 from tensorwright.ops.shapes import axis_in
 
 _FOLDS = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
@@ -56,12 +33,12 @@ def _infer_topk(
     types: tuple[base.TensorType, ...], attributes: base.Attributes
 ) -> tuple[base.TensorType, ...]:
     (x,) = types
-    require_dtype("x", x, NUMBERS)
-    axis = axis_in(int_of(attributes, "axis"), len(x.shape))
-    k = size_in(attributes, "k")
+    operator.require_dtype("x", x, operator.NUMBERS)
+    axis = axis_in(operator.int_of(attributes, "axis"), len(x.shape))
+    k = operator.size_in(attributes, "k")
     extent = sizes_of(x)[axis]
     if not decided(k >= 0) or not decided(extent >= k):
-        raise fault(f"attribute k is {k}, but dimension {axis} has {extent} elements")
+        raise operator.fault(f"attribute k is {k}, but dimension {axis} has {extent} elements")
     shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
     return base.TensorType(x.dtype, shape), base.TensorType(base.DType.I64, shape)
 
@@ -69,9 +46,9 @@ def _infer_topk(
 def _topk(arrays: tuple[base.Array, ...], attributes: base.Attributes) -> tuple[base.Array, ...]:
     """Equal elements come in the order of their positions."""
     (x,) = arrays
-    axis, k = int_of(attributes, "axis"), int_of(attributes, "k")
+    axis, k = operator.int_of(attributes, "axis"), operator.int_of(attributes, "k")
     moved: NDArray[Any] = np.moveaxis(x, axis, -1)
-    chosen = _first_places(moved, k, is_largest=bool_of(attributes, "largest"))
+    chosen = _first_places(moved, k, is_largest=operator.bool_of(attributes, "largest"))
     values = np.take_along_axis(moved, chosen, -1)
     indices = chosen.astype(np.int64)
     return (
@@ -113,12 +90,12 @@ def _infer_elements(
     types: tuple[base.TensorType, ...], attributes: base.Attributes
 ) -> tuple[base.TensorType, ...]:
     x, indices, updates = types
-    require_dtype("indices", indices, POSITIONS)
-    require_same_dtype(("x", "updates"), (x, updates))
-    require_rank("indices", indices, len(x.shape), len(x.shape))
-    require_shape("updates", updates, sizes_of(indices))
-    axis = axis_in(int_of(attributes, "axis"), len(x.shape))
-    text_of(attributes, "reduction", _REDUCTIONS)
+    operator.require_dtype("indices", indices, operator.POSITIONS)
+    operator.require_same_dtype(("x", "updates"), (x, updates))
+    operator.require_rank("indices", indices, len(x.shape), len(x.shape))
+    operator.require_shape("updates", updates, sizes_of(indices))
+    axis = axis_in(operator.int_of(attributes, "axis"), len(x.shape))
+    operator.text_of(attributes, "reduction", _REDUCTIONS)
     require_inside(x, indices, axis)
     return (x,)
 
@@ -150,11 +127,11 @@ def _scatter_elements(
     arrays: tuple[base.Array, ...], attributes: base.Attributes
 ) -> tuple[base.Array, ...]:
     x, indices, updates = arrays
-    axis = int_of(attributes, "axis") % x.ndim
+    axis = operator.int_of(attributes, "axis") % x.ndim
     result: NDArray[Any] = x.copy()
     places: list[Any] = list(np.indices(indices.shape, sparse=True))
     places[axis] = _positive(indices, x.shape[axis])
-    _store(result, tuple(places), updates, text_of(attributes, "reduction"))
+    _store(result, tuple(places), updates, operator.text_of(attributes, "reduction"))
     return (result,)
 
 
@@ -167,15 +144,15 @@ def _infer_nd(
     types: tuple[base.TensorType, ...], attributes: base.Attributes
 ) -> tuple[base.TensorType, ...]:
     x, indices, updates = types
-    require_dtype("indices", indices, POSITIONS)
-    require_same_dtype(("x", "updates"), (x, updates))
-    require_rank("indices", indices, 1)
-    text_of(attributes, "reduction", _REDUCTIONS)
+    operator.require_dtype("indices", indices, operator.POSITIONS)
+    operator.require_same_dtype(("x", "updates"), (x, updates))
+    operator.require_rank("indices", indices, 1)
+    operator.text_of(attributes, "reduction", _REDUCTIONS)
     shape, wanted = sizes_of(x), sizes_of(indices)
     count = number_of(wanted[-1])
     if count > len(shape):
-        raise fault(f"positions of {count} numbers in x {x.shape}")
-    require_shape("updates", updates, (*wanted[:-1], *shape[count:]))
+        raise operator.fault(f"positions of {count} numbers in x {x.shape}")
+    operator.require_shape("updates", updates, (*wanted[:-1], *shape[count:]))
     return (x,)
 
 
@@ -185,37 +162,37 @@ def _scatter_nd(
     x, indices, updates = arrays
     result: NDArray[Any] = x.copy()
     places = tuple(_positive(indices[..., at], x.shape[at]) for at in range(indices.shape[-1]))
-    _store(result, places, updates, text_of(attributes, "reduction"))
+    _store(result, places, updates, operator.text_of(attributes, "reduction"))
     return (result,)
 
 
 def _infer_bitcast(
     types: tuple[base.TensorType, ...], attributes: base.Attributes
 ) -> tuple[base.TensorType, ...]:
-    to = dtype_of(attributes, "to")
+    to = operator.dtype_of(attributes, "to")
     if to.size_bytes != types[0].dtype.size_bytes:
-        raise fault(f"elements of {types[0].dtype} and {to} differ in size")
+        raise operator.fault(f"elements of {types[0].dtype} and {to} differ in size")
     return (base.TensorType(to, types[0].shape),)
 
 
 def _bitcast(arrays: tuple[base.Array, ...], attributes: base.Attributes) -> tuple[base.Array, ...]:
     array = np.ascontiguousarray(arrays[0])  # which makes a scalar one-dimensional
-    return (array.view(dtype_of(attributes, "to").numpy).reshape(arrays[0].shape),)
+    return (array.view(operator.dtype_of(attributes, "to").numpy).reshape(arrays[0].shape),)
 
 
 def _infer_leaves(
     types: tuple[base.TensorType, ...], attributes: base.Attributes
 ) -> tuple[base.TensorType, ...]:
     x, features, limits, children, roots = types
-    require_rank("x", x, 2, 2)
+    operator.require_rank("x", x, 2, 2)
     for name, each in (("features", features), ("children", children), ("roots", roots)):
-        require_dtype(name, each, frozenset((base.DType.I32,)))
-        require_rank(name, each, 1, 1)
-    require_same_dtype(("x", "limits"), (x, limits))
-    require_shape("limits", limits, sizes_of(features))
-    require_shape("children", children, sizes_of(features))
-    if int_of(attributes, "depth") < 0:
-        raise fault("attribute depth is negative")
+        operator.require_dtype(name, each, frozenset((base.DType.I32,)))
+        operator.require_rank(name, each, 1, 1)
+    operator.require_same_dtype(("x", "limits"), (x, limits))
+    operator.require_shape("limits", limits, sizes_of(features))
+    operator.require_shape("children", children, sizes_of(features))
+    if operator.int_of(attributes, "depth") < 0:
+        raise operator.fault("attribute depth is negative")
     return (base.TensorType(base.DType.I32, (x.shape[0], roots.shape[0])),)
 
 
@@ -224,7 +201,7 @@ def _tree_leaves(
 ) -> tuple[base.Array, ...]:
     x, features, limits, children, roots = arrays
     nodes = np.broadcast_to(roots, (len(x), len(roots)))
-    for _ in range(int_of(attributes, "depth")):
+    for _ in range(operator.int_of(attributes, "depth")):
         at = np.clip(nodes, 0, len(features) - 1)
         columns = np.clip(features[at], 0, x.shape[1] - 1)
         nodes = children[at] + (np.take_along_axis(x, columns, 1) > limits[at])
@@ -235,41 +212,43 @@ def opaque_operator(
     name: str,
     doc: str,
     inputs: tuple[str, ...],
-    attributes: tuple[Attribute, ...],
-    infer: InferRule,
+    attributes: tuple[operator.Attribute, ...],
+    infer: operator.InferRule,
     host: base.HostFunction,
     decides: str = "",
-) -> Operator:
+) -> operator.Operator:
     """An operator without a tensor expression; `decides` as of `Operator`."""
-    return Operator(
+    return operator.Operator(
         name=name,
         inputs=inputs,
         attributes=attributes,
         infer=infer,
         meaning=None,
         host=host,
-        pattern=Pattern.OPAQUE,
-        layout=LayoutPreference.PLAIN,
-        movement=Movement.NONE,
-        fold=Fold.NONE,
-        is_identity=never_identity,
+        pattern=operator.Pattern.OPAQUE,
+        layout=operator.LayoutPreference.PLAIN,
+        movement=operator.Movement.NONE,
+        fold=operator.Fold.NONE,
+        is_identity=operator.never_identity,
         channel_scale=None,
         decides=decides,
         doc=doc,
     )
 
 
-_REDUCTION = Attribute("reduction", "none", "how updates join x: none, add, mul, max or min")
+_REDUCTION = operator.Attribute(
+    "reduction", "none", "how updates join x: none, add, mul, max or min"
+)
 HOST_OPERATORS = (
     opaque_operator(
         "topk",
         "the k greatest (or least) along the axis, in order, and their positions",
         ("x",),
         (
-            Attribute("k", None, "how many"),
-            AXIS,
-            Attribute("largest", default=True, doc="the greatest, else the least"),
-            SORTED,
+            operator.Attribute("k", None, "how many"),
+            operator.AXIS,
+            operator.Attribute("largest", default=True, doc="the greatest, else the least"),
+            operator.SORTED,
         ),
         _infer_topk,
         _topk,
@@ -278,7 +257,7 @@ HOST_OPERATORS = (
         "scatter_elements",
         "x with updates at the positions that indices give along the axis",
         ("x", "indices", "updates"),
-        (Attribute("axis", 0, "the dimension of x that indices are about"), _REDUCTION),
+        (operator.Attribute("axis", 0, "the dimension of x that indices are about"), _REDUCTION),
         _infer_elements,
         _scatter_elements,
     ),
@@ -294,7 +273,7 @@ HOST_OPERATORS = (
         "bitcast",
         "the same bytes read as another element type",
         ("x",),
-        (Attribute("to", None, "the element type of the output"),),
+        (operator.Attribute("to", None, "the element type of the output"),),
         _infer_bitcast,
         _bitcast,
     ),
@@ -303,7 +282,7 @@ HOST_OPERATORS = (
         "the node that each row of x reaches in each tree after depth steps: in one, to its first "
         "child, or to the node after that where the row's feature is greater than the limit",
         ("x", "features", "limits", "children", "roots"),
-        (Attribute("depth", None, "how many steps; a leaf is its own first child"),),
+        (operator.Attribute("depth", None, "how many steps; a leaf is its own first child"),),
         _infer_leaves,
         _tree_leaves,
     ),

@@ -18,24 +18,8 @@ from __future__ import annotations
 
 from tensorwright import expr
 from tensorwright.base import Attributes, TensorType
+from tensorwright.ops import operator
 from tensorwright.ops.named_sizes import are_equal, is_multiple, product_of, shape_text, sizes_of
-from tensorwright.ops.operator import (
-    AXIS,
-    EPSILON,
-    FLOATS,
-    Attribute,
-    Fold,
-    LayoutPreference,
-    Pattern,
-    fault,
-    float_of,
-    int_of,
-    require_dtype,
-    require_rank,
-    require_same_dtype,
-    require_shape,
-    tensor_operator,
-)
 from tensorwright.ops.reduction import divided, fold_axes, folded_indices, mean_of
 from tensorwright.ops.shapes import axis_in, axis_names, broadcast_shapes, padded, pointwise
 
@@ -71,11 +55,11 @@ def _channel_vectors(
     names: tuple[str, ...], types: tuple[TensorType, ...], least_rank: int
 ) -> tuple[TensorType, ...]:
     x = types[0]
-    require_dtype("x", x, FLOATS)
-    require_same_dtype(("x", *names), types)
-    require_rank("x", x, least_rank)
+    operator.require_dtype("x", x, operator.FLOATS)
+    operator.require_same_dtype(("x", *names), types)
+    operator.require_rank("x", x, least_rank)
     for name, each in zip(names, types[1:], strict=True):
-        require_shape(name, each, sizes_of(x)[1:2])
+        operator.require_shape(name, each, sizes_of(x)[1:2])
     return (x,)
 
 
@@ -87,7 +71,7 @@ def _batch_norm(
     tensors: tuple[expr.Tensor, ...], attributes: Attributes
 ) -> tuple[expr.Compute, ...]:
     x, scale, bias, mean, var = tensors
-    epsilon = float_of(attributes, "epsilon")
+    epsilon = operator.float_of(attributes, "epsilon")
     channels = scale.shape
     factor = pointwise(
         "batch_norm_factor",
@@ -115,7 +99,7 @@ def _instance_norm(
 ) -> tuple[expr.Compute, ...]:
     x, scale, bias = tensors
     axes = tuple(range(2, len(x.shape)))
-    mean, inverse = _statistics("instance_norm", x, axes, float_of(attributes, "epsilon"))
+    mean, inverse = _statistics("instance_norm", x, axes, operator.float_of(attributes, "epsilon"))
 
     def body(n: expr.Index, c: expr.Index, *at: expr.Index) -> expr.Value:
         row = (n, c, *(0 for _ in at))
@@ -129,10 +113,10 @@ def _infer_group_norm(
     types: tuple[TensorType, ...], attributes: Attributes
 ) -> tuple[TensorType, ...]:
     result = _channel_vectors(("scale", "bias"), types, 2)
-    groups = int_of(attributes, "groups")
+    groups = operator.int_of(attributes, "groups")
     channels = sizes_of(types[0])[1]
     if groups < 1 or not is_multiple(channels, groups):
-        raise fault(f"{channels} channels do not divide into {groups} groups")
+        raise operator.fault(f"{channels} channels do not divide into {groups} groups")
     return result
 
 
@@ -141,7 +125,7 @@ def _group_norm(
 ) -> tuple[expr.Compute, ...]:
     x, scale, bias = tensors
     shape = x.shape
-    groups = int_of(attributes, "groups")
+    groups = operator.int_of(attributes, "groups")
     per_group = shape[1] // groups
     names = axis_names(len(shape))
     spatial = zip(names[2:], shape[2:], strict=True)
@@ -160,7 +144,9 @@ def _group_norm(
     total = expr.compute("group_norm_sum", table, lambda n, g: expr.sum_over(element(n, g), *inner))
     mean = mean_of("group_norm_mean", total, count)
     spread = expr.compute("group_norm_square_sum", table, squared)
-    inverse = _inverse_deviation("group_norm", spread, count, float_of(attributes, "epsilon"))
+    inverse = _inverse_deviation(
+        "group_norm", spread, count, operator.float_of(attributes, "epsilon")
+    )
 
     def body(n: expr.Index, c: expr.Index, *at: expr.Index) -> expr.Value:
         g = expr.floor_div(c, per_group)
@@ -171,27 +157,27 @@ def _group_norm(
 
 def _infer_rows(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
     x = types[0]
-    require_dtype("x", x, FLOATS)
+    operator.require_dtype("x", x, operator.FLOATS)
     names = ("x", "scale", "bias")[: len(types)]
-    require_same_dtype(names, types)
-    axis_in(int_of(attributes, "axis"), len(x.shape))
+    operator.require_same_dtype(names, types)
+    axis_in(operator.int_of(attributes, "axis"), len(x.shape))
     for name, each in zip(names[1:], types[1:], strict=True):
         shape, own = sizes_of(x), sizes_of(each)
         if not are_equal(broadcast_shapes(shape, own), shape):
             texts = f"{shape_text(own)} does not broadcast to x {shape_text(shape)}"
-            raise fault(f"input {name} {texts}")
+            raise operator.fault(f"input {name} {texts}")
     return (x,)
 
 
 def _rows(x: expr.Tensor, attributes: Attributes) -> tuple[int, ...]:
-    return tuple(range(axis_in(int_of(attributes, "axis"), len(x.shape)), len(x.shape)))
+    return tuple(range(axis_in(operator.int_of(attributes, "axis"), len(x.shape)), len(x.shape)))
 
 
 def _layer_norm(
     tensors: tuple[expr.Tensor, ...], attributes: Attributes
 ) -> tuple[expr.Compute, ...]:
     x = tensors[0]
-    epsilon = float_of(attributes, "epsilon")
+    epsilon = operator.float_of(attributes, "epsilon")
     mean, inverse = _statistics("layer_norm", x, _rows(x, attributes), epsilon)
 
     def rule(
@@ -209,25 +195,25 @@ def _rms_norm(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple
     axes = _rows(x, attributes)
     count = product_of(x.shape[at] for at in axes)
     total = fold_axes("rms_norm_square_sum", x, axes, expr.sum_over, lambda v, _: v * v)
-    inverse = _inverse_deviation("rms_norm", total, count, float_of(attributes, "epsilon"))
+    inverse = _inverse_deviation("rms_norm", total, count, operator.float_of(attributes, "epsilon"))
     operands = (x, inverse, scale)
     return (pointwise("rms_norm", operands, x.shape, lambda v, d, s: v * d * s),)
 
 
 def _infer_lrn(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
-    require_dtype("x", types[0], FLOATS)
-    require_rank("x", types[0], 2)
-    if int_of(attributes, "size") < 1:
-        raise fault(f"attribute size is {attributes['size']}, not positive")
+    operator.require_dtype("x", types[0], operator.FLOATS)
+    operator.require_rank("x", types[0], 2)
+    if operator.int_of(attributes, "size") < 1:
+        raise operator.fault(f"attribute size is {attributes['size']}, not positive")
     return types
 
 
 def _lrn(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
     (x,) = tensors
     shape = x.shape
-    size = int_of(attributes, "size")
-    factor = float_of(attributes, "alpha") / size
-    bias, beta = float_of(attributes, "bias"), float_of(attributes, "beta")
+    size = operator.int_of(attributes, "size")
+    factor = operator.float_of(attributes, "alpha") / size
+    bias, beta = operator.float_of(attributes, "bias"), operator.float_of(attributes, "beta")
     before = (size - 1) // 2
     names = axis_names(len(shape))
     large = (shape[0], shape[1] + size - 1, *shape[2:])
@@ -247,10 +233,10 @@ def _lrn(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr
 
 
 def _infer_lp(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
-    require_dtype("x", types[0], FLOATS)
-    axis_in(int_of(attributes, "axis"), len(types[0].shape))
-    if int_of(attributes, "p") not in (1, 2):
-        raise fault(f"attribute p is {attributes['p']}, not 1 or 2")
+    operator.require_dtype("x", types[0], operator.FLOATS)
+    axis_in(operator.int_of(attributes, "axis"), len(types[0].shape))
+    if operator.int_of(attributes, "p") not in (1, 2):
+        raise operator.fault(f"attribute p is {attributes['p']}, not 1 or 2")
     return types
 
 
@@ -258,8 +244,8 @@ def _lp_normalization(
     tensors: tuple[expr.Tensor, ...], attributes: Attributes
 ) -> tuple[expr.Compute, ...]:
     (x,) = tensors
-    axis = axis_in(int_of(attributes, "axis"), len(x.shape))
-    squares = int_of(attributes, "p") == 2
+    axis = axis_in(operator.int_of(attributes, "axis"), len(x.shape))
+    squares = operator.int_of(attributes, "p") == 2
 
     def power(value: expr.Value, _: tuple[expr.Index, ...]) -> expr.Value:
         return value * value if squares else expr.apply(expr.Fn.ABS, value)
@@ -273,82 +259,87 @@ def _lp_normalization(
     return (pointwise("lp_normalization", (x, total), x.shape, rule),)
 
 
-_FIRST = Attribute("axis", -1, "the first of the normalised dimensions, which go to the last")
+_FIRST = operator.Attribute(
+    "axis", -1, "the first of the normalised dimensions, which go to the last"
+)
 NORMALIZATION_OPERATORS = (
-    tensor_operator(
+    operator.tensor_operator(
         "batch_norm",
         "(x - mean) / sqrt(var + epsilon) * scale + bias, per channel",
         ("x", "scale", "bias", "mean", "var"),
-        (EPSILON,),
+        (operator.EPSILON,),
         _infer_batch_norm,
         _batch_norm,
-        Pattern.ELEMENTWISE,
-        LayoutPreference.CHANNELS,
+        operator.Pattern.ELEMENTWISE,
+        operator.LayoutPreference.CHANNELS,
     ),
-    tensor_operator(
+    operator.tensor_operator(
         "instance_norm",
         "each channel of each example to mean bias and deviation scale",
         ("x", "scale", "bias"),
-        (EPSILON,),
+        (operator.EPSILON,),
         _infer_instance_norm,
         _instance_norm,
-        Pattern.COMPOSITE,
-        LayoutPreference.ANY,
-        fold=Fold.OTHER,
+        operator.Pattern.COMPOSITE,
+        operator.LayoutPreference.ANY,
+        fold=operator.Fold.OTHER,
     ),
-    tensor_operator(
+    operator.tensor_operator(
         "group_norm",
         "each group of channels of each example normalised, then scaled per channel",
         ("x", "scale", "bias"),
-        (Attribute("groups", None, "the number of groups"), EPSILON),
+        (operator.Attribute("groups", None, "the number of groups"), operator.EPSILON),
         _infer_group_norm,
         _group_norm,
-        Pattern.COMPOSITE,
-        fold=Fold.OTHER,
+        operator.Pattern.COMPOSITE,
+        fold=operator.Fold.OTHER,
     ),
-    tensor_operator(
+    operator.tensor_operator(
         "layer_norm",
         "(x - mean) / sqrt(var + epsilon) * scale + bias over the last dimensions",
         ("x", "scale", "bias?"),
-        (_FIRST, EPSILON),
+        (_FIRST, operator.EPSILON),
         _infer_rows,
         _layer_norm,
-        Pattern.COMPOSITE,
-        fold=Fold.TRAILING,
+        operator.Pattern.COMPOSITE,
+        fold=operator.Fold.TRAILING,
     ),
-    tensor_operator(
+    operator.tensor_operator(
         "rms_norm",
         "x / sqrt(mean of squares + epsilon) * scale over the last dimensions",
         ("x", "scale"),
-        (_FIRST, EPSILON),
+        (_FIRST, operator.EPSILON),
         _infer_rows,
         _rms_norm,
-        Pattern.COMPOSITE,
-        fold=Fold.TRAILING,
+        operator.Pattern.COMPOSITE,
+        fold=operator.Fold.TRAILING,
     ),
-    tensor_operator(
+    operator.tensor_operator(
         "lrn",
         "x / (bias + alpha/size * sum of squares of size channels around) ** beta",
         ("x",),
         (
-            Attribute("size", None, "the number of channels that are summed"),
-            Attribute("alpha", 1e-4, "factor of the sum"),
-            Attribute("beta", 0.75, "the exponent"),
-            Attribute("bias", 1.0, "is added to the sum"),
+            operator.Attribute("size", None, "the number of channels that are summed"),
+            operator.Attribute("alpha", 1e-4, "factor of the sum"),
+            operator.Attribute("beta", 0.75, "the exponent"),
+            operator.Attribute("bias", 1.0, "is added to the sum"),
         ),
         _infer_lrn,
         _lrn,
-        Pattern.REDUCTION,
-        fold=Fold.OTHER,
+        operator.Pattern.REDUCTION,
+        fold=operator.Fold.OTHER,
     ),
-    tensor_operator(
+    operator.tensor_operator(
         "lp_normalization",
         "x divided by its norm along the axis; 0 where the norm is 0",
         ("x",),
-        (AXIS, Attribute("p", 2, "1 or 2: sum of |x|, or square root of the sum of squares")),
+        (
+            operator.AXIS,
+            operator.Attribute("p", 2, "1 or 2: sum of |x|, or square root of the sum of squares"),
+        ),
         _infer_lp,
         _lp_normalization,
-        Pattern.COMPOSITE,
-        fold=Fold.AXIS,
+        operator.Pattern.COMPOSITE,
+        fold=operator.Fold.AXIS,
     ),
 )

@@ -28,23 +28,8 @@ from functools import partial
 
 from tensorwright import expr
 from tensorwright.base import Attributes, DType, TensorType
+from tensorwright.ops import operator
 from tensorwright.ops.named_sizes import is_certain, is_equal, number_or_value, product_of, sizes_of
-from tensorwright.ops.operator import (
-    BOOLS,
-    FLOATS,
-    KEEPDIMS,
-    NUMBERS,
-    Attribute,
-    Fold,
-    Operator,
-    Pattern,
-    bool_of,
-    fault,
-    int_of,
-    ints_of,
-    require_dtype,
-    tensor_operator,
-)
 from tensorwright.ops.shapes import axes_in, axis_in, axis_names, pointwise
 
 FoldFunction = Callable[..., expr.Reduce]
@@ -94,20 +79,20 @@ def fold_axes(
 
 
 def _axes(attributes: Attributes, rank: int) -> tuple[int, ...]:
-    return axes_in(ints_of(attributes, "axes"), rank) or tuple(range(rank))
+    return axes_in(operator.ints_of(attributes, "axes"), rank) or tuple(range(rank))
 
 
 Meaning = Callable[[str, expr.Tensor, tuple[int, ...], bool], expr.Compute]
 
 
 def _reduction(
-    name: str, doc: str, meaning_of: Meaning, accepts: frozenset[DType] = NUMBERS
-) -> Operator:
+    name: str, doc: str, meaning_of: Meaning, accepts: frozenset[DType] = operator.NUMBERS
+) -> operator.Operator:
     def infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
         (given,) = types
-        require_dtype("x", given, accepts)
+        operator.require_dtype("x", given, accepts)
         axes = _axes(attributes, len(given.shape))
-        shape = reduced_shape(sizes_of(given), axes, bool_of(attributes, "keepdims"))
+        shape = reduced_shape(sizes_of(given), axes, operator.bool_of(attributes, "keepdims"))
         return (TensorType(given.dtype, shape),)
 
     def meaning(
@@ -115,17 +100,17 @@ def _reduction(
     ) -> tuple[expr.Compute, ...]:
         (tensor,) = tensors
         axes = _axes(attributes, len(tensor.shape))
-        return (meaning_of(name, tensor, axes, bool_of(attributes, "keepdims")),)
+        return (meaning_of(name, tensor, axes, operator.bool_of(attributes, "keepdims")),)
 
-    return tensor_operator(
+    return operator.tensor_operator(
         name,
         doc,
         ("x",),
-        (Attribute("axes", (), "the dimensions to fold; empty: all"), KEEPDIMS),
+        (operator.Attribute("axes", (), "the dimensions to fold; empty: all"), operator.KEEPDIMS),
         infer,
         meaning,
-        Pattern.REDUCTION,
-        fold=Fold.AXES,
+        operator.Pattern.REDUCTION,
+        fold=operator.Fold.AXES,
     )
 
 
@@ -226,24 +211,26 @@ def _extreme(fold: FoldFunction, on_bool: FoldFunction) -> Meaning:
 
 def _arg(
     name: str, doc: str, fold: Callable[[expr.Value, expr.Axis], expr.Reduce], worst: float
-) -> Operator:
+) -> operator.Operator:
     def infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
         (given,) = types
-        require_dtype("x", given, NUMBERS)
-        axis = axis_in(int_of(attributes, "axis"), len(given.shape))
+        operator.require_dtype("x", given, operator.NUMBERS)
+        axis = axis_in(operator.int_of(attributes, "axis"), len(given.shape))
         if is_equal(sizes_of(given)[axis], 0):
-            raise fault(f"dimension {axis} of input x is empty: there is no position to give")
-        shape = reduced_shape(sizes_of(given), (axis,), bool_of(attributes, "keepdims"))
+            raise operator.fault(
+                f"dimension {axis} of input x is empty: there is no position to give"
+            )
+        shape = reduced_shape(sizes_of(given), (axis,), operator.bool_of(attributes, "keepdims"))
         return (TensorType(DType.I64, shape),)
 
     def meaning(
         tensors: tuple[expr.Tensor, ...], attributes: Attributes
     ) -> tuple[expr.Compute, ...]:
         (tensor,) = tensors
-        axis = axis_in(int_of(attributes, "axis"), len(tensor.shape))
-        keepdims = bool_of(attributes, "keepdims")
-        is_mirrored = bool_of(attributes, "select_last_index")
-        skips_nan = bool_of(attributes, "skip_nan") and tensor.dtype.is_float
+        axis = axis_in(operator.int_of(attributes, "axis"), len(tensor.shape))
+        keepdims = operator.bool_of(attributes, "keepdims")
+        is_mirrored = operator.bool_of(attributes, "select_last_index")
+        skips_nan = operator.bool_of(attributes, "skip_nan") and tensor.dtype.is_float
         last = tensor.shape[axis] - 1
 
         def element(_: expr.Value, indices: tuple[expr.Index, ...]) -> expr.Value:
@@ -263,20 +250,22 @@ def _arg(
             pointwise(name, (chosen,), chosen.shape, lambda v: number_or_value(last, v.dtype) - v),
         )
 
-    return tensor_operator(
+    return operator.tensor_operator(
         name,
         doc,
         ("x",),
         (
-            Attribute("axis", 0, "the dimension to search; negative counts from the last"),
-            KEEPDIMS,
-            Attribute("select_last_index", default=False, doc="the last among equals"),
-            Attribute("skip_nan", default=False, doc="NaN counts only as the first element"),
+            operator.Attribute("axis", 0, "the dimension to search; negative counts from the last"),
+            operator.KEEPDIMS,
+            operator.Attribute("select_last_index", default=False, doc="the last among equals"),
+            operator.Attribute(
+                "skip_nan", default=False, doc="NaN counts only as the first element"
+            ),
         ),
         infer,
         meaning,
-        Pattern.REDUCTION,
-        fold=Fold.AXIS,
+        operator.Pattern.REDUCTION,
+        fold=operator.Fold.AXIS,
     )
 
 
@@ -289,15 +278,15 @@ REDUCTION_OPERATORS = (
     _reduction("reduce_sum", "sum over the axes", _simple(expr.sum_over)),
     _reduction("reduce_mean", "arithmetic mean over the axes", _mean),
     _reduction("reduce_prod", "product over the axes", _simple(expr.prod_over)),
-    _reduction("reduce_max", "greatest over the axes", _MAX, NUMBERS | BOOLS),
-    _reduction("reduce_min", "least over the axes", _MIN, NUMBERS | BOOLS),
-    _reduction("reduce_any", "whether one holds", _simple(expr.any_over), BOOLS),
-    _reduction("reduce_all", "whether all hold", _simple(expr.all_over), BOOLS),
+    _reduction("reduce_max", "greatest over the axes", _MAX, operator.NUMBERS | operator.BOOLS),
+    _reduction("reduce_min", "least over the axes", _MIN, operator.NUMBERS | operator.BOOLS),
+    _reduction("reduce_any", "whether one holds", _simple(expr.any_over), operator.BOOLS),
+    _reduction("reduce_all", "whether all hold", _simple(expr.all_over), operator.BOOLS),
     _reduction("reduce_l1", "sum of |x|", _simple(expr.sum_over, partial(expr.apply, expr.Fn.ABS))),
     _reduction("reduce_l2", "square root of the sum of x * x", _L2),
     _reduction("reduce_sum_square", "sum of x * x", _simple(expr.sum_over, _square)),
-    _reduction("reduce_log_sum", "log of the sum", _LOG_SUM, FLOATS),
-    _reduction("reduce_log_sum_exp", "log of the sum of exp(x)", _log_sum_exp, FLOATS),
+    _reduction("reduce_log_sum", "log of the sum", _LOG_SUM, operator.FLOATS),
+    _reduction("reduce_log_sum_exp", "log of the sum of exp(x)", _log_sum_exp, operator.FLOATS),
     _arg("argmax", "position (i64) of the greatest along an axis", expr.argmax_over, -math.inf),
     _arg("argmin", "position (i64) of the least along an axis", expr.argmin_over, math.inf),
 )
@@ -307,9 +296,9 @@ _BLOCK = 16  # elements
 _MOST_LEVELS = 3  # of blocks of blocks, where the extent is a size: 65536 elements in short folds
 
 _ATTRIBUTES = (
-    Attribute("axis", 0, "the dimension; negative counts from the last"),
-    Attribute("exclusive", default=False, doc="without the element itself"),
-    Attribute("reverse", default=False, doc="from the end"),
+    operator.Attribute("axis", 0, "the dimension; negative counts from the last"),
+    operator.Attribute("exclusive", default=False, doc="without the element itself"),
+    operator.Attribute("reverse", default=False, doc="from the end"),
 )
 
 
@@ -326,8 +315,11 @@ class _Running:
         self, tensors: tuple[expr.Tensor, ...], attributes: Attributes
     ) -> tuple[expr.Compute, ...]:
         (x,) = tensors
-        axis = axis_in(int_of(attributes, "axis"), len(x.shape))
-        exclusive, reverse = bool_of(attributes, "exclusive"), bool_of(attributes, "reverse")
+        axis = axis_in(operator.int_of(attributes, "axis"), len(x.shape))
+        exclusive, reverse = (
+            operator.bool_of(attributes, "exclusive"),
+            operator.bool_of(attributes, "reverse"),
+        )
         return (self.along(x, axis, exclusive=exclusive, reverse=reverse),)
 
     def along(
@@ -414,21 +406,21 @@ class _Blocks:
 
 
 def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
-    require_dtype("x", types[0], NUMBERS)
-    axis_in(int_of(attributes, "axis"), len(types[0].shape))
+    operator.require_dtype("x", types[0], operator.NUMBERS)
+    axis_in(operator.int_of(attributes, "axis"), len(types[0].shape))
     return types
 
 
-def _operator(doc: str, running: _Running) -> Operator:
-    return tensor_operator(
+def _operator(doc: str, running: _Running) -> operator.Operator:
+    return operator.tensor_operator(
         running.name,
         doc,
         ("x",),
         _ATTRIBUTES,
         _infer,
         running.meaning,
-        Pattern.REDUCTION,
-        fold=Fold.OTHER,
+        operator.Pattern.REDUCTION,
+        fold=operator.Fold.OTHER,
     )
 
 

@@ -21,17 +21,9 @@ from tensorwright.machine import Ceilings, LoadWatch, MachineState, kept_ceiling
 from tensorwright.ops import Array
 from tensorwright.pipeline import Model, Shapes, Sizes
 from tensorwright.processes import hold_turn
+from tensorwright.profiling import roofline
 from tensorwright.profiling.devices import measure_speed
 from tensorwright.profiling.report import Profile, StepKind, StepProfile
-from tensorwright.profiling.roofline import (
-    Bottleneck,
-    Bounds,
-    Operand,
-    bottleneck_of,
-    bounds_of,
-    moved_bytes_of,
-    operands_of,
-)
 from tensorwright.records import Records
 from tensorwright.runtime.measuring import CallCosts, measure_call_costs, measure_ceilings
 from tensorwright.schedule import SkipZeros, UseAlgorithm, parse_schedule, steps_of
@@ -142,7 +134,9 @@ def make_profile(
     network_s = median(samples.networks_s)
     rows: list[StepProfile] = []
     positions = _positions(plan.steps)
-    for number, (step, operands) in enumerate(zip(plan.steps, operands_of(plan), strict=True)):
+    for number, (step, operands) in enumerate(
+        zip(plan.steps, roofline.operands_of(plan), strict=True)
+    ):
         measured_s = median(times[number] for times in samples.steps_s)
         is_host = not runtime.is_native(step)
         time_s = measured_s if is_host else max(0.0, measured_s - costs.clock_s)
@@ -162,7 +156,7 @@ def make_profile(
                 time_s=time_s,
                 share=time_s / network_s if network_s > 0 else 0.0,
                 flops=_flops(step),
-                bytes_moved=moved_bytes_of(step),
+                bytes_moved=roofline.moved_bytes_of(step),
                 bounds=bounds,
                 bottleneck=bottleneck,
                 is_tuned=schedules.get(workload, (None, ""))[0],
@@ -246,24 +240,24 @@ def _is_enough(runs: int, repeats: int | None, end: float) -> bool:
 
 def _explain(
     step: runtime.Step,
-    operands: tuple[Operand, ...],
+    operands: tuple[roofline.Operand, ...],
     time_s: float,
     has_threads: bool,
     ceilings: Ceilings,
     alone: Ceilings,
     costs: CallCosts,
-) -> tuple[Bounds, Bottleneck]:
+) -> tuple[roofline.Bounds, roofline.Bottleneck]:
     flops = _flops(step)
     if not runtime.is_native(step):
-        return bounds_of(ceilings, flops, operands), Bottleneck.HOST
+        return roofline.bounds_of(ceilings, flops, operands), roofline.Bottleneck.HOST
     calls_s = costs.step_s + (costs.threads_s if has_threads else 0.0)
-    bounds = bounds_of(ceilings, flops, operands, calls_s)
+    bounds = roofline.bounds_of(ceilings, flops, operands, calls_s)
     if has_threads or ceilings.threads == 1:
-        return bounds, bottleneck_of(time_s, bounds)
-    one = bounds_of(alone, flops, operands, calls_s)
+        return bounds, roofline.bottleneck_of(time_s, bounds)
+    one = roofline.bounds_of(alone, flops, operands, calls_s)
     if time_s < costs.threads_s:  # more threads would not help
-        return bounds, bottleneck_of(time_s, one)
-    return bounds, bottleneck_of(time_s, bounds, one)
+        return bounds, roofline.bottleneck_of(time_s, one)
+    return bounds, roofline.bottleneck_of(time_s, bounds, one)
 
 
 def _kind(step: runtime.Step) -> StepKind:

@@ -25,14 +25,7 @@ from typing import Any
 
 from tensorwright import base
 from tensorwright.records import Record, RecordStore, SavedSession, Status
-from tensorwright.report.numbers import (
-    Values,
-    comparison_values,
-    machine_values,
-    micro,
-    nest_values,
-    short,
-)
+from tensorwright.report import numbers
 from tensorwright.schedule import Workload, format_trace, state_of
 from tensorwright.tuning.datasets import parse_workload
 from tensorwright.tuning.learning import load_predictions, trace_digest
@@ -64,25 +57,27 @@ class SearchedWorkload:
 
 def search_values(
     searched: Sequence[SearchedWorkload], setting: SessionSetting, store: RecordStore
-) -> list[Values]:
+) -> list[numbers.Values]:
     """The searches, the most expensive workload first."""
     values = [_search(each, setting, store) for each in searched]
     return sorted(values, key=lambda each: -(each["weight"] * (each["best_us"] or 0.0)))
 
 
-def _search(searched: SearchedWorkload, setting: SessionSetting, store: RecordStore) -> Values:
+def _search(
+    searched: SearchedWorkload, setting: SessionSetting, store: RecordStore
+) -> numbers.Values:
     filters = setting.filters(searched.key)
     records = sorted(store.query(**filters), key=lambda record: record.when)
     expected = {each.trace: each for each in load_predictions(store, **filters)}
     best = store.best(**filters)
     own = [record for record in records if record.trace == searched.default]
     default = next((each for each in reversed(own) if each.status is Status.OK), None)
-    values: Values = {
+    values: numbers.Values = {
         "key": searched.key,
         "name": searched.name,
-        "weight": short(searched.weight),
-        "best_us": micro(best.median_s) if best is not None else None,
-        "default_us": micro(default.median_s) if default is not None else None,
+        "weight": numbers.short(searched.weight),
+        "best_us": numbers.micro(best.median_s) if best is not None else None,
+        "default_us": numbers.micro(default.median_s) if default is not None else None,
         "best_schedule": best.trace if best is not None else "",
         "default_schedule": searched.default,
         "failed": sum(not record.status.is_timed for record in records),
@@ -92,22 +87,22 @@ def _search(searched: SearchedWorkload, setting: SessionSetting, store: RecordSt
     if searched.workload is not None:
         values["shape"] = " x ".join(map(str, searched.workload.outputs[0].shape))
     if searched.compared is not None:
-        values["compared"] = comparison_values(searched.compared)
-        values["default_us"] = micro(searched.compared.untuned_s)  # of one set of turns
-        values["best_us"] = micro(searched.compared.tuned_s)
-    every: list[tuple[bool, Values]] = []
+        values["compared"] = numbers.comparison_values(searched.compared)
+        values["default_us"] = numbers.micro(searched.compared.untuned_s)  # of one set of turns
+        values["best_us"] = numbers.micro(searched.compared.tuned_s)
+    every: list[tuple[bool, numbers.Values]] = []
     before_s, timed = math.inf, set[str]()
     for record, passed_s, best_s in zip(
         records, _seconds(records), _best_so_far(records), strict=True
     ):
         prediction = expected.get(trace_digest(record.trace))
-        trial: Values = {"at_s": round(passed_s, 1), "status": record.status.value}
+        trial: numbers.Values = {"at_s": round(passed_s, 1), "status": record.status.value}
         if math.isfinite(best_s):
-            trial["best_us"] = micro(best_s)
+            trial["best_us"] = numbers.micro(best_s)
         if record.times_s:
-            trial["time_us"] = micro(record.median_s)
+            trial["time_us"] = numbers.micro(record.median_s)
         if prediction is not None:
-            trial["predicted_us"] = micro(prediction.seconds)
+            trial["predicted_us"] = numbers.micro(prediction.seconds)
             trial["round"] = prediction.round
         if record.trace == searched.default:
             trial["is_default"] = True
@@ -138,7 +133,7 @@ def _best_so_far(records: Sequence[Record]) -> list[float]:
     return best
 
 
-def _some(trials: Sequence[tuple[bool, Values]]) -> list[Values]:
+def _some(trials: Sequence[tuple[bool, numbers.Values]]) -> list[numbers.Values]:
     """All trials; of many, those that change the best one and every n-th. Each has its number."""
     stride = math.ceil(len(trials) / _MOST_TRIALS)
     return [
@@ -250,14 +245,14 @@ def report_values(
     store: RecordStore,
     searched: Sequence[SearchedWorkload],
     measured: Mapping[str, Any],
-) -> Values:
+) -> numbers.Values:
     """The document, from records and from the measurements of `measure`.
 
     measured   the result of `measure`; at least a name and a command
     """
-    values: Values = {"format": FORMAT, "written": base.now_utc()}
+    values: numbers.Values = {"format": FORMAT, "written": base.now_utc()}
     values |= {name: measured[name] for name in _OF_MEASURED if name in measured}
-    values.setdefault("machine", machine_values(setting))
+    values.setdefault("machine", numbers.machine_values(setting))
     values.setdefault("missing", {})
     values["workloads"] = search_values(searched, setting, store)
     _add_rooflines(values["workloads"], values.get("profile"))
@@ -270,9 +265,9 @@ def report_values(
     return values
 
 
-def profile_document(profile: Mapping[str, Any]) -> Values:
+def profile_document(profile: Mapping[str, Any]) -> numbers.Values:
     """The document of a profile alone, the output of `profile --json`."""
-    values: Values = {
+    values: numbers.Values = {
         "format": FORMAT,
         "written": base.now_utc(),
         "name": profile["network"],
@@ -285,13 +280,13 @@ def profile_document(profile: Mapping[str, Any]) -> Values:
     return values
 
 
-def answer_values(values: Mapping[str, Any]) -> Values:
+def answer_values(values: Mapping[str, Any]) -> numbers.Values:
     """The figures that a reader sees first.
 
     All times come from one set of measurements: the turns of this program, the untuned one and
     other runtimes; without these, the turns of a search; without these, the runs of the profile.
     """
-    answer: Values = {}
+    answer: numbers.Values = {}
     profile, turns = values.get("profile"), values.get("rivals") or {}
     untuned = turns.get("untuned") if "ours" in turns else values.get("whole")
     if profile:
@@ -303,9 +298,9 @@ def answer_values(values: Mapping[str, Any]) -> Values:
             time_us = untuned["tuned_us"]
         else:
             answer["runs"] = profile.get("runs", 0)
-        answer |= {"time_us": short(time_us), "roofline_us": short(least_us)}
+        answer |= {"time_us": numbers.short(time_us), "roofline_us": numbers.short(least_us)}
         if least_us <= time_us:  # if not, the peak of the machine was measured too low
-            answer["left_us"] = short(time_us - least_us)
+            answer["left_us"] = numbers.short(time_us - least_us)
         capped = sum(bool(step.get("above_roofline")) for step in profile.get("steps", ()))
         if capped:
             answer["capped"] = capped
@@ -322,7 +317,7 @@ def answer_values(values: Mapping[str, Any]) -> Values:
     return answer
 
 
-def _add_rooflines(workloads: Sequence[Values], profile: Mapping[str, Any] | None) -> None:
+def _add_rooflines(workloads: Sequence[numbers.Values], profile: Mapping[str, Any] | None) -> None:
     """Give each workload that has steps in the profile the least time of a call.
 
     A measured time is never below it: then the estimate was too large.
@@ -336,11 +331,11 @@ def _add_rooflines(workloads: Sequence[Values], profile: Mapping[str, Any] | Non
         own = steps.get(each["key"])
         if own:
             estimate_us = sum(own) / len(own)
-            each["roofline_us"] = short(min(estimate_us, each["best_us"] or estimate_us))
+            each["roofline_us"] = numbers.short(min(estimate_us, each["best_us"] or estimate_us))
 
 
 def _add_nests(
-    workloads: Sequence[Values],
+    workloads: Sequence[numbers.Values],
     searched: Sequence[SearchedWorkload],
     setting: SessionSetting,
 ) -> None:
@@ -355,10 +350,10 @@ def _add_nests(
         }
         if workload is not None:
             each["program"] = str(workload)
-            each["nests"] = nest_values(workload, setting.target, schedules)
+            each["nests"] = numbers.nest_values(workload, setting.target, schedules)
 
 
-def check_document(values: object, where: str) -> Values:
+def check_document(values: object, where: str) -> numbers.Values:
     """A document that was read.  Raises: UsageError if it is none of this version."""
     if not isinstance(values, dict) or values.get("format") != FORMAT:
         raise base.UsageError(

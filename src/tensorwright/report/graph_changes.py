@@ -18,13 +18,7 @@ from tensorwright.graph import Graph, Node, simplify
 from tensorwright.pipeline import cut, finish
 from tensorwright.records import MemoryStore
 from tensorwright.report.numbers import LATE, Values, micro, timing
-from tensorwright.rewriting import parse_rule
-from tensorwright.rewriting.networks import (
-    Certificate,
-    explain_certificate,
-    read_network,
-    replay_some,
-)
+from tensorwright.rewriting import networks, parse_rule
 from tensorwright.rewriting.prove import prove
 from tensorwright.runtime.measuring import faster_half, samples_in_turns, typical_seconds
 
@@ -43,12 +37,12 @@ class GraphChanges:
     graphs   the network, then the graph after each rule
     """
 
-    certificate: Certificate
+    certificate: networks.Certificate
     rules: tuple[tuple[str, ...], ...]
     graphs: tuple[Graph, ...]
 
     @classmethod
-    def of(cls, source: Graph, certificate: Certificate) -> GraphChanges:
+    def of(cls, source: Graph, certificate: networks.Certificate) -> GraphChanges:
         """Replay a certificate that was checked, rule by rule."""
         names = list(dict.fromkeys(step.rule for step in certificate.steps))
         rules: list[tuple[str, ...]] = [(name,) for name in names[:_MOST_RULES]]
@@ -57,7 +51,7 @@ class GraphChanges:
         graphs, applied = [source], set[str]()
         for each in rules:
             applied.update(each)
-            made = replay_some(certificate, read_network(source), applied)
+            made = networks.replay_some(certificate, networks.read_network(source), applied)
             graphs.append(simplify(made))
         return cls(certificate, tuple(rules), tuple(graphs))
 
@@ -122,7 +116,7 @@ def _rows(graph: Graph, changed: dict[str, list[int]]) -> list[Values]:
 
 def _rules(changes: GraphChanges) -> Iterator[Values]:
     """The text of each rule, and the values with which it was applied."""
-    steps = explain_certificate(changes.certificate, changes.graphs[0]).steps
+    steps = networks.explain_certificate(changes.certificate, changes.graphs[0]).steps
     for names in changes.rules:
         own = [step for step in steps if step.rule in names]
         texts = dict.fromkeys(step.text for step in own)
@@ -135,7 +129,7 @@ def _rules(changes: GraphChanges) -> Iterator[Values]:
         }
 
 
-def add_proofs(rules: Sequence[Values], certificate: Certificate, deadline: float) -> None:
+def add_proofs(rules: Sequence[Values], certificate: networks.Certificate, deadline: float) -> None:
     """Give each rule its proof: chains of axioms, which need no Z3."""
     for values in rules:
         proofs = []

@@ -16,15 +16,9 @@ from tensorwright.base import Array, TensorwrightError
 from tensorwright.graph import Graph, random_inputs
 from tensorwright.pipeline import cut, finish
 from tensorwright.profiling import profile, profile_values
+from tensorwright.report import numbers
 from tensorwright.report.document import SearchedWorkload
 from tensorwright.report.graph_changes import GraphChanges, add_gains, add_proofs, graph_values
-from tensorwright.report.numbers import (
-    LATE,
-    Values,
-    comparison_values,
-    machine_values,
-    noise_values,
-)
 from tensorwright.report.rivals import (
     WriteModel,
     alone_values,
@@ -70,7 +64,7 @@ def measure(
     searched: Sequence[SearchedWorkload],
     seconds: float = USUAL_SECONDS,
     on_part: Callable[[str], object] = lambda part: None,
-) -> Values:
+) -> numbers.Values:
     """Make the measurements of a report, and keep them in the store.
 
     seconds   after which no further measurement begins
@@ -79,16 +73,16 @@ def measure(
     deadline = time.monotonic() + seconds
     on_part("every step")
     profiled = profile(subject.executable)
-    values: Values = {
+    values: numbers.Values = {
         "name": subject.name,
         "command": subject.command,
-        "machine": machine_values(setting),
+        "machine": numbers.machine_values(setting),
         "profile": profile_values(profiled),
-        "noise": noise_values(profiled.state),
+        "noise": numbers.noise_values(profiled.state),
         "missing": {},
     }
     if subject.whole is not None:
-        values["whole"] = comparison_values(subject.whole)
+        values["whole"] = numbers.comparison_values(subject.whole)
     if subject.source is not None:
         _measure_network(values, subject, subject.source, setting, store, deadline, on_part)
     save_measured(store, setting, searched, values)
@@ -96,7 +90,7 @@ def measure(
 
 
 def _measure_network(
-    values: Values,
+    values: numbers.Values,
     subject: Subject,
     source: Graph,
     setting: SessionSetting,
@@ -109,7 +103,7 @@ def _measure_network(
     missing: dict[str, str] = values["missing"]
     graph = subject.graph or source
 
-    def part(name: str, text: str, make: Callable[[], Values]) -> None:
+    def part(name: str, text: str, make: Callable[[], numbers.Values]) -> None:
         on_part(text)
         try:
             values[name] = make()
@@ -140,7 +134,7 @@ def _measure_network(
             lambda: alone_values(calls, keys, threads, deadline),
         )
         if not values.get("alone", {"times_us": True})["times_us"]:
-            missing["alone"] = LATE
+            missing["alone"] = numbers.LATE
     certificate = _certificate(source, graph, setting, store)
     part(
         "graphs",
@@ -182,7 +176,7 @@ def _graphs(
     setting: SessionSetting,
     deadline: float,
     missing: dict[str, str],
-) -> Values:
+) -> numbers.Values:
     if certificate is None:
         return graph_values(source)
     changes = GraphChanges.of(source, certificate)
@@ -200,7 +194,7 @@ def save_measured(
     store: records.RecordStore,
     setting: SessionSetting,
     searched: Sequence[SearchedWorkload],
-    values: Values,
+    values: numbers.Values,
 ) -> None:
     """Keep the measurements for a set of workloads; they replace the earlier ones."""
     arguments = _arguments(setting, searched)
@@ -214,7 +208,7 @@ def save_measured(
 
 def load_measured(
     store: records.RecordStore, setting: SessionSetting, searched: Sequence[SearchedWorkload]
-) -> Values | None:
+) -> numbers.Values | None:
     """The kept measurements for a set of workloads; None without any."""
     identity = records.session_id(_arguments(setting, searched))
     state = next((each.state for each in store.sessions() if each.id == identity), None)

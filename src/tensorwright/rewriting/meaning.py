@@ -14,19 +14,11 @@ from functools import lru_cache
 from tensorwright import expr
 from tensorwright.base import DType
 from tensorwright.ops import operator as ops_operator
+from tensorwright.rewriting import terms
 from tensorwright.rewriting.assumptions import IllTyped, Misfit, Needs, fitting
 from tensorwright.rewriting.dims import Extent, Shape, Size
 from tensorwright.rewriting.operators import IntShape, Step, follow, operator_named
-from tensorwright.rewriting.terms import (
-    Apply,
-    Fact,
-    Input,
-    Param,
-    Term,
-    applications,
-    input_names,
-    substitute,
-)
+from tensorwright.rewriting.terms import applications
 
 _DTYPE = DType.F64
 _READY, _NUMBERED = 4096, 1024
@@ -41,7 +33,7 @@ class Typing:
     """
 
     shapes: tuple[Shape, ...]
-    facts: tuple[Fact, ...]
+    facts: tuple[terms.Fact, ...]
     choices: tuple[tuple[Size, Size], ...] = ()
 
 
@@ -64,7 +56,7 @@ def extents_at(shapes: Mapping[str, IntShape]) -> dict[Extent, int]:
     }
 
 
-def infer(roots: Sequence[Term], shapes: Mapping[str, Shape]) -> Typing | Misfit:
+def infer(roots: Sequence[terms.Term], shapes: Mapping[str, Shape]) -> Typing | Misfit:
     """The shapes of terms from the shapes of their inputs, concrete or symbolic or mixed; why there
     are none where an operator does not fit its arguments, or an input has no shape.
     """
@@ -76,12 +68,12 @@ def infer(roots: Sequence[Term], shapes: Mapping[str, Shape]) -> Typing | Misfit
 
 
 def _all_shapes(
-    roots: Sequence[Term], shapes: Mapping[str, Shape], needs: Needs
-) -> dict[Term, Shape] | Misfit:
-    missing = [name for name in input_names(*roots) if name not in shapes]
+    roots: Sequence[terms.Term], shapes: Mapping[str, Shape], needs: Needs
+) -> dict[terms.Term, Shape] | Misfit:
+    missing = [name for name in terms.input_names(*roots) if name not in shapes]
     if missing:
         return Misfit(f"input {missing[0]} has no shape")
-    shape_of: dict[Term, Shape] = {Input(name): shape for name, shape in shapes.items()}
+    shape_of: dict[terms.Term, Shape] = {terms.Input(name): shape for name, shape in shapes.items()}
     for each in applications(*roots):
         args = tuple(shape_of[arg] for arg in each.args)
         shape = operator_named(each.operator).result(each.params, args, needs)
@@ -92,7 +84,7 @@ def _all_shapes(
 
 
 def infer_shapes(
-    roots: Sequence[Term], shapes: Mapping[str, IntShape]
+    roots: Sequence[terms.Term], shapes: Mapping[str, IntShape]
 ) -> tuple[IntShape, ...] | Misfit:
     """The shapes of terms at concrete extents, or why there are none; sizes in parameters become
     numbers.
@@ -112,18 +104,18 @@ class _Numbered:
     shapes        of each term
     """
 
-    roots: tuple[Term, ...]
-    applications: tuple[Apply, ...]
-    shapes: Mapping[Term, Shape]
+    roots: tuple[terms.Term, ...]
+    applications: tuple[terms.Apply, ...]
+    shapes: Mapping[terms.Term, Shape]
 
 
 @lru_cache(maxsize=_NUMBERED)
 def _numbered(
-    roots: tuple[Term, ...], shapes: tuple[tuple[str, IntShape], ...]
+    roots: tuple[terms.Term, ...], shapes: tuple[tuple[str, IntShape], ...]
 ) -> _Numbered | Misfit:
     """Remembered, because a term that is well-typed at some shapes is then evaluated there."""
     shapes_so_far = dict(shapes)
-    numbered: list[Term] = []
+    numbered: list[terms.Term] = []
     for root in roots:
         term = instantiate(root, shapes_so_far)
         if isinstance(term, Misfit):
@@ -143,7 +135,7 @@ def _concrete(shape: Shape) -> IntShape:
     return extents
 
 
-def instantiate(term: Term, shapes: Mapping[str, IntShape]) -> Term | Misfit:
+def instantiate(term: terms.Term, shapes: Mapping[str, IntShape]) -> terms.Term | Misfit:
     """The term with the sizes in its parameters computed; no term where one has an extent that no
     input has, or divides by zero.
     """
@@ -155,14 +147,14 @@ def instantiate(term: Term, shapes: Mapping[str, IntShape]) -> Term | Misfit:
         return shape[extent.axis]
 
     try:
-        return substitute(term, {}, extent_of)
+        return terms.substitute(term, {}, extent_of)
     except IllTyped as fault:
         return Misfit(str(fault))
     except ZeroDivisionError:
         return Misfit("a size is divided by zero")
 
 
-def tensor_of(term: Apply, arguments: tuple[expr.Tensor, ...]) -> expr.Compute:
+def tensor_of(term: terms.Apply, arguments: tuple[expr.Tensor, ...]) -> expr.Compute:
     """The tensor expression of one application on tensors that fit it, its parameters numbers.
 
     Raises:  InternalError where they do not fit.
@@ -186,7 +178,7 @@ def _extents(tensor: expr.Tensor) -> Shape:
 
 
 def evaluate_terms(
-    roots: Sequence[Term],
+    roots: Sequence[terms.Term],
     inputs: Mapping[str, expr.Array],
     domain: expr.Domain = expr.NUMPY,
 ) -> tuple[expr.Array, ...]:
@@ -196,8 +188,8 @@ def evaluate_terms(
     """
     shapes = {name: array.shape for name, array in inputs.items()}
     numbered = fitting(_numbered(tuple(roots), tuple(shapes.items())))
-    arrays: dict[Term, expr.Array] = {
-        Input(name): domain.inject(array, _DTYPE) for name, array in inputs.items()
+    arrays: dict[terms.Term, expr.Array] = {
+        terms.Input(name): domain.inject(array, _DTYPE) for name, array in inputs.items()
     }
     for each in numbered.applications:
         values = [arrays[arg] for arg in each.args]
@@ -221,9 +213,9 @@ class _Ready:
 
 
 @lru_cache(maxsize=_READY)
-def _ready(operator: str, params: tuple[Param, ...], shapes: tuple[IntShape, ...]) -> _Ready:
+def _ready(operator: str, params: tuple[terms.Param, ...], shapes: tuple[IntShape, ...]) -> _Ready:
     """Remembered, because random trials evaluate the same operators at few shapes many times."""
     arguments = tuple(expr.placeholder(f"a{n}", shape, _DTYPE) for n, shape in enumerate(shapes))
-    result = tensor_of(Apply(operator, params, ()), arguments)
+    result = tensor_of(terms.Apply(operator, params, ()), arguments)
     order = (each for each in expr.topological_order(result) if isinstance(each, expr.Compute))
     return _Ready(arguments, tuple(map(expr.Prepared, order)))

@@ -34,12 +34,7 @@ from typing import Any, BinaryIO, ClassVar
 import numpy as np
 
 from tensorwright.base import TensorwrightError, knobs, warn_of_cache
-from tensorwright.runtime.container import (
-    Contents,
-    container_digest,
-    parse_container,
-    write_contents,
-)
+from tensorwright.runtime import container
 
 DEFAULT_LIMIT_BYTES = 512 << 20
 _MAGIC = b"TWKERN1\n"
@@ -306,7 +301,7 @@ class ExecutableCache(KeptFiles):
         text = self._entries.get(key)
         return None if text is None else json.loads(text)
 
-    def contents(self, entry: dict[str, Any]) -> Contents | None:
+    def contents(self, entry: dict[str, Any]) -> container.Contents | None:
         """The executable of an entry, mapped; None if it is missing or damaged."""
         path = self.path(entry["executable"])
         try:
@@ -316,18 +311,18 @@ class ExecutableCache(KeptFiles):
             return None
         memory = np.frombuffer(mapped, np.uint8)
         try:
-            contents = parse_container(memory, f"file {path}")
+            contents = container.parse_container(memory, f"file {path}")
         except TensorwrightError:
             _remove(path)
             return None
-        if container_digest(memory) != entry["executable"]:
+        if container.container_digest(memory) != entry["executable"]:
             _remove(path)
             return None
         with contextlib.suppress(OSError):
             os.utime(path)
         return contents
 
-    def put(self, key: str, contents: Contents, facts: dict[str, Any]) -> bool:
+    def put(self, key: str, contents: container.Contents, facts: dict[str, Any]) -> bool:
         """Keep an executable and its entry, which has the facts and names the executable.
 
         Returns False, and keeps nothing, if the executable alone exceeds the limit or half of what
@@ -339,7 +334,7 @@ class ExecutableCache(KeptFiles):
         if 2 * size_bytes > shutil.disk_usage(self.folder).free:
             return False
         try:
-            digest = self.write(lambda file: write_contents(file, contents))
+            digest = self.write(lambda file: container.write_contents(file, contents))
         except OSError:
             return False
         self.renew(key, {**facts, "executable": digest})

@@ -11,27 +11,22 @@ import pytest
 from rich.console import Console
 
 from tensorwright.base import InputError
-from tensorwright_lab.comparison import (
-    OpRow,
-    OpTime,
-    Rival,
-    print_op_rows,
-    read_op_rows,
-    summarise_rows,
-    this_build,
-    write_op_rows,
-)
+from tensorwright_lab import comparison
 
 
-def make_op_row(case: str, ours_us: float, *peers_us: float, subgraph: bool = False) -> OpRow:
+def make_op_row(
+    case: str, ours_us: float, *peers_us: float, subgraph: bool = False
+) -> comparison.OpRow:
     """A case of 0.1 GFLOP on a machine of 100 GFLOP/s: a millisecond at its peak."""
     pairs = zip(("onnxruntime", "openvino", "pytorch"), peers_us, strict=False)
     times = (
-        OpTime("ours", "", ours_us * 1e-6, ours_us * 1e-6, 1e-6, "1"),
-        *(OpTime(name, "plain", us * 1e-6, us * 1e-6, 0.0, "2") for name, us in pairs),
+        comparison.OpTime("ours", "", ours_us * 1e-6, ours_us * 1e-6, 1e-6, "1"),
+        *(comparison.OpTime(name, "plain", us * 1e-6, us * 1e-6, 0.0, "2") for name, us in pairs),
     )
-    row = OpRow(case, 1, subgraph, (1, 2, 3), 0.2, 0.1, 100.0, 2, 3, times, True, 300, 60.0, "t")
-    return replace(row, build=this_build())
+    row = comparison.OpRow(
+        case, 1, subgraph, (1, 2, 3), 0.2, 0.1, 100.0, 2, 3, times, True, 300, 60.0, "t"
+    )
+    return replace(row, build=comparison.this_build())
 
 
 ROWS = (
@@ -52,13 +47,13 @@ def test_ratio_and_shares_are_those_of_the_best_peer() -> None:
 
 
 def test_means_are_split_by_how_near_the_best_peer_is_to_the_peak() -> None:
-    near, far, subgraphs = summarise_rows(ROWS)
+    near, far, subgraphs = comparison.summarise_rows(ROWS)
     assert (near.count, far.count, subgraphs.count) == (2, 1, 1)
     assert near.mean == pytest.approx((1.25 * 0.9) ** 0.5)
     assert (near.least, near.least_case) == (pytest.approx(0.9), "C2D.2 batch 1")
     assert far.mean == pytest.approx(3.0)
     assert subgraphs.mean == pytest.approx(2.0)
-    assert summarise_rows(())[0].mean is None
+    assert comparison.summarise_rows(())[0].mean is None
 
 
 def test_peers_that_are_not_held_to_the_target_are_marked_and_left_out_of_a_mean() -> None:
@@ -66,11 +61,11 @@ def test_peers_that_are_not_held_to_the_target_are_marked_and_left_out_of_a_mean
     times = (ours, replace(fast, time_s=500e-6, is_held=False), replace(slow, is_held=True))
     loose = replace(ROWS[0], times=times)
     assert (loose.ratio, loose.held_ratio) == (pytest.approx(0.5), pytest.approx(1.25))
-    *_, held = summarise_rows((loose, *ROWS[1:]))
+    *_, held = comparison.summarise_rows((loose, *ROWS[1:]))
     assert (held.name, held.count) == ("all, against peers held to the target", 4)
     assert (held.least, held.least_case) == (pytest.approx(0.9), "C2D.2 batch 1")
     console = Console(file=io.StringIO(), width=200)
-    print_op_rows((loose,), console)
+    comparison.print_op_rows((loose,), console)
     assert isinstance(console.file, io.StringIO)
     lines = console.file.getvalue().splitlines()
     assert lines[1].split()[6:8] == ["onnxruntime", "plain*"]
@@ -78,42 +73,42 @@ def test_peers_that_are_not_held_to_the_target_are_marked_and_left_out_of_a_mean
 
 
 def test_a_tuner_is_no_peer_and_counts_by_its_turns_alone() -> None:
-    tuned = OpTime("metaschedule", "", 800e-6, 800e-6, 0.0, "3")
+    tuned = comparison.OpTime("metaschedule", "", 800e-6, 800e-6, 0.0, "3")
     row = replace(ROWS[0], times=(*ROWS[0].times, tuned))
     assert ROWS[0].rival_ratio is None
     assert row.ratio == ROWS[0].ratio
     failed = replace(tuned, time_s=None, failure="refused")
-    fast = replace(row, rival=Rival(200, 700e-6, 60.0, 3.0))
+    fast = replace(row, rival=comparison.Rival(200, 700e-6, 60.0, 3.0))
     assert fast.rival_ratio == pytest.approx(0.8)
     alone = replace(fast, times=(*ROWS[0].times, failed))
     assert alone.rival_ratio is None
     console = Console(file=io.StringIO(), width=200)
-    print_op_rows([fast], console)
+    comparison.print_op_rows([fast], console)
     assert isinstance(console.file, io.StringIO)
     assert console.file.getvalue().splitlines()[-1].split() == "C2D.1 0.80 200 60 3.0".split()
 
 
 def test_the_file_is_read_back(tmp_path: Path) -> None:
     path = tmp_path / "rows.json"
-    rival = replace(ROWS[0], case="C2D.3", rival=Rival(200, 1e-3, 60.0, None))
+    rival = replace(ROWS[0], case="C2D.3", rival=comparison.Rival(200, 1e-3, 60.0, None))
     failed = replace(ROWS[0], times=(), failure="ScheduleError: no")
-    write_op_rows(path, {"threads": 2}, (*ROWS, rival, failed))
-    assert read_op_rows(path) == (*ROWS, rival, failed)
+    comparison.write_op_rows(path, {"threads": 2}, (*ROWS, rival, failed))
+    assert comparison.read_op_rows(path) == (*ROWS, rival, failed)
     content = json.loads(path.read_text())
     assert content["threads"] == 2
     assert content["means"][0]["count"] == 3
     assert content["rows"][0]["ratio"] == pytest.approx(1.25)
     assert content["rows"][-1]["ratio"] is None
-    assert read_op_rows(tmp_path / "none.json") == ()
+    assert comparison.read_op_rows(tmp_path / "none.json") == ()
     for row in content["rows"]:
         row.pop("build")  # as files have it that are older than builds
     path.write_text(json.dumps(content))
-    assert {row.build for row in read_op_rows(path)} == {""}
+    assert {row.build for row in comparison.read_op_rows(path)} == {""}
 
 
 def test_rows_of_other_builds_are_marked_and_counted() -> None:
     console = Console(file=io.StringIO(), width=300)
-    print_op_rows([ROWS[0], replace(ROWS[1], build="")], console)
+    comparison.print_op_rows([ROWS[0], replace(ROWS[1], build="")], console)
     assert isinstance(console.file, io.StringIO)
     lines = console.file.getvalue().splitlines()
     assert [line.split()[-1] for line in lines[:3]] == ["build", "this", "unknown"]
@@ -125,14 +120,14 @@ def test_another_file_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "rows.json"
     path.write_text(text)
     with pytest.raises(InputError, match="it has no rows of bench ops"):
-        read_op_rows(path)
+        comparison.read_op_rows(path)
 
 
 def test_the_table_shows_cases_means_and_failures() -> None:
-    lost = OpTime("pytorch", "plain", failure="crashed: the process ended")
+    lost = comparison.OpTime("pytorch", "plain", failure="crashed: the process ended")
     rows = (*ROWS[:3], replace(ROWS[3], times=(*ROWS[3].times, lost)))
     console = Console(file=io.StringIO(), width=200)
-    print_op_rows(rows, console)
+    comparison.print_op_rows(rows, console)
     assert isinstance(console.file, io.StringIO)
     text = console.file.getvalue()
     lines = text.splitlines()

@@ -13,6 +13,7 @@ from tensorwright.base import UsageError
 from tensorwright.records import MemoryStore
 from tensorwright.schedule import format_trace
 from tensorwright.tuning.selection import choose
+from tensorwright_lab import zoo
 from tensorwright_lab.comparison import (
     OpPlan,
     choose_copies,
@@ -23,20 +24,12 @@ from tensorwright_lab.comparison import (
 from tensorwright_lab.comparison import operators as op_compare
 from tensorwright_lab.competitors import our_operators as op_ours
 from tensorwright_lab.competitors import torch_eager_operators as op_torch
-from tensorwright_lab.zoo import (
-    OperatorProgram,
-    draw_operands,
-    evaluate_program,
-    find_cases,
-    operator_cases,
-    operator_program,
-)
 
-FAMILIES = tuple(dict.fromkeys(case.family for case in operator_cases()))
+FAMILIES = tuple(dict.fromkeys(case.family for case in zoo.operator_cases()))
 TARGET = native_target()
 
 
-def default_trace(program: OperatorProgram) -> str:
+def default_trace(program: zoo.OperatorProgram) -> str:
     return format_trace(choose(program.workload, TARGET, 1, MemoryStore()).trace)
 
 
@@ -47,7 +40,7 @@ def assert_close(found: np.ndarray, answer: np.ndarray) -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_copies_of_our_kernel_each_give_their_own_answer(family: str) -> None:
     case = small_case(f"{family}.1", batch=16)
-    program = operator_program(case)
+    program = zoo.operator_program(case)
     run = op_ours.make(
         {},
         1,
@@ -58,15 +51,15 @@ def test_copies_of_our_kernel_each_give_their_own_answer(family: str) -> None:
         seed=5,
     )
     for copy, found in enumerate(run()):
-        answer = evaluate_program(program, draw_operands(program, copy, seed=5))
+        answer = zoo.evaluate_program(program, zoo.draw_operands(program, copy, seed=5))
         assert_close(found.reshape(answer.shape), answer)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_variant_of_pytorch_gives_our_answer(family: str) -> None:
     case = small_case(f"{family}.1")
-    program = operator_program(case)
-    answers = [evaluate_program(program, draw_operands(program, copy)) for copy in range(2)]
+    program = zoo.operator_program(case)
+    answers = [zoo.evaluate_program(program, zoo.draw_operands(program, copy)) for copy in range(2)]
     for form in op_compare.torch_forms(program):
         run = op_torch.make({}, 1, case=case.to_json(), form=form, copies=2)
         restore = program.form(form.partition("/")[0]).output.undo
@@ -76,7 +69,7 @@ def test_every_variant_of_pytorch_gives_our_answer(family: str) -> None:
 
 def test_pytorch_is_given_both_memory_formats() -> None:
     variants = {
-        name: op_compare.torch_forms(operator_program(find_cases([name], 1)[0]))
+        name: op_compare.torch_forms(zoo.operator_program(zoo.find_cases([name], 1)[0]))
         for name in ("C2D.1", "CAP.1", "GMM.1", "NRM.1")
     }
     assert variants == {
@@ -89,24 +82,24 @@ def test_pytorch_is_given_both_memory_formats() -> None:
 
 def test_short_cases_get_as_many_copies_as_last_a_millisecond() -> None:
     peak, bandwidth = 100e9, 10e9
-    (small,) = find_cases(["GMM.1"], 1)
-    program = operator_program(small)
+    (small,) = zoo.find_cases(["GMM.1"], 1)
+    program = zoo.operator_program(small)
     assert choose_copies(program, peak, bandwidth) == 24  # 42 us of arithmetic each
-    (norm,) = find_cases(["NRM.1"], 1)
-    assert choose_copies(operator_program(norm), peak, bandwidth) == 39  # 26 us of reading
-    (small,) = find_cases(["DEP.3"], 1)
-    assert choose_copies(operator_program(small), 1e15, 1e15) == 256
-    (large,) = find_cases(["C3D.1"], 1)
-    assert choose_copies(operator_program(large), peak, bandwidth) == 1
+    (norm,) = zoo.find_cases(["NRM.1"], 1)
+    assert choose_copies(zoo.operator_program(norm), peak, bandwidth) == 39  # 26 us of reading
+    (small,) = zoo.find_cases(["DEP.3"], 1)
+    assert choose_copies(zoo.operator_program(small), 1e15, 1e15) == 256
+    (large,) = zoo.find_cases(["C3D.1"], 1)
+    assert choose_copies(zoo.operator_program(large), peak, bandwidth) == 1
 
 
 def test_zeros_between_inputs_are_no_work() -> None:
-    (case,) = find_cases(["T2D.1"], 1)
-    assert needed_flops(operator_program(case)) == pytest.approx(case.gflop * 1e9 / 4, rel=1e-3)
+    (case,) = zoo.find_cases(["T2D.1"], 1)
+    assert needed_flops(zoo.operator_program(case)) == pytest.approx(case.gflop * 1e9 / 4, rel=1e-3)
 
 
 def test_ours_and_two_peers_take_turns() -> None:
-    program = operator_program(small_case("C1D.1"))
+    program = zoo.operator_program(small_case("C1D.1"))
     plan = OpPlan(TARGET, 1, ("onnxruntime", "pytorch"), rounds=1, limit_s=2.0)
     times = compare_case(program, default_trace(program), 2, plan)
     assert [(time.peer, time.form) for time in times] == [
@@ -126,7 +119,7 @@ def test_ours_and_two_peers_take_turns() -> None:
 
 
 def test_a_wrong_answer_and_a_refusal_are_failures_of_that_form() -> None:
-    program = operator_program(small_case("GMM.1"))
+    program = zoo.operator_program(small_case("GMM.1"))
     strange = replace(program, forms=(replace(program.forms[0], build=_double),))
     plan = OpPlan(TARGET, 1, ("onnxruntime",), rounds=1, limit_s=2.0)
     ours, theirs = compare_case(strange, "no trace", 1, plan)

@@ -7,14 +7,7 @@ import random
 
 import numpy as np
 import pytest
-from tests.unit.rewriting.extraction.problems import (
-    best_of_all,
-    every_selection,
-    joined,
-    merged,
-    random_problem,
-    split_again,
-)
+from tests.unit.rewriting.extraction import problems
 
 from tensorwright.rewriting.extraction import ExtractionProblem
 from tensorwright.rewriting.local_search import cheapest_dag
@@ -33,7 +26,7 @@ SHAPES = ((7, 3, (0, 5)), (6, 4, (0, 2)), (8, 2, (1, 9)), (5, 5, (0, 30)))
 def problem_of(seed: int) -> ExtractionProblem:
     """A small problem, of several shapes in turn."""
     classes, most_nodes, costs = SHAPES[seed % len(SHAPES)]
-    return random_problem(seed, classes, most_nodes, costs)
+    return problems.random_problem(seed, classes, most_nodes, costs)
 
 
 def left_of(problem: ExtractionProblem, nodes: tuple[int, ...]) -> ExtractionProblem:
@@ -61,19 +54,19 @@ def in_a_row(count: int) -> ExtractionProblem:
 @pytest.mark.drawn
 def test_what_is_left_out_is_not_needed(seed: int, steps: int) -> None:
     problem = problem_of(seed)
-    best = best_of_all(problem)
+    best = problems.best_of_all(problem)
     if best == math.inf:
         return
     left = reduced(problem, best, steps)
     smaller = left_of(problem, left.nodes)
-    assert best_of_all(smaller) == pytest.approx(best)
+    assert problems.best_of_all(smaller) == pytest.approx(best)
     assert left.bound <= best + 1e-9
-    for selection in every_selection(smaller):
+    for selection in problems.every_selection(smaller):
         assert left.needed <= selection.choice(smaller).keys()
 
 
 def test_what_is_concatenated_to_be_split_again_is_left_out() -> None:
-    problem = split_again()
+    problem = problems.split_again()
     most, size, steps = cheapest_dag(problem).selection.cost, 0, 3
     nodes = tuple(range(len(problem.cost)))
     while size != len(nodes):
@@ -82,17 +75,17 @@ def test_what_is_concatenated_to_be_split_again_is_left_out() -> None:
         nodes = tuple(nodes[n] for n in left.nodes)
     concatenations = {node for node in nodes if len(problem.children[node]) == 2}
     assert not concatenations - set(problem.members[0])
-    assert cheapest_exact(problem).selection.cost == best_of_all(problem)
+    assert cheapest_exact(problem).selection.cost == problems.best_of_all(problem)
 
 
 @pytest.mark.parametrize("seed", range(300))
 @pytest.mark.drawn
 def test_without_what_is_simulated_the_best_is_left(seed: int) -> None:
-    problem = joined(seed) if seed % 2 else problem_of(seed)
-    best = best_of_all(problem)
+    problem = problems.joined(seed) if seed % 2 else problem_of(seed)
+    best = problems.best_of_all(problem)
     if best == math.inf:
         return
-    assert best_of_all(left_of(problem, tuple(without_simulated(problem)))) == best
+    assert problems.best_of_all(left_of(problem, tuple(without_simulated(problem)))) == best
 
 
 def test_of_what_is_joined_in_many_forms_one_is_left() -> None:
@@ -103,7 +96,7 @@ def test_of_what_is_joined_in_many_forms_one_is_left() -> None:
     problem = ExtractionProblem.of(nodes, (0,))
     left = without_simulated(problem)
     assert left == [0, 1, 5, 9, 10, 11, 12]
-    assert best_of_all(left_of(problem, tuple(left))) == best_of_all(problem)
+    assert problems.best_of_all(left_of(problem, tuple(left))) == problems.best_of_all(problem)
 
 
 def test_what_is_there_for_one_node_alone_counts_with_it() -> None:
@@ -120,13 +113,13 @@ def test_what_is_there_for_one_node_alone_counts_with_it() -> None:
 @pytest.mark.drawn
 def test_parts_cost_together_what_the_whole_costs(seed: int) -> None:
     problem = problem_of(seed)
-    best = best_of_all(problem)
+    best = problems.best_of_all(problem)
     if best == math.inf:
         return
     left = reduced(problem, best, 0)
     parts = independent_parts(problem, left.nodes, left.needed)
     assert sorted(node for part in parts for node in part.nodes) == sorted(left.nodes)
-    assert sum(best_of_all(part.problem) for part in parts) == pytest.approx(best)
+    assert sum(problems.best_of_all(part.problem) for part in parts) == pytest.approx(best)
 
 
 def test_a_row_of_blocks_falls_apart_and_those_that_are_alike_are_solved_once() -> None:
@@ -148,7 +141,7 @@ def test_no_selection_violates_a_cut(seed: int) -> None:
     for _ in range(20):
         names = frozenset(source.sample(used, source.randint(1, len(used))))
         cuts += [cut_of(problem, name, names) for name in names]
-    for selection in every_selection(problem):
+    for selection in problems.every_selection(problem):
         nodes = set(selection.nodes)
         for cut in cuts:
             assert not nodes & set(problem.members[cut.name]) or nodes & cut.derived_by
@@ -165,7 +158,7 @@ def test_a_loop_that_costs_nothing_is_cut_off() -> None:
 @pytest.mark.drawn
 def test_the_bound_of_the_relaxation_and_of_its_nodes_is_true(seed: int) -> None:
     problem = problem_of(seed)
-    best = best_of_all(problem)
+    best = problems.best_of_all(problem)
     if best in (0.0, math.inf):
         return
     program = IntegerProgram(problem, best)
@@ -173,7 +166,7 @@ def test_the_bound_of_the_relaxation_and_of_its_nodes_is_true(seed: int) -> None
     for _ in range(4):
         relaxed = program.relax()
         assert relaxed is not None
-        for selection in every_selection(problem):
+        for selection in problems.every_selection(problem):
             for node in selection.nodes:
                 assert relaxed.bound + relaxed.increase[node] <= selection.cost + 1e-9
         if not program.add(violated_cuts(problem, below, relaxed.taken)):
@@ -192,7 +185,7 @@ def test_cuts_close_the_gap_of_halves_that_are_used_twice() -> None:
 
 
 def test_merged_products_need_no_search() -> None:
-    found = cheapest_exact(merged(5))
+    found = cheapest_exact(problems.merged(5))
     assert found.selection.cost == 11.0
     assert found.solves == 0
 
@@ -223,7 +216,7 @@ def test_no_selection_takes_two_nodes_of_a_group(seed: int) -> None:
     for name, members in enumerate(problem.members):
         users = [n for n in range(len(problem.cost)) if members and name in problem.below(n)]
         assert sorted(node for group in groups.get(name, []) for node in group) == users
-    for selection in every_selection(problem):
+    for selection in problems.every_selection(problem):
         nodes = set(selection.nodes)
         for each in groups.values():
             assert all(len(nodes & set(group)) <= 1 for group in each)
@@ -233,7 +226,7 @@ def test_what_is_put_together_in_any_order_needs_no_search() -> None:
     problem = in_any_order(4)
     groups = exclusive_users(problem)
     assert all(len(each) == 1 for each in groups.values())
-    assert cheapest_exact(problem).selection.cost == best_of_all(problem)
+    assert cheapest_exact(problem).selection.cost == problems.best_of_all(problem)
     larger = cheapest_exact(in_any_order(9))
     assert larger.is_optimal
     assert larger.solves == larger.cuts == 0

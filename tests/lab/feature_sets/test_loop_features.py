@@ -8,14 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.lab.feature_sets.loop_reference import (
-    LoopArrays,
-    context,
-    itervar,
-    loop_arrays,
-    loop_tree,
-    relation_curves,
-)
+from tests.lab.feature_sets import loop_reference
 
 from tensorwright_lab.feature_sets.context import CONTEXT
 from tensorwright_lab.feature_sets.itervar import ITERVAR
@@ -39,12 +32,12 @@ CURVES = {
     "published, one sample": CurveSettings(EVERY[:4], 1),
     "paired": CurveSettings(EVERY, 30, is_paired=True),
 }
-FORMULAS: dict[str, tuple[LoopFormula, Callable[[LoopArrays], Features]]] = {
-    "itervar": (ITERVAR, itervar),
-    "context": (CONTEXT, context),
-    "loop-tree": (LOOP_TREES, loop_tree),
+FORMULAS: dict[str, tuple[LoopFormula, Callable[[loop_reference.LoopArrays], Features]]] = {
+    "itervar": (ITERVAR, loop_reference.itervar),
+    "context": (CONTEXT, loop_reference.context),
+    "loop-tree": (LOOP_TREES, loop_reference.loop_tree),
     **{
-        name: (curve_formula(settings), partial(relation_curves, settings=settings))
+        name: (curve_formula(settings), partial(loop_reference.relation_curves, settings=settings))
         for name, settings in CURVES.items()
     },
 }
@@ -94,7 +87,7 @@ def test_native_code_gives_what_numpy_gives(
         given = drawn_cells(seed, 3, rows, count)
         found = run_formula(formula, rows, *given)
         assert found.shape == (count, 3, formula.columns)
-        expected = np.moveaxis(reference(loop_arrays(rows, *given)), -1, 0)
+        expected = np.moveaxis(reference(loop_reference.loop_arrays(rows, *given)), -1, 0)
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=2e-6)
 
 

@@ -5,13 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.draws import random_source
-from tests.unit.tuning.features.programs import (
-    BLOCKS_INSIDE,
-    GRAPHS,
-    TARGET,
-    is_too_large,
-    workload_of,
-)
+from tests.unit.tuning.features import programs
 
 from tensorwright.schedule import state_of
 from tensorwright.tuning.features import feature_set
@@ -26,18 +20,18 @@ LOOP_SETS = (
 )
 
 
-@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("name", programs.GRAPHS)
 @pytest.mark.drawn
 def test_loops_of_columns_are_what_is_lowered(name: str) -> None:
     drawn = random_source(5)
-    workload = workload_of(name)
+    workload = programs.workload_of(name)
     state = state_of(workload)
-    space = space_of(state, TARGET)
+    space = space_of(state, programs.TARGET)
     sets = [feature_set(each) for each in LOOP_SETS]
-    sources = [each.open(state, TARGET, space) for each in sets]
+    sources = [each.open(state, programs.TARGET, space) for each in sets]
     compared = 0
     for sketch in space.sketches[:6]:
-        if name in BLOCKS_INSIDE and sketch.name.startswith("tile"):
+        if name in programs.BLOCKS_INSIDE and sketch.name.startswith("tile"):
             continue
         genes = np.array([sketch.genes_of(sketch.sample(drawn)) for _ in range(3)], np.int64)
         genes = genes.reshape(3, len(sketch.choices))
@@ -48,7 +42,7 @@ def test_loops_of_columns_are_what_is_lowered(name: str) -> None:
             assert np.isfinite(columns).all()
             for row in (0, 2):
                 decisions = sketch.decisions_of(tuple(genes[row].tolist()))
-                if is_too_large(name, decisions):
+                if programs.is_too_large(name, decisions):
                     continue
                 lowered = source.of_trace(sketch.bound(decisions))[0]
                 apart = np.argwhere(~np.isclose(columns[row], lowered, rtol=1e-5, atol=1e-5))

@@ -15,15 +15,7 @@ from tensorwright.codegen import Signature
 from tensorwright.processes import never
 from tensorwright.records import Status
 from tensorwright.schedule import Workload, format_trace, state_of
-from tensorwright.tuning.measuring import (
-    BuildFailed,
-    BuildResult,
-    ChildRunner,
-    Measurement,
-    MeasureOptions,
-    PoolBuilder,
-    Runner,
-)
+from tensorwright.tuning import measuring
 from tensorwright.tuning.space import default_trace
 from tensorwright_lab.judging import Bench, compare_with_random, distribution_of
 
@@ -40,19 +32,19 @@ class _Builder:
 
     def build(
         self, requests: Sequence[BuildRequest], should_stop: Callable[[], bool] = never
-    ) -> list[BuildResult]:
+    ) -> list[measuring.BuildResult]:
         return [self._one(request.trace) for request in requests]
 
-    def _one(self, trace: str) -> BuildResult:
+    def _one(self, trace: str) -> measuring.BuildResult:
         self.traces.append(trace)
         if 2 < len(self.traces) <= 2 + self.failing:
-            return BuildFailed(Status.BUILD_ERROR, "it does not build")
+            return measuring.BuildFailed(Status.BUILD_ERROR, "it does not build")
         return Kernel(trace.encode(), Signature("kernel", ()), 0.0, native_target())
 
     def close(self) -> None: ...
 
 
-class _Runner(Runner):
+class _Runner(measuring.Runner):
     """Times from a function of the trace and of whether it takes turns; some answers are wrong."""
 
     def __init__(
@@ -72,17 +64,19 @@ class _Runner(Runner):
         threads: int,
         best_s: float,
         should_stop: Callable[[], bool] = never,
-    ) -> list[Measurement] | None:
+    ) -> list[measuring.Measurement] | None:
         traces = [kernel.object_code.decode() for kernel in kernels]
         self.turns += len(traces) > 1
         self.taken.update(traces)
         return [self._one(trace, best_s, len(traces) > 1) for trace in traces]
 
-    def _one(self, trace: str, best_s: float, takes_turns: bool) -> Measurement:
+    def _one(self, trace: str, best_s: float, takes_turns: bool) -> measuring.Measurement:
         if self.wrong(trace):
-            return Measurement(Status.WRONG_ANSWER, error="off by 1")
+            return measuring.Measurement(Status.WRONG_ANSWER, error="off by 1")
         time_s = self.time_s(trace, takes_turns)
-        return Measurement(Status.CENSORED if time_s > 1.5 * best_s else Status.OK, (time_s,))
+        return measuring.Measurement(
+            Status.CENSORED if time_s > 1.5 * best_s else Status.OK, (time_s,)
+        )
 
     def close(self) -> None: ...
 
@@ -176,8 +170,8 @@ def test_wrong_answers_are_kept_and_have_no_times() -> None:
 
 @pytest.mark.target
 def test_a_real_workload() -> None:
-    options = MeasureOptions(repeats=2, min_sample_s=0.0005)
-    with PoolBuilder(1) as builder, ChildRunner(options) as runner:
+    options = measuring.MeasureOptions(repeats=2, min_sample_s=0.0005)
+    with measuring.PoolBuilder(1) as builder, measuring.ChildRunner(options) as runner:
         bench = Bench(builder, runner, native_target(), 1)
         found = compare_with_random(WORKLOAD, CHOSEN, bench, 4, 0)
     assert found.measured == 4

@@ -12,23 +12,8 @@ from tensorwright.rewriting.operators import OPERATORS
 from tensorwright.rewriting.terms import Apply, Input
 from tensorwright.rewriting.text import parse_rule
 from tensorwright_lab.rule_generation.enumerate.state import prepared_values
-from tensorwright_lab.rule_generation.fingerprint.field import (
-    P,
-    centred,
-    invert,
-    multiply,
-    packed,
-    product,
-    random_values,
-    relu,
-    residues_of,
-)
-from tensorwright_lab.rule_generation.fingerprint.fingerprints import (
-    keys_of,
-    keys_of_pairs,
-    keys_of_table,
-    keys_of_unary,
-)
+from tensorwright_lab.rule_generation.fingerprint import field, fingerprints
+from tensorwright_lab.rule_generation.fingerprint.field import centred
 from tensorwright_lab.rule_generation.fingerprint.kernels import values_of
 from tensorwright_lab.rule_generation.fingerprint.random_inputs import Evaluator
 from tensorwright_lab.rule_generation.fingerprint.structure import structure_of
@@ -106,7 +91,7 @@ def test_every_operator_has_a_case():
 def _arguments(shapes, samples=2):
     """Stored numbers of the domain and residues of them, one value of each argument."""
     generator = np.random.default_rng(3)
-    wide = [generator.integers(0, P, (1, samples, int(np.prod(s)))) for s in shapes]
+    wide = [generator.integers(0, field.P, (1, samples, int(np.prod(s)))) for s in shapes]
     return wide, tuple(each.astype(np.uint32) for each in wide)
 
 
@@ -119,18 +104,18 @@ def test_values_and_fingerprints_are_the_meaning(operator, params, shapes):
     values = values_of(structure, arguments)
     for sample in range(2):
         inputs = {
-            name: packed(each[0, sample]).reshape(shape)
+            name: field.packed(each[0, sample]).reshape(shape)
             for name, each, shape in zip(names, wide, shapes, strict=True)
         }
         (wanted,) = evaluate_terms([term], inputs, FieldDomain())
-        assert (values[0, sample] == residues(wanted).ravel() % P).all()
+        assert (values[0, sample] == residues(wanted).ravel() % field.P).all()
     (shape,) = fitting(infer_shapes([term], dict(zip(names, shapes, strict=True))))
-    keys = keys_of(values.astype(np.uint64), shape, 0)
+    keys = fingerprints.keys_of(values.astype(np.uint64), shape, 0)
     if len(shapes) == 2:
-        assert (keys_of_table(structure, *arguments, shape, 0)[0, 0] == keys[0]).all()
-        assert (keys_of_pairs(structure, *arguments, shape, 0)[0] == keys[0]).all()
+        assert (fingerprints.keys_of_table(structure, *arguments, shape, 0)[0, 0] == keys[0]).all()
+        assert (fingerprints.keys_of_pairs(structure, *arguments, shape, 0)[0] == keys[0]).all()
     elif shapes:
-        found = keys_of_unary(structure, arguments[0], shape, 0, arguments[1:])
+        found = fingerprints.keys_of_unary(structure, arguments[0], shape, 0, arguments[1:])
         assert (found == keys).all()
 
 
@@ -138,27 +123,29 @@ def test_fingerprints_of_tables_are_those_of_all_pairs():
     shapes = ((1, 4, 3, 3), (4, 2, 3, 3))
     generator = np.random.default_rng(5)
     a, b = (
-        generator.integers(0, P, (count, 2, int(np.prod(s)))).astype(np.uint32)
+        generator.integers(0, field.P, (count, 2, int(np.prod(s)))).astype(np.uint32)
         for count, s in zip((3, 2), shapes, strict=True)
     )
     for activation in ("none", "relu"):
         structure = structure_of("conv2d", (1, 1, "same", activation), shapes)
-        table = keys_of_table(structure, a, b, (1, 4, 3, 3), 0)
+        table = fingerprints.keys_of_table(structure, a, b, (1, 4, 3, 3), 0)
         for i in range(3):
             for j in range(2):
-                pair = keys_of_pairs(structure, a[i : i + 1], b[j : j + 1], (1, 4, 3, 3), 0)
+                pair = fingerprints.keys_of_pairs(
+                    structure, a[i : i + 1], b[j : j + 1], (1, 4, 3, 3), 0
+                )
                 assert (table[i, j] == pair[0]).all()
 
 
 def test_field():
     generator = np.random.default_rng(1)
-    numbers = generator.integers(1, P, 50).astype(np.uint64)
-    assert (multiply(numbers, invert(numbers)) == 1).all()
-    assert (invert(np.zeros(3, np.uint64)) == 0).all()
-    assert (residues(packed(numbers)) % P == numbers).all()
-    assert (relu(np.array([5, P - 5], np.uint64)) == [5, 0]).all()
-    a = np.full((2, 500), P - 1, np.uint64)
-    assert (residues_of(product(centred(a), centred(a.T))) == 500).all()
+    numbers = generator.integers(1, field.P, 50).astype(np.uint64)
+    assert (field.multiply(numbers, field.invert(numbers)) == 1).all()
+    assert (field.invert(np.zeros(3, np.uint64)) == 0).all()
+    assert (residues(field.packed(numbers)) % field.P == numbers).all()
+    assert (field.relu(np.array([5, field.P - 5], np.uint64)) == [5, 0]).all()
+    a = np.full((2, 500), field.P - 1, np.uint64)
+    assert (field.residues_of(field.product(centred(a), centred(a.T))) == 500).all()
 
 
 def test_prepared_terms_are_evaluated_at_the_values_of_the_inputs():
@@ -166,7 +153,7 @@ def test_prepared_terms_are_evaluated_at_the_values_of_the_inputs():
     preset = parse_preset("small", "\n".join(lines))
     _, values = _arguments(((2, 2), (2, 2)))
     both, eye = prepared_values(preset, values)
-    assert (both == multiply(*values)).all()
+    assert (both == field.multiply(*values)).all()
     assert (eye == [1, 0, 0, 1]).all()
     assert preset.leaf_shapes == ((2, 2),) * 4
     assert preset.leaf(0) == Input("x1")
@@ -192,10 +179,10 @@ def test_exponents_add_up_and_an_order_is_an_order(line, is_true):
 
 def test_inputs_are_small_whole_numbers_but_for_single_ones():
     generator = np.random.default_rng(0)
-    wide = random_values(generator, 4, (50, 50)).astype(np.int64)
-    centred = (wide + P // 2) % P - P // 2
+    wide = field.random_values(generator, 4, (50, 50)).astype(np.int64)
+    centred = (wide + field.P // 2) % field.P - field.P // 2
     assert abs(centred).max() < 2**14
     assert (centred != 0).all()
     assert (centred < 0).any()
     assert (centred > 0).any()
-    assert random_values(generator, 8, ()).max() > 2**24
+    assert field.random_values(generator, 8, ()).max() > 2**24

@@ -11,15 +11,10 @@ from tensorwright.rewriting.operators import operator_count
 from tensorwright.rewriting.terms import Apply, Input, input_names, substitute
 from tensorwright.rewriting.text import parse_rule, rule_text
 from tensorwright_lab.rule_generation import generate_rules, presets_of, remove_work
-from tensorwright_lab.rule_generation.candidates import uses
+from tensorwright_lab.rule_generation.candidates import multi_root, uses
 from tensorwright_lab.rule_generation.candidates.congruence import (
     distinct_equalities,
     without_common_subgraphs,
-)
-from tensorwright_lab.rule_generation.candidates.multi_root import (
-    has_common_inputs,
-    multi_root_pairs,
-    multi_root_rule,
 )
 from tensorwright_lab.rule_generation.candidates.subsumption import without_subsumed
 from tensorwright_lab.rule_generation.candidates.term_builder import TermBuilder
@@ -54,10 +49,10 @@ def _texts(rules):
 def test_two_outputs_that_share_an_operator_are_found(tmp_path):
     folder = WorkFolder(tmp_path / "work", run_of(_MERGING, 3, 0))
     found = enumerate_terms(_MERGING, 3, folder)
-    pairs = multi_root_pairs(found, 3)
+    pairs = multi_root.multi_root_pairs(found, 3)
     builder = TermBuilder(found)
     rules = [
-        multi_root_rule(builder, int(a), int(b))
+        multi_root.multi_root_rule(builder, int(a), int(b))
         for a, b in zip(pairs.first, pairs.second, strict=True)
     ]
     texts = _texts(rules)
@@ -83,9 +78,9 @@ def test_a_pair_that_contains_a_smaller_one_is_left_out(tmp_path):
     tried = "try: matmul; relu; concat[1]; split0[1]; split1[1]"
     preset = parse_preset("activated", "\n".join((*lines, tried)))
     found = enumerate_terms(preset, 4, WorkFolder(tmp_path / "work", run_of(preset, 4, 0)))
-    pairs, builder = multi_root_pairs(found, 4), TermBuilder(found)
+    pairs, builder = multi_root.multi_root_pairs(found, 4), TermBuilder(found)
     texts = _texts(
-        multi_root_rule(builder, int(a), int(b))
+        multi_root.multi_root_rule(builder, int(a), int(b))
         for a, b in zip(pairs.first, pairs.second, strict=True)
     )
     joined = "matmul(?x1, concat[1](?w1, ?w2))"
@@ -104,7 +99,7 @@ def test_a_common_operator_is_pruned_only_where_any_tensor_may_take_its_place(tm
     assert "relu(relu(?x1)) == relu(?x1)" in texts
     dropped = [builder.rule(int(row)) for row in rows if int(row) not in kept]
     assert dropped
-    assert all(has_common_inputs(rule) for rule in dropped)
+    assert all(multi_root.has_common_inputs(rule) for rule in dropped)
     assert not any("relu(relu(transpose" in text for text in texts)
 
 

@@ -13,14 +13,7 @@ from tests.targets import native_target
 from tests.unit.tuning.helpers import matmul, padded_convolution, workload_of
 
 import tensorwright
-from tensorwright.artifacts import (
-    Kernel,
-    assemble_workload,
-    build_cached,
-    build_kernel,
-    cached_build,
-    keep_kernel,
-)
+from tensorwright import artifacts
 from tensorwright.artifacts.cached_build import SOURCES, compiler_digest
 from tensorwright.base import cpu_target, override
 from tensorwright.graph import Workload
@@ -43,37 +36,37 @@ def convolution() -> Workload:
     return workload_of(output, key="convolution", constants=frozenset({"w"}))
 
 
-def without_time(kernel: Kernel) -> Kernel:
+def without_time(kernel: artifacts.Kernel) -> artifacts.Kernel:
     return dataclasses.replace(kernel, seconds=0.0)
 
 
 def test_a_hit_replays_lowers_and_emits_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     workload = matmul()
     trace = parse_trace("split(relu, i, [8])")
-    first = build_cached(workload, trace, TARGET)
-    assert without_time(first) == without_time(build_kernel(workload, trace, TARGET))
+    first = artifacts.build_cached(workload, trace, TARGET)
+    assert without_time(first) == without_time(artifacts.build_kernel(workload, trace, TARGET))
 
-    def never(*_: object) -> Kernel:
+    def never(*_: object) -> artifacts.Kernel:
         raise AssertionError("it was built again")
 
-    monkeypatch.setattr(cached_build, "build_kernel", never)
-    again = build_cached(workload, trace, TARGET)
+    monkeypatch.setattr(artifacts.cached_build, "build_kernel", never)
+    again = artifacts.build_cached(workload, trace, TARGET)
     assert without_time(again) == without_time(first)
     assert default_cache().counts["hits"] == 1
     with pytest.raises(AssertionError):
-        build_cached(workload, (), TARGET)
+        artifacts.build_cached(workload, (), TARGET)
 
 
 def test_a_kernel_that_was_built_elsewhere_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     workload = matmul()
     trace = parse_trace("split(relu, i, [8])")
-    kernel = build_kernel(workload, trace, TARGET)
+    kernel = artifacts.build_kernel(workload, trace, TARGET)
     with override(kernel_cache=False):
-        keep_kernel(workload, trace, TARGET, kernel)
+        artifacts.keep_kernel(workload, trace, TARGET, kernel)
     assert default_cache().counts["hits"] == 0
-    keep_kernel(workload, trace, TARGET, kernel)
-    monkeypatch.setattr(cached_build, "build_kernel", None)
-    assert without_time(build_cached(workload, trace, TARGET)) == without_time(kernel)
+    artifacts.keep_kernel(workload, trace, TARGET, kernel)
+    monkeypatch.setattr(artifacts.cached_build, "build_kernel", None)
+    assert without_time(artifacts.build_cached(workload, trace, TARGET)) == without_time(kernel)
 
 
 def test_packings_are_read_back() -> None:
@@ -81,8 +74,8 @@ def test_packings_are_read_back() -> None:
     packed = derived = 0
     for sketch in space_of(state_of(workload), TARGET).sketches:
         trace = sketch.bound(sketch.defaults)
-        built = build_cached(workload, trace, TARGET)
-        again = build_cached(workload, trace, TARGET)
+        built = artifacts.build_cached(workload, trace, TARGET)
+        again = artifacts.build_cached(workload, trace, TARGET)
         assert again.object_code == built.object_code
         for one, other in zip(built.parameters, again.parameters, strict=True):
             assert (one.name, one.role, one.buffer) == (other.name, other.role, other.buffer)
@@ -105,13 +98,13 @@ def shape_of(workload: Workload, name: str) -> tuple[int, ...]:
 
 def test_an_entry_that_was_read_runs() -> None:
     workload = matmul()
-    build_cached(workload, (), TARGET)
-    kernel = build_cached(workload, (), TARGET)
+    artifacts.build_cached(workload, (), TARGET)
+    kernel = artifacts.build_cached(workload, (), TARGET)
     a, b = (
         np.random.default_rng(n).standard_normal(shape_of(workload, tensor.name)).astype(np.float32)
         for n, tensor in enumerate(workload.inputs)
     )
-    found = assemble_workload(workload, kernel, TARGET, None)(a, b)
+    found = artifacts.assemble_workload(workload, kernel, TARGET, None)(a, b)
     np.testing.assert_allclose(found, np.maximum(a @ b, 0), atol=1e-4)
 
 
@@ -119,13 +112,13 @@ def test_the_key_holds_all_that_code_depends_on(monkeypatch: pytest.MonkeyPatch)
     workload, other = matmul(), convolution()
     trace = parse_trace("split(relu, i, [8])")
     keys = {
-        cached_build._key_of(workload, trace, TARGET),
-        cached_build._key_of(workload, (), TARGET),
-        cached_build._key_of(other, trace, TARGET),
-        cached_build._key_of(workload, trace, cpu_target("aarch64-neon")),
+        artifacts.cached_build._key_of(workload, trace, TARGET),
+        artifacts.cached_build._key_of(workload, (), TARGET),
+        artifacts.cached_build._key_of(other, trace, TARGET),
+        artifacts.cached_build._key_of(workload, trace, cpu_target("aarch64-neon")),
     }
-    monkeypatch.setattr(cached_build, "compiler_digest", lambda: "another compiler")
-    keys.add(cached_build._key_of(workload, trace, TARGET))
+    monkeypatch.setattr(artifacts.cached_build, "compiler_digest", lambda: "another compiler")
+    keys.add(artifacts.cached_build._key_of(workload, trace, TARGET))
     assert len(keys) == 5
     assert compiler_digest() == compiler_digest()
 

@@ -6,17 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tensorwright.base import (
-    Dump,
-    OutputError,
-    atomic_writer,
-    collect_dumps,
-    dump,
-    dump_subject,
-    is_dumped,
-    make_folder,
-    override,
-)
+from tensorwright import base
 from tensorwright.base import write_atomically as write
 
 
@@ -48,7 +38,7 @@ def test_an_error_in_the_block_leaves_everything_as_it_was(tmp_path: Path) -> No
     path.write_text("old")
 
     def write_half() -> None:
-        with atomic_writer(path) as file:
+        with base.atomic_writer(path) as file:
             file.write(b"half")
             raise RuntimeError
 
@@ -61,7 +51,7 @@ def test_an_error_in_the_block_leaves_everything_as_it_was(tmp_path: Path) -> No
 def test_no_file_takes_the_place_of_a_pipe(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with pytest.raises(OutputError, match="it is a device or a pipe"):
+    with pytest.raises(base.OutputError, match="it is a device or a pipe"):
         write(pipe, "new")
     assert pipe.is_fifo()
 
@@ -85,7 +75,7 @@ def test_a_failed_write_is_an_output_error(
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(OutputError) as caught:
+    with pytest.raises(base.OutputError) as caught:
         write(path, "new")
     assert caught.value.where == f"file {path}"
     assert caught.value.reason == reason
@@ -96,15 +86,15 @@ def test_a_failed_write_is_an_output_error(
 
 def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match="the folder does not exist"):
+    with pytest.raises(base.OutputError, match="the folder does not exist"):
         write(tmp_path / "no" / "a", "x")
-    with pytest.raises(OutputError, match="a part of the path is not a folder"):
+    with pytest.raises(base.OutputError, match="a part of the path is not a folder"):
         write(tmp_path / "file" / "a", "x")
-    with pytest.raises(OutputError, match="it is a folder"):
+    with pytest.raises(base.OutputError, match="it is a folder"):
         write(tmp_path, "x")
-    with pytest.raises(OutputError):
-        make_folder(tmp_path / "file" / "folder")
-    assert make_folder(tmp_path / "x" / "y").is_dir()
+    with pytest.raises(base.OutputError):
+        base.make_folder(tmp_path / "file" / "folder")
+    assert base.make_folder(tmp_path / "x" / "y").is_dir()
 
 
 def test_dumps_are_numbered_files(tmp_path: Path) -> None:
@@ -114,13 +104,13 @@ def test_dumps_are_numbered_files(tmp_path: Path) -> None:
         rendered.append("x")
         return "for i in 0..4: pass"
 
-    dump("loop", "after vectorize", render)
+    base.dump("loop", "after vectorize", render)
     assert rendered == []
-    with override(dump="loop,source", dump_dir=tmp_path / "d"):
-        dump("loop", "after vectorize/1", render)
-        dump("asm", "not asked for", render)
-        with dump_subject("conv2d"):
-            dump("source", "", lambda: "define", "ll")
+    with base.override(dump="loop,source", dump_dir=tmp_path / "d"):
+        base.dump("loop", "after vectorize/1", render)
+        base.dump("asm", "not asked for", render)
+        with base.dump_subject("conv2d"):
+            base.dump("source", "", lambda: "define", "ll")
     first, second = sorted((tmp_path / "d").iterdir())
     assert first.name == "001-loop-after_vectorize_1.txt"
     assert second.name == "002-source-conv2d.ll"
@@ -128,16 +118,20 @@ def test_dumps_are_numbered_files(tmp_path: Path) -> None:
 
 
 def test_dumps_without_a_folder_go_to_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    with override(dump="graph"):
-        dump("graph", "imported", lambda: "a = relu(x)")
+    with base.override(dump="graph"):
+        base.dump("graph", "imported", lambda: "a = relu(x)")
     assert capsys.readouterr().err == "--- graph: imported\na = relu(x)\n"
 
 
 def test_dumps_may_be_collected(capsys: pytest.CaptureFixture[str]) -> None:
-    with override(dump="all"), collect_dumps(("graph", "asm")) as dumps, dump_subject("net"):
-        dump("graph", "imported", lambda: "a = relu(x)")
-        dump("loop", "hoist", lambda: "not asked for")
-        assert is_dumped("asm", "loop")
-        assert not is_dumped("loop")
-    assert dumps == [Dump("graph", "net", "imported", "a = relu(x)")]
+    with (
+        base.override(dump="all"),
+        base.collect_dumps(("graph", "asm")) as dumps,
+        base.dump_subject("net"),
+    ):
+        base.dump("graph", "imported", lambda: "a = relu(x)")
+        base.dump("loop", "hoist", lambda: "not asked for")
+        assert base.is_dumped("asm", "loop")
+        assert not base.is_dumped("loop")
+    assert dumps == [base.Dump("graph", "net", "imported", "a = relu(x)")]
     assert capsys.readouterr().err == ""

@@ -9,12 +9,7 @@ import numpy as np
 import pytest
 
 import tensorwright
-from tensorwright.base import (
-    MachineError,
-    check_fits,
-    keep_freed_memory,
-    physical_memory_bytes,
-)
+from tensorwright import base
 from tensorwright.expr import placeholder
 from tensorwright.graph import GraphBuilder
 from tensorwright.ops import operator
@@ -25,8 +20,8 @@ TEBI = 1 << 40
 
 
 def test_tensors_that_fit_pass() -> None:
-    check_fits({})
-    check_fits({"x": physical_memory_bytes() // 2, "y": 1})
+    base.check_fits({})
+    base.check_fits({"x": base.physical_memory_bytes() // 2, "y": 1})
 
 
 def test_the_peak_is_that_of_this_process_alone() -> None:
@@ -44,8 +39,8 @@ def test_the_peak_is_that_of_this_process_alone() -> None:
 
 
 def test_the_largest_is_named() -> None:
-    with pytest.raises(MachineError) as caught:
-        check_fits({"x": 64 * TEBI, "y": 128 * TEBI})
+    with pytest.raises(base.MachineError) as caught:
+        base.check_fits({"x": 64 * TEBI, "y": 128 * TEBI})
     assert caught.value.where == "tensor y"
     assert caught.value.reason.startswith(
         "it takes 131,072.0 GiB, with what is needed beside it 196,608.0 GiB; this machine has "
@@ -57,7 +52,7 @@ def test_networks_are_refused_before_they_are_compiled() -> None:
     x = b.input("x", (4,))
     whole = b.add("expand", x, shape=(TEBI, 4))
     rows = b.add("topk", whole, k=1)  # a loop algorithm, so that it is in memory
-    with pytest.raises(MachineError, match="tensor expand_0: it takes 16,384"):
+    with pytest.raises(base.MachineError, match="tensor expand_0: it takes 16,384"):
         tensorwright.compile(b.finish([b.add("reduce_sum", rows)]))
 
 
@@ -74,13 +69,13 @@ def test_expressions_are_refused() -> None:
     relu = operator("relu").meaning
     assert relu is not None
     (y,) = relu((x,), {})
-    with pytest.raises(MachineError, match="this machine has"):
+    with pytest.raises(base.MachineError, match="this machine has"):
         tensorwright.compile(y)
 
 
 def _faults_of_large_arrays() -> int:
     """How many page faults ten arrays of 8 MiB take, one after the other, and not the first."""
-    keep_freed_memory()
+    base.keep_freed_memory()
     np.ones(1 << 20)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(10):

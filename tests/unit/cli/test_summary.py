@@ -8,13 +8,7 @@ from dataclasses import replace
 import pytest
 from tests.unit.tuning.helpers import doubled
 
-from tensorwright.cli.printing import (
-    print_cut,
-    print_networks,
-    print_result,
-    print_untuned,
-    print_workloads,
-)
+from tensorwright.cli import printing
 from tensorwright.tuning.session import (
     Comparison,
     NetworkResult,
@@ -32,7 +26,7 @@ COMPARED = replace(RECORDED, compared=Comparison(0.003, 0.002, 1.4, 1.6))
 
 def rows(capsys: pytest.CaptureFixture[str], *results: TaskResult) -> dict[str, list[str]]:
     """The words of each line by its first one."""
-    print_workloads(results)
+    printing.print_workloads(results)
     return {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines()}
 
 
@@ -95,7 +89,7 @@ def test_a_speed_up_of_turns_that_say_nothing_is_no_number(
 
 
 def test_networks_are_named_with_their_spread(capsys: pytest.CaptureFixture[str]) -> None:
-    print_networks(
+    printing.print_networks(
         [
             NetworkResult("a", Comparison(0.0041, 0.00405, 0.98, 1.04)),
             NetworkResult("b", Comparison.of_same((0.002,))),
@@ -120,7 +114,7 @@ def test_an_untuned_workload_with_a_time_has_its_share_of_the_time(
     timed = replace(never, compared=Comparison.of_same((0.001,)), task=Task(doubled("timed"), 2.0))
     tasks = (replace(COMPARED, task=Task(doubled("tuned"), 3.0)), timed, never)
     result = TuneResult("s", StopReason.BUDGET_SPENT, 5, 1.0, 0.0, 0.0, tasks)
-    print_untuned(result)
+    printing.print_untuned(result)
     timed_line, never_line = capsys.readouterr().out.splitlines()
     assert timed_line.endswith(" timed: 25.0% of the time")  # 2 x 1 ms beside 3 x 2 ms
     assert never_line.endswith(" never: not measured")
@@ -132,7 +126,7 @@ def test_a_long_list_of_untuned_workloads_is_cut_and_the_result_comes_last(
 ) -> None:
     never = TaskResult(Task(doubled("never"), 2.0), 0, math.inf, math.inf, "", "")
     result = TuneResult("s", StopReason.BUDGET_SPENT, 5, 1.0, 0.0, 0.0, (never,) * count)
-    print_result(result, "out.tw: 5 trials", is_quiet=True)
+    printing.print_result(result, "out.tw: 5 trials", is_quiet=True)
     lines = capsys.readouterr().out.splitlines()
     assert sum(line.startswith("  untuned ") for line in lines) == shown
     more = [f"  and {count - shown} more"] if count > shown else []
@@ -142,8 +136,8 @@ def test_a_long_list_of_untuned_workloads_is_cut_and_the_result_comes_last(
 def test_what_was_cut_is_counted_over_all_workloads(capsys: pytest.CaptureFixture[str]) -> None:
     one = replace(RECORDED, cut=(("threads", 1200), ("shared memory", 30)))
     other = replace(RECORDED, cut=(("shared memory", 5), ("threads", 4), ("blocks", 0)))
-    print_cut(TuneResult("s", StopReason.BUDGET_SPENT, 5, 1.0, 0.0, 0.0, (one, other)))
+    printing.print_cut(TuneResult("s", StopReason.BUDGET_SPENT, 5, 1.0, 0.0, 0.0, (one, other)))
     text = "cut before building: 1,204 over threads, 35 over shared memory\n"
     assert capsys.readouterr().out == text
-    print_cut(TuneResult("s", StopReason.BUDGET_SPENT, 5, 1.0, 0.0, 0.0, (RECORDED,)))
+    printing.print_cut(TuneResult("s", StopReason.BUDGET_SPENT, 5, 1.0, 0.0, 0.0, (RECORDED,)))
     assert not capsys.readouterr().out

@@ -38,14 +38,9 @@ from tensorwright.graph import (
     verify_partition,
 )
 from tensorwright.graph.imports import load_onnx
+from tensorwright_lab.zoo.plausible import opening
 from tensorwright_lab.zoo.plausible.drawer import Drawer
 from tensorwright_lab.zoo.plausible.networks import FAMILIES
-from tensorwright_lab.zoo.plausible.opening import (
-    CannotOpenError,
-    near,
-    with_open_extents,
-    work_of,
-)
 
 AVX2 = cpu_target("x86-64-avx2")
 _SEEDS = 4  # of each family
@@ -63,7 +58,7 @@ def check(graph: Graph, parts: Partition, values: dict[str, int], seed: int) -> 
     """Compare with the interpreter for three numbers of each size."""
     chance = random.Random(seed)
     kept = {size.name for size in parts.graph.sizes}
-    choices = {size.name: near(size, values[size.name], chance) for size in graph.sizes}
+    choices = {size.name: opening.near(size, values[size.name], chance) for size in graph.sizes}
     for trial in range(3):
         given = {name: numbers[trial] for name, numbers in choices.items()}
         inputs = random_inputs(bind_sizes(graph, given), trial)
@@ -88,11 +83,11 @@ def test_random_networks_compute_what_the_interpreter_does(family: str) -> None:
     for seed in range(first_seed(), first_seed() + 10 * _SEEDS):
         chance = random.Random(f"{family} {seed}")
         drawn = FAMILIES[family](Drawer(f"{family}_{seed}", f"{family} {seed}", work=1e5))
-        if work_of(drawn) > _MOST_ELEMENTS:
+        if opening.work_of(drawn) > _MOST_ELEMENTS:
             continue
         try:
-            graph, values = with_open_extents(drawn, chance)
-        except CannotOpenError:
+            graph, values = opening.with_open_extents(drawn, chance)
+        except opening.CannotOpenError:
             continue
         check(graph, stepped(graph), values, seed)
         tried += 1

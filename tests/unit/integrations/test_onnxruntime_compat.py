@@ -13,15 +13,7 @@ import pytest
 from onnx import ModelProto, TensorProto, helper
 
 import tensorwright
-from tensorwright import onnxruntime_compat
-from tensorwright.base import (
-    ERROR_KINDS,
-    InternalError,
-    ScheduleError,
-    TensorwrightError,
-    UndecidedError,
-    UserError,
-)
+from tensorwright import base, onnxruntime_compat
 from tensorwright.onnxruntime_compat.capi import onnxruntime_pybind11_state as states
 from tensorwright.onnxruntime_compat.options import NAMES_HERE, calling, loading
 
@@ -299,15 +291,15 @@ EVERY_FIELD = {"operator": "Reshape", "step": "split(i)", "program": "for i: ...
 
 
 @pytest.mark.parametrize("door", [calling, lambda: loading(b"")], ids=["call", "load"])
-@pytest.mark.parametrize("kind", [*ERROR_KINDS, UndecidedError, UserError])
+@pytest.mark.parametrize("kind", [*base.ERROR_KINDS, base.UndecidedError, base.UserError])
 def test_each_kind_of_error_comes_out_under_a_name_of_onnx_runtime(
-    kind: type[TensorwrightError], door: Any
+    kind: type[base.TensorwrightError], door: Any
 ) -> None:
     more = {name: text for name, text in EVERY_FIELD.items() if name in kind.field_names}
     error = kind(stage="import", where="node n", reason="it is wrong", remedy="mend it", **more)
-    with pytest.raises(TensorwrightError) as caught, door():
+    with pytest.raises(base.TensorwrightError) as caught, door():
         raise error
-    if kind is InternalError:
+    if kind is base.InternalError:
         assert caught.value is error
         return
     told = caught.value
@@ -315,8 +307,8 @@ def test_each_kind_of_error_comes_out_under_a_name_of_onnx_runtime(
     assert isinstance(told, named)
     assert hasattr(states, named.__name__)
     if named is not states.Fail:
-        assert isinstance(told, next(each for each in ERROR_KINDS if issubclass(kind, each)))
-    if kind is not ScheduleError:  # which says its step, too
+        assert isinstance(told, next(each for each in base.ERROR_KINDS if issubclass(kind, each)))
+    if kind is not base.ScheduleError:  # which says its step, too
         assert str(told) == str(error)
     assert "it is wrong" in str(told)
     assert pickle.loads(pickle.dumps(told)) == told

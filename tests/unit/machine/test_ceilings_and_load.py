@@ -10,25 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from tensorwright import machine
 from tensorwright.base import detect_target, override
 from tensorwright.cli.arguments.machine import check_machine
-from tensorwright.machine import (
-    Ceilings,
-    Level,
-    Load,
-    LoadWatch,
-    MachineState,
-    better_of,
-    keep_ceilings,
-    kept_ceilings,
-    refine_ceilings,
-)
 
 pytestmark = pytest.mark.usefixtures("unassumed")
 TARGET = detect_target()
 OLD = "2026-01-31T12:00:00.000000Z"
 NEW = "2026-02-01T12:00:00.000000Z"
-KEPT = Ceilings(2, 2e11, (Level("L2", 1e6, 9e10), Level("memory", math.inf, 1e10)), OLD)
+KEPT = machine.Ceilings(
+    2, 2e11, (machine.Level("L2", 1e6, 9e10), machine.Level("memory", math.inf, 1e10)), OLD
+)
 
 
 @pytest.fixture(autouse=True)
@@ -38,27 +30,29 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_what_is_kept_is_read_back() -> None:
-    assert kept_ceilings(TARGET, 2) is None
-    keep_ceilings(TARGET, KEPT)
+    assert machine.kept_ceilings(TARGET, 2) is None
+    machine.keep_ceilings(TARGET, KEPT)
     one = replace(KEPT, threads=1, flops_per_s=1e11)
-    keep_ceilings(TARGET, one)
-    assert kept_ceilings(TARGET, 2) == KEPT
-    assert kept_ceilings(TARGET, 1) == one
-    assert kept_ceilings(TARGET, 4) is None
+    machine.keep_ceilings(TARGET, one)
+    assert machine.kept_ceilings(TARGET, 2) == KEPT
+    assert machine.kept_ceilings(TARGET, 1) == one
+    assert machine.kept_ceilings(TARGET, 4) is None
     assert KEPT.day == "2026-01-31"
     assert str(KEPT) == "200 GFLOP/s; L2 90, memory 10 GB/s"
 
 
 def test_the_highest_rates_stay_and_the_others_are_forgotten() -> None:
     lower = replace(KEPT, flops_per_s=1e11, when=NEW)
-    assert refine_ceilings(TARGET, KEPT) == KEPT
-    assert refine_ceilings(TARGET, lower) == KEPT
-    higher = Ceilings(2, 1e11, (Level("L2", 1e6, 8e10), Level("memory", math.inf, 2e10)), NEW)
-    best = refine_ceilings(TARGET, higher)
-    assert best == kept_ceilings(TARGET, 2)
+    assert machine.refine_ceilings(TARGET, KEPT) == KEPT
+    assert machine.refine_ceilings(TARGET, lower) == KEPT
+    higher = machine.Ceilings(
+        2, 1e11, (machine.Level("L2", 1e6, 8e10), machine.Level("memory", math.inf, 2e10)), NEW
+    )
+    best = machine.refine_ceilings(TARGET, higher)
+    assert best == machine.kept_ceilings(TARGET, 2)
     assert (best.flops_per_s, best.when) == (2e11, NEW)
     assert [level.bytes_per_s for level in best.levels] == [9e10, 2e10]
-    assert better_of(Ceilings(2, 1.0, ()), KEPT).levels == KEPT.levels
+    assert machine.better_of(machine.Ceilings(2, 1.0, ()), KEPT).levels == KEPT.levels
 
 
 @pytest.mark.parametrize(
@@ -66,19 +60,19 @@ def test_the_highest_rates_stay_and_the_others_are_forgotten() -> None:
     ["", "[]", '{"2": {}}', '{"2": {"flops_per_s": "x", "levels": [], "when": ""}}', '{"2": 3}'],
 )
 def test_a_damaged_file_says_nothing(home: Path, text: str) -> None:
-    keep_ceilings(TARGET, KEPT)
+    machine.keep_ceilings(TARGET, KEPT)
     (path,) = (home / "machine").iterdir()
     path.write_text(text)
-    assert kept_ceilings(TARGET, 2) is None
-    keep_ceilings(TARGET, KEPT)
+    assert machine.kept_ceilings(TARGET, 2) is None
+    machine.keep_ceilings(TARGET, KEPT)
     assert json.loads(path.read_text())["2"]["when"] == OLD
 
 
 def test_a_folder_that_cannot_be_written_keeps_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with override(home=tmp_path / "file" / "below"):
-        keep_ceilings(TARGET, KEPT)
-        assert kept_ceilings(TARGET, 2) is None
+        machine.keep_ceilings(TARGET, KEPT)
+        assert machine.kept_ceilings(TARGET, 2) is None
 
 
 def write_proc(proc: Path, ticks: str, processes: dict[int, tuple[str, int, str]]) -> None:
@@ -102,7 +96,7 @@ def test_what_others_use_is_what_this_family_does_not(
     idle = {me: ("python", 1, "0 0 0 0"), 7: ("worker (of mine)", me, "0 0 0 0")}
     others = {8: ("grandchild", 7, "0 0 0 0"), 9: ("a greedy one", 1, "50 0 0 0")}
     write_proc(proc, "0 0 0 0 0 0 0 0", idle | others)
-    watch = LoadWatch(proc)
+    watch = machine.LoadWatch(proc)
     clock[0] += 10.0
     used = second
     family = {
@@ -125,39 +119,41 @@ def test_what_others_use_is_what_this_family_does_not(
 
 
 def test_a_system_that_tells_nothing_is_not_busy(tmp_path: Path) -> None:
-    load = LoadWatch(tmp_path / "none").load()
+    load = machine.LoadWatch(tmp_path / "none").load()
     assert not load.is_busy
     assert load.busiest == ""
-    assert LoadWatch().load().of_cores == os.cpu_count()
+    assert machine.LoadWatch().load().of_cores == os.cpu_count()
 
 
-BUSY = Load(0.9, 0.0, 2, "python 812")
+BUSY = machine.Load(0.9, 0.0, 2, "python 812")
 
 
 def test_what_is_seen_is_said_with_what_to_do() -> None:
     slow = replace(KEPT, flops_per_s=1.2e11, when=NEW)
-    assert MachineState(Load(0.1)).warning == ""
-    assert MachineState(Load(0.1), KEPT, KEPT).warning == ""
-    assert MachineState(BUSY).warning == (
+    assert machine.MachineState(machine.Load(0.1)).warning == ""
+    assert machine.MachineState(machine.Load(0.1), KEPT, KEPT).warning == ""
+    assert machine.MachineState(BUSY).warning == (
         "machine busy: others use 0.9 of 2 cores (most: python 812)\n"
         "  times are too long, ratios wrong: end what else runs, or measure later"
     )
-    assert MachineState(BUSY, slow, KEPT).warning == (
+    assert machine.MachineState(BUSY, slow, KEPT).warning == (
         "machine busy: others use 0.9 of 2 cores (most: python 812)\n"
         "  this machine reaches 60% of the 200 GFLOP/s of 2026-01-31\n"
         "  times are too long, ratios wrong: end what else runs, or measure later"
     )
-    assert MachineState(Load(), slow, KEPT).warning == (
+    assert machine.MachineState(machine.Load(), slow, KEPT).warning == (
         "this machine reaches 60% of the 200 GFLOP/s of 2026-01-31\n"
         "  its host is busy, or its clock lower; if it stays: tensorwright doctor"
     )
-    crowded = MachineState(Load(1.9, 0.3, 2, "a_name_of_15_ch 1234567"), slow, KEPT).warning
+    crowded = machine.MachineState(
+        machine.Load(1.9, 0.3, 2, "a_name_of_15_ch 1234567"), slow, KEPT
+    ).warning
     assert max(map(len, f"warning: {crowded}".splitlines())) <= 80
 
 
 def test_the_peak_is_measured_again_where_one_was_kept() -> None:
-    assert check_machine(TARGET, 1) == MachineState(Load())
-    keep_ceilings(TARGET, replace(KEPT, threads=1, flops_per_s=1e15))
+    assert check_machine(TARGET, 1) == machine.MachineState(machine.Load())
+    machine.keep_ceilings(TARGET, replace(KEPT, threads=1, flops_per_s=1e15))
     state = check_machine(TARGET, 1)
     assert state.now is not None
     assert 0 < state.peak_share < 0.8

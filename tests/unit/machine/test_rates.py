@@ -8,18 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tensorwright.base import (
-    ASSUMED,
-    AssumedMachine,
-    CpuTarget,
-    MachineError,
-    check_runs_here,
-    cpu_target,
-    detect_target,
-    gpu_targets,
-    knobs,
-    override,
-)
+from tensorwright import base
 from tensorwright.codegen.llvm.parallel import intrinsics_of
 from tensorwright.machine import (
     Ceilings,
@@ -36,7 +25,7 @@ from tensorwright.machine_code.compilation import feature_flags
 from tensorwright.runtime.measuring import measure_ceilings, peak, this_machine
 
 ODD = replace(
-    cpu_target("aarch64-neon"), vector_bytes=128, vector_registers=8, l2_bytes=0, l3_bytes=0
+    base.cpu_target("aarch64-neon"), vector_bytes=128, vector_registers=8, l2_bytes=0, l3_bytes=0
 )
 
 
@@ -50,17 +39,17 @@ def test_of_rates_only_powers_of_two_count() -> None:
     assert steps == [(each, 0) for each in (-1, 0, 0, 1, 4, 0)]
 
 
-@pytest.mark.parametrize("machine", ASSUMED, ids=lambda each: each.name)
+@pytest.mark.parametrize("machine", base.ASSUMED, ids=lambda each: each.name)
 def test_an_assumed_machine_is_the_same_everywhere(
-    machine: AssumedMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    machine: base.AssumedMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(peak, "measure_peak", None)  # nothing may be measured
     monkeypatch.setattr(peak, "measure_bandwidth", None)
-    with override(assume=machine.name, home=tmp_path):
-        target = cpu_target("native")
+    with base.override(assume=machine.name, home=tmp_path):
+        target = base.cpu_target("native")
         assert (target.l2_bytes, target.cores) == (machine.l2_kib * 1024, machine.cores)
-        assert set(target.features) == set(cpu_target(machine.target).features)
-        assert knobs.THREADS.get() == machine.cores
+        assert set(target.features) == set(base.cpu_target(machine.target).features)
+        assert base.knobs.THREADS.get() == machine.cores
         rates = this_machine(target, 1).rates
         assert rates == nominal_rates(target).stepped(*kept_steps(target) or ())
         one, all_cores = (measure_ceilings(target, count) for count in (1, 64))
@@ -75,37 +64,37 @@ def test_an_assumed_machine_is_the_same_everywhere(
 
 
 def test_half_units_are_half_as_fast_with_long_vectors_only() -> None:
-    long, short = cpu_target("x86-64-avx512"), cpu_target("x86-64-avx2")
+    long, short = base.cpu_target("x86-64-avx512"), base.cpu_target("x86-64-avx2")
     steps = []
     for name in ("avx512-wide", "avx512-halves"):
-        with override(assume=name):
+        with base.override(assume=name):
             steps += [(kept_steps(target) or ())[0] for target in (long, short)]
     assert steps == [0, 0, -1, 0]
 
 
 def test_code_that_this_machine_lacks_instructions_for_is_refused_by_name() -> None:
-    other = "neon" if detect_target().arch == "x86-64" else "avx2"
-    with override(assume=other):
-        target = cpu_target("native")
-        assert target.arch != detect_target().arch
-        with pytest.raises(MachineError) as caught:
-            check_runs_here(target, "run")
+    other = "neon" if base.detect_target().arch == "x86-64" else "avx2"
+    with base.override(assume=other):
+        target = base.cpu_target("native")
+        assert target.arch != base.detect_target().arch
+        with pytest.raises(base.MachineError) as caught:
+            base.check_runs_here(target, "run")
     assert caught.value.remedy == f"unset TENSORWRIGHT_ASSUME: this machine is no {other}"
 
 
 def test_code_does_without_instructions_that_this_machine_lacks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(gpu_targets, "_this_machine", lambda: cpu_target("x86-64-sse2"))
-    gpu_targets._assumed_target.cache_clear()
-    with override(assume="avx512-halves"):
-        assumed = cpu_target("native")
-    gpu_targets._assumed_target.cache_clear()
+    monkeypatch.setattr(base.gpu_targets, "_this_machine", lambda: base.cpu_target("x86-64-sse2"))
+    base.gpu_targets._assumed_target.cache_clear()
+    with base.override(assume="avx512-halves"):
+        assumed = base.cpu_target("native")
+    base.gpu_targets._assumed_target.cache_clear()
     assert (assumed.vector_bytes, assumed.has_masks) == (64, True)
     assert assumed.byte_products
-    assert assumed.instructions == cpu_target("x86-64-sse2").features
-    assert not assumed.missing_on(cpu_target("x86-64-sse2"))
-    assert assumed.key != cpu_target("native").key
+    assert assumed.instructions == base.cpu_target("x86-64-sse2").features
+    assert not assumed.missing_on(base.cpu_target("x86-64-sse2"))
+    assert assumed.key != base.cpu_target("native").key
     assert "avx" not in feature_flags(assumed)
     assert not intrinsics_of(assumed)
 
@@ -115,16 +104,16 @@ def test_code_does_without_instructions_that_this_machine_lacks(
 def test_rates_are_measured_once_and_anew_where_the_file_is_damaged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str
 ) -> None:
-    measured: list[CpuTarget] = []
+    measured: list[base.CpuTarget] = []
 
-    def peak(target: CpuTarget) -> float:
+    def peak(target: base.CpuTarget) -> float:
         measured.append(target)
         return nominal_rates(target).flops_per_s / 2.1
 
-    here = cpu_target("native")
+    here = base.cpu_target("native")
     monkeypatch.setattr("tensorwright.runtime.measuring.peak.measure_peak", peak)
     for home in ("one", "two"):
-        with override(home=tmp_path / home):
+        with base.override(home=tmp_path / home):
             rates = this_machine(here, 2).rates
         assert rates.flops_per_s == nominal_rates(here).flops_per_s / 2
         (file,) = (tmp_path / home / "machine").iterdir()
@@ -136,9 +125,9 @@ def test_rates_are_measured_once_and_anew_where_the_file_is_damaged(
 
 @pytest.mark.usefixtures("unassumed")
 def test_rates_and_ceilings_are_kept_beside_each_other(tmp_path: Path) -> None:
-    here = cpu_target("native")
+    here = base.cpu_target("native")
     ceilings = Ceilings(2, 2e11, (Level("memory", float("inf"), 1e10),), "2026-01-31")
-    with override(home=tmp_path):
+    with base.override(home=tmp_path):
         keep_ceilings(here, ceilings)
         this_machine(here, 2)
         assert kept_ceilings(here, 2) == ceilings
@@ -149,13 +138,13 @@ def test_rates_and_ceilings_are_kept_beside_each_other(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("unassumed")
 def test_what_this_machine_cannot_run_has_nominal_rates(tmp_path: Path) -> None:
-    with override(home=tmp_path):
+    with base.override(home=tmp_path):
         assert this_machine(ODD, 1) == machine_of(ODD, 1)
     assert not list(tmp_path.iterdir())
 
 
 def test_some_threads_fill_the_memory() -> None:
-    target = cpu_target("x86-64-avx2")
+    target = base.cpu_target("x86-64-avx2")
     one, two, many = (machine_of(target, threads) for threads in (1, 2, 16))
     assert one.memory_bytes_per_s == two.memory_bytes_per_s == one.rates.bandwidth_bytes_per_s
     assert many.memory_bytes_per_s == 4 * one.memory_bytes_per_s

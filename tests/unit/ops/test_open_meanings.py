@@ -10,26 +10,15 @@ from tests.draws import random_source
 from tests.unit.ops.test_named_sizes import CASES as SHAPES
 from tests.unit.ops.test_named_sizes import at, k, m, n, one, positions, typed, types_of
 
+from tensorwright import expr
 from tensorwright.base import Array, AttributeValue, DType, TensorType
-from tensorwright.expr import (
-    Compute,
-    Index,
-    IndexExpr,
-    Placeholder,
-    bind_tensors,
-    evaluate,
-    named_size,
-    named_sizes_of,
-    topological_order,
-    with_sizes,
-)
 from tensorwright.ops import Pattern, infer_types, operator, sizes_of
 from tensorwright.ops.registry import OPERATORS
 
-h = named_size("h", least=4, greatest=12, divisor=2)
-w = named_size("w", least=3, greatest=9)
-long = named_size("long", greatest=70)
-endless = named_size("endless")
+h = expr.named_size("h", least=4, greatest=12, divisor=2)
+w = expr.named_size("w", least=3, greatest=9)
+long = expr.named_size("long", greatest=70)
+endless = expr.named_size("endless")
 REDUCTIONS = ("all", "any", "l1", "l2", "log_sum", "max", "min", "prod", "sum_square")
 LENGTHS = typed((n,), DType.I64)
 BYTES = typed((n, m), DType.U8)
@@ -151,7 +140,7 @@ CASES: Mapping[str, tuple[str, list[object], dict[str, object]]] = {
 def numbers_of(value: AttributeValue, values: Mapping[str, int]) -> AttributeValue:
     if isinstance(value, tuple):
         return tuple(numbers_of(each, values) for each in value)
-    return with_sizes(value, values) if isinstance(value, IndexExpr) else value
+    return expr.with_sizes(value, values) if isinstance(value, expr.IndexExpr) else value
 
 
 def arrays_of(types: list[TensorType], seed: int) -> list[Array]:
@@ -166,14 +155,14 @@ def arrays_of(types: list[TensorType], seed: int) -> list[Array]:
     return found
 
 
-def read_by(outputs: Sequence[Compute]) -> list[Placeholder]:
-    return [t for t in topological_order(*outputs) if isinstance(t, Placeholder)]
+def read_by(outputs: Sequence[expr.Compute]) -> list[expr.Placeholder]:
+    return [t for t in expr.topological_order(*outputs) if isinstance(t, expr.Placeholder)]
 
 
-def listed(given: Mapping[str, object]) -> list[Index]:
+def listed(given: Mapping[str, object]) -> list[expr.Index]:
     """The sizes in attributes."""
     values = [each if isinstance(each, tuple) else (each,) for each in given.values()]
-    return [item for each in values for item in each if isinstance(item, IndexExpr)]
+    return [item for each in values for item in each if isinstance(item, expr.IndexExpr)]
 
 
 def test_every_operator_with_a_meaning_has_a_case() -> None:
@@ -193,10 +182,12 @@ def test_a_meaning_agrees_with_that_of_the_numbers(name: str) -> None:
         return
     types = types_of(inputs)
     _, complete = infer_types(kind, types, given)  # type: ignore[arg-type]
-    tensors = [Placeholder(f"x{i}", sizes_of(t), t.dtype) for i, t in enumerate(types)]
+    tensors = [expr.Placeholder(f"x{i}", sizes_of(t), t.dtype) for i, t in enumerate(types)]
     results = meaning(tuple(tensors), complete)
-    extents: list[Index] = [extent for tensor in (*tensors, *results) for extent in tensor.shape]
-    sizes = named_sizes_of(*extents, *listed(given))
+    extents: list[expr.Index] = [
+        extent for tensor in (*tensors, *results) for extent in tensor.shape
+    ]
+    sizes = expr.named_sizes_of(*extents, *listed(given))
     chance = random_source(name)
     room = 60 if all(len(tensor.shape) <= 2 for tensor in (*tensors, *results)) else 4
     for trial in range(5):
@@ -205,16 +196,16 @@ def test_a_meaning_agrees_with_that_of_the_numbers(name: str) -> None:
             most = size.least + room if size.most is None else min(size.most, size.least + room)
             ends = (size.least, most, chance.randint(size.least, most))
             values[size.name] = ends[trial % 3] * size.divisor
-        bound = bind_tensors(results, {s: s.checked(values[s.name]) for s in sizes})
+        bound = expr.bind_tensors(results, {s: s.checked(values[s.name]) for s in sizes})
         plain = [TensorType(t.dtype, at(sizes_of(t), values)) for t in types]
         arrays = arrays_of(plain, trial)
         read = {t.name: a for t, a in zip(tensors, arrays, strict=True)}
         given_ = {key: numbers_of(value, values) for key, value in complete.items()}
         static = [
-            Placeholder(t.name, p.shape, p.dtype) for t, p in zip(tensors, plain, strict=True)
+            expr.Placeholder(t.name, p.shape, p.dtype) for t, p in zip(tensors, plain, strict=True)
         ]
         wanted = meaning(tuple(static), given_)
-        expected = evaluate(wanted, {t: read[t.name] for t in read_by(wanted)})
-        found = evaluate(bound, {t: read[t.name] for t in read_by(bound)})
+        expected = expr.evaluate(wanted, {t: read[t.name] for t in read_by(wanted)})
+        found = expr.evaluate(bound, {t: read[t.name] for t in read_by(bound)})
         for ours, theirs in zip(found, expected, strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5, err_msg=str(values))

@@ -10,42 +10,34 @@ import pytest
 from tests.unit.ops.apply import meaning
 from tests.unit.ops.operator_page import operator_page
 
+from tensorwright import ops
 from tensorwright.base import DType, ModelError, UnsupportedError
 from tensorwright.expr import compute, placeholder, reduce_axis, sum_over
-from tensorwright.ops import (
-    OPERATORS,
-    Pattern,
-    TensorType,
-    infer_types,
-    moved_bytes,
-    operator,
-    work,
-)
 
 ROOT = Path(__file__).parents[3]
 
 
-def f32(*shape: int) -> TensorType:
-    return TensorType(DType.F32, shape)
+def f32(*shape: int) -> ops.TensorType:
+    return ops.TensorType(DType.F32, shape)
 
 
-def i64(*shape: int) -> TensorType:
-    return TensorType(DType.I64, shape)
+def i64(*shape: int) -> ops.TensorType:
+    return ops.TensorType(DType.I64, shape)
 
 
-def u8(*shape: int) -> TensorType:
-    return TensorType(DType.U8, shape)
+def u8(*shape: int) -> ops.TensorType:
+    return ops.TensorType(DType.U8, shape)
 
 
 def test_names_are_distinct_and_found() -> None:
-    assert len({each.name for each in OPERATORS}) == len(OPERATORS)
-    assert all(operator(each.name) is each for each in OPERATORS)
+    assert len({each.name for each in ops.OPERATORS}) == len(ops.OPERATORS)
+    assert all(ops.operator(each.name) is each for each in ops.OPERATORS)
 
 
-@pytest.mark.parametrize("each", OPERATORS, ids=lambda each: each.name)
+@pytest.mark.parametrize("each", ops.OPERATORS, ids=lambda each: each.name)
 def test_records_are_complete(each: Any) -> None:
     assert (each.meaning is None) != (each.host is None)
-    assert (each.pattern is Pattern.OPAQUE) == (each.host is not None)
+    assert (each.pattern is ops.Pattern.OPAQUE) == (each.host is not None)
     assert each.doc
     assert not each.doc.endswith(".")
     assert all(attribute.doc for attribute in each.attributes)
@@ -56,52 +48,52 @@ def test_records_are_complete(each: Any) -> None:
 def test_every_operator_is_in_a_test() -> None:
     files = Path(__file__).parent.glob("test_*.py")
     text = "".join(path.read_text() for path in files if path.name != "test_registry.py")
-    assert [each.name for each in OPERATORS if f'"{each.name}"' not in text] == []
+    assert [each.name for each in ops.OPERATORS if f'"{each.name}"' not in text] == []
 
 
 def test_every_operator_is_in_the_table_of_its_file() -> None:
     folder = ROOT / "src" / "tensorwright" / "ops"
     tables = "".join(path.read_text().split('"""')[1] for path in folder.rglob("*.py"))
     words = set(tables.replace("|", " ").split())
-    assert [each.name for each in OPERATORS if each.name not in words] == []
+    assert [each.name for each in ops.OPERATORS if each.name not in words] == []
 
 
 @pytest.mark.golden
 def test_the_page_of_operators_is_current(request: pytest.FixtureRequest) -> None:
     page = ROOT / "docs" / "operators.md"
     if request.config.getoption("--golden-update"):
-        page.write_text(operator_page(OPERATORS))
-    assert page.read_text() == operator_page(OPERATORS), "run the tests with --golden-update"
+        page.write_text(operator_page(ops.OPERATORS))
+    assert page.read_text() == operator_page(ops.OPERATORS), "run the tests with --golden-update"
 
 
 def test_an_unknown_operator() -> None:
     with pytest.raises(UnsupportedError) as caught:
-        operator("sofmax")
+        ops.operator("sofmax")
     assert str(caught.value) == (
         "operator sofmax: looking it up: there is no such operator\n"
         "  try: did you mean softmax or log_softmax or max?"
     )
     with pytest.raises(UnsupportedError) as caught:
-        operator("qqqq")
+        ops.operator("qqqq")
     assert caught.value.remedy == ""
 
 
 def test_defaults_are_filled_in() -> None:
-    (result,), attributes = infer_types("gemm", (f32(2, 3), f32(4, 3)), {"trans_b": True})
+    (result,), attributes = ops.infer_types("gemm", (f32(2, 3), f32(4, 3)), {"trans_b": True})
     assert result == f32(2, 4)
     assert attributes == {"alpha": 1.0, "beta": 1.0, "trans_a": False, "trans_b": True}
 
 
 def test_the_place_is_named() -> None:
     with pytest.raises(ModelError) as caught:
-        infer_types("add", (f32(2), f32(3)), {}, where="node sum_7")
+        ops.infer_types("add", (f32(2), f32(3)), {}, where="node sum_7")
     assert str(caught.value) == (
         "node sum_7 (add): shapes (2,) and (3,) do not broadcast"
         "\n  try: docs/operators.md says what add takes"
     )
 
 
-REFUSALS: list[tuple[str, tuple[TensorType, ...], dict[str, Any], str]] = [
+REFUSALS: list[tuple[str, tuple[ops.TensorType, ...], dict[str, Any], str]] = [
     ("add", (f32(2),), {}, "1 inputs given\n  try: it takes (a, b)"),
     ("relu", (f32(2),), {"slope": 1}, "relu has no attribute slope\n  try: it has no attributes"),
     (
@@ -401,10 +393,10 @@ REFUSALS: list[tuple[str, tuple[TensorType, ...], dict[str, Any], str]] = [
     ids=[f"{n}-{case[0]}" for n, case in enumerate(REFUSALS)],
 )
 def test_refusals(
-    name: str, types: tuple[TensorType, ...], attributes: dict[str, Any], message: str
+    name: str, types: tuple[ops.TensorType, ...], attributes: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ModelError) as caught:
-        infer_types(name, types, attributes)
+        ops.infer_types(name, types, attributes)
     remedy = "" if "\n  try: " in message else f"\n  try: docs/operators.md says what {name} takes"
     assert str(caught.value) == f"operator {name}: {message}{remedy}"
 
@@ -423,7 +415,7 @@ WORK: list[tuple[Callable[[], Any], int]] = [
 
 @pytest.mark.parametrize(("build", "expected"), WORK)
 def test_work(build: Callable[[], Any], expected: int) -> None:
-    assert work(build()) == expected
+    assert ops.work(build()) == expected
 
 
 def test_work_counts_a_shared_stage_once() -> None:
@@ -433,7 +425,7 @@ def test_work_counts_a_shared_stage_once() -> None:
         compute("a", (8,), lambda i: x[i] * total[()]),
         compute("b", (8,), lambda i: x[i] - total[()]),
     )
-    assert work(both) == 16 + 8 + 8
+    assert ops.work(both) == 16 + 8 + 8
 
 
 MOVED: list[tuple[Callable[[], Any], int]] = [
@@ -445,10 +437,10 @@ MOVED: list[tuple[Callable[[], Any], int]] = [
 
 @pytest.mark.parametrize(("build", "expected"), MOVED)
 def test_moved_bytes(build: Callable[[], Any], expected: int) -> None:
-    assert moved_bytes(build()) == expected
+    assert ops.moved_bytes(build()) == expected
 
 
 def test_of_a_table_only_the_rows_that_are_read_are_moved() -> None:
-    indices = TensorType(DType.I64, (2,))
+    indices = ops.TensorType(DType.I64, (2,))
     outputs = meaning("gather", f32(1000, 8), indices, axis=0)[1]
-    assert moved_bytes(outputs) == 4 * 2 * 8 + 8 * 2 + 4 * 2 * 8
+    assert ops.moved_bytes(outputs) == 4 * 2 * 8 + 8 * 2 + 4 * 2 * 8

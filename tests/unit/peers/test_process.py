@@ -15,30 +15,22 @@ import pytest
 
 import tensorwright
 from tensorwright.base import MachineError, UsageError
-from tensorwright.peers.process import (
-    FailureKind,
-    Kind,
-    PeerFailed,
-    PeerProcess,
-    Timing,
-    protocol,
-    rotate,
-)
+from tensorwright.peers import process
 from tensorwright.processes import Outcome
 
 FUNCTIONS = Path(__file__).with_name("competitors.py")
 INPUTS = {"x/0": np.arange(6, dtype=np.float32).reshape(2, 3), "file": np.array(True)}
 
 
-def start(function: str, limit_s: float = 60.0, **options: object) -> PeerProcess:
+def start(function: str, limit_s: float = 60.0, **options: object) -> process.PeerProcess:
     """A process with the function loaded, not yet bound."""
-    peer = PeerProcess(function, "function", limit_s)
+    peer = process.PeerProcess(function, "function", limit_s)
     peer.load(f"{FUNCTIONS}:{function}", 2, options)
     return peer
 
 
 @pytest.fixture(scope="module")
-def adder() -> Iterator[PeerProcess]:
+def adder() -> Iterator[process.PeerProcess]:
     with start("add", amount=1.5) as peer:
         yield peer
 
@@ -60,7 +52,7 @@ def wait_for_state(pid: int, states: str) -> bool:
     return True
 
 
-def test_arrays_go_there_and_back_whatever_their_names(adder: PeerProcess) -> None:
+def test_arrays_go_there_and_back_whatever_their_names(adder: process.PeerProcess) -> None:
     outputs = adder.check({**INPUTS, "empty": np.zeros((0, 3), np.float64)})
     assert list(outputs) == ["x/0", "file", "empty"]
     np.testing.assert_array_equal(outputs["x/0"], INPUTS["x/0"] + np.float32(1.5))
@@ -86,33 +78,33 @@ def test_samples_are_seconds_per_call() -> None:
     assert min(samples) >= 0.002
 
 
-def test_objects_are_not_sent(adder: PeerProcess) -> None:
+def test_objects_are_not_sent(adder: process.PeerProcess) -> None:
     with pytest.raises(ValueError, match="holds Python objects"):
         adder.bind({"x": np.array([{}])})
 
 
 def test_a_refusal_is_a_result_and_the_process_goes_on() -> None:
     with start("refuse") as peer:
-        with pytest.raises(PeerFailed) as caught:
+        with pytest.raises(process.PeerFailed) as caught:
             peer.bind({})
-        assert caught.value.kind == FailureKind.REFUSED
+        assert caught.value.kind == process.FailureKind.REFUSED
         assert caught.value.reason == "ValueError: this one refuses"
         assert caught.value.where == "peer refuse"
         peer.load(f"{FUNCTIONS}:add", 1)
         peer.bind({})
-        with pytest.raises(PeerFailed, match="no_such"):
+        with pytest.raises(process.PeerFailed, match="no_such"):
             peer.load(f"{FUNCTIONS}:no_such", 1)
 
 
 def test_a_crash_is_a_result_with_its_last_words() -> None:
     with start("crash") as peer:
         peer.bind({})
-        with pytest.raises(PeerFailed) as caught:
+        with pytest.raises(process.PeerFailed) as caught:
             peer.time(1, 1)
-        assert caught.value.kind == FailureKind.CRASHED
+        assert caught.value.kind == process.FailureKind.CRASHED
         assert caught.value.reason.splitlines()[0] == "the process ended with SIGKILL (Killed)"
         assert caught.value.reason.splitlines()[-1] == "last words"
-        with pytest.raises(PeerFailed, match="the process ended"):
+        with pytest.raises(process.PeerFailed, match="the process ended"):
             peer.time(1, 1)
 
 
@@ -120,9 +112,9 @@ def test_a_hang_is_a_result_and_the_process_is_ended() -> None:
     with start("sleep", seconds=1000) as peer:
         peer.bind({})
         peer._limit_s = 0.05
-        with pytest.raises(PeerFailed) as caught:
+        with pytest.raises(process.PeerFailed) as caught:
             peer.time(1, 1)
-    assert caught.value.kind == FailureKind.HUNG
+    assert caught.value.kind == process.FailureKind.HUNG
     assert caught.value.reason == "no answer to 'time' within 0.05 s"
 
 
@@ -130,10 +122,10 @@ def test_rotation_of_processes_reports_the_crash_and_times_the_rest() -> None:
     with start("crash") as bad, start("sleep", seconds=0.001) as good:
         bad.bind({})
         good.bind({})
-        failure, timing = rotate([bad, good], rounds=1, min_time_s=1e-3)
-    assert not isinstance(failure, Timing)
-    assert failure.kind is FailureKind.CRASHED
-    assert isinstance(timing, Timing)
+        failure, timing = process.rotate([bad, good], rounds=1, min_time_s=1e-3)
+    assert not isinstance(failure, process.Timing)
+    assert failure.kind is process.FailureKind.CRASHED
+    assert isinstance(timing, process.Timing)
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux's /proc")
@@ -180,20 +172,20 @@ def test_an_interrupt_ends_the_process_and_is_passed_on(monkeypatch: pytest.Monk
         with pytest.raises(KeyboardInterrupt):
             peer.bind({})
         monkeypatch.undo()
-        with pytest.raises(PeerFailed, match="the process ended with SIGKILL"):
+        with pytest.raises(process.PeerFailed, match="the process ended with SIGKILL"):
             peer.bind({})
 
 
 def test_unknown_and_missing_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="one of ours, onnxruntime, openvino, pytorch, inductor"):
-        PeerProcess("x", "nobody")
-    missing = Kind("other", "tensorwright.peers.other", "a_package_nobody_has", "bench")
-    monkeypatch.setattr(protocol, "KINDS", (missing,))
+        process.PeerProcess("x", "nobody")
+    missing = process.Kind("other", "tensorwright.peers.other", "a_package_nobody_has", "bench")
+    monkeypatch.setattr(process.protocol, "KINDS", (missing,))
     with pytest.raises(MachineError) as caught:
-        PeerProcess("x", "other")
+        process.PeerProcess("x", "other")
     assert caught.value.reason == "the package a_package_nobody_has is not installed"
     assert caught.value.remedy == "pip install 'tensorwright[bench]'"
-    missing = Kind("other", "tensorwright.peers.other", program="a-program-nobody-has")
-    monkeypatch.setattr(protocol, "KINDS", (missing,))
+    missing = process.Kind("other", "tensorwright.peers.other", program="a-program-nobody-has")
+    monkeypatch.setattr(process.protocol, "KINDS", (missing,))
     with pytest.raises(MachineError, match="no program a-program-nobody-has"):
-        PeerProcess("x", "other")
+        process.PeerProcess("x", "other")

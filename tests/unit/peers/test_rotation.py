@@ -10,16 +10,7 @@ import pytest
 from benchmarks.correctness.rotation_self_test import self_test
 
 from tensorwright.base import MachineError, UsageError
-from tensorwright.peers.process import (
-    Failure,
-    FailureKind,
-    PeerFailed,
-    Result,
-    Timing,
-    ratio,
-    rotate,
-    rotation,
-)
+from tensorwright.peers import process
 from tensorwright.peers.process.rotation import percentile, summarise
 
 
@@ -55,20 +46,20 @@ class Fake:
         assert self.table.running == [self.name]
         self.table.log.append((self.name, "time", number, repeat))
         if sum(entry[0] == self.name for entry in self.table.log) > self.fails_after:
-            raise PeerFailed(where=self.name, reason="gone", kind="crashed")
+            raise process.PeerFailed(where=self.name, reason="gone", kind="crashed")
         others = len(self.table.alive - {self.name})
         return (self.call_s * (self.slowdown if others else 1.0),) * repeat
 
 
-def expect_timings(results: Sequence[Result]) -> list[Timing]:
-    timings = [result for result in results if isinstance(result, Timing)]
+def expect_timings(results: Sequence[process.Result]) -> list[process.Timing]:
+    timings = [result for result in results if isinstance(result, process.Timing)]
     assert len(timings) == len(results)
     return timings
 
 
 def test_everyone_has_a_turn_in_every_round_and_the_order_alternates() -> None:
     table = Table()
-    rotate([Fake(name, table, 0.1) for name in "abc"], rounds=3)
+    process.rotate([Fake(name, table, 0.1) for name in "abc"], rounds=3)
     kept = [entry for entry in table.log if entry[1:] == ("time", 1, 2)]
     assert len(kept) > 0
     turns = [entry[0] for entry in table.log[3 * 2 :]]
@@ -79,22 +70,22 @@ def test_everyone_has_a_turn_in_every_round_and_the_order_alternates() -> None:
 def test_a_sample_lasts_long_enough() -> None:
     for call_s, min_time_s, least in ((1e-6, 1e-2, 1e-2), (3e-4, 0.0, 1e-3), (2e-3, 9.0, 50e-3)):
         table = Table()
-        (timing,) = expect_timings(rotate([Fake("a", table, call_s)], 1, min_time_s))
+        (timing,) = expect_timings(process.rotate([Fake("a", table, call_s)], 1, min_time_s))
         number = table.log[-1][2]
         assert least <= number * call_s <= 2 * least
         assert timing.median_s == pytest.approx(call_s)
     table = Table()
-    rotate([Fake("slow", table, 2.0)], 1)
+    process.rotate([Fake("slow", table, 2.0)], 1)
     assert table.log[-1] == ("slow", "time", 1, 1)
 
 
 def test_a_time_limit_takes_rounds_away_but_never_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rotation, "TURN_S", 0.2)
-    monkeypatch.setattr(rotation, "WARM_UP_S", 0.05)
+    monkeypatch.setattr(process.rotation, "TURN_S", 0.2)
+    monkeypatch.setattr(process.rotation, "WARM_UP_S", 0.05)
 
     def count_turns(limit_s: float | None) -> int:
         table = Table()
-        rotate([Fake("a", table, 0.01), Fake("b", table, 0.01)], 50, 1e-2, limit_s)
+        process.rotate([Fake("a", table, 0.01), Fake("b", table, 0.01)], 50, 1e-2, limit_s)
         return sum(entry[0] == "a" for entry in table.log) // 2 - 1
 
     assert count_turns(None) == 50
@@ -105,19 +96,21 @@ def test_a_time_limit_takes_rounds_away_but_never_all(monkeypatch: pytest.Monkey
 def test_results_keep_the_order_and_failures_stay_in_it() -> None:
     table = Table()
     early, late = Fake("early", table, fails_after=0), Fake("late", table, fails_after=6)
-    results = rotate([early, Fake("a", table, 1e-3), late, Fake("b", table, 2e-3)], rounds=4)
+    results = process.rotate(
+        [early, Fake("a", table, 1e-3), late, Fake("b", table, 2e-3)], rounds=4
+    )
     assert [result.name for result in results] == ["early", "a", "late", "b"]
-    assert results[0] == Failure("early", FailureKind.CRASHED, "gone")
-    assert isinstance(results[2], Failure)
+    assert results[0] == process.Failure("early", process.FailureKind.CRASHED, "gone")
+    assert isinstance(results[2], process.Failure)
     a, b = expect_timings([results[1], results[3]])
-    assert ratio(a, b) == pytest.approx(2.0)
-    assert ratio(b, a) == pytest.approx(0.5)
+    assert process.ratio(a, b) == pytest.approx(2.0)
+    assert process.ratio(b, a) == pytest.approx(0.5)
 
 
 def test_no_competitors_and_no_rounds() -> None:
-    assert rotate([]) == ()
+    assert process.rotate([]) == ()
     with pytest.raises(UsageError, match="at least 1"):
-        rotate([], rounds=0)
+        process.rotate([], rounds=0)
 
 
 def test_statistics() -> None:

@@ -7,15 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tensorwright.processes import (
-    Done,
-    Job,
-    has_spare,
-    occupy_spare,
-    pool,
-    spare_worker,
-    take_spare,
-)
+from tensorwright import processes
 
 
 def touch(path: Path, text: str) -> None:
@@ -24,33 +16,33 @@ def touch(path: Path, text: str) -> None:
 
 def test_a_spare_does_what_it_is_given_in_turn(tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
-    with spare_worker(touch.__module__, "touch", first, "1"):
-        assert has_spare()
-        occupy_spare(Job(touch, (second, "2")), 60.0)
-        child = take_spare()
+    with processes.spare_worker(touch.__module__, "touch", first, "1"):
+        assert processes.has_spare()
+        processes.occupy_spare(processes.Job(touch, (second, "2")), 60.0)
+        child = processes.take_spare()
         assert child is not None
-        assert not has_spare()
+        assert not processes.has_spare()
     try:
         outcomes = [child.connection.recv() for _ in range(2)]
-        assert outcomes == [Done(True), Done(None)]
+        assert outcomes == [processes.Done(True), processes.Done(None)]
         assert (first.read_text(), second.read_text()) == ("1", "2")
     finally:
         child.kill()
 
 
 def test_a_spare_that_nobody_takes_ends() -> None:
-    with spare_worker("time", "sleep", 600):
-        (child,) = pool._spares
+    with processes.spare_worker("time", "sleep", 600):
+        (child,) = processes.pool._spares
     assert child.end is not None
-    assert not has_spare()
-    assert take_spare() is None
-    occupy_spare(Job(os.getpid), 60.0)  # nobody does it
+    assert not processes.has_spare()
+    assert processes.take_spare() is None
+    processes.occupy_spare(processes.Job(os.getpid), 60.0)  # nobody does it
 
 
 def test_compiling_goes_on_without_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(job: Job) -> None:
+    def refuse(job: processes.Job) -> None:
         raise OSError("no more processes")
 
-    monkeypatch.setattr(pool, "Child", refuse)
-    with spare_worker("time", "sleep", 600):
-        assert not has_spare()
+    monkeypatch.setattr(processes.pool, "Child", refuse)
+    with processes.spare_worker("time", "sleep", 600):
+        assert not processes.has_spare()

@@ -13,22 +13,12 @@ import pytest
 from tests.unit.runtime.networks import CHAIN, COUNT, HOSTED, SIZE, executable
 
 import tensorwright
+from tensorwright import profiling
 from tensorwright.base import InputError, ModelError, UsageError
 from tensorwright.cli.profile import _cells, _roofline, summary_lines
 from tensorwright.expr import compute, placeholder
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.machine import Ceilings, Level
-from tensorwright.profiling import (
-    Bottleneck,
-    Bounds,
-    Profile,
-    Samples,
-    StepKind,
-    chrome_trace,
-    make_profile,
-    measure,
-    profile_values,
-)
 from tensorwright.runtime import Executable
 from tensorwright.runtime.measuring import CallCosts
 
@@ -44,26 +34,28 @@ def hosted() -> Executable:
     return executable(HOSTED, hosts={"flip": flip}, threads=1)
 
 
-def made_up(program: Executable, networks_s: list[float], steps_s: list[list[float]]) -> Profile:
-    samples = Samples(tuple(networks_s), tuple(map(tuple, steps_s)))
-    return make_profile(program, samples, CEILINGS, CEILINGS, COSTS)
+def made_up(
+    program: Executable, networks_s: list[float], steps_s: list[list[float]]
+) -> profiling.Profile:
+    samples = profiling.Samples(tuple(networks_s), tuple(map(tuple, steps_s)))
+    return profiling.make_profile(program, samples, CEILINGS, CEILINGS, COSTS)
 
 
 @pytest.fixture
-def report() -> Profile:
+def report() -> profiling.Profile:
     """Steps of 2, 4, 6 and 8 us, and a clock of 0.1 us, which host steps do not read."""
     times = [[2.1e-6, 4e-6, 6.1e-6, 8.1e-6]] * 2 + [[9e-6, 4e-6, 6.1e-6, 8.1e-6]]
     return made_up(hosted(), [25e-6, 24e-6, 90e-6], times)
 
 
-def test_times_are_medians_without_the_clock(report: Profile) -> None:
+def test_times_are_medians_without_the_clock(report: profiling.Profile) -> None:
     assert [step.time_s for step in report.steps] == pytest.approx([2e-6, 4e-6, 6e-6, 8e-6])
     assert report.network_s == 25e-6
     assert report.runs == 3
     assert [step.kind.value for step in report.steps] == ["kernel", "host", "kernel", "copy"]
 
 
-def test_the_sum_of_the_steps_and_what_is_left(report: Profile) -> None:
+def test_the_sum_of_the_steps_and_what_is_left(report: profiling.Profile) -> None:
     assert report.steps_s == pytest.approx(20e-6)
     assert sum(step.share for step in report.steps) == pytest.approx(0.8)
     assert report.outside_s == pytest.approx(5e-6)
@@ -83,7 +75,7 @@ def test_the_sum_of_the_steps_and_what_is_left(report: Profile) -> None:
     ],
 )
 def test_parts_that_do_not_add_up_are_not_shown(
-    report: Profile, networks_s: list[float], enter_s: float
+    report: profiling.Profile, networks_s: list[float], enter_s: float
 ) -> None:
     steps_s = [[2.1e-6, 4e-6, 6.1e-6, 8.1e-6]] * 3
     unsteady = replace(
@@ -91,7 +83,7 @@ def test_parts_that_do_not_add_up_are_not_shown(
     )
     assert report.adds_up
     assert not unsteady.adds_up
-    assert profile_values(unsteady)["adds_up"] is False
+    assert profiling.profile_values(unsteady)["adds_up"] is False
     text = "\n".join(summary_lines(unsteady))
     assert "too unsteady to split the time" in text
     assert "beyond the steps" not in text
@@ -107,7 +99,7 @@ def test_rests_within_the_noise_are_shown_in_nanoseconds() -> None:
     assert "+0.1 us beyond the steps' medians: +0 as steps are slower now and then" in outside
 
 
-def faster(report: Profile, times: float, **changes: object) -> Profile:
+def faster(report: profiling.Profile, times: float, **changes: object) -> profiling.Profile:
     """The first step takes so many times less than the roofline allows."""
     first, *others = report.steps
     assert first.bounds.roofline_s > 0
@@ -115,7 +107,7 @@ def faster(report: Profile, times: float, **changes: object) -> Profile:
     return replace(report, steps=(replace(first, time_s=time_s, **changes), *others))  # type: ignore[arg-type]
 
 
-def test_only_what_winograd_computes_is_above_the_roofline_by_it(report: Profile) -> None:
+def test_only_what_winograd_computes_is_above_the_roofline_by_it(report: profiling.Profile) -> None:
     assert not any("above" in line for line in summary_lines(report))
     (line,) = (
         each
@@ -126,7 +118,7 @@ def test_only_what_winograd_computes_is_above_the_roofline_by_it(report: Profile
 
 
 def test_another_step_above_the_roofline_says_that_the_roofline_is_too_low(
-    report: Profile,
+    report: profiling.Profile,
 ) -> None:
     assert not faster(report, 1.1).above_roofline
     above = faster(report, 8.0)
@@ -151,13 +143,13 @@ def test_another_step_above_the_roofline_says_that_the_roofline_is_too_low(
 )
 def test_which_schedules_take_fewer_operations(trace: str, expected: str) -> None:
     row = {"key": "k", "tuned": True, "trace": trace}
-    assert measure._schedules({"schedules": json.dumps([row])}) == {"k": (True, expected)}
+    assert profiling.measure._schedules({"schedules": json.dumps([row])}) == {"k": (True, expected)}
 
 
-def test_a_nearer_cache_is_a_reason_for_what_moves_data_only(report: Profile) -> None:
-    moving = faster(report, 2.0, bounds=Bounds(arithmetic_s=1e-7, cache_s=1e-6))
+def test_a_nearer_cache_is_a_reason_for_what_moves_data_only(report: profiling.Profile) -> None:
+    moving = faster(report, 2.0, bounds=profiling.Bounds(arithmetic_s=1e-7, cache_s=1e-6))
     assert any("nearer cache" in line for line in summary_lines(moving))
-    computing = faster(report, 2.0, bounds=Bounds(arithmetic_s=1e-6, cache_s=1e-7))
+    computing = faster(report, 2.0, bounds=profiling.Bounds(arithmetic_s=1e-6, cache_s=1e-7))
     assert not any("nearer cache" in line for line in summary_lines(computing))
 
 
@@ -173,7 +165,7 @@ def test_the_roofline_is_measured_again_while_a_step_is_above_it(
         found.append(1e15 if len(found) == 2 else 1.0)
         return Ceilings(threads, found[-1], (Level("memory", float("inf"), found[-1]),))
 
-    monkeypatch.setattr(measure, "measure_ceilings", measured)
+    monkeypatch.setattr(profiling.measure, "measure_ceilings", measured)
     report = tensorwright.profile(executable(CHAIN, threads=1), repeats=2)
     assert found == [1.0, 1.0, 1e15]
     assert not report.above_roofline
@@ -195,23 +187,27 @@ def test_runs_in_which_some_step_is_always_slow() -> None:
     assert report.entering_s == pytest.approx(1e-6)
 
 
-def test_rates_and_shares_of_the_roofline(report: Profile) -> None:
+def test_rates_and_shares_of_the_roofline(report: profiling.Profile) -> None:
     first, host, _, copy = report.steps
     assert first.flops_per_s == pytest.approx(COUNT / 2e-6)
     assert first.bytes_per_s == pytest.approx(2 * SIZE / 2e-6)
     assert first.bounds.arithmetic_s == pytest.approx(COUNT / 1e9)
     assert first.bounds.cache_s == pytest.approx(2 * SIZE / 10e9)
     assert first.roofline_share == pytest.approx(max(COUNT / 1e9, 2 * SIZE / 10e9) / 2e-6)
-    assert (host.flops, host.bytes_moved, host.bottleneck) == (0, 2 * SIZE, Bottleneck.HOST)
-    assert (copy.bytes_moved, copy.bottleneck) == (2 * SIZE, Bottleneck.CODE)
+    assert (host.flops, host.bytes_moved, host.bottleneck) == (
+        0,
+        2 * SIZE,
+        profiling.Bottleneck.HOST,
+    )
+    assert (copy.bytes_moved, copy.bottleneck) == (2 * SIZE, profiling.Bottleneck.CODE)
     least_s = sum(min(step.bounds.roofline_s, step.time_s) for step in report.steps)
     assert report.roofline_share == pytest.approx(least_s / 25e-6)
 
 
-def test_no_share_of_the_roofline_is_above_one(report: Profile) -> None:
+def test_no_share_of_the_roofline_is_above_one(report: profiling.Profile) -> None:
     for saves_by, why in (("Winograd's algorithm", "fewer operations"), ("", "nearer cache")):
         above = faster(report, 1.72, saves_by=saves_by)
-        values = profile_values(above)
+        values = profiling.profile_values(above)
         first, *others = values["steps"]
         assert first["roofline_share"] == 1.0
         assert why in first["above_roofline"]
@@ -220,14 +216,14 @@ def test_no_share_of_the_roofline_is_above_one(report: Profile) -> None:
         assert ">100%" in _roofline(above.steps[0])
 
 
-def test_shares_by_bottleneck_add_up(report: Profile) -> None:
+def test_shares_by_bottleneck_add_up(report: profiling.Profile) -> None:
     shares = report.share_by_bottleneck()
-    assert dict(shares)[Bottleneck.HOST] == pytest.approx(4 / 25)
+    assert dict(shares)[profiling.Bottleneck.HOST] == pytest.approx(4 / 25)
     assert sum(share for _, share in shares) == pytest.approx(0.8)
     assert [share for _, share in shares] == sorted((s for _, s in shares), reverse=True)
 
 
-def test_orders_and_groups(report: Profile) -> None:
+def test_orders_and_groups(report: profiling.Profile) -> None:
     assert [step.number for step in report.by_time()] == [3, 2, 1, 0]
     chain = made_up(executable(CHAIN, threads=1), [9e-6], [[1e-6, 2e-6, 3e-6, 1e-6]])
     groups = chain.by_workload()
@@ -246,15 +242,15 @@ def test_a_step_that_took_no_time_has_no_rates() -> None:
     report = made_up(executable(CHAIN, threads=1), [0.0], [[0.0] * 4])
     assert [step.flops_per_s for step in report.steps] == [0.0] * 4
     assert report.roofline_share == 0.0
-    json.dumps(profile_values(report), allow_nan=False)
+    json.dumps(profiling.profile_values(report), allow_nan=False)
 
 
 def spans(trace: dict[str, Any], track: int) -> Iterator[dict[str, Any]]:
     return (each for each in trace["traceEvents"] if each["ph"] == "X" and each["tid"] == track)
 
 
-def test_a_chrome_trace_parses(report: Profile) -> None:
-    trace = json.loads(json.dumps(chrome_trace(report), allow_nan=False))
+def test_a_chrome_trace_parses(report: profiling.Profile) -> None:
+    trace = json.loads(json.dumps(profiling.chrome_trace(report), allow_nan=False))
     (network,) = spans(trace, 1)
     steps = list(spans(trace, 2))
     assert [step["name"] for step in steps] == [step.label for step in report.steps]
@@ -273,8 +269,8 @@ def test_a_chrome_trace_parses(report: Profile) -> None:
     assert counters == pytest.approx([0.0, *ends])
 
 
-def test_plain_values_name_every_step_once(report: Profile) -> None:
-    values = json.loads(json.dumps(profile_values(report), allow_nan=False))
+def test_plain_values_name_every_step_once(report: profiling.Profile) -> None:
+    values = json.loads(json.dumps(profiling.profile_values(report), allow_nan=False))
     assert [step["number"] for step in values["steps"]] == [0, 1, 2, 3]
     assert sum(step["time_us"] for step in values["steps"]) == pytest.approx(values["steps_us"])
     assert values["levels"][-1] == {"name": "memory", "size_bytes": None, "gbytes_per_s": 1.0}
@@ -293,7 +289,7 @@ def network() -> Graph:
 def test_a_network_is_profiled_as_it_runs() -> None:
     report = tensorwright.profile(network(), repeats=3, threads=1)
     assert report.runs == 3
-    assert [step.kind for step in report.steps] == [StepKind.KERNEL] * 2
+    assert [step.kind for step in report.steps] == [profiling.StepKind.KERNEL] * 2
     step = report.steps[0]
     assert step.label == "matmul_relu"
     assert step.outputs
@@ -326,9 +322,9 @@ def test_a_kernel_too_short_for_threads_is_not_limited_by_one() -> None:
     costs = CallCosts(clock_s=0.0, step_s=0.0, enter_s=0.0, threads_s=1e-6)
     one = Ceilings(1, COUNT / 1e-6, (Level("memory", float("inf"), 1e12),))
     two = Ceilings(2, 4 * one.flops_per_s, one.levels)
-    samples = Samples((9e-6,), ((0.9e-6, 1.5e-6, 1.5e-6, 1.5e-6),))
-    report = make_profile(executable(CHAIN, threads=2), samples, two, one, costs)
-    expected = [Bottleneck.ARITHMETIC, *[Bottleneck.ONE_THREAD] * 3]
+    samples = profiling.Samples((9e-6,), ((0.9e-6, 1.5e-6, 1.5e-6, 1.5e-6),))
+    report = profiling.make_profile(executable(CHAIN, threads=2), samples, two, one, costs)
+    expected = [profiling.Bottleneck.ARITHMETIC, *[profiling.Bottleneck.ONE_THREAD] * 3]
     assert [step.bottleneck for step in report.steps] == expected
 
 

@@ -9,17 +9,7 @@ from pathlib import Path
 import pytest
 
 from tensorwright.base import RecordError
-from tensorwright.records.logs import (
-    AutoTvmLine,
-    LogFormat,
-    LoggedTensor,
-    format_autotvm,
-    format_of,
-    parse_ansor,
-    parse_autotvm,
-    read_log,
-    write_autotvm,
-)
+from tensorwright.records import logs
 
 CUDA = (
     '{"input": ["cuda -keys=cuda,gpu -max_num_threads=1024 -thread_warp_size=32", '
@@ -49,14 +39,14 @@ ANSOR = (
 
 @pytest.mark.parametrize("text", [CUDA, X86])
 def test_lines_of_autotvm_are_written_as_they_were(text: str) -> None:
-    assert format_autotvm(parse_autotvm(text, "here")) == text
+    assert logs.format_autotvm(logs.parse_autotvm(text, "here")) == text
 
 
 def test_a_line_prints() -> None:
-    line = parse_autotvm(CUDA, "here")
+    line = logs.parse_autotvm(CUDA, "here")
     assert line.tensors == (
-        LoggedTensor((1, 256, 14, 14), "float32"),
-        LoggedTensor((512, 256, 1, 1), "float32"),
+        logs.LoggedTensor((1, 256, 14, 14), "float32"),
+        logs.LoggedTensor((512, 256, 1, 1), "float32"),
     )
     assert str(line) == (
         "conv2d_nchw.cuda 1x256x14x14, 512x256x1x1, [2, 2], [0, 0, 0, 0], [1, 1], float32\n"
@@ -67,13 +57,13 @@ def test_a_line_prints() -> None:
 
 
 def test_failed_lines_have_no_time() -> None:
-    result = parse_autotvm(X86, "here").result
+    result = logs.parse_autotvm(X86, "here").result
     assert math.isinf(result.latency_s)
     assert result.failure == "it failed while it ran"
 
 
 def test_a_line_of_ansor() -> None:
-    line = parse_ansor(ANSOR, "here")
+    line = logs.parse_ansor(ANSOR, "here")
     assert line.result.latency_s == pytest.approx(0.0005)
     assert str(line) == "matmul 128, [64, 32]\n  SP RE AN\n  0.5 ms"
 
@@ -109,9 +99,9 @@ def _changed(text: str, *path: str | int, to: object) -> str:
 def test_bad_lines_name_file_line_and_reason(line: str, reason: str, tmp_path: Path) -> None:
     log = tmp_path / "autotvm.log"
     log.write_text(f"# measured in 2022\n{CUDA}\n\n{line}\n")
-    assert format_of(log) is LogFormat.AUTOTVM
+    assert logs.format_of(log) is logs.LogFormat.AUTOTVM
     with pytest.raises(RecordError) as refused:
-        read_log(log, LogFormat.AUTOTVM)
+        logs.read_log(log, logs.LogFormat.AUTOTVM)
     assert f"file {log}, line 4" in str(refused.value)
     assert reason in str(refused.value)
 
@@ -126,34 +116,34 @@ def test_bad_lines_name_file_line_and_reason(line: str, reason: str, tmp_path: P
 )
 def test_bad_lines_of_ansor(line: str, reason: str) -> None:
     with pytest.raises(RecordError, match=reason):
-        parse_ansor(line, "file a.json, line 1")
+        logs.parse_ansor(line, "file a.json, line 1")
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (CUDA, LogFormat.AUTOTVM),
-        ('{"i": [], "r": [], "v": 0.1}', LogFormat.AUTOTVM),
-        (ANSOR, LogFormat.ANSOR),
-        ('{"kind": "record"}', LogFormat.OWN),
-        ("", LogFormat.OWN),
-        ("[1]", LogFormat.OWN),
+        (CUDA, logs.LogFormat.AUTOTVM),
+        ('{"i": [], "r": [], "v": 0.1}', logs.LogFormat.AUTOTVM),
+        (ANSOR, logs.LogFormat.ANSOR),
+        ('{"kind": "record"}', logs.LogFormat.OWN),
+        ("", logs.LogFormat.OWN),
+        ("[1]", logs.LogFormat.OWN),
     ],
 )
-def test_formats_are_recognised(text: str, expected: LogFormat, tmp_path: Path) -> None:
+def test_formats_are_recognised(text: str, expected: logs.LogFormat, tmp_path: Path) -> None:
     (tmp_path / "log").write_text(text)
-    assert format_of(tmp_path / "log") is expected
+    assert logs.format_of(tmp_path / "log") is expected
 
 
 def test_files_are_written_and_read(tmp_path: Path) -> None:
-    lines = [parse_autotvm(text, "here") for text in (CUDA, X86)]
-    assert write_autotvm(tmp_path / "log", lines) == 2
-    found = read_log(tmp_path / "log", LogFormat.AUTOTVM)
+    lines = [logs.parse_autotvm(text, "here") for text in (CUDA, X86)]
+    assert logs.write_autotvm(tmp_path / "log", lines) == 2
+    found = logs.read_log(tmp_path / "log", logs.LogFormat.AUTOTVM)
     assert list(found) == [1, 2]
     assert list(found.values()) == lines
-    assert all(isinstance(line, AutoTvmLine) for line in found.values())
+    assert all(isinstance(line, logs.AutoTvmLine) for line in found.values())
 
 
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="cannot be read"):
-        format_of(tmp_path / "nothing")
+        logs.format_of(tmp_path / "nothing")

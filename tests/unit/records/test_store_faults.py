@@ -13,19 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from tensorwright import records
 from tensorwright.base import OutputError, RecordError, override
-from tensorwright.records import (
-    MemoryStore,
-    Record,
-    RecordStore,
-    Status,
-    default_path,
-    open_store,
-)
 
 
-def make_record(number: int, trace: str = "") -> Record:
-    return Record("w", "cpu", "box", 1, trace or f"t{number}", (0.5,), Status.OK, round=number)
+def make_record(number: int, trace: str = "") -> records.Record:
+    return records.Record(
+        "w", "cpu", "box", 1, trace or f"t{number}", (0.5,), records.Status.OK, round=number
+    )
 
 
 def start_child(code: str, *arguments: object, stderr: int | None = None) -> subprocess.Popen[str]:
@@ -55,7 +50,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path, content: bytes) -> No
     path = tmp_path / "records.sqlite"
     path.write_bytes(content)
     with pytest.raises(RecordError) as caught:
-        RecordStore(path)
+        records.RecordStore(path)
     assert caught.value.where == f"file {path}"
     assert caught.value.reason == (
         "it is not an SQLite database, not a record store of tensorwright"
@@ -72,29 +67,29 @@ def test_the_database_of_another_program_is_refused(tmp_path: Path) -> None:
     other.close()
     before = path.read_bytes()
     with pytest.raises(RecordError, match="the database of another program"):
-        RecordStore(path)
+        records.RecordStore(path)
     assert path.read_bytes() == before
 
 
 def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "records.sqlite"
-    RecordStore(path).close()
+    records.RecordStore(path).close()
     database = sqlite3.connect(path)
     database.execute("UPDATE meta SET value = '99' WHERE name = 'schema'")
     database.commit()
     database.close()
     with pytest.raises(RecordError, match="schema 99, made by a newer tensorwright") as caught:
-        RecordStore(path)
+        records.RecordStore(path)
     assert caught.value.remedy.startswith("upgrade tensorwright")
 
 
 @pytest.mark.parametrize("kept", [100, 5000])
 def test_a_truncated_database_is_refused(tmp_path: Path, kept: int) -> None:
     path = tmp_path / "records.sqlite"
-    with RecordStore(path) as store:
+    with records.RecordStore(path) as store:
         store.append(make_record(n) for n in range(200))
     path.write_bytes(path.read_bytes()[:kept])
-    with pytest.raises(RecordError, match="corrupt") as caught, RecordStore(path) as store:
+    with pytest.raises(RecordError, match="corrupt") as caught, records.RecordStore(path) as store:
         list(store.query())
     assert "recover" in caught.value.remedy
 
@@ -102,15 +97,15 @@ def test_a_truncated_database_is_refused(tmp_path: Path, kept: int) -> None:
 def test_damage_that_sqlite_cannot_describe(tmp_path: Path) -> None:
     """SQLite quotes the bytes of the damaged table, and Python cannot decode its message."""
     path = tmp_path / "records.sqlite"
-    RecordStore(path).close()
+    records.RecordStore(path).close()
     content = path.read_bytes()
     assert content.count(b"CREATE TABLE meta") == 1
     path.write_bytes(content.replace(b"CREATE TABLE meta", b"CREATE TABLE \xff\xfe\xff("))
     with pytest.raises(RecordError, match="corrupt"):
-        RecordStore(path)
+        records.RecordStore(path)
 
 
-def read_everything(store: RecordStore) -> None:
+def read_everything(store: records.RecordStore) -> None:
     list(store.query())
     store.top(9, workload="w", target="cpu", hardware="box", threads=1)
     store.workloads()
@@ -118,17 +113,17 @@ def read_everything(store: RecordStore) -> None:
 
 def test_damage_inside_is_found(tmp_path: Path) -> None:
     path = tmp_path / "records.sqlite"
-    with RecordStore(path) as store:
+    with records.RecordStore(path) as store:
         store.append(make_record(n) for n in range(300))
     content = bytearray(path.read_bytes())
     content[len(content) // 2 :] = bytes(len(content) - len(content) // 2)
     path.write_bytes(content)
-    with pytest.raises(RecordError, match="corrupt"), RecordStore(path) as store:
+    with pytest.raises(RecordError, match="corrupt"), records.RecordStore(path) as store:
         read_everything(store)
 
 
 def test_a_row_that_holds_no_record_is_named(tmp_path: Path) -> None:
-    with RecordStore(tmp_path / "records.sqlite") as store:
+    with records.RecordStore(tmp_path / "records.sqlite") as store:
         store.append([make_record(1)])
         database = sqlite3.connect(store.path)
         database.execute("UPDATE record SET times_s = 'fast'")
@@ -140,17 +135,17 @@ def test_a_row_that_holds_no_record_is_named(tmp_path: Path) -> None:
 
 def test_a_locked_database_says_so(tmp_path: Path) -> None:
     path = tmp_path / "records.sqlite"
-    RecordStore(path).close()
+    records.RecordStore(path).close()
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
-    with RecordStore(path, busy_s=0.05) as store, pytest.raises(RecordError) as caught:
+    with records.RecordStore(path, busy_s=0.05) as store, pytest.raises(RecordError) as caught:
         store.append([make_record(1)])
     other.close()
     assert caught.value.reason == "another process has locked it"
 
 
 def test_a_closed_store_says_so(tmp_path: Path) -> None:
-    store = RecordStore(tmp_path / "records")
+    store = records.RecordStore(tmp_path / "records")
     store.close()
     with pytest.raises(RecordError, match="has been closed"):
         store.append([make_record(1)])
@@ -159,18 +154,18 @@ def test_a_closed_store_says_so(tmp_path: Path) -> None:
 def test_a_path_that_cannot_be_created(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError):
-        RecordStore(tmp_path / "file" / "records")
+        records.RecordStore(tmp_path / "file" / "records")
     with pytest.raises((OutputError, RecordError)):
-        RecordStore(tmp_path)
+        records.RecordStore(tmp_path)
 
 
 def test_a_read_only_store_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a folder?#%" / "records.sqlite"
-    with RecordStore(path) as store:
+    with records.RecordStore(path) as store:
         store.append([make_record(1)])
     monkeypatch.setattr(os, "access", lambda *_: False)
     before = sorted(path.parent.iterdir())
-    with RecordStore(path) as store:
+    with records.RecordStore(path) as store:
         assert [record.round for record in store.query()] == [1]
         with pytest.raises(OutputError, match="cannot be opened for writing"):
             store.append([make_record(2)])
@@ -199,7 +194,7 @@ def test_a_killed_writer_loses_at_most_the_row_in_flight(tmp_path: Path) -> None
     child.stdout.close()
     child.wait()
     last = int(told[-1]) if told else 19
-    with RecordStore(path) as store:
+    with records.RecordStore(path) as store:
         found = [record.round for record in store.query()]
         assert found in (list(range(last + 1)), list(range(last + 2)))
         assert store.append([make_record(-1 + 10**6)]) == 1
@@ -219,7 +214,7 @@ def test_two_processes_may_append_to_one_file(tmp_path: Path) -> None:
         with child:
             assert child.stdout.read() == ""
         assert child.returncode == 0
-    with RecordStore(path) as store:
+    with records.RecordStore(path) as store:
         found = [record.round for record in store.query()]
         for first in (0, 1000):
             assert [n for n in found if first <= n < first + 40] == list(range(first, first + 40))
@@ -248,7 +243,7 @@ def test_a_full_disk_is_an_output_error_and_loses_nothing(tmp_path: Path) -> Non
     assert "one of this " in said
     assert said.endswith("earlier records are safe")
     assert (count, after) == ("1", "2")
-    with RecordStore(tmp_path / "records") as store:
+    with records.RecordStore(tmp_path / "records") as store:
         assert [record.round for record in store.query()] == [0, 1]
 
 
@@ -274,37 +269,37 @@ def test_a_spare_store_goes_on_in_memory_when_the_disk_is_full(tmp_path: Path) -
     assert said.splitlines() == ["59", "60 True", "0", "1 1"], told
     assert told.count("RuntimeWarning: file ") == 2
     assert "The search goes on" in told
-    with RecordStore(tmp_path / "records") as store:
+    with records.RecordStore(tmp_path / "records") as store:
         assert [record.round for record in store.query()] == [0]
 
 
 def test_the_default_path_lies_in_the_home_knob(tmp_path: Path) -> None:
     with override(home=str(tmp_path)):
-        assert default_path() == tmp_path / "records.sqlite"
+        assert records.default_path() == tmp_path / "records.sqlite"
 
 
 def test_a_store_is_opened_by_its_name(tmp_path: Path) -> None:
     with override(home=str(tmp_path)):
-        with open_store(create=False) as store:
-            assert isinstance(store, MemoryStore)
-        assert not default_path().exists()
-        with open_store() as store:
-            assert isinstance(store, RecordStore)
-        assert default_path().exists()
-        with open_store(create=False) as store:
-            assert isinstance(store, RecordStore)
+        with records.open_store(create=False) as store:
+            assert isinstance(store, records.MemoryStore)
+        assert not records.default_path().exists()
+        with records.open_store() as store:
+            assert isinstance(store, records.RecordStore)
+        assert records.default_path().exists()
+        with records.open_store(create=False) as store:
+            assert isinstance(store, records.RecordStore)
 
 
 def test_json_lines_are_read_and_not_written_to(tmp_path: Path) -> None:
     path = tmp_path / "x.JSONL"
-    with MemoryStore() as store:
+    with records.MemoryStore() as store:
         store.append([make_record(1), make_record(2)])
         store.export_jsonl(path)
     before = path.read_bytes()
     with pytest.raises(RecordError, match="JSON lines are for exchange") as caught:
-        open_store(path)
+        records.open_store(path)
     assert f"tensorwright records import {path} --records FILE.sqlite" in caught.value.remedy
-    with open_store(path, create=False) as store:
+    with records.open_store(path, create=False) as store:
         assert [record.round for record in store.query()] == [1, 2]
         with pytest.raises(RecordError, match="JSON lines are for exchange"):
             store.prune(0)
@@ -313,7 +308,7 @@ def test_json_lines_are_read_and_not_written_to(tmp_path: Path) -> None:
 
 def test_a_write_waits_for_the_write_of_another_process(tmp_path: Path) -> None:
     database = tmp_path / "records.sqlite"
-    with RecordStore(database) as store:
+    with records.RecordStore(database) as store:
         other = sqlite3.connect(database, isolation_level=None, check_same_thread=False)
         other.execute("BEGIN EXCLUSIVE")
         timer = threading.Timer(0.2, other.execute, ["COMMIT"])

@@ -9,27 +9,11 @@ from typing import Any
 import numpy as np
 from tests.targets import native_target
 
+from tensorwright import runtime
 from tensorwright.base import DType
 from tensorwright.loop import Role
 from tensorwright.machine_code.compilation import compile_module
 from tensorwright.ops import TensorType
-from tensorwright.runtime import (
-    ArenaRef,
-    ArgumentSpec,
-    BufferRef,
-    ConstantRef,
-    CopyStep,
-    Executable,
-    HostStep,
-    InputRef,
-    KernelSpec,
-    KernelStep,
-    OutputRef,
-    Plan,
-    Step,
-    TensorSpec,
-    TypedRef,
-)
 
 COUNT = 96
 SIZE = COUNT * 4
@@ -94,9 +78,9 @@ def compiled(name: str, formula: str, inputs: int, count: int = COUNT) -> bytes:
     return compile_module(loop_ir(name, formula, inputs, count), NATIVE)
 
 
-def kernel(name: str, inputs: int, size: int = SIZE) -> KernelSpec:
+def kernel(name: str, inputs: int, size: int = SIZE) -> runtime.KernelSpec:
     roles = [Role.INPUT] * inputs + [Role.OUTPUT]
-    return KernelSpec(name, tuple(ArgumentSpec(role, size) for role in roles))
+    return runtime.KernelSpec(name, tuple(runtime.ArgumentSpec(role, size) for role in roles))
 
 
 DOUBLE = ("double", "%r = fadd float %a, %a", 1)
@@ -104,25 +88,29 @@ ADD = ("add", "%r = fadd float %a, %b", 2)
 KERNELS = (kernel("double", 1), kernel("add", 2))
 
 
-def tensor(name: str, shape: tuple[int, ...] = (COUNT,), dtype: DType = DType.F32) -> TensorSpec:
-    return TensorSpec(name, dtype, shape)
+def tensor(
+    name: str, shape: tuple[int, ...] = (COUNT,), dtype: DType = DType.F32
+) -> runtime.TensorSpec:
+    return runtime.TensorSpec(name, dtype, shape)
 
 
-def arena(slot: int) -> ArenaRef:
-    return ArenaRef(slot * SIZE, SIZE)
+def arena(slot: int) -> runtime.ArenaRef:
+    return runtime.ArenaRef(slot * SIZE, SIZE)
 
 
 def double(
-    source: BufferRef, destination: BufferRef, label: str = "double"
-) -> KernelStep[BufferRef]:
-    return KernelStep(0, (source, destination), label, COUNT, 2 * SIZE)
+    source: runtime.BufferRef, destination: runtime.BufferRef, label: str = "double"
+) -> runtime.KernelStep[runtime.BufferRef]:
+    return runtime.KernelStep(0, (source, destination), label, COUNT, 2 * SIZE)
 
 
-def add(a: BufferRef, b: BufferRef, destination: BufferRef) -> KernelStep[BufferRef]:
-    return KernelStep(1, (a, b, destination), "add", COUNT, 3 * SIZE)
+def add(
+    a: runtime.BufferRef, b: runtime.BufferRef, destination: runtime.BufferRef
+) -> runtime.KernelStep[runtime.BufferRef]:
+    return runtime.KernelStep(1, (a, b, destination), "add", COUNT, 3 * SIZE)
 
 
-def plan(steps: Sequence[Step], **changes: Any) -> Plan:
+def plan(steps: Sequence[runtime.Step], **changes: Any) -> runtime.Plan:
     """Inputs x and y, outputs z and (where changed so) others, constant w, an arena of four."""
     fields: dict[str, Any] = {
         "name": "net",
@@ -135,39 +123,39 @@ def plan(steps: Sequence[Step], **changes: Any) -> Plan:
         "steps": tuple(steps),
         "arena_bytes": 4 * SIZE,
     }
-    return Plan(**{**fields, **changes})
+    return runtime.Plan(**{**fields, **changes})
 
 
 def weights() -> np.ndarray[Any, np.dtype[np.float32]]:
     return np.linspace(-1, 1, COUNT, dtype=np.float32)
 
 
-def executable(plan: Plan, **options: Any) -> Executable:
-    return Executable(plan, [compiled(*DOUBLE), compiled(*ADD)], [weights()], **options)
+def executable(plan: runtime.Plan, **options: Any) -> runtime.Executable:
+    return runtime.Executable(plan, [compiled(*DOUBLE), compiled(*ADD)], [weights()], **options)
 
 
 CHAIN = plan(
     [
-        double(InputRef(0), arena(0), "double x"),
+        double(runtime.InputRef(0), arena(0), "double x"),
         double(arena(0), arena(1), "double again"),
-        add(arena(1), InputRef(1), arena(0)),
-        add(arena(0), ConstantRef(0), OutputRef(0)),
+        add(arena(1), runtime.InputRef(1), arena(0)),
+        add(arena(0), runtime.ConstantRef(0), runtime.OutputRef(0)),
     ]
 )
 """z = 4 x + y + w."""
 
 HOSTED = plan(
     [
-        double(InputRef(0), arena(0)),
-        HostStep(
+        double(runtime.InputRef(0), arena(0)),
+        runtime.HostStep(
             "flip",
             (("axis", 0),),
-            (TypedRef(arena(0), TENSOR),),
-            (TypedRef(arena(1), TENSOR),),
+            (runtime.TypedRef(arena(0), TENSOR),),
+            (runtime.TypedRef(arena(1), TENSOR),),
             "flip it",
         ),
-        add(arena(1), InputRef(1), OutputRef(0)),
-        CopyStep(InputRef(1), OutputRef(1), SIZE),
+        add(arena(1), runtime.InputRef(1), runtime.OutputRef(0)),
+        runtime.CopyStep(runtime.InputRef(1), runtime.OutputRef(1), SIZE),
     ],
     outputs=(tensor("z"), tensor("same")),
 )

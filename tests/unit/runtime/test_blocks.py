@@ -8,82 +8,58 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.unit.runtime.networks import (
-    SIZE,
-    add,
-    arena,
-    chain_inputs,
-    double,
-    executable,
-    plan,
-    tensor,
-)
+from tests.unit.runtime import networks
 
+from tensorwright import runtime
 from tensorwright.base import DType, InternalError, TensorType
-from tensorwright.runtime import (
-    ArenaRef,
-    BranchStep,
-    CollectStep,
-    CopyStep,
-    InputRef,
-    LoopStep,
-    OutputRef,
-    Plan,
-    Team,
-    TensorSpec,
-    TypedRef,
-    blocks_of,
-    choose_teams,
-    plan_from_data,
-    plan_to_data,
-    verify_plan,
-)
 from tensorwright.runtime.native.segments import NativeSegment, cut_into_segments
 
-CONDITION = TypedRef(InputRef(2), TensorType(DType.BOOL, ()))
-COUNT = TypedRef(InputRef(3), TensorType(DType.I64, ()))
-TURN = TypedRef(ArenaRef(3 * SIZE, 8), TensorType(DType.I64, ()))
+CONDITION = runtime.TypedRef(runtime.InputRef(2), TensorType(DType.BOOL, ()))
+COUNT = runtime.TypedRef(runtime.InputRef(3), TensorType(DType.I64, ()))
+TURN = runtime.TypedRef(runtime.ArenaRef(3 * networks.SIZE, 8), TensorType(DType.I64, ()))
 INPUTS = (
-    tensor("x"),
-    tensor("y"),
-    TensorSpec("c", DType.BOOL, ()),
-    TensorSpec("n", DType.I64, ()),
+    networks.tensor("x"),
+    networks.tensor("y"),
+    runtime.TensorSpec("c", DType.BOOL, ()),
+    runtime.TensorSpec("n", DType.I64, ()),
 )
 
 
-def with_blocks(*steps: Any, **changes: Any) -> Plan:
-    return plan(steps, inputs=INPUTS, **changes)
+def with_blocks(*steps: Any, **changes: Any) -> runtime.Plan:
+    return networks.plan(steps, inputs=INPUTS, **changes)
 
 
 BRANCH = with_blocks(
-    BranchStep(CONDITION, 1, 2),
-    double(InputRef(0), arena(0)),
-    double(InputRef(1), arena(1)),
-    double(arena(1), arena(0)),
-    add(arena(0), InputRef(1), OutputRef(0)),
+    runtime.BranchStep(CONDITION, 1, 2),
+    networks.double(runtime.InputRef(0), networks.arena(0)),
+    networks.double(runtime.InputRef(1), networks.arena(1)),
+    networks.double(networks.arena(1), networks.arena(0)),
+    networks.add(networks.arena(0), runtime.InputRef(1), runtime.OutputRef(0)),
 )
 """z = 2 x + y if c, else 4 y + y."""
 
-ROWS = TypedRef(OutputRef(1), TensorType(DType.F32, (4, 96)))
+ROWS = runtime.TypedRef(runtime.OutputRef(1), TensorType(DType.F32, (4, 96)))
 LOOP = with_blocks(
-    CopyStep(InputRef(0), OutputRef(0), SIZE),
-    LoopStep(COUNT, CONDITION, TURN, 5),
-    BranchStep(CONDITION, 1, 0),
-    double(OutputRef(0), arena(0)),
-    double(OutputRef(0), arena(0)),
-    CollectStep(TypedRef(arena(0), TensorType(DType.F32, (96,))), TURN, ROWS),
-    CopyStep(arena(0), OutputRef(0), SIZE),
-    outputs=(tensor("z"), TensorSpec("rows", DType.F32, (4, 96))),
+    runtime.CopyStep(runtime.InputRef(0), runtime.OutputRef(0), networks.SIZE),
+    runtime.LoopStep(COUNT, CONDITION, TURN, 5),
+    runtime.BranchStep(CONDITION, 1, 0),
+    networks.double(runtime.OutputRef(0), networks.arena(0)),
+    networks.double(runtime.OutputRef(0), networks.arena(0)),
+    runtime.CollectStep(
+        runtime.TypedRef(networks.arena(0), TensorType(DType.F32, (96,))), TURN, ROWS
+    ),
+    runtime.CopyStep(networks.arena(0), runtime.OutputRef(0), networks.SIZE),
+    outputs=(networks.tensor("z"), runtime.TensorSpec("rows", DType.F32, (4, 96))),
 )
 """z = x doubled n times; rows are the values after each time."""
 
 
 def call(n: int = 0, *, c: bool = True) -> dict[str, Any]:
-    return {**chain_inputs(), "c": np.array(c), "n": np.array(n)}
+    return {**networks.chain_inputs(), "c": np.array(c), "n": np.array(n)}
 
 
 def test_a_branch_is_taken() -> None:
-    network = executable(BRANCH)
+    network = networks.executable(BRANCH)
     x, y = (call()[name] for name in "xy")
     np.testing.assert_allclose(network.run(call())["z"], 2 * x + y, 1e-6)
     np.testing.assert_allclose(network.run(call(c=False))["z"], 5 * y, 1e-6)
@@ -91,7 +67,7 @@ def test_a_branch_is_taken() -> None:
 
 @pytest.mark.parametrize("n", [0, 1, 4])
 def test_a_loop_counts_and_collects(n: int) -> None:
-    network = executable(LOOP)
+    network = networks.executable(LOOP)
     found = network.run(call(n))
     x = call()["x"]
     np.testing.assert_allclose(found["z"], x * 2**n, 1e-6)
@@ -101,20 +77,20 @@ def test_a_loop_counts_and_collects(n: int) -> None:
 
 
 def test_steps_of_a_loop_are_timed_in_all_iterations() -> None:
-    times = executable(LOOP).bind(call(4)).run_timed()
+    times = networks.executable(LOOP).bind(call(4)).run_timed()
     assert len(times) == len(LOOP.steps)
     assert all(time_s >= 0 for time_s in times)
     assert times[1] > 0
 
 
 @pytest.mark.parametrize("shown", [BRANCH, LOOP])
-def test_a_plan_with_blocks_survives_json(shown: Plan) -> None:
-    assert plan_from_data(json.loads(json.dumps(plan_to_data(shown)))) == shown
+def test_a_plan_with_blocks_survives_json(shown: runtime.Plan) -> None:
+    assert runtime.plan_from_data(json.loads(json.dumps(runtime.plan_to_data(shown)))) == shown
 
 
 def test_blocks() -> None:
-    assert list(blocks_of(LOOP.steps)) == [(0, ()), (1, ((2, 7),))]
-    assert list(blocks_of(LOOP.steps, 2, 7)) == [
+    assert list(runtime.blocks_of(LOOP.steps)) == [(0, ()), (1, ((2, 7),))]
+    assert list(runtime.blocks_of(LOOP.steps, 2, 7)) == [
         (2, ((3, 4), (4, 4))),
         *((at, ()) for at in (4, 5, 6)),
     ]
@@ -128,19 +104,19 @@ def test_teams_end_where_blocks_do() -> None:
         (LOOP, {0: 1}, []),
         (replace(LOOP, steps=(LOOP.steps[0], _counting(), *LOOP.steps[2:])), {}, [(2, 5)]),
     ):
-        shown = choose_teams(replace(given, threads=2), lambda step, target: 1.0, limits)
+        shown = runtime.choose_teams(replace(given, threads=2), lambda step, target: 1.0, limits)
         assert [(team.begin, team.end) for team in shown.teams] == teams
 
 
-def _counting() -> LoopStep[TypedRef]:
+def _counting() -> runtime.LoopStep[runtime.TypedRef]:
     step = LOOP.steps[1]
-    assert isinstance(step, LoopStep)
+    assert isinstance(step, runtime.LoopStep)
     return replace(step, counted="n")
 
 
 def test_a_loop_of_native_steps_is_one_call_of_the_driver() -> None:
     assert cut_into_segments(LOOP) == ([(0, 7, 0)], (NativeSegment(0, 7, 0, 1),))
-    shared = replace(LOOP, teams=(Team(1, 7),))
+    shared = replace(LOOP, teams=(runtime.Team(1, 7),))
     assert cut_into_segments(shared)[0] == [(0, 1, 0), (1, 7, 1)]
 
 
@@ -149,41 +125,46 @@ def test_a_loop_of_native_steps_is_one_call_of_the_driver() -> None:
     [
         (
             with_blocks(
-                BranchStep(CONDITION, 1, 1),
-                double(InputRef(0), arena(0)),
-                double(InputRef(0), arena(1)),
-                add(arena(0), InputRef(1), OutputRef(0)),
+                runtime.BranchStep(CONDITION, 1, 1),
+                networks.double(runtime.InputRef(0), networks.arena(0)),
+                networks.double(runtime.InputRef(0), networks.arena(1)),
+                networks.add(networks.arena(0), runtime.InputRef(1), runtime.OutputRef(0)),
             ),
             "step 3 (add)",
             "reads arena[0:384], which no earlier step wrote",
         ),
         (
             with_blocks(
-                LoopStep(COUNT, CONDITION, TURN, 1),
-                double(InputRef(0), arena(0)),
-                add(arena(0), InputRef(1), OutputRef(0)),
+                runtime.LoopStep(COUNT, CONDITION, TURN, 1),
+                networks.double(runtime.InputRef(0), networks.arena(0)),
+                networks.add(networks.arena(0), runtime.InputRef(1), runtime.OutputRef(0)),
             ),
             "step 2 (add)",
             "reads arena[0:384], which no earlier step wrote",
         ),
         (
-            with_blocks(LoopStep(COUNT, CONDITION, TURN, 2), double(InputRef(0), OutputRef(0))),
+            with_blocks(
+                runtime.LoopStep(COUNT, CONDITION, TURN, 2),
+                networks.double(runtime.InputRef(0), runtime.OutputRef(0)),
+            ),
             "step 0 (loop)",
             "it has steps that do not exist",
         ),
         (
-            with_blocks(BranchStep(COUNT, 0, 0)),
+            with_blocks(runtime.BranchStep(COUNT, 0, 0)),
             "step 0 (branch)",
             "i64() is not a single bool",
         ),
         (
-            replace(BRANCH, teams=(Team(1, 4),)),
+            replace(BRANCH, teams=(runtime.Team(1, 4),)),
             "team 1..4",
             "its steps do not always run one after the other",
         ),
     ],
 )
-def test_a_plan_with_broken_blocks_is_refused(broken: Plan, where: str, reason: str) -> None:
+def test_a_plan_with_broken_blocks_is_refused(
+    broken: runtime.Plan, where: str, reason: str
+) -> None:
     with pytest.raises(InternalError) as caught:
-        verify_plan(broken)
+        runtime.verify_plan(broken)
     assert (caught.value.where, caught.value.reason) == (where, reason)

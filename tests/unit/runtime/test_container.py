@@ -12,35 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.unit.runtime.networks import (
-    CHAIN,
-    NATIVE,
-    chain_inputs,
-    chain_result,
-    executable,
-    plan,
-    tensor,
-    weights,
-)
+from tests.unit.runtime import networks
 
-from tensorwright.base import (
-    CpuTarget,
-    DType,
-    MachineError,
-    ModelError,
-    OutputError,
-    UsageError,
-)
-from tensorwright.runtime import (
-    ConstantRef,
-    Contents,
-    CopyStep,
-    Executable,
-    OutputRef,
-    load,
-    read_container,
-    write_container,
-)
+from tensorwright import base, runtime
 
 ROOT = Path(__file__).parents[3]
 SOURCES = (("trace", "split(i, 4)\nvectorize(i_i)  # \N{GREEK SMALL LETTER ALPHA}"), ("empty", ""))
@@ -49,81 +23,84 @@ SOURCES = (("trace", "split(i, 4)\nvectorize(i_i)  # \N{GREEK SMALL LETTER ALPHA
 @pytest.fixture
 def saved(tmp_path: Path) -> Iterator[Path]:
     path = tmp_path / "net.tw"
-    executable(CHAIN, sources=SOURCES).save(path)
+    networks.executable(networks.CHAIN, sources=SOURCES).save(path)
     yield path
     assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".")] == []
 
 
 def test_a_saved_program_runs_as_before(saved: Path) -> None:
-    inputs = chain_inputs()
-    program = load(saved, threads=1)
-    assert program.plan == CHAIN
+    inputs = networks.chain_inputs()
+    program = runtime.load(saved, threads=1)
+    assert program.plan == networks.CHAIN
     assert program.threads == 1
     assert program.sources == dict(SOURCES)
-    np.testing.assert_allclose(program.run(inputs)["z"], chain_result(inputs), rtol=1e-6)
+    np.testing.assert_allclose(program.run(inputs)["z"], networks.chain_result(inputs), rtol=1e-6)
 
 
 def test_saving_what_was_loaded_gives_the_same_bytes(saved: Path) -> None:
     before = saved.read_bytes()
-    program = load(saved)
+    program = runtime.load(saved)
     program.save(saved)
     assert saved.read_bytes() == before
-    inputs = chain_inputs()
-    np.testing.assert_allclose(program.run(inputs)["z"], chain_result(inputs), rtol=1e-6)
+    inputs = networks.chain_inputs()
+    np.testing.assert_allclose(program.run(inputs)["z"], networks.chain_result(inputs), rtol=1e-6)
 
 
 def test_constants_are_mapped_not_copied(saved: Path) -> None:
-    (constant,) = read_container(saved).constants
-    np.testing.assert_array_equal(constant, weights())
+    (constant,) = runtime.read_container(saved).constants
+    np.testing.assert_array_equal(constant, networks.weights())
     assert constant.ctypes.data % 64 == 0
     assert not constant.flags.writeable
     assert not constant.flags.owndata
 
 
 def test_writing_into_a_loaded_file_changes_its_constants_and_never_its_code(saved: Path) -> None:
-    program = load(saved, threads=1)
-    copied = load(saved, threads=1, read=Path.read_bytes)
-    inputs = chain_inputs()
+    program = runtime.load(saved, threads=1)
+    copied = runtime.load(saved, threads=1, read=Path.read_bytes)
+    inputs = networks.chain_inputs()
     before = program.run(inputs)["z"]
     with saved.open("r+b") as file:  # header, object code and sources; constants are the last
-        file.write(b"\xff" * (saved.stat().st_size - weights().nbytes))
+        file.write(b"\xff" * (saved.stat().st_size - networks.weights().nbytes))
     np.testing.assert_array_equal(program.run(inputs)["z"], before)
     with saved.open("r+b") as file:
-        file.seek(-weights().nbytes, os.SEEK_END)
-        file.write(bytes(weights().nbytes))
+        file.seek(-networks.weights().nbytes, os.SEEK_END)
+        file.write(bytes(networks.weights().nbytes))
     (constant,) = program.contents.constants
     assert not constant.any()
     np.testing.assert_array_equal(copied.run(inputs)["z"], before)
 
 
 def test_a_program_without_anything(tmp_path: Path) -> None:
-    nothing = plan([], inputs=(), outputs=(), constants=(), kernels=(), arena_bytes=0)
-    Executable(nothing, [], []).save(tmp_path / "x")
-    assert load(tmp_path / "x").run({}) == {}
+    nothing = networks.plan([], inputs=(), outputs=(), constants=(), kernels=(), arena_bytes=0)
+    runtime.Executable(nothing, [], []).save(tmp_path / "x")
+    assert runtime.load(tmp_path / "x").run({}) == {}
 
 
-@pytest.mark.parametrize("dtype", [DType.BOOL, DType.I64, DType.BF16, DType.U8], ids=str)
-def test_constants_of_any_type_and_size(tmp_path: Path, dtype: DType) -> None:
+@pytest.mark.parametrize(
+    "dtype", [base.DType.BOOL, base.DType.I64, base.DType.BF16, base.DType.U8], ids=str
+)
+def test_constants_of_any_type_and_size(tmp_path: Path, dtype: base.DType) -> None:
     shapes = [(), (3,), (0, 2), (5, 7)]
-    constants = tuple(tensor(f"c{i}", shape, dtype) for i, shape in enumerate(shapes))
-    outputs = tuple(tensor(f"o{i}", shape, dtype) for i, shape in enumerate(shapes))
+    constants = tuple(networks.tensor(f"c{i}", shape, dtype) for i, shape in enumerate(shapes))
+    outputs = tuple(networks.tensor(f"o{i}", shape, dtype) for i, shape in enumerate(shapes))
     steps = [
-        CopyStep(ConstantRef(i), OutputRef(i), spec.size_bytes) for i, spec in enumerate(outputs)
+        runtime.CopyStep(runtime.ConstantRef(i), runtime.OutputRef(i), spec.size_bytes)
+        for i, spec in enumerate(outputs)
     ]
     arrays = [np.arange(np.prod(shape)).reshape(shape).astype(dtype.numpy) for shape in shapes]
-    copying = plan(
+    copying = networks.plan(
         steps, inputs=(), outputs=outputs, constants=constants, kernels=(), arena_bytes=0
     )
-    Executable(copying, [], arrays).save(tmp_path / "x")
-    results = load(tmp_path / "x").run({})
+    runtime.Executable(copying, [], arrays).save(tmp_path / "x")
+    results = runtime.load(tmp_path / "x").run({})
     for result, array in zip(results.values(), arrays, strict=True):
         assert result.dtype == array.dtype
         np.testing.assert_array_equal(result, array)
 
 
 def refusal(path: Path, **options: Any) -> str:
-    with pytest.raises(ModelError) as caught:
-        load(path, **options)
+    with pytest.raises(base.ModelError) as caught:
+        runtime.load(path, **options)
     assert caught.value.stage == "load"
     assert caught.value.where == f"file {path}"
     assert caught.value.remedy
@@ -170,7 +147,7 @@ def test_a_file_cut_short_anywhere(saved: Path) -> None:
 
 def test_a_changed_byte_anywhere(saved: Path) -> None:
     data = saved.read_bytes()
-    contents = read_container(saved)
+    contents = runtime.read_container(saved)
     used = {0, 8, 12, 20, 51, 52, 500, 4096, 4096 + len(contents.objects[0]) // 2, len(data) - 1}
     for place in used:
         saved.write_bytes(data[:place] + bytes([data[place] ^ 255]) + data[place + 1 :])
@@ -190,7 +167,7 @@ def test_constants_are_checked_unless_told_otherwise(saved: Path) -> None:
     data[-1] ^= 255
     saved.write_bytes(data)
     assert refusal(saved) == "it is damaged: the digest of section constant/0 is wrong"
-    assert load(saved, check_constants=False).inputs == CHAIN.inputs
+    assert runtime.load(saved, check_constants=False).inputs == networks.CHAIN.inputs
 
 
 def test_a_header_that_lies_is_refused(saved: Path) -> None:
@@ -232,10 +209,10 @@ def test_a_constant_begins_on_a_cache_line_of_the_file(saved: Path) -> None:
 
 
 def test_an_unwritable_place(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="the folder does not exist"):
-        executable(CHAIN).save(tmp_path / "no" / "net.tw")
-    with pytest.raises(OutputError, match="it is a folder"):
-        executable(CHAIN).save(tmp_path)
+    with pytest.raises(base.OutputError, match="the folder does not exist"):
+        networks.executable(networks.CHAIN).save(tmp_path / "no" / "net.tw")
+    with pytest.raises(base.OutputError, match="it is a folder"):
+        networks.executable(networks.CHAIN).save(tmp_path)
 
 
 def test_a_full_disk_leaves_the_old_file(saved: Path) -> None:
@@ -259,10 +236,12 @@ except OutputError as error:
     assert [each.name for each in saved.parent.iterdir()] == [saved.name]
 
 
-def for_target(path: Path, target: CpuTarget) -> Path:
-    contents = read_container(path)
+def for_target(path: Path, target: base.CpuTarget) -> Path:
+    contents = runtime.read_container(path)
     foreign = replace(contents.plan, target=target)
-    write_container(path, Contents(foreign, contents.objects, contents.constants, SOURCES))
+    runtime.write_container(
+        path, runtime.Contents(foreign, contents.objects, contents.constants, SOURCES)
+    )
     return path
 
 
@@ -270,36 +249,40 @@ def for_target(path: Path, target: CpuTarget) -> Path:
     ("target", "lacking"),
     [
         (
-            replace(NATIVE, name="future", features=(*NATIVE.features, "avx9")),
+            replace(networks.NATIVE, name="future", features=(*networks.NATIVE.features, "avx9")),
             "it has no avx9",
         ),
         (
-            replace(NATIVE, name="arm", arch="arm", triple="armv7-none-eabi"),
-            f"it is {NATIVE.triple}, not armv7-none-eabi",
+            replace(networks.NATIVE, name="arm", arch="arm", triple="armv7-none-eabi"),
+            f"it is {networks.NATIVE.triple}, not armv7-none-eabi",
         ),
     ],
     ids="feature processor".split(),
 )
-def test_a_file_for_another_processor(saved: Path, target: CpuTarget, lacking: str) -> None:
+def test_a_file_for_another_processor(saved: Path, target: base.CpuTarget, lacking: str) -> None:
     path = for_target(saved, target)
-    with pytest.raises(MachineError) as caught:
-        load(path)
+    with pytest.raises(base.MachineError) as caught:
+        runtime.load(path)
     assert caught.value.where == f"file {path}, target {target.name}"
     assert caught.value.reason == f"this machine cannot run its code: {lacking}"
     asked = []
 
-    def recompile(contents: Contents, here: CpuTarget, threads: int | None) -> Executable:
+    def recompile(
+        contents: runtime.Contents, here: base.CpuTarget, threads: int | None
+    ) -> runtime.Executable:
         asked.append((contents.sources, here, threads))
-        return executable(CHAIN, threads=threads)
+        return networks.executable(networks.CHAIN, threads=threads)
 
-    program = load(path, threads=1, recompile=recompile)
-    assert program.target == NATIVE
-    assert asked == [(SOURCES, NATIVE, 1)]
+    program = runtime.load(path, threads=1, recompile=recompile)
+    assert program.target == networks.NATIVE
+    assert asked == [(SOURCES, networks.NATIVE, 1)]
 
 
 def test_a_file_for_a_lesser_processor_runs(saved: Path) -> None:
-    path = for_target(saved, replace(NATIVE, name="less", features=NATIVE.features[:2]))
-    assert load(path).target.name == "less"
+    path = for_target(
+        saved, replace(networks.NATIVE, name="less", features=networks.NATIVE.features[:2])
+    )
+    assert runtime.load(path).target.name == "less"
 
 
 def in_cipher(data: bytes, key: bytes) -> bytes:
@@ -309,22 +292,24 @@ def in_cipher(data: bytes, key: bytes) -> bytes:
 
 
 def test_a_program_is_loaded_from_bytes(saved: Path) -> None:
-    inputs = chain_inputs()
+    inputs = networks.chain_inputs()
     data = saved.read_bytes()
     saved.write_bytes(in_cipher(data, b"key"))
     for key in (b"", b"another"):
-        with pytest.raises(ModelError, match="is not an executable"):
-            load(saved, read=lambda path, key=key: in_cipher(path.read_bytes(), key))
+        with pytest.raises(base.ModelError, match="is not an executable"):
+            runtime.load(saved, read=lambda path, key=key: in_cipher(path.read_bytes(), key))
     programs = [
-        load(data, threads=1),
-        load(memoryview(data), threads=1),
-        load(saved, threads=1, read=lambda path: in_cipher(path.read_bytes(), b"key")),
+        runtime.load(data, threads=1),
+        runtime.load(memoryview(data), threads=1),
+        runtime.load(saved, threads=1, read=lambda path: in_cipher(path.read_bytes(), b"key")),
     ]
     for program in programs:
-        np.testing.assert_allclose(program.run(inputs)["z"], chain_result(inputs), rtol=1e-6)
-    with pytest.raises(ModelError, match="the bytes: it is damaged: it is cut short"):
-        load(data[:-1])
-    with pytest.raises(UsageError, match="argument read: the source is bytes"):
-        load(data, read=Path.read_bytes)
-    with pytest.raises(UsageError, match="argument read: str is not bytes"):
-        load(saved, read=str)  # type: ignore[arg-type]
+        np.testing.assert_allclose(
+            program.run(inputs)["z"], networks.chain_result(inputs), rtol=1e-6
+        )
+    with pytest.raises(base.ModelError, match="the bytes: it is damaged: it is cut short"):
+        runtime.load(data[:-1])
+    with pytest.raises(base.UsageError, match="argument read: the source is bytes"):
+        runtime.load(data, read=Path.read_bytes)
+    with pytest.raises(base.UsageError, match="argument read: str is not bytes"):
+        runtime.load(saved, read=str)  # type: ignore[arg-type]

@@ -13,13 +13,7 @@ import pytest
 from tests.cuda_driver import ShimDriver, forget, shim_driver
 from tests.grids import SM_80, SM_90A
 from tests.targets import native_target
-from tests.unit.runtime.on_cards import (
-    check_launches,
-    check_network,
-    check_open_sizes,
-    doubled_kernel,
-    network,
-)
+from tests.unit.runtime import on_cards
 
 import tensorwright
 from tensorwright.artifacts import build_kernel, load_kernel
@@ -54,7 +48,7 @@ def card(monkeypatch: pytest.MonkeyPatch) -> Iterator[ShimDriver]:
 
 def test_a_network_runs_on_the_card(card: ShimDriver, tmp_path: Path) -> None:
     before = card.read("allocated"), card.read("modules")
-    check_network("cuda", tmp_path)
+    on_cards.check_network("cuda", tmp_path)
     gc.collect()
     assert (card.read("allocated"), card.read("modules")) == before
 
@@ -124,19 +118,19 @@ def test_launches_are_made_one_by_one_where_there_are_no_graphs(
 
 
 def test_sizes_of_a_call_decide_the_grid(card: ShimDriver) -> None:
-    check_open_sizes("cuda:sm_90a")
+    on_cards.check_open_sizes("cuda:sm_90a")
 
 
 def test_kernels_are_launched_and_timed(card: ShimDriver) -> None:
     gc.collect()
     graphs = card.read("graphs")
-    check_launches(DEVICE, SM_90A)
+    on_cards.check_launches(DEVICE, SM_90A)
     assert card.read("graph_launches") == 1, "both calls are one graph"
     assert card.read("graphs") == graphs
 
 
 def test_launches_are_done_after_the_wait(card: ShimDriver) -> None:
-    code = load_kernel(doubled_kernel(SM_90A))
+    code = load_kernel(on_cards.doubled_kernel(SM_90A))
     array = np.arange(64, dtype=np.float32)
     given, made = DEVICE.memory_of(array), DEVICE.memory_of(np.zeros_like(array))
     code.launch((given, made), DEVICE.allocate(0))
@@ -177,12 +171,12 @@ def test_memory_is_counted_and_freed(card: ShimDriver) -> None:
 
 
 def test_a_call_without_room_says_what_it_needs(card: ShimDriver) -> None:
-    executable = tensorwright.compile(network(), target="cuda")
+    executable = tensorwright.compile(on_cards.network(), target="cuda")
     card.write(memory=card.read("allocated") + 100)
     with pytest.raises(MachineError, match=r"a call needs [1-9]\d{2,} bytes.*about 100 are free"):
         executable(np.ones((1, 3, 6, 6), np.float32))
     with pytest.raises(MachineError, match=r"its constants need 864 bytes.*about 100 are free"):
-        tensorwright.compile(network(), target="cuda")
+        tensorwright.compile(on_cards.network(), target="cuda")
 
 
 def test_the_card_is_a_target(card: ShimDriver) -> None:
@@ -262,7 +256,7 @@ def test_a_machine_without_a_driver(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("result", [209, 222])
 def test_code_that_the_driver_does_not_take(card: ShimDriver, result: int) -> None:
-    kernel = doubled_kernel(SM_90A)
+    kernel = on_cards.doubled_kernel(SM_90A)
     card.write(load=result)
     with pytest.raises(
         MachineError, match=r"which is of CUDA 13.0, does not take its machine code"
@@ -271,7 +265,7 @@ def test_code_that_the_driver_does_not_take(card: ShimDriver, result: int) -> No
 
 
 def test_a_fault_of_a_kernel_is_named(card: ShimDriver) -> None:
-    code = load_kernel(doubled_kernel(SM_90A))
+    code = load_kernel(on_cards.doubled_kernel(SM_90A))
     memory, workspace = DEVICE.allocate(256), DEVICE.allocate(0)
     code.launch((memory, memory), workspace)
     card.write(wait=700)
@@ -314,7 +308,7 @@ def test_arrays_of_the_card_stay_there(card: ShimDriver) -> None:
     """What NumPy works on is copied to the host, and comes back."""
     gc.collect()
     before = card.read("allocated")
-    executable = tensorwright.compile(network(), target="cuda")
+    executable = tensorwright.compile(on_cards.network(), target="cuda")
     x = np.random.default_rng(1).standard_normal((1, 3, 6, 6)).astype(np.float32)
     given = on_card(x)
     for _ in range(3):
@@ -368,7 +362,7 @@ def test_a_bound_call_works_where_the_arrays_are(card: ShimDriver) -> None:
 
 def test_results_are_written_to_arrays_of_the_card(card: ShimDriver) -> None:
     """Also those of operators that NumPy computes."""
-    executable = tensorwright.compile(network(), target="cuda")
+    executable = tensorwright.compile(on_cards.network(), target="cuda")
     x = np.random.default_rng(1).standard_normal((1, 3, 6, 6)).astype(np.float32)
     wanted = executable.run({"x": x})
     outputs = {name: on_card(np.zeros_like(array)) for name, array in wanted.items()}
@@ -388,7 +382,7 @@ def test_arrays_of_the_card_that_cannot_be_written(card: ShimDriver) -> None:
         executable.run_into({"x": given}, {name: given})
     with pytest.raises(InputError, match=r"output .*it must be f32\(1, 4, 6, 6\)"):
         executable.bind({"x": given}, {name: on_card(np.zeros((1, 4, 6, 5), np.float32))})
-    both = tensorwright.compile(network(), target="cuda")
+    both = tensorwright.compile(on_cards.network(), target="cuda")
     x = on_card(np.zeros((1, 3, 6, 6), np.float32))
     outputs = {
         each.name: on_card(np.zeros(each.extents, each.dtype.numpy)) for each in both.outputs

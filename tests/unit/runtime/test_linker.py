@@ -11,17 +11,7 @@ import pytest
 from tensorwright.base import InternalError, MachineError, cpu_target, detect_target
 from tensorwright.machine_code.compilation import compile_module
 from tensorwright.runtime import load_code, load_object
-from tensorwright.runtime.native.linker import (
-    PAGE_BYTES,
-    LinkError,
-    ObjectFile,
-    Relocation,
-    Section,
-    Symbol,
-    lay_out,
-    read_object,
-    write_image,
-)
+from tensorwright.runtime.native import linker
 
 BASE = 0x400000
 PROGRAM = """
@@ -94,23 +84,23 @@ SVC_EXIT = struct.pack("<III", 0xD2800BA8, 0xD4000001, 0xD65F03C0)  # mov x8, 93
 def executable_file(parts: list[tuple[int, bytes]], start: int) -> bytes:
     """A static ELF program with some parts of memory; all can be read, written and run."""
     head = 64 + 56 * len(parts)
-    offset, headers, content = PAGE_BYTES, b"", b""
+    offset, headers, content = linker.PAGE_BYTES, b"", b""
     for address, data in parts:
         headers += struct.pack(
-            "<IIQQQQQQ", 1, 7, offset, address, address, len(data), len(data), PAGE_BYTES
+            "<IIQQQQQQ", 1, 7, offset, address, address, len(data), len(data), linker.PAGE_BYTES
         )
         content += data
         offset += len(data)
     magic, sizes = b"\x7fELF\x02\x01\x01", (64, 56, len(parts), 64, 0, 0)
     elf = struct.pack("<16sHHIQQQIHHHHHH", magic, 2, 183, 1, start, 64, 0, 0, *sizes)
     assert len(elf) + len(headers) == head
-    return (elf + headers).ljust(PAGE_BYTES, b"\0") + content
+    return (elf + headers).ljust(linker.PAGE_BYTES, b"\0") + content
 
 
 def image_of(text: str, target: str, base: int, addresses: dict[str, int]) -> tuple[bytes, dict]:  # type: ignore[type-arg]
-    image = lay_out(read_object(compile_module(text, cpu_target(target))))
+    image = linker.lay_out(linker.read_object(compile_module(text, cpu_target(target))))
     memory = bytearray(image.size_bytes)
-    defined = write_image(image, memoryview(memory), base, addresses)
+    defined = linker.write_image(image, memoryview(memory), base, addresses)
     return bytes(memory), defined
 
 
@@ -124,7 +114,7 @@ def test_a_program_for_aarch64_runs_in_a_simulator(tmp_path: Path) -> None:
     call = entry["start"] - 0x900000 >> 2 & (1 << 26) - 1
     begin = struct.pack("<I", 0x94000000 | call) + SVC_EXIT
     parts = [(0x40000000, functions), (BASE, program), (0x800000, start)]
-    parts.append((0x900000, begin.ljust(PAGE_BYTES, b"\0")))
+    parts.append((0x900000, begin.ljust(linker.PAGE_BYTES, b"\0")))
     file = tmp_path / "program"
     file.write_bytes(executable_file(sorted(parts), 0x900000))
     file.chmod(0o755)
@@ -145,12 +135,12 @@ def test_a_program_for_x86_64_runs() -> None:
 
 @pytest.mark.parametrize("target", ["x86-64-sse2", "aarch64-neon"])
 def test_what_is_missing_or_far_away_is_refused(target: str) -> None:
-    with pytest.raises(LinkError, match="Symbols not found: thrice, twice"):
+    with pytest.raises(linker.LinkError, match="Symbols not found: thrice, twice"):
         image_of(PROGRAM, target, BASE, {})
     data = compile_module(PROGRAM, cpu_target(target))
     for length in range(0, len(data), 97):
         with pytest.raises(ValueError, match="it is"):
-            read_object(data[:length])
+            linker.read_object(data[:length])
 
 
 def test_damaged_objects_raise_our_error() -> None:
@@ -173,12 +163,14 @@ def test_a_shared_object_that_does_not_load_is_refused() -> None:
 def linked(machine: int, kind: int, word: bytes, target: int, at: int = 0) -> bytes:
     """An instruction at BASE + `at` that refers to an address, linked."""
     data = bytes(at) + word
-    section = Section(1, len(data), 16, False, data)
-    symbol = Symbol("there", 0xFFF1, target)
-    content = ObjectFile(machine, (section,), (symbol,), (Relocation(1, at, kind, 0, 0),))
-    image = lay_out(content)
+    section = linker.Section(1, len(data), 16, False, data)
+    symbol = linker.Symbol("there", 0xFFF1, target)
+    content = linker.ObjectFile(
+        machine, (section,), (symbol,), (linker.Relocation(1, at, kind, 0, 0),)
+    )
+    image = linker.lay_out(content)
     memory = bytearray(image.size_bytes)
-    write_image(image, memoryview(memory), BASE, {})
+    linker.write_image(image, memoryview(memory), BASE, {})
     return bytes(memory[at : at + len(word)])
 
 
@@ -204,7 +196,7 @@ def test_adrp_counts_pages(at: int, target: int, instruction: int) -> None:
 
 def test_a_page_farther_than_4_gib_is_refused() -> None:
     for target in (BASE + (1 << 32), BASE - (1 << 32) - 1):
-        with pytest.raises(LinkError, match=r"a target is -?\d+ pages away"):
+        with pytest.raises(linker.LinkError, match=r"a target is -?\d+ pages away"):
             linked(183, 275, bytes(4), target)
 
 
@@ -215,5 +207,5 @@ def test_a_distance_has_32_bits_and_a_sign(machine: int, kind: int) -> None:
         word = linked(machine, kind, bytes(4), BASE + distance)
         assert struct.unpack("<i", word) == (distance,)
     for distance in (-(1 << 31) - 1, 1 << 31, 1 << 32):
-        with pytest.raises(LinkError, match=f"a target is {distance} bytes away"):
+        with pytest.raises(linker.LinkError, match=f"a target is {distance} bytes away"):
             linked(machine, kind, bytes(4), BASE + distance)

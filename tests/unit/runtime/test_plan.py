@@ -7,26 +7,13 @@ from typing import Any
 import pytest
 from tests.unit.runtime.networks import CHAIN, HOSTED, SIZE, TENSOR, add, arena, double, plan
 
+from tensorwright import runtime
 from tensorwright.base import DType, Grid, InternalError
-from tensorwright.runtime import (
-    ArenaRef,
-    ConstantRef,
-    CopyStep,
-    HostStep,
-    InputRef,
-    KernelStep,
-    OutputRef,
-    Plan,
-    TypedRef,
-    plan_from_data,
-    plan_to_data,
-    verify_plan,
-)
 from tensorwright.runtime.native.driver import load_program
 
 ODD = plan(
     [
-        HostStep(
+        runtime.HostStep(
             "odd",
             (
                 ("exact", 1),
@@ -37,23 +24,23 @@ ODD = plan(
                 ("to", DType.I64),
             ),
             (),
-            (TypedRef(OutputRef(0), TENSOR),),
+            (runtime.TypedRef(runtime.OutputRef(0), TENSOR),),
             "odd",
         )
     ]
 )
 
 
-def plan_to_json(plan: Plan) -> str:
-    return json.dumps(plan_to_data(plan), allow_nan=False)
+def plan_to_json(plan: runtime.Plan) -> str:
+    return json.dumps(runtime.plan_to_data(plan), allow_nan=False)
 
 
-def plan_from_json(text: str) -> Plan:
-    return plan_from_data(json.loads(text))
+def plan_from_json(text: str) -> runtime.Plan:
+    return runtime.plan_from_data(json.loads(text))
 
 
 @pytest.mark.parametrize("shown", [CHAIN, HOSTED, ODD], ids="kernels hosted odd".split())
-def test_a_plan_survives_json(shown: Plan) -> None:
+def test_a_plan_survives_json(shown: runtime.Plan) -> None:
     text = plan_to_json(shown)
     again = plan_from_json(text)
     assert again == shown
@@ -84,7 +71,7 @@ def test_what_is_no_plan_is_a_value_error(text: str) -> None:
         plan_from_json(text)
 
 
-def on_a_grid(plan: Plan, *launches: Grid) -> Plan:
+def on_a_grid(plan: runtime.Plan, *launches: Grid) -> runtime.Plan:
     first, *others = plan.kernels
     return replace(plan, kernels=(replace(first, launches=launches), *others))
 
@@ -128,11 +115,11 @@ def test_a_plan_is_readable_json() -> None:
 
 
 @pytest.mark.parametrize("sound", [CHAIN, HOSTED, ODD], ids="kernels hosted odd".split())
-def test_sound_plans_pass(sound: Plan) -> None:
-    verify_plan(sound)
+def test_sound_plans_pass(sound: runtime.Plan) -> None:
+    runtime.verify_plan(sound)
 
 
-def chain_with(step: int, **changes: Any) -> Plan:
+def chain_with(step: int, **changes: Any) -> runtime.Plan:
     steps = list(CHAIN.steps)
     steps[step] = replace(steps[step], **changes)
     return replace(CHAIN, steps=tuple(steps))
@@ -147,47 +134,47 @@ BEYOND = "384 bytes at {} exceed the buffer"
         (chain_with(0, kernel=2), "step 0 (double x)", "there is no number 2 among 2"),
         (chain_with(0, kernel=-1), "step 0 (double x)", "there is no number -1 among 2"),
         (
-            chain_with(0, arguments=(InputRef(0),)),
+            chain_with(0, arguments=(runtime.InputRef(0),)),
             "step 0 (double x)",
             "double takes 2 arguments, not 1",
         ),
         (
-            chain_with(0, arguments=(InputRef(2), arena(0))),
+            chain_with(0, arguments=(runtime.InputRef(2), arena(0))),
             "step 0 (double x)",
             "there is no number 2 among 2",
         ),
         (
-            chain_with(0, arguments=(InputRef(0, 64), arena(0))),
+            chain_with(0, arguments=(runtime.InputRef(0, 64), arena(0))),
             "step 0 (double x)",
             BEYOND.format("in0+64"),
         ),
         (
-            chain_with(0, arguments=(InputRef(0, -64), arena(0))),
+            chain_with(0, arguments=(runtime.InputRef(0, -64), arena(0))),
             "step 0 (double x)",
             BEYOND.format("in0+-64"),
         ),
         (
-            chain_with(0, arguments=(InputRef(0), ArenaRef(0, 64))),
+            chain_with(0, arguments=(runtime.InputRef(0), runtime.ArenaRef(0, 64))),
             "step 0 (double x)",
             BEYOND.format("arena[0:64]"),
         ),
         (
-            chain_with(0, arguments=(InputRef(0), ArenaRef(4 * SIZE, SIZE))),
+            chain_with(0, arguments=(runtime.InputRef(0), runtime.ArenaRef(4 * SIZE, SIZE))),
             "step 0 (double x)",
             BEYOND.format("arena[1536:1920]"),
         ),
         (
-            chain_with(0, arguments=(InputRef(0), ArenaRef(4, SIZE))),
+            chain_with(0, arguments=(runtime.InputRef(0), runtime.ArenaRef(4, SIZE))),
             "step 0 (double x)",
             "arena[4:388] does not begin on a multiple of 64 bytes",
         ),
         (
-            chain_with(0, arguments=(InputRef(0), InputRef(1))),
+            chain_with(0, arguments=(runtime.InputRef(0), runtime.InputRef(1))),
             "step 0 (double x)",
             "in1 is written",
         ),
         (
-            chain_with(0, arguments=(InputRef(0), ConstantRef(0))),
+            chain_with(0, arguments=(runtime.InputRef(0), runtime.ConstantRef(0))),
             "step 0 (double x)",
             "const0 is written",
         ),
@@ -197,41 +184,41 @@ BEYOND = "384 bytes at {} exceed the buffer"
             "reads arena[1152:1536], which no earlier step wrote",
         ),
         (
-            chain_with(1, arguments=(arena(0), ArenaRef(64, SIZE))),
+            chain_with(1, arguments=(arena(0), runtime.ArenaRef(64, SIZE))),
             "step 1 (double again)",
             "two arguments overlap in arena[64:448]",
         ),
         (
-            plan([double(InputRef(0), arena(0))]),
+            plan([double(runtime.InputRef(0), arena(0))]),
             "output z",
             "no step writes all of it",
         ),
         (
-            plan([CopyStep(InputRef(0), OutputRef(0), 64)]),
+            plan([runtime.CopyStep(runtime.InputRef(0), runtime.OutputRef(0), 64)]),
             "output z",
             "no step writes all of it",
         ),
         (
-            plan([add(InputRef(0), OutputRef(0), arena(0))]),
+            plan([add(runtime.InputRef(0), runtime.OutputRef(0), arena(0))]),
             "step 0 (add)",
             "reads out0[0:384], which no earlier step wrote",
         ),
     ],
 )
-def test_a_broken_plan_is_refused(broken: Plan, where: str, reason: str) -> None:
+def test_a_broken_plan_is_refused(broken: runtime.Plan, where: str, reason: str) -> None:
     with pytest.raises(InternalError) as caught:
-        verify_plan(broken)
+        runtime.verify_plan(broken)
     assert (caught.value.where, caught.value.reason) == (where, reason)
 
 
 def test_the_same_buffer_may_be_read_twice_in_a_step() -> None:
-    verify_plan(plan([add(InputRef(0), InputRef(0), OutputRef(0))]))
+    runtime.verify_plan(plan([add(runtime.InputRef(0), runtime.InputRef(0), runtime.OutputRef(0))]))
 
 
 def test_an_output_may_be_written_in_parts() -> None:
-    first = CopyStep(InputRef(0), OutputRef(0), 128)
-    second = CopyStep(InputRef(0, 128), OutputRef(0, 128), SIZE - 128)
-    verify_plan(plan([second, first]))
+    first = runtime.CopyStep(runtime.InputRef(0), runtime.OutputRef(0), 128)
+    second = runtime.CopyStep(runtime.InputRef(0, 128), runtime.OutputRef(0, 128), SIZE - 128)
+    runtime.verify_plan(plan([second, first]))
 
 
 def test_the_scratch_memory_is_that_of_the_greediest_kernel() -> None:
@@ -240,4 +227,4 @@ def test_the_scratch_memory_is_that_of_the_greediest_kernel() -> None:
     shown = replace(CHAIN, kernels=(one, two))
     assert shown.scratch_bytes(1) == 200
     assert shown.scratch_bytes(4) == 356
-    assert isinstance(CHAIN.steps[0], KernelStep)
+    assert isinstance(CHAIN.steps[0], runtime.KernelStep)

@@ -27,30 +27,11 @@ from tests.unit.runtime.networks import (
 )
 
 from tensorwright import compile as compile_model
+from tensorwright import runtime
 from tensorwright.base import CpuTarget, InternalError, cpu_target
 from tensorwright.graph import Graph, GraphBuilder, interpret, random_inputs
 from tensorwright.loop import Role
 from tensorwright.machine_code.compilation import compile_module
-from tensorwright.runtime import (
-    ArgumentSpec,
-    BufferRef,
-    Executable,
-    HostStep,
-    InputRef,
-    KernelSpec,
-    KernelStep,
-    OutputRef,
-    Step,
-    Team,
-    TypedRef,
-    choose_teams,
-    estimate_seconds,
-    load,
-    plan_from_data,
-    plan_to_data,
-    verify_plan,
-    without_teams,
-)
 from tensorwright_lab.zoo import build
 
 ROOT = Path(__file__).parents[3]
@@ -59,23 +40,23 @@ LONG_S, SHORT_S = 1e-3, 1e-8
 # ------------------------------------------------------------------ which steps share a team
 
 
-def steps_of(kinds: str) -> tuple[Step, ...]:
+def steps_of(kinds: str) -> tuple[runtime.Step, ...]:
     """A chain of steps: l long, s short, h on the host."""
-    steps: list[Step] = []
-    source: BufferRef = InputRef(0)
+    steps: list[runtime.Step] = []
+    source: runtime.BufferRef = runtime.InputRef(0)
     for position, kind in enumerate(kinds):
         destination = arena(position % 2)
         if kind == "h":
-            typed = TypedRef(source, TENSOR), TypedRef(destination, TENSOR)
-            steps.append(HostStep("flip", (("axis", 0),), typed[:1], typed[1:], "host"))
+            typed = runtime.TypedRef(source, TENSOR), runtime.TypedRef(destination, TENSOR)
+            steps.append(runtime.HostStep("flip", (("axis", 0),), typed[:1], typed[1:], "host"))
         else:
-            steps.append(KernelStep(0, (source, destination), kind, COUNT, 2 * SIZE))
+            steps.append(runtime.KernelStep(0, (source, destination), kind, COUNT, 2 * SIZE))
         source = destination
-    steps.append(KernelStep(0, (source, OutputRef(0)), "s", COUNT, 2 * SIZE))
+    steps.append(runtime.KernelStep(0, (source, runtime.OutputRef(0)), "s", COUNT, 2 * SIZE))
     return tuple(steps)
 
 
-def seconds(step: KernelStep[BufferRef], target: CpuTarget) -> float:
+def seconds(step: runtime.KernelStep[runtime.BufferRef], target: CpuTarget) -> float:
     return LONG_S if step.label == "l" else SHORT_S
 
 
@@ -94,36 +75,39 @@ def seconds(step: KernelStep[BufferRef], target: CpuTarget) -> float:
 def test_a_team_spans_the_shared_steps_between_steps_on_the_host(
     kinds: str, teams: list[tuple[int, int]]
 ) -> None:
-    chosen = choose_teams(plan(steps_of(kinds), threads=2), seconds)
-    verify_plan(chosen)
+    chosen = runtime.choose_teams(plan(steps_of(kinds), threads=2), seconds)
+    runtime.verify_plan(chosen)
     assert [(team.begin, team.end) for team in chosen.teams] == teams
-    kernels = [step for step in chosen.steps if isinstance(step, KernelStep)]
+    kernels = [step for step in chosen.steps if isinstance(step, runtime.KernelStep)]
     assert all(step.most_threads == (0 if step.label == "l" else 1) for step in kernels)
-    assert choose_teams(plan(steps_of(kinds)), seconds).teams == ()
+    assert runtime.choose_teams(plan(steps_of(kinds)), seconds).teams == ()
 
 
 def test_no_thread_waits_for_long_stretches_on_one() -> None:
-    def slow_alone(step: KernelStep[BufferRef], target: CpuTarget) -> float:
+    def slow_alone(step: runtime.KernelStep[runtime.BufferRef], target: CpuTarget) -> float:
         return LONG_S if step.label == "l" else 4e-7
 
     short = "s" * 2600
-    chosen = choose_teams(plan(steps_of(f"ll{short}ll"), threads=2), slow_alone)
+    chosen = runtime.choose_teams(plan(steps_of(f"ll{short}ll"), threads=2), slow_alone)
     assert [(team.begin, team.end) for team in chosen.teams] == [(0, 2), (2602, 2604)]
 
 
 def test_threads_follow_from_the_work() -> None:
-    def microsecond(step: KernelStep[BufferRef], target: CpuTarget) -> float:
+    def microsecond(step: runtime.KernelStep[runtime.BufferRef], target: CpuTarget) -> float:
         return 1e-6
 
-    chosen = choose_teams(plan(steps_of("s"), threads=16), microsecond)
-    assert isinstance(chosen.steps[0], KernelStep)
+    chosen = runtime.choose_teams(plan(steps_of("s"), threads=16), microsecond)
+    assert isinstance(chosen.steps[0], runtime.KernelStep)
     assert chosen.steps[0].most_threads == 4
-    back = without_teams(chosen)
+    back = runtime.without_teams(chosen)
     assert back == plan(steps_of("s"), threads=16)
-    little, much = KernelStep(0, (), "", 100, 100), KernelStep(0, (), "", 10**9, 100)
+    little, much = (
+        runtime.KernelStep(0, (), "", 100, 100),
+        runtime.KernelStep(0, (), "", 10**9, 100),
+    )
     avx2 = cpu_target("x86-64-avx2")
-    assert estimate_seconds(little, avx2) < 1e-8
-    assert 0.01 < estimate_seconds(much, avx2) < 0.1
+    assert runtime.estimate_seconds(little, avx2) < 1e-8
+    assert 0.01 < runtime.estimate_seconds(much, avx2) < 0.1
 
 
 @pytest.mark.parametrize(
@@ -135,30 +119,30 @@ def test_threads_follow_from_the_work() -> None:
     ],
 )
 def test_teams_that_do_not_fit_are_refused(teams: list[tuple[int, int]], reason: str) -> None:
-    broken = replace(CHAIN, teams=tuple(Team(*each) for each in teams))
+    broken = replace(CHAIN, teams=tuple(runtime.Team(*each) for each in teams))
     with pytest.raises(InternalError, match=reason):
-        verify_plan(broken)
+        runtime.verify_plan(broken)
 
 
 def test_a_team_with_a_step_on_the_host_is_refused() -> None:
-    broken = replace(plan(steps_of("lhl")), teams=(Team(0, 3),))
+    broken = replace(plan(steps_of("lhl")), teams=(runtime.Team(0, 3),))
     with pytest.raises(InternalError, match="a step on the host is among its steps"):
-        verify_plan(broken)
+        runtime.verify_plan(broken)
     steps = (replace(CHAIN.steps[0], most_threads=-1), *CHAIN.steps[1:])
     with pytest.raises(InternalError, match="it may run on -1 threads"):
-        verify_plan(replace(CHAIN, steps=steps))
+        runtime.verify_plan(replace(CHAIN, steps=steps))
 
 
 def test_teams_are_written_and_plans_without_them_are_read() -> None:
-    chosen = choose_teams(plan(steps_of("lsl"), threads=2), seconds)
-    assert plan_from_data(plan_to_data(chosen)) == chosen
+    chosen = runtime.choose_teams(plan(steps_of("lsl"), threads=2), seconds)
+    assert runtime.plan_from_data(runtime.plan_to_data(chosen)) == chosen
     assert "team: steps 0..3" in str(chosen)
     assert "@threads<=1" in str(chosen)
-    data: Any = plan_to_data(without_teams(chosen))
+    data: Any = runtime.plan_to_data(runtime.without_teams(chosen))
     del data["teams"]  # as earlier versions wrote it
     for step in data["steps"]:
         del step["most_threads"]
-    assert plan_from_data(data) == without_teams(chosen)
+    assert runtime.plan_from_data(data) == runtime.without_teams(chosen)
 
 
 # ------------------------------------------------------------------ threads that work at once
@@ -238,9 +222,16 @@ own number and how many there are outside of that loop.
 
 def meeting(symbol: str, threads: int, most: int = 0, steps: int = 3) -> dict[str, Any]:
     """The outputs of some such steps, one each, in a team of so many threads."""
-    spec = KernelSpec(symbol, (ArgumentSpec(Role.INPUT, SIZE), ArgumentSpec(Role.OUTPUT, SIZE)), 64)
+    spec = runtime.KernelSpec(
+        symbol,
+        (runtime.ArgumentSpec(Role.INPUT, SIZE), runtime.ArgumentSpec(Role.OUTPUT, SIZE)),
+        64,
+    )
     calls = tuple(
-        KernelStep(0, (InputRef(0), OutputRef(n)), f"{n}", most_threads=most) for n in range(steps)
+        runtime.KernelStep(
+            0, (runtime.InputRef(0), runtime.OutputRef(n)), f"{n}", most_threads=most
+        )
+        for n in range(steps)
     )
     asked = plan(
         calls,
@@ -249,9 +240,9 @@ def meeting(symbol: str, threads: int, most: int = 0, steps: int = 3) -> dict[st
         constants=(),
         kernels=(spec,),
         threads=threads,
-        teams=(Team(0, steps),),
+        teams=(runtime.Team(0, steps),),
     )
-    program = Executable(asked, [compile_module(KERNELS_IR, NATIVE)], [], threads=threads)
+    program = runtime.Executable(asked, [compile_module(KERNELS_IR, NATIVE)], [], threads=threads)
     outputs = {spec.name: np.zeros(COUNT, np.float32) for spec in program.outputs}
     program.run_into({"x": np.zeros(COUNT, np.float32)}, outputs)
     return outputs
@@ -287,7 +278,7 @@ def small_network(steps: int = 6) -> Graph:
 
 
 @pytest.fixture(scope="module")
-def program() -> Executable:
+def program() -> runtime.Executable:
     compiled = compile_model(small_network(), target=native_target(), threads=2)
     assert compiled.plan.teams
     return compiled
@@ -297,7 +288,7 @@ def meaning(graph: Graph, inputs: dict[str, Any]) -> Any:
     return next(iter(interpret(graph, inputs).values()))
 
 
-def test_a_network_in_a_team_computes_its_meaning(program: Executable) -> None:
+def test_a_network_in_a_team_computes_its_meaning(program: runtime.Executable) -> None:
     graph = small_network()
     for seed in range(3):
         inputs = random_inputs(graph, seed)
@@ -305,19 +296,19 @@ def test_a_network_in_a_team_computes_its_meaning(program: Executable) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_a_team_changes_no_bit(threads: int, program: Executable, tmp_path: Path) -> None:
+def test_a_team_changes_no_bit(threads: int, program: runtime.Executable, tmp_path: Path) -> None:
     program.save(tmp_path / "net.tw")
-    loaded = load(tmp_path / "net.tw", threads)
+    loaded = runtime.load(tmp_path / "net.tw", threads)
     assert loaded.plan == program.plan
     contents = program._contents
-    forking = Executable(
-        without_teams(program.plan), contents.objects, contents.constants, threads=2
+    forking = runtime.Executable(
+        runtime.without_teams(program.plan), contents.objects, contents.constants, threads=2
     )
     inputs = random_inputs(small_network())
     np.testing.assert_array_equal(loaded(inputs["x"]), forking(inputs["x"]))
 
 
-def test_several_callers_have_a_team_each(program: Executable) -> None:
+def test_several_callers_have_a_team_each(program: runtime.Executable) -> None:
     graph = small_network()
 
     def work(seed: int) -> bool:
@@ -329,13 +320,13 @@ def test_several_callers_have_a_team_each(program: Executable) -> None:
         assert all(pool.map(work, range(3)))
 
 
-def test_every_step_of_a_team_is_timed(program: Executable) -> None:
+def test_every_step_of_a_team_is_timed(program: runtime.Executable) -> None:
     times = program.profile(random_inputs(small_network()), repeat=3)
     assert [time.label for time in times] == list(program.steps)
     assert all(0 < time.time_s < 10 for time in times)
 
 
-def test_an_interrupt_comes_after_the_call(program: Executable) -> None:
+def test_an_interrupt_comes_after_the_call(program: runtime.Executable) -> None:
     inputs = random_inputs(small_network())
     expected = program(inputs["x"])
     kept = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's jobs ignore it

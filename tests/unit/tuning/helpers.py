@@ -7,24 +7,10 @@ from collections.abc import Callable, Sequence
 
 from tests.targets import native_target
 
+from tensorwright import expr
 from tensorwright.artifacts import BuildRequest, Kernel
 from tensorwright.base import CpuTarget, DType
 from tensorwright.codegen import Signature
-from tensorwright.expr import (
-    Compute,
-    Decision,
-    Fn,
-    Placeholder,
-    Tensor,
-    all_of,
-    apply,
-    compute,
-    placeholder,
-    reduce_axis,
-    select,
-    sum_over,
-    topological_order,
-)
 from tensorwright.graph import Workload
 from tensorwright.loop import Buffer, Parameter, Role
 from tensorwright.machine_code.compilation import compile_module
@@ -45,30 +31,32 @@ SIZE = 1024
 
 
 def workload_of(
-    *outputs: Compute, key: str = "", constants: frozenset[str] = frozenset()
+    *outputs: expr.Compute, key: str = "", constants: frozenset[str] = frozenset()
 ) -> Workload:
-    tensors: tuple[Tensor, ...] = topological_order(*outputs)
-    inputs = tuple(tensor for tensor in tensors if isinstance(tensor, Placeholder))
+    tensors: tuple[expr.Tensor, ...] = expr.topological_order(*outputs)
+    inputs = tuple(tensor for tensor in tensors if isinstance(tensor, expr.Placeholder))
     name = key or outputs[0].name
     return Workload(name, inputs, constants, outputs, name)
 
 
-def padded_convolution(shape: tuple[int, int, int, int], filters: int, stride: int = 1) -> Compute:
+def padded_convolution(
+    shape: tuple[int, int, int, int], filters: int, stride: int = 1
+) -> expr.Compute:
     """A 3x3 convolution in NHWC with its weights in HWIO, padded by one."""
     images, height, width, channels = shape
-    x, w = placeholder("x", shape), placeholder("w", (3, 3, channels, filters))
-    padded = compute(
+    x, w = expr.placeholder("x", shape), expr.placeholder("w", (3, 3, channels, filters))
+    padded = expr.compute(
         "padded",
         (images, height + 2, width + 2, channels),
-        lambda n, i, j, c: select(
-            all_of(i >= 1, i <= height, j >= 1, j <= width), x[n, i - 1, j - 1, c], 0.0
+        lambda n, i, j, c: expr.select(
+            expr.all_of(i >= 1, i <= height, j >= 1, j <= width), x[n, i - 1, j - 1, c], 0.0
         ),
     )
-    p, q, c = reduce_axis("p", 3), reduce_axis("q", 3), reduce_axis("c", channels)
-    return compute(
+    p, q, c = expr.reduce_axis("p", 3), expr.reduce_axis("q", 3), expr.reduce_axis("c", channels)
+    return expr.compute(
         "conv",
         (images, -(-height // stride), -(-width // stride), filters),
-        lambda n, i, j, o: sum_over(
+        lambda n, i, j, o: expr.sum_over(
             padded[n, i * stride + p, j * stride + q, c] * w[p, q, c, o], p, q, c
         ),
     )
@@ -76,16 +64,16 @@ def padded_convolution(shape: tuple[int, int, int, int], filters: int, stride: i
 
 def doubled(key: str = "doubled") -> Workload:
     """y[i] = 2 * x[i], of `SIZE` floats."""
-    x = placeholder("x", (SIZE,))
-    return workload_of(compute("y", (SIZE,), lambda i: x[i] * 2.0), key=key)
+    x = expr.placeholder("x", (SIZE,))
+    return workload_of(expr.compute("y", (SIZE,), lambda i: x[i] * 2.0), key=key)
 
 
 def matmul(size: int = 32) -> Workload:
     """A matrix product with a constant operand, then ReLU."""
-    a, b = placeholder("a", (size, size)), placeholder("b", (size, size))
-    k = reduce_axis("k", size)
-    c = compute("c", (size, size), lambda i, j: sum_over(a[i, k] * b[k, j], k))
-    relu = compute("relu", (size, size), lambda i, j: apply(Fn.MAX, c[i, j], 0.0))
+    a, b = expr.placeholder("a", (size, size)), expr.placeholder("b", (size, size))
+    k = expr.reduce_axis("k", size)
+    c = expr.compute("c", (size, size), lambda i, j: expr.sum_over(a[i, k] * b[k, j], k))
+    relu = expr.compute("relu", (size, size), lambda i, j: expr.apply(expr.Fn.MAX, c[i, j], 0.0))
     return workload_of(relu, key=f"matmul{size}", constants=frozenset({"b"}))
 
 
@@ -134,7 +122,7 @@ def kernel_of(
 
 def numbered_space(task: Task, target: CpuTarget, count: int = 40) -> Space:
     """Unroll factors 1..count: decisions that print, for searches that build nothing."""
-    step = Split(task.workload.outputs[0].name, "i", (Decision("t"),))
+    step = Split(task.workload.outputs[0].name, "i", (expr.Decision("t"),))
     return Space((Sketch("numbers", (step,), (Choice.of("t", tuple(range(1, count + 1)), 8),)),))
 
 

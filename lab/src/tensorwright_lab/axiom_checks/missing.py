@@ -14,35 +14,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from tensorwright.rewriting import terms
 from tensorwright.rewriting.operators import operator_count
 from tensorwright.rewriting.prove import problems_of
 from tensorwright.rewriting.prove.refute import refute
-from tensorwright.rewriting.terms import (
-    Apply,
-    Input,
-    Rule,
-    applications,
-    canonical_rule,
-    input_names,
-    names_in,
-    with_subterm,
-)
 
 
 @dataclass(frozen=True, slots=True)
 class MissingProperty:
     """An equality that holds at small sizes, and the candidates that it would explain."""
 
-    rule: Rule
-    candidates: tuple[Rule, ...]
+    rule: terms.Rule
+    candidates: tuple[terms.Rule, ...]
 
 
-def missing_properties(unproved: Iterable[Rule]) -> tuple[MissingProperty, ...]:
+def missing_properties(unproved: Iterable[terms.Rule]) -> tuple[MissingProperty, ...]:
     """The properties that unproved candidates seem to lack, those that explain most first.
 
     Candidates that evaluation refutes are left out.
     """
-    by_property: dict[Rule, list[Rule]] = {}
+    by_property: dict[terms.Rule, list[terms.Rule]] = {}
     for rule in unproved:
         if not _holds(rule):
             continue
@@ -54,29 +45,29 @@ def missing_properties(unproved: Iterable[Rule]) -> tuple[MissingProperty, ...]:
     return tuple(MissingProperty(rule, tuple(by_property[rule])) for rule in order)
 
 
-def _holds(rule: Rule) -> bool:
+def _holds(rule: terms.Rule) -> bool:
     problems = problems_of(rule)
     return bool(problems) and refute(problems) is None
 
 
-def _pared(rule: Rule) -> Rule:
+def _pared(rule: terms.Rule) -> terms.Rule:
     """Simplify while the equality holds, and give it the names of a canonical rule."""
     bare = replace(rule, name="", stamp="")
     for smaller in _simpler(bare):
         kept = _without_foreign(smaller)
         if _holds(kept):
             return _pared(kept)
-    return canonical_rule(bare)
+    return terms.canonical_rule(bare)
 
 
-def _without_foreign(rule: Rule) -> Rule:
+def _without_foreign(rule: terms.Rule) -> terms.Rule:
     """The rule without conditions on inputs that it no longer has."""
-    names = input_names(*rule.roots)
-    kept = tuple(fact for fact in rule.condition if names_in(fact) <= set(names))
+    names = terms.input_names(*rule.roots)
+    kept = tuple(fact for fact in rule.condition if terms.names_in(fact) <= set(names))
     return replace(rule, condition=kept)
 
 
-def _simpler(rule: Rule) -> Iterator[Rule]:
+def _simpler(rule: terms.Rule) -> Iterator[terms.Rule]:
     """One pair of roots alone; a common subterm as an input; the arguments of equal heads."""
     if len(rule.left) > 1:
         for left, right in zip(rule.left, rule.right, strict=True):
@@ -84,21 +75,21 @@ def _simpler(rule: Rule) -> Iterator[Rule]:
         return
     left, right = rule.left[0], rule.right[0]
     if (
-        isinstance(left, Apply)
-        and isinstance(right, Apply)
+        isinstance(left, terms.Apply)
+        and isinstance(right, terms.Apply)
         and (left.operator, left.params) == (right.operator, right.params)
     ):
         for one, other in zip(left.args, right.args, strict=True):
             if one != other:
                 yield replace(rule, left=(one,), right=(other,))
-    shared = set(applications(left)) & set(applications(right))
+    shared = set(terms.applications(left)) & set(terms.applications(right))
     fresh = _fresh(rule)
     for term in sorted(shared, key=lambda each: (-operator_count(each), str(each))):
         if term not in (left, right):
-            put = (with_subterm(side, term, Input(fresh)) for side in (left, right))
+            put = (terms.with_subterm(side, term, terms.Input(fresh)) for side in (left, right))
             yield replace(rule, left=(next(put),), right=(next(put),))
 
 
-def _fresh(rule: Rule) -> str:
-    taken = input_names(*rule.roots)
+def _fresh(rule: terms.Rule) -> str:
+    taken = terms.input_names(*rule.roots)
     return next(f"t{n}" for n in range(len(taken) + 1) if f"t{n}" not in taken)

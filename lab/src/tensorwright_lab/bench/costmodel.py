@@ -20,20 +20,10 @@ from tensorwright.cli.printing import print_table
 from tensorwright.machine import detect_hardware, machine_of
 from tensorwright.records import RecordStore, open_store
 from tensorwright.schedule import state_of
-from tensorwright.tuning import Task
+from tensorwright.tuning import Task, models
 from tensorwright.tuning.datasets import dataset
 from tensorwright.tuning.features import Featurizer
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
-from tensorwright.tuning.models import (
-    BlendedModel,
-    BoostedSettings,
-    CostModel,
-    LearnedModel,
-    LossKind,
-    RandomModel,
-    RooflineModel,
-    Sample,
-)
 from tensorwright.tuning.space import space_of
 from tensorwright_lab.bench.costmodel_cases import Case, cases
 from tensorwright_lab.bench.machine import threads_of
@@ -46,7 +36,7 @@ _AIMED_UNSEEN = 0.75
 _TELL_S = 5.0
 _MEASURE = MeasureOptions(repeats=4, min_sample_s=0.003, most_s=0.15)
 
-Make = Callable[[], CostModel]
+Make = Callable[[], models.CostModel]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +47,7 @@ class Measured:
     """
 
     case: Case
-    samples: tuple[Sample, ...]
+    samples: tuple[models.Sample, ...]
     noise: float = 0.0
 
 
@@ -119,16 +109,16 @@ def command(
 
 
 def _models(target: CpuTarget, threads: int, seed: int) -> dict[str, Make]:
-    pairs = BoostedSettings(loss=LossKind.PAIRS, seed=seed)
-    squares = BoostedSettings(loss=LossKind.SQUARES, seed=seed)
+    pairs = models.BoostedSettings(loss=models.LossKind.PAIRS, seed=seed)
+    squares = models.BoostedSettings(loss=models.LossKind.SQUARES, seed=seed)
     return {
-        "boosted, pairs": lambda: LearnedModel(pairs),
-        "boosted, squares": lambda: LearnedModel(squares),
-        "pairs + roofline": lambda: BlendedModel(
-            LearnedModel(pairs), RooflineModel(machine_of(target, threads))
+        "boosted, pairs": lambda: models.LearnedModel(pairs),
+        "boosted, squares": lambda: models.LearnedModel(squares),
+        "pairs + roofline": lambda: models.BlendedModel(
+            models.LearnedModel(pairs), models.RooflineModel(machine_of(target, threads))
         ),
-        "roofline": lambda: RooflineModel(machine_of(target, threads)),
-        "random": lambda: RandomModel(seed),
+        "roofline": lambda: models.RooflineModel(machine_of(target, threads)),
+        "random": lambda: models.RandomModel(seed),
     }
 
 
@@ -207,9 +197,9 @@ def _judge(name: str, make: Make, measured: tuple[Measured, ...], splits: int) -
 
 def _parted(
     measured: tuple[Measured, ...], seed: int
-) -> tuple[list[Sample], dict[str, list[Sample]]]:
-    train: list[Sample] = []
-    test: dict[str, list[Sample]] = {}
+) -> tuple[list[models.Sample], dict[str, list[models.Sample]]]:
+    train: list[models.Sample] = []
+    test: dict[str, list[models.Sample]] = {}
     for each in measured:
         first, second = split(len(each.samples), seed)
         train += [each.samples[number] for number in first]
@@ -225,14 +215,14 @@ def _unseen(make: Make, measured: tuple[Measured, ...], family: str) -> float:
     return float(np.mean([_judged(model, list(each)).pair_accuracy for each in tests]))
 
 
-def _trained(make: Make, samples: list[Sample]) -> CostModel:
+def _trained(make: Make, samples: list[models.Sample]) -> models.CostModel:
     model = make()
     model.observe(samples)
     model.update()
     return model
 
 
-def _judged(model: CostModel, samples: list[Sample]) -> Judgement:
+def _judged(model: models.CostModel, samples: list[models.Sample]) -> Judgement:
     return judge(scores_of(model, samples), np.array([sample.time_s for sample in samples]))
 
 

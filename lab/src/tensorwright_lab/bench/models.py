@@ -11,20 +11,9 @@ from pathlib import Path
 import click
 
 from tensorwright.base import CpuTarget
+from tensorwright.cli.arguments import options
 from tensorwright.cli.arguments.check_model import TOLERANCE, TOLERANCE_STEPS
 from tensorwright.cli.arguments.models import check_model, row_name
-from tensorwright.cli.arguments.options import (
-    Minutes,
-    Shapes,
-    Sizes,
-    machine_options,
-    points_option,
-    records_option,
-    refuse_given,
-    seed_option,
-    shapes_option,
-    sizes_option,
-)
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.printing import shorten
 from tensorwright.graph import SizesAt
@@ -61,13 +50,15 @@ _SAME_RUN = (
     help=f"Exit with 1 if a model fails or is off by more than {TOLERANCE:g}.",
 )
 @click.option("--tuned/--untuned", default=True, help="Use what is on record, or nothing of it.")
-@click.option("--minutes", type=Minutes(), help="Tune each model first, so long in all runs.")
-@records_option
-@machine_options
-@seed_option
-@shapes_option
-@sizes_option
-@points_option
+@click.option(
+    "--minutes", type=options.Minutes(), help="Tune each model first, so long in all runs."
+)
+@options.records_option
+@options.machine_options
+@options.seed_option
+@options.shapes_option
+@options.sizes_option
+@options.points_option
 @click.option(
     "--rounds", type=click.IntRange(min=0), default=11, help="Turns of each; 0 only checks."
 )
@@ -85,8 +76,8 @@ def command(
     target: CpuTarget,
     threads: int | None,
     seed: int,
-    input_shapes: Shapes | None,
-    sizes: Sizes | None,
+    input_shapes: options.Shapes | None,
+    sizes: options.Sizes | None,
     at: SizesAt | None,
     rounds: int,
     peers: tuple[str, ...],
@@ -112,7 +103,7 @@ def command(
     if minutes and not tuned:
         raise click.UsageError("--minutes tunes, --untuned uses nothing of it: leave one out")
     if not tuned:
-        refuse_given(("records",), because="--untuned uses nothing of what is on record")
+        options.refuse_given(("records",), because="--untuned uses nothing of what is on record")
     check_resume(resume, json_path)
     for name in names:
         check_model(name)

@@ -11,14 +11,8 @@ import click
 from onnx import ModelProto
 
 from tensorwright.base import CpuTarget, number_in
+from tensorwright.cli.arguments import models
 from tensorwright.cli.arguments.check_model import quantised_steps
-from tensorwright.cli.arguments.models import (
-    read_graph,
-    read_proto,
-    row_name,
-    save_proto,
-    short_name,
-)
 from tensorwright.cli.arguments.options import Shapes, Sizes
 from tensorwright.drivers.tune import search, setting_of
 from tensorwright.graph import (
@@ -83,7 +77,7 @@ def bench_model(case: Case, plan: Plan, store: RecordStore) -> Iterator[BenchRow
 
 def _failed(model: str, point: SizePoint, plan: Plan, error: Exception) -> BenchRow:
     failure = f"{type(error).__name__}: {error}"
-    return make_row(row_name(model), plan.peers[0], failure=failure, at=str(point))
+    return make_row(models.row_name(model), plan.peers[0], failure=failure, at=str(point))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +102,11 @@ class _Comparison:
     def __init__(self, case: Case, plan: Plan, store: RecordStore, folder: Path) -> None:
         model = case.model
         self.case, self.plan, self.store, self.folder = case, plan, store, folder
-        self.graph = read_graph(model, plan.shapes, plan.seed, plan.sizes, is_open=True)
-        proto = read_proto(model, plan.shapes, plan.seed)
+        self.graph = models.read_graph(model, plan.shapes, plan.seed, plan.sizes, is_open=True)
+        proto = models.read_proto(model, plan.shapes, plan.seed)
         self.shown = show_logits(proto)
         theirs = folder / "model.onnx"
-        save_proto(proto, theirs)
+        models.save_proto(proto, theirs)
         _ask_peers(theirs, plan)
         self.files = self._compile(self.graph, theirs, quantised_steps(proto), plan)
         self.logits: _Files | None = None
@@ -135,13 +129,13 @@ class _Comparison:
     def _compile_logits(self, model: ModelProto, plan: Plan) -> _Files:
         """The same for the model with a further output; the shapes are in it."""
         theirs = self.folder / "logits.onnx"
-        save_proto(model, theirs)
+        models.save_proto(model, theirs)
         graph = load_onnx(model, sizes=plan.sizes)
         return self._compile(graph, theirs, quantised_steps(model), plan)
 
     def _compile(self, graph: Graph, theirs: Path, steps: Steps, plan: Plan) -> _Files:
         """Tune if asked, and compile, also without records where there are some."""
-        name = short_name(self.case.model)
+        name = models.short_name(self.case.model)
         parts = prepare(graph, plan.target, threads=plan.threads)
         if plan.minutes:
             _tune(name, parts, plan, self.store)
@@ -169,7 +163,7 @@ class _Comparison:
 
     def _compare(self, files: _Files, point: SizePoint, inputs: Arrays, plan: Plan) -> BenchRow:
         return compare_model(
-            row_name(self.case.model),
+            models.row_name(self.case.model),
             files.ours,
             files.theirs,
             inputs,

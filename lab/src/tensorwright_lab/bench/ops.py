@@ -14,12 +14,7 @@ from pathlib import Path
 import click
 
 from tensorwright.base import CpuTarget, TensorwrightError, knobs, make_folder, now_utc
-from tensorwright.cli.arguments.options import (
-    machine_options,
-    records_option,
-    refuse_given,
-    seed_option,
-)
+from tensorwright.cli.arguments import options
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.machine import detect_hardware
 from tensorwright.records import Record, RecordStore, Status, opened
@@ -97,9 +92,9 @@ class TuneBudget:
 @click.option("--json", "json_path", metavar="FILE", help="Write the rows to a file, too.")
 @click.option("--resume", is_flag=True, help="Keep the finished cases of that file.")
 @same_build_option
-@records_option
-@machine_options
-@seed_option
+@options.records_option
+@options.machine_options
+@options.seed_option
 def command(
     suite: str,
     cases: tuple[str, ...],
@@ -128,9 +123,9 @@ def command(
     """
     check_resume(resume, json_path)
     if not should_tune:
-        refuse_given(("trials",), because="--no-tune measures no candidate")
+        options.refuse_given(("trials",), because="--no-tune measures no candidate")
     if not rivals:
-        refuse_given(("rival_trials",), because="--metaschedule names no case")
+        options.refuse_given(("rival_trials",), because="--metaschedule names no case")
     check_writable(json_path, records)
     find_cases(rivals, int(batch))  # refuse an unknown name now
     chosen = find_cases(cases, int(batch))

@@ -12,13 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from tensorwright.base import (
-    RecordError,
-    UsageError,
-    make_folder,
-    output_error,
-    write_atomically,
-)
+from tensorwright import base
 from tensorwright_lab.bench.plausible_workloads import DrawnWorkload
 from tensorwright_lab.comparison import this_build
 from tensorwright_lab.judging import RandomComparison
@@ -95,15 +89,15 @@ def read_rows(path: Path, setting: Mapping[str, object]) -> list[RandomRow]:
     Raises:  UsageError for rows of another setting, RecordError for what is none of ours,
              OutputError.
     """
-    make_folder(path.parent)
+    base.make_folder(path.parent)
     try:
         lines = path.read_bytes().splitlines() if path.exists() else []
     except OSError as error:
-        raise output_error(path, error) from error
+        raise base.output_error(path, error) from error
     head = _parsed(path, lines[0]) if lines else dict(setting)
     for name, value in setting.items():
         if head.get(name) != value:
-            raise UsageError(
+            raise base.UsageError(
                 stage="bench",
                 where=f"file {path}",
                 reason=f"its rows have {name} {head.get(name)}, this run has {value}",
@@ -112,7 +106,7 @@ def read_rows(path: Path, setting: Mapping[str, object]) -> list[RandomRow]:
     rows = [_row(path, line, is_last=line is lines[-1]) for line in lines[1:]]
     whole = [row for row in rows if row is not None]
     texts = [json.dumps(setting), *(json.dumps(asdict(row)) for row in whole)]
-    write_atomically(path, "".join(f"{text}\n" for text in texts))
+    base.write_atomically(path, "".join(f"{text}\n" for text in texts))
     return whole
 
 
@@ -122,7 +116,7 @@ def append_row(path: Path, row: RandomRow) -> None:
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(row)) + "\n")
     except OSError as error:
-        raise output_error(path, error) from error
+        raise base.output_error(path, error) from error
 
 
 def _row(path: Path, line: bytes, *, is_last: bool) -> RandomRow | None:
@@ -148,8 +142,8 @@ def _parsed(path: Path, line: bytes) -> dict[str, Any]:
     return head
 
 
-def _foreign(path: Path) -> RecordError:
-    return RecordError(
+def _foreign(path: Path) -> base.RecordError:
+    return base.RecordError(
         stage="bench",
         where=f"file {path}",
         reason="its lines are not those of `tensorwright bench random`",

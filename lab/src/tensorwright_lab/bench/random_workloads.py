@@ -24,13 +24,8 @@ from tensorwright.schedule import format_trace
 from tensorwright.tuning.measuring import MeasureOptions
 from tensorwright.tuning.selection import choose_untuned
 from tensorwright.tuning.time_model import pretrained_model
+from tensorwright_lab.bench import plausible_workloads
 from tensorwright_lab.bench.machine import threads_of
-from tensorwright_lab.bench.plausible_workloads import (
-    FIRST_SEED,
-    DrawnWorkload,
-    draw_workloads,
-    trained_keys,
-)
 from tensorwright_lab.bench.random_rows import RandomRow, append_row, read_rows
 from tensorwright_lab.comparison import print_builds
 from tensorwright_lab.judging import (
@@ -60,7 +55,7 @@ _SHOWN = 10
 @click.option(
     "--seed",
     type=click.IntRange(min=0),
-    default=FIRST_SEED,
+    default=plausible_workloads.FIRST_SEED,
     show_default=True,
     help="Of the first network, and of the random schedules.",
 )
@@ -168,7 +163,7 @@ def _usual_path(head: dict[str, object]) -> Path:
 def _compare(rows: list[RandomRow], path: Path, plan: _Plan, farm: Farm | None) -> None:
     """Add the rows that are missing."""
     first = rows[-1].seed if rows else plan.seed
-    drawn = draw_workloads(
+    drawn = plausible_workloads.draw_workloads(
         first, plan.target, plan.threads, {row.key for row in rows}, plan.families
     )
     progress = ProgressLines("workloads")
@@ -186,7 +181,7 @@ def _compare(rows: list[RandomRow], path: Path, plan: _Plan, farm: Farm | None) 
                 progress.show(len(rows), plan.count, len(rows) - before)
 
 
-def _row(drawn: DrawnWorkload, bench: Bench, plan: _Plan) -> RandomRow:
+def _row(drawn: plausible_workloads.DrawnWorkload, bench: Bench, plan: _Plan) -> RandomRow:
     scheduled = choose_untuned(drawn.workload, plan.target, plan.threads, is_cold=True)
     chosen = format_trace(scheduled.trace)
     comparison = compare_with_random(drawn.workload, chosen, bench, plan.candidates, plan.seed)
@@ -252,7 +247,7 @@ def _passed(rows: Sequence[RandomRow]) -> set[str]:
 
 def _overlap(rows: Sequence[RandomRow]) -> int:
     """How many rows the time model in force was trained on."""
-    trained = trained_keys()
+    trained = plausible_workloads.trained_keys()
     return sum(row.key in trained for row in rows)
 
 

@@ -19,19 +19,13 @@ import click
 import numpy as np
 
 from tensorwright.base import CpuTarget, MachineError, knobs
+from tensorwright.cli.arguments import options
 from tensorwright.cli.arguments.models import (
     check_model,
     read_graph,
     read_proto,
     row_name,
     save_proto,
-)
-from tensorwright.cli.arguments.options import (
-    Shapes,
-    machine_options,
-    records_option,
-    seed_option,
-    shapes_option,
 )
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.printing import print_table, write_objects
@@ -96,10 +90,10 @@ def _read_callers(_: click.Context, __: click.Parameter, text: str) -> tuple[int
 @click.option(
     "--neighbours", type=click.IntRange(0), default=0, help="Processes that keep a core busy."
 )
-@records_option
-@machine_options
-@seed_option
-@shapes_option
+@options.records_option
+@options.machine_options
+@options.seed_option
+@options.shapes_option
 @peers_option("onnxruntime if not given")
 @click.option("--json", "json_path", metavar="FILE", help="Write the rows to a file, too.")
 def command(
@@ -112,7 +106,7 @@ def command(
     target: CpuTarget,
     threads: int | None,
     seed: int,
-    input_shapes: Shapes | None,
+    input_shapes: options.Shapes | None,
     peers: tuple[str, ...],
     json_path: str | None,
 ) -> None:

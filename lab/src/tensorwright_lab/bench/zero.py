@@ -23,29 +23,13 @@ from tensorwright.schedule import format_trace
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
 from tensorwright.tuning.selection import choose_untuned
 from tensorwright.tuning.time_model import load_time_model, pretrained_model
+from tensorwright_lab import judging
+from tensorwright_lab.bench import zero_rows
 from tensorwright_lab.bench.machine import threads_of
 from tensorwright_lab.bench.same_run import check_resume, of_builds, same_build_option
 from tensorwright_lab.bench.zero_groups import NETWORKS, Case, Group, groups_of
 from tensorwright_lab.bench.zero_plot import draw
-from tensorwright_lab.bench.zero_rows import (
-    TRIALS,
-    ZeroRow,
-    by_group,
-    curve_of,
-    read_zero,
-    show_rows,
-    write_zero,
-)
 from tensorwright_lab.comparison import this_build
-from tensorwright_lab.judging import (
-    Bench,
-    best_after,
-    build_all,
-    compare_with_random,
-    fastest_s,
-    measure_in_turns,
-    search_trials,
-)
 
 FIRST_SEED = 21_000_000
 """Of the random networks: neither those that train, nor those of `bench random`."""
@@ -95,7 +79,7 @@ class Plan:
 @click.option(
     "--trials",
     type=click.IntRange(min=1),
-    default=TRIALS[-1],
+    default=zero_rows.TRIALS[-1],
     show_default=True,
     help="Of each search.",
 )
@@ -145,18 +129,18 @@ def command(
     if image is not None and importlib.util.find_spec("matplotlib") is None:
         click.echo(f"no curves will be drawn: {_without_matplotlib().reason}", err=True)
     _check_has_model()
-    counts = (*(count for count in TRIALS if count < trials), trials)
+    counts = (*(count for count in zero_rows.TRIALS if count < trials), trials)
     plan = Plan(threads_of(threads), seed, workloads, candidates, counts)
     groups = groups_of(target, models, networks)
     head = _head(plan, target, groups)
-    before = read_zero(json_path, head) if resume and json_path is not None else []
+    before = zero_rows.read_zero(json_path, head) if resume and json_path is not None else []
     rows = of_builds(before, same_build)
     check_before_measuring(target, plan.threads)
     with override(dump=""):
         _measure_all(groups, plan, rows, head, json_path)
-    show_rows(rows)
+    zero_rows.show_rows(rows)
     if json_path is not None:
-        write_zero(json_path, head, rows)
+        zero_rows.write_zero(json_path, head, rows)
     if image is not None:
         _draw(rows, image)
     if any(row.failure for row in rows):
@@ -197,7 +181,7 @@ def _head(plan: Plan, target: CpuTarget, groups: Sequence[Group]) -> dict[str, o
 def _measure_all(
     groups: Sequence[Group],
     plan: Plan,
-    rows: list[ZeroRow],
+    rows: list[zero_rows.ZeroRow],
     head: dict[str, object],
     json_path: str | None,
 ) -> None:
@@ -213,44 +197,44 @@ def _measure_all(
         with override(**model), ExitStack() as owned:
             builder = owned.enter_context(PoolBuilder(limit_s=_BUILD_LIMIT_S))
             runner = owned.enter_context(ChildRunner(_MEASURE))
-            bench = Bench(builder, runner, group.target, plan.threads)
+            bench = judging.Bench(builder, runner, group.target, plan.threads)
             for case in group.cases(plan.workloads, plan.threads, plan.seed):
                 if (group.name, case.workload.key) in done:
                     continue
                 rows.append(replace(_row(group, case, bench, plan), build=this_build()))
                 if json_path is not None:
-                    write_zero(json_path, head, rows)
+                    zero_rows.write_zero(json_path, head, rows)
                 progress.show(len(rows), total, len(rows) - before)
 
 
-def _row(group: Group, case: Case, bench: Bench, plan: Plan) -> ZeroRow:
+def _row(group: Group, case: Case, bench: judging.Bench, plan: Plan) -> zero_rows.ZeroRow:
     """All measurements of one workload; a failure is part of the row."""
     workload = case.workload
     names = (group.name, case.network, workload.name, workload.key, group.target.name)
     try:
         return _measured(names, case, bench, plan)
     except TensorwrightError as error:
-        return ZeroRow(*names, failure=f"{type(error).__name__}: {error}")
+        return zero_rows.ZeroRow(*names, failure=f"{type(error).__name__}: {error}")
 
 
 def _measured(
-    names: tuple[str, str, str, str, str], case: Case, bench: Bench, plan: Plan
-) -> ZeroRow:
+    names: tuple[str, str, str, str, str], case: Case, bench: judging.Bench, plan: Plan
+) -> zero_rows.ZeroRow:
     workload = case.workload
     default, with_model = _searched(case, bench, plan)
     with override(default_schedule="rule"):
         _, without_model = _searched(case, bench, plan)
-    random = compare_with_random(workload, default, bench, plan.candidates, plan.seed)
+    random = judging.compare_with_random(workload, default, bench, plan.candidates, plan.seed)
     if random.failure or random.wrong:
         wrong = "; ".join(what for _, what in random.wrong)
-        return ZeroRow(*names, failure=random.failure or f"wrong answers: {wrong}")
+        return zero_rows.ZeroRow(*names, failure=random.failure or f"wrong answers: {wrong}")
     traces = filter(None, (default, random.best, *with_model, *without_model))
-    built = build_all(workload, tuple(traces), bench)
+    built = judging.build_all(workload, tuple(traces), bench)
     kernels = {trace: each for trace, each in built.items() if isinstance(each, Kernel)}
-    times_s = fastest_s(measure_in_turns(workload, kernels, bench))
+    times_s = judging.fastest_s(judging.measure_in_turns(workload, kernels, bench))
     if set(times_s) != set(built):
-        return ZeroRow(*names, failure="a schedule that ran before did not run again")
-    return ZeroRow(
+        return zero_rows.ZeroRow(*names, failure="a schedule that ran before did not run again")
+    return zero_rows.ZeroRow(
         *names,
         times_s[default],
         times_s.get(random.best),
@@ -265,16 +249,16 @@ def _so_far(times_s: Sequence[float]) -> tuple[float, ...]:
     return tuple(itertools.accumulate(times_s, min))
 
 
-def _searched(case: Case, bench: Bench, plan: Plan) -> tuple[str, tuple[str, ...]]:
+def _searched(case: Case, bench: judging.Bench, plan: Plan) -> tuple[str, tuple[str, ...]]:
     """The default schedule, and the best after each number of trials."""
     chosen = choose_untuned(case.workload, bench.target, bench.threads, is_cold=True)
     default = format_trace(chosen.trace)
-    records = search_trials(case.workload, bench, plan.trials[-1], plan.seed, _MEASURE)
-    return default, best_after(records, plan.trials, default)
+    records = judging.search_trials(case.workload, bench, plan.trials[-1], plan.seed, _MEASURE)
+    return default, judging.best_after(records, plan.trials, default)
 
 
-def _draw(rows: Sequence[ZeroRow], path: str) -> None:
-    by_name = {name: curve_of(each) for name, each in by_group(rows).items()}
+def _draw(rows: Sequence[zero_rows.ZeroRow], path: str) -> None:
+    by_name = {name: zero_rows.curve_of(each) for name, each in zero_rows.by_group(rows).items()}
     curves = {name: curve for name, curve in by_name.items() if curve is not None}
     if not curves:
         return

@@ -12,20 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tensorwright.expr import (
-    Compute,
-    Placeholder,
-    all_of,
-    compute,
-    evaluate,
-    exp,
-    max_over,
-    placeholder,
-    reduce_axis,
-    select,
-    sum_over,
-    topological_order,
-)
+from tensorwright import expr
 from tensorwright.graph import program_workload
 from tensorwright.loop import LoopProgram, lower, run_passes
 from tensorwright.schedule import parse_trace, replay, state_of
@@ -40,7 +27,7 @@ class CardKernel:
     """A tensor expression, and the steps of its schedule."""
 
     name: str
-    output: Compute
+    output: expr.Compute
     trace: str
 
     @property
@@ -60,13 +47,13 @@ class CardKernel:
     def answer(self, arrays: Arrays) -> np.ndarray[Any, Any]:
         """The result of the expression by NumPy."""
         given = {each: arrays[each.name] for each in self._inputs}
-        (result,) = evaluate([self.output], given)
+        (result,) = expr.evaluate([self.output], given)
         return result
 
     @property
-    def _inputs(self) -> list[Placeholder]:
-        order = topological_order(self.output)
-        return [each for each in order if isinstance(each, Placeholder)]
+    def _inputs(self) -> list[expr.Placeholder]:
+        order = expr.topological_order(self.output)
+        return [each for each in order if isinstance(each, expr.Placeholder)]
 
 
 def shared_tiles(
@@ -231,13 +218,16 @@ bind(y, f_i_j_i, thread.x)"""
 
 def depthwise(channels: int, size: int) -> CardKernel:
     """A 3x3 window over each channel by itself: a block has a channel, a thread 7 pixels."""
-    x, w = placeholder("x", (channels, size, size)), placeholder("w", (channels, TAPS, TAPS))
-    padded, kh, kw = _padded(x), reduce_axis("kh", TAPS), reduce_axis("kw", TAPS)
+    x, w = (
+        expr.placeholder("x", (channels, size, size)),
+        expr.placeholder("w", (channels, TAPS, TAPS)),
+    )
+    padded, kh, kw = _padded(x), expr.reduce_axis("kh", TAPS), expr.reduce_axis("kw", TAPS)
 
-    y = compute(
+    y = expr.compute(
         "y",
         (channels, size, size),
-        lambda c, i, j: sum_over(padded[c, i + kh, j + kw] * w[c, kh, kw], kh, kw),
+        lambda c, i, j: expr.sum_over(padded[c, i + kh, j + kw] * w[c, kh, kw], kh, kw),
     )
     trace = f"""cache_write(y)
 split(y, j, [7])
@@ -257,12 +247,12 @@ cooperate(pad, [{size}, {-(-size // 7)}])"""
 
 def softmax(rows: int, columns: int) -> CardKernel:
     """A block for each row: 64 threads have a part of its maximum and of its sum each."""
-    x = placeholder("x", (rows, columns))
-    j, k = reduce_axis("j", columns), reduce_axis("k", columns)
-    top = compute("top", (rows,), lambda i: max_over(x[i, j], j))
-    e = compute("e", (rows, columns), lambda i, j: exp(x[i, j] - top[i]))
-    total = compute("total", (rows,), lambda i: sum_over(e[i, k], k))
-    out = compute("out", (rows, columns), lambda i, j: e[i, j] / total[i])
+    x = expr.placeholder("x", (rows, columns))
+    j, k = expr.reduce_axis("j", columns), expr.reduce_axis("k", columns)
+    top = expr.compute("top", (rows,), lambda i: expr.max_over(x[i, j], j))
+    e = expr.compute("e", (rows, columns), lambda i, j: expr.exp(x[i, j] - top[i]))
+    total = expr.compute("total", (rows,), lambda i: expr.sum_over(e[i, k], k))
+    out = expr.compute("out", (rows, columns), lambda i, j: e[i, j] / total[i])
     trace = """compute_inline(e)
 split(top, j, [64])
 rfactor(top, j_i)
@@ -309,31 +299,31 @@ def kernels(
     return [make(*numbers) for make, numbers in sizes]
 
 
-def _product(rows: int, columns: int, depth: int) -> Compute:
-    k = reduce_axis("k", depth)
-    a, b = placeholder("a", (rows, depth)), placeholder("b", (depth, columns))
-    return compute("c", (rows, columns), lambda i, j: sum_over(a[i, k] * b[k, j], k))
+def _product(rows: int, columns: int, depth: int) -> expr.Compute:
+    k = expr.reduce_axis("k", depth)
+    a, b = expr.placeholder("a", (rows, depth)), expr.placeholder("b", (depth, columns))
+    return expr.compute("c", (rows, columns), lambda i, j: expr.sum_over(a[i, k] * b[k, j], k))
 
 
-def _padded(x: Placeholder) -> Compute:
+def _padded(x: expr.Placeholder) -> expr.Compute:
     """An image with a border of zeros."""
     channels, height, width = x.shape
-    return compute(
+    return expr.compute(
         "pad",
         (channels, height + 2, width + 2),
-        lambda c, i, j: select(
-            all_of(i >= 1, i <= height, j >= 1, j <= width), x[c, i - 1, j - 1], 0.0
+        lambda c, i, j: expr.select(
+            expr.all_of(i >= 1, i <= height, j >= 1, j <= width), x[c, i - 1, j - 1], 0.0
         ),
     )
 
 
-def _convolution(channels: int, filters: int, size: int) -> Compute:
-    x = placeholder("x", (channels, size, size))
-    w = placeholder("w", (filters, channels, TAPS, TAPS))
-    padded, c = _padded(x), reduce_axis("ic", channels)
-    kh, kw = reduce_axis("kh", TAPS), reduce_axis("kw", TAPS)
-    return compute(
+def _convolution(channels: int, filters: int, size: int) -> expr.Compute:
+    x = expr.placeholder("x", (channels, size, size))
+    w = expr.placeholder("w", (filters, channels, TAPS, TAPS))
+    padded, c = _padded(x), expr.reduce_axis("ic", channels)
+    kh, kw = expr.reduce_axis("kh", TAPS), expr.reduce_axis("kw", TAPS)
+    return expr.compute(
         "y",
         (filters, size, size),
-        lambda f, i, j: sum_over(padded[c, i + kh, j + kw] * w[f, c, kh, kw], c, kh, kw),
+        lambda f, i, j: expr.sum_over(padded[c, i + kh, j + kw] * w[f, c, kh, kw], c, kh, kw),
     )

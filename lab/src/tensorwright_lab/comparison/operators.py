@@ -21,14 +21,8 @@ from tensorwright.ops import Array, work
 from tensorwright.peers.process.process import PeerProcess, is_held
 from tensorwright.peers.process.protocol import Arrays, PeerFailed, find_kind, max_rel_error
 from tensorwright.peers.process.rotation import Failure, Timing, rotate
+from tensorwright_lab import zoo
 from tensorwright_lab.competitors.our_operators import FACTORY as OUR_FACTORY
-from tensorwright_lab.zoo import (
-    OperatorProgram,
-    draw_operands,
-    evaluate_program,
-    form_graph,
-    form_inputs,
-)
 
 OURS = "ours"
 PYTORCH = "pytorch"
@@ -122,12 +116,12 @@ class _Entrant:
             self.process.close()
 
 
-def needed_flops(program: OperatorProgram) -> float:
+def needed_flops(program: zoo.OperatorProgram) -> float:
     """The operations without those on zeros, which the nominal count of T2D has."""
     return min(program.case.gflop * 1e9, float(work(program.workload.outputs)))
 
 
-def choose_copies(program: OperatorProgram, peak: float, bandwidth: float) -> int:
+def choose_copies(program: zoo.OperatorProgram, peak: float, bandwidth: float) -> int:
     """How many copies last at least a millisecond on a machine of some flop/s and bytes/s."""
     types = (*program.workload.input_types, *program.workload.output_types)
     size = sum(each.size_bytes for each in types)
@@ -149,7 +143,7 @@ def require_peer(name: str) -> None:
 
 
 def compare_case(
-    program: OperatorProgram,
+    program: zoo.OperatorProgram,
     trace: str,
     copies: int,
     plan: OpPlan,
@@ -168,7 +162,7 @@ def compare_case(
         if rival is not None:
             entrants.append(_enter_metaschedule(program, rival, copies, plan))
         expected = [
-            evaluate_program(program, draw_operands(program, copy, plan.seed))
+            zoo.evaluate_program(program, zoo.draw_operands(program, copy, plan.seed))
             for copy in range(copies)
         ]
         for entrant in entrants:  # all at once: they import what they need at the same time
@@ -186,7 +180,7 @@ def compare_case(
         return tuple(_result(entrant) for entrant in entrants)
 
 
-def _enter_ours(program: OperatorProgram, trace: str, copies: int, plan: OpPlan) -> _Entrant:
+def _enter_ours(program: zoo.OperatorProgram, trace: str, copies: int, plan: OpPlan) -> _Entrant:
     shape = program.forms[0].output.stated
     options: dict[str, object] = {
         "case": program.case.to_json(),
@@ -199,7 +193,7 @@ def _enter_ours(program: OperatorProgram, trace: str, copies: int, plan: OpPlan)
 
 
 def _enter_peer(
-    program: OperatorProgram, peer: str, copies: int, plan: OpPlan, folder: Path
+    program: zoo.OperatorProgram, peer: str, copies: int, plan: OpPlan, folder: Path
 ) -> list[_Entrant]:
     if peer == PYTORCH:
         return [_enter_torch(program, form, copies, plan) for form in torch_forms(program)]
@@ -207,13 +201,13 @@ def _enter_peer(
     for form in program.forms:
         path = folder / f"{form.name}.onnx"
         if not path.exists():
-            save_onnx(form_graph(program, form, copies, plan.seed), path)
-        inputs = form_inputs(program, form, copies, plan.seed)
+            save_onnx(zoo.form_graph(program, form, copies, plan.seed), path)
+        inputs = zoo.form_inputs(program, form, copies, plan.seed)
         entrants.append(_Entrant(peer, form.name, str(path), {}, inputs, form.output.undo, copies))
     return entrants
 
 
-def _enter_torch(program: OperatorProgram, form: str, copies: int, plan: OpPlan) -> _Entrant:
+def _enter_torch(program: zoo.OperatorProgram, form: str, copies: int, plan: OpPlan) -> _Entrant:
     options: dict[str, object] = {
         "case": program.case.to_json(),
         "form": form,
@@ -225,7 +219,7 @@ def _enter_torch(program: OperatorProgram, form: str, copies: int, plan: OpPlan)
 
 
 def _enter_metaschedule(
-    program: OperatorProgram, rival: RivalPlan, copies: int, plan: OpPlan
+    program: zoo.OperatorProgram, rival: RivalPlan, copies: int, plan: OpPlan
 ) -> _Entrant:
     case = program.case
     options: dict[str, object] = {
@@ -240,7 +234,7 @@ def _enter_metaschedule(
     inputs = {
         f"{name}_{copy}": array
         for copy in range(copies)
-        for name, array in draw_operands(program, copy, plan.seed).items()
+        for name, array in zoo.draw_operands(program, copy, plan.seed).items()
     }
     return _Entrant(
         peer=METASCHEDULE,
@@ -253,7 +247,7 @@ def _enter_metaschedule(
     )
 
 
-def torch_forms(program: OperatorProgram) -> tuple[str, ...]:
+def torch_forms(program: zoo.OperatorProgram) -> tuple[str, ...]:
     """The variants that PyTorch is timed with: a form, and a memory format or another call."""
     names = [form.name for form in program.forms if form.name != "channels_last"]
     if program.constants:

@@ -21,13 +21,7 @@ from tensorwright.ops import Array
 from tensorwright.peers.process.protocol import Arrays
 from tensorwright.runtime import HOST, empty, kernel_ready
 from tensorwright.schedule import parse_trace
-from tensorwright_lab.zoo import (
-    OperatorCase,
-    OperatorProgram,
-    draw_operands,
-    operator_program,
-    workload_arrays,
-)
+from tensorwright_lab import zoo
 
 FACTORY = "tensorwright_lab.competitors.our_operators:make"
 
@@ -36,7 +30,7 @@ class CopiedKernel:
     """A kernel and the buffers of all copies; calling it runs all of them once."""
 
     def __init__(
-        self, program: OperatorProgram, kernel: Kernel, copies: int, threads: int, seed: int = 0
+        self, program: zoo.OperatorProgram, kernel: Kernel, copies: int, threads: int, seed: int = 0
     ) -> None:
         self.outputs: list[Array] = []
         self._kept: list[Array] = []
@@ -46,7 +40,7 @@ class CopiedKernel:
         names = [tensor.name for tensor in program.workload.inputs]
         rows = []
         for copy in range(copies):
-            arrays = workload_arrays(program, draw_operands(program, copy, seed))
+            arrays = zoo.workload_arrays(program, zoo.draw_operands(program, copy, seed))
             rows.append(self._arguments(kernel, dict(zip(names, arrays, strict=True))))
         self._table = np.array(rows, np.uint64)
 
@@ -84,6 +78,6 @@ def make(
     seed: int = 0,
 ) -> Callable[[], list[Array]]:
     """Build the kernel by its trace and give buffers to its copies; `inputs` is not read."""
-    program = operator_program(OperatorCase.from_json(case))
+    program = zoo.operator_program(zoo.OperatorCase.from_json(case))
     kernel = build_cached(program.workload, parse_trace(trace), cpu_target(target))
     return CopiedKernel(program, kernel, copies, threads, seed)

@@ -16,14 +16,8 @@ from torch.nn import functional
 
 from tensorwright.ops import Array
 from tensorwright.peers.process.protocol import Arrays
+from tensorwright_lab import zoo
 from tensorwright_lab.competitors.pytorch_peer import vector_bytes
-from tensorwright_lab.zoo import (
-    Form,
-    OperatorCase,
-    OperatorProgram,
-    draw_operands,
-    operator_program,
-)
 
 __version__ = str(torch.__version__)
 VECTOR_BYTES = vector_bytes()
@@ -47,12 +41,12 @@ def make(
     """Prepare copies of a variant, "channels_first/dense"; `inputs` is not read."""
     torch.set_num_threads(threads)
     torch.set_grad_enabled(False)
-    program = operator_program(OperatorCase.from_json(case))
+    program = zoo.operator_program(zoo.OperatorCase.from_json(case))
     name, _, variant = form.partition("/")
     chosen = program.form(name)
     operations = []
     for copy in range(copies):
-        drawn = draw_operands(program, copy, seed)
+        drawn = zoo.draw_operands(program, copy, seed)
         pairs = zip(program.operands, chosen.operands, strict=True)
         operands = {each: torch.from_numpy(a.apply(drawn[each])) for (each, _), a in pairs}
         operations.append(_BUILDERS[program.case.family](program, chosen, variant, operands))
@@ -69,7 +63,7 @@ def _numpy(tensor: torch.Tensor) -> Array:
 
 
 def _convolution(
-    program: OperatorProgram, form: Form, variant: str, operands: Operands
+    program: zoo.OperatorProgram, form: zoo.Form, variant: str, operands: Operands
 ) -> Operation:
     case = program.case
     x, w, bias = _formatted(_folded(operands), variant)
@@ -85,7 +79,9 @@ def _convolution(
     return lambda: convolve(x, w, bias, stride, padding, dilation, groups)
 
 
-def _transposed(program: OperatorProgram, _: Form, variant: str, operands: Operands) -> Operation:
+def _transposed(
+    program: zoo.OperatorProgram, _: zoo.Form, variant: str, operands: Operands
+) -> Operation:
     x, w, bias = _formatted(_folded(operands), variant)
     stride, padding = program.case["stride"], program.case["padding"]
     return lambda: functional.conv_transpose2d(x, w, bias, stride, padding)
@@ -119,7 +115,7 @@ def _formatted(
     )
 
 
-def _product(_: OperatorProgram, __: Form, variant: str, operands: Operands) -> Operation:
+def _product(_: zoo.OperatorProgram, __: zoo.Form, variant: str, operands: Operands) -> Operation:
     a, b = operands["a"], operands["b"]
     if variant == "single":
         left, right = a[0], b[0]
@@ -127,7 +123,7 @@ def _product(_: OperatorProgram, __: Form, variant: str, operands: Operands) -> 
     return lambda: torch.bmm(a, b)
 
 
-def _norm(_: OperatorProgram, form: Form, __: str, operands: Operands) -> Operation:
+def _norm(_: zoo.OperatorProgram, form: zoo.Form, __: str, operands: Operands) -> Operation:
     x = operands["x"]
     if form.name == "squares":
         return lambda: (x * x).sum(dim=(1, 2)).sqrt_()
@@ -141,7 +137,7 @@ def _norm(_: OperatorProgram, form: Form, __: str, operands: Operands) -> Operat
     return lambda: torch.linalg.vector_norm(x, dim=(1, 2))
 
 
-def _scores(_: OperatorProgram, form: Form, __: str, operands: Operands) -> Operation:
+def _scores(_: zoo.OperatorProgram, form: zoo.Form, __: str, operands: Operands) -> Operation:
     queries, keys = operands["q"], operands["k"]
     if form.name == "einsum":
         return lambda: torch.softmax(torch.einsum("bqhd,bkhd->bhqk", queries, keys), -1)
@@ -149,7 +145,7 @@ def _scores(_: OperatorProgram, form: Form, __: str, operands: Operands) -> Oper
     return lambda: torch.softmax(torch.matmul(left, right), -1)
 
 
-_BUILDERS: dict[str, Callable[[OperatorProgram, Form, str, Operands], Operation]] = {
+_BUILDERS: dict[str, Callable[[zoo.OperatorProgram, zoo.Form, str, Operands], Operation]] = {
     **dict.fromkeys(("C1D", "C2D", "C3D", "GRP", "DIL", "DEP", "CAP", "ConvLayer"), _convolution),
     "T2D": _transposed,
     "GMM": _product,

@@ -6,15 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tensorwright.tuning.models import LossKind
-from tensorwright.tuning.models.losses import (
-    Column,
-    MakeLoss,
-    Places,
-    Slopes,
-    draw_pairs,
-    pair_slopes,
-)
+from tensorwright.tuning.models import LossKind, losses
 from tensorwright.tuning.models.protocol import TrainingSet
 
 
@@ -30,20 +22,20 @@ class WeightedSquares:
     data: TrainingSet
     least_weight: float = 0.05
 
-    def value(self, scores: Column, step: int) -> float:
+    def value(self, scores: losses.Column, step: int) -> float:
         """As `Loss.value`."""
         error = self._errors(scores)
         return float(0.5 * np.sum(self._weights() * error * error))
 
-    def slopes(self, scores: Column, step: int) -> Slopes:
+    def slopes(self, scores: losses.Column, step: int) -> losses.Slopes:
         """As `Loss.slopes`. Those that do not count keep a small hessian: they pull nowhere."""
         weights = self._weights()
         return weights * self._errors(scores), weights
 
-    def _weights(self) -> Column:
+    def _weights(self) -> losses.Column:
         return np.maximum(self.data.throughput, self.least_weight)
 
-    def _errors(self, scores: Column) -> Column:
+    def _errors(self, scores: losses.Column) -> losses.Column:
         error = scores - self.data.throughput
         return np.where(self.data.is_censored, np.maximum(error, 0.0), error)
 
@@ -70,18 +62,20 @@ class LambdaRank:
     share: float = 0.3
     seed: int = 0
 
-    def value(self, scores: Column, step: int) -> float:
+    def value(self, scores: losses.Column, step: int) -> float:
         """As `Loss.value`."""
         fast, slow, weights = self.pairs(scores, step)
         return float(np.sum(weights * np.logaddexp(0.0, scores[slow] - scores[fast])))
 
-    def slopes(self, scores: Column, step: int) -> Slopes:
+    def slopes(self, scores: losses.Column, step: int) -> losses.Slopes:
         """As `Loss.slopes`: the weights are taken as given."""
-        return pair_slopes(scores, *self.pairs(scores, step))
+        return losses.pair_slopes(scores, *self.pairs(scores, step))
 
-    def pairs(self, scores: Column, step: int) -> tuple[Places, Places, Column]:
+    def pairs(
+        self, scores: losses.Column, step: int
+    ) -> tuple[losses.Places, losses.Places, losses.Column]:
         """The pairs of a round: the faster program of each, the slower one, the weight."""
-        fast, slow = draw_pairs(self.data, self.partners, self.least_gap, (self.seed, step))
+        fast, slow = losses.draw_pairs(self.data, self.partners, self.least_gap, (self.seed, step))
         gain = np.exp2(2.0 * self.data.throughput)
         discount = 1.0 / np.log2(_ranks(scores, self.data.groups) + 2.0)
         change = np.abs(gain[fast] - gain[slow]) * np.abs(discount[fast] - discount[slow])
@@ -91,7 +85,7 @@ class LambdaRank:
         return fast, slow, weights / (weights.mean() * self.partners)
 
 
-def _ranks(scores: Column, groups: Places) -> Places:
+def _ranks(scores: losses.Column, groups: losses.Places) -> losses.Places:
     """(programs,): each program's rank in its workload, the highest score at 0."""
     order = np.lexsort((-scores, groups))
     _, starts = np.unique(groups, return_index=True)
@@ -100,7 +94,7 @@ def _ranks(scores: Column, groups: Places) -> Places:
     return ranks
 
 
-def loss_maker(kind: LossKind) -> MakeLoss:
+def loss_maker(kind: LossKind) -> losses.MakeLoss:
     """The factory of losses of a kind that does not compare pairs."""
     if kind is LossKind.LAMBDARANK:
         return lambda data, seed: LambdaRank(data, seed=seed)

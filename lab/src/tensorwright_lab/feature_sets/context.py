@@ -20,13 +20,7 @@ from collections.abc import Mapping
 
 from tensorwright.schedule import ForKind
 from tensorwright.tuning.features.operations import BUFFERS
-from tensorwright_lab.feature_sets.loop_kernel import (
-    KINDS,
-    LOOPS,
-    OPERATIONS,
-    LoopFormula,
-    LoopsInCode,
-)
+from tensorwright_lab.feature_sets import loop_kernel
 from tensorwright_lab.feature_sets.native_text import FLOAT, Array, NativeText, Number
 
 _MARKS = {"vector": ForKind.VECTOR, "unroll": ForKind.UNROLLED, "parallel": ForKind.PARALLEL}
@@ -42,26 +36,26 @@ CONTEXT_COLUMNS: tuple[str, ...] = (
         for where in _WHERE
         for threshold in THRESHOLDS
     ),
-    *OPERATIONS,
+    *loop_kernel.OPERATIONS,
     "executions",
     *(f"buffer{buffer}_bytes" for buffer in range(BUFFERS)),
 )
 
 
-def _write(code: NativeText, loops: LoopsInCode, row: Array) -> None:
-    logs = {name: code.array(FLOAT, LOOPS) for name in ("topdown", "bottomup", *_MARKS)}
+def _write(code: NativeText, loops: loop_kernel.LoopsInCode, row: Array) -> None:
+    logs = {name: code.array(FLOAT, loop_kernel.LOOPS) for name in ("topdown", "bottomup", *_MARKS)}
     with code.loop(loops.depth) as k:
         logs["topdown"][k] = code.log2(loops.topdown[k] + 1.0)
         logs["bottomup"][k] = code.log2(loops.bottomup[k] + 1.0)
         length = code.log2(loops.length[k] + 1.0)
         for name, kind in _MARKS.items():
-            number = KINDS.index(kind)
+            number = loop_kernel.KINDS.index(kind)
             is_other = (loops.kind[k] < number) | (loops.kind[k] > number)
             logs[name][k] = code.choose(is_other, 0.0, length, FLOAT)
     with code.loop(loops.buffers) as buffer, code.when(loops.nbytes[buffer] > 0.0):
         own_row = row.part(buffer * _PER_BUFFER)
         with code.loop(loops.depth) as k:
-            index = buffer * LOOPS + k
+            index = buffer * loop_kernel.LOOPS + k
             own = {
                 "reuse": code.log2(loops.reuse[index] + 1.0),
                 "stride": code.log2(loops.stride[index] + 1.0),
@@ -92,15 +86,15 @@ def _spread(code: NativeText, row: Array) -> None:
         row[t] = most.now
 
 
-def _write_counts(code: NativeText, loops: LoopsInCode, row: Array) -> None:
-    for n in range(len(OPERATIONS)):
+def _write_counts(code: NativeText, loops: loop_kernel.LoopsInCode, row: Array) -> None:
+    for n in range(len(loop_kernel.OPERATIONS)):
         row[n] = code.log2(loops.operations[n] + 1.0)
     executions = code.variable(FLOAT, 1.0)
     with code.when(loops.depth > 0):
         executions.set(loops.topdown[0])
-    row[len(OPERATIONS)] = code.log2(executions.now + 1.0)
+    row[len(loop_kernel.OPERATIONS)] = code.log2(executions.now + 1.0)
     for buffer in range(BUFFERS):
-        row[len(OPERATIONS) + 1 + buffer] = code.log2(loops.nbytes[buffer] + 1.0)
+        row[len(loop_kernel.OPERATIONS) + 1 + buffer] = code.log2(loops.nbytes[buffer] + 1.0)
 
 
-CONTEXT = LoopFormula(len(CONTEXT_COLUMNS), _write)
+CONTEXT = loop_kernel.LoopFormula(len(CONTEXT_COLUMNS), _write)

@@ -19,13 +19,7 @@ Source:   Chen et al., AutoTVM, NeurIPS 2018, appendix; tvm, src/autotvm/touch_e
 from __future__ import annotations
 
 from tensorwright.tuning.features.operations import BUFFERS
-from tensorwright_lab.feature_sets.loop_kernel import (
-    KINDS,
-    LOOPS,
-    OPERATIONS,
-    LoopFormula,
-    LoopsInCode,
-)
+from tensorwright_lab.feature_sets import loop_kernel
 from tensorwright_lab.feature_sets.native_text import Array, NativeText, Number
 
 _OWN_FIELDS = (
@@ -33,7 +27,7 @@ _OWN_FIELDS = (
     "nest_level",
     "topdown",
     "bottomup",
-    *(f"is_{kind.value.replace('.', '_')}" for kind in KINDS),
+    *(f"is_{kind.value.replace('.', '_')}" for kind in loop_kernel.KINDS),
 )
 _TOUCH_FIELDS = ("stride", "period", "count", "reuse")
 LOOP_FIELDS = (
@@ -41,32 +35,32 @@ LOOP_FIELDS = (
     *(f"buffer{buffer}_{field}" for buffer in range(BUFFERS) for field in _TOUCH_FIELDS),
 )
 ITERVAR_COLUMNS: tuple[str, ...] = (
-    *(f"loop{loop}_{field}" for loop in range(LOOPS) for field in LOOP_FIELDS),
-    *OPERATIONS,
+    *(f"loop{loop}_{field}" for loop in range(loop_kernel.LOOPS) for field in LOOP_FIELDS),
+    *loop_kernel.OPERATIONS,
 )
 
 
-def _write(code: NativeText, loops: LoopsInCode, row: Array) -> None:
+def _write(code: NativeText, loops: loop_kernel.LoopsInCode, row: Array) -> None:
     with code.loop(loops.depth) as k:
         write_loop(code, loops, k, row.part(k * len(LOOP_FIELDS)))
-    for n in range(len(OPERATIONS)):
-        row[LOOPS * len(LOOP_FIELDS) + n] = code.log2(loops.operations[n] + 1.0)
+    for n in range(len(loop_kernel.OPERATIONS)):
+        row[loop_kernel.LOOPS * len(LOOP_FIELDS) + n] = code.log2(loops.operations[n] + 1.0)
 
 
-def write_loop(code: NativeText, loops: LoopsInCode, k: Number, row: Array) -> None:
+def write_loop(code: NativeText, loops: loop_kernel.LoopsInCode, k: Number, row: Array) -> None:
     """The fields of a loop, counted from the innermost, into a row that is 0."""
     row[0] = code.log2(loops.length[k] + 1.0)
     row[1] = code.as_float(loops.depth - k)
     row[2] = code.log2(loops.topdown[k] + 1.0)
     row[3] = code.log2(loops.bottomup[k] + 1.0)
-    row[loops.kind[k] + (len(_OWN_FIELDS) - len(KINDS))] = 1.0
+    row[loops.kind[k] + (len(_OWN_FIELDS) - len(loop_kernel.KINDS))] = 1.0
     with code.loop(loops.buffers) as buffer:
         touches = (loops.stride, loops.period, loops.count, loops.reuse)
         for field, array in enumerate(touches, len(_OWN_FIELDS)):
-            quantity = array[buffer * LOOPS + k]
+            quantity = array[buffer * loop_kernel.LOOPS + k]
             with code.when(quantity > 0.0):
                 index = buffer * len(_TOUCH_FIELDS) + field
                 row[index] = code.log2(quantity + 1.0)
 
 
-ITERVAR = LoopFormula(len(ITERVAR_COLUMNS), _write)
+ITERVAR = loop_kernel.LoopFormula(len(ITERVAR_COLUMNS), _write)

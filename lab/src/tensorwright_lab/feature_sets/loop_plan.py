@@ -24,13 +24,7 @@ from tensorwright.tuning.features.columns import (
     ResultNumbers,
 )
 from tensorwright.tuning.features.formulas import Nest, nests_of
-from tensorwright_lab.feature_sets.loop_kernel import (
-    KINDS,
-    OPERATIONS,
-    CellRows,
-    LoopFormula,
-    run_formula,
-)
+from tensorwright_lab.feature_sets import loop_kernel
 
 
 class LoopPlan:
@@ -41,7 +35,7 @@ class LoopPlan:
         nests = nests_of(program, own)
         loops = max((len(nest.loops) for nest in nests), default=0)
         buffers = max((len(nest.uses) for nest in nests), default=0)
-        self.rows = CellRows(loops, buffers)
+        self.rows = loop_kernel.CellRows(loops, buffers)
         self.kinds = np.zeros((len(nests), loops), np.int64)
         self.first = np.zeros((len(nests), loops), np.int64)
         self._cells = CellTable((len(nests), self.rows.count))
@@ -60,25 +54,25 @@ class LoopPlan:
         return self._cells.filled(self._program.run(columns, count), count)
 
     def run(
-        self, columns: Mapping[str, NDArray[Any]], count: int, formula: LoopFormula
+        self, columns: Mapping[str, NDArray[Any]], count: int, formula: loop_kernel.LoopFormula
     ) -> Features:
         """The features of `count` candidates (count, statements, columns of the formula)."""
         cells = self.cells(columns, count)
-        return run_formula(formula, self.rows, cells, self.kinds, self.first)
+        return loop_kernel.run_formula(formula, self.rows, cells, self.kinds, self.first)
 
     def _add_nest(
         self, n: int, nest: Nest, nests: tuple[Nest, ...], results: ResultNumbers
     ) -> None:
         rows = self.rows
         start = n * rows.count
-        for row, classes in enumerate(OPERATIONS.values(), start + rows.operations):
+        for row, classes in enumerate(loop_kernel.OPERATIONS.values(), start + rows.operations):
             total: Cell = 0
             for each in classes:
                 total = total + nest.counts.get(each, 0)
             self._cells.put(row, total, results)
         sharing = [nest.statement.shared_loops(other.statement) for other in nests[:n]]
         for loop, extent in enumerate(nest.loops.extents):
-            self.kinds[n, loop] = KINDS.index(nest.statement.loops[loop].kind)
+            self.kinds[n, loop] = loop_kernel.KINDS.index(nest.statement.loops[loop].kind)
             self.first[n, loop] = next((s for s, k in enumerate(sharing) if k > loop), n)
             self._cells.put(start + loop, extent, results)
         for b, use in enumerate(nest.uses):

@@ -9,41 +9,24 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from tensorwright import expr
 from tensorwright.base import InternalError
-from tensorwright.expr import (
-    And,
-    Compare,
-    Condition,
-    Element,
-    ExactDiv,
-    FloorDiv,
-    Index,
-    IndexExpr,
-    Max,
-    Min,
-    Mod,
-    Not,
-    Or,
-    Poly,
-    Relation,
-    Var,
-)
 
 Environment: TypeAlias = list[int]
 IndexFunction: TypeAlias = Callable[[Environment], int]
 ConditionFunction: TypeAlias = Callable[[Environment], bool]
-Places: TypeAlias = Mapping[Var, int]
-ReadElement: TypeAlias = Callable[[Element], IndexFunction]
+Places: TypeAlias = Mapping[expr.Var, int]
+ReadElement: TypeAlias = Callable[[expr.Element], IndexFunction]
 
-_RELATIONS: dict[Relation, Callable[[int, int], bool]] = {
-    Relation.LT: operator.lt,
-    Relation.LE: operator.le,
-    Relation.EQ: operator.eq,
-    Relation.NE: operator.ne,
+_RELATIONS: dict[expr.Relation, Callable[[int, int], bool]] = {
+    expr.Relation.LT: operator.lt,
+    expr.Relation.LE: operator.le,
+    expr.Relation.EQ: operator.eq,
+    expr.Relation.NE: operator.ne,
 }
 
 
-def compile_index(index: Index, places: Places, element: ReadElement) -> IndexFunction:
+def compile_index(index: expr.Index, places: Places, element: ReadElement) -> IndexFunction:
     """A function that computes `index`; `element` compiles the reading of a tensor's element.
 
     Raises:  InternalError for a decision; KeyError for a variable without a slot.
@@ -51,19 +34,19 @@ def compile_index(index: Index, places: Places, element: ReadElement) -> IndexFu
     match index:
         case int():
             return lambda env: index
-        case Var():
+        case expr.Var():
             return operator.itemgetter(places[index])
-        case Poly(terms):
+        case expr.Poly(terms):
             return _sum(terms, places, element)
-        case Element():
+        case expr.Element():
             return element(index)
-        case FloorDiv(a, b) | ExactDiv(a, b):
+        case expr.FloorDiv(a, b) | expr.ExactDiv(a, b):
             return _binary(operator.floordiv, a, b, places, element)
-        case Mod(a, b):
+        case expr.Mod(a, b):
             return _binary(operator.mod, a, b, places, element)
-        case Min(a, b):
+        case expr.Min(a, b):
             return _binary(min, a, b, places, element)
-        case Max(a, b):
+        case expr.Max(a, b):
             return _binary(max, a, b, places, element)
         case _:
             raise InternalError(
@@ -75,14 +58,18 @@ def compile_index(index: Index, places: Places, element: ReadElement) -> IndexFu
 
 
 def _binary(
-    function: Callable[[int, int], int], a: Index, b: Index, places: Places, element: ReadElement
+    function: Callable[[int, int], int],
+    a: expr.Index,
+    b: expr.Index,
+    places: Places,
+    element: ReadElement,
 ) -> IndexFunction:
     left, right = compile_index(a, places, element), compile_index(b, places, element)
     return lambda env: function(left(env), right(env))
 
 
 def _sum(
-    terms: tuple[tuple[tuple[IndexExpr, ...], int], ...], places: Places, element: ReadElement
+    terms: tuple[tuple[tuple[expr.IndexExpr, ...], int], ...], places: Places, element: ReadElement
 ) -> IndexFunction:
     base = 0
     affine: list[tuple[int, int]] = []
@@ -90,7 +77,7 @@ def _sum(
     for monomial, coefficient in terms:
         if not monomial:
             base = coefficient
-        elif len(monomial) == 1 and isinstance(monomial[0], Var):
+        elif len(monomial) == 1 and isinstance(monomial[0], expr.Var):
             affine.append((places[monomial[0]], coefficient))
         else:
             factors = tuple(compile_index(atom, places, element) for atom in monomial)
@@ -132,13 +119,13 @@ def _with_products(
 
 
 def compile_condition(
-    condition: Condition, places: Places, element: ReadElement
+    condition: expr.Condition, places: Places, element: ReadElement
 ) -> ConditionFunction:
     """A function that decides `condition`; parts are tried in order until one decides."""
     match condition:
         case bool():
             return lambda env: condition
-        case Compare(relation, left, right):
+        case expr.Compare(relation, left, right):
             holds = _RELATIONS[relation]
             gap = None if _has_element(left, right) else right - left
             if gap is not None:
@@ -147,16 +134,16 @@ def compile_condition(
             first = compile_index(left, places, element)
             second = compile_index(right, places, element)
             return lambda env: holds(first(env), second(env))
-        case And(parts):
+        case expr.And(parts):
             tests = tuple(compile_condition(part, places, element) for part in parts)
             return lambda env: all(test(env) for test in tests)
-        case Or(parts):
+        case expr.Or(parts):
             choices = tuple(compile_condition(part, places, element) for part in parts)
             return lambda env: any(choice(env) for choice in choices)
-        case Not(part):
+        case expr.Not(part):
             inner = compile_condition(part, places, element)
             return lambda env: not inner(env)
 
 
-def _has_element(*sides: Index) -> bool:
-    return any(isinstance(side, Element) for side in sides)
+def _has_element(*sides: expr.Index) -> bool:
+    return any(isinstance(side, expr.Element) for side in sides)

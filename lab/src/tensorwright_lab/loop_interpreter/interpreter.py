@@ -14,50 +14,14 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorwright import expr
 from tensorwright.base import HERE, InternalError, Printer, Role
-from tensorwright.expr import (
-    Apply,
-    Bounds,
-    Cast,
-    Const,
-    Decision,
-    Element,
-    FromIndex,
-    Index,
-    Load,
-    Range,
-    Select,
-    Value,
-    ValueExpr,
-    Var,
-    free_vars,
-    is_nonnegative,
-)
-from tensorwright.loop.ir import (
-    Allocate,
-    Barrier,
-    Block,
-    Buffer,
-    Call,
-    CommitCopies,
-    For,
-    If,
-    LaneFold,
-    LaunchBounds,
-    LoopProgram,
-    Parameter,
-    Prefetch,
-    StartCopy,
-    Stmt,
-    Store,
-    WaitCopies,
-    print_program,
-    print_statement,
-)
+from tensorwright.loop import ir
 from tensorwright.loop.packing import pack
 from tensorwright.loop.scalars import convert, folded_operand, function_of, quiet
 from tensorwright.loop.traversal import buffers_of_index, has_barrier, walk
 from tensorwright.schedule import BLOCKS, THREADS, ForKind, Scope
+from tensorwright_lab.loop_interpreter import groups
 from tensorwright_lab.loop_interpreter.bind import bind_decisions
 from tensorwright_lab.loop_interpreter.closures import (
     Environment,
@@ -66,16 +30,6 @@ from tensorwright_lab.loop_interpreter.closures import (
     compile_index,
 )
 from tensorwright_lab.loop_interpreter.copies import Copy, CopyQueue
-from tensorwright_lab.loop_interpreter.groups import (
-    Stop,
-    Thread,
-    group,
-    in_one_part,
-    one_after_another,
-    private,
-    repeated,
-    to_the_end,
-)
 from tensorwright_lab.loop_interpreter.memory import Cell, Iterations, Race, Trace
 
 Action: TypeAlias = Callable[[Environment], None]
@@ -85,9 +39,9 @@ _ORDERED = (ForKind.SERIAL, ForKind.UNROLLED)
 
 
 def interpret(
-    program: LoopProgram,
+    program: ir.LoopProgram,
     arrays: Mapping[str, NDArray[Any]],
-    decisions: Mapping[Decision, int] | None = None,
+    decisions: Mapping[expr.Decision, int] | None = None,
     trace: Trace | None = None,
     *,
     check_races: bool = True,
@@ -110,10 +64,10 @@ def interpret(
 class _Machine:
     """Compiles the statements of one program; mutable, lives for one interpretation."""
 
-    def __init__(self, program: LoopProgram, trace: Trace | None, check_races: bool) -> None:
+    def __init__(self, program: ir.LoopProgram, trace: Trace | None, check_races: bool) -> None:
         self._program = program
         self._trace = trace
-        loops = [part for part in walk(program.body) if isinstance(part, For)]
+        loops = [part for part in walk(program.body) if isinstance(part, ir.For)]
         self._check = check_races and any(part.kind not in _ORDERED for part in loops)
         self._has_groups = any(part.kind in THREADS for part in loops)
         self._places = {var: n for n, var in enumerate(dict.fromkeys(part.var for part in loops))}
@@ -122,7 +76,7 @@ class _Machine:
         self._queues: dict[tuple[int, ...], CopyQueue] = {}
         bound = {part.var for part in loops if part.kind in BLOCKS | THREADS}
         self._thread_places = [self._places[var] for var in bound]
-        self._lanes: frozenset[Var] = frozenset()  # the variables of the vector loops around
+        self._lanes: frozenset[expr.Var] = frozenset()  # the variables of the vector loops around
 
     def run(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         for parameter in self._program.parameters:
@@ -141,7 +95,7 @@ class _Machine:
         return {name: self._cells[name].array() for name in outputs}
 
     def _contents(
-        self, parameter: Parameter, arrays: Mapping[str, NDArray[Any]]
+        self, parameter: ir.Parameter, arrays: Mapping[str, NDArray[Any]]
     ) -> NDArray[Any] | None:
         if parameter.role is Role.OUTPUT:
             return None
@@ -155,64 +109,64 @@ class _Machine:
             self._fail(None, None, f"{buffer} gets an array {array.dtype} {array.shape}")
         return array
 
-    def _fail(self, at: Stmt | None, env: Environment | None, reason: str) -> NoReturn:
+    def _fail(self, at: ir.Stmt | None, env: Environment | None, reason: str) -> NoReturn:
         page = Printer()
-        print_program(self._program, page, at, HERE)
+        ir.print_program(self._program, page, at, HERE)
         where = self._program.name
         if env is not None:
             values = ", ".join(f"{v} = {env[p]}" for v, p in self._places.items())
             where += f" with {values}" if values else ""
         raise InternalError(stage="loop", where=where, reason=f"{reason}\n{page}")
 
-    def _stores_to(self, buffer: Buffer) -> str:
+    def _stores_to(self, buffer: ir.Buffer) -> str:
         """Where a buffer of a group is stored: by other threads, or too late."""
         if buffer.scope is Scope.GLOBAL or not self._has_groups:
             return ""
         stores = [
             part
             for part in walk(self._program.body)
-            if isinstance(part, Store) and part.buffer == buffer
+            if isinstance(part, ir.Store) and part.buffer == buffer
         ]
         lines = (_line_of(store) for store in stores)
         return "".join(f"; a thread that stores it does so in: {line}" for line in lines)
 
     # statements
 
-    def _statement(self, statement: Stmt, bounds: Bounds) -> Action:
+    def _statement(self, statement: ir.Stmt, bounds: expr.Bounds) -> Action:
         match statement:
-            case Block(statements):
+            case ir.Block(statements):
                 return _sequence(tuple(self._statement(part, bounds) for part in statements))
-            case For():
+            case ir.For():
                 return self._loop(statement, bounds)
-            case If(condition, then):
+            case ir.If(condition, then):
                 test = compile_condition(condition, self._places, self._element(statement, bounds))
                 body = self._statement(then, bounds)
                 return lambda env: body(env) if test(env) else None
-            case Allocate(buffer, inner):
+            case ir.Allocate(buffer, inner):
                 return self._allocate(buffer, inner, bounds)
-            case Store():
+            case ir.Store():
                 return self._store(statement, bounds)
-            case Prefetch() | LaunchBounds():
+            case ir.Prefetch() | ir.LaunchBounds():
                 return lambda env: None
-            case StartCopy(store):
+            case ir.StartCopy(store):
                 return self._start(statement, store, bounds)
-            case CommitCopies():
+            case ir.CommitCopies():
                 return lambda env: self._queue(env).commit()
-            case WaitCopies(batches):
+            case ir.WaitCopies(batches):
                 return lambda env: self._queue(env).wait(batches)
-            case Barrier() | LaneFold():
+            case ir.Barrier() | ir.LaneFold():
                 return self._fail(statement, None, "a barrier outside of a group of threads")
-            case Call(_, _, meaning):
+            case ir.Call(_, _, meaning):
                 return self._statement(meaning, bounds)
 
-    def _loop(self, loop: For, bounds: Bounds) -> Action:
+    def _loop(self, loop: ir.For, bounds: expr.Bounds) -> Action:
         if loop.kind in THREADS and has_barrier(loop):
-            return to_the_end(self._thread(loop, bounds))
+            return groups.to_the_end(self._thread(loop, bounds))
         extent = compile_index(loop.extent, self._places, self._element(loop, bounds))
         kept = self._lanes
         if loop.kind is ForKind.VECTOR:
             self._lanes |= {loop.var}
-        body = self._statement(loop.body, {**bounds, loop.var: Range.of_extent(loop.extent)})
+        body = self._statement(loop.body, {**bounds, loop.var: expr.Range.of_extent(loop.extent)})
         self._lanes = kept
         slot = self._places[loop.var]
         iterations = self._iterations
@@ -237,7 +191,7 @@ class _Machine:
 
     # groups of threads that wait for each other
 
-    def _thread(self, statement: Stmt, bounds: Bounds) -> Thread:
+    def _thread(self, statement: ir.Stmt, bounds: expr.Bounds) -> groups.Thread:
         """A statement as the parts that one thread does; each part ends at a barrier, which it
         yields.
 
@@ -245,50 +199,52 @@ class _Machine:
         iterations of a concurrent loop of their own do; so the race check stays as it is.
         """
         if not has_barrier(statement):
-            return in_one_part(self._statement(statement, bounds))
+            return groups.in_one_part(self._statement(statement, bounds))
         match statement:
-            case Barrier():
-                return lambda env: iter((Stop(statement),))
-            case LaneFold():
+            case ir.Barrier():
+                return lambda env: iter((groups.Stop(statement),))
+            case ir.LaneFold():
                 return self._lane_fold(statement, bounds)
-            case Block(statements):
-                return one_after_another(tuple(self._thread(part, bounds) for part in statements))
-            case If(condition, then):
+            case ir.Block(statements):
+                return groups.one_after_another(
+                    tuple(self._thread(part, bounds) for part in statements)
+                )
+            case ir.If(condition, then):
                 test = compile_condition(condition, self._places, self._element(statement, bounds))
                 body = self._thread(then, bounds)
                 return lambda env: body(env) if test(env) else iter(())
-            case Allocate(buffer, inner):
+            case ir.Allocate(buffer, inner):
                 cell = self._cells[buffer.name] = Cell(buffer)
-                return private(cell, self._thread(inner, bounds))
-            case For(var, extent, kind, body) if kind in THREADS or kind in _ORDERED:
+                return groups.private(cell, self._thread(inner, bounds))
+            case ir.For(var, extent, kind, body) if kind in THREADS or kind in _ORDERED:
                 count = compile_index(extent, self._places, self._element(statement, bounds))
-                inside = self._thread(body, {**bounds, var: Range.of_extent(extent)})
+                inside = self._thread(body, {**bounds, var: expr.Range.of_extent(extent)})
                 slot = self._places[var]
                 if kind in _ORDERED:
-                    return repeated(count, slot, inside)
+                    return groups.repeated(count, slot, inside)
                 fail = partial(self._fail, reason="not all threads come to this barrier")
                 fold = self._fold if kind is ForKind.THREAD_X else None
-                return group(count, slot, inside, self._iterations, fail, fold)
+                return groups.group(count, slot, inside, self._iterations, fail, fold)
             case _:
                 return self._fail(statement, None, "a barrier where threads cannot wait")
 
-    def _lane_fold(self, fold: LaneFold, bounds: Bounds) -> Thread:
+    def _lane_fold(self, fold: ir.LaneFold, bounds: expr.Bounds) -> groups.Thread:
         cell = self._cells[fold.buffer.name]
         offset = self._offset(fold, cell, fold.indices, bounds)
 
-        def run(env: Environment) -> Iterator[Stop]:
+        def run(env: Environment) -> Iterator[groups.Stop]:
             element = offset(env)
-            stop = Stop(fold, cell.elements[element] if cell.defined[element] else None)
+            stop = groups.Stop(fold, cell.elements[element] if cell.defined[element] else None)
             yield stop
             if stop.result is not None:
                 cell.elements[element] = stop.result
 
         return run
 
-    def _fold(self, stops: list[Stop]) -> None:
+    def _fold(self, stops: list[groups.Stop]) -> None:
         """Fold what neighbouring threads have, and give each of them the result."""
         at = stops[0].at
-        assert isinstance(at, LaneFold), "a group folds where its threads have come to a fold"
+        assert isinstance(at, ir.LaneFold), "a group folds where its threads have come to a fold"
         function = function_of(at.fn, at.buffer.dtype)
         for first in range(0, len(stops), at.lanes):
             lanes = stops[first : first + at.lanes]
@@ -301,7 +257,7 @@ class _Machine:
             for lane in lanes:
                 lane.result = result
 
-    def _allocate(self, buffer: Buffer, inner: Stmt, bounds: Bounds) -> Action:
+    def _allocate(self, buffer: ir.Buffer, inner: ir.Stmt, bounds: expr.Bounds) -> Action:
         cell = self._cells[buffer.name] = Cell(buffer)
         body = self._statement(inner, bounds)
 
@@ -311,7 +267,7 @@ class _Machine:
 
         return allocate
 
-    def _store(self, store: Store, bounds: Bounds) -> Action:
+    def _store(self, store: ir.Store, bounds: expr.Bounds) -> Action:
         cell = self._cells[store.buffer.name]
         offset = self._offset(store, cell, store.indices, bounds)
         value = self._value(store, store.value, bounds)
@@ -337,11 +293,11 @@ class _Machine:
             iterations.now = now
 
         iterations = self._iterations
-        if self._check and folded_operand(store) and self._lanes - free_vars(*store.indices):
+        if self._check and folded_operand(store) and self._lanes - expr.free_vars(*store.indices):
             return folded
         return noted if self._check or self._trace else plain
 
-    def _start(self, start: StartCopy, store: Store, bounds: Bounds) -> Action:
+    def _start(self, start: ir.StartCopy, store: ir.Store, bounds: expr.Bounds) -> Action:
         """A copy that is in flight until the thread has waited for it."""
         cell = self._cells[store.buffer.name]
         offset = self._offset(start, cell, store.indices, bounds)
@@ -369,7 +325,7 @@ class _Machine:
         """The copies of the thread that runs in an environment."""
         return self._queues.setdefault(tuple(env[p] for p in self._thread_places), CopyQueue())
 
-    def _note(self, at: Stmt, cell: Cell, what: str) -> Callable[[Environment, int, Any], None]:
+    def _note(self, at: ir.Stmt, cell: Cell, what: str) -> Callable[[Environment, int, Any], None]:
         """Tell the trace and the race check about one access and the value it moves."""
         trace, iterations, races = self._trace, self._iterations, self._check
         is_store = what == "store"
@@ -391,31 +347,31 @@ class _Machine:
 
     # values
 
-    def _value(self, at: Stmt, value: Value, bounds: Bounds) -> Compute:
+    def _value(self, at: ir.Stmt, value: expr.Value, bounds: expr.Bounds) -> Compute:
         match value:
-            case Const(number, dtype):
+            case expr.Const(number, dtype):
                 scalar = dtype.numpy.type(number)
                 return lambda env: scalar
-            case Load(source, indices):
+            case expr.Load(source, indices):
                 return self._load(at, source, indices, bounds)
-            case FromIndex(index, dtype):
+            case expr.FromIndex(index, dtype):
                 number_of = compile_index(index, self._places, self._element(at, bounds))
                 kind = dtype.numpy
                 return lambda env: np.int64(number_of(env)).astype(kind)
-            case Cast(operand, dtype):
+            case expr.Cast(operand, dtype):
                 inner, source_dtype = self._value(at, operand, bounds), operand.dtype
                 return lambda env: convert(inner(env), source_dtype, dtype)
-            case Select():
+            case expr.Select():
                 return self._select(at, value, bounds)
-            case Apply(fn, args):
+            case expr.Apply(fn, args):
                 function = function_of(fn, args[0].dtype)
                 parts = tuple(self._value(at, arg, bounds) for arg in args)
                 return _applied(function, parts)
 
-    def _select(self, at: Stmt, value: Select, bounds: Bounds) -> Compute:
+    def _select(self, at: ir.Stmt, value: expr.Select, bounds: expr.Bounds) -> Compute:
         then = self._value(at, value.then, bounds)
         otherwise = self._value(at, value.otherwise, bounds)
-        if isinstance(value.condition, ValueExpr):  # both branches are computed
+        if isinstance(value.condition, expr.ValueExpr):  # both branches are computed
             chosen = self._value(at, value.condition, bounds)
 
             def both(env: Environment) -> Any:
@@ -431,7 +387,7 @@ class _Machine:
         return lambda env: then(env) if test(env) else otherwise(env)
 
     def _load(
-        self, at: Stmt, source: Buffer, indices: tuple[Index, ...], bounds: Bounds
+        self, at: ir.Stmt, source: ir.Buffer, indices: tuple[expr.Index, ...], bounds: expr.Bounds
     ) -> Compute:
         cell = self._cells[source.name]
         offset = self._offset(at, cell, indices, bounds)
@@ -455,15 +411,15 @@ class _Machine:
 
     # indices
 
-    def _element(self, at: Stmt, bounds: Bounds) -> Callable[[Element], IndexFunction]:
-        def compiled(element: Element) -> IndexFunction:
+    def _element(self, at: ir.Stmt, bounds: expr.Bounds) -> Callable[[expr.Element], IndexFunction]:
+        def compiled(element: expr.Element) -> IndexFunction:
             load = self._load(at, element.source, element.indices, bounds)
             return lambda env: int(load(env))
 
         return compiled
 
     def _offset(
-        self, at: Stmt, cell: Cell, indices: tuple[Index, ...], bounds: Bounds
+        self, at: ir.Stmt, cell: Cell, indices: tuple[expr.Index, ...], bounds: expr.Bounds
     ) -> IndexFunction:
         """The row-major number of an element; indices that are not provably inside are checked."""
         if len(indices) != len(cell.shape):
@@ -476,7 +432,7 @@ class _Machine:
         reads_memory = any(True for _ in buffers_of_index(*indices))
         sure = all(_is_inside(i, n, bounds) for i, n in zip(indices, cell.shape, strict=True))
         if sure and not reads_memory:
-            flat: Index = 0
+            flat: expr.Index = 0
             for index, extent in zip(indices, cell.shape, strict=True):
                 flat = flat * extent + index
             return compile_index(flat, self._places, element)
@@ -499,26 +455,26 @@ def _element(cell: Cell, element: int) -> str:
     return f"{cell.buffer.name}[{indices}]"
 
 
-def _early(cell: Cell, element: int, done: str, other: Stmt) -> str:
+def _early(cell: Cell, element: int, done: str, other: ir.Stmt) -> str:
     """The message that an element is touched while a copy to it is in flight."""
     copied = f"a copy to it is in flight, started in: {_line_of(other)}"
     return f"{_element(cell, element)} is {done} too early: {copied}"
 
 
-def _other_place(other: Stmt | None, at: Stmt) -> str:
+def _other_place(other: ir.Stmt | None, at: ir.Stmt) -> str:
     """The statement that touched an element before, where it is not the marked one."""
     return "" if other is None or other is at else f"; the other one is in: {_line_of(other)}"
 
 
-def _line_of(statement: Stmt) -> str:
+def _line_of(statement: ir.Stmt) -> str:
     """The first line of a statement."""
     page = Printer()
-    print_statement(statement, page)
+    ir.print_statement(statement, page)
     return str(page).splitlines()[0].strip()
 
 
-def _is_inside(index: Index, extent: int, bounds: Mapping[Var, Range]) -> bool:
-    return is_nonnegative(index, bounds) and is_nonnegative(extent - 1 - index, bounds)
+def _is_inside(index: expr.Index, extent: int, bounds: Mapping[expr.Var, expr.Range]) -> bool:
+    return expr.is_nonnegative(index, bounds) and expr.is_nonnegative(extent - 1 - index, bounds)
 
 
 def _sequence(actions: tuple[Action, ...]) -> Action:

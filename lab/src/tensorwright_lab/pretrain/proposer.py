@@ -13,16 +13,9 @@ from tensorwright.cli.arguments.options import seed_option
 from tensorwright.cli.arguments.output import ProgressLines, check_writable
 from tensorwright.schedule import state_of
 from tensorwright.tuning.space import space_of
+from tensorwright_lab import proposing
 from tensorwright_lab.pretrain.networks import records_by_network, stores_in, workloads_of
 from tensorwright_lab.pretraining import HELD_OUT, Conditions, MeasuringMachine
-from tensorwright_lab.proposing import (
-    DecisionTables,
-    Examples,
-    WayTreeSettings,
-    examples_of,
-    fit,
-    save_proposing_model,
-)
 
 
 @click.command("proposer")
@@ -43,8 +36,8 @@ def command(
     Example: tensorwright pretrain proposer measured -o proposing.npz
     """
     check_writable(output)
-    learned: list[Examples] = []
-    judged: list[Examples] = []
+    learned: list[proposing.Examples] = []
+    judged: list[proposing.Examples] = []
     for network, examples in _examples(folder, networks):
         (judged if network % HELD_OUT == 0 else learned).append(examples)
     if not learned or not judged:
@@ -54,13 +47,13 @@ def command(
             reason="it holds too little to train and to judge",
             remedy=f"tensorwright pretrain collect {folder}",
         )
-    settings = WayTreeSettings(rounds=rounds, seed=seed, threads=threads)
-    unseen = Examples.joined(judged)
+    settings = proposing.WayTreeSettings(rounds=rounds, seed=seed, threads=threads)
+    unseen = proposing.Examples.joined(judged)
     click.echo(f"fitting to {len(learned)} workloads, to judge", err=True)
-    model = fit(Examples.joined(learned), settings)
+    model = proposing.fit(proposing.Examples.joined(learned), settings)
     likely = unseen.likelihood(model.scores(unseen.rows))
     evenly = unseen.likelihood(np.zeros(len(unseen.rows)))
-    everything = Examples.joined([*learned, *judged])
+    everything = proposing.Examples.joined([*learned, *judged])
     workloads = len(learned) + len(judged)
     click.echo(f"fitting to all {len(everything)} decisions of {workloads} workloads", err=True)
     statistics = {
@@ -70,14 +63,14 @@ def command(
         "likelihood": likely,
         "likelihood_evenly": evenly,
     }
-    save_proposing_model(fit(everything, settings, statistics), output)
+    proposing.save_proposing_model(proposing.fit(everything, settings, statistics), output)
     click.echo(f"{len(everything)} decisions of good schedules of {workloads} workloads")
     click.echo(
         f"a decision of {len(judged)} others is taken with {likely:.3f}, evenly {evenly:.3f}"
     )
 
 
-def _examples(folder: Path, most: int | None) -> Iterator[tuple[int, Examples]]:
+def _examples(folder: Path, most: int | None) -> Iterator[tuple[int, proposing.Examples]]:
     """The seed of a network, and the examples of each of its workloads."""
     progress = ProgressLines("networks")
     measuring = MeasuringMachine.of(folder)
@@ -91,9 +84,9 @@ def _examples(folder: Path, most: int | None) -> Iterator[tuple[int, Examples]]:
                 _, workloads = workloads_of(seed, conditions, records)
                 for workload in workloads:
                     space = space_of(state_of(workload), conditions.target)
-                    decisions = DecisionTables(workload, space, machine)
+                    decisions = proposing.DecisionTables(workload, space, machine)
                     source = np.random.default_rng((seed, number))
-                    examples = examples_of(decisions, records[workload.key], source)
+                    examples = proposing.examples_of(decisions, records[workload.key], source)
                     if len(examples):
                         yield seed, examples
             except TensorwrightError as error:  # this version compiles it no more

@@ -9,13 +9,7 @@ from pathlib import Path
 
 import click
 
-from tensorwright.base import (
-    RecordError,
-    TensorwrightError,
-    make_folder,
-    unknown_name,
-    write_atomically,
-)
+from tensorwright import base
 from tensorwright.cli.arguments.options import seed_option
 from tensorwright.cli.arguments.output import ProgressLines, check_writable
 from tensorwright.graph import Workload
@@ -25,18 +19,8 @@ from tensorwright.tuning.datasets import dataset
 from tensorwright.tuning.features import Featurizer
 from tensorwright.tuning.space import space_of
 from tensorwright.tuning.time_model import save_time_model
+from tensorwright_lab import pretraining
 from tensorwright_lab.pretrain.networks import Records, records_by_network, stores_in, workloads_of
-from tensorwright_lab.pretraining import (
-    Conditions,
-    Measured,
-    MeasuredWorkload,
-    MeasuringMachine,
-    TimeTreeSettings,
-    Trained,
-    read_features,
-    train,
-    write_features,
-)
 
 _FEATURES = "features"
 
@@ -84,22 +68,24 @@ def command(
     hidden = frozenset(without)
     kept = {one.is_held_out for one in measured if not one.is_of(hidden)}
     if kept != {True, False}:
-        raise RecordError(
+        raise base.RecordError(
             stage="pretrain",
             where=f"folder {folders[-1]}",
             reason="it holds too little to train and to judge",
             remedy=f"tensorwright pretrain collect {folders[-1]}",
         )
-    settings = TimeTreeSettings(rounds=rounds, seed=seed, threads=threads)
-    trained = train(measured, settings, lambda text: click.echo(text, err=True), without)
+    settings = pretraining.TimeTreeSettings(rounds=rounds, seed=seed, threads=threads)
+    trained = pretraining.train(
+        measured, settings, lambda text: click.echo(text, err=True), without
+    )
     save_time_model(trained.model, output)
     _show(trained)
     click.echo(f"{output}: {Path(output).stat().st_size / 1e3:.0f} KB")
     if json_path is not None:
-        write_atomically(json_path, json.dumps(dict(trained.model.statistics), indent=1))
+        base.write_atomically(json_path, json.dumps(dict(trained.model.statistics), indent=1))
 
 
-def _check_names(names: tuple[str, ...], measured: tuple[Measured, ...]) -> None:
+def _check_names(names: tuple[str, ...], measured: tuple[pretraining.Measured, ...]) -> None:
     """Refuse a family, a target or a machine of which nothing was measured."""
     measured_names = {one.workload.family for one in measured}
     measured_names |= {one.conditions.target_name for one in measured}
@@ -108,43 +94,43 @@ def _check_names(names: tuple[str, ...], measured: tuple[Measured, ...]) -> None
         if name not in measured_names:
             reason = "nothing of such a family or target, or on such a machine, was measured"
             where = f"--without {name}"
-            raise unknown_name("pretrain", where, reason, name, sorted(measured_names))
+            raise base.unknown_name("pretrain", where, reason, name, sorted(measured_names))
 
 
-def _measured(folder: Path) -> Iterator[Measured]:
+def _measured(folder: Path) -> Iterator[pretraining.Measured]:
     """All measurements in a folder; features that are not kept yet are computed."""
-    make_folder(folder / _FEATURES)
+    base.make_folder(folder / _FEATURES)
     progress = ProgressLines("networks")
-    measuring = MeasuringMachine.of(folder)
+    measuring = pretraining.MeasuringMachine.of(folder)
     for path in stores_in(folder):
-        conditions = Conditions.parse(path.stem)
+        conditions = pretraining.Conditions.parse(path.stem)
         by_seed = records_by_network(path)
         for number, (seed, records) in enumerate(by_seed.items()):
             for workload in _of_network(folder, conditions, seed, records):
-                yield Measured(seed, conditions, measuring, workload)
+                yield pretraining.Measured(seed, conditions, measuring, workload)
             progress.show(number + 1, len(by_seed), remark=f" of {conditions}")
 
 
 def _of_network(
-    folder: Path, conditions: Conditions, seed: int, records: Records
-) -> tuple[MeasuredWorkload, ...]:
+    folder: Path, conditions: pretraining.Conditions, seed: int, records: Records
+) -> tuple[pretraining.MeasuredWorkload, ...]:
     path = folder / _FEATURES / f"{conditions}-{seed}.npz"
     if path.exists():
-        return read_features(path)
+        return pretraining.read_features(path)
     try:
         family, workloads = workloads_of(seed, conditions, records)
         parts = [_featured(each, records[each.key], conditions, family) for each in workloads]
-    except TensorwrightError as error:  # this version compiles it no more
+    except base.TensorwrightError as error:  # this version compiles it no more
         click.echo(f"network {seed}: {error}", err=True)
         return ()
     featured = tuple(part for part in parts if part is not None)
-    write_features(path, featured)
+    pretraining.write_features(path, featured)
     return featured
 
 
 def _featured(
-    workload: Workload, records: list[Record], conditions: Conditions, family: str
-) -> MeasuredWorkload | None:
+    workload: Workload, records: list[Record], conditions: pretraining.Conditions, family: str
+) -> pretraining.MeasuredWorkload | None:
     target = conditions.target
     state = state_of(workload)
     space = space_of(state, target)
@@ -152,10 +138,10 @@ def _featured(
     if not data.samples:
         return None
     by_rule = format_trace(space.default_trace)
-    return MeasuredWorkload.of(data, workload.key, workload.name, family, by_rule)
+    return pretraining.MeasuredWorkload.of(data, workload.key, workload.name, family, by_rule)
 
 
-def _show(trained: Trained) -> None:
+def _show(trained: pretraining.Trained) -> None:
     statistics = trained.model.statistics
     click.echo(f"{statistics['programs']} programs of {statistics['workloads']} workloads")
     for kind in ("conditions", "families"):

@@ -30,12 +30,8 @@ from tensorwright_lab.rule_generation.candidates.multi_root import (
 )
 from tensorwright_lab.rule_generation.candidates.subsumption import without_subsumed
 from tensorwright_lab.rule_generation.candidates.term_builder import TermBuilder
+from tensorwright_lab.rule_generation.enumerate import enumerate
 from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder, remove
-from tensorwright_lab.rule_generation.enumerate.enumerate import (
-    Enumeration,
-    enumerate_terms,
-    run_of,
-)
 from tensorwright_lab.rule_generation.enumerate.level_units import LevelUnits
 from tensorwright_lab.rule_generation.forecast import LevelCost, forecast
 from tensorwright_lab.rule_generation.generalize.steps import GeneralizationSteps
@@ -103,7 +99,7 @@ def generate_rules(
         say = progress if len(parts) == 1 else _prefixed(progress, preset.name)
         depth = min(max_operators, preset.deepest)
         with _folder(work, preset, depth, seed, sample) as folder:
-            enumeration = enumerate_terms(preset, depth, folder, seed, farm, say, sample)
+            enumeration = enumerate.enumerate_terms(preset, depth, folder, seed, farm, say, sample)
             tally.note("initial", len(enumeration.equal))
             units = LevelUnits(folder, farm, say, depth)
             rules += _rules_of(enumeration, GeneralizationSteps(preset.shapes, seed, units), tally)
@@ -169,7 +165,7 @@ def _prefixed(say: Say, name: str) -> Say:
 def _folder(
     work: Path | None, preset: Preset, max_operators: int, seed: int, sample: int = 1
 ) -> Iterator[WorkFolder]:
-    run = run_of(preset, max_operators, seed, sample)
+    run = enumerate.run_of(preset, max_operators, seed, sample)
     if work is not None:
         yield WorkFolder(work / preset.name, run)
         return
@@ -187,7 +183,7 @@ def remove_work(work: Path, preset_name: str) -> None:
 
 
 def _rules_of(
-    enumeration: Enumeration, steps: GeneralizationSteps, tally: _Tally
+    enumeration: enumerate.Enumeration, steps: GeneralizationSteps, tally: _Tally
 ) -> tuple[Rule, ...]:
     """The equalities of an enumeration as rules, step by step."""
     pairs = multi_root_pairs(enumeration, len(enumeration.applications))

@@ -13,18 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tensorwright.graph import (
-    Graph,
-    GraphBuilder,
-    Layout,
-    Workload,
-    reference,
-)
+from tensorwright import graph
 from tensorwright.ops import Array
 from tensorwright_lab.zoo.operator_suite import OperatorCase
 
 Shape = tuple[int, ...]
-BuildForm = Callable[[GraphBuilder, Sequence[str]], str]
+BuildForm = Callable[[graph.GraphBuilder, Sequence[str]], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +41,10 @@ class Arrangement:
         return cls(shape, shape, order, tuple(shape[at] for at in order))
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> graph.Layout:
         """The layout that the stated array is of the arranged one."""
         is_moved = self.split == self.stated and self.order != tuple(range(len(self.order)))
-        return Layout(order=_inverse(self.order)) if is_moved else Layout()
+        return graph.Layout(order=_inverse(self.order)) if is_moved else graph.Layout()
 
     def apply(self, array: Array) -> Array:
         """From the stated layout; contiguous."""
@@ -89,7 +83,7 @@ class OperatorProgram:
     case: OperatorCase
     operands: tuple[tuple[str, Shape], ...]
     constants: frozenset[str]
-    workload: Workload
+    workload: graph.Workload
     arguments: tuple[str, ...]
     forms: tuple[Form, ...]
 
@@ -110,7 +104,7 @@ def draw_operands(program: OperatorProgram, copy: int = 0, seed: int = 0) -> dic
 def evaluate_program(program: OperatorProgram, operands: Mapping[str, Array]) -> Array:
     """The answer in the stated layout, by the evaluator."""
     arrays = workload_arrays(program, operands)
-    return reference(program.workload, arrays)[0]
+    return graph.reference(program.workload, arrays)[0]
 
 
 def workload_arrays(program: OperatorProgram, operands: Mapping[str, Array]) -> tuple[Array, ...]:
@@ -120,12 +114,12 @@ def workload_arrays(program: OperatorProgram, operands: Mapping[str, Array]) -> 
     return tuple(operands[name].reshape(shape) for name, shape in names)
 
 
-def form_graph(program: OperatorProgram, form: Form, copies: int = 1, seed: int = 0) -> Graph:
+def form_graph(program: OperatorProgram, form: Form, copies: int = 1, seed: int = 0) -> graph.Graph:
     """Independent copies of a form in one graph, each with weights of its own.
 
     Inputs are called x_0, x_1, ... after operand and copy; outputs are in the order of the copies.
     """
-    builder = GraphBuilder(f"{program.case.name}_{form.name}")
+    builder = graph.GraphBuilder(f"{program.case.name}_{form.name}")
     outputs = []
     for copy in range(copies):
         arrays = draw_operands(program, copy, seed) if program.constants else {}

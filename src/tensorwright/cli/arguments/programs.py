@@ -17,29 +17,16 @@ from typing import Any
 
 import numpy as np
 
+from tensorwright import pipeline
 from tensorwright.base import TensorwrightError, UsageError, did_you_mean
+from tensorwright.cli.arguments import options
 from tensorwright.cli.arguments.arrays import read_arrays
 from tensorwright.cli.arguments.compilation import Compilation
 from tensorwright.cli.arguments.models import read_graph
-from tensorwright.cli.arguments.options import (
-    ProgramKind,
-    is_reference,
-    refuse_given,
-    refuse_other_than_model,
-    split,
-)
 from tensorwright.compiling import compile
 from tensorwright.expr import Compute
 from tensorwright.graph import Graph, Partition, Workload, program
 from tensorwright.ops import Array
-from tensorwright.pipeline import (
-    OnKernel,
-    compile_program,
-    cut,
-    finish,
-    import_graph,
-    recorded_graph,
-)
 from tensorwright.records import RecordStore, opened
 from tensorwright.runtime import Executable, TensorSpec, random_array
 
@@ -146,7 +133,7 @@ def _error(where: str, reason: str, remedy: str) -> UsageError:
 
 def read_network(model: str, how: Compilation) -> Graph:
     """Import a MODEL argument and simplify it."""
-    return import_graph(read_graph(model, how.shapes, how.seed, how.sizes, is_open=True))
+    return pipeline.import_graph(read_graph(model, how.shapes, how.seed, how.sizes, is_open=True))
 
 
 def prepare(model: str, how: Compilation, store: RecordStore | None = None) -> Partition:
@@ -156,8 +143,8 @@ def prepare(model: str, how: Compilation, store: RecordStore | None = None) -> P
     """
     graph = read_network(model, how)
     if store is not None:
-        graph = recorded_graph(store, graph, how.target, how.threads) or graph
-    return cut(graph, how.target, how.threads)
+        graph = pipeline.recorded_graph(store, graph, how.target, how.threads) or graph
+    return pipeline.cut(graph, how.target, how.threads)
 
 
 def read_expression(text: str) -> Workload:
@@ -165,8 +152,8 @@ def read_expression(text: str) -> Workload:
 
     Raises:  UsageError if there is none, and for options that apply only to models.
     """
-    reason = f"{text} is {ProgramKind.EXPRESSION}, which has its shapes"
-    refuse_given(("input_shapes", "sizes"), because=reason)
+    reason = f"{text} is {options.ProgramKind.EXPRESSION}, which has its shapes"
+    options.refuse_given(("input_shapes", "sizes"), because=reason)
     return read_program(text)
 
 
@@ -202,17 +189,17 @@ def compile_any(
     constants: Path | None = None,
     *,
     draws: bool = False,
-    on_kernel: OnKernel | None = None,
+    on_kernel: pipeline.OnKernel | None = None,
 ) -> Executable:
     """Compile a model or a tensor expression with the schedules on record.
 
     constants, draws   as in `open_program`
     """
-    if not is_reference(text):
+    if not options.is_reference(text):
         refuse_constants(text)
-        kind, path = split(text)
+        kind, path = options.split(text)
         if not kind and on_kernel is None:
-            refuse_other_than_model(text)
+            options.refuse_other_than_model(text)
             return compile(
                 path,
                 target=how.target,
@@ -223,15 +210,15 @@ def compile_any(
             )
         with opened(how.records) as store:
             parts = prepare(text, how, store)
-            return finish(parts, how.target, how.threads, store, on_kernel)
+            return pipeline.finish(parts, how.target, how.threads, store, on_kernel)
     workload = read_expression(text)
     values = read_constants(workload, text, constants, how.seed if draws else None)
     with opened(how.records) as store:
-        return compile_program(
+        return pipeline.compile_program(
             workload, how.target, how.threads, store, values, on_kernel=on_kernel
         )
 
 
 def refuse_constants(model: str) -> None:
     """Refuse --constants for a model, which has its own constants."""
-    refuse_given(("constants",), because=f"{model} is a model, which has its own constants")
+    options.refuse_given(("constants",), because=f"{model} is a model, which has its own constants")

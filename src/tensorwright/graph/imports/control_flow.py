@@ -13,13 +13,7 @@ from onnx import GraphProto
 
 from tensorwright.base import DType
 from tensorwright.expr import Index
-from tensorwright.graph.imports.bodies import (
-    Nested,
-    Operands,
-    kept_branches,
-    kept_loop,
-    kept_scan,
-)
+from tensorwright.graph.imports import bodies
 from tensorwright.graph.imports.call import MOST_ITERATIONS, Call, Operand, Results
 from tensorwright.graph.imports.refusals import model_error
 from tensorwright.graph.imports.shapes import declared_type
@@ -34,12 +28,14 @@ def _body(call: Call, name: str) -> GraphProto:
     return graph
 
 
-def convert_if(call: Call, nested: Nested) -> Results:
+def convert_if(call: Call, nested: bodies.Nested) -> Results:
     """The branch that a known condition chooses; otherwise a node that holds both."""
     _require_single(call, call.operand(0), "condition")
     chosen = call.truth(call.operand(0), "condition")
     if chosen is None:
-        return kept_branches(call, nested, _body(call, "then_branch"), _body(call, "else_branch"))
+        return bodies.kept_branches(
+            call, nested, _body(call, "then_branch"), _body(call, "else_branch")
+        )
     return nested.run(_body(call, "then_branch" if chosen else "else_branch"), {})
 
 
@@ -53,7 +49,7 @@ def _require_single(call: Call, operand: Operand, what: str) -> None:
 
 
 def _without_rows(
-    body: GraphProto, count: int, nested: Nested, given: Operands
+    body: GraphProto, count: int, nested: bodies.Nested, given: bodies.Operands
 ) -> tuple[Array, ...]:
     """The last `count` outputs of a body, one row for each iteration, where no iteration runs.
 
@@ -67,7 +63,7 @@ def _without_rows(
     return tuple(np.zeros((0, *type_.extents), type_.dtype.numpy) for type_ in types)
 
 
-def convert_loop(call: Call, nested: Nested) -> Results:
+def convert_loop(call: Call, nested: bodies.Nested) -> Results:
     """The iterations one after another, where their number and all conditions are known; otherwise
     a node that holds the body.
     """
@@ -85,7 +81,7 @@ def convert_loop(call: Call, nested: Nested) -> Results:
         results = _unrolled(call, nested, body, written)
         if results is not None:
             return results
-    return kept_loop(call, nested, body, count)
+    return bodies.kept_loop(call, nested, body, count)
 
 
 def _count(call: Call) -> Index | None:
@@ -97,20 +93,20 @@ def _count(call: Call) -> Index | None:
     return None if call.static_value(0) is None else int(call.scalar(0, "trip count"))
 
 
-def _unrolled(call: Call, nested: Nested, body: GraphProto, count: int) -> Results | None:
+def _unrolled(call: Call, nested: bodies.Nested, body: GraphProto, count: int) -> Results | None:
     """The results of a loop that is written out; None where a condition is not known."""
     return nested.attempt(
         lambda draft: _written_out(replace(call, builder=draft), nested, body, count)
     )
 
 
-def _written_out(call: Call, nested: Nested, body: GraphProto, count: int) -> Results | None:
+def _written_out(call: Call, nested: bodies.Nested, body: GraphProto, count: int) -> Results | None:
     going = not call.has(1) or call.truth(call.operand(1), "condition")
     state = [call.operand(at) for at in range(2, len(call.operands))]
     rows: list[list[Operand]] = [[] for _ in range(len(body.output) - 1 - len(state))]
     iteration = 0
 
-    def given() -> Operands:
+    def given() -> bodies.Operands:
         own = (np.asarray(iteration, np.int64), np.asarray(going))
         names = [info.name for info in body.input]
         return dict(zip(names, (*own, *state), strict=True))
@@ -135,7 +131,7 @@ def _direction(call: Call, name: str, count: int) -> tuple[int, ...]:
     return call.integers(name, (0,) * count)
 
 
-def convert_scan(call: Call, nested: Nested) -> Results:
+def convert_scan(call: Call, nested: bodies.Nested) -> Results:
     """The iterations one after another, each on one slice of the scanned inputs."""
     body, scanned = _body(call, "body"), call.integer("num_scan_inputs")
     if call.opset < 9:
@@ -146,7 +142,7 @@ def convert_scan(call: Call, nested: Nested) -> Results:
     backwards = _direction(call, "scan_input_directions", scanned)
     steps = call.sizes(held)[axes[0]] if scanned else 0
     if not isinstance(steps, int) or steps > MOST_ITERATIONS:
-        return kept_scan(call, nested, body, held, steps)
+        return bodies.kept_scan(call, nested, body, held, steps)
     produced = len(body.output) - held
     rows: list[list[Operand]] = [[] for _ in range(produced)]
     names = [info.name for info in body.input]
@@ -182,7 +178,7 @@ def _empty_slice(call: Call, position: int, axis: int) -> Operand:
     return np.zeros(np.delete(type_.extents, axis), type_.dtype.numpy)
 
 
-CONTROL_FLOW: dict[str, Callable[[Call, Nested], Results]] = {
+CONTROL_FLOW: dict[str, Callable[[Call, bodies.Nested], Results]] = {
     "If": convert_if,
     "Loop": convert_loop,
     "Scan": convert_scan,

@@ -23,6 +23,7 @@ from tensorwright import base
 from tensorwright.expr import Index, IndexExpr, NamedSize, substitute
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import Graph, rename_tensors
+from tensorwright.graph.imports import reading
 from tensorwright.graph.imports.ai_onnx_ml import AI_ONNX_ML
 from tensorwright.graph.imports.ai_onnx_ml import DOMAIN as AI_ONNX_ML_DOMAIN
 from tensorwright.graph.imports.bodies import Body, Captured, Inside, Nested
@@ -57,14 +58,6 @@ from tensorwright.graph.imports.open_dimensions import (
     narrowed,
     stem_of,
     within,
-)
-from tensorwright.graph.imports.reading import (
-    DEFAULT_DOMAINS,
-    NO_WEIGHTS,
-    Source,
-    Weights,
-    opset_of,
-    read_model,
 )
 from tensorwright.graph.imports.refusals import (
     INVALID,
@@ -145,7 +138,7 @@ def declared_types(
     The type of an output is None if nothing says its rank.
     Raises:  as `load_onnx`.
     """
-    graph = (model := read_model(source)).model.graph
+    graph = (model := reading.read_model(source)).model.graph
     constants = {each.name for each in graph.initializer}
     free = [info for info in graph.input if info.name not in constants]
     readers = {name: node.op_type for node in reversed(graph.node) for name in node.input}
@@ -155,7 +148,7 @@ def declared_types(
 
 
 def _with_needed_bounds(
-    model: Source, shapes: InputShapes | None, values: Mapping[str, ArrayLike], sizes: Sizes
+    model: reading.Source, shapes: InputShapes | None, values: Mapping[str, ArrayLike], sizes: Sizes
 ) -> Graph:
     """The graph; where the model itself needs a bound of a size, with that bound.
 
@@ -303,7 +296,7 @@ def with_needed_bounds(
     raise first
 
 
-def _own_bounds(model: Source) -> dict[str, str]:
+def _own_bounds(model: reading.Source) -> dict[str, str]:
     """The bounds that a model which we wrote says of its sizes.
 
     Raises:  ModelError for another text in their place.
@@ -346,13 +339,13 @@ def _attribute(attribute: AttributeProto) -> Attribute:
 class _Import(Importing[Operand]):
     """The state of one import."""
 
-    def __init__(self, source: Source, assumptions: Assumptions) -> None:
+    def __init__(self, source: reading.Source, assumptions: Assumptions) -> None:
         super().__init__(source.model.graph.name, assumptions)
         self.label = source.label
         self.folder: Path | None = source.folder
         self.model = source.model
         self.weights = source.weights
-        self.opset = opset_of(source.model, source.label)
+        self.opset = reading.opset_of(source.model, source.label)
         self.functions: dict[tuple[str, str], FunctionProto] = {
             (function.domain, function.name): function for function in source.model.functions
         }
@@ -404,7 +397,9 @@ class _Import(Importing[Operand]):
                 )
             self.values[name] = array
 
-    def read_initializers(self, graph: GraphProto, weights: Weights = NO_WEIGHTS) -> None:
+    def read_initializers(
+        self, graph: GraphProto, weights: reading.Weights = reading.NO_WEIGHTS
+    ) -> None:
         for tensor in graph.initializer:
             label = f"initializer {tensor.name}"
             self.values[tensor.name] = to_array(tensor, self.folder, label, weights)
@@ -630,7 +625,7 @@ def _refusal(node: NodeProto, opset: int) -> base.UnsupportedError | None:
     if table is not None:
         if node.op_type not in AT_IMPORT and node.op_type not in table:
             reason = NO_OPERATOR
-    elif node.domain not in DEFAULT_DOMAINS:
+    elif node.domain not in reading.DEFAULT_DOMAINS:
         reason = (
             f"the domain {node.domain} is not supported, and the model holds no function for it"
         )
@@ -649,12 +644,12 @@ def _without_function(node: NodeProto) -> str:
     return "there is no such operator in ONNX"
 
 
-def read_supported_model(source: str | os.PathLike[str] | bytes | ModelProto) -> Source:
+def read_supported_model(source: str | os.PathLike[str] | bytes | ModelProto) -> reading.Source:
     """Read a model without its weights, and refuse operators that cannot be imported.
 
     Raises:  as `read_model`; UnsupportedError.
     """
-    read = read_model(source)
+    read = reading.read_model(source)
     _refuse_missing_operators(read.model, read.label)
     return read
 
@@ -666,7 +661,7 @@ def _refuse_missing_operators(model: ModelProto, label: str) -> None:
     Raises:  UnsupportedError.
     """
     functions = {(each.domain, each.name): each for each in model.functions}
-    todo = [(model.graph.node, opset_of(model, label))]
+    todo = [(model.graph.node, reading.opset_of(model, label))]
     refusals: dict[tuple[str, str], base.UnsupportedError] = {}
     counts: Counter[tuple[str, str]] = Counter()
     while todo:
@@ -708,7 +703,7 @@ def _table_of_domain(node: NodeProto) -> Mapping[str, Converter] | None:
     if node.domain == AI_ONNX_ML_DOMAIN:
         return AI_ONNX_ML
     is_own = node.op_type in COM_MICROSOFT and not is_standard(node.op_type)
-    is_of_onnxruntime = node.domain == DOMAIN or (node.domain in DEFAULT_DOMAINS and is_own)
+    is_of_onnxruntime = node.domain == DOMAIN or (node.domain in reading.DEFAULT_DOMAINS and is_own)
     return COM_MICROSOFT if is_of_onnxruntime else None
 
 
@@ -720,5 +715,5 @@ def _complete(call: Call, results: Results) -> Results:
 
 
 def _opset(function: FunctionProto, fallback: int) -> int:
-    versions = [o.version for o in function.opset_import if o.domain in DEFAULT_DOMAINS]
+    versions = [o.version for o in function.opset_import if o.domain in reading.DEFAULT_DOMAINS]
     return versions[0] if versions else fallback

@@ -31,13 +31,7 @@ from google.protobuf.message import DecodeError, Message  # type: ignore[import-
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
 from tensorwright import base
-from tensorwright.graph.imports.refusals import (
-    missing_file,
-    model_error,
-    node_label,
-    unsupported,
-    wrong_type,
-)
+from tensorwright.graph.imports import refusals
 from tensorwright.ops import Array
 
 _LEAST_BYTES = 4096  # smaller ones are decoded as they are
@@ -202,10 +196,10 @@ class Source:
 def _mapped(path: Path) -> Buffer:
     where = f"file {path}"
     if path.is_dir():
-        raise model_error(where, "it is a folder", "give the .onnx file inside it")
+        raise refusals.model_error(where, "it is a folder", "give the .onnx file inside it")
     try:
         if path.stat().st_size > _PROTOBUF_LIMIT_BYTES:
-            raise model_error(
+            raise refusals.model_error(
                 where,
                 "it is larger than 2 GiB, the most that a protobuf file can hold",
                 "save it with its weights as external data",
@@ -215,24 +209,24 @@ def _mapped(path: Path) -> Buffer:
                 return b""
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except FileNotFoundError:
-        raise missing_file(path) from None
+        raise refusals.missing_file(path) from None
     except OSError as error:
-        raise model_error(where, f"it cannot be read: {error.strerror or error}") from None
+        raise refusals.model_error(where, f"it cannot be read: {error.strerror or error}") from None
 
 
 def _decode(data: Buffer, where: str) -> tuple[ModelProto, Weights]:
     if len(data) == 0:
-        raise model_error(where, "it is empty", "export or download the model again")
+        raise refusals.model_error(where, "it is empty", "export or download the model again")
     kind = base.kind_of_bytes(data[: base.HEAD_BYTES])
     if kind is not None:
         remedy = kind.remedy_for(where.removeprefix("file ") if where.startswith("file ") else "")
-        raise model_error(where, f"it is not an ONNX model, but {kind.name}", remedy)
+        raise refusals.model_error(where, f"it is not an ONNX model, but {kind.name}", remedy)
     model = ModelProto()
     decoded, weights = set_aside(data)
     try:
         model.ParseFromString(decoded)
     except DecodeError:
-        raise model_error(
+        raise refusals.model_error(
             where,
             "it is not an ONNX model, or it is truncated",
             "export or download the model again",
@@ -272,7 +266,7 @@ def _check(model: ModelProto, where: str) -> None:
     elif not all(isinstance(name, str) for name in _all_names(model)):
         broken = "a name in it is not text"
     if broken:
-        raise model_error(
+        raise refusals.model_error(
             where,
             f"it is not an ONNX model, or it is truncated: {broken}",
             "export or download the model again",
@@ -304,7 +298,7 @@ def _check_graph(graph: GraphProto, around: Mapping[str, str], where: str) -> No
 
 def _check_nodes(nodes: Sequence[NodeProto], defined: dict[str, str]) -> None:
     for node in nodes:
-        label = node_label(node)
+        label = refusals.node_label(node)
         for attribute in node.attribute:
             for graph in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else ())):
                 _check_graph(graph, defined, f"{attribute.name} of {label}")
@@ -316,7 +310,7 @@ def _check_nodes(nodes: Sequence[NodeProto], defined: dict[str, str]) -> None:
 
 def _defined_twice(where: str, tensor: str, definers: str) -> base.ModelError:
     remedy = "give each tensor of the model a name of its own"
-    return model_error(where, f"tensor {tensor} is defined twice: by {definers}", remedy)
+    return refusals.model_error(where, f"tensor {tensor} is defined twice: by {definers}", remedy)
 
 
 def opset_of(model: ModelProto, where: str) -> int:
@@ -329,12 +323,12 @@ def opset_of(model: ModelProto, where: str) -> int:
     if version < OLDEST_OPSET:
         reason = f"operator set {version} is older than {OLDEST_OPSET}"
         remedy = "convert it with onnx.version_converter.convert_version"
-        raise unsupported(where, "opset", reason, remedy)
+        raise refusals.unsupported(where, "opset", reason, remedy)
     if version > NEWEST_OPSET:
         newest = f"{NEWEST_OPSET}, the newest that the onnx package here knows"
         reason = f"operator set {version} is newer than {newest}"
         remedy = "update the onnx package, or export the model with an older operator set"
-        raise unsupported(where, "opset", reason, remedy)
+        raise refusals.unsupported(where, "opset", reason, remedy)
     return version
 
 
@@ -349,7 +343,7 @@ def read_model(source: str | os.PathLike[str] | bytes | ModelProto) -> Source:
         model, weights = _decode(source, "model bytes")
         loaded = Source(model, None, "model bytes", weights)
     elif not isinstance(source, str | os.PathLike):
-        raise wrong_type(source)
+        raise refusals.wrong_type(source)
     else:
         path = Path(source)
         model, weights = _decode(_mapped(path), f"file {path}")

@@ -24,31 +24,7 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from tensorwright.base import ModelError, UnsupportedError
 from tensorwright.graph.imports import aten
-from tensorwright.integrations.pytorch.division import (
-    PartNodes,
-    UntraceableError,
-    aten_graph,
-    divide,
-    follows_from,
-    functional_graph,
-    is_size,
-    joined,
-    levels_of,
-    placeholders,
-    results_of,
-    returns_what_it_writes,
-    shared_results,
-    storages,
-    writes,
-)
-from tensorwright.integrations.pytorch.fx_record import (
-    FxNames,
-    argument_of,
-    array_of,
-    meta_of,
-    nodes_of,
-    overlap,
-)
+from tensorwright.integrations.pytorch import division, fx_record
 from tensorwright.integrations.pytorch.parts import LOG, Options, Part, ShapedPart, can_hold, usage
 
 torch._dynamo.config.allow_rnn = True  # else Dynamo leaves recurrent layers to PyTorch, unasked
@@ -83,9 +59,9 @@ def tensorwright_backend(
     try:
         if has_gradients:
             return _with_gradients(module, example_inputs, chosen)
-        traced = aten_graph(module)
+        traced = division.aten_graph(module)
         return _Division(module, traced, tuple(example_inputs), chosen).run()
-    except UntraceableError as error:
+    except division.UntraceableError as error:
         return _left_to_torch(module, {"graph": f"it cannot be traced: {error}"}, chosen)
 
 
@@ -127,7 +103,7 @@ def _with_gradients(module: fx.GraphModule, examples: Sequence[Any], options: Op
     _FALLBACKS["gradients"] = reason
 
     def forward(graph: fx.GraphModule, _: Sequence[Any]) -> Called:
-        given = tuple(node.meta["val"] for node in placeholders(graph.graph))
+        given = tuple(node.meta["val"] for node in division.placeholders(graph.graph))
         return make_boxed_func(_Division(graph, graph, given, options, logging.INFO).run())
 
     def backward(graph: fx.GraphModule, _: Sequence[Any]) -> Called:
@@ -205,7 +181,7 @@ class _Division:
         """Divide this graph."""
         self.module = module
         self.graph = module.graph
-        self.placeholders = placeholders(self.graph)
+        self.placeholders = division.placeholders(self.graph)
         self.symbols = frozenset(
             str(extent)
             for node in self.placeholders
@@ -226,31 +202,31 @@ class _Division:
 
     def run(self) -> Called:
         """What computes the graph."""
-        shared = shared_results(self.graph)
-        results = results_of(self.graph)
+        shared = division.shared_results(self.graph)
+        results = division.results_of(self.graph)
         is_plain = not shared and all(
-            isinstance(each, fx.Node) and each.op != "placeholder" and not is_size(each)
+            isinstance(each, fx.Node) and each.op != "placeholder" and not division.is_size(each)
             for each in results
         )
         if is_plain and results:
-            whole = PartNodes(tuple(self.graph.nodes), self.placeholders, results)
+            whole = division.PartNodes(tuple(self.graph.nodes), self.placeholders, results)
             record = self.record(whole)
             if self.refusal(record) is None:
                 return self.compiled(record, self.examples)
-        if returns_what_it_writes(self.graph):
+        if division.returns_what_it_writes(self.graph):
             reasons = {"graph": "it returns an input that it writes into"}
             return self.left_to_torch(reasons)
-        if any(map(writes, self.graph.nodes)):
-            self.use(functional_graph(self.module))
-            shared = shared_results(self.graph)
+        if any(map(division.writes, self.graph.nodes)):
+            self.use(division.functional_graph(self.module))
+            shared = division.shared_results(self.graph)
         return self.divided(shared)
 
     def divided(self, shared: frozenset[fx.Node]) -> Called:
         """A graph of parts, and of what PyTorch runs."""
-        writing = frozenset(node for node in self.graph.nodes if writes(node))
+        writing = frozenset(node for node in self.graph.nodes if division.writes(node))
         for _ in range(_MOST_TRIES):
             in_torch = shared | writing | self.refused.keys()
-            parts = divide(self.graph, in_torch, self.symbols)
+            parts = division.divide(self.graph, in_torch, self.symbols)
             records = [self.record(part) for part in parts]
             noted = [self.note(part, record) for part, record in zip(parts, records, strict=True)]
             if not any(noted):
@@ -263,15 +239,17 @@ class _Division:
             self.left_to_torch(reasons)
         if not parts:
             return self.source.forward
-        levels = levels_of(self.graph, in_torch, self.symbols)
-        in_turn = frozenset().union(*map(storages, writing))
-        written = [at for at, each in enumerate(self.placeholders) if storages(each) & in_turn]
+        levels = division.levels_of(self.graph, in_torch, self.symbols)
+        in_turn = frozenset().union(*map(division.storages, writing))
+        written = [
+            at for at, each in enumerate(self.placeholders) if division.storages(each) & in_turn
+        ]
         examples = dict(zip(self.placeholders, self.examples, strict=True))
         compiled = [
             self.compiled(record, [examples.get(each) for each in part.inputs])
             for part, record in zip(parts, records, strict=True)
         ]
-        call = joined(self.module, levels, parts, compiled).forward
+        call = division.joined(self.module, levels, parts, compiled).forward
         return self.apart(call, written) if written else call
 
     def apart(self, call: Called, written: Sequence[int]) -> Called:
@@ -282,7 +260,10 @@ class _Division:
         """
 
         def checked(*arguments: Any) -> Any:
-            if any(overlap(arguments[at], arguments[:at] + arguments[at + 1 :]) for at in written):
+            if any(
+                fx_record.overlap(arguments[at], arguments[:at] + arguments[at + 1 :])
+                for at in written
+            ):
                 reasons = {"inputs that share memory": "the graph writes into one of them"}
                 return self.left_to_torch(reasons)(*arguments)
             return call(*arguments)
@@ -293,7 +274,7 @@ class _Division:
         """The graph as PyTorch runs it; the reasons are noted."""
         return _left_to_torch(self.source, reasons, self.options, self.level)
 
-    def note(self, part: PartNodes, record: aten.ExportedGraph) -> bool:
+    def note(self, part: division.PartNodes, record: aten.ExportedGraph) -> bool:
         """Whether a node of a part has to be left to PyTorch; it is noted."""
         refusal = self.refusal(record)
         if refusal is None:
@@ -329,13 +310,13 @@ class _Division:
 
     # -- records
 
-    def record(self, part: PartNodes) -> aten.ExportedGraph:
+    def record(self, part: division.PartNodes) -> aten.ExportedGraph:
         """A part as a record; parameters have no value in it."""
-        names = FxNames(self.module)
+        names = fx_record.FxNames(self.module)
         inputs = [self.input(node) for node in part.inputs]
         inputs += [self.attribute(n) for n in part.nodes if n.op == "get_attr"]
-        nodes = nodes_of(part.nodes, names)
-        outputs = tuple(argument_of(each, names) for each in part.outputs)
+        nodes = fx_record.nodes_of(part.nodes, names)
+        outputs = tuple(fx_record.argument_of(each, names) for each in part.outputs)
         ranges = {symbol: (1, None) for symbol in self.symbols if not symbol.isdecimal()}
         return aten.ExportedGraph("graph", tuple(inputs), nodes, outputs, ranges, label="graph")
 
@@ -344,8 +325,8 @@ class _Division:
         if node.op == "get_attr":
             return self.attribute(node)
         if isinstance(value, torch.Tensor):
-            return aten.Input(node.name, meta_of(value))
-        if follows_from(node, self.symbols):
+            return aten.Input(node.name, fx_record.meta_of(value))
+        if division.follows_from(node, self.symbols):
             return aten.Input(node.name, symbol=str(value))
         kinds = ((torch.SymBool, "bool"), (torch.SymFloat, "float64"), (torch.SymInt, "int64"))
         dtype = next(name for kind, name in kinds if isinstance(value, kind))
@@ -358,8 +339,8 @@ class _Division:
         tensor = held if real is None else real
         if not isinstance(tensor, torch.Tensor):
             return aten.Input(node.name)
-        array = array_of(tensor, node.name)
-        return aten.Input(node.name, meta_of(tensor), array, node.name)
+        array = fx_record.array_of(tensor, node.name)
+        return aten.Input(node.name, fx_record.meta_of(tensor), array, node.name)
 
     # -- compiling
 

@@ -12,59 +12,47 @@ from __future__ import annotations
 
 from tensorwright import expr
 from tensorwright.base import Attributes, DType, TensorType
+from tensorwright.ops import operator
 from tensorwright.ops.named_sizes import decided, number_or_value, shape_text
-from tensorwright.ops.operator import (
-    Attribute,
-    bool_of,
-    dtype_of,
-    fault,
-    float_of,
-    int_of,
-    require_rank,
-    scalar_of,
-    size_in,
-    sizes_in,
-    tensor_operator,
-)
 from tensorwright.ops.shapes import axis_names
 
 
 def _infer_full(_: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
-    shape = sizes_in(attributes, "shape")
+    shape = operator.sizes_in(attributes, "shape")
     if not all(decided(extent >= 0) for extent in shape):
-        raise fault(f"attribute shape {shape_text(shape)} has a negative extent")
+        raise operator.fault(f"attribute shape {shape_text(shape)} has a negative extent")
     if not isinstance(attributes["value"], expr.IndexExpr):
-        scalar_of(attributes, "value")
-    return (TensorType(dtype_of(attributes, "dtype"), shape),)
+        operator.scalar_of(attributes, "value")
+    return (TensorType(operator.dtype_of(attributes, "dtype"), shape),)
 
 
 def _full(_: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
-    shape, dtype = sizes_in(attributes, "shape"), dtype_of(attributes, "dtype")
+    shape, dtype = operator.sizes_in(attributes, "shape"), operator.dtype_of(attributes, "dtype")
     given = attributes["value"]
     if isinstance(given, expr.IndexExpr):
         value: expr.Value = expr.cast(expr.FromIndex(given, DType.I64), dtype)
     else:
-        value = expr.constant(scalar_of(attributes, "value"), dtype)
+        value = expr.constant(operator.scalar_of(attributes, "value"), dtype)
     return (expr.compute("full", shape, lambda *_: value, axis_names(len(shape))),)
 
 
 def _infer_range(_: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
-    dtype = dtype_of(attributes, "dtype")
-    size = size_in(attributes, "size")
+    dtype = operator.dtype_of(attributes, "dtype")
+    size = operator.size_in(attributes, "size")
     if not decided(size >= 0):
-        raise fault(f"attribute size is {size}, which is negative")
+        raise operator.fault(f"attribute size is {size}, which is negative")
     if dtype is DType.BOOL:
-        raise fault("a range of bools")
+        raise operator.fault("a range of bools")
     if dtype.is_int:
-        size_in(attributes, "start")
-        int_of(attributes, "step")
+        operator.size_in(attributes, "start")
+        operator.int_of(attributes, "step")
     return (TensorType(dtype, (size,)),)
 
 
 def _range(_: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
-    dtype = dtype_of(attributes, "dtype")
-    given, step = attributes["start"], float_of(attributes, "step")
-    start = given if isinstance(given, expr.IndexExpr) else float_of(attributes, "start")
+    dtype = operator.dtype_of(attributes, "dtype")
+    given, step = attributes["start"], operator.float_of(attributes, "step")
+    start = given if isinstance(given, expr.IndexExpr) else operator.float_of(attributes, "start")
 
     def body(i: expr.Index) -> expr.Value:
         if isinstance(start, (int, expr.IndexExpr)) and isinstance(step, int):
@@ -72,17 +60,17 @@ def _range(_: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Com
         first = start if isinstance(start, float) else number_or_value(start, dtype)
         return expr.FromIndex(i, dtype) * step + first
 
-    return (expr.compute("range", (size_in(attributes, "size"),), body),)
+    return (expr.compute("range", (operator.size_in(attributes, "size"),), body),)
 
 
 def _infer_eye(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
-    require_rank("x", types[0], 2, 2)
-    int_of(attributes, "k")
-    return (TensorType(dtype_of(attributes, "dtype"), types[0].shape),)
+    operator.require_rank("x", types[0], 2, 2)
+    operator.int_of(attributes, "k")
+    return (TensorType(operator.dtype_of(attributes, "dtype"), types[0].shape),)
 
 
 def _eye(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
-    dtype, k = dtype_of(attributes, "dtype"), int_of(attributes, "k")
+    dtype, k = operator.dtype_of(attributes, "dtype"), operator.int_of(attributes, "k")
     one, zero = expr.constant(1, dtype), expr.constant(0, dtype)
 
     def body(i: expr.Index, j: expr.Index) -> expr.Value:
@@ -92,14 +80,14 @@ def _eye(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr
 
 
 def _infer_trilu(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
-    require_rank("x", types[0], 2)
-    size_in(attributes, "k")
+    operator.require_rank("x", types[0], 2)
+    operator.size_in(attributes, "k")
     return types
 
 
 def _trilu(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
     (x,) = tensors
-    upper, k = bool_of(attributes, "upper"), size_in(attributes, "k")
+    upper, k = operator.bool_of(attributes, "upper"), operator.size_in(attributes, "k")
 
     def body(*at: expr.Index) -> expr.Value:
         inside = at[-1] >= at[-2] + k if upper else at[-1] <= at[-2] + k
@@ -108,39 +96,45 @@ def _trilu(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[ex
     return (expr.compute("trilu", x.shape, body, axis_names(len(x.shape))),)
 
 
-_DTYPE = Attribute("dtype", DType.F32, "the element type of the output")
-_DIAGONAL = Attribute("k", 0, "the diagonal: 0 the main one, above it positive")
+_DTYPE = operator.Attribute("dtype", DType.F32, "the element type of the output")
+_DIAGONAL = operator.Attribute("k", 0, "the diagonal: 0 the main one, above it positive")
 GENERATION_OPERATORS = (
-    tensor_operator(
+    operator.tensor_operator(
         "full",
         "the same value everywhere",
         (),
-        (Attribute("shape", None, "the shape"), Attribute("value", None, "the value"), _DTYPE),
+        (
+            operator.Attribute("shape", None, "the shape"),
+            operator.Attribute("value", None, "the value"),
+            _DTYPE,
+        ),
         _infer_full,
         _full,
     ),
-    tensor_operator(
+    operator.tensor_operator(
         "range",
         "start + step * i for i in 0..size",
         (),
         (
-            Attribute("size", None, "how many"),
-            Attribute("start", 0, "the first"),
-            Attribute("step", 1, "the distance"),
-            Attribute("dtype", DType.I64, "the element type of the output"),
+            operator.Attribute("size", None, "how many"),
+            operator.Attribute("start", 0, "the first"),
+            operator.Attribute("step", 1, "the distance"),
+            operator.Attribute("dtype", DType.I64, "the element type of the output"),
         ),
         _infer_range,
         _range,
     ),
-    tensor_operator(
+    operator.tensor_operator(
         "eye_like", "1 on a diagonal, else 0", ("x",), (_DTYPE, _DIAGONAL), _infer_eye, _eye
     ),
-    tensor_operator(
+    operator.tensor_operator(
         "trilu",
         "x above (or below) a diagonal of the last two dimensions, else 0",
         ("x",),
         (
-            Attribute("upper", default=True, doc="keep what is on and above, else on and below"),
+            operator.Attribute(
+                "upper", default=True, doc="keep what is on and above, else on and below"
+            ),
             _DIAGONAL,
         ),
         _infer_trilu,

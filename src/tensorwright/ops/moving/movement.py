@@ -19,16 +19,7 @@ from typing import TypeAlias
 
 from tensorwright import expr
 from tensorwright.base import Attributes, TensorType
-from tensorwright.ops.named_sizes import (
-    as_divisor,
-    decided,
-    is_certain,
-    is_equal,
-    is_multiple,
-    product_of,
-    shape_text,
-    sizes_of,
-)
+from tensorwright.ops import named_sizes
 from tensorwright.ops.operator import (
     Attribute,
     IdentityRule,
@@ -68,7 +59,7 @@ def rearrangement(
 
     def infer(types: tuple[TensorType, ...], given: Attributes) -> tuple[TensorType, ...]:
         (x,) = types
-        return (TensorType(x.dtype, shape_of(sizes_of(x), given)),)
+        return (TensorType(x.dtype, shape_of(named_sizes.sizes_of(x), given)),)
 
     def meaning(tensors: tuple[expr.Tensor, ...], given: Attributes) -> tuple[expr.Compute, ...]:
         (x,) = tensors
@@ -94,11 +85,11 @@ def rearrangement(
 
 def _reshaped(own: Sizes, attributes: Attributes) -> Sizes:
     shape = sizes_in(attributes, "shape")
-    if not all(decided(extent >= 0) for extent in shape):
-        raise fault(f"attribute shape {shape_text(shape)} has a negative extent")
-    count, wanted = product_of(own), product_of(shape)
-    if not is_equal(wanted, count):
-        before, after = shape_text(own), shape_text(shape)
+    if not all(named_sizes.decided(extent >= 0) for extent in shape):
+        raise fault(f"attribute shape {named_sizes.shape_text(shape)} has a negative extent")
+    count, wanted = named_sizes.product_of(own), named_sizes.product_of(shape)
+    if not named_sizes.is_equal(wanted, count):
+        before, after = named_sizes.shape_text(own), named_sizes.shape_text(shape)
         raise fault(f"shape {before} has {count} elements, {after} {wanted}")
     return shape
 
@@ -131,7 +122,7 @@ def _matching_runs(old: Sizes, new: Sizes) -> tuple[tuple[list[int], list[int]],
         want: expr.Index = 1
         while True:
             is_equal_so_far = expr.is_same(have, want)
-            is_ahead = not is_equal_so_far and is_certain(have >= want)
+            is_ahead = not is_equal_so_far and named_sizes.is_certain(have >= want)
             is_behind = not is_equal_so_far and not is_ahead
             if i < len(old) and (is_behind or not left or (is_equal_so_far and not right)):
                 have = have * old[i]
@@ -157,13 +148,15 @@ def _unravel(
     for at in new:
         flat = flat * shape[at] + (0 if expr.is_same(shape[at], 1) else indices[at])
     unravelled: list[expr.Index] = []
-    count = product_of(old)
+    count = named_sizes.product_of(old)
     above = count
     for at, extent in enumerate(old):
-        below = product_of(old[at + 1 :])
-        inner = flat if expr.is_same(above, count) else expr.mod(flat, as_divisor(above))
+        below = named_sizes.product_of(old[at + 1 :])
+        inner = (
+            flat if expr.is_same(above, count) else expr.mod(flat, named_sizes.as_divisor(above))
+        )
         unravelled.append(
-            0 if expr.is_same(extent, 1) else expr.floor_div(inner, as_divisor(below))
+            0 if expr.is_same(extent, 1) else expr.floor_div(inner, named_sizes.as_divisor(below))
         )
         above = below
     return unravelled
@@ -203,10 +196,10 @@ def _before_expanding(indices: Indices, own: Sizes, shape: Sizes, _: Attributes)
 def _squeezed(own: Sizes, attributes: Attributes) -> Sizes:
     axes = axes_in(ints_of(attributes, "axes"), len(own))
     if not axes:
-        axes = tuple(at for at, extent in enumerate(own) if is_equal(extent, 1))
+        axes = tuple(at for at, extent in enumerate(own) if named_sizes.is_equal(extent, 1))
     for at in axes:
-        if not is_equal(own[at], 1):
-            shape = shape_text(own)
+        if not named_sizes.is_equal(own[at], 1):
+            shape = named_sizes.shape_text(own)
             raise fault(f"dimension {at} of shape {shape} has extent {own[at]}, not 1")
     return tuple(extent for at, extent in enumerate(own) if at not in axes)
 
@@ -220,23 +213,25 @@ def _unsqueezed(own: Sizes, attributes: Attributes) -> Sizes:
 
 def _tiled(own: Sizes, attributes: Attributes) -> Sizes:
     repeats = sizes_in(attributes, "repeats")
-    if len(repeats) != len(own) or not all(decided(times >= 0) for times in repeats):
-        given = shape_text(repeats)
-        raise fault(f"attribute repeats {given} does not fit shape {shape_text(own)}")
+    if len(repeats) != len(own) or not all(named_sizes.decided(times >= 0) for times in repeats):
+        given = named_sizes.shape_text(repeats)
+        raise fault(f"attribute repeats {given} does not fit shape {named_sizes.shape_text(own)}")
     return tuple(n * times for n, times in zip(own, repeats, strict=True))
 
 
 def _before_tiling(indices: Indices, own: Sizes, _: Sizes, attributes: Attributes) -> Indices:
     repeats = sizes_in(attributes, "repeats")
     return tuple(
-        index if expr.is_same(times, 1) or expr.is_same(n, 0) else expr.mod(index, as_divisor(n))
+        index
+        if expr.is_same(times, 1) or expr.is_same(n, 0)
+        else expr.mod(index, named_sizes.as_divisor(n))
         for index, n, times in zip(indices, own, repeats, strict=True)
     )
 
 
 def _block(own: Sizes, attributes: Attributes) -> int:
     if len(own) != 4:
-        raise fault(f"input x has {len(own)} dimensions {shape_text(own)}, not 4")
+        raise fault(f"input x has {len(own)} dimensions {named_sizes.shape_text(own)}, not 4")
     size = int_of(attributes, "blocksize")
     if size < 1:
         raise fault(f"attribute blocksize is {size}, not positive")
@@ -247,7 +242,7 @@ def _as_space(own: Sizes, attributes: Attributes) -> Sizes:
     size = _block(own, attributes)
     text_of(attributes, "mode", ("DCR", "CRD"))
     n, c, h, w = own
-    if not is_multiple(c, size * size):
+    if not named_sizes.is_multiple(c, size * size):
         raise fault(f"{c} channels do not divide into blocks of {size} x {size}")
     return n, c // (size * size), h * size, w * size
 
@@ -266,7 +261,7 @@ def _before_space(indices: Indices, own: Sizes, shape: Sizes, attributes: Attrib
 def _as_depth(own: Sizes, attributes: Attributes) -> Sizes:
     size = _block(own, attributes)
     n, c, h, w = own
-    if not is_multiple(h, size) or not is_multiple(w, size):
+    if not named_sizes.is_multiple(h, size) or not named_sizes.is_multiple(w, size):
         raise fault(f"spatial shape ({h}, {w}) does not divide into blocks of {size} x {size}")
     return n, c * size * size, h // size, w // size
 

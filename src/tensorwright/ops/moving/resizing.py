@@ -38,6 +38,7 @@ from operator import add
 
 from tensorwright import expr
 from tensorwright.base import Attributes, DType, TensorType
+from tensorwright.ops import operator
 from tensorwright.ops.named_sizes import (
     as_divisor,
     decided,
@@ -47,23 +48,6 @@ from tensorwright.ops.named_sizes import (
     number_of,
     shape_text,
     sizes_of,
-)
-from tensorwright.ops.operator import (
-    FLOATS,
-    Attribute,
-    Fold,
-    Movement,
-    Pattern,
-    bool_of,
-    fault,
-    float_of,
-    floats_of,
-    require_dtype,
-    require_rank,
-    require_same_dtype,
-    sizes_in,
-    tensor_operator,
-    text_of,
 )
 from tensorwright.ops.shapes import axis_names, pointwise, spatial_names
 
@@ -162,21 +146,23 @@ def _ratio(output: expr.Index, extent: expr.Index) -> Fraction | None:
 
 
 def _sizes(shape: tuple[expr.Index, ...], attributes: Attributes) -> tuple[expr.Index, ...]:
-    sizes, scales = sizes_in(attributes, "sizes"), floats_of(attributes, "scales")
+    sizes, scales = operator.sizes_in(attributes, "sizes"), operator.floats_of(attributes, "scales")
     if len(sizes) != len(shape) or not all(decided(size >= 0) for size in sizes):
-        raise fault(f"attribute sizes {shape_text(sizes)} does not fit shape {shape_text(shape)}")
+        raise operator.fault(
+            f"attribute sizes {shape_text(sizes)} does not fit shape {shape_text(shape)}"
+        )
     if scales and len(scales) != len(shape):
-        raise fault(f"attribute scales {scales} does not fit shape {shape_text(shape)}")
+        raise operator.fault(f"attribute scales {scales} does not fit shape {shape_text(shape)}")
     if min(scales, default=1.0) <= 0:
-        raise fault(f"attribute scales {scales} must be positive")
+        raise operator.fault(f"attribute scales {scales} must be positive")
     if any(is_equal(n, 0) and decided(size > 0) for n, size in zip(shape, sizes, strict=True)):
-        raise fault(f"shape {shape_text(shape)} is empty: there is nothing to interpolate")
+        raise operator.fault(f"shape {shape_text(shape)} is empty: there is nothing to interpolate")
     return sizes
 
 
 def _grids(shape: tuple[expr.Index, ...], attributes: Attributes) -> tuple[Grid, ...]:
-    sizes, scales = _sizes(shape, attributes), floats_of(attributes, "scales")
-    coordinates = text_of(attributes, "coordinates")
+    sizes, scales = _sizes(shape, attributes), operator.floats_of(attributes, "scales")
+    coordinates = operator.text_of(attributes, "coordinates")
     grids: list[Grid] = []
     for at, (extent, size) in enumerate(zip(shape, sizes, strict=True)):
         is_kept = expr.is_same(extent, size) and (not scales or scales[at] == 1)
@@ -212,10 +198,10 @@ def _open_grid(extent: expr.Index, size: expr.Index, scale: float | None, coordi
 
 def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
     (x,) = types
-    if text_of(attributes, "mode", _MODES) != "nearest":
-        require_dtype("x", x, FLOATS)
-    text_of(attributes, "coordinates", _COORDINATES)
-    text_of(attributes, "nearest_mode", _ROUNDINGS)
+    if operator.text_of(attributes, "mode", _MODES) != "nearest":
+        operator.require_dtype("x", x, operator.FLOATS)
+    operator.text_of(attributes, "coordinates", _COORDINATES)
+    operator.text_of(attributes, "nearest_mode", _ROUNDINGS)
     shape = sizes_of(x)
     _grids(shape, attributes)  # asks what must be decided of sizes
     return (TensorType(x.dtype, _sizes(shape, attributes)),)
@@ -238,8 +224,8 @@ def tap_weights(fraction: expr.Value, mode: str, a: float) -> tuple[tuple[int, e
 
 def _interpolated(x: expr.Tensor, axis: int, grid: Grid, attributes: Attributes) -> expr.Compute:
     """One dimension of x on a new grid."""
-    mode = text_of(attributes, "mode")
-    excludes = mode == "cubic" and bool_of(attributes, "exclude_outside")
+    mode = operator.text_of(attributes, "mode")
+    excludes = mode == "cubic" and operator.bool_of(attributes, "exclude_outside")
     shape = tuple(grid.output if at == axis else n for at, n in enumerate(x.shape))
     names = axis_names(len(shape))
     last = grid.output - 1
@@ -248,7 +234,7 @@ def _interpolated(x: expr.Tensor, axis: int, grid: Grid, attributes: Attributes)
         return expr.Load(x, (*at[:axis], position, *at[axis + 1 :]))
 
     def nearest(*at: expr.Index) -> expr.Value:
-        rounding = text_of(attributes, "nearest_mode")
+        rounding = operator.text_of(attributes, "nearest_mode")
         first, final = grid.nearest(0, rounding), grid.nearest(last, rounding)
         return element(at, grid.clamped(grid.nearest(at[axis], rounding), first, final))
 
@@ -261,7 +247,7 @@ def _interpolated(x: expr.Tensor, axis: int, grid: Grid, attributes: Attributes)
             fraction = fraction * (1 / grid.unit)
         else:
             fraction = fraction / expr.FromIndex(grid.unit, x.dtype)
-        weights = tap_weights(fraction, mode, float_of(attributes, "cubic_a"))
+        weights = tap_weights(fraction, mode, operator.float_of(attributes, "cubic_a"))
         if excludes:
             weights = tuple(
                 (
@@ -294,23 +280,31 @@ def _meaning(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[
 
 
 RESIZING_OPERATORS = (
-    tensor_operator(
+    operator.tensor_operator(
         "resize",
         "x interpolated at other positions",
         ("x",),
         (
-            Attribute("sizes", None, "the new shape, of all dimensions"),
-            Attribute("scales", (), "output over input where the sizes are rounded; empty: exact"),
-            Attribute("mode", "nearest", "nearest, linear or cubic"),
-            Attribute("coordinates", "half_pixel", "where outputs lie among inputs, as in ONNX"),
-            Attribute("nearest_mode", "round_prefer_floor", "how nearest rounds a coordinate"),
-            Attribute("cubic_a", -0.75, "coefficient of the cubic"),
-            Attribute("exclude_outside", default=False, doc="cubic weights outside count 0"),
+            operator.Attribute("sizes", None, "the new shape, of all dimensions"),
+            operator.Attribute(
+                "scales", (), "output over input where the sizes are rounded; empty: exact"
+            ),
+            operator.Attribute("mode", "nearest", "nearest, linear or cubic"),
+            operator.Attribute(
+                "coordinates", "half_pixel", "where outputs lie among inputs, as in ONNX"
+            ),
+            operator.Attribute(
+                "nearest_mode", "round_prefer_floor", "how nearest rounds a coordinate"
+            ),
+            operator.Attribute("cubic_a", -0.75, "coefficient of the cubic"),
+            operator.Attribute(
+                "exclude_outside", default=False, doc="cubic weights outside count 0"
+            ),
         ),
         _infer,
         _meaning,
-        Pattern.INJECTIVE,
-        movement=Movement.RESAMPLE,
+        operator.Pattern.INJECTIVE,
+        movement=operator.Movement.RESAMPLE,
     ),
 )
 
@@ -322,17 +316,17 @@ _CUBIC_A = -0.75
 
 def _infer_samples(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
     x, grid = types
-    require_dtype("x", x, FLOATS)
-    require_rank("x", x, 3)
-    require_rank("grid", grid, len(x.shape), len(x.shape))
-    require_same_dtype(("x", "grid"), types)
-    text_of(attributes, "mode", _SAMPLE_MODES)
-    text_of(attributes, "padding", _PADDINGS)
+    operator.require_dtype("x", x, operator.FLOATS)
+    operator.require_rank("x", x, 3)
+    operator.require_rank("grid", grid, len(x.shape), len(x.shape))
+    operator.require_same_dtype(("x", "grid"), types)
+    operator.text_of(attributes, "mode", _SAMPLE_MODES)
+    operator.text_of(attributes, "padding", _PADDINGS)
     shape, own = sizes_of(x), sizes_of(grid)
     if not is_equal(own[0], shape[0]) or not is_equal(own[-1], len(shape) - 2):
-        raise fault(f"input grid {shape_text(own)} does not fit x {shape_text(shape)}")
+        raise operator.fault(f"input grid {shape_text(own)} does not fit x {shape_text(shape)}")
     if is_empty(shape):
-        raise fault(f"input x {shape_text(shape)} is empty: nothing can be read")
+        raise operator.fault(f"input x {shape_text(shape)} is empty: nothing can be read")
     return (TensorType(x.dtype, (*shape[:2], *own[1:-1])),)
 
 
@@ -348,11 +342,11 @@ def _reflected(value: expr.Value, low: float, span: float) -> expr.Value:
 
 def _coordinate(value: expr.Value, extent: int, attributes: Attributes) -> expr.Value:
     """Where a grid number lies among the pixels; brought inside for border and reflection."""
-    aligned = bool_of(attributes, "align_corners")
+    aligned = operator.bool_of(attributes, "align_corners")
     pixel = (value + 1.0) * ((extent - 1) / 2 if aligned else extent / 2)
     pixel = pixel if aligned else pixel - 0.5
-    padding = text_of(attributes, "padding")
-    if padding == "zeros" or text_of(attributes, "mode") == "cubic":
+    padding = operator.text_of(attributes, "padding")
+    if padding == "zeros" or operator.text_of(attributes, "mode") == "cubic":
         return pixel
     if padding == "reflection":
         low, span = (0.0, extent - 1.0) if aligned else (-0.5, float(extent))
@@ -362,11 +356,11 @@ def _coordinate(value: expr.Value, extent: int, attributes: Attributes) -> expr.
 
 def _inside(index: expr.Index, extent: int, attributes: Attributes) -> expr.Index:
     """The pixel that the padding puts at an index, which may lie outside."""
-    cubic = text_of(attributes, "mode") == "cubic"
-    if text_of(attributes, "padding") == "reflection" and cubic:
+    cubic = operator.text_of(attributes, "mode") == "cubic"
+    if operator.text_of(attributes, "padding") == "reflection" and cubic:
         if extent == 1:
             return 0
-        edge = 0 if bool_of(attributes, "align_corners") else 1
+        edge = 0 if operator.bool_of(attributes, "align_corners") else 1
         period = 2 * (extent - 1 + edge)
         ahead = expr.mod(index, period)
         return expr.minimum(ahead, period - edge - ahead)
@@ -378,8 +372,8 @@ def _sampled(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[
     shape, points = x.shape, grid.shape[:-1]
     space = tuple(map(number_of, shape[2:]))
     rank = len(space)
-    mode = text_of(attributes, "mode")
-    guards = text_of(attributes, "padding") == "zeros"
+    mode = operator.text_of(attributes, "mode")
+    guards = operator.text_of(attributes, "padding") == "zeros"
     coordinates: list[expr.Compute] = []
     pixels: list[expr.Compute] = []
     for at, name in enumerate(spatial_names(rank)):
@@ -437,18 +431,20 @@ def _sampled(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[
 
 
 SAMPLING_OPERATORS = (
-    tensor_operator(
+    operator.tensor_operator(
         "grid_sample",
         "x interpolated at the points of a grid",
         ("x", "grid"),
         (
-            Attribute("mode", "linear", "linear, nearest or cubic"),
-            Attribute("padding", "zeros", "outside of x: zeros, border or reflection"),
-            Attribute("align_corners", default=False, doc="-1 and 1 are centres of pixels"),
+            operator.Attribute("mode", "linear", "linear, nearest or cubic"),
+            operator.Attribute("padding", "zeros", "outside of x: zeros, border or reflection"),
+            operator.Attribute(
+                "align_corners", default=False, doc="-1 and 1 are centres of pixels"
+            ),
         ),
         _infer_samples,
         _sampled,
-        Pattern.REDUCTION,
-        fold=Fold.OTHER,
+        operator.Pattern.REDUCTION,
+        fold=operator.Fold.OTHER,
     ),
 )

@@ -13,20 +13,8 @@ from __future__ import annotations
 
 from tensorwright import expr
 from tensorwright.base import Attributes, DType, TensorType
+from tensorwright.ops import operator
 from tensorwright.ops.named_sizes import are_equal, sizes_of
-from tensorwright.ops.operator import (
-    FLOATS,
-    INTS,
-    Attribute,
-    LayoutPreference,
-    Pattern,
-    dtype_of,
-    fault,
-    int_of,
-    require_dtype,
-    require_same_dtype,
-    tensor_operator,
-)
 from tensorwright.ops.shapes import axis_in, axis_names
 
 CODES = frozenset({DType.I8, DType.U8, DType.I16, DType.U16})
@@ -34,14 +22,14 @@ CODES = frozenset({DType.I8, DType.U8, DType.I16, DType.U16})
 
 def _require_parameters(types: tuple[TensorType, ...], attributes: Attributes) -> None:
     x, scale = types[:2]
-    require_dtype("scale", scale, FLOATS)
+    operator.require_dtype("scale", scale, operator.FLOATS)
     for name, each in zip(("scale", "zero_point"), types[1:], strict=False):
         if each.shape in ((), (1,)):
             continue
-        axis = axis_in(int_of(attributes, "axis"), len(x.shape))
+        axis = axis_in(operator.int_of(attributes, "axis"), len(x.shape))
         own = sizes_of(x)[axis]
         if not are_equal(sizes_of(each), (own,)):
-            raise fault(f"input {name} has shape {each.shape}, not () or ({own},)")
+            raise operator.fault(f"input {name} has shape {each.shape}, not () or ({own},)")
 
 
 def _parameter(tensor: expr.Tensor, indices: tuple[expr.Index, ...], axis: int) -> expr.Value:
@@ -55,18 +43,18 @@ def _parameter(tensor: expr.Tensor, indices: tuple[expr.Index, ...], axis: int) 
 def _infer_quantize(
     types: tuple[TensorType, ...], attributes: Attributes
 ) -> tuple[TensorType, ...]:
-    require_dtype("x", types[0], FLOATS | {DType.I32})
+    operator.require_dtype("x", types[0], operator.FLOATS | {DType.I32})
     _require_parameters(types, attributes)
-    dtype = types[2].dtype if len(types) > 2 else dtype_of(attributes, "dtype")
+    dtype = types[2].dtype if len(types) > 2 else operator.dtype_of(attributes, "dtype")
     if dtype not in CODES:
-        raise fault(f"codes of type {dtype}", "one of i8, u8, i16, u16")
+        raise operator.fault(f"codes of type {dtype}", "one of i8, u8, i16, u16")
     return (TensorType(dtype, types[0].shape),)
 
 
 def _quantize(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
     x, scale = tensors[:2]
-    axis = int_of(attributes, "axis")
-    dtype = tensors[2].dtype if len(tensors) > 2 else dtype_of(attributes, "dtype")
+    axis = operator.int_of(attributes, "axis")
+    dtype = tensors[2].dtype if len(tensors) > 2 else operator.dtype_of(attributes, "dtype")
 
     def body(*at: expr.Index) -> expr.Value:
         step = _parameter(scale, at, axis)
@@ -84,10 +72,10 @@ def _quantize(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple
 def _infer_dequantize(
     types: tuple[TensorType, ...], attributes: Attributes
 ) -> tuple[TensorType, ...]:
-    require_dtype("x", types[0], INTS)
+    operator.require_dtype("x", types[0], operator.INTS)
     _require_parameters(types, attributes)
     if len(types) > 2:
-        require_same_dtype(("x", "zero_point"), (types[0], types[2]))
+        operator.require_same_dtype(("x", "zero_point"), (types[0], types[2]))
     return (TensorType(types[1].dtype, types[0].shape),)
 
 
@@ -95,7 +83,7 @@ def _dequantize(
     tensors: tuple[expr.Tensor, ...], attributes: Attributes
 ) -> tuple[expr.Compute, ...]:
     x, scale = tensors[:2]
-    axis = int_of(attributes, "axis")
+    axis = operator.int_of(attributes, "axis")
 
     def body(*at: expr.Index) -> expr.Value:
         code = expr.cast(expr.Load(x, at), DType.I32)
@@ -108,26 +96,28 @@ def _dequantize(
     return (expr.compute("dequantize_linear", x.shape, body, axis_names(len(x.shape))),)
 
 
-_AXIS = Attribute("axis", 1, "the dimension that has a scale each, where there are several")
+_AXIS = operator.Attribute(
+    "axis", 1, "the dimension that has a scale each, where there are several"
+)
 QUANTIZATION_OPERATORS = (
-    tensor_operator(
+    operator.tensor_operator(
         "quantize_linear",
         "round(x / scale) + zero_point, limited to the codes",
         ("x", "scale", "zero_point?"),
-        (_AXIS, Attribute("dtype", DType.U8, "of the output without zero_point")),
+        (_AXIS, operator.Attribute("dtype", DType.U8, "of the output without zero_point")),
         _infer_quantize,
         _quantize,
-        Pattern.ELEMENTWISE,
-        LayoutPreference.ANY,
+        operator.Pattern.ELEMENTWISE,
+        operator.LayoutPreference.ANY,
     ),
-    tensor_operator(
+    operator.tensor_operator(
         "dequantize_linear",
         "(x - zero_point) * scale",
         ("x", "scale", "zero_point?"),
         (_AXIS,),
         _infer_dequantize,
         _dequantize,
-        Pattern.ELEMENTWISE,
-        LayoutPreference.ANY,
+        operator.Pattern.ELEMENTWISE,
+        operator.LayoutPreference.ANY,
     ),
 )

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 from tensorwright import expr
 from tensorwright.base import Attributes, DType, TensorType
+from tensorwright.ops import operator, shapes
 from tensorwright.ops.contraction import require_bytes
 from tensorwright.ops.named_sizes import (
     decided,
@@ -31,30 +32,7 @@ from tensorwright.ops.named_sizes import (
     shape_text,
     sizes_of,
 )
-from tensorwright.ops.operator import (
-    NUMBERS,
-    Attribute,
-    Fold,
-    LayoutPreference,
-    Numbers,
-    Pattern,
-    fault,
-    int_of,
-    per_axis,
-    require_dtype,
-    require_rank,
-    require_same_dtype,
-    require_shape,
-    tensor_operator,
-)
-from tensorwright.ops.shapes import (
-    fold_over,
-    padded,
-    pointwise,
-    position_along,
-    spatial_names,
-    window_extent,
-)
+from tensorwright.ops.shapes import padded
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +53,14 @@ class Window:
                  of them.
         """
         count = len(kernel)
-        strides = per_axis(attributes, "strides", count, 1)
-        dilations = per_axis(attributes, "dilations", count, 1)
-        pads = per_axis(attributes, "pads", 2 * count, 0)
+        strides = operator.per_axis(attributes, "strides", count, 1)
+        dilations = operator.per_axis(attributes, "dilations", count, 1)
+        pads = operator.per_axis(attributes, "pads", 2 * count, 0)
         for name, values in (("kernel", kernel), ("strides", strides), ("dilations", dilations)):
             if min(values, default=1) < 1:
-                raise fault(f"attribute {name} {values} must be positive")
+                raise operator.fault(f"attribute {name} {values} must be positive")
         if min(pads, default=0) < 0:
-            raise fault(f"attribute pads {pads} must not be negative")
+            raise operator.fault(f"attribute pads {pads} must not be negative")
         return cls(kernel, strides, dilations, pads[:count], pads[count:])
 
     def slots(self, shape: tuple[expr.Index, ...]) -> tuple[expr.Index, ...]:
@@ -91,7 +69,7 @@ class Window:
         Raises:  ModelError if the window does not fit once.
         """
         counts = tuple(
-            window_extent(extent, kernel, stride, dilation, begin + end)
+            shapes.window_extent(extent, kernel, stride, dilation, begin + end)
             for extent, kernel, stride, dilation, begin, end in zip(
                 shape,
                 self.kernel,
@@ -103,7 +81,7 @@ class Window:
             )
         )
         if not all(decided(count >= 1) for count in counts):
-            raise fault(
+            raise operator.fault(
                 f"a window of {self.kernel} (dilations {self.dilations}) does not fit into "
                 f"{shape_text(shape)} with pads {self.begins + self.ends}"
             )
@@ -113,52 +91,52 @@ class Window:
         """The tensor (n, c, *spatial) with its padding."""
         batch, channels, *space = x.shape
         large = (b + n + e for b, n, e in zip(self.begins, space, self.ends, strict=True))
-        names = ("n", "c", *spatial_names(len(space)))
+        names = ("n", "c", *shapes.spatial_names(len(space)))
         return padded(name, x, (0, 0, *self.begins), (batch, channels, *large), names, fill)
 
     def taps(self) -> tuple[expr.Axis, ...]:
         """The axes of the kernel, to be reduced over."""
-        space = spatial_names(len(self.kernel))
+        space = shapes.spatial_names(len(self.kernel))
         return tuple(expr.reduce_axis(f"k{s}", n) for s, n in zip(space, self.kernel, strict=True))
 
     def places(self, at: Sequence[expr.Index], taps: Sequence[expr.Axis]) -> tuple[expr.Index, ...]:
         """The indices into the padded input that the window at a position reads."""
         return tuple(
-            i * stride + position_along(tap) * dilation
+            i * stride + shapes.position_along(tap) * dilation
             for i, stride, tap, dilation in zip(at, self.strides, taps, self.dilations, strict=True)
         )
 
 
 WINDOW_ATTRIBUTES = (
-    Attribute("strides", (), "steps between windows, per spatial dimension; empty: 1"),
-    Attribute("pads", (), "elements added: all begins, then all ends; empty: 0"),
-    Attribute("dilations", (), "steps between the elements of a window; empty: 1"),
+    operator.Attribute("strides", (), "steps between windows, per spatial dimension; empty: 1"),
+    operator.Attribute("pads", (), "elements added: all begins, then all ends; empty: 0"),
+    operator.Attribute("dilations", (), "steps between the elements of a window; empty: 1"),
 )
-GROUPS = Attribute("groups", 1, "the number of independent groups of channels")
+GROUPS = operator.Attribute("groups", 1, "the number of independent groups of channels")
 
 
 def _output_shape(x: TensorType, w: TensorType, attributes: Attributes) -> tuple[expr.Index, ...]:
-    require_rank("x", x, 3)
-    require_rank("w", w, len(x.shape), len(x.shape))
-    groups = int_of(attributes, "groups")
+    operator.require_rank("x", x, 3)
+    operator.require_rank("w", w, len(x.shape), len(x.shape))
+    groups = operator.int_of(attributes, "groups")
     (batch, channels, *space), (outputs, each, *kernel) = sizes_of(x), sizes_of(w)
     wanted = each * groups
     if groups < 1 or not is_equal(channels, wanted):
         taken = f"w {shape_text(sizes_of(w))} in {groups} groups takes {wanted}"
-        raise fault(f"input x has {channels} channels, but {taken}")
+        raise operator.fault(f"input x has {channels} channels, but {taken}")
     if not is_multiple(outputs, groups):
-        raise fault(f"{outputs} output channels do not divide into {groups} groups")
+        raise operator.fault(f"{outputs} output channels do not divide into {groups} groups")
     window = Window.of(tuple(map(number_of, kernel)), attributes)
     return (batch, outputs, *window.slots(tuple(space)))
 
 
 def _infer_conv(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
     x, w = types[:2]
-    require_dtype("x", x, NUMBERS)
-    require_same_dtype(("x", "w", "bias")[: len(types)], types)
+    operator.require_dtype("x", x, operator.NUMBERS)
+    operator.require_same_dtype(("x", "w", "bias")[: len(types)], types)
     shape = _output_shape(x, w, attributes)
     if len(types) == 3:
-        require_shape("bias", types[2], sizes_of(w)[:1])
+        operator.require_shape("bias", types[2], sizes_of(w)[:1])
     return (TensorType(x.dtype, shape),)
 
 
@@ -171,22 +149,22 @@ def convolve(
     slots = window.slots(shape[2:])
     data = window.padded(f"{name}_pad", x)
     per_group = kernel[1]
-    group_outputs = kernel[0] // int_of(attributes, "groups")
+    group_outputs = kernel[0] // operator.int_of(attributes, "groups")
     channel = expr.reduce_axis("ic", per_group)
     taps = window.taps()
 
     def body(n: expr.Index, oc: expr.Index, *at: expr.Index) -> expr.Value | expr.Reduce:
-        ic = position_along(channel)
+        ic = shapes.position_along(channel)
         source = expr.floor_div(oc, group_outputs) * per_group + ic
         if expr.is_same(group_outputs, kernel[0]):  # one group
             source = ic
         left: expr.Value = expr.Load(data, (n, source, *window.places(at, taps)))
-        right: expr.Value = expr.Load(w, (oc, ic, *map(position_along, taps)))
+        right: expr.Value = expr.Load(w, (oc, ic, *map(shapes.position_along, taps)))
         if wide is not None:
             left, right = expr.cast(left, wide), expr.cast(right, wide)
-        return fold_over(expr.sum_over, left * right, (channel, *taps))
+        return shapes.fold_over(expr.sum_over, left * right, (channel, *taps))
 
-    names = ("n", "oc", *spatial_names(len(slots)))
+    names = ("n", "oc", *shapes.spatial_names(len(slots)))
     return expr.compute(name, (shape[0], kernel[0], *slots), body, names)
 
 
@@ -213,9 +191,11 @@ def _infer_conv_integer(
     x, w = types[:2]
     shape = _output_shape(x, w, attributes)
     if len(types) > 2 and types[2].shape not in ((), (1,)):
-        raise fault(f"input x_zero_point has shape {types[2].shape}, not () or (1,)")
+        raise operator.fault(f"input x_zero_point has shape {types[2].shape}, not () or (1,)")
     if len(types) > 3 and types[3].shape not in ((), (1,), w.shape[:1]):
-        raise fault(f"input w_zero_point has shape {types[3].shape}, not () or ({w.shape[0]},)")
+        raise operator.fault(
+            f"input w_zero_point has shape {types[3].shape}, not () or ({w.shape[0]},)"
+        )
     return (TensorType(DType.I32, shape),)
 
 
@@ -238,7 +218,7 @@ def _without_zero_point(name: str, tensor: expr.Tensor, zero: expr.Tensor) -> ex
         return expr.cast(value, DType.I32) - expr.cast(point, DType.I32)
 
     if own in ((), (1,)):
-        return pointwise(name, (tensor, zero), tensor.shape, rule)
+        return shapes.pointwise(name, (tensor, zero), tensor.shape, rule)
 
     def body(*indices: expr.Index) -> expr.Value:
         return rule(expr.Load(tensor, indices), expr.Load(zero, indices[:1]))
@@ -246,33 +226,35 @@ def _without_zero_point(name: str, tensor: expr.Tensor, zero: expr.Tensor) -> ex
     return expr.compute(name, tensor.shape, body, tuple(f"i{n}" for n in range(len(tensor.shape))))
 
 
-def _scaled_kernels(weights: Numbers, factor: Numbers, _: Attributes) -> Numbers:
+def _scaled_kernels(
+    weights: operator.Numbers, factor: operator.Numbers, _: Attributes
+) -> operator.Numbers:
     """Shapes: weights (oc, c, ...), factor (oc)"""
     return weights * factor.reshape(-1, *(1,) * (weights.ndim - 1))
 
 
 CONVOLUTION_OPERATORS = (
-    tensor_operator(
+    operator.tensor_operator(
         "conv",
         "sum over channels and kernel of x * w, plus the bias of the output channel",
         ("x", "w", "bias?"),
         (*WINDOW_ATTRIBUTES, GROUPS),
         _infer_conv,
         _conv,
-        Pattern.ANCHOR,
-        LayoutPreference.CHANNELS,
-        fold=Fold.WINDOWS,
+        operator.Pattern.ANCHOR,
+        operator.LayoutPreference.CHANNELS,
+        fold=operator.Fold.WINDOWS,
         channel_scale=_scaled_kernels,
     ),
-    tensor_operator(
+    operator.tensor_operator(
         "conv_integer",
         "convolution of (x - x_zero_point) with (w - w_zero_point) in i32",
         ("x", "w", "x_zero_point?", "w_zero_point?"),
         (*WINDOW_ATTRIBUTES, GROUPS),
         _infer_conv_integer,
         _conv_integer,
-        Pattern.ANCHOR,
-        LayoutPreference.CHANNELS,
-        fold=Fold.WINDOWS,
+        operator.Pattern.ANCHOR,
+        operator.LayoutPreference.CHANNELS,
+        fold=operator.Fold.WINDOWS,
     ),
 )

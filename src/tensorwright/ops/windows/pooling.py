@@ -21,46 +21,23 @@ from math import prod
 
 from tensorwright import expr
 from tensorwright.base import Attributes, DType, TensorType
-from tensorwright.ops.named_sizes import (
-    decided,
-    is_certain,
-    is_empty,
-    product_of,
-    shape_text,
-    sizes_of,
-)
-from tensorwright.ops.operator import (
-    FLOATS,
-    NUMBERS,
-    Attribute,
-    Fold,
-    InferRule,
-    LayoutPreference,
-    Meaning,
-    Operator,
-    Pattern,
-    bool_of,
-    fault,
-    float_of,
-    ints_of,
-    require_dtype,
-    require_rank,
-    tensor_operator,
-)
+from tensorwright.ops import named_sizes, operator
 from tensorwright.ops.reduction import fold_axes, mean_of
 from tensorwright.ops.shapes import fold_over, pointwise, spatial_names
 from tensorwright.ops.windows.convolution import WINDOW_ATTRIBUTES, Window
 
-_P = Attribute("p", 2.0, "the exponent of the norm")
-_CEIL = Attribute("ceil_mode", default=False, doc="round the number of windows up")
-_COUNT = Attribute("count_include_pad", default=False, doc="padding counts as elements")
-_KERNEL = Attribute("kernel", None, "extents of the window, per spatial dimension")
+_P = operator.Attribute("p", 2.0, "the exponent of the norm")
+_CEIL = operator.Attribute("ceil_mode", default=False, doc="round the number of windows up")
+_COUNT = operator.Attribute("count_include_pad", default=False, doc="padding counts as elements")
+_KERNEL = operator.Attribute("kernel", None, "extents of the window, per spatial dimension")
 
 
 def _given_window(shape: Sequence[expr.Index], attributes: Attributes) -> Window:
-    kernel = ints_of(attributes, "kernel")
+    kernel = operator.ints_of(attributes, "kernel")
     if len(kernel) != len(shape):
-        raise fault(f"attribute kernel {kernel} has {len(kernel)} values, not {len(shape)}")
+        raise operator.fault(
+            f"attribute kernel {kernel} has {len(kernel)} values, not {len(shape)}"
+        )
     return Window.of(kernel, attributes)
 
 
@@ -69,7 +46,7 @@ def _window(shape: Sequence[expr.Index], attributes: Attributes) -> Window:
     fit.
     """
     window = _given_window(shape, attributes)
-    if not bool_of(attributes, "ceil_mode"):
+    if not operator.bool_of(attributes, "ceil_mode"):
         return window
     ends: list[expr.Index] = []
     for at, slots in enumerate(_slots_of_ceil(window, shape)):
@@ -90,11 +67,13 @@ def _slots_of_ceil(window: Window, shape: Sequence[expr.Index]) -> tuple[expr.In
         stride, begin, end = window.strides[at], window.begins[at], window.ends[at]
         span = (window.kernel[at] - 1) * window.dilations[at] + 1
         count = expr.ceil_div(extent + begin + end - span, stride) + 1
-        is_beyond = decided((count - 1) * stride >= extent + begin)
+        is_beyond = named_sizes.decided((count - 1) * stride >= extent + begin)
         counts.append(count - 1 if is_beyond else count)
-        if not decided(counts[-1] >= 1):
+        if not named_sizes.decided(counts[-1] >= 1):
             window.slots(tuple(shape))
-            raise fault(f"no window of {window.kernel} begins in {shape_text(shape)}")
+            raise operator.fault(
+                f"no window of {window.kernel} begins in {named_sizes.shape_text(shape)}"
+            )
     return tuple(counts)
 
 
@@ -127,7 +106,7 @@ def _average_pool(x: expr.Tensor, window: Window, attributes: Attributes) -> exp
     shape = x.shape[2:]
     given = _given_window(shape, attributes)
     total = _pool("average_pool_sum", x, window, expr.sum_over, 0)
-    includes = bool_of(attributes, "count_include_pad")
+    includes = operator.bool_of(attributes, "count_include_pad")
     counts = tuple(_Count(given, at, extent, includes) for at, extent in enumerate(shape))
     slots = total.shape[2:]
     uneven = tuple(not c.is_full(n) for c, n in zip(counts, slots, strict=True))
@@ -169,7 +148,7 @@ class _Count:
     def is_full(self, slots: expr.Index) -> bool:
         """Whether every window is known to have all its elements."""
         ends = self.at(0), self.at(slots - 1)
-        return all(is_certain(count >= self.kernel) for count in ends)
+        return all(named_sizes.is_certain(count >= self.kernel) for count in ends)
 
 
 def _power(p: float) -> Callable[[expr.Value], expr.Value]:
@@ -190,7 +169,7 @@ def _root(name: str, total: expr.Compute, p: float) -> expr.Compute:
 
 
 def _lp_pool(x: expr.Tensor, window: Window, attributes: Attributes) -> expr.Compute:
-    p = float_of(attributes, "p")
+    p = operator.float_of(attributes, "p")
     return _root("lp_pool", _pool("lp_pool_sum", x, window, expr.sum_over, 0, _power(p)), p)
 
 
@@ -204,11 +183,11 @@ def _global_max(x: expr.Tensor, _: Attributes) -> expr.Compute:
 
 def _global_average(x: expr.Tensor, _: Attributes) -> expr.Compute:
     total = fold_axes("global_average_pool_sum", x, _spatial(x), expr.sum_over)
-    return mean_of("global_average_pool", total, product_of(x.shape[2:]))
+    return mean_of("global_average_pool", total, named_sizes.product_of(x.shape[2:]))
 
 
 def _global_lp(x: expr.Tensor, attributes: Attributes) -> expr.Compute:
-    p = float_of(attributes, "p")
+    p = operator.float_of(attributes, "p")
     power = _power(p)
     total = fold_axes("global_lp_pool_sum", x, _spatial(x), expr.sum_over, lambda v, _: power(v))
     return _root("global_lp_pool", total, p)
@@ -218,16 +197,16 @@ def _windowed(
     name: str,
     doc: str,
     pool: Callable[[expr.Tensor, Window, Attributes], expr.Compute],
-    more: tuple[Attribute, ...] = (),
-    accepts: frozenset[DType] = FLOATS,
-) -> Operator:
+    more: tuple[operator.Attribute, ...] = (),
+    accepts: frozenset[DType] = operator.FLOATS,
+) -> operator.Operator:
     def infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
         (x,) = types
-        require_dtype("x", x, accepts)
-        require_rank("x", x, 3)
-        space = sizes_of(x)[2:]
+        operator.require_dtype("x", x, accepts)
+        operator.require_rank("x", x, 3)
+        space = named_sizes.sizes_of(x)[2:]
         window = _given_window(space, attributes)
-        if bool_of(attributes, "ceil_mode"):
+        if operator.bool_of(attributes, "ceil_mode"):
             slots = _slots_of_ceil(window, space)
         else:
             slots = window.slots(space)
@@ -240,46 +219,46 @@ def _windowed(
         return (pool(x, _window(x.shape[2:], attributes), attributes),)
 
     given = (_KERNEL, *WINDOW_ATTRIBUTES, _CEIL, *more)
-    return _operator(name, doc, given, infer, meaning, Fold.WINDOWS)
+    return _operator(name, doc, given, infer, meaning, operator.Fold.WINDOWS)
 
 
 def _global(
     name: str,
     doc: str,
     pool: Callable[[expr.Tensor, Attributes], expr.Compute],
-    attributes: tuple[Attribute, ...] = (),
-) -> Operator:
+    attributes: tuple[operator.Attribute, ...] = (),
+) -> operator.Operator:
     def infer(types: tuple[TensorType, ...], _: Attributes) -> tuple[TensorType, ...]:
         (x,) = types
-        require_dtype("x", x, FLOATS)
-        require_rank("x", x, 3)
-        if is_empty(sizes_of(x)[2:]):
-            raise fault(f"input x {x.shape} has nothing to pool")
+        operator.require_dtype("x", x, operator.FLOATS)
+        operator.require_rank("x", x, 3)
+        if named_sizes.is_empty(named_sizes.sizes_of(x)[2:]):
+            raise operator.fault(f"input x {x.shape} has nothing to pool")
         return (TensorType(x.dtype, (*x.shape[:2], *(1 for _ in x.shape[2:]))),)
 
     def meaning(tensors: tuple[expr.Tensor, ...], given: Attributes) -> tuple[expr.Compute, ...]:
         return (pool(tensors[0], given),)
 
-    return _operator(name, doc, attributes, infer, meaning, Fold.PLANES)
+    return _operator(name, doc, attributes, infer, meaning, operator.Fold.PLANES)
 
 
 def _operator(
     name: str,
     doc: str,
-    attributes: tuple[Attribute, ...],
-    infer: InferRule,
-    meaning: Meaning,
-    fold: Fold,
-) -> Operator:
-    layout = LayoutPreference.CHANNELS
+    attributes: tuple[operator.Attribute, ...],
+    infer: operator.InferRule,
+    meaning: operator.Meaning,
+    fold: operator.Fold,
+) -> operator.Operator:
+    layout = operator.LayoutPreference.CHANNELS
     inputs = ("x",)
-    return tensor_operator(
-        name, doc, inputs, attributes, infer, meaning, Pattern.REDUCTION, layout, fold=fold
+    return operator.tensor_operator(
+        name, doc, inputs, attributes, infer, meaning, operator.Pattern.REDUCTION, layout, fold=fold
     )
 
 
 POOLING_OPERATORS = (
-    _windowed("max_pool", "greatest element of each window", _max_pool, accepts=NUMBERS),
+    _windowed("max_pool", "greatest element of each window", _max_pool, accepts=operator.NUMBERS),
     _windowed(
         "average_pool",
         "mean of each window; padding counts only with count_include_pad",

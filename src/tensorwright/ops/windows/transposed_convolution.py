@@ -31,30 +31,7 @@ import numpy as np
 
 from tensorwright import expr
 from tensorwright.base import Attributes, DType, TensorType
-from tensorwright.ops.named_sizes import (
-    decided,
-    is_equal,
-    is_multiple,
-    number_of,
-    shape_text,
-    sizes_of,
-)
-from tensorwright.ops.operator import (
-    NUMBERS,
-    Attribute,
-    Fold,
-    LayoutPreference,
-    Numbers,
-    Pattern,
-    fault,
-    int_of,
-    per_axis,
-    require_dtype,
-    require_rank,
-    require_same_dtype,
-    require_shape,
-    tensor_operator,
-)
+from tensorwright.ops import named_sizes, operator
 from tensorwright.ops.shapes import fold_over, padded, position_along, spatial_names
 from tensorwright.ops.windows.convolution import GROUPS, WINDOW_ATTRIBUTES, add_bias
 
@@ -77,9 +54,9 @@ class Spread:
         """Where outputs lie between the steps of the stride."""
         if isinstance(self.output, int):
             return range(min(self.stride, self.output))
-        if decided(self.output >= self.stride):
+        if named_sizes.decided(self.output >= self.stride):
             return range(self.stride)
-        return range(number_of(self.output))
+        return range(named_sizes.number_of(self.output))
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,38 +163,40 @@ def _runs(spreads: tuple[Spread, ...]) -> tuple[tuple[Run, ...], ...]:
 
 def _spreads(x: Sizes, w: Sizes, attributes: Attributes) -> tuple[Spread, ...]:
     count = len(x) - 2
-    strides = per_axis(attributes, "strides", count, 1)
-    dilations = per_axis(attributes, "dilations", count, 1)
-    pads = per_axis(attributes, "pads", 2 * count, 0)
-    extra = per_axis(attributes, "output_padding", count, 0)
+    strides = operator.per_axis(attributes, "strides", count, 1)
+    dilations = operator.per_axis(attributes, "dilations", count, 1)
+    pads = operator.per_axis(attributes, "pads", 2 * count, 0)
+    extra = operator.per_axis(attributes, "output_padding", count, 0)
     if min(*strides, *dilations) < 1:
-        raise fault(f"strides {strides} and dilations {dilations} must be positive")
+        raise operator.fault(f"strides {strides} and dilations {dilations} must be positive")
     spreads = []
-    for at, (extent, kernel) in enumerate(zip(x[2:], map(number_of, w[2:]), strict=True)):
+    for at, (extent, kernel) in enumerate(
+        zip(x[2:], map(named_sizes.number_of, w[2:]), strict=True)
+    ):
         full = (extent - 1) * strides[at] + extra[at] + (kernel - 1) * dilations[at] + 1
         output = full - pads[at] - pads[at + count]
-        if not decided(output >= 1):
-            raise fault(f"pads {pads} leave no output along spatial dimension {at}")
+        if not named_sizes.decided(output >= 1):
+            raise operator.fault(f"pads {pads} leave no output along spatial dimension {at}")
         spreads.append(Spread(extent, kernel, strides[at], dilations[at], pads[at], output))
     return tuple(spreads)
 
 
 def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
     x, w = types[:2]
-    require_dtype("x", x, NUMBERS)
-    require_same_dtype(("x", "w", "bias")[: len(types)], types)
-    require_rank("x", x, 3)
-    require_rank("w", w, len(x.shape), len(x.shape))
-    groups = int_of(attributes, "groups")
-    shape, kernel = sizes_of(x), sizes_of(w)
-    if not is_equal(kernel[0], shape[1]):
-        taken = f"w {shape_text(kernel)} takes {kernel[0]}"
-        raise fault(f"input x has {shape[1]} channels, but {taken}")
-    if groups < 1 or not is_multiple(shape[1], groups):
-        raise fault(f"{shape[1]} channels do not divide into {groups} groups")
+    operator.require_dtype("x", x, operator.NUMBERS)
+    operator.require_same_dtype(("x", "w", "bias")[: len(types)], types)
+    operator.require_rank("x", x, 3)
+    operator.require_rank("w", w, len(x.shape), len(x.shape))
+    groups = operator.int_of(attributes, "groups")
+    shape, kernel = named_sizes.sizes_of(x), named_sizes.sizes_of(w)
+    if not named_sizes.is_equal(kernel[0], shape[1]):
+        taken = f"w {named_sizes.shape_text(kernel)} takes {kernel[0]}"
+        raise operator.fault(f"input x has {shape[1]} channels, but {taken}")
+    if groups < 1 or not named_sizes.is_multiple(shape[1], groups):
+        raise operator.fault(f"{shape[1]} channels do not divide into {groups} groups")
     channels = kernel[1] * groups
     if len(types) == 3:
-        require_shape("bias", types[2], (channels,))
+        operator.require_shape("bias", types[2], (channels,))
     spreads = _spreads(shape, kernel, attributes)
     return (TensorType(x.dtype, (shape[0], channels, *(s.output for s in spreads))),)
 
@@ -231,7 +210,7 @@ def _margins(spread: Spread, runs: tuple[Run, ...]) -> tuple[int, int]:
             ends = (run.source[0], run.source[0] + run.source[1] * (run.count - 1))
             before = max(before, -min(ends))
             last = run.cells - 1 + max(ends) + (run.taps - 1) * step
-            after = max(after, number_of(last - spread.extent + 1))
+            after = max(after, named_sizes.number_of(last - spread.extent + 1))
     return before, after
 
 
@@ -379,7 +358,7 @@ def _interleaved(
 def _meaning(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
     x, w = tensors[:2]
     shape, kernel = x.shape, w.shape
-    groups = int_of(attributes, "groups")
+    groups = operator.int_of(attributes, "groups")
     spreads = _spreads(shape, kernel, attributes)
     runs = _runs(spreads)
     weights = _enlarged(w, runs)
@@ -411,28 +390,32 @@ def _meaning(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[
     return (add_bias("conv_transpose_bias", result, tensors[2]),)
 
 
-def _scaled_kernels(weights: Numbers, factor: Numbers, attributes: Attributes) -> Numbers:
+def _scaled_kernels(
+    weights: operator.Numbers, factor: operator.Numbers, attributes: Attributes
+) -> operator.Numbers:
     """Shapes: weights (c, oc / groups, ...), factor (oc); the group of c decides which of them"""
-    groups = int_of(attributes, "groups")
+    groups = operator.int_of(attributes, "groups")
     repeated = np.repeat(factor.reshape(groups, -1), weights.shape[0] // groups, axis=0)
     return weights * repeated.reshape(*repeated.shape, *(1,) * (weights.ndim - 2))
 
 
 TRANSPOSED_CONVOLUTION_OPERATORS = (
-    tensor_operator(
+    operator.tensor_operator(
         "conv_transpose",
         "the gradient of a convolution: each x is spread over a window of the output",
         ("x", "w", "bias?"),
         (
             *WINDOW_ATTRIBUTES,
             GROUPS,
-            Attribute("output_padding", (), "elements added to the end of the output; empty: 0"),
+            operator.Attribute(
+                "output_padding", (), "elements added to the end of the output; empty: 0"
+            ),
         ),
         _infer,
         _meaning,
-        Pattern.ANCHOR,
-        LayoutPreference.CHANNELS,
-        fold=Fold.WINDOWS,
+        operator.Pattern.ANCHOR,
+        operator.LayoutPreference.CHANNELS,
+        fold=operator.Fold.WINDOWS,
         channel_scale=_scaled_kernels,
     ),
 )

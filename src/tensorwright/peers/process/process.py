@@ -28,16 +28,7 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from tensorwright.base import CpuTarget, InternalError, detect_target
-from tensorwright.peers.process.protocol import (
-    Arrays,
-    FailureKind,
-    Peer,
-    PeerFailed,
-    PeerInfo,
-    create_peer,
-    find_kind,
-    plain_arrays,
-)
+from tensorwright.peers.process import protocol
 from tensorwright.processes import Child, Done, Guard, Job, Raised, TimedOut, hold_turn
 
 _VARIABLES: MappingProxyType[int, MappingProxyType[str, str]] = MappingProxyType(
@@ -67,7 +58,7 @@ def holding_variables(target: CpuTarget | None) -> MappingProxyType[str, str]:
     return _VARIABLES.get(target.vector_bytes, MappingProxyType({}))
 
 
-def is_held(info: PeerInfo, target: CpuTarget | None) -> bool | None:
+def is_held(info: protocol.PeerInfo, target: CpuTarget | None) -> bool | None:
     """Whether a loaded competitor keeps to the target's vectors; None if the target has the widest.
 
     A competitor that does not tell the width of its vectors counts as one that does not keep to it.
@@ -78,30 +69,30 @@ def is_held(info: PeerInfo, target: CpuTarget | None) -> bool | None:
 
 
 _REPEATS = 5
-_held: list[Peer] = []
+_held: list[protocol.Peer] = []
 
 
 def create(kind: str) -> None:
     """Make the competitor; the first job of its process."""
-    _held[:] = [create_peer(find_kind(kind))]
+    _held[:] = [protocol.create_peer(protocol.find_kind(kind))]
 
 
-def load(path: str, threads: int, options: Mapping[str, Any]) -> PeerInfo:
+def load(path: str, threads: int, options: Mapping[str, Any]) -> protocol.PeerInfo:
     """As `Peer.load`."""
     return _held[0].load(path, threads, options)
 
 
-def bind(inputs: Arrays) -> None:
+def bind(inputs: protocol.Arrays) -> None:
     """As `Peer.bind`."""
     _held[0].bind(inputs)
 
 
-def check() -> Arrays:
+def check() -> protocol.Arrays:
     """As `Peer.run`.
 
     Raises:  ValueError for an output of objects.
     """
-    return plain_arrays(_held[0].run())
+    return protocol.plain_arrays(_held[0].run())
 
 
 def time(number: int, repeat: int) -> tuple[float, ...]:
@@ -109,7 +100,7 @@ def time(number: int, repeat: int) -> tuple[float, ...]:
     return time_calls(_held[0], number, repeat)
 
 
-def time_calls(peer: Peer, number: int, repeat: int) -> tuple[float, ...]:
+def time_calls(peer: protocol.Peer, number: int, repeat: int) -> tuple[float, ...]:
     """Seconds per `Peer.call`: `repeat` samples, each the mean of `number` calls."""
     call = peer.call
     seconds = []
@@ -153,9 +144,11 @@ def serve(callers: int, at_once: int, duration_s: float) -> tuple[tuple[float, f
     return tuple(each for times in results for each in times)
 
 
-def time_file(kind: str, path: str, inputs: Arrays, threads: int, budget_s: float) -> float:
+def time_file(
+    kind: str, path: str, inputs: protocol.Arrays, threads: int, budget_s: float
+) -> float:
     """Seconds per call of a model in a new competitor: the fastest of some samples."""
-    peer = create_peer(find_kind(kind))
+    peer = protocol.create_peer(protocol.find_kind(kind))
     peer.load(path, threads, {})
     peer.bind(inputs)
     peer.run()
@@ -189,7 +182,7 @@ class PeerProcess:
         self, name: str, kind: str, limit_s: float | None = None, target: CpuTarget | None = None
     ) -> None:
         self.name = name
-        self._limit_s = find_kind(kind).limit_s if limit_s is None else limit_s
+        self._limit_s = protocol.find_kind(kind).limit_s if limit_s is None else limit_s
         self._turns = 0
         self._child = Child(
             Job(create, (kind,)), holding_variables(target), start_limit_s=self._limit_s
@@ -198,22 +191,22 @@ class PeerProcess:
 
     def load(
         self, path: str, threads: int, options: Mapping[str, object] | None = None
-    ) -> PeerInfo:
+    ) -> protocol.PeerInfo:
         """Read the model at `path` and prepare it for a number of threads."""
-        info: PeerInfo = self._ask(load, path, threads, dict(options or {}))
+        info: protocol.PeerInfo = self._ask(load, path, threads, dict(options or {}))
         return info
 
-    def bind(self, inputs: Arrays) -> None:
+    def bind(self, inputs: protocol.Arrays) -> None:
         """Give the inputs of the calls to come.
 
         Raises:  ValueError for an array of objects.
         """
-        self._ask(bind, plain_arrays(inputs))
+        self._ask(bind, protocol.plain_arrays(inputs))
 
-    def check(self, inputs: Arrays) -> Arrays:
+    def check(self, inputs: protocol.Arrays) -> protocol.Arrays:
         """Give inputs, and return the outputs for them."""
         self.bind(inputs)
-        outputs: Arrays = self._ask(check)
+        outputs: protocol.Arrays = self._ask(check)
         return outputs
 
     def time(self, number: int, repeat: int) -> tuple[float, ...]:
@@ -269,21 +262,21 @@ class PeerProcess:
         try:
             outcome = self._child.do(Job(command, arguments), self._limit_s)
         except InternalError as error:
-            raise self._failure(FailureKind.CRASHED, error.reason) from None
+            raise self._failure(protocol.FailureKind.CRASHED, error.reason) from None
         match outcome:
             case Done(value):
                 return value
             case Raised(kind, text):
-                raise self._failure(FailureKind.REFUSED, f"{kind}: {text}")
+                raise self._failure(protocol.FailureKind.REFUSED, f"{kind}: {text}")
             case TimedOut():
                 reason = f"no answer to {command.__name__!r} within {self._limit_s:g} s"
-                raise self._failure(FailureKind.HUNG, reason)
+                raise self._failure(protocol.FailureKind.HUNG, reason)
             case _:
-                raise self._failure(FailureKind.CRASHED, str(outcome))
+                raise self._failure(protocol.FailureKind.CRASHED, str(outcome))
 
     def _park(self) -> None:
         """End the turn: tell the runtime, then stop the whole process."""
-        with contextlib.suppress(PeerFailed):
+        with contextlib.suppress(protocol.PeerFailed):
             self._ask_now(park)
         self._signal("SIGSTOP")
 
@@ -292,5 +285,5 @@ class PeerProcess:
         if number is not None:
             self._child.signal(number)
 
-    def _failure(self, kind: FailureKind, reason: str) -> PeerFailed:
-        return PeerFailed(where=f"peer {self.name}", reason=reason, kind=kind.value)
+    def _failure(self, kind: protocol.FailureKind, reason: str) -> protocol.PeerFailed:
+        return protocol.PeerFailed(where=f"peer {self.name}", reason=reason, kind=kind.value)

@@ -19,14 +19,7 @@ from tensorwright.graph import Graph, simplify
 from tensorwright.processes import never
 from tensorwright.rewriting import networks
 from tensorwright.rewriting.backtracking import BacktrackingLimits, backtrack_network
-from tensorwright.rewriting.candidates.kinds import (
-    Candidate,
-    Candidates,
-    CandidateSearch,
-    CostKind,
-    ProjectedCosts,
-    SearchKind,
-)
+from tensorwright.rewriting.candidates import kinds
 from tensorwright.rewriting.egraph import Id, StopReason
 from tensorwright.rewriting.local_search import cheap_selections
 
@@ -43,9 +36,9 @@ def find_candidates(
     network: networks.Network,
     rules: networks.NetworkRules,
     prices: networks.Prices,
-    how: CandidateSearch,
+    how: kinds.CandidateSearch,
     should_stop: Callable[[], bool] = never,
-) -> Candidates:
+) -> kinds.Candidates:
     """Look for graphs that are cheaper than a network; it is not among them.
 
     should_stop   ends the search early; the candidates so far are returned
@@ -63,7 +56,7 @@ class _Search:
         network: networks.Network,
         rules: networks.NetworkRules,
         prices: networks.Prices,
-        how: CandidateSearch,
+        how: kinds.CandidateSearch,
         should_stop: Callable[[], bool],
     ) -> None:
         self._network = network
@@ -73,16 +66,16 @@ class _Search:
         self._should_stop = should_stop
         self._start = time.monotonic()
         self._network_s: float | None = None
-        self._stops: dict[SearchKind, StopReason] = {}
+        self._stops: dict[kinds.SearchKind, StopReason] = {}
         self._graphs = 0
-        self._projected = ProjectedCosts() if how.cost is CostKind.PROGRAMS else None
+        self._projected = kinds.ProjectedCosts() if how.cost is kinds.CostKind.PROGRAMS else None
         self._costs: networks.OperatorCosts = self._projected or prices
         self._corrections = networks.Corrections(
             network, networks.Roofline() if self._projected else prices
         )
         self._saturation = networks.unsaturated(network)
         self._priced_alike: set[tuple[tuple[str, str], ...]] = set()
-        self._candidates: dict[frozenset[tuple[int, ...]], Candidate] = {}
+        self._candidates: dict[frozenset[tuple[int, ...]], kinds.Candidate] = {}
 
     def run(self) -> None:
         """Price the network, run one or both searches, then price their candidates.
@@ -90,40 +83,42 @@ class _Search:
         The price of the network is computed whenever it is compiled, so it does not count as
         search.  It corrects the costs of its operators and of similar ones.
         """
-        if self._how.cost is not CostKind.OPERATORS:
+        if self._how.cost is not kinds.CostKind.OPERATORS:
             self._network_s = self._price_network()
         self._start = time.monotonic()
         kind = self._how.kind
         best: tuple[Id, ...] | None = None
-        if kind is not SearchKind.BACKTRACK:
+        if kind is not kinds.SearchKind.BACKTRACK:
             best = self._saturate()
-        if kind is not SearchKind.SATURATE:
+        if kind is not kinds.SearchKind.SATURATE:
             share = 0.5 if best else 1.0
             self._backtrack(None, share)
             if best is not None:
                 self._backtrack(best, 1.0)
-        if self._how.cost is not CostKind.OPERATORS:
+        if self._how.cost is not kinds.CostKind.OPERATORS:
             self._price()
 
-    def candidates(self) -> Candidates:
+    def candidates(self) -> kinds.Candidates:
         """The candidates, the cheapest first."""
 
-        def cost(each: Candidate) -> float:
-            if self._how.cost is CostKind.OPERATORS:
+        def cost(each: kinds.Candidate) -> float:
+            if self._how.cost is kinds.CostKind.OPERATORS:
                 return each.operators_s
             return float("inf") if each.programs_s is None else each.programs_s
 
         ranked = tuple(sorted(self._candidates.values(), key=cost))
-        return Candidates(ranked, self._saturation, self._stops, self._graphs, self._network_s)
+        return kinds.Candidates(
+            ranked, self._saturation, self._stops, self._graphs, self._network_s
+        )
 
     def _saturate(self) -> tuple[Id, ...]:
-        share = _SATURATED if self._how.kind is SearchKind.BOTH else _SEARCHED
+        share = _SATURATED if self._how.kind is kinds.SearchKind.BOTH else _SEARCHED
         seconds = min(self._left(share), self._how.saturation.seconds)
         limits = replace(self._how.saturation, seconds=seconds)
         self._saturation = networks.saturate_network(
             self._network, self._rules, limits, self._should_stop
         )
-        self._stops[SearchKind.SATURATE] = self._saturation.stop
+        self._stops[kinds.SearchKind.SATURATE] = self._saturation.stop
         return self._cheapest(self._how.count)[0]
 
     def _cheapest(self, count: int) -> list[tuple[Id, ...]]:
@@ -146,7 +141,7 @@ class _Search:
         result = backtrack_network(
             self._saturation, self._rules, self._costs, limits, start, self._should_stop
         )
-        self._stops[SearchKind.BACKTRACK] = result.stop
+        self._stops[kinds.SearchKind.BACKTRACK] = result.stop
         self._graphs += result.seen
         for outputs in result.outputs:
             choice = networks.choice_of(self._network, outputs)
@@ -195,11 +190,11 @@ class _Search:
                 break
             self._candidates[key] = self._priced(candidate)
             left -= self._candidates[key].programs_s is not None
-        for _ in range(self._how.asked if self._how.kind is not SearchKind.BACKTRACK else 0):
+        for _ in range(self._how.asked if self._how.kind is not kinds.SearchKind.BACKTRACK else 0):
             if self._is_over() or not self._price_another():
                 return
 
-    def _is_worthwhile(self, candidate: Candidate) -> bool:
+    def _is_worthwhile(self, candidate: kinds.Candidate) -> bool:
         """Whether it may gain: the projected costs differ by more than their error."""
         if self._projected is None or self._network_s is None:
             return True
@@ -217,7 +212,7 @@ class _Search:
         self._candidates[key] = self._priced(candidate)
         return True
 
-    def _priced(self, candidate: Candidate) -> Candidate:
+    def _priced(self, candidate: kinds.Candidate) -> kinds.Candidate:
         """The candidate with the price of its program, which corrects the costs of its operators.
         It stays unpriced where a graph of the same operators was priced: that one is equal but for
         the order.
@@ -241,7 +236,7 @@ class _Search:
             (terms.head_of(node), *map(terms.find, terms.children(node)))
             for node in networks.choice_of(self._network, outputs).values()
         )
-        self._candidates.setdefault(key, Candidate(outputs, operators_s))
+        self._candidates.setdefault(key, kinds.Candidate(outputs, operators_s))
 
 
 def _operators(graph: Graph) -> tuple[tuple[str, str], ...]:

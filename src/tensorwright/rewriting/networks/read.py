@@ -30,21 +30,13 @@ from tensorwright.graph import Graph
 from tensorwright.ops import sizes_of
 from tensorwright.rewriting.dims import Shape, Size
 from tensorwright.rewriting.egraph import INPUT, EGraph, Id
+from tensorwright.rewriting.networks import network_analysis
 from tensorwright.rewriting.networks.counterparts import (
     COUNTERPARTS,
     MIXED,
     Application,
     Counterpart,
     Terms,
-)
-from tensorwright.rewriting.networks.network_analysis import (
-    CALL,
-    NetworkAnalysis,
-    NoTermError,
-    OpaqueOperators,
-    TensorData,
-    TermBuilder,
-    has_rules,
 )
 from tensorwright.rewriting.operators import PAIRS, PARTS, REDUCTIONS, Step, operator_named, size
 from tensorwright.rewriting.terms import Param
@@ -61,8 +53,8 @@ class Network:
     """
 
     graph: Graph
-    terms: EGraph[TensorData]
-    opaque: OpaqueOperators
+    terms: EGraph[network_analysis.TensorData]
+    opaque: network_analysis.OpaqueOperators
     nodes: Mapping[str, Id]
 
     @property
@@ -76,15 +68,15 @@ def read_network(graph: Graph, *, with_proofs: bool = False) -> Network:
 
     with_proofs   whether the e-graph can tell why terms are equal
     """
-    opaque = OpaqueOperators()
+    opaque = network_analysis.OpaqueOperators()
     inputs = {
-        name: TensorData(
+        name: network_analysis.TensorData(
             sizes_of(graph.types[name]), graph.types[name].dtype, name in graph.constants
         )
         for name in (*graph.inputs, *graph.constants)
     }
-    terms = EGraph(NetworkAnalysis(inputs, opaque), with_proofs=with_proofs)
-    builder = TermBuilder(terms, opaque)
+    terms = EGraph(network_analysis.NetworkAnalysis(inputs, opaque), with_proofs=with_proofs)
+    builder = network_analysis.TermBuilder(terms, opaque)
     nodes = {name: builder.input(name) for name in inputs}
     for node in graph.nodes:
         args = tuple(nodes[name] for name in node.inputs)
@@ -93,26 +85,30 @@ def read_network(graph: Graph, *, with_proofs: bool = False) -> Network:
     return Network(graph, terms, opaque, nodes)
 
 
-def _in_rules(counterpart: Counterpart, builder: TermBuilder, application: Application) -> Terms:
+def _in_rules(
+    counterpart: Counterpart, builder: network_analysis.TermBuilder, application: Application
+) -> Terms:
     """The counterpart of an operator; None where there is none, or sizes leave open whether it
     fits.
     """
     try:
         return counterpart(builder, application)
-    except (UndecidedError, NoTermError):
+    except (UndecidedError, network_analysis.NoTermError):
         if any(builder.terms.data(arg).type.is_open for arg in application.args):
             return None
         raise
 
 
-def _terms_of(builder: TermBuilder, application: Application) -> tuple[Id, ...]:
+def _terms_of(builder: network_analysis.TermBuilder, application: Application) -> tuple[Id, ...]:
     operator = application.node.operator
     counterpart = COUNTERPARTS.get(operator)
     data = [builder.terms.data(arg) for arg in application.args]
     if operator in MIXED:
         data = [each for each in data if each.dtype.is_float]
-    data += [TensorData(sizes_of(type_), type_.dtype) for type_ in application.types]
-    if counterpart is not None and all(map(has_rules, data)):
+    data += [
+        network_analysis.TensorData(sizes_of(type_), type_.dtype) for type_ in application.types
+    ]
+    if counterpart is not None and all(map(network_analysis.has_rules, data)):
         terms = _in_rules(counterpart, builder, application)
         if terms is not None:
             return terms
@@ -164,7 +160,7 @@ class Forms:
         """How a node is written; inputs and calls have no steps."""
         operator, _ = self.parts(node)
         form: Form | None = None
-        if operator in (INPUT, CALL):
+        if operator in (INPUT, network_analysis.CALL):
             form = Form(self._terms.children(node), ())
         elif operator in PAIRS or operator == "select":
             form = Form(self._operands(node), self._meaning(node))
@@ -297,7 +293,7 @@ class Forms:
         while self.parts(below)[0] == "reshape" and self._terms.data(below).selects_rows:
             below = self._below(below)
         operator, params = self.parts(below)
-        if operator != CALL or not self._opaque.is_row_selector(str(params[0])):
+        if operator != network_analysis.CALL or not self._opaque.is_row_selector(str(params[0])):
             return None
         (positions,) = self._terms.children(below)
         steps = [Step("gather", {})]

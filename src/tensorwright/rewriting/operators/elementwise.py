@@ -11,18 +11,7 @@ from __future__ import annotations
 from tensorwright.base import DType
 from tensorwright.rewriting.assumptions import Needs, Params, Shapes
 from tensorwright.rewriting.dims import Shape
-from tensorwright.rewriting.operators.operator import (
-    TENSOR,
-    ArgumentRole,
-    MeaningRule,
-    RewriteOperator,
-    Step,
-    listed,
-    plain,
-    replaced,
-    same_shape,
-    shape_with_axis,
-)
+from tensorwright.rewriting.operators import operator
 from tensorwright.rewriting.operators.parameters import (
     ALIKE,
     AXIS,
@@ -41,23 +30,30 @@ def _scaled_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     return shapes[0]
 
 
-def _of_same_shape(name: str, meaning: MeaningRule, *, arity: int = 2) -> RewriteOperator:
-    return RewriteOperator(name, same_shape, meaning, arguments=(TENSOR,) * arity, merging=ALIKE)
+def _of_same_shape(
+    name: str, meaning: operator.MeaningRule, *, arity: int = 2
+) -> operator.RewriteOperator:
+    return operator.RewriteOperator(
+        name, operator.same_shape, meaning, arguments=(operator.TENSOR,) * arity, merging=ALIKE
+    )
 
 
-def _comparison(name: str) -> MeaningRule:
+def _comparison(name: str) -> operator.MeaningRule:
     """Truth as a number."""
-    return lambda params, shapes: (Step(name, {}), Step("cast", {"to": DType.F64}))
+    return lambda params, shapes: (
+        operator.Step(name, {}),
+        operator.Step("cast", {"to": DType.F64}),
+    )
 
 
-def _select(params: Params, shapes: Shapes) -> tuple[Step, ...]:
-    return (Step("cast", {"to": DType.BOOL}, argument=0), Step("where", {}))
+def _select(params: Params, shapes: Shapes) -> tuple[operator.Step, ...]:
+    return (operator.Step("cast", {"to": DType.BOOL}, argument=0), operator.Step("where", {}))
 
 
 _PAIRS = ("add", "mul", "sub", "div", "max", "min", "pow")
 _COMPARISONS = ("less", "less_or_equal", "equal")
 PAIR_OPERATORS = (
-    *(_of_same_shape(f"ew{name}", plain(name)) for name in _PAIRS),
+    *(_of_same_shape(f"ew{name}", operator.plain(name)) for name in _PAIRS),
     *(_of_same_shape(name, _comparison(name)) for name in _COMPARISONS),
 )
 
@@ -67,22 +63,22 @@ PAIRS = frozenset(each.name for each in PAIR_OPERATORS)
 ELEMENTWISE = (
     *PAIR_OPERATORS,
     _of_same_shape("select", _select, arity=3),
-    RewriteOperator(
+    operator.RewriteOperator(
         "scalar_mul",
         _scaled_shape,
-        plain("mul"),
-        arguments=(TENSOR, ArgumentRole.NUMBER),
+        operator.plain("mul"),
+        arguments=(operator.TENSOR, operator.ArgumentRole.NUMBER),
         merging=ALIKE,
     ),
 )
 
 
-def _function(name: str, *parameters: Parameter) -> RewriteOperator:
+def _function(name: str, *parameters: Parameter) -> operator.RewriteOperator:
     """A function whose parameters are the attributes of the same name of the operator of `ops`."""
-    return RewriteOperator(
+    return operator.RewriteOperator(
         name,
-        same_shape,
-        plain(name, *(each.name for each in parameters)),
+        operator.same_shape,
+        operator.plain(name, *(each.name for each in parameters)),
         parameters=parameters,
         merging=ALIKE,
     )
@@ -129,25 +125,25 @@ def _layer_norm_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
 
 
 NORMALIZATIONS = (
-    RewriteOperator(
+    operator.RewriteOperator(
         "batch_norm",
         _batch_norm_shape,
-        plain("batch_norm"),
-        arguments=(*(TENSOR,) * 4, ArgumentRole.VARIANCE),
+        operator.plain("batch_norm"),
+        arguments=(*(operator.TENSOR,) * 4, operator.ArgumentRole.VARIANCE),
         merging=CHANNELS,
     ),
-    RewriteOperator(
+    operator.RewriteOperator(
         "layer_norm",
         _layer_norm_shape,
-        plain("layer_norm", "axis", "epsilon"),
-        arguments=(TENSOR, TENSOR, TENSOR),
+        operator.plain("layer_norm", "axis", "epsilon"),
+        arguments=(operator.TENSOR, operator.TENSOR, operator.TENSOR),
         parameters=(AXIS, number_parameter("epsilon", 1e-5, 0.5)),
         merging=ROWS,
     ),
-    RewriteOperator(
+    operator.RewriteOperator(
         "softmax",
-        shape_with_axis,
-        plain("softmax", "axis"),
+        operator.shape_with_axis,
+        operator.plain("softmax", "axis"),
         parameters=(AXIS,),
         merging=BESIDE_AXIS,
     ),
@@ -156,15 +152,15 @@ NORMALIZATIONS = (
 
 def _reduced_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     (x,) = shapes
-    return replaced(x, axis_of(params[0], x), 1)
+    return operator.replaced(x, axis_of(params[0], x), 1)
 
 
 _FOLDS = ("reduce_sum", "reduce_mean", "reduce_max", "reduce_min")
 REDUCTIONS = frozenset(_FOLDS)
 
 FOLDS = tuple(
-    RewriteOperator(
-        name, _reduced_shape, listed(name, "axes"), parameters=(AXIS,), merging=BESIDE_AXIS
+    operator.RewriteOperator(
+        name, _reduced_shape, operator.listed(name, "axes"), parameters=(AXIS,), merging=BESIDE_AXIS
     )
     for name in _FOLDS
 )
@@ -179,11 +175,11 @@ def _matmul_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
 
 
 PRODUCTS = (
-    RewriteOperator(
+    operator.RewriteOperator(
         "matmul",
         _matmul_shape,
-        plain("matmul"),
-        arguments=(TENSOR, TENSOR),
+        operator.plain("matmul"),
+        arguments=(operator.TENSOR, operator.TENSOR),
         merging=BATCHES,
     ),
 )

@@ -14,16 +14,7 @@ from math import prod
 from tensorwright.base import DType
 from tensorwright.rewriting.assumptions import Needs, Params, ShapeRule, Shapes
 from tensorwright.rewriting.dims import Shape, Size
-from tensorwright.rewriting.operators.operator import (
-    TENSOR,
-    MeaningRule,
-    RewriteOperator,
-    Step,
-    listed,
-    plain,
-    replaced,
-    shape_with_axis,
-)
+from tensorwright.rewriting.operators import operator
 from tensorwright.rewriting.operators.parameters import (
     AXIS,
     BESIDE_AXIS,
@@ -51,27 +42,27 @@ def extents_of(params: Params, needs: Needs) -> Shape:
     return extents
 
 
-def _full(shape: Shape, value: float) -> Step:
-    return Step("full", {"shape": shape, "value": value, "dtype": _DTYPE})
+def _full(shape: Shape, value: float) -> operator.Step:
+    return operator.Step("full", {"shape": shape, "value": value, "dtype": _DTYPE})
 
 
-def _ones(params: Params, shapes: Shapes) -> tuple[Step, ...]:
+def _ones(params: Params, shapes: Shapes) -> tuple[operator.Step, ...]:
     return (_full(tuple(map(size, params)), 1.0),)
 
 
-def _eye(params: Params, shapes: Shapes) -> tuple[Step, ...]:
+def _eye(params: Params, shapes: Shapes) -> tuple[operator.Step, ...]:
     extent = size(params[0])
-    return (_full((extent, extent), 0.0), Step("eye_like", {"dtype": _DTYPE}))
+    return (_full((extent, extent), 0.0), operator.Step("eye_like", {"dtype": _DTYPE}))
 
 
-def _identity(params: Params, shapes: Shapes) -> tuple[Step, ...]:
+def _identity(params: Params, shapes: Shapes) -> tuple[operator.Step, ...]:
     channels, rows, columns = map(number, params)
-    column = Step("reshape", {"shape": (channels, channels, 1, 1)})
+    column = operator.Step("reshape", {"shape": (channels, channels, 1, 1)})
     around = enlarge_steps((rows, columns), (channels, channels, 1, 1))
     return (*_eye((channels,), ()), column, *around)
 
 
-def _pool(params: Params, shapes: Shapes) -> tuple[Step, ...]:
+def _pool(params: Params, shapes: Shapes) -> tuple[operator.Step, ...]:
     channels, rows, columns = map(number, params)
     return (_full((channels, 1, rows, columns), 1 / (rows * columns)),)
 
@@ -83,11 +74,11 @@ def _constant(
     name: str,
     parameters: tuple[Parameter, ...],
     extents: Callable[[Params], Params],
-    meaning: MeaningRule,
+    meaning: operator.MeaningRule,
     merging: Merging | None = None,
-) -> RewriteOperator:
+) -> operator.RewriteOperator:
     """A tensor without arguments; `extents` are those of the result, by its parameters."""
-    return RewriteOperator(
+    return operator.RewriteOperator(
         name,
         lambda params, shapes, needs: extents_of(extents(params), needs),
         meaning,
@@ -133,15 +124,15 @@ def _slice_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     needs.at_least(start, 0)
     needs.at_least(stop, start + 1)
     needs.at_least(x[axis], stop)
-    return replaced(x, axis, stop - start)
+    return operator.replaced(x, axis, stop - start)
 
 
-def slice_steps(axis: int, start: Size, stop: Size) -> tuple[Step, ...]:
+def slice_steps(axis: int, start: Size, stop: Size) -> tuple[operator.Step, ...]:
     """The part of a tensor from `start` to before `stop` along one dimension."""
-    return (Step("slice", {"axes": (axis,), "starts": (start,), "ends": (stop,)}),)
+    return (operator.Step("slice", {"axes": (axis,), "starts": (start,), "ends": (stop,)}),)
 
 
-def _slice(params: Params, shapes: Shapes) -> tuple[Step, ...]:
+def _slice(params: Params, shapes: Shapes) -> tuple[operator.Step, ...]:
     return slice_steps(number(params[0]), size(params[1]), size(params[2]))
 
 
@@ -150,44 +141,44 @@ def _pad_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     axis, before, after = axis_of(params[0], x), size(params[1]), size(params[2])
     needs.at_least(before, 0)
     needs.at_least(after, 0)
-    return replaced(x, axis, x[axis] + before + after)
+    return operator.replaced(x, axis, x[axis] + before + after)
 
 
-def _pad(params: Params, shapes: Shapes) -> tuple[Step, ...]:
+def _pad(params: Params, shapes: Shapes) -> tuple[operator.Step, ...]:
     axis, rank = number(params[0]), len(shapes[0])
     pads: list[Size] = [0] * (2 * rank)
     pads[axis], pads[rank + axis] = size(params[1]), size(params[2])
-    return (Step("pad", {"pads": tuple(pads)}),)
+    return (operator.Step("pad", {"pads": tuple(pads)}),)
 
 
-def _reverse(params: Params, shapes: Shapes) -> tuple[Step, ...]:
+def _reverse(params: Params, shapes: Shapes) -> tuple[operator.Step, ...]:
     axis = number(params[0])
     before_first = -shapes[0][axis] - 1
     ends = {"starts": (-1,), "ends": (before_first,), "steps": (-1,)}
-    return (Step("slice", {"axes": (axis,), **ends}),)
+    return (operator.Step("slice", {"axes": (axis,), **ends}),)
 
 
 def _strided_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     (x,) = shapes
     axis, step = axis_of(params[0], x), size(params[1])
     needs.at_least(step, 1)
-    return replaced(x, axis, (x[axis] - 1) // step + 1)
+    return operator.replaced(x, axis, (x[axis] - 1) // step + 1)
 
 
-def _strided(params: Params, shapes: Shapes) -> tuple[Step, ...]:
+def _strided(params: Params, shapes: Shapes) -> tuple[operator.Step, ...]:
     axis, step = map(number, params)
     places = {"starts": (0,), "ends": (shapes[0][axis],), "steps": (step,)}
-    return (Step("slice", {"axes": (axis,), **places}),)
+    return (operator.Step("slice", {"axes": (axis,), **places}),)
 
 
 def _movement(
     name: str,
     parameters: tuple[Parameter, ...],
     shape: ShapeRule,
-    meaning: MeaningRule,
+    meaning: operator.MeaningRule,
     merging: Merging | None = BESIDE_AXIS,
-) -> RewriteOperator:
-    return RewriteOperator(name, shape, meaning, parameters=parameters, merging=merging)
+) -> operator.RewriteOperator:
+    return operator.RewriteOperator(name, shape, meaning, parameters=parameters, merging=merging)
 
 
 _PERM = (Parameter("perm", repeats=True),)
@@ -197,12 +188,16 @@ _ADDED = (AXIS, *(Parameter(name, is_size=True, least=0) for name in ("before", 
 _STEP = Parameter("step", is_size=True)
 
 MOVEMENTS = (
-    _movement("transpose", _PERM, _transpose_shape, listed("transpose", "perm"), TRANSPOSED),
-    _movement("reshape", SIZES, _reshape_shape, listed("reshape", "shape"), None),
-    _movement("broadcast", _STRETCHED, _broadcast_shape, listed("expand", "shape"), STRETCHED),
+    _movement(
+        "transpose", _PERM, _transpose_shape, operator.listed("transpose", "perm"), TRANSPOSED
+    ),
+    _movement("reshape", SIZES, _reshape_shape, operator.listed("reshape", "shape"), None),
+    _movement(
+        "broadcast", _STRETCHED, _broadcast_shape, operator.listed("expand", "shape"), STRETCHED
+    ),
     _movement("slice", _BOUNDS, _slice_shape, _slice),
     _movement("pad", _ADDED, _pad_shape, _pad),
-    _movement("reverse", (AXIS,), shape_with_axis, _reverse),
+    _movement("reverse", (AXIS,), operator.shape_with_axis, _reverse),
     _movement("strided", (AXIS, _STEP), _strided_shape, _strided),
 )
 
@@ -211,11 +206,11 @@ def _concat_shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
     a, b = shapes
     axis = axis_of(params[0], a)
     needs.hold(len(a) == len(b), "ranks differ")
-    needs.equal_shapes(replaced(a, axis, 1), replaced(b, axis, 1))
-    return replaced(a, axis, a[axis] + b[axis])
+    needs.equal_shapes(operator.replaced(a, axis, 1), operator.replaced(b, axis, 1))
+    return operator.replaced(a, axis, a[axis] + b[axis])
 
 
-def _half(name: str, bounds: Callable[[Size, Size], tuple[Size, Size]]) -> RewriteOperator:
+def _half(name: str, bounds: Callable[[Size, Size], tuple[Size, Size]]) -> operator.RewriteOperator:
     """A part of a split; `bounds` are where it begins and ends, by the index and the extent."""
 
     def shape(params: Params, shapes: Shapes, needs: Needs) -> Shape:
@@ -224,13 +219,13 @@ def _half(name: str, bounds: Callable[[Size, Size], tuple[Size, Size]]) -> Rewri
         needs.at_least(at, 1)
         needs.at_least(x[axis], at + 1)
         start, stop = bounds(at, x[axis])
-        return replaced(x, axis, stop - start)
+        return operator.replaced(x, axis, stop - start)
 
-    def meaning(params: Params, shapes: Shapes) -> tuple[Step, ...]:
+    def meaning(params: Params, shapes: Shapes) -> tuple[operator.Step, ...]:
         axis = number(params[0])
         return slice_steps(axis, *bounds(size(params[1]), shapes[0][axis]))
 
-    return RewriteOperator(
+    return operator.RewriteOperator(
         name,
         shape,
         meaning,
@@ -244,11 +239,11 @@ PARTS = frozenset({"split0", "split1", "slice"})
 """The operators whose result is a part of the argument along one dimension."""
 
 JOINS = (
-    RewriteOperator(
+    operator.RewriteOperator(
         "concat",
         _concat_shape,
-        plain("concat", "axis"),
-        arguments=(TENSOR, TENSOR),
+        operator.plain("concat", "axis"),
+        arguments=(operator.TENSOR, operator.TENSOR),
         parameters=(AXIS,),
         merging=BESIDE_AXIS,
     ),

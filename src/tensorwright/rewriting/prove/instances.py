@@ -36,12 +36,7 @@ from tensorwright.rewriting import terms
 from tensorwright.rewriting.dims import Extent, Size, atoms_of, resized
 from tensorwright.rewriting.egraph import Rewrite, Value, is_parameter_variable
 from tensorwright.rewriting.operators import Parameter, operator_named
-from tensorwright.rewriting.prove.problem import (
-    MAX_RANK,
-    facts_of,
-    longest_list,
-    most_dimensions,
-)
+from tensorwright.rewriting.prove import problem
 from tensorwright.rewriting.text import rule_text
 
 Values = Mapping[str, tuple[terms.Param, ...]]
@@ -105,7 +100,7 @@ def opened(instance: Instance) -> OpenAxiom:
         name=rule.name,
         left=filled(rule.left[0], values),
         right=filled(rule.right[0], values),
-        facts=facts_of(concrete_rule(rule, values)),
+        facts=problem.facts_of(concrete_rule(rule, values)),
         triggers=tuple(
             filled(trigger.patterns[0].term, values) for trigger in instance.rewrite.triggers
         ),
@@ -267,14 +262,14 @@ def assigned_cases(rule: terms.Rule) -> Iterator[tuple[ParameterValues, terms.Ru
     for name, some in places.items():
         if any(each.repeats and is_last for each, is_last in some) and not is_of_several(some):
             raise _fault(rule, f"{name} stands for one parameter, and for all that are left")
-    most = most_dimensions(rule)
+    most = problem.most_dimensions(rule)
     values = [tuple(values_of_variables(name, each, most)) for name, each in places.items()]
-    longest = max(most, longest_list(rule))
+    longest = max(most, problem.longest_list(rule))
     for chosen in product(*values):
         assigned = dict(zip(places, chosen, strict=True))
         case = concrete_rule(rule, assigned)
         is_excluded = any(isinstance(fact, terms.Different) for fact in case.condition)
-        if not is_excluded and longest_list(case) <= longest:
+        if not is_excluded and problem.longest_list(case) <= longest:
             yield assigned, case
 
 
@@ -347,12 +342,12 @@ def _random_value(
     if parameter.is_word:
         return (chance.choice((*parameter.words, *parameter.samples)),)
     if parameter.repeats and parameter.is_size:
-        count = chance.randint(1, MAX_RANK) if is_last else 1
+        count = chance.randint(1, problem.MAX_RANK) if is_last else 1
         return tuple(chance.randint(1, largest) for _ in range(count))
     if parameter.is_order:
-        return chance.choice(list(permutations(range(chance.randint(2, MAX_RANK)))))
+        return chance.choice(list(permutations(range(chance.randint(2, problem.MAX_RANK)))))
     if parameter.is_axis:
-        return (chance.randint(0, MAX_RANK - 1),)
+        return (chance.randint(0, problem.MAX_RANK - 1),)
     if parameter.name.startswith("stride"):
         return (chance.choice((1, 1, 2)),)
     if parameter.is_size:

@@ -18,15 +18,7 @@ from tensorwright import base
 from tensorwright.runtime.cards.cuda_cards import Card, card_here, find_card
 from tensorwright.runtime.cards.launches import CardDevice, LoadedFunctions
 from tensorwright.runtime.device import Device, DlpackDevice, Memory, Missing
-from tensorwright.runtime.native.cuda_driver import (
-    CAPTURE_RELAXED,
-    DYNAMIC_SHARED_BYTES,
-    IN_GRAPH,
-    OUT_OF_MEMORY,
-    REFUSED_IMAGES,
-    Driver,
-    DriverError,
-)
+from tensorwright.runtime.native import cuda_driver
 from tensorwright.runtime.native.jit import LoadedCode
 
 _STATIC_SHARED_BYTES = 48 * 1024  # a function that needs more must ask for it
@@ -73,7 +65,7 @@ class _Clock:
 class _Opened:
     """The card, with its context and its stream; mutable."""
 
-    def __init__(self, driver: Driver, card: Card) -> None:
+    def __init__(self, driver: cuda_driver.Driver, card: Card) -> None:
         self.driver = driver
         self.card = card
         self.context = driver.number("cuDevicePrimaryCtxRetain", c_void_p, self.card.number)
@@ -110,7 +102,7 @@ class _Opened:
         """
         driver, clock, made = self.driver, self.clock, c_void_p()
         self.clock = None  # a graph has no events
-        driver.call("cuStreamBeginCapture_v2", self.stream, CAPTURE_RELAXED)
+        driver.call("cuStreamBeginCapture_v2", self.stream, cuda_driver.CAPTURE_RELAXED)
         try:
             work()
         finally:
@@ -130,7 +122,7 @@ class _Opened:
         try:
             self.use()
             self.driver.call(function, handle)
-        except DriverError:
+        except cuda_driver.DriverError:
             return
 
     @contextmanager
@@ -138,7 +130,7 @@ class _Opened:
         """Turn errors of the driver inside the block into a MachineError."""
         try:
             yield
-        except DriverError as error:
+        except cuda_driver.DriverError as error:
             raise base.MachineError(
                 stage="runtime",
                 where=where,
@@ -183,8 +175,8 @@ class CudaDevice(CardDevice):
             try:
                 room_bytes = max(1, size_bytes)
                 address = opened.driver.number("cuMemAlloc_v2", c_uint64, room_bytes)
-            except DriverError as error:
-                if error.result != OUT_OF_MEMORY:
+            except cuda_driver.DriverError as error:
+                if error.result != cuda_driver.OUT_OF_MEMORY:
                     raise
                 raise MemoryError(
                     f"{size_bytes} bytes are needed in one piece; {self.free_bytes()} bytes of "
@@ -238,8 +230,8 @@ class CudaDevice(CardDevice):
         with opened.naming_faults(f"kernel {symbols[0]}"):
             try:
                 module = opened.driver.number("cuModuleLoadData", c_void_p, code)
-            except DriverError as error:
-                if error.result not in REFUSED_IMAGES:
+            except cuda_driver.DriverError as error:
+                if error.result not in cuda_driver.REFUSED_IMAGES:
                     raise
                 version = ".".join(map(str, opened.driver.version))
                 raise base.MachineError(
@@ -264,7 +256,7 @@ class CudaDevice(CardDevice):
         opened = self._opened
         with opened.naming_faults(f"a kernel, {grid}"):
             if grid.shared_bytes > _STATIC_SHARED_BYTES:
-                asked = (function, DYNAMIC_SHARED_BYTES, grid.shared_bytes)
+                asked = (function, cuda_driver.DYNAMIC_SHARED_BYTES, grid.shared_bytes)
                 opened.driver.call("cuFuncSetAttribute", *asked)
             opened.note_launch()
             opened.driver.call(
@@ -286,7 +278,7 @@ class CudaDevice(CardDevice):
         try:
             graph = opened.captured(work)
         except (
-            DriverError,
+            cuda_driver.DriverError,
             base.MachineError,
         ):  # the launches are then made singly, and name a fault
             return None
@@ -307,7 +299,9 @@ class CudaDevice(CardDevice):
         marks = [_Event(opened) for _ in range(len(works) + 1)]
 
         def mark(event: _Event) -> None:
-            opened.driver.call("cuEventRecordWithFlags", event.address, opened.stream, IN_GRAPH)
+            opened.driver.call(
+                "cuEventRecordWithFlags", event.address, opened.stream, cuda_driver.IN_GRAPH
+            )
 
         def marked() -> None:
             for event, work in zip(marks, works, strict=False):
@@ -372,7 +366,7 @@ def _open() -> _Opened:
     driver, card = card_here()
     try:
         return _Opened(driver, card)
-    except DriverError as error:
+    except cuda_driver.DriverError as error:
         raise base.MachineError(
             stage="runtime",
             where="CUDA",

@@ -12,19 +12,7 @@ from tensorwright.base import LINE_BYTES
 from tensorwright.expr import Index, Var, free_vars
 from tensorwright.loop import Buffer
 from tensorwright.schedule import ForKind
-from tensorwright.tuning.features.columns import (
-    Cell,
-    above,
-    any_flag,
-    choose,
-    divided,
-    larger,
-    product_of,
-    rounded_up,
-    same,
-    smaller,
-    total_of,
-)
+from tensorwright.tuning.features import columns
 from tensorwright.tuning.features.loop_dependence import LoopDependence, Variables
 from tensorwright.tuning.features.operations import POSITIONS, Access
 
@@ -38,13 +26,13 @@ class LoopBox:
     """
 
     variables: tuple[Var, ...]
-    extents: tuple[Cell, ...]
-    inside: tuple[Cell, ...]
+    extents: tuple[columns.Cell, ...]
+    inside: tuple[columns.Cell, ...]
 
     @classmethod
-    def of(cls, variables: tuple[Var, ...], extents: tuple[Cell, ...]) -> LoopBox:
+    def of(cls, variables: tuple[Var, ...], extents: tuple[columns.Cell, ...]) -> LoopBox:
         """The box of some loops."""
-        inside: list[Cell] = [1]
+        inside: list[columns.Cell] = [1]
         for extent in reversed(extents):
             inside.append(extent * inside[-1])
         return cls(variables, extents, tuple(reversed(inside)))
@@ -69,15 +57,15 @@ class BufferUse:
     """
 
     buffer: Buffer
-    reads: Cell
-    writes: Cell
-    count: Cell
-    moves: tuple[Cell, ...]
-    stride_of: Callable[[int], Cell]
-    period_of: Callable[[int], Cell]
-    elements: tuple[Cell, ...]
-    lines_of: Callable[[int], Cell]
-    dimensions_moved: tuple[Cell, ...]
+    reads: columns.Cell
+    writes: columns.Cell
+    count: columns.Cell
+    moves: tuple[columns.Cell, ...]
+    stride_of: Callable[[int], columns.Cell]
+    period_of: Callable[[int], columns.Cell]
+    elements: tuple[columns.Cell, ...]
+    lines_of: Callable[[int], columns.Cell]
+    dimensions_moved: tuple[columns.Cell, ...]
 
     @property
     def element_bytes(self) -> int:
@@ -89,15 +77,15 @@ class BufferUse:
 class _Dimension:
     """One dimension of a buffer: its extent, how accesses are spread, how they move per loop."""
 
-    extent: Cell
-    spread: Cell
+    extent: columns.Cell
+    spread: columns.Cell
     positions: int
     dependences: tuple[LoopDependence | None, ...]
 
 
 def buffer_uses(
     accesses: list[Access],
-    shape_of: Callable[[Buffer], tuple[Cell, ...]],
+    shape_of: Callable[[Buffer], tuple[columns.Cell, ...]],
     loops: LoopBox,
     variables: Variables,
 ) -> tuple[BufferUse, ...]:
@@ -122,7 +110,7 @@ def buffer_uses(
 
 def _use(
     buffer: Buffer,
-    shape: tuple[Cell, ...],
+    shape: tuple[columns.Cell, ...],
     accesses: list[Access],
     loops: LoopBox,
     variables: Variables,
@@ -132,7 +120,7 @@ def _use(
         for n, extent in enumerate(shape)
     ]
     footprints = [_Footprint.of(dimension, loops) for dimension in dimensions]
-    weight = any_flag([access.weight for access in accesses])
+    weight = columns.any_flag([access.weight for access in accesses])
     indices = tuple(dict.fromkeys(index for access in accesses for index in access.indices))
     moved = [
         [_moves(dimension.dependences[n], loops.extents[n]) for dimension in dimensions]
@@ -140,11 +128,11 @@ def _use(
     ]
     return BufferUse(
         buffer,
-        reads=any_flag([access.weight for access in accesses if not access.is_store]),
-        writes=any_flag([access.weight for access in accesses if access.is_store]),
-        count=total_of([access.weight for access in accesses]),
-        moves=tuple(map(any_flag, moved)),
-        dimensions_moved=tuple(map(total_of, moved)),
+        reads=columns.any_flag([access.weight for access in accesses if not access.is_store]),
+        writes=columns.any_flag([access.weight for access in accesses if access.is_store]),
+        count=columns.total_of([access.weight for access in accesses]),
+        moves=tuple(map(columns.any_flag, moved)),
+        dimensions_moved=tuple(map(columns.total_of, moved)),
         stride_of=lambda n: _stride(dimensions, n, loops.extents[n]),
         period_of=lambda n: _period(indices, loops.variables[n], variables),
         elements=_elements(weight, footprints, len(loops) + 1),
@@ -152,26 +140,28 @@ def _use(
     )
 
 
-def _elements(weight: Cell, footprints: list[_Footprint], levels: int) -> tuple[Cell, ...]:
+def _elements(
+    weight: columns.Cell, footprints: list[_Footprint], levels: int
+) -> tuple[columns.Cell, ...]:
     """Different elements touched inside the first n loops, for each n; many loops add none."""
-    by_counts: dict[tuple[Cell, ...], Cell] = {}
-    elements: list[Cell] = []
+    by_counts: dict[tuple[columns.Cell, ...], columns.Cell] = {}
+    elements: list[columns.Cell] = []
     for level in range(levels):
         counts = tuple([footprint.counts[level] for footprint in footprints])
         if counts not in by_counts:
-            by_counts[counts] = weight * product_of(counts)
+            by_counts[counts] = weight * columns.product_of(counts)
         elements.append(by_counts[counts])
     return tuple(elements)
 
 
 def _dimension(
-    extent: Cell, indices: list[Index], loops: LoopBox, variables: Variables
+    extent: columns.Cell, indices: list[Index], loops: LoopBox, variables: Variables
 ) -> _Dimension:
     distinct = list(dict.fromkeys(indices))
     firsts = [variables.first(index) for index in distinct]
     low, high = firsts[0], firsts[0]
     for first in firsts[1:]:
-        low, high = smaller(low, first), larger(high, first)
+        low, high = columns.smaller(low, first), columns.larger(high, first)
     dependences: list[LoopDependence | None] = []
     for var in loops.variables:
         moved = [variables.dependence(i, var) for i in distinct if var in free_vars(i)]
@@ -186,18 +176,18 @@ def _wider(one: LoopDependence | None, other: LoopDependence) -> LoopDependence:
     if one is None:
         return other
     return LoopDependence(
-        larger(one.span, other.span),
-        smaller(one.low, other.low),
-        larger(one.high, other.high),
+        columns.larger(one.span, other.span),
+        columns.smaller(one.low, other.low),
+        columns.larger(one.high, other.high),
         one.is_strict or other.is_strict,
     )
 
 
-def _moves(dependence: LoopDependence | None, extent: Cell) -> Cell:
+def _moves(dependence: LoopDependence | None, extent: columns.Cell) -> columns.Cell:
     """1 if a dimension moves with a loop."""
     if dependence is None:
         return 0
-    return above(extent, 1) if dependence.is_strict else above(dependence.span, 0)
+    return columns.above(extent, 1) if dependence.is_strict else columns.above(dependence.span, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,50 +197,52 @@ class _Footprint:
     boxes   from the first to the last index; counts   different indices, at most
     """
 
-    boxes: tuple[Cell, ...]
-    counts: tuple[Cell, ...]
+    boxes: tuple[columns.Cell, ...]
+    counts: tuple[columns.Cell, ...]
 
     @classmethod
     def of(cls, dimension: _Dimension, loops: LoopBox) -> _Footprint:
         """Add up the dependences of the loops, innermost first; nothing exceeds the buffer."""
-        width: Cell = 1 + dimension.spread
-        points: Cell = dimension.positions
-        boxes = [smaller(width, dimension.extent)]
-        counts = [smaller(boxes[0], points)]
+        width: columns.Cell = 1 + dimension.spread
+        points: columns.Cell = dimension.positions
+        boxes = [columns.smaller(width, dimension.extent)]
+        counts = [columns.smaller(boxes[0], points)]
         for dependence, extent in zip(
             reversed(dimension.dependences), reversed(loops.extents), strict=True
         ):
             if dependence is not None:
                 width = width + dependence.span
                 points = points * (
-                    extent if dependence.is_strict else choose(above(dependence.span, 0), extent, 1)
+                    extent
+                    if dependence.is_strict
+                    else columns.choose(columns.above(dependence.span, 0), extent, 1)
                 )
-                boxes.append(smaller(width, dimension.extent))
-                counts.append(smaller(boxes[-1], points))
+                boxes.append(columns.smaller(width, dimension.extent))
+                counts.append(columns.smaller(boxes[-1], points))
             else:
                 boxes.append(boxes[-1])
                 counts.append(counts[-1])
         return cls(tuple(reversed(boxes)), tuple(reversed(counts)))
 
 
-def _stride(dimensions: list[_Dimension], loop: int, extent: Cell) -> Cell:
+def _stride(dimensions: list[_Dimension], loop: int, extent: columns.Cell) -> columns.Cell:
     """The distance in elements to what the next iteration of a loop touches, on average."""
-    distance: Cell = 0
-    size: Cell = 1
+    distance: columns.Cell = 0
+    size: columns.Cell = 1
     for dimension in reversed(dimensions):
         dependence = dimension.dependences[loop]
         if dependence is not None:
             distance = distance + dependence.span * size
         size = size * dimension.extent
-    return divided(distance, larger(extent - 1, 1))
+    return columns.divided(distance, columns.larger(extent - 1, 1))
 
 
-def _period(indices: tuple[Index, ...], var: Var, variables: Variables) -> Cell:
+def _period(indices: tuple[Index, ...], var: Var, variables: Variables) -> columns.Cell:
     """The iterations of a loop after which the first of some indices begins again."""
     period = variables.extents[var]
     for index in indices:
         if var in free_vars(index):
-            period = smaller(period, variables.period(index, var))
+            period = columns.smaller(period, variables.period(index, var))
     return period
 
 
@@ -261,33 +253,37 @@ class _Lines:
     Runs of memory join if the dimensions inside are touched whole.
     """
 
-    weight: Cell
+    weight: columns.Cell
     element_bytes: int
     dimensions: list[_Dimension]
     footprints: list[_Footprint]
-    _counted: dict[tuple[tuple[Cell, Cell], ...], Cell] = field(default_factory=dict)
+    _counted: dict[tuple[tuple[columns.Cell, columns.Cell], ...], columns.Cell] = field(
+        default_factory=dict
+    )
 
-    def of(self, level: int) -> Cell:
+    def of(self, level: int) -> columns.Cell:
         """The lines touched inside the first `level` loops; it adds no step for many loops."""
         touched = tuple([(each.boxes[level], each.counts[level]) for each in self.footprints])
         if touched not in self._counted:
             self._counted[touched] = self.weight * self._count(touched)
         return self._counted[touched]
 
-    def _count(self, touched: tuple[tuple[Cell, Cell], ...]) -> Cell:
-        run: Cell = 1
-        inner: Cell = 1  # elements in the dimensions inside
-        count: Cell = 1
-        outer: Cell = 1
-        is_open: Cell = 1
+    def _count(self, touched: tuple[tuple[columns.Cell, columns.Cell], ...]) -> columns.Cell:
+        run: columns.Cell = 1
+        inner: columns.Cell = 1  # elements in the dimensions inside
+        count: columns.Cell = 1
+        outer: columns.Cell = 1
+        is_open: columns.Cell = 1
         pairs = zip(reversed(self.dimensions), reversed(touched), strict=True)
         for dimension, (box, different) in pairs:
-            run = choose(is_open, box * inner, run)
-            count = choose(is_open, count * different, count)
-            outer = choose(is_open, outer, outer * different)
-            is_open = is_open * same(box, dimension.extent)
+            run = columns.choose(is_open, box * inner, run)
+            count = columns.choose(is_open, count * different, count)
+            outer = columns.choose(is_open, outer, outer * different)
+            is_open = is_open * columns.same(box, dimension.extent)
             inner = inner * dimension.extent
-        return outer * smaller(count, rounded_up(run * self.element_bytes, LINE_BYTES))
+        return outer * columns.smaller(
+            count, columns.rounded_up(run * self.element_bytes, LINE_BYTES)
+        )
 
 
 ANNOTATIONS = {
@@ -316,15 +312,15 @@ class LoopKinds:
         self,
         kinds: tuple[ForKind, ...],
         loops: LoopBox,
-        store_moves: tuple[Cell, ...],
+        store_moves: tuple[columns.Cell, ...],
         depth: int,
         *,
         is_update: bool,
     ) -> None:
         self.kinds = kinds
         self.extents = loops.extents
-        self.present = tuple(above(extent, 1) for extent in loops.extents)
-        folds: list[Cell] = []
+        self.present = tuple(columns.above(extent, 1) for extent in loops.extents)
+        folds: list[columns.Cell] = []
         for n, present in enumerate(self.present):
             inside = is_update and n >= depth
             folds.append(present * (1 - store_moves[n]) if inside else 0)
@@ -334,37 +330,37 @@ class LoopKinds:
             for present, fold in zip(self.present, folds, strict=True)
         )
 
-    def position(self, n: int) -> dict[str, Cell]:
+    def position(self, n: int) -> dict[str, columns.Cell]:
         """The position among the spatial or the folding loops; a single loop is the innermost."""
-        features: dict[str, Cell] = {}
+        features: dict[str, columns.Cell] = {}
         for name, flags in (("spatial", self.spatial), ("reduce", self.folds)):
             here = flags[n]
-            is_inner = same(total_of(flags[n + 1 :]), 0)
-            is_outer = same(total_of(flags[:n]), 0)
+            is_inner = columns.same(columns.total_of(flags[n + 1 :]), 0)
+            is_outer = columns.same(columns.total_of(flags[:n]), 0)
             features[f"inner_{name}"] = here * is_inner
             features[f"outer_{name}"] = here * (1 - is_inner) * is_outer
             features[f"middle_{name}"] = here * (1 - is_inner) * (1 - is_outer)
         return features
 
 
-def annotation_features(loops: LoopKinds) -> dict[str, Cell]:
+def annotation_features(loops: LoopKinds) -> dict[str, columns.Cell]:
     """Number, product, innermost extent and position of the loops that run in each way."""
-    features: dict[str, Cell] = {}
+    features: dict[str, columns.Cell] = {}
     for name, kind in ANNOTATIONS.items():
         marked = [n for n, each in enumerate(loops.kinds) if each is kind]
-        number = total_of([loops.present[n] for n in marked])
+        number = columns.total_of([loops.present[n] for n in marked])
         features[f"{name}_num"] = number
-        some = any_flag([loops.present[n] for n in marked])
-        features[f"{name}_prod"] = some * product_of([loops.extents[n] for n in marked])
-        length: Cell = 0
-        position: dict[str, Cell] = dict.fromkeys(POSITIONS, 0)
+        some = columns.any_flag([loops.present[n] for n in marked])
+        features[f"{name}_prod"] = some * columns.product_of([loops.extents[n] for n in marked])
+        length: columns.Cell = 0
+        position: dict[str, columns.Cell] = dict.fromkeys(POSITIONS, 0)
         position["none"] = 1
         for n in marked:  # the innermost existing loop decides
             there = loops.present[n]
-            length = choose(there, loops.extents[n], length)
+            length = columns.choose(there, loops.extents[n], length)
             own = loops.position(n)
             position = {
-                where: choose(there, own.get(where, 0), before)
+                where: columns.choose(there, own.get(where, 0), before)
                 for where, before in position.items()
             }
         features[f"{name}_len"] = length
@@ -372,12 +368,12 @@ def annotation_features(loops: LoopKinds) -> dict[str, Cell]:
     return features
 
 
-def gpu_features(loops: LoopKinds) -> dict[str, Cell]:
+def gpu_features(loops: LoopKinds) -> dict[str, columns.Cell]:
     """The extents of the loops bound to a GPU's blocks and threads; nothing on a CPU."""
-    features: dict[str, Cell] = {}
+    features: dict[str, columns.Cell] = {}
     for name, kind in _GPU.items():
         marked = [n for n, each in enumerate(loops.kinds) if each is kind]
         if marked:
-            features[f"{name}_len"] = product_of([loops.extents[n] for n in marked])
+            features[f"{name}_len"] = columns.product_of([loops.extents[n] for n in marked])
             features["is_gpu"] = 1
     return features

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from tensorwright import base
 from tensorwright.schedule import ForKind
-from tensorwright.tuning.features import operations
+from tensorwright.tuning.features import launches, operations
 from tensorwright.tuning.features.access import ANNOTATIONS, annotation_features, gpu_features
 from tensorwright.tuning.features.columns import (
     Cell,
@@ -37,12 +37,6 @@ from tensorwright.tuning.features.columns import (
 )
 from tensorwright.tuning.features.formulas import Nest, ScalarFormula, Touching
 from tensorwright.tuning.features.lanes import LANE_COLUMNS, LaneGroup
-from tensorwright.tuning.features.launches import (
-    LAUNCH_COLUMNS,
-    THREAD_COLUMNS,
-    launch_features,
-    thread_features,
-)
 
 
 def intensity_curves(table: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -253,11 +247,11 @@ _EVERYWHERE: tuple[FeatureGroup, ...] = (
 
 
 def _launch_group(target: base.GpuTarget) -> ScalarGroup:
-    return ScalarGroup(LAUNCH_COLUMNS, partial(launch_features, target))
+    return ScalarGroup(launches.LAUNCH_COLUMNS, partial(launches.launch_features, target))
 
 
 def _thread_group(target: base.GpuTarget) -> ScalarGroup:
-    return ScalarGroup(THREAD_COLUMNS, partial(thread_features, target))
+    return ScalarGroup(launches.THREAD_COLUMNS, partial(launches.thread_features, target))
 
 
 FEATURE_GROUPS: base.ByKind[FeatureGroup | TargetGroup] = {
@@ -274,8 +268,8 @@ FEATURE_GROUPS: base.ByKind[FeatureGroup | TargetGroup] = {
     ),
     base.TargetKind.GPU: (
         *_EVERYWHERE,
-        TargetGroup(LAUNCH_COLUMNS, _launch_group),
-        TargetGroup(THREAD_COLUMNS, _thread_group),
+        TargetGroup(launches.LAUNCH_COLUMNS, _launch_group),
+        TargetGroup(launches.THREAD_COLUMNS, _thread_group),
         TargetGroup(LANE_COLUMNS, LaneGroup),
     ),
 }

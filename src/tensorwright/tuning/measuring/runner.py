@@ -23,14 +23,8 @@ from tensorwright.artifacts import BuildRequest, Kernel, build
 from tensorwright.base import TensorwrightError, available_cores
 from tensorwright.records import Status
 from tensorwright.schedule import Workload
+from tensorwright.tuning.measuring import timing
 from tensorwright.tuning.measuring.expected_results import ExpectedResults, make_expected_results
-from tensorwright.tuning.measuring.timing import (
-    Measurement,
-    MeasureOptions,
-    limit_process,
-    prepare,
-    try_kernels,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +170,7 @@ class Runner(Protocol):
         threads: int,
         best_s: float,
         should_stop: Callable[[], bool] = processes.never,
-    ) -> list[Measurement] | None:
+    ) -> list[timing.Measurement] | None:
         """One measurement for each kernel, in order; None if `should_stop` became true.
 
         One kernel races against `best_s`, seconds of the best so far. Several take turns, and none
@@ -188,7 +182,7 @@ class Runner(Protocol):
         trials: Iterable[Trial],
         should_stop: Callable[[], bool] = processes.never,
         most: int = 1,
-    ) -> Iterator[tuple[Trial, Measurement]]:
+    ) -> Iterator[tuple[Trial, timing.Measurement]]:
         """Measure kernels that race, one after the other; ends if `should_stop` becomes true.
 
         Each trial is taken when it can begin, so its `best_s` includes those before it.
@@ -218,7 +212,7 @@ class ChildRunner(Runner):
 
     def __init__(
         self,
-        options: MeasureOptions | None = None,
+        options: timing.MeasureOptions | None = None,
         seed: int = 0,
         *,
         bounds_addresses: bool = True,
@@ -228,10 +222,10 @@ class ChildRunner(Runner):
         bounds_addresses   whether the process has few addresses, so that a program that wants all
                            memory fails; drivers of cards ask for more of them than there is memory
         """
-        self._options = options or MeasureOptions()
+        self._options = options or timing.MeasureOptions()
         self._seed = seed
         first = processes.Job(
-            limit_process, (self._options.memory_bytes if bounds_addresses else None,)
+            timing.limit_process, (self._options.memory_bytes if bounds_addresses else None,)
         )
         variables = {name: os.environ.get(name, usual) for name, usual in _BINDING.items()}
         self._pool = processes.WorkerPool(1, first, variables)
@@ -250,11 +244,11 @@ class ChildRunner(Runner):
         threads: int,
         best_s: float,
         should_stop: Callable[[], bool] = processes.never,
-    ) -> list[Measurement] | None:
+    ) -> list[timing.Measurement] | None:
         """As `Runner.measure`."""
         expected = self._expected_of(workload)
         if isinstance(expected, str):
-            return [Measurement(Status.RUN_ERROR, error=expected) for _ in kernels]
+            return [timing.Measurement(Status.RUN_ERROR, error=expected) for _ in kernels]
         outcome = self._run(expected, tuple(kernels), threads, best_s, should_stop)
         if isinstance(outcome, processes.Stopped):
             return None
@@ -286,12 +280,14 @@ class ChildRunner(Runner):
         if self._prepared != expected.key:
             self._prepared = ""
             (outcome,) = self._pool.run(
-                [processes.Job(prepare, (expected,))], _PREPARE_S, should_stop
+                [processes.Job(timing.prepare, (expected,))], _PREPARE_S, should_stop
             )
             if not isinstance(outcome, processes.Done):
                 return outcome
             self._prepared = expected.key
-        job = processes.Job(try_kernels, (expected.key, kernels, threads, best_s, self._options))
+        job = processes.Job(
+            timing.try_kernels, (expected.key, kernels, threads, best_s, self._options)
+        )
         limit_s = self._options.limit_s * len(kernels)
         (outcome,) = self._pool.run([job], limit_s, should_stop)
         if not isinstance(outcome, processes.Done | processes.Raised):
@@ -310,19 +306,19 @@ class ChildRunner(Runner):
         return expected
 
 
-def measurements_of(outcome: processes.Outcome, count: int) -> list[Measurement]:
+def measurements_of(outcome: processes.Outcome, count: int) -> list[timing.Measurement]:
     """The measurements of kernels from the end of their job; [] if it was stopped."""
     match outcome:
         case processes.Done(value):
             return list(value)
         case processes.Raised():
             status = Status.OUT_OF_MEMORY if outcome.is_memory else Status.RUN_ERROR
-            failure = Measurement(status, error=str(outcome))
+            failure = timing.Measurement(status, error=str(outcome))
         case processes.Died(cause, was_killed):
             status = Status.OUT_OF_MEMORY if was_killed else Status.CRASHED
-            failure = Measurement(status, error=cause)
+            failure = timing.Measurement(status, error=cause)
         case processes.TimedOut(limit_s):
-            failure = Measurement(Status.TIMED_OUT, error=f"not done within {limit_s:g} s")
+            failure = timing.Measurement(Status.TIMED_OUT, error=f"not done within {limit_s:g} s")
         case processes.Stopped():
             return []
     return [failure] * count

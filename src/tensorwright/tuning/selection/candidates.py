@@ -26,16 +26,7 @@ from heapq import heappop, heappush
 import numpy as np
 from numpy.random import Generator
 
-from tensorwright import schedule
-from tensorwright.base import (
-    TensorwrightError,
-    UsageError,
-    from_data,
-    kinds_of,
-    knobs,
-    source_digest,
-    to_data,
-)
+from tensorwright import base, schedule
 from tensorwright.loop import LoopProgram, lower
 from tensorwright.machine import Card, Machine
 from tensorwright.runtime import KernelCache, named_cache
@@ -100,31 +91,31 @@ SOURCES = (
     "tuning/selection",
 )
 """The folders whose code turns a workload into a choice."""
-_KINDS = kinds_of(Chosen, Estimate)
+_KINDS = base.kinds_of(Chosen, Estimate)
 
 
 def choice_cache() -> KernelCache | None:
     """The cache in the folder of the knob `home`; None if the knob switches it off."""
-    return named_cache("choices", LIMIT_BYTES) if knobs.KERNEL_CACHE.get() else None
+    return named_cache("choices", LIMIT_BYTES) if base.knobs.KERNEL_CACHE.get() else None
 
 
 def choice_key(*parts: str) -> str:
     """The key of a choice that comes from these."""
-    return hashlib.sha256("\0".join((source_digest(*SOURCES), *parts)).encode()).hexdigest()
+    return hashlib.sha256("\0".join((base.source_digest(*SOURCES), *parts)).encode()).hexdigest()
 
 
 def pack(chosen: Chosen) -> bytes:
     """A choice as an entry: its trace as text, and the rest."""
     parts = schedule.format_trace(chosen.trace), replace(chosen, trace=())
-    return json.dumps(to_data(parts)).encode()
+    return json.dumps(base.to_data(parts)).encode()
 
 
 def unpack(entry: bytes) -> Chosen | None:
     """The inverse of `pack`; None for anything else."""
     try:
-        text, chosen = from_data(json.loads(entry), _KINDS)
+        text, chosen = base.from_data(json.loads(entry), _KINDS)
         whole: Chosen = replace(chosen, trace=schedule.parse_trace(text))
-    except (ValueError, TypeError, AttributeError, UsageError):
+    except (ValueError, TypeError, AttributeError, base.UsageError):
         return None
     return whole
 
@@ -176,7 +167,7 @@ class Candidates:
         for sketch in sketches:
             try:
                 plan = self._features.plan(sketch)
-            except TensorwrightError:
+            except base.TensorwrightError:
                 continue
             if plan.statements:
                 priced.append(sketch)
@@ -231,7 +222,7 @@ class Candidates:
         try:
             programs = [self._outline(trace) for trace in traces]
             features = [self._features.of_program(program) for program in programs]
-        except TensorwrightError:
+        except base.TensorwrightError:
             return None
         return _joined(
             [
@@ -254,7 +245,7 @@ class Candidates:
         """Whether a trace replays, every step checked, and lowers."""
         try:
             lower(schedule.replay(self.state, trace))
-        except TensorwrightError:
+        except base.TensorwrightError:
             return False
         return True
 

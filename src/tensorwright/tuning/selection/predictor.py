@@ -20,6 +20,7 @@ from tensorwright.expr import Tensor, topological_order
 from tensorwright.machine import NOMINAL, Card, Machine, card_of
 from tensorwright.runtime import KernelCache
 from tensorwright.runtime.measuring import this_machine
+from tensorwright.tuning import time_model
 from tensorwright.tuning.selection.candidates import (
     Candidates,
     Chosen,
@@ -33,12 +34,6 @@ from tensorwright.tuning.selection.candidates import (
     unpack,
 )
 from tensorwright.tuning.space import Sketch, algorithm_sketches, sketches_of
-from tensorwright.tuning.time_model import (
-    AnyTimeModel,
-    PredictedTime,
-    Prediction,
-    time_model_of,
-)
 
 _MOST_REMEMBERED = 4096
 _RACE_STEPS = 12_000  # of plans, if candidates are measured: other algorithms come last
@@ -59,7 +54,7 @@ class Predictor:
     """
 
     def __init__(
-        self, model: AnyTimeModel, machine: Machine | Card, effort: Effort | None = None
+        self, model: time_model.AnyTimeModel, machine: Machine | Card, effort: Effort | None = None
     ) -> None:
         self.counts: Counter[str] = Counter()
         self._model = model
@@ -120,9 +115,9 @@ class Predictor:
         return sqrt(estimate.seconds * estimate.upper_seconds) + NOMINAL.call_s
 
     @property
-    def cost_model(self) -> PredictedTime:
+    def cost_model(self) -> time_model.PredictedTime:
         """The same predictions for a search, which ranks candidates by them."""
-        return PredictedTime(self._model, self._machine)
+        return time_model.PredictedTime(self._model, self._machine)
 
     def top(self, workload: schedule.Workload, count: int) -> tuple[Elite, ...]:
         """Up to `count` schedules that are expected to be fast, each sound, the best first.
@@ -202,7 +197,7 @@ class Predictor:
 
     def _gain(
         self, candidates: Candidates, kept: schedule.Trace, other: schedule.Trace
-    ) -> Prediction | None:
+    ) -> time_model.Prediction | None:
         """The exact prices of two schedules; None if the other is not better by the margin."""
         exact = candidates.price_exactly(kept, other)
         if exact is None:
@@ -311,7 +306,7 @@ class TopQuestion:
     def answer(self) -> tuple[Elite, ...]:
         """As `Predictor.top`; none if the model cannot be loaded."""
         with base.override(time_model=self.file):
-            model = time_model_of(self.machine.target)
+            model = time_model.time_model_of(self.machine.target)
         if model is None:
             return ()
         predictor = Predictor(model, self.machine, self.effort)
@@ -327,7 +322,7 @@ def open_predictor(target: base.Target, threads: int, *, is_cold: bool = False) 
     """
     if base.knobs.DEFAULT_SCHEDULE.get() == "rule":
         return None
-    model = time_model_of(target)
+    model = time_model.time_model_of(target)
     if model is None:
         return None
     effort = _CARD_EFFORT if isinstance(target, base.GpuTarget) else Effort()
@@ -339,7 +334,7 @@ def open_predictor(target: base.Target, threads: int, *, is_cold: bool = False) 
 
 @lru_cache(maxsize=16)
 def _predictor(
-    model: AnyTimeModel,
+    model: time_model.AnyTimeModel,
     target: base.Target,
     threads: int,
     is_cold: bool,
@@ -354,7 +349,7 @@ def _predictor(
     return Predictor(model, machine, effort)
 
 
-def _estimate(prices: Prediction, number: int) -> Estimate:
+def _estimate(prices: time_model.Prediction, number: int) -> Estimate:
     return Estimate(float(2.0 ** prices.median[number]), float(2.0 ** prices.upper[number]))
 
 

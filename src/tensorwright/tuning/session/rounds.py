@@ -16,15 +16,7 @@ from tensorwright.schedule import Workload
 from tensorwright.tuning.learning import Prediction, save_predictions, trace_digest
 from tensorwright.tuning.measuring.runner import BuildFailed, BuildResult, BuildStopped, Trial
 from tensorwright.tuning.population.population import Candidate
-from tensorwright.tuning.session.arguments import (
-    Activity,
-    Options,
-    SessionSetting,
-    Spending,
-    Spent,
-    load_spent,
-    save_spent,
-)
+from tensorwright.tuning.session import arguments
 from tensorwright.tuning.session.progress import Drift, Interrupt, Phase, Progress, TaskRow
 from tensorwright.tuning.session.ranking import (
     Ranking,
@@ -55,9 +47,9 @@ class Session:
     def __init__(
         self,
         tasks: tuple[Task, ...],
-        setting: SessionSetting,
+        setting: arguments.SessionSetting,
         store: RecordStore,
-        options: Options,
+        options: arguments.Options,
         tools: Tools,
         name: str,
     ) -> None:
@@ -70,15 +62,19 @@ class Session:
         self.interrupt = options.interrupt or Interrupt()
         self.arguments = options.identity(tasks, setting)
         self.identity = session_id(self.arguments)
-        spent = load_spent(store, self.identity) if self.options.should_resume else Spent()
+        spent = (
+            arguments.load_spent(store, self.identity)
+            if self.options.should_resume
+            else arguments.Spent()
+        )
         reserve_s = self._reserve_s(len(tasks))
-        self.budget = Spending(options, spent, reserve_s)
+        self.budget = arguments.Spending(options, spent, reserve_s)
         self.rounds = spent.rounds
         self.idle_rounds = spent.idle_rounds
         self.begun = spent.begun  # candidates of a round that was cut short
         self.drift: Drift | None = None
         self._ahead: list[TaskSearch] = []
-        with self.budget.counting(Activity.SEARCH):
+        with self.budget.counting(arguments.Activity.SEARCH):
             self.searches = [self._open(task, spent) for task in tasks]
 
     def run(self) -> TuneResult:
@@ -98,14 +94,14 @@ class Session:
             reason,
             self.budget.trials,
             self.budget.elapsed_s,
-            self.budget.seconds(Activity.BUILD),
-            self.budget.seconds(Activity.MEASURE),
+            self.budget.seconds(arguments.Activity.BUILD),
+            self.budget.seconds(arguments.Activity.MEASURE),
             tuple(search.result(self.store, self.setting) for search in self.searches),
-            self.budget.seconds(Activity.SEARCH),
+            self.budget.seconds(arguments.Activity.SEARCH),
             is_kept=not self.store.has_lost_its_file,
         )
 
-    def _open(self, task: Task, spent: Spent) -> TaskSearch:
+    def _open(self, task: Task, spent: arguments.Spent) -> TaskSearch:
         key = task.workload.key
         state = TaskState(
             task,
@@ -142,9 +138,9 @@ class Session:
         self._ahead = [search for search in self._ahead if search.is_before_race]
         background_jobs = [each for search in self._ahead if (each := search.elites_job())]
         if background_jobs and not self._should_stop():
-            with self.budget.counting(Activity.BUILD):
+            with self.budget.counting(arguments.Activity.BUILD):
                 self.tools.builder.build((), self._should_stop, background_jobs)
-        with self.budget.counting(Activity.SEARCH):
+        with self.budget.counting(arguments.Activity.SEARCH):
             for search in self._ahead:
                 if self._should_stop():
                     return
@@ -166,7 +162,7 @@ class Session:
                 return StopReason.BUDGET_SPENT
             if 0 < self.options.patience <= self.idle_rounds:
                 return StopReason.NO_GAIN
-            with self.budget.counting(Activity.SEARCH):
+            with self.budget.counting(arguments.Activity.SEARCH):
                 chosen = self.tools.scheduler.choose([search.state for search in self.searches])
             if chosen is None:
                 is_all = all(search.state.is_exhausted for search in self.searches)
@@ -175,7 +171,7 @@ class Session:
 
     def _search_round(self, search: TaskSearch) -> None:
         before = self._whole()
-        with self.budget.counting(Activity.SEARCH):
+        with self.budget.counting(arguments.Activity.SEARCH):
             size = max(1, self.options.round_size - self.begun)
             racers = search.race(self._tried(search), self._of_alike(search))
             room = self.budget.room(size)
@@ -217,13 +213,13 @@ class Session:
             build_request(search.state.task.workload, candidate.trace, self.setting.target)
             for search, candidate in pairs
         ]
-        with self.budget.counting(Activity.BUILD):
+        with self.budget.counting(arguments.Activity.BUILD):
             background_jobs = [each for search in self._ahead if (each := search.elites_job())]
             results = self.tools.builder.build(requests, self._should_stop, background_jobs)
         measured: list[tuple[int, TaskSearch, Record]] = []
         with (
             self.tools.runner.turn(self._should_stop) as is_held,
-            self.budget.counting(Activity.MEASURE),
+            self.budget.counting(arguments.Activity.MEASURE),
         ):
             for index, record in self._tried_each(pairs, results) if is_held else ():
                 search, candidate = pairs[index]
@@ -286,7 +282,7 @@ class Session:
             return
         workload = search.state.task.workload
         request = build_request(workload, top[0].trace, self.setting.target)
-        with self.budget.counting(Activity.BUILD):
+        with self.budget.counting(arguments.Activity.BUILD):
             (result,) = self.tools.builder.build([request], self._should_stop)
         if not isinstance(result, Kernel):
             return
@@ -306,7 +302,7 @@ class Session:
         """A record with new times of its kernel; None if it could not be measured."""
         with (
             self.tools.runner.turn(self._should_stop) as is_held,
-            self.budget.counting(Activity.MEASURE),
+            self.budget.counting(arguments.Activity.MEASURE),
         ):
             measured = is_held and self.tools.runner.measure(
                 workload, [built], self.setting.threads, math.inf, self._should_abandon
@@ -336,7 +332,7 @@ class Session:
         """Append to the store, then tell the strategies."""
         texts = [text for search, _ in measured for text in search.texts]
         self.store.append([record for _, record in measured], texts)
-        with self.budget.counting(Activity.SEARCH):
+        with self.budget.counting(arguments.Activity.SEARCH):
             for search in self.searches:
                 own = [record for owner, record in measured if owner is search]
                 if own and search.strategy is not None:
@@ -396,7 +392,7 @@ class Session:
 
     def _save(self, *, is_finished: bool) -> None:
         states = [search.state for search in self.searches]
-        spent = Spent(
+        spent = arguments.Spent(
             self.budget.trials,
             self.budget.elapsed_s,
             self.rounds,
@@ -406,7 +402,7 @@ class Session:
             self.idle_rounds,
             self.begun,
         )
-        save_spent(self.store, self.identity, self.name, self.arguments, spent)
+        arguments.save_spent(self.store, self.identity, self.name, self.arguments, spent)
 
     def _tell(self, phase: Phase) -> None:
         budget = self.budget
@@ -420,9 +416,9 @@ class Session:
             self.options.trials,
             self.options.seconds,
             tuple(_row(search.state) for search in self.searches),
-            budget.seconds(Activity.SEARCH),
-            budget.seconds(Activity.BUILD),
-            budget.seconds(Activity.MEASURE),
+            budget.seconds(arguments.Activity.SEARCH),
+            budget.seconds(arguments.Activity.BUILD),
+            budget.seconds(arguments.Activity.MEASURE),
             self.drift,
         )
         for callback in self.options.callbacks:

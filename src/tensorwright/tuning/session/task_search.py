@@ -16,15 +16,8 @@ from tensorwright.schedule import format_trace
 from tensorwright.tuning.measuring.runner import BackgroundJob
 from tensorwright.tuning.population.population import Candidate, default_candidate
 from tensorwright.tuning.selection import Elite, Predictor, TopQuestion
+from tensorwright.tuning.session import ranking
 from tensorwright.tuning.session.arguments import SessionSetting
-from tensorwright.tuning.session.ranking import (
-    Ranked,
-    Tools,
-    records_of,
-    seeds_of,
-    standing,
-    top_of,
-)
 from tensorwright.tuning.session.result import TaskResult
 from tensorwright.tuning.space import Space
 from tensorwright.tuning.strategies.strategy import Strategy
@@ -64,7 +57,7 @@ class TaskSearch:
     texts: list[WorkloadText] = field(default_factory=list)
     is_default_known: bool = False
     earlier: frozenset[str] = frozenset()
-    ranked: Ranked | None = None
+    ranked: ranking.Ranked | None = None
     is_default_measured: bool = False
     space: Space | None = None
 
@@ -170,17 +163,17 @@ class TaskSearch:
 
     def read_times(self, store: RecordStore, setting: SessionSetting) -> None:
         """The default and the best time in the store."""
-        top = top_of(store, setting, self.key, 1)
+        top = ranking.top_of(store, setting, self.key, 1)
         self.state.best_s = top[0].median_s if top else math.inf
         if top:
             self.state.error = ""
-        default = standing(records_of(store, setting, self.key), self.default_trace)
+        default = ranking.standing(ranking.records_of(store, setting, self.key), self.default_trace)
         self.state.default_s = default.median_s if default is not None else math.inf
 
     def result(self, store: RecordStore, setting: SessionSetting) -> TaskResult:
         """The result of the task."""
-        top = top_of(store, setting, self.key, 1)
-        others = {each.trace for each in records_of(store, setting, self.key)}
+        top = ranking.top_of(store, setting, self.key, 1)
+        others = {each.trace for each in ranking.records_of(store, setting, self.key)}
         state, best = self.state, top[0].trace if top else ""
         return TaskResult(
             state.task,
@@ -204,7 +197,7 @@ def _answer(question: TopQuestion) -> tuple[Elite, ...]:
 
 def open_search(
     state: TaskState,
-    tools: Tools,
+    tools: ranking.Tools,
     store: RecordStore,
     setting: SessionSetting,
     seed: int,
@@ -228,21 +221,21 @@ def open_search(
     def make_strategy() -> Strategy:
         search.space = make_space()
         strategy = tools.make_strategy(task, search.space, seed)
-        strategy.observe(records_of(store, setting, key))
+        strategy.observe(ranking.records_of(store, setting, key))
         return strategy
 
     search.make_strategy = make_strategy
     search.predictor = tools.predictor if tools.has_races else None
     if search.predictor is not None and tools.make_default is not None:
         search.make_by_rule = partial(tools.make_default, task, setting.target)
-    records = records_of(store, setting, key)
+    records = ranking.records_of(store, setting, key)
     search.earlier = frozenset(one.trace for one in records)
     if records:
         search.open_strategy()
     search.is_default_known = any(
         one.trace == search.default_trace and one.status is not Status.CENSORED for one in records
     )
-    seeds = seeds_of(store, setting, task.workload, count) if count else ()
+    seeds = ranking.seeds_of(store, setting, task.workload, count) if count else ()
     search.seeds = tuple(each for each in seeds if each.trace != search.default_trace)
     search.read_times(store, setting)
     if records and not math.isfinite(state.best_s):
@@ -251,7 +244,7 @@ def open_search(
 
 
 def _default(
-    state: TaskState, make_space: Callable[[], Space], tools: Tools, setting: SessionSetting
+    state: TaskState, make_space: Callable[[], Space], tools: ranking.Tools, setting: SessionSetting
 ) -> Candidate:
     """The schedule of the untuned workload; its state gets the predicted time."""
     if tools.predictor is None:

@@ -31,19 +31,7 @@ from math import gcd
 from tensorwright import expr
 from tensorwright.base import LINE_BYTES, CpuTarget
 from tensorwright.schedule import ScheduleState, SplitRelation, Stage
-from tensorwright.tuning.space.accesses import (
-    atoms_of,
-    bytes_along,
-    bytes_of,
-    count_of,
-    group_size,
-    has_reuse,
-    lanes_for,
-    loads_from,
-    reads_along,
-    stride_in_vector,
-    vector_within,
-)
+from tensorwright.tuning.space import accesses
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +65,7 @@ class Anchor:
         """The indices with which the stored stage reads the reduction, or its own axes."""
         if self.name == self.stored:
             return tuple(axis.var for axis in self.axes)
-        return loads_from(self.state.stage(self.stored).tensor, self.name)[0].indices
+        return accesses.loads_from(self.state.stage(self.stored).tensor, self.name)[0].indices
 
     @property
     def operands(self) -> tuple[Operand, ...]:
@@ -103,7 +91,7 @@ class Anchor:
         along: dict[str, list[str]] = {}
         fine: dict[str, str] = {}
         for axis, index in zip(self.tensor.axes, self.link, strict=True):
-            for atom in atoms_of((index,)):
+            for atom in accesses.atoms_of((index,)):
                 for var in expr.free_vars(atom):
                     names = along.setdefault(var.name, [])
                     names += [] if axis.name in names else [axis.name]
@@ -160,7 +148,7 @@ def only_fold(state: ScheduleState) -> Stage | None:
 
 def common_group(operands: Iterable[Operand], var: expr.Var) -> int:
     """The group size of all operands that read in groups along a variable; 0 if they differ."""
-    sizes = {group_size(operand.load, var) for operand in operands} - {0}
+    sizes = {accesses.group_size(operand.load, var) for operand in operands} - {0}
     return sizes.pop() if len(sizes) == 1 else 0
 
 
@@ -179,7 +167,7 @@ def is_aligned(size: int, block: int) -> bool:
 
 def _parts(indices: tuple[expr.Index, ...], var: expr.Var) -> set[expr.IndexExpr]:
     """The factors of terms of some indices that contain a variable."""
-    return {atom for atom in atoms_of(indices) if var in expr.free_vars(atom)}
+    return {atom for atom in accesses.atoms_of(indices) if var in expr.free_vars(atom)}
 
 
 PAGE_BYTES = 4096
@@ -193,7 +181,7 @@ def most_rows(anchor: Anchor, axis: expr.Axis, target: CpuTarget) -> int | None:
     """
     limits: list[int] = []
     for operand in anchor.operands:
-        apart = bytes_along(operand.load, axis.var)
+        apart = accesses.bytes_along(operand.load, axis.var)
         if apart > LINE_BYTES and not operand.is_constant:
             limits.append(lines_held(apart, target))
     return min(limits, default=None)
@@ -243,14 +231,14 @@ class AxisRoles:
         """The roles of some axes: `wide` operands move along the lanes, `narrow` ones do not."""
         by_role: dict[Role, list[expr.Axis]] = {role: [] for role in Role}
         for axis in axes:
-            by_wide = any(reads_along(load, axis.var) for load in wide)
-            by_narrow = any(reads_along(load, axis.var) for load in narrow)
+            by_wide = any(accesses.reads_along(load, axis.var) for load in wide)
+            by_narrow = any(accesses.reads_along(load, axis.var) for load in narrow)
             role = Role.BATCH
             if axis is lanes:
                 role = Role.LANES
             elif narrow and by_wide and not by_narrow:
                 role = Role.COLUMNS
-            elif not all(reads_along(load, axis.var) for load in wide):
+            elif not all(accesses.reads_along(load, axis.var) for load in wide):
                 role = Role.ROWS
             by_role[role].append(axis)
         axes_of = {role: tuple(own) for role, own in by_role.items()}
@@ -294,12 +282,12 @@ def is_scattered(anchor: Anchor, width: int) -> bool:
         return False
     if anchor.is_tangled:
         return True
-    shares = has_reuse(anchor.tensor)
+    shares = accesses.has_reuse(anchor.tensor)
     if roles is None:
         return bool(own.rows) or not shares
     if not shares:
         return False
-    rows, own_rows = (count_of(r.rows) for r in (roles, own))
+    rows, own_rows = (accesses.count_of(r.rows) for r in (roles, own))
     is_flat = rows < _FEW_ROWS and 2 * rows <= own_rows
     is_narrow = 2 * roles.lanes.length < width and len(roles.rows) < len(own.rows)
     return is_flat or is_narrow or 2 * filled_lanes(roles, width) <= filled_lanes(own, width)
@@ -307,7 +295,7 @@ def is_scattered(anchor: Anchor, width: int) -> bool:
 
 def filled_lanes(roles: AxisRoles, width: int) -> int:
     """The number of lanes of a vector that compute stored elements."""
-    return min(roles.lanes.length, vector_within(roles.lanes_block, width))
+    return min(roles.lanes.length, accesses.vector_within(roles.lanes_block, width))
 
 
 @lru_cache(maxsize=64)
@@ -325,7 +313,9 @@ def find_roles(anchor: Anchor, width: int) -> AxisRoles | None:
     wide: list[expr.Load] = []
     narrow: list[expr.Load] = []
     for load in (operand.load for operand in operands):
-        is_shared = not reads_along(load, lanes.var) or (grouped and group_size(load, lanes.var))
+        is_shared = not accesses.reads_along(load, lanes.var) or (
+            grouped and accesses.group_size(load, lanes.var)
+        )
         (narrow if is_shared else wide).append(load)
     roles = AxisRoles.among(axes, lanes, wide, narrow)
     roles = replace(roles, lanes_group=grouped, lanes_block=anchor.block_in(lanes))
@@ -334,8 +324,8 @@ def find_roles(anchor: Anchor, width: int) -> AxisRoles | None:
         roles = replace(roles, rows=others, columns=(), batch=())
     if not roles.rows:
         for axis in others:
-            along = [load for load in wide if reads_along(load, axis.var)]
-            sizes = {group_size(load, axis.var) for load in along}
+            along = [load for load in wide if accesses.reads_along(load, axis.var)]
+            sizes = {accesses.group_size(load, axis.var) for load in along}
             if len(sizes) == 1 and 0 not in sizes:
                 return replace(roles, rows=(axis,), group=sizes.pop())
     return roles
@@ -375,7 +365,7 @@ def find_lanes(
         if all(stride == 0 for stride in strides):
             total += 8.0
         group = common_group(operands, axis.var)
-        extent = vector_within(group, width) if group else axis.length
+        extent = accesses.vector_within(group, width) if group else axis.length
         return total + short / extent, -extent
 
     best = min(axes, key=cost, default=None)
@@ -386,8 +376,8 @@ def _stride_in_group(operands: Sequence[Operand], width: int) -> Stride:
     """The strides of vectors that fill groups and blocks exactly."""
 
     def stride_of(load: expr.Load, axis: expr.Axis) -> int | None:
-        is_grouped = common_group(operands, axis.var) and group_size(load, axis.var)
-        return 0 if is_grouped else stride_in_vector(load, axis, width)
+        is_grouped = common_group(operands, axis.var) and accesses.group_size(load, axis.var)
+        return 0 if is_grouped else accesses.stride_in_vector(load, axis, width)
 
     return stride_of
 
@@ -403,10 +393,10 @@ def rows_inside_columns(
     stage = state.stage(anchor)
     bytes_read = {True: 0, False: 0}
     for load in expr.loads_of(stage.tensor.body):
-        bytes_read[load.source.name in state.constants] += bytes_of(load.source)
-    times = count_of(roles.rows[:-2])
-    across = count_of((roles.lanes, *roles.columns))
-    panels = max(1, across // (2 * lanes_for(target, stage)))
+        bytes_read[load.source.name in state.constants] += accesses.bytes_of(load.source)
+    times = accesses.count_of(roles.rows[:-2])
+    across = accesses.count_of((roles.lanes, *roles.columns))
+    panels = max(1, across // (2 * accesses.lanes_for(target, stage)))
     stays = 2 * bytes_read[True] <= target.l2_bytes
     if stays or bytes_read[True] * times <= bytes_read[False] * panels:
         return ()

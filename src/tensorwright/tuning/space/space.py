@@ -15,11 +15,7 @@ from tensorwright.tuning.space.defaults.pointwise import grid_sketches, pointwis
 from tensorwright.tuning.space.defaults.rows import row_sketches
 from tensorwright.tuning.space.defaults.tile import tile_sketches
 from tensorwright.tuning.space.defaults.winograd import winograd_sketches
-from tensorwright.tuning.space.derived.engine import (
-    batched_winograd_sketches,
-    derived_sketches,
-    likeliest_sketch,
-)
+from tensorwright.tuning.space.derived import engine
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder, Space, distinct
 from tensorwright.tuning.space.templates.space import template_sketches
 
@@ -28,12 +24,12 @@ Heuristic = Callable[[ScheduleState, Any], Iterator[Sketch]]
 
 HEURISTICS: base.ByKind[Heuristic] = {
     base.TargetKind.CPU: (byte_product_sketches, tile_sketches, row_sketches, pointwise_sketches),
-    base.TargetKind.GPU: (likeliest_sketch, grid_sketches),
+    base.TargetKind.GPU: (engine.likeliest_sketch, grid_sketches),
 }
 """One for each kind of program; the first that applies makes the schedule of an untuned one."""
 OTHER_ALGORITHMS: base.ByKind[Heuristic] = {
     base.TargetKind.CPU: (winograd_sketches,),
-    base.TargetKind.GPU: (batched_winograd_sketches,),
+    base.TargetKind.GPU: (engine.batched_winograd_sketches,),
 }
 """Sketches that compute a stage by another algorithm."""
 
@@ -72,7 +68,7 @@ def sketches_of(
 ) -> Iterator[Sketch]:
     """Those of `space_of`, each made when it is asked for."""
     others = (algorithm_sketches,) if algorithms else ()
-    sources = (_by_heuristic, *others, derived_sketches)
+    sources = (_by_heuristic, *others, engine.derived_sketches)
     sketches = (sketch for source in sources for sketch in source(state, target))
     yield from distinct(sketches, attrgetter("trace"))
 

@@ -7,15 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from tensorwright import expr, schedule
 from tensorwright.base import LINE_BYTES, CpuTarget
-from tensorwright.tuning.space.accesses import (
-    count_of,
-    lanes_for,
-    loads_from,
-    points,
-    repetition_along,
-    stride_along,
-    stride_of_run,
-)
+from tensorwright.tuning.space import accesses
 from tensorwright.tuning.space.register_tile import CPU_LIMITS, limits_of
 from tensorwright.tuning.space.sketch import SketchBuilder
 
@@ -43,7 +35,7 @@ def element_work(tensor: expr.Compute) -> int:
 
     A function such as exp takes the time of at least `_FUNCTION` simple elements.
     """
-    return points(tensor) * (1 + _FUNCTION * _functions(tensor.body))
+    return accesses.points(tensor) * (1 + _FUNCTION * _functions(tensor.body))
 
 
 def _functions(value: expr.Value) -> int:
@@ -64,7 +56,7 @@ def inline_elementwise(
             continue
         current = builder.state.stage(stage.name)
         readers = builder.state.readers(stage.name)
-        reads = sum(len(loads_from(reader.tensor, stage.name)) for reader in readers)
+        reads = sum(len(accesses.loads_from(reader.tensor, stage.name)) for reader in readers)
         folding = any(r.tensor.reduction is not None for r in readers)
         is_worth_it = (reads == 1 and not folding) or is_cheap(current.tensor.body)
         if lanes and not is_cheap(current.tensor.body):
@@ -117,7 +109,7 @@ def schedule_at_root(builder: SketchBuilder, name: str, target: CpuTarget, prefi
     axes = [axis for axis in stage.tensor.axes if axis.extent != 1]
     if not axes:
         return
-    lanes = lanes_for(target, stage)
+    lanes = accesses.lanes_for(target, stage)
     run = _run_read(stage, axes, lanes)
     if run:
         transpose_whole(builder, name, run, axes[-1], lanes)
@@ -151,7 +143,7 @@ def schedule_at_root(builder: SketchBuilder, name: str, target: CpuTarget, prefi
 def _is_gathered(stage: schedule.Stage, axis: expr.Axis) -> bool:
     """Whether a stage does little more than gather elements along an axis."""
     body = stage.tensor.body
-    strides = [stride_along(load, axis.var) for load in expr.loads_of(body)]
+    strides = [accesses.stride_along(load, axis.var) for load in expr.loads_of(body)]
     return is_cheap(body) and any(stride not in (0, 1) for stride in strides)
 
 
@@ -163,7 +155,7 @@ def _width(
     By rule as many as the period of the axis' quotients: the offsets of each vector are then
     constants, and lanes that read one element share its load (a row enlarged by 3).
     """
-    vectors = math.lcm(repetition_along(loads, axis.var), lanes) // lanes
+    vectors = math.lcm(accesses.repetition_along(loads, axis.var), lanes) // lanes
     if vectors > _MOST_VECTORS or vectors * lanes > axis.length:
         vectors = 1
     return builder.choose(
@@ -193,13 +185,13 @@ def _are_one_run(stage: schedule.Stage, outer: expr.Axis, inner: expr.Axis) -> b
     names = [axis.name for axis in stage.tensor.axes]
     own = names.index(outer.name) + 1 == names.index(inner.name) and stage.tensor.reduction is None
     loads = expr.loads_of(stage.tensor.body)
-    return own and all(stride_of_run(load, (outer, inner)) == 1 for load in loads)
+    return own and all(accesses.stride_of_run(load, (outer, inner)) == 1 for load in loads)
 
 
 def _run_read(stage: schedule.Stage, axes: list[expr.Axis], lanes: int) -> tuple[expr.Axis, ...]:
     """The axes along which a copy reads neighbours, other than the last; none if too short."""
     body = stage.tensor.body
-    if not isinstance(body, expr.Load) or stride_of_run(body, (axes[-1],)) in (0, 1):
+    if not isinstance(body, expr.Load) or accesses.stride_of_run(body, (axes[-1],)) in (0, 1):
         return ()
     if axes[-1].length < lanes:
         return ()
@@ -208,8 +200,8 @@ def _run_read(stage: schedule.Stage, axes: list[expr.Axis], lanes: int) -> tuple
         for start in range(stop):
             run = tuple(axes[start:stop])
             is_loop = places[stop - 1] - places[start] == len(run) - 1
-            is_long = count_of(run) >= lanes
-            if is_loop and is_long and stride_of_run(body, run) == 1:
+            is_long = accesses.count_of(run) >= lanes
+            if is_loop and is_long and accesses.stride_of_run(body, run) == 1:
                 return run
     return ()
 
@@ -222,13 +214,13 @@ def transpose_whole(
     run   adjacent axes, at least `lanes` elements in all, along which neighbours are read
     last  the axis along which they are written, at least as long
     """
-    work = points(builder.state.stage(name).tensor)
+    work = accesses.points(builder.state.stage(name).tensor)
     along = run[0].name
     if len(run) > 1:
         step = schedule.Fuse(name, tuple(axis.name for axis in run))
         builder.do(step)
         along = step.fused
-    length = count_of(run)
+    length = accesses.count_of(run)
     part = _part_of_row(builder.state.stage(name), run[-1], length, lanes)
     if part < length:
         builder.do(schedule.Split(name, along, (part,), schedule.Tail.SHIFT))
@@ -245,11 +237,11 @@ def _part_of_row(stage: schedule.Stage, along: expr.Axis, length: int, lanes: in
     axes = stage.tensor.axes
     behind = axes[axes.index(along) + 1 :]
     size = stage.tensor.dtype.size_bytes
-    apart = size * count_of(behind)
+    apart = size * accesses.count_of(behind)
     line = max(lanes, LINE_BYTES // size)
     if apart >= _FAR_BYTES and (length % line == 0 or length >= _ENOUGH_LINES * line):
         return line
-    work = points(stage.tensor)
+    work = accesses.points(stage.tensor)
     if length % lanes == 0 and work >= _ENOUGH_ROWS * length * lanes:
         return length
     squares = work // lanes**2
@@ -310,7 +302,7 @@ def pack_across(builder: SketchBuilder, name: str, lanes: expr.Axis) -> None:
     of it would be gathered, each element from another line.
     """
     for constant, load in packable_constants(builder.state, name).items():
-        if stride_along(load, lanes.var) not in (0, 1):
+        if accesses.stride_along(load, lanes.var) not in (0, 1):
             builder.do(schedule.PackConstant(constant, name))
 
 
@@ -358,6 +350,6 @@ def ensure_epilogue(
 
 
 def _reads_each_once(reader: schedule.Stage, name: str) -> bool:
-    places = {load.indices for load in loads_from(reader.tensor, name)}
+    places = {load.indices for load in accesses.loads_from(reader.tensor, name)}
     used = expr.free_vars(*next(iter(places)))
     return len(places) == 1 and all(a.var in used or a.extent == 1 for a in reader.tensor.axes)

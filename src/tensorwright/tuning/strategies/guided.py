@@ -24,17 +24,7 @@ from tensorwright.records import Record
 from tensorwright.tuning.population.population import Candidate, Population
 from tensorwright.tuning.population.space_tables import SpaceTables, Weights, make_space_tables
 from tensorwright.tuning.space.sketch import Space
-from tensorwright.tuning.strategies.sources import (
-    MakeProposer,
-    Proposer,
-    choose_structures,
-    draw_new,
-    draw_partly,
-    least_tried,
-    propose_neighbours,
-    rest_of,
-    with_predictions,
-)
+from tensorwright.tuning.strategies import sources
 from tensorwright.tuning.strategies.strategy import Guide, History, MakeGuide
 from tensorwright.tuning.task import Task
 
@@ -100,7 +90,7 @@ class Ground:
     tables: SpaceTables
     history: History
     guide: Guide
-    proposer: Proposer | None
+    proposer: sources.Proposer | None
     options: GuidedOptions
     allowed: NDArray[np.int64]
 
@@ -110,7 +100,7 @@ class Ground:
             kept, _ = self.history.best(round(self.options.measured_share * size))
         kept = kept.take(np.isin(kept.sketch, self.allowed))
         share = self.options.proposed_share
-        fresh = draw_partly(
+        fresh = sources.draw_partly(
             self.tables, self.proposer, share, max(0, size - len(kept)), random, self.allowed
         )
         return Population.joined([kept.take(np.arange(min(size, len(kept)))), fresh])
@@ -142,7 +132,7 @@ class GuidedSearch:
         seed: int,
         guide: Guide,
         options: GuidedOptions,
-        make_proposer: MakeProposer | None = None,
+        make_proposer: sources.MakeProposer | None = None,
     ) -> None:
         self.options = options
         self.tables = make_space_tables(space, options.weights)
@@ -167,9 +157,9 @@ class GuidedSearch:
                 proposed += self._planned(count - len(proposed), random)
         proposed += self._drawn(count - len(proposed), random)
         if len(proposed) < count:
-            rest = rest_of(self.tables, self.history, random)
+            rest = sources.rest_of(self.tables, self.history, random)
             proposed += self.history.take_new(rest, count - len(proposed))
-        return with_predictions(proposed, self.history, self.guide)
+        return sources.with_predictions(proposed, self.history, self.guide)
 
     def observe(self, records: Sequence[Record]) -> None:
         """As `Strategy.observe`."""
@@ -204,7 +194,7 @@ class GuidedSearch:
     def _drawn(self, count: int, random: Generator) -> list[Candidate]:
         if count <= 0:
             return []
-        drawn = draw_new(self.tables, self.history, _SPARE_DRAWS * count, random)
+        drawn = sources.draw_new(self.tables, self.history, _SPARE_DRAWS * count, random)
         return self.history.take_new(drawn, count)
 
     def _refined(self, room: int) -> list[Candidate]:
@@ -214,7 +204,7 @@ class GuidedSearch:
         count = round(share * room)
         if not count or self.history.trials < options.refine_after:
             return []
-        around = propose_neighbours(
+        around = sources.propose_neighbours(
             self.tables, self.history, self.guide, _SPARE * count, options.centres
         )
         return self.history.take_new(around, count)
@@ -248,12 +238,12 @@ class GuidedSearch:
         In a restart: those that were tried least, without the best one.
         """
         if self._stage % 2 == 1:
-            least = least_tried(self.tables, self.history, self.options.islands)
+            least = sources.least_tried(self.tables, self.history, self.options.islands)
             if len(least):
                 return least
         if not self.options.sketches:
             return self.history.alive
-        return choose_structures(self.history, self.options.sketches, random)
+        return sources.choose_structures(self.history, self.options.sketches, random)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +252,7 @@ class GuidedFactory:
 
     make_guide: MakeGuide
     options: GuidedOptions
-    make_proposer: MakeProposer | None = None
+    make_proposer: sources.MakeProposer | None = None
 
     def __call__(self, task: Task, space: Space, seed: int) -> GuidedSearch:
         """As `StrategyFactory`."""

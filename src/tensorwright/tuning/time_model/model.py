@@ -45,13 +45,7 @@ from tensorwright.machine import Machine
 from tensorwright.tuning.models import Features
 from tensorwright.tuning.models.saved_model import ArrayFile, Arrays
 from tensorwright.tuning.models.trees.forest import ARRAYS, CompactTrees, TreeWalk
-from tensorwright.tuning.time_model.rows import (
-    ROW_DIGEST,
-    ROW_NAMES,
-    log2_sum,
-    program_scores,
-    rows_of,
-)
+from tensorwright.tuning.time_model import rows
 
 _DIGITS = 8
 
@@ -181,11 +175,11 @@ class TimeModel:
 
     def __post_init__(self) -> None:
         for trees in (self.median, self.upper):
-            if trees.columns != len(ROW_NAMES):
+            if trees.columns != len(rows.ROW_NAMES):
                 raise RecordError(
                     stage="time model",
                     where="trees",
-                    reason=f"their rows have {trees.columns} columns, not {len(ROW_NAMES)}",
+                    reason=f"their rows have {trees.columns} columns, not {len(rows.ROW_NAMES)}",
                     remedy="train it again",
                 )
         object.__setattr__(self, "_walks", (TreeWalk(self.median), TreeWalk(self.upper)))
@@ -193,7 +187,7 @@ class TimeModel:
     @property
     def digest(self) -> str:
         """A short text that differs from that of any other model, for the keys of caches."""
-        digest = hashlib.sha256(repr((ROW_DIGEST, self.policy)).encode())
+        digest = hashlib.sha256(repr((rows.ROW_DIGEST, self.policy)).encode())
         for trees in (self.median, self.upper):
             for name in ARRAYS:
                 digest.update(getattr(trees, name).tobytes())
@@ -201,11 +195,12 @@ class TimeModel:
 
     def predict(self, features: Features, machine: Machine) -> Prediction:
         """The times of programs.  Shapes:  features (programs, statements, features)."""
-        given = rows_of(features, machine)
+        given = rows.rows_of(features, machine)
         median, upper = (
-            program_scores(given.base, walk.sums(given.rows), given.floor) for walk in self._walks
+            rows.program_scores(given.base, walk.sums(given.rows), given.floor)
+            for walk in self._walks
         )
-        return Prediction(median, np.maximum(upper, median), log2_sum(given.base))
+        return Prediction(median, np.maximum(upper, median), rows.log2_sum(given.base))
 
 
 FILE = ArrayFile("time model", 1, "install tensorwright again, or train the model again")
@@ -218,7 +213,7 @@ def save_time_model(model: TimeModel, path: str | os.PathLike[str]) -> None:
     if model.trained is not None:
         arrays |= {_TRAINED: model.trained.steps}
     fields: dict[str, Any] = {
-        "rows": ROW_DIGEST,
+        "rows": rows.ROW_DIGEST,
         "policy": asdict(model.policy),
         "statistics": dict(model.statistics),
     }
@@ -232,7 +227,7 @@ def load_time_model(path: str | os.PathLike[str]) -> TimeModel:
              was trained on other rows.
     """
     about, arrays = FILE.load(path)
-    if about.get("rows") != ROW_DIGEST:
+    if about.get("rows") != rows.ROW_DIGEST:
         reason = f"it was trained on other rows, by version {about.get('tool')!r}"
         raise FILE.fault(path, reason)
     try:
@@ -251,4 +246,4 @@ def load_time_model(path: str | os.PathLike[str]) -> TimeModel:
 
 
 def _trees(arrays: Arrays, forest: str) -> CompactTrees:
-    return CompactTrees.of_arrays(arrays, len(ROW_NAMES), f"{forest}_")
+    return CompactTrees.of_arrays(arrays, len(rows.ROW_NAMES), f"{forest}_")

@@ -13,13 +13,7 @@ from tests.draws import random_source
 from tests.unit.graph.onnx.onnx_models import model_of
 from tests.unit.graph.onnx.test_onnx_import import CASES
 
-from tensorwright.base import (
-    InputError,
-    ModelError,
-    TensorwrightError,
-    UnsupportedError,
-    UserError,
-)
+from tensorwright import base
 from tensorwright.graph.imports import load_onnx
 from tensorwright.graph.imports.refusals import INVALID
 
@@ -31,7 +25,7 @@ def relu(**more: object) -> onnx.ModelProto:
     return model_of([helper.make_node("Relu", ["x"], ["y"])], {"x": shape}, ["y"], **more)
 
 
-def message_of(kind: type[TensorwrightError], *arguments: object, **more: object) -> str:
+def message_of(kind: type[base.TensorwrightError], *arguments: object, **more: object) -> str:
     with pytest.raises(kind) as caught:
         load_onnx(*arguments, **more)
     return str(caught.value)
@@ -39,17 +33,17 @@ def message_of(kind: type[TensorwrightError], *arguments: object, **more: object
 
 def test_files_that_are_no_models(tmp_path: Path) -> None:
     missing = tmp_path / "no.onnx"
-    assert message_of(ModelError, missing) == (
+    assert message_of(base.ModelError, missing) == (
         f"file {missing}: there is no such file\n  try: check the path"
     )
-    assert message_of(ModelError, tmp_path) == (
+    assert message_of(base.ModelError, tmp_path) == (
         f"file {tmp_path}: it is a folder\n  try: give the .onnx file inside it"
     )
     path = tmp_path / "x.onnx"
     path.write_bytes(b"")
-    assert message_of(ModelError, path) == f"file {path}: it is empty" + REMEDY
+    assert message_of(base.ModelError, path) == f"file {path}: it is empty" + REMEDY
     path.write_text("This is not a model, it is a text.\n" * 9)
-    assert message_of(ModelError, str(path)) == (
+    assert message_of(base.ModelError, str(path)) == (
         f"file {path}: it is not an ONNX model, or it is truncated" + REMEDY
     )
 
@@ -59,7 +53,7 @@ def test_random_bytes() -> None:
     generator = random_source(0)
     for _ in range(200):
         data = generator.randbytes(generator.randrange(1, 200))
-        with pytest.raises((ModelError, UnsupportedError)):
+        with pytest.raises((base.ModelError, base.UnsupportedError)):
             load_onnx(data)
 
 
@@ -67,7 +61,7 @@ def test_a_model_cut_off_anywhere() -> None:
     data = relu().SerializeToString()
     whole = str(load_onnx(data))
     for end in range(1, len(data)):
-        with pytest.raises(ModelError) as caught:
+        with pytest.raises(base.ModelError) as caught:
             load_onnx(data[:end])
         assert "it is not an ONNX model, or it is truncated" in str(caught.value)
     assert whole == str(load_onnx(relu()))
@@ -86,7 +80,7 @@ def test_damaged_models_are_refused_or_read() -> None:
                 del data[place : place + generator.randrange(1, 4)]
             else:
                 data[place] ^= 1 << generator.randrange(8)
-        with contextlib.suppress(UserError):
+        with contextlib.suppress(base.UserError):
             load_onnx(bytes(data))
 
 
@@ -95,18 +89,18 @@ def test_a_cut_in_the_weights() -> None:
     node = helper.make_node("Add", ["x", "w"], ["y"])
     model = model_of([node], {"x": (100,)}, ["y"], constants={"w": weights})
     model.graph.initializer[0].raw_data = b"1234"
-    assert message_of(ModelError, model).startswith(
+    assert message_of(base.ModelError, model).startswith(
         "initializer w: its data does not fit its shape (100,)"
     )
 
 
 def test_operator_sets() -> None:
-    assert message_of(UnsupportedError, relu(opset=6)) == (
+    assert message_of(base.UnsupportedError, relu(opset=6)) == (
         "operator opset: model test: operator set 6 is older than 7"
         "\n  try: convert it with onnx.version_converter.convert_version"
     )
     newest = onnx.defs.onnx_opset_version()
-    assert message_of(UnsupportedError, relu(opset=newest + 1)) == (
+    assert message_of(base.UnsupportedError, relu(opset=newest + 1)) == (
         f"operator opset: model test: operator set {newest + 1} is newer than {newest},"
         " the newest that the onnx package here knows"
         "\n  try: update the onnx package, or export the model with an older operator set"
@@ -115,19 +109,19 @@ def test_operator_sets() -> None:
 
 def test_unknown_operators_and_domains() -> None:
     node = helper.make_node("Frobnicate", ["x"], ["y"], name="f1")
-    assert message_of(UnsupportedError, model_of([node], {"x": (1,)}, ["y"])) == (
+    assert message_of(base.UnsupportedError, model_of([node], {"x": (1,)}, ["y"])) == (
         "operator Frobnicate: node f1 (Frobnicate): there is no such operator in ONNX"
         "\n  try: write it with other operators or arguments; docs/onnx.md and docs/pytorch.md say"
         " what is read"
     )
     node = helper.make_node("Det", ["x"], ["y"], name="d")
-    assert message_of(UnsupportedError, model_of([node], {"x": (2, 2)}, ["y"])) == (
+    assert message_of(base.UnsupportedError, model_of([node], {"x": (2, 2)}, ["y"])) == (
         "operator Det: node d (Det): we have no operator for it, and the standard no function"
         "\n  try: write it with other operators or arguments; docs/onnx.md and docs/pytorch.md say"
         " what is read"
     )
     node = helper.make_node("FusedConv", ["x"], ["y"], domain="org.example")
-    assert message_of(UnsupportedError, model_of([node], {"x": (1,)}, ["y"])) == (
+    assert message_of(base.UnsupportedError, model_of([node], {"x": (1,)}, ["y"])) == (
         "operator FusedConv: node y (FusedConv): the domain org.example is not supported,"
         " and the model holds no function for it"
         "\n  try: export the model with the standard's operators alone"
@@ -145,7 +139,7 @@ def test_unknown_operators_and_domains() -> None:
 )
 def test_operators_that_no_graph_can_hold(operator: str, reason: str) -> None:
     node = helper.make_node(operator, ["x"], ["y"], name="n")
-    assert message_of(UnsupportedError, model_of([node], {"x": (1,)}, ["y"])) == (
+    assert message_of(base.UnsupportedError, model_of([node], {"x": (1,)}, ["y"])) == (
         f"operator {operator}: node n ({operator}): {reason}"
         "\n  try: cut that part out of the model, and compute it outside"
     )
@@ -153,12 +147,12 @@ def test_operators_that_no_graph_can_hold(operator: str, reason: str) -> None:
 
 def test_element_types() -> None:
     known = "f16, bf16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64, bool"
-    assert message_of(UnsupportedError, relu(dtype=TensorProto.STRING)) == (
+    assert message_of(base.UnsupportedError, relu(dtype=TensorProto.STRING)) == (
         "operator Relu: input x: elements of type STRING are not supported"
         f"\n  try: use one of {known}"
     )
     node = helper.make_node("Cast", ["x"], ["y"], to=TensorProto.FLOAT8E5M2)
-    assert message_of(UnsupportedError, model_of([node], {"x": (1,)}, ["y"])) == (
+    assert message_of(base.UnsupportedError, model_of([node], {"x": (1,)}, ["y"])) == (
         "operator Cast: node y (Cast): elements of type FLOAT8E5M2 are not supported"
         f"\n  try: use one of {known}"
     )
@@ -167,7 +161,7 @@ def test_element_types() -> None:
 def test_open_shapes_are_named_sizes() -> None:
     assert str(load_onnx(relu(shape=("batch", 3, None))).types["y"]) == "f32(batch, 3, x_2)"
     assert str(load_onnx(relu(shape=("batch", 3))).types["y"]) == "f32(batch, 3)"
-    assert message_of(ModelError, relu(shape=None)) == (
+    assert message_of(base.ModelError, relu(shape=None)) == (
         "input x: the model leaves its shape open"
         '\n  try: input_shapes={"x": (1, 3, 224, 224)} (with your own extents)'
     )
@@ -179,18 +173,18 @@ def test_open_shapes_are_given() -> None:
     assert load_onnx(model, {"x": (5, 3)}).types["y"].shape == (5, 3)
     assert load_onnx(model, {"batch": 7}).types["y"].shape == (7, 3)
     assert load_onnx(relu(), {"x": (4, 9)}).types["y"].shape == (4, 9)
-    assert message_of(InputError, model, {"x": (5, 3, 1)}) == (
+    assert message_of(base.InputError, model, {"x": (5, 3, 1)}) == (
         "input shape x: (5, 3, 1) has 3 dimensions, the model declares 2\n  try: give 2 extents"
     )
-    assert message_of(InputError, model, {"x": (5, 3), "z": (6, 3)}) == (
+    assert message_of(base.InputError, model, {"x": (5, 3), "z": (6, 3)}) == (
         "input shape z: dimension batch is 6 here and 5 elsewhere"
         "\n  try: give one number for the dimension, wherever it occurs"
     )
-    assert message_of(InputError, model, {"w": (5, 3)}) == (
+    assert message_of(base.InputError, model, {"w": (5, 3)}) == (
         "input shape w: the model has no such input"
         "\n  try: the inputs are x, z, the open dimensions batch"
     )
-    assert message_of(InputError, model, {"x": (-1, 3)}) == (
+    assert message_of(base.InputError, model, {"x": (-1, 3)}) == (
         "input shape x: (-1, 3) has a negative extent\n  try: give extents by the name of an input"
         ' or of a dimension: {"x": (1, 3, 224, 224)}, {"N": 1}'
     )
@@ -209,7 +203,7 @@ def test_a_word_for_unknown_is_no_identity(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["N", "batch", "batch_size", "s0", "dim_0", "opened", "unk_batch"])
 def test_another_name_is_an_identity(name: str) -> None:
-    assert message_of(InputError, relu(shape=(name, 3, name)), {"x": (4, 3, 9)}) == (
+    assert message_of(base.InputError, relu(shape=(name, 3, name)), {"x": (4, 3, 9)}) == (
         f"input shape x: dimension {name} is 9 here and 4 elsewhere"
         "\n  try: give one number for the dimension, wherever it occurs"
     )
@@ -226,14 +220,15 @@ def test_a_negative_extent_is_an_open_dimension() -> None:
 def test_a_size_that_a_fixed_model_does_not_take() -> None:
     node = helper.make_node("Reshape", ["x", "shape"], ["y"], name="flat")
     model = model_of([node], {"x": (1, 3, 4)}, ["y"], constants={"shape": np.array([1, 12])})
-    assert message_of(ModelError, model, {"x": (2, 3, 4)}) == (
+    assert message_of(base.ModelError, model, {"x": (2, 3, 4)}) == (
         "node flat (Reshape): shape (2, 3, 4) has 24 elements, (1, 12) 12; the model was exported"
         " with x of (1, 3, 4) and is read with (2, 3, 4)"
         "\n  try: give it the size that it was exported with, or export it again with that"
         " dimension open (dynamic_shapes of torch.onnx.export)"
     )
     fixed = message_of(
-        ModelError, model_of([node], {"x": (5,)}, ["y"], constants={"shape": np.array([1, 12])})
+        base.ModelError,
+        model_of([node], {"x": (5,)}, ["y"], constants={"shape": np.array([1, 12])}),
     )
     assert "exported" not in fixed
 
@@ -245,11 +240,11 @@ def test_a_zero_sized_dimension_is_an_extent_like_any_other() -> None:
 
 def test_what_the_graph_does_not_define() -> None:
     node = helper.make_node("Relu", ["z"], ["y"], name="r")
-    assert message_of(ModelError, model_of([node], {"x": (1,)}, ["y"])) == (
+    assert message_of(base.ModelError, model_of([node], {"x": (1,)}, ["y"])) == (
         f"node r (Relu): reads z, which nothing before it defines\n  try: {INVALID}"
     )
     node = helper.make_node("Relu", ["x"], ["z"])
-    assert message_of(ModelError, model_of([node], {"x": (1,)}, ["y"])) == (
+    assert message_of(base.ModelError, model_of([node], {"x": (1,)}, ["y"])) == (
         f"output y: nothing defines y\n  try: {INVALID}"
     )
 
@@ -257,4 +252,4 @@ def test_what_the_graph_does_not_define() -> None:
 def test_shapes_that_do_not_fit() -> None:
     node = helper.make_node("MatMul", ["x", "w"], ["y"], name="m")
     model = model_of([node], {"x": (2, 3), "w": (4, 5)}, ["y"])
-    assert message_of(ModelError, model).startswith("node m (MatMul): ")
+    assert message_of(base.ModelError, model).startswith("node m (MatMul): ")

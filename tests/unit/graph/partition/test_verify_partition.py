@@ -8,24 +8,13 @@ from types import MappingProxyType
 
 import pytest
 
+from tensorwright import graph
 from tensorwright.base import DType, InternalError, override
-from tensorwright.graph import (
-    AliasCall,
-    ConcatInPlace,
-    Graph,
-    GraphBuilder,
-    KernelCall,
-    Layout,
-    OpaqueCall,
-    Partition,
-    partition,
-    verify_partition,
-)
 
 
-def network() -> Graph:
+def network() -> graph.Graph:
     """Two kernels side by side in a concat, a view of it, a host call."""
-    b = GraphBuilder("net")
+    b = graph.GraphBuilder("net")
     x = b.input("x", (2, 16))
     b.input("y", (1,), DType.I64)
     whole = b.add("concat", b.add("relu", x), b.add("tanh", x), output="whole", axis=0)
@@ -34,16 +23,16 @@ def network() -> Graph:
     return b.finish([flat, values])
 
 
-PARTS = partition(network())
+PARTS = graph.partition(network())
 RELU, TANH, CONCAT, VIEW, HOST = PARTS.steps
-assert isinstance(RELU, KernelCall)
-assert isinstance(CONCAT, ConcatInPlace)
-assert isinstance(VIEW, AliasCall)
-assert isinstance(HOST, OpaqueCall)
-BLOCKED = replace(PARTS.graph, layouts=MappingProxyType({"flat": Layout(0, 8)}))
+assert isinstance(RELU, graph.KernelCall)
+assert isinstance(CONCAT, graph.ConcatInPlace)
+assert isinstance(VIEW, graph.AliasCall)
+assert isinstance(HOST, graph.OpaqueCall)
+BLOCKED = replace(PARTS.graph, layouts=MappingProxyType({"flat": graph.Layout(0, 8)}))
 
 
-def steps(*changed: object) -> Partition:
+def steps(*changed: object) -> graph.Partition:
     return replace(PARTS, steps=changed)
 
 
@@ -85,20 +74,20 @@ def steps(*changed: object) -> Partition:
         (replace(PARTS, graph=BLOCKED), "step of best", "flat has layout"),
     ],
 )
-def test_a_fault_is_named(parts: Partition, where: str, reason: str) -> None:
+def test_a_fault_is_named(parts: graph.Partition, where: str, reason: str) -> None:
     with pytest.raises(InternalError) as caught:
-        verify_partition(parts)
+        graph.verify_partition(parts)
     assert caught.value.where == where
     assert caught.value.reason.startswith(reason)
 
 
 def test_the_verify_knob_checks_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
-    checked: list[Partition] = []
+    checked: list[graph.Partition] = []
     module = sys.modules["tensorwright.graph.partition.partition"]
     monkeypatch.setattr(module, "verify_partition", lambda x: checked.append(x) or x)
-    partition(network())
+    graph.partition(network())
     assert checked == []
     with override(verify=True):
-        parts = partition(network())
+        parts = graph.partition(network())
     assert checked == [parts]
-    assert verify_partition(parts) is parts
+    assert graph.verify_partition(parts) is parts

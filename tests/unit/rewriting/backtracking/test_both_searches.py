@@ -15,12 +15,7 @@ from tests.unit.rewriting.networks.random_networks import (
 )
 
 from tensorwright.graph import Graph, simplify
-from tensorwright_lab.judging.searched_graphs import (
-    SEARCHES,
-    Searched,
-    cases_of,
-    check_searched,
-)
+from tensorwright_lab.judging import searched_graphs
 
 DRAWN = (15, 27, 41, 53, 67, 83, 99, 107, 117, 131, 133, 249)
 """Seeds of the drill for which nothing has to be exported: windows that are rolled, and operators
@@ -29,18 +24,18 @@ becomes equal after a graph was chosen.
 """
 
 
-@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("search", searched_graphs.SEARCHES)
 @pytest.mark.parametrize("first", range(0, 100, 10))
 @pytest.mark.drawn
 def test_results_compute_the_same_and_replay(
-    search: Callable[[Graph, random.Random], Iterator[Searched]], first: int
+    search: Callable[[Graph, random.Random], Iterator[searched_graphs.Searched]], first: int
 ) -> None:
     for seed in range(first_seed() + first, first_seed() + first + 10):
         drawn = (random_images, random_matrices, random_volumes, random_matrices)[seed % 4]
         graph = simplify(drawn(seed))
-        cases = cases_of(graph)
+        cases = searched_graphs.cases_of(graph)
         for found, outputs in search(graph, random.Random(seed)):
-            check_searched(graph, cases, found, outputs)
+            searched_graphs.check_searched(graph, cases, found, outputs)
 
 
 @pytest.mark.parametrize("seed", DRAWN)

@@ -9,7 +9,7 @@ from tests.unit.test_graph_search import chain_of_products
 from tensorwright.base import DType, cpu_target
 from tensorwright.graph import Graph, GraphBuilder, simplify
 from tensorwright.pipeline import open_price
-from tensorwright.rewriting import parse_rules
+from tensorwright.rewriting import networks, parse_rules
 from tensorwright.rewriting.candidates import (
     Candidates,
     CandidateSearch,
@@ -18,37 +18,29 @@ from tensorwright.rewriting.candidates import (
     find_candidates,
 )
 from tensorwright.rewriting.egraph import BudgetSpent, Saturated
-from tensorwright.rewriting.networks import (
-    Corrections,
-    NetworkExtraction,
-    PricedKernel,
-    ProgramPrices,
-    TypedOperator,
-    choice_of,
-    network_rules,
-    read_network,
-    write_network,
-    write_outline,
-)
 from tensorwright.runtime.measuring import this_machine
 
-RULES = network_rules(parse_rules(["a: matmul(?x, matmul(?y, ?z)) == matmul(matmul(?x, ?y), ?z)"]))
+RULES = networks.network_rules(
+    parse_rules(["a: matmul(?x, matmul(?y, ?z)) == matmul(matmul(?x, ?y), ?z)"])
+)
 
 
-def prices() -> ProgramPrices:
+def prices() -> networks.ProgramPrices:
     target = cpu_target("x86-64-avx2")
     price = open_price(target, 2)
     assert price is not None
-    return ProgramPrices(this_machine(target, 2), price)
+    return networks.ProgramPrices(this_machine(target, 2), price)
 
 
 @pytest.mark.parametrize("kind", SearchKind)
 @pytest.mark.parametrize("cost", CostKind)
 def test_every_search_finds_the_one_product(kind: SearchKind, cost: CostKind) -> None:
     graph = simplify(chain_of_products())
-    network = read_network(graph, with_proofs=True)
+    network = networks.read_network(graph, with_proofs=True)
     found = find_candidates(network, RULES, prices(), CandidateSearch(kind, cost))
-    best = simplify(write_network(network, choice_of(network, found.ranked[0].outputs)))
+    best = simplify(
+        networks.write_network(network, networks.choice_of(network, found.ranked[0].outputs))
+    )
     assert [node.operator for node in best.nodes] == ["matmul", "relu"]
     assert (found.ranked[0].programs_s is None) == (cost is CostKind.OPERATORS)
     wanted = {SearchKind.SATURATE, SearchKind.BACKTRACK} if kind is SearchKind.BOTH else {kind}
@@ -58,43 +50,46 @@ def test_every_search_finds_the_one_product(kind: SearchKind, cost: CostKind) ->
 
 def test_no_graph_is_listed_twice_and_they_are_ranked() -> None:
     graph = simplify(chain_of_products())
-    network = read_network(graph, with_proofs=True)
+    network = networks.read_network(graph, with_proofs=True)
     found = find_candidates(network, RULES, prices(), CandidateSearch()).ranked
     costs = [float("inf") if each.programs_s is None else each.programs_s for each in found]
     assert costs == sorted(costs)
     assert costs[0] < float("inf")
-    texts = [str(write_network(network, choice_of(network, each.outputs))) for each in found]
+    texts = [
+        str(networks.write_network(network, networks.choice_of(network, each.outputs)))
+        for each in found
+    ]
     assert len(set(texts)) == len(texts)
 
 
 def test_an_interrupt_hands_back_what_was_found() -> None:
-    network = read_network(simplify(chain_of_products()), with_proofs=True)
+    network = networks.read_network(simplify(chain_of_products()), with_proofs=True)
     found = find_candidates(network, RULES, prices(), CandidateSearch(), lambda: True)
     limits = [stop.limit for stop in found.stops.values() if isinstance(stop, BudgetSpent)]
     assert limits == ["interrupt", "interrupt"]
     assert found.ranked
 
 
-class Counted(ProgramPrices):
+class Counted(networks.ProgramPrices):
     """Prices that count the graphs and the single operators of which they are asked."""
 
     graphs = 0
     operators = 0
 
-    def kernels_of(self, graph: Graph) -> tuple[PricedKernel, ...] | None:
+    def kernels_of(self, graph: Graph) -> tuple[networks.PricedKernel, ...] | None:
         self.graphs += 1
-        return ProgramPrices.kernels_of(self, graph)
+        return networks.ProgramPrices.kernels_of(self, graph)
 
-    def seconds(self, use: TypedOperator) -> float:
+    def seconds(self, use: networks.TypedOperator) -> float:
         self.operators += 1
-        return ProgramPrices.seconds(self, use)
+        return networks.ProgramPrices.seconds(self, use)
 
 
 def counted(graph: Graph, how: CandidateSearch) -> tuple[Counted, Candidates]:
     """What a search asked, and what it found."""
     usual = prices()
     asked = Counted(usual.machine, usual.price)
-    network = read_network(simplify(graph), with_proofs=True)
+    network = networks.read_network(simplify(graph), with_proofs=True)
     return asked, find_candidates(network, RULES, asked, how)
 
 
@@ -124,14 +119,14 @@ def test_without_time_the_best_so_far_is_priced_and_no_other() -> None:
 
 def with_time(graph: Graph, seconds: float) -> tuple[float, float]:
     """What the operators of a network cost together, before and after its one kernel is priced."""
-    network, costs = read_network(graph), prices()
-    choice = choice_of(network, network.outputs)
-    written = write_outline(network, choice)
-    corrections = Corrections(network, costs)
-    before = sum(NetworkExtraction(network, costs, corrections).problem.cost)
+    network, costs = networks.read_network(graph), prices()
+    choice = networks.choice_of(network, network.outputs)
+    written = networks.write_outline(network, choice)
+    corrections = networks.Corrections(network, costs)
+    before = sum(networks.NetworkExtraction(network, costs, corrections).problem.cost)
     names = tuple(name for node in written.graph.nodes for name in node.outputs)
-    corrections.add(choice, written, [PricedKernel(seconds, names)])
-    return before, sum(NetworkExtraction(network, costs, corrections).problem.cost)
+    corrections.add(choice, written, [networks.PricedKernel(seconds, names)])
+    return before, sum(networks.NetworkExtraction(network, costs, corrections).problem.cost)
 
 
 def test_the_time_of_a_kernel_is_what_its_operators_cost_together() -> None:

@@ -10,21 +10,9 @@ import pytest
 from tensorwright.base import UsageError
 from tensorwright.graph import Graph, GraphBuilder, simplify
 from tensorwright.ops import Array
-from tensorwright.rewriting import Rule
+from tensorwright.rewriting import Rule, networks
 from tensorwright.rewriting.library import load_library
 from tensorwright.rewriting.local_search import cheapest_dag
-from tensorwright.rewriting.networks import (
-    NetworkExtraction,
-    Roofline,
-    certify,
-    chosen_outputs,
-    network_rules,
-    parse_certificate,
-    read_network,
-    replay,
-    saturate_network,
-    write_network,
-)
 from tensorwright.rewriting.prove import Proved, has_parameter_variables, prove
 from tensorwright_lab.judging.searched_graphs import in_double
 
@@ -61,47 +49,53 @@ def branches(pads: tuple[int, ...], stride: int, dilation: int) -> Graph:
 )
 def test_any_window_is_merged(pads: tuple[int, ...], stride: int, dilation: int, word: str) -> None:
     graph = simplify(branches(pads, stride, dilation))
-    network = read_network(graph, with_proofs=True)
+    network = networks.read_network(graph, with_proofs=True)
     heads = {network.terms.parts(network.terms.head_of(n)) for n in network.terms.nodes()}
     assert ("conv2d", (stride, stride, word, "none")) in heads
-    found = saturate_network(network, network_rules(GENERAL))
-    extraction = NetworkExtraction(network, Roofline(start_s=1.0))
+    found = networks.saturate_network(network, networks.network_rules(GENERAL))
+    extraction = networks.NetworkExtraction(network, networks.Roofline(start_s=1.0))
     choice = extraction.choice(cheapest_dag(extraction.problem).selection)
-    back = simplify(write_network(network, choice))
+    back = simplify(networks.write_network(network, choice))
     assert [node.operator for node in back.nodes].count("conv") == 1
     for one, other in zip(in_double(back), in_double(graph), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 
     known = {rule.name: rule for rule in GENERAL}
-    certificate = certify(found, chosen_outputs(network, choice), known)
+    certificate = networks.certify(found, networks.chosen_outputs(network, choice), known)
     assert list(certificate.rules) == ["merge-convs"]
     values = {"_h": (stride,), "_v": (stride,), "_pad": (word,), "_act": ("none",)}
     assert all(step.params == values for step in certificate.steps)
-    again = parse_certificate(certificate.to_json(), "test")
-    replayed = replay(again, read_network(graph), lambda rule: rule == known["merge-convs"])
+    again = networks.parse_certificate(certificate.to_json(), "test")
+    replayed = networks.replay(
+        again, networks.read_network(graph), lambda rule: rule == known["merge-convs"]
+    )
     assert str(simplify(replayed)) == str(back)
 
 
 def test_values_that_a_variable_cannot_have_are_refused() -> None:
     """A proof for all values of a parameter does not speak of several, or of words left open."""
     graph = simplify(branches((1, 1, 1, 1), 2, 1))
-    network = read_network(graph, with_proofs=True)
-    found = saturate_network(network, network_rules(GENERAL))
-    extraction = NetworkExtraction(network, Roofline(start_s=1.0))
+    network = networks.read_network(graph, with_proofs=True)
+    found = networks.saturate_network(network, networks.network_rules(GENERAL))
+    extraction = networks.NetworkExtraction(network, networks.Roofline(start_s=1.0))
     choice = extraction.choice(cheapest_dag(extraction.problem).selection)
     known = {rule.name: rule for rule in GENERAL}
-    certificate = certify(found, chosen_outputs(network, choice), known)
+    certificate = networks.certify(found, networks.chosen_outputs(network, choice), known)
     for name, value in (("_h", (2, 2)), ("_pad", ("_pad_",)), ("_v", (3,)), ("_act", ("relu",))):
         steps = (replace(s, params={**s.params, name: value}) for s in certificate.steps)
         with pytest.raises(UsageError):
-            replay(replace(certificate, steps=tuple(steps)), read_network(graph), lambda rule: True)
+            networks.replay(
+                replace(certificate, steps=tuple(steps)),
+                networks.read_network(graph),
+                lambda rule: True,
+            )
 
 
 def test_pools_have_an_element_in_each_window() -> None:
     b = GraphBuilder("pool")
     x = b.input("x", (1, 2, 6, 6))
     wide = b.add("max_pool", x, kernel=(2, 2), strides=(1, 1), pads=(1, 1, 1, 1))
-    network = read_network(b.finish((wide,)))
+    network = networks.read_network(b.finish((wide,)))
     heads = {network.terms.parts(network.terms.head_of(n)) for n in network.terms.nodes()}
     assert ("max_pool", (2, 2, 1, 1, "p1_1_1_1")) in heads
 
@@ -121,39 +115,39 @@ def functions_of_parts(rank: int, axis: int) -> Graph:
 @pytest.mark.parametrize(("rank", "axis"), [(3, 1), (5, 3), (6, 0), (7, 4)])
 def test_rules_are_used_at_any_rank(rank: int, axis: int) -> None:
     graph = functions_of_parts(rank, axis)
-    network = read_network(graph, with_proofs=True)
-    found = saturate_network(network, network_rules(GENERAL))
-    extraction = NetworkExtraction(network, Roofline(start_s=1.0))
+    network = networks.read_network(graph, with_proofs=True)
+    found = networks.saturate_network(network, networks.network_rules(GENERAL))
+    extraction = networks.NetworkExtraction(network, networks.Roofline(start_s=1.0))
     choice = extraction.choice(cheapest_dag(extraction.problem).selection)
-    back = simplify(write_network(network, choice))
+    back = simplify(networks.write_network(network, choice))
     assert sorted(node.operator for node in back.nodes) == ["concat", "gelu", "tanh"]
     for one, other in zip(in_double(back), in_double(graph), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
 
     known = {rule.name: rule for rule in GENERAL}
-    certificate = certify(found, chosen_outputs(network, choice), known)
+    certificate = networks.certify(found, networks.chosen_outputs(network, choice), known)
     asked: list[Rule] = []
 
     def is_proved(rule: Rule) -> bool:
         asked.append(rule)
         return isinstance(prove(rule, confirm=False), Proved)
 
-    replayed = replay(certificate, read_network(graph), is_proved)
+    replayed = networks.replay(certificate, networks.read_network(graph), is_proved)
     assert str(simplify(replayed)) == str(back)
     assert any(rule.condition for rule in asked) == (rank > 4)  # the ranks of what was merged
 
 
 def test_an_application_at_many_dimensions_needs_its_proof() -> None:
     graph = functions_of_parts(5, 3)
-    network = read_network(graph, with_proofs=True)
-    found = saturate_network(network, network_rules(GENERAL))
-    extraction = NetworkExtraction(network, Roofline(start_s=1.0))
+    network = networks.read_network(graph, with_proofs=True)
+    found = networks.saturate_network(network, networks.network_rules(GENERAL))
+    extraction = networks.NetworkExtraction(network, networks.Roofline(start_s=1.0))
     choice = extraction.choice(cheapest_dag(extraction.problem).selection)
     known = {rule.name: rule for rule in GENERAL}
-    certificate = certify(found, chosen_outputs(network, choice), known)
+    certificate = networks.certify(found, networks.chosen_outputs(network, choice), known)
 
     def without_ranks(rule: Rule) -> bool:
         return not rule.condition
 
     with pytest.raises(UsageError, match="not proved for as many dimensions"):
-        replay(certificate, read_network(graph), without_ranks)
+        networks.replay(certificate, networks.read_network(graph), without_ranks)

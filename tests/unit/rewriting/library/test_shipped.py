@@ -11,23 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tensorwright import rewriting
 from tensorwright.farm import LocalFarm
-from tensorwright.rewriting import (
-    Rule,
-    evaluate_terms,
-    operator_names,
-    parse_rule,
-    rule_text,
-)
+from tensorwright.rewriting import library
 from tensorwright.rewriting.axioms import load_axioms
 from tensorwright.rewriting.derivation import rule_set
-from tensorwright.rewriting.library import (
-    head_of,
-    library_text,
-    load_library,
-    read_library,
-    shipped_path,
-)
 from tensorwright.rewriting.prove import (
     Basis,
     Problem,
@@ -43,16 +31,16 @@ from tensorwright.rewriting.prove.prover import _proof_by_axiom
 from tensorwright_lab.rule_generation import generate_rules, presets_of
 from tensorwright_lab.rule_generation.selection.subsumed import subsuming_rules
 
-LIBRARY = load_library()
+LIBRARY = library.load_library()
 DOCS = Path(__file__).parents[4] / "docs" / "rules.md"
 AXIOMS = [each.rule for each in LIBRARY if _proof_by_axiom(each.rule, load_axioms())]
 _POSITIVE = frozenset({"ewdiv", "batch_norm"})
 
 
 def test_the_file_is_what_its_rules_say() -> None:
-    text = shipped_path().read_text(encoding="utf-8")
-    assert library_text(head_of(text.splitlines()), LIBRARY) == text
-    assert read_library(text.splitlines()) == LIBRARY
+    text = library.shipped_path().read_text(encoding="utf-8")
+    assert library.library_text(library.head_of(text.splitlines()), LIBRARY) == text
+    assert library.read_library(text.splitlines()) == LIBRARY
     assert len(LIBRARY) >= 100
 
 
@@ -62,7 +50,7 @@ def test_names_are_names_of_one_rule() -> None:
     assert len(set(names)) == len(names)
     for each in LIBRARY:
         assert each.origin
-        assert parse_rule(rule_text(each.rule)) == each.rule
+        assert rewriting.parse_rule(rewriting.rule_text(each.rule)) == each.rule
 
 
 def test_stamps_are_those_of_the_axioms_and_the_prover() -> None:
@@ -98,16 +86,18 @@ def test_small_candidates_follow_from_what_ships() -> None:
     """Fewer rules, same power: all that is found with two operators, and is true, is rewritten."""
     shipped = rule_set(each.rule for each in LIBRARY)
     part = presets_of("taso")[0].name
-    found = [rule for rule in generate_rules(part, 2).rules if "x1" in rule_text(rule)]
+    found = [rule for rule in generate_rules(part, 2).rules if "x1" in rewriting.rule_text(rule)]
     assert len(found) >= 30
-    assert [rule_text(rule) for rule in found if subsuming_rules(rule, shipped) is None] == []
+    assert [
+        rewriting.rule_text(rule) for rule in found if subsuming_rules(rule, shipped) is None
+    ] == []
 
 
 def random_inputs(problem: Problem, seed: int, count: int) -> Iterator[dict[str, np.ndarray]]:
     """Float64 inputs at shapes that satisfy the condition; what is divided by is positive."""
     rule = problem.rule
     generator = np.random.default_rng(seed)
-    operators = operator_names(*rule.roots)
+    operators = rewriting.operator_names(*rule.roots)
     for shapes in islice(sample_shapes(problem, seed, largest=5), count):
         values = {name: generator.standard_normal(shape) for name, shape in shapes.items()}
         if operators & _POSITIVE:
@@ -116,16 +106,16 @@ def random_inputs(problem: Problem, seed: int, count: int) -> Iterator[dict[str,
 
 
 @pytest.mark.parametrize("rule", [each.rule for each in LIBRARY], ids=lambda rule: rule.name)
-def test_both_sides_are_equal_in_numbers(rule: Rule) -> None:
+def test_both_sides_are_equal_in_numbers(rule: rewriting.Rule) -> None:
     """At the lowest and the highest ranks, two shapes in all; of parameters at some."""
-    seed = zlib.crc32(rule_text(rule).encode())
+    seed = zlib.crc32(rewriting.rule_text(rule).encode())
     for instance in sampled_instances(rule, 100, seed):
         problems = problems_of(instance)
         chosen = (problems[0], problems[-1]) if len(problems) > 1 else problems
         tried = 0
         for problem in chosen:
             for inputs in random_inputs(problem, seed, 2 // len(chosen)):
-                values = evaluate_terms(problem.rule.roots, inputs)
+                values = rewriting.evaluate_terms(problem.rule.roots, inputs)
                 count = len(rule.left)
                 for left, right in zip(values[:count], values[count:], strict=True):
                     assert np.isfinite(left).all()

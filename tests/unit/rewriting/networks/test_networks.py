@@ -10,30 +10,15 @@ import pytest
 
 from tensorwright.base import DType
 from tensorwright.graph import Graph, GraphBuilder, interpret, random_inputs, simplify
-from tensorwright.rewriting import parse_rule, parse_rules
+from tensorwright.rewriting import networks, parse_rule, parse_rules
 from tensorwright.rewriting.egraph import Applies, BudgetSpent, Saturated, Scope
 from tensorwright.rewriting.library import load_library
 from tensorwright.rewriting.local_search import cheapest_dag
-from tensorwright.rewriting.networks import (
-    Network,
-    NetworkExtraction,
-    NetworkRules,
-    Roofline,
-    SaturationLimits,
-    TensorData,
-    chosen_outputs,
-    network_rules,
-    read_network,
-    saturate_network,
-    steps_between,
-    write_network,
-    write_outline,
-)
 from tensorwright.rewriting.networks.network_analysis import CALL
 from tensorwright_lab.judging.searched_graphs import in_double
 from tensorwright_lab.zoo import build
 
-RULES = network_rules(each.rule for each in load_library())
+RULES = networks.network_rules(each.rule for each in load_library())
 MERGE = next(each.rule for each in load_library() if each.rule.name == "merge-matmuls")
 
 
@@ -42,9 +27,11 @@ def weights(*shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
     return (drawn / np.sqrt(shape[-1])).astype(np.float32)
 
 
-def chosen(network: Network) -> Graph:
-    extraction = NetworkExtraction(network, Roofline())
-    return write_network(network, extraction.choice(cheapest_dag(extraction.problem).selection))
+def chosen(network: networks.Network) -> Graph:
+    extraction = networks.NetworkExtraction(network, networks.Roofline())
+    return networks.write_network(
+        network, extraction.choice(cheapest_dag(extraction.problem).selection)
+    )
 
 
 def mixed() -> Graph:
@@ -68,10 +55,10 @@ def mixed() -> Graph:
 @pytest.mark.parametrize("name", ["squeezenet", "nasrnn", "taso_bert", "mobilenet_v2"])
 def test_what_is_not_rewritten_is_written_with_the_same_operators(name: str) -> None:
     graph = simplify(build(name))
-    network = read_network(graph)
-    extraction = NetworkExtraction(network, Roofline())
+    network = networks.read_network(graph)
+    extraction = networks.NetworkExtraction(network, networks.Roofline())
     selection = cheapest_dag(extraction.problem).selection
-    back = simplify(write_outline(network, extraction.choice(selection)).graph)
+    back = simplify(networks.write_outline(network, extraction.choice(selection)).graph)
     own, its = (Counter(node.operator for node in each.nodes) for each in (graph, back))
     assert own == its
     assert (graph.inputs, graph.outputs) == (back.inputs, back.outputs)
@@ -80,7 +67,7 @@ def test_what_is_not_rewritten_is_written_with_the_same_operators(name: str) -> 
 
 def test_every_operator_can_be_read() -> None:
     graph = simplify(mixed())
-    back = chosen(read_network(graph))
+    back = chosen(networks.read_network(graph))
     assert (graph.inputs, graph.outputs) == (back.inputs, back.outputs)
     inputs = random_inputs(graph)
     for want, found in zip(
@@ -105,13 +92,13 @@ def volumes() -> Graph:
 
 def test_convolutions_of_volumes_are_read_merged_and_written() -> None:
     graph = simplify(volumes())
-    network = read_network(graph)
+    network = networks.read_network(graph)
     read = {name: len(network.terms.with_operator(name)) for name in ("conv3d", "max_pool3d", CALL)}
     assert read == {"conv3d": 3, "max_pool3d": 1, CALL: 0}
-    saturate_network(network, RULES)
-    extraction = NetworkExtraction(network, Roofline(start_s=1.0))
+    networks.saturate_network(network, RULES)
+    extraction = networks.NetworkExtraction(network, networks.Roofline(start_s=1.0))
     choice = extraction.choice(cheapest_dag(extraction.problem).selection)
-    back = simplify(write_network(network, choice))
+    back = simplify(networks.write_network(network, choice))
     assert [node.operator for node in back.nodes].count("conv") == 2
     for want, found in zip(in_double(graph), in_double(back), strict=True):
         np.testing.assert_allclose(found, want, rtol=1e-12, atol=1e-12)
@@ -123,10 +110,10 @@ def test_constants_of_an_outline_are_told_apart() -> None:
     x = b.input("x", (8, 300))
     products = [b.add("matmul", x, b.constant(weights(300, 300) + n)) for n in range(2)]
     small = [b.add("mul", y, b.constant(weights(300) + n)) for n, y in enumerate(products)]
-    network = read_network(b.finish((b.add("add", *small),)))
-    extraction = NetworkExtraction(network, Roofline())
+    network = networks.read_network(b.finish((b.add("add", *small),)))
+    extraction = networks.NetworkExtraction(network, networks.Roofline())
     choice = extraction.choice(cheapest_dag(extraction.problem).selection)
-    outline = simplify(write_outline(network, choice).graph)
+    outline = simplify(networks.write_outline(network, choice).graph)
     assert [node.operator for node in outline.nodes].count("matmul") == 2
 
 
@@ -139,20 +126,20 @@ def shared_products(count: int) -> Graph:
 
 @pytest.mark.parametrize("count", [2, 3, 5, 8])
 def test_groups_are_merged_by_neighbours_and_by_chain(count: int) -> None:
-    network = read_network(shared_products(count), with_proofs=True)
-    only = NetworkRules((), network_rules([MERGE]).merges)
-    found = saturate_network(network, only, SaturationLimits(merges=1, rounds=0))
+    network = networks.read_network(shared_products(count), with_proofs=True)
+    only = networks.NetworkRules((), networks.network_rules([MERGE]).merges)
+    found = networks.saturate_network(network, only, networks.SaturationLimits(merges=1, rounds=0))
     products = network.terms.with_operator("matmul")
     widths = sorted(network.terms.data(name).shape[1] for name in products)
     own = [4 + n for n in range(count)]
     pairs = [one + other for one, other in pairwise(own)]
     chain = [sum(own[:n]) for n in range(3, count + 1)]
     assert widths == sorted([*own, *pairs, *chain])
-    extraction = NetworkExtraction(network, Roofline(start_s=1.0))
+    extraction = networks.NetworkExtraction(network, networks.Roofline(start_s=1.0))
     choice = extraction.choice(cheapest_dag(extraction.problem).selection)
-    graph = simplify(write_network(network, choice))
+    graph = simplify(networks.write_network(network, choice))
     assert [node.operator for node in graph.nodes].count("matmul") == 1
-    steps = steps_between(found, chosen_outputs(network, choice))
+    steps = networks.steps_between(found, networks.chosen_outputs(network, choice))
     assert {step.rewrite.name for step in steps} == {"merge-matmuls"}
 
 
@@ -161,13 +148,13 @@ def test_the_steps_are_those_that_the_outputs_need() -> None:
     x = b.input("x", (8, 16))
     y = b.add("matmul", b.add("matmul", x, b.constant(weights(16, 64))), b.constant(weights(64, 4)))
     graph = b.finish((y, b.add("relu", b.add("relu", x))))
-    network = read_network(graph, with_proofs=True)
-    found = saturate_network(network, RULES)
-    extraction = NetworkExtraction(network, Roofline(1e6, 1e6))
+    network = networks.read_network(graph, with_proofs=True)
+    found = networks.saturate_network(network, RULES)
+    extraction = networks.NetworkExtraction(network, networks.Roofline(1e6, 1e6))
     choice = extraction.choice(cheapest_dag(extraction.problem).selection)
-    back = simplify(write_network(network, choice))
+    back = simplify(networks.write_network(network, choice))
     assert sorted(node.operator for node in back.nodes) == ["matmul", "relu"]
-    steps = steps_between(found, chosen_outputs(network, choice))
+    steps = networks.steps_between(found, networks.chosen_outputs(network, choice))
     assert {step.rewrite.name for step in steps} == {"associativity", "relu-relu-to-relu"}
 
 
@@ -177,8 +164,8 @@ def test_rules_speak_of_many_dimensions_where_these_merge() -> None:
     y = b.add("relu", b.add("relu", x))
     flat = b.add("relu", b.add("relu", b.add("reshape", y, shape=(2, 12))))
     graph = b.finish((b.add("concat", flat, flat, axis=1), y))
-    network = read_network(graph)
-    saturate_network(network, RULES)
+    network = networks.read_network(graph)
+    networks.saturate_network(network, RULES)
     back = chosen(network)
     assert [node.operator for node in back.nodes].count("relu") == 2  # each pair became one
     merging, telling_apart = parse_rules(
@@ -187,14 +174,14 @@ def test_rules_speak_of_many_dimensions_where_these_merge() -> None:
         reshape[x.0*x.1, x.2, x.3, x.4](relu(?x)) == relu(reshape[x.0*x.1, x.2, x.3, x.4](?x))
         """.splitlines()
     )
-    scope = Scope({}, {"x": TensorData((2, 1, 3, 2, 2))})
+    scope = Scope({}, {"x": networks.TensorData((2, 1, 3, 2, 2))})
     assert network.terms.analysis.admits(merging, scope) is Applies.YES
     assert network.terms.analysis.admits(telling_apart, scope) is Applies.UNKNOWN
     (sum_of_reshapes,) = parse_rules(
         ["ewadd(reshape[_s](?x), reshape[_s](?y)) == reshape[_s](ewadd(?x, ?y))"]
     )
     for shape, answer in (((4, 3, 2), Applies.NO), ((2, 1, 3, 2, 2), Applies.UNKNOWN)):
-        both = {"x": TensorData((2, 1, 3, 2, 2)), "y": TensorData(shape)}
+        both = {"x": networks.TensorData((2, 1, 3, 2, 2)), "y": networks.TensorData(shape)}
         asked = Scope({"_s": (24,)}, both)
         assert network.terms.analysis.admits(sum_of_reshapes, asked) is answer
     inputs = random_inputs(graph)
@@ -208,14 +195,14 @@ def test_constants_are_not_rewritten() -> None:
     b = GraphBuilder("constants")
     x = b.input("x", (4, 4))
     w = b.add("relu", b.add("relu", b.constant(weights(4, 4))))
-    network = read_network(b.finish((b.add("matmul", x, w),)))
+    network = networks.read_network(b.finish((b.add("matmul", x, w),)))
     before = len(network.terms)
-    assert isinstance(saturate_network(network, RULES).stop, Saturated)
+    assert isinstance(networks.saturate_network(network, RULES).stop, Saturated)
     assert len(network.terms) == before
 
 
 def test_exact_rules_keep_the_order_of_sums() -> None:
-    exact = network_rules((each.rule for each in load_library()), is_exact=True)
+    exact = networks.network_rules((each.rule for each in load_library()), is_exact=True)
     names = {each.name for each in exact.plain}
     assert "associativity" not in names
     assert "relu-relu-to-relu" in names
@@ -226,18 +213,18 @@ def test_terms_are_not_moved_there_and_back() -> None:
     (rule,) = parse_rules(
         ["twice: reshape[x.0*x.1](reshape[x.1, x.0](?x)) == reshape[x.0*x.1](?x)"]
     )
-    (rewrite,) = network_rules([rule]).plain
+    (rewrite,) = networks.network_rules([rule]).plain
     assert [len(trigger.patterns) for trigger in rewrite.triggers] == [1]
     assert rewrite.triggers[0].patterns[0].term == rule.left[0]
 
 
 def test_limits_are_named() -> None:
-    network = read_network(simplify(build("taso_bert")))
-    stop = saturate_network(network, RULES, SaturationLimits(nodes=300)).stop
+    network = networks.read_network(simplify(build("taso_bert")))
+    stop = networks.saturate_network(network, RULES, networks.SaturationLimits(nodes=300)).stop
     assert isinstance(stop, BudgetSpent)
     assert stop.limit == "nodes"
-    network = read_network(simplify(build("taso_bert")))
-    stop = saturate_network(network, RULES, SaturationLimits(seconds=0)).stop
+    network = networks.read_network(simplify(build("taso_bert")))
+    stop = networks.saturate_network(network, RULES, networks.SaturationLimits(seconds=0)).stop
     assert isinstance(stop, BudgetSpent)
     assert stop.limit == "seconds"
 
@@ -280,7 +267,7 @@ def functions_and_folds() -> Graph:
 
 def test_functions_and_folds_are_read_and_written_as_they_were() -> None:
     graph = simplify(functions_and_folds())
-    network = read_network(graph)
+    network = networks.read_network(graph)
     heads = {network.terms.parts(network.terms.head_of(n)) for n in network.terms.nodes()}
     assert not any(operator == "call" for operator, _ in heads)
     wanted = {
@@ -312,7 +299,7 @@ def choices() -> Graph:
 
 def test_choices_are_read_and_written_as_they_were() -> None:
     graph = choices()
-    network = read_network(graph)
+    network = networks.read_network(graph)
     assert len(network.terms.with_operator("select")) == 3
     assert len(network.terms.with_operator("less")) == 1
     back = simplify(chosen(network))
@@ -330,9 +317,9 @@ def test_a_choice_by_comparison_is_an_extreme() -> None:
     b = GraphBuilder("larger")
     x, y = b.input("x", (4, 6)), b.input("y", (4, 6))
     graph = simplify(b.finish((b.add("where", b.add("less", x, y), y, x),)))
-    network = read_network(graph)
+    network = networks.read_network(graph)
     rule = parse_rule("larger: select(less(?x, ?y), ?y, ?x) == ewmax(?x, ?y)")
-    saturate_network(network, network_rules([rule]))
+    networks.saturate_network(network, networks.network_rules([rule]))
     assert [node.operator for node in chosen(network).nodes] == ["max"]
 
 
@@ -353,7 +340,7 @@ def signals() -> Graph:
 
 def test_what_slides_over_one_dimension_is_written_as_it_was() -> None:
     graph = signals()
-    network = read_network(graph)
+    network = networks.read_network(graph)
     assert not network.terms.with_operator("call")
     back = simplify(chosen(network))
     own, its = (Counter(node.operator for node in each.nodes) for each in (graph, back))
@@ -364,11 +351,13 @@ def test_what_slides_over_one_dimension_is_written_as_it_was() -> None:
 
 def test_convolutions_over_one_dimension_of_one_tensor_are_merged() -> None:
     graph = signals()
-    network = read_network(graph, with_proofs=True)
-    saturate_network(network, RULES)
-    extraction = NetworkExtraction(network, Roofline(start_s=1e-3))
+    network = networks.read_network(graph, with_proofs=True)
+    networks.saturate_network(network, RULES)
+    extraction = networks.NetworkExtraction(network, networks.Roofline(start_s=1e-3))
     back = simplify(
-        write_network(network, extraction.choice(cheapest_dag(extraction.problem).selection))
+        networks.write_network(
+            network, extraction.choice(cheapest_dag(extraction.problem).selection)
+        )
     )
     count = [[node.operator for node in each.nodes].count("conv") for each in (graph, back)]
     assert count == [5, 3]
@@ -391,13 +380,13 @@ def test_rows_at_positions_are_those_of_a_product_with_constants(ids: tuple[int,
     places = b.input("ids", ids, DType.I64)
     rows = b.add("gather", b.constant(weights(11, 8)), places)
     graph = simplify(b.finish((b.add("matmul", rows, b.constant(weights(8, 12))),)))
-    network = read_network(graph, with_proofs=True)
-    found = saturate_network(network, RULES)
-    extraction = NetworkExtraction(network, Roofline())
+    network = networks.read_network(graph, with_proofs=True)
+    found = networks.saturate_network(network, RULES)
+    extraction = networks.NetworkExtraction(network, networks.Roofline())
     choice = extraction.choice(cheapest_dag(extraction.problem).selection)
-    back = simplify(write_network(network, choice))
+    back = simplify(networks.write_network(network, choice))
     assert [node.operator for node in back.nodes] == ["gather"]
-    steps = steps_between(found, chosen_outputs(network, choice))
+    steps = networks.steps_between(found, networks.chosen_outputs(network, choice))
     assert "associativity" in {step.rewrite.name for step in steps}
     inputs = {"ids": np.random.default_rng(0).integers(-11, 11, ids)}
     for one, other in zip(
@@ -409,7 +398,7 @@ def test_rows_at_positions_are_those_of_a_product_with_constants(ids: tuple[int,
 @pytest.mark.parametrize("count", [1, 3])
 def test_rows_at_positions_are_written_as_they_were(count: int) -> None:
     graph = look_up((2, 5), count)
-    network = read_network(graph)
+    network = networks.read_network(graph)
     back = simplify(chosen(network))
     own, its = (Counter(node.operator for node in each.nodes) for each in (graph, back))
     own["max"], its["max"] = min(own["max"], 1), min(its["max"], 1)
@@ -427,7 +416,7 @@ def test_what_selects_rows_is_computed_where_no_product_reads_them() -> None:
     table = b.constant(weights(11, 8))
     rows = [b.add("gather", table, b.input(name, (6,), DType.I32)) for name in ("i", "j")]
     graph = simplify(b.finish((b.add("add", *rows),)))
-    network = read_network(graph)
+    network = networks.read_network(graph)
     products = network.terms.with_operator("matmul")
     left = [network.terms.children(each)[0] for each in products]
     assert all(network.terms.data(each).selects_rows for each in left)
@@ -441,7 +430,7 @@ def test_what_selects_rows_is_computed_where_no_product_reads_them() -> None:
     network.terms.union(output, joined, reason=0)
     every = {network.terms.find(each): each for each in network.terms.nodes()}
     every[network.terms.find(output)] = joined
-    back = simplify(write_network(network, every))
+    back = simplify(networks.write_network(network, every))
     assert [node.operator for node in back.nodes].count("one_hot") == 2
     inputs = {name: np.arange(n, n + 6, dtype=np.int32) for n, name in enumerate(("i", "j"))}
     for one, other in zip(

@@ -14,18 +14,7 @@ import pytest
 from tensorwright.base import UsageError
 from tensorwright.expr import Index, counted_size, named_size
 from tensorwright.graph import Graph, GraphBuilder, simplify
-from tensorwright.rewriting import parse_rule
-from tensorwright.rewriting.networks import (
-    Certificate,
-    certify,
-    explain_certificate,
-    network_rules,
-    parse_certificate,
-    read_network,
-    replay,
-    saturate_network,
-    write_network,
-)
+from tensorwright.rewriting import networks, parse_rule
 from tensorwright.rewriting.networks.network_analysis import (
     NetworkAnalysis,
     OpaqueOperators,
@@ -162,16 +151,16 @@ def test_whatever_a_search_finds_is_equal_at_any_size(name: str) -> None:
     assert all(each.graph.input_types == graph.input_types for each in checked)
 
 
-def certified(graph: Graph, rule: str) -> tuple[Graph, Certificate]:
+def certified(graph: Graph, rule: str) -> tuple[Graph, networks.Certificate]:
     """What one rule makes of the output of a graph, with the certificate."""
     rules = {"own": replace(parse_rule(rule), name="own")}
-    network = read_network(graph, with_proofs=True)
-    found = saturate_network(network, network_rules(rules.values()))
+    network = networks.read_network(graph, with_proofs=True)
+    found = networks.saturate_network(network, networks.network_rules(rules.values()))
     (output,) = network.outputs
     others = [name for name in network.terms.members(output) if name != output]
     choice = choice_of(network, others[:1])
-    certificate = certify(found, others[:1], rules)
-    return write_network(network, choice), certificate
+    certificate = networks.certify(found, others[:1], rules)
+    return networks.write_network(network, choice), certificate
 
 
 def joined() -> Graph:
@@ -189,9 +178,11 @@ def test_a_certificate_says_for_which_sizes_it_holds() -> None:
     assert [node.operator for node in result.nodes] == ["relu", "relu", "concat"]
     bounds = {"n": "2 <= n <= 64", "m": "m % 8 == 0", "k": ""}
     assert certificate.sizes == bounds
-    assert parse_certificate(certificate.to_json(), "") == certificate
-    assert replay(certificate, read_network(joined()), lambda _: True).output_types
-    text = str(explain_certificate(certificate, joined()))
+    assert networks.parse_certificate(certificate.to_json(), "") == certificate
+    assert networks.replay(
+        certificate, networks.read_network(joined()), lambda _: True
+    ).output_types
+    text = str(networks.explain_certificate(certificate, joined()))
     assert text.startswith("for all sizes n with 2 <= n <= 64, m with m % 8 == 0, k\n")
     assert "?x = ?x : f32(n, m)" in text
 
@@ -202,7 +193,7 @@ def test_a_network_with_other_bounds_is_refused() -> None:
     x, y = b.input("x", (n, named_size("m"))), b.input("y", (n, k))
     other = b.finish([b.add("relu", b.add("concat", x, y, axis=1), output="z")])
     with pytest.raises(UsageError, match="those of the network n with 2 <= n <= 64, m, k"):
-        replay(certificate, read_network(other), lambda _: True)
+        networks.replay(certificate, networks.read_network(other), lambda _: True)
 
 
 def split() -> Graph:
@@ -220,7 +211,7 @@ def test_parameters_may_be_sizes() -> None:
     result, certificate = certified(split(), SLICE)
     assert {m // 2} == {each for step in certificate.steps for each in step.params["_b"]}
     assert HALF in certificate.to_json()
-    assert parse_certificate(certificate.to_json(), "") == certificate
+    assert networks.parse_certificate(certificate.to_json(), "") == certificate
     assert result.types["y"].shape == (m // 2, 3)
 
 
@@ -229,7 +220,9 @@ def test_a_size_that_does_not_fit_for_all_values_is_refused(size: str) -> None:
     _, certificate = certified(split(), SLICE)
     text = certificate.to_json().replace(HALF, json.dumps({"size": size}))
     with pytest.raises(UsageError, match=r"cannot be applied|no term|no certificate"):
-        replay(parse_certificate(text, "test"), read_network(split()), lambda _: True)
+        networks.replay(
+            networks.parse_certificate(text, "test"), networks.read_network(split()), lambda _: True
+        )
 
 
 @pytest.mark.parametrize("value", ["2*q", "m +", "x.1"])
@@ -237,7 +230,7 @@ def test_what_is_no_size_is_refused(value: str) -> None:
     _, certificate = certified(split(), SLICE)
     text = certificate.to_json().replace(HALF, json.dumps({"size": value}))
     with pytest.raises(UsageError, match="it is not a certificate"):
-        parse_certificate(text, "test")
+        networks.parse_certificate(text, "test")
 
 
 @pytest.mark.parametrize(("least", "is_applied"), [(1, False), (2, True)])
@@ -248,7 +241,7 @@ def test_a_rule_is_applied_where_its_condition_holds_for_all_sizes(
     b = GraphBuilder("condition")
     graph = b.finish([b.add("relu", b.add("neg", b.input("x", (size, 3))))])
     rule = replace(parse_rule("relu(neg(?x)) == neg(relu(?x)) if x.0 >= 2"), name="own")
-    network = read_network(graph)
-    saturate_network(network, network_rules([rule]))
+    network = networks.read_network(graph)
+    networks.saturate_network(network, networks.network_rules([rule]))
     (output,) = network.outputs
     assert (len(list(network.terms.members(output))) == 2) is is_applied

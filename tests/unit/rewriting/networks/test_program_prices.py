@@ -12,15 +12,7 @@ import pytest
 from tensorwright.base import DType, cpu_target
 from tensorwright.graph import Graph, GraphBuilder, Workload, simplify
 from tensorwright.machine import NOMINAL, Machine, Rates, machine_of
-from tensorwright.rewriting.networks import (
-    Corrections,
-    ProgramPrices,
-    Roofline,
-    choice_of,
-    choice_seconds,
-    read_network,
-    write_outline,
-)
+from tensorwright.rewriting import networks
 
 TARGET = cpu_target("x86-64-avx2")
 WEIGHT_BYTES = 4 * 64 * 64
@@ -53,7 +45,7 @@ def products(weights: Sequence[int]) -> Graph:
 
 
 def seconds(graph: Graph, machine: Machine) -> list[float]:
-    found = ProgramPrices(machine, flat).kernels_of(graph)
+    found = networks.ProgramPrices(machine, flat).kernels_of(graph)
     assert found is not None
     return [each.seconds for each in found]
 
@@ -91,14 +83,14 @@ def biased() -> Graph:
 
 def test_kernels_are_what_all_operators_of_a_network_cost() -> None:
     graph = biased()
-    network, costs = read_network(graph), Roofline()
-    choice = choice_of(network, network.outputs)
-    written = write_outline(network, choice)
-    kernels = ProgramPrices(USUAL, flat).kernels_of(simplify(written.graph))
+    network, costs = networks.read_network(graph), networks.Roofline()
+    choice = networks.choice_of(network, network.outputs)
+    written = networks.write_outline(network, choice)
+    kernels = networks.ProgramPrices(USUAL, flat).kernels_of(simplify(written.graph))
     assert kernels is not None
-    corrections = Corrections(network, costs)
+    corrections = networks.Corrections(network, costs)
     priced = corrections.add(choice, written, kernels)
     total = math.fsum(each.seconds for each in kernels)
     assert "conv2d" in {use.operator for use, _ in priced}
     assert math.fsum(share for _, share in priced) == pytest.approx(total)
-    assert choice_seconds(network, choice, costs, corrections) == pytest.approx(total)
+    assert networks.choice_seconds(network, choice, costs, corrections) == pytest.approx(total)

@@ -8,19 +8,8 @@ import numpy as np
 import pytest
 from tests.unit.tuning.helpers import doubled, matmul, workload_of
 
+from tensorwright import expr
 from tensorwright.base import DType, InternalError
-from tensorwright.expr import (
-    Compute,
-    Element,
-    Fn,
-    apply,
-    compute,
-    placeholder,
-    reduce_axis,
-    select,
-    sum_over,
-    topological_order,
-)
 from tensorwright.runtime import is_kernel_ready
 from tensorwright.tuning.measuring.expected_results import (
     InputSpec,
@@ -76,16 +65,16 @@ def test_the_second_turn_has_other_inputs_and_the_same_constants(tmp_path: Path)
 
 
 def test_functions_undefined_below_zero_get_positive_inputs(tmp_path: Path) -> None:
-    x = placeholder("x", (100,))
-    root = compute("root", (100,), lambda i: apply(Fn.SQRT, x[i]))
+    x = expr.placeholder("x", (100,))
+    root = expr.compute("root", (100,), lambda i: expr.apply(expr.Fn.SQRT, x[i]))
     reference = make_expected_results(workload_of(root), tmp_path)
     assert reference.recipe.is_positive
     assert np.isfinite(np.load(reference.outputs[0][2])).all()
 
 
 def test_indices_stay_inside_of_what_they_index(tmp_path: Path) -> None:
-    table, index = placeholder("table", (7, 4)), placeholder("index", (50,), DType.I64)
-    rows = compute("rows", (50, 4), lambda i, j: table[index[i], j])
+    table, index = expr.placeholder("table", (7, 4)), expr.placeholder("index", (50,), DType.I64)
+    rows = expr.compute("rows", (50, 4), lambda i, j: table[index[i], j])
     assert index_reach((table, index, rows)) == {"index": 7}
     reference = make_expected_results(workload_of(rows), tmp_path)
     drawn = make_inputs(reference.recipe)["index"]
@@ -93,32 +82,32 @@ def test_indices_stay_inside_of_what_they_index(tmp_path: Path) -> None:
 
 
 def test_smaller_ranges_are_tried_where_indices_are_scaled(tmp_path: Path) -> None:
-    table, index = placeholder("table", (16,)), placeholder("index", (50,), DType.I64)
-    i = reduce_axis("i", 50)  # not by `compute`, which refuses what may read outside
-    rows = Compute("rows", (i,), table[Element(index, (i.var,)) * 8])
+    table, index = expr.placeholder("table", (16,)), expr.placeholder("index", (50,), DType.I64)
+    i = expr.reduce_axis("i", 50)  # not by `compute`, which refuses what may read outside
+    rows = expr.Compute("rows", (i,), table[expr.Element(index, (i.var,)) * 8])
     reference = make_expected_results(workload_of(rows), tmp_path)
     assert make_inputs(reference.recipe)["index"].max() == 1
 
 
 def test_a_workload_that_always_reads_outside_is_refused(tmp_path: Path) -> None:
-    table, index = placeholder("table", (4,)), placeholder("index", (5,), DType.I64)
-    i = reduce_axis("i", 5)
-    rows = Compute("rows", (i,), table[Element(index, (i.var,)) + 4])
+    table, index = expr.placeholder("table", (4,)), expr.placeholder("index", (5,), DType.I64)
+    i = expr.reduce_axis("i", 5)
+    rows = expr.Compute("rows", (i,), table[expr.Element(index, (i.var,)) + 4])
     with pytest.raises(InternalError, match="no inputs were found"):
         make_expected_results(workload_of(rows), tmp_path)
 
 
 def test_sums_of_products_are_as_large_as_the_inputs(tmp_path: Path) -> None:
-    x, weights = placeholder("x", (64, 300)), placeholder("weights", (300, 20))
-    k, m, n = reduce_axis("k", 300), reduce_axis("m", 64), reduce_axis("n", 20)
-    hidden = compute(
+    x, weights = expr.placeholder("x", (64, 300)), expr.placeholder("weights", (300, 20))
+    k, m, n = expr.reduce_axis("k", 300), expr.reduce_axis("m", 64), expr.reduce_axis("n", 20)
+    hidden = expr.compute(
         "hidden",
         (64, 20),
-        lambda i, j: sum_over(select(k < 299, x[i, k] * weights[k, j], 0.0), k),
+        lambda i, j: expr.sum_over(expr.select(k < 299, x[i, k] * weights[k, j], 0.0), k),
     )
-    total = compute("total", (64,), lambda i: sum_over(hidden[i, n], n))
-    squares = compute("squares", (300,), lambda j: sum_over(x[m, j] * x[m, j], m))
-    tensors = topological_order(hidden, total, squares)
+    total = expr.compute("total", (64,), lambda i: expr.sum_over(hidden[i, n], n))
+    squares = expr.compute("squares", (300,), lambda j: expr.sum_over(x[m, j] * x[m, j], m))
+    tensors = expr.topological_order(hidden, total, squares)
     assert weight_scales(tensors) == {"weights": pytest.approx(0.1)}
     reference = make_expected_results(workload_of(hidden), tmp_path)
     assert np.load(reference.outputs[0][2]).std() == pytest.approx(1 / np.sqrt(3), rel=0.1)

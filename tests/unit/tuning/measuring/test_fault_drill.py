@@ -17,31 +17,17 @@ from pathlib import Path
 
 import pytest
 from tests.targets import native_target
-from tests.unit.tuning.helpers import (
-    DOUBLE,
-    SIZE,
-    FakeBuilder,
-    doubled,
-    kernel_of,
-    number_of,
-    numbered_space,
-)
+from tests.unit.tuning import helpers
 
 from tensorwright.artifacts import BuildRequest, Kernel
 from tensorwright.base import CpuTarget
 from tensorwright.records import MemoryStore, Record, RecordStore, Status, best_record, open_store
-from tensorwright.tuning.measuring import (
-    BuildFailed,
-    BuildResult,
-    ChildRunner,
-    Measurement,
-    MeasureOptions,
-)
+from tensorwright.tuning import measuring
 from tensorwright.tuning.session import Options, SessionParts, SessionSetting, StopReason, tune
 from tensorwright.tuning.space import Space
 from tensorwright.tuning.task import Task
 
-OPTIONS = MeasureOptions(repeats=3, min_sample_s=0.0005, limit_s=1.0)
+OPTIONS = measuring.MeasureOptions(repeats=3, min_sample_s=0.0005, limit_s=1.0)
 SEGFAULT = """
   %nowhere = getelementptr float, ptr %x, i64 -100000000000
   store i32 1, ptr %nowhere
@@ -54,78 +40,80 @@ DOUBLE_TO = """
 
 
 @pytest.fixture(scope="module")
-def runner() -> Iterator[ChildRunner]:
-    with ChildRunner(OPTIONS) as found:
+def runner() -> Iterator[measuring.ChildRunner]:
+    with measuring.ChildRunner(OPTIONS) as found:
         yield found
 
 
-def measure(runner: ChildRunner, *kernels: Kernel, best_s: float = math.inf) -> list[Measurement]:
-    found = runner.measure(doubled(), kernels, 1, best_s)
+def measure(
+    runner: measuring.ChildRunner, *kernels: Kernel, best_s: float = math.inf
+) -> list[measuring.Measurement]:
+    found = runner.measure(helpers.doubled(), kernels, 1, best_s)
     assert found is not None
     return found
 
 
-def check_good(runner: ChildRunner) -> None:
-    (good,) = measure(runner, kernel_of())
+def check_good(runner: measuring.ChildRunner) -> None:
+    (good,) = measure(runner, helpers.kernel_of())
     assert good.status is Status.OK
     assert len(good.times_s) == OPTIONS.repeats
     assert all(0 < time_s < 0.01 for time_s in good.times_s)
 
 
-def test_a_good_kernel_is_timed(runner: ChildRunner) -> None:
+def test_a_good_kernel_is_timed(runner: measuring.ChildRunner) -> None:
     check_good(runner)
 
 
-def test_a_crash(runner: ChildRunner) -> None:
-    (one,) = measure(runner, kernel_of(SEGFAULT))
+def test_a_crash(runner: measuring.ChildRunner) -> None:
+    (one,) = measure(runner, helpers.kernel_of(SEGFAULT))
     assert one.status is Status.CRASHED
     assert "SIGSEGV" in one.error
     check_good(runner)
 
 
-def test_an_endless_loop(runner: ChildRunner) -> None:
+def test_an_endless_loop(runner: measuring.ChildRunner) -> None:
     (one,) = measure(runner, endless())
-    assert one == Measurement(Status.TIMED_OUT, error="not done within 1 s")
+    assert one == measuring.Measurement(Status.TIMED_OUT, error="not done within 1 s")
     check_good(runner)
 
 
 def endless() -> Kernel:
     """A loop of centuries, which LLVM may not remove."""
-    return kernel_of('  call void asm sideeffect "", ""()\n', count=1 << 62)
+    return helpers.kernel_of('  call void asm sideeffect "", ""()\n', count=1 << 62)
 
 
-def test_more_memory_than_there_is(runner: ChildRunner) -> None:
-    (one,) = measure(runner, kernel_of(workspace_bytes=1 << 45))
+def test_more_memory_than_there_is(runner: measuring.ChildRunner) -> None:
+    (one,) = measure(runner, helpers.kernel_of(workspace_bytes=1 << 45))
     assert one.status is Status.OUT_OF_MEMORY
     check_good(runner)
 
 
-def test_a_wrong_answer(runner: ChildRunner) -> None:
+def test_a_wrong_answer(runner: measuring.ChildRunner) -> None:
     body = (
         DOUBLE_TO + "  %to = getelementptr float, ptr %y, i64 %i\n  store float %value, ptr %to\n"
     )
-    (one,) = measure(runner, kernel_of(body))
+    (one,) = measure(runner, helpers.kernel_of(body))
     assert one.status is Status.WRONG_ANSWER
     assert one.times_s == ()
-    assert one.error.startswith(f"y: {SIZE} elements (100 %) are wrong, first at [0]:")
+    assert one.error.startswith(f"y: {helpers.SIZE} elements (100 %) are wrong, first at [0]:")
     check_good(runner)
 
 
-def test_an_answer_that_is_not_finished(runner: ChildRunner) -> None:
-    (one,) = measure(runner, kernel_of(count=SIZE - 1))
+def test_an_answer_that_is_not_finished(runner: measuring.ChildRunner) -> None:
+    (one,) = measure(runner, helpers.kernel_of(count=helpers.SIZE - 1))
     assert one.status is Status.WRONG_ANSWER
     assert "1 elements" in one.error
-    assert f"[{SIZE - 1}]: nan" in one.error
+    assert f"[{helpers.SIZE - 1}]: nan" in one.error
 
 
-@pytest.mark.parametrize("place", [-1, SIZE])
-def test_writing_beside_the_answer(runner: ChildRunner, place: int) -> None:
+@pytest.mark.parametrize("place", [-1, helpers.SIZE])
+def test_writing_beside_the_answer(runner: measuring.ChildRunner, place: int) -> None:
     body = DOUBLE_TO + (
         "  %to = getelementptr float, ptr %y, i64 %i\n  store float %twice, ptr %to\n"
         f"  %bad = getelementptr float, ptr %y, i64 {place}\n  store float 1.0, ptr %bad\n"
     )
-    (one,) = measure(runner, kernel_of(body))
-    assert one == Measurement(Status.WRONG_ANSWER, error="it wrote outside of y")
+    (one,) = measure(runner, helpers.kernel_of(body))
+    assert one == measuring.Measurement(Status.WRONG_ANSWER, error="it wrote outside of y")
     check_good(runner)
 
 
@@ -134,26 +122,28 @@ COUNTED = """
   %after = add i64 %before, 1
   store i64 %after, ptr @elements
 """
-LATER = COUNTED + f"  %is.later = icmp sge i64 %before, {SIZE}\n"
+LATER = COUNTED + f"  %is.later = icmp sge i64 %before, {helpers.SIZE}\n"
 ELEMENTS = "@elements = internal global i64 0\n"
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_an_answer_that_is_right_once(runner: ChildRunner, count: int) -> None:
+def test_an_answer_that_is_right_once(runner: measuring.ChildRunner, count: int) -> None:
     """All calls after the first give x in the place of 2 x."""
-    body = LATER + DOUBLE.replace(
+    body = LATER + helpers.DOUBLE.replace(
         "fadd float %value, %value",
         "fadd float %value, %more.value\n",
     ).replace("  %twice", "  %more.value = select i1 %is.later, float 0.0, float %value\n  %twice")
-    *_, one = measure(runner, *[kernel_of()] * (count - 1), kernel_of(body, beside=ELEMENTS))
+    *_, one = measure(
+        runner, *[helpers.kernel_of()] * (count - 1), helpers.kernel_of(body, beside=ELEMENTS)
+    )
     assert one.status is Status.WRONG_ANSWER
     assert one.times_s == ()
-    text = f"after it was timed, on other inputs, y: {SIZE} elements (100 %) are wrong"
+    text = f"after it was timed, on other inputs, y: {helpers.SIZE} elements (100 %) are wrong"
     assert one.error.startswith(text)
     check_good(runner)
 
 
-def test_an_answer_that_is_kept_from_the_first_call(runner: ChildRunner) -> None:
+def test_an_answer_that_is_kept_from_the_first_call(runner: measuring.ChildRunner) -> None:
     """Later calls write nothing: fast, and right for as long as the inputs stay the same."""
     body = (
         LATER
@@ -165,71 +155,71 @@ def test_an_answer_that_is_kept_from_the_first_call(runner: ChildRunner) -> None
             "  store float %twice, ptr %to\n"
         )
     )
-    unread = f"@unread = internal global [{SIZE} x float] zeroinitializer\n"
-    (one,) = measure(runner, kernel_of(body, beside=ELEMENTS + unread))
+    unread = f"@unread = internal global [{helpers.SIZE} x float] zeroinitializer\n"
+    (one,) = measure(runner, helpers.kernel_of(body, beside=ELEMENTS + unread))
     assert one.status is Status.WRONG_ANSWER
     assert "on other inputs" in one.error
     check_good(runner)
 
 
-def test_guards_that_are_broken_while_it_is_timed(runner: ChildRunner) -> None:
+def test_guards_that_are_broken_while_it_is_timed(runner: measuring.ChildRunner) -> None:
     body = (
         LATER
-        + DOUBLE
+        + helpers.DOUBLE
         + (
-            f"  %beyond = getelementptr float, ptr %y, i64 {SIZE}\n"
+            f"  %beyond = getelementptr float, ptr %y, i64 {helpers.SIZE}\n"
             "  %aim = select i1 %is.later, ptr %beyond, ptr @elsewhere\n"
             "  store float 1.0, ptr %aim\n"
         )
     )
     elsewhere = "@elsewhere = internal global float 0.0\n"
-    (one,) = measure(runner, kernel_of(body, beside=ELEMENTS + elsewhere))
+    (one,) = measure(runner, helpers.kernel_of(body, beside=ELEMENTS + elsewhere))
     assert one.status is Status.WRONG_ANSWER
     assert one.error == "it wrote outside of its results while it was timed"
     check_good(runner)
 
 
-def test_code_that_is_none(runner: ChildRunner) -> None:
-    broken = replace(kernel_of(), object_code=b"\x7fELF nonsense")
+def test_code_that_is_none(runner: measuring.ChildRunner) -> None:
+    broken = replace(helpers.kernel_of(), object_code=b"\x7fELF nonsense")
     (one,) = measure(runner, broken)
     assert one.status is Status.RUN_ERROR
     check_good(runner)
 
 
-def test_a_slow_kernel_is_dropped(runner: ChildRunner) -> None:
-    (one,) = measure(runner, kernel_of(), best_s=1e-9)
+def test_a_slow_kernel_is_dropped(runner: measuring.ChildRunner) -> None:
+    (one,) = measure(runner, helpers.kernel_of(), best_s=1e-9)
     assert one.status is Status.CENSORED
     assert len(one.times_s) <= 2
 
 
-def test_kernels_take_turns_and_wrong_ones_are_left_out(runner: ChildRunner) -> None:
-    wrong = kernel_of(count=SIZE - 1)
-    found = measure(runner, kernel_of(), wrong, kernel_of(), best_s=1e-9)
+def test_kernels_take_turns_and_wrong_ones_are_left_out(runner: measuring.ChildRunner) -> None:
+    wrong = helpers.kernel_of(count=helpers.SIZE - 1)
+    found = measure(runner, helpers.kernel_of(), wrong, helpers.kernel_of(), best_s=1e-9)
     assert [one.status for one in found] == [Status.OK, Status.WRONG_ANSWER, Status.OK]
     check_good(runner)
 
 
-def test_turns_fail_together_where_one_ends_the_process(runner: ChildRunner) -> None:
-    found = measure(runner, kernel_of(), kernel_of(SEGFAULT))
+def test_turns_fail_together_where_one_ends_the_process(runner: measuring.ChildRunner) -> None:
+    found = measure(runner, helpers.kernel_of(), helpers.kernel_of(SEGFAULT))
     assert [one.status for one in found] == [Status.CRASHED, Status.CRASHED]
     check_good(runner)
 
 
-def test_the_wish_to_stop_abandons_a_kernel(runner: ChildRunner) -> None:
-    assert runner.measure(doubled(), [endless()], 1, math.inf, lambda: True) is None
+def test_the_wish_to_stop_abandons_a_kernel(runner: measuring.ChildRunner) -> None:
+    assert runner.measure(helpers.doubled(), [endless()], 1, math.inf, lambda: True) is None
     check_good(runner)
 
 
-def test_another_workload_is_prepared_when_it_comes(runner: ChildRunner) -> None:
-    found = runner.measure(doubled("another"), [kernel_of()], 1, math.inf)
+def test_another_workload_is_prepared_when_it_comes(runner: measuring.ChildRunner) -> None:
+    found = runner.measure(helpers.doubled("another"), [helpers.kernel_of()], 1, math.inf)
     assert found is not None
     assert found[0].status is Status.OK
     check_good(runner)
 
 
 def test_caches_can_be_flushed_between_calls() -> None:
-    options = MeasureOptions(repeats=3, min_sample_s=0.0005, flush_bytes=1 << 20)
-    with ChildRunner(options) as runner:
+    options = measuring.MeasureOptions(repeats=3, min_sample_s=0.0005, flush_bytes=1 << 20)
+    with measuring.ChildRunner(options) as runner:
         check_good(runner)
 
 
@@ -252,46 +242,48 @@ FAULTS = {
 COUNT = 12
 
 
-class FaultyBuilder(FakeBuilder):
+class FaultyBuilder(helpers.FakeBuilder):
     """Real kernels; those of the numbers in `FAULTS` have each a fault of their own."""
 
-    def _one(self, request: BuildRequest) -> BuildResult:
-        match number_of(request.trace):
+    def _one(self, request: BuildRequest) -> measuring.BuildResult:
+        match helpers.number_of(request.trace):
             case 2:
-                return kernel_of(SEGFAULT)
+                return helpers.kernel_of(SEGFAULT)
             case 3:
                 return endless()
             case 4:
-                return kernel_of(workspace_bytes=1 << 45)
+                return helpers.kernel_of(workspace_bytes=1 << 45)
             case 5:
-                return kernel_of(DOUBLE.replace("%value, %value", "%value, 0.0"))
+                return helpers.kernel_of(helpers.DOUBLE.replace("%value, %value", "%value, 0.0"))
             case 6:
                 stray = "  %before = getelementptr float, ptr %y, i64 -1\n"
-                return kernel_of(DOUBLE + stray + "  store float 1.0, ptr %before\n")
+                return helpers.kernel_of(
+                    helpers.DOUBLE + stray + "  store float 1.0, ptr %before\n"
+                )
             case 7:
-                return replace(kernel_of(), object_code=b"nonsense")
+                return replace(helpers.kernel_of(), object_code=b"nonsense")
             case 9:
-                return BuildFailed(Status.BUILD_ERROR, "while building, it fell")
+                return measuring.BuildFailed(Status.BUILD_ERROR, "while building, it fell")
             case _:
-                return kernel_of()
+                return helpers.kernel_of()
 
 
 def small_space(task: Task, target: CpuTarget) -> Space:
-    return numbered_space(task, target, COUNT)
+    return helpers.numbered_space(task, target, COUNT)
 
 
 def test_a_session_survives_all_faults_and_none_of_them_wins() -> None:
     store = MemoryStore()
-    with ChildRunner(OPTIONS) as runner:
+    with measuring.ChildRunner(OPTIONS) as runner:
         result = tune(
-            [Task(doubled())],
+            [Task(helpers.doubled())],
             SessionSetting(native_target(), 1, "here"),
             store,
             Options(trials=100, seed=0, round_size=COUNT),
             parts=SessionParts(FaultyBuilder(), runner, make_space=small_space),
         )
     assert result.reason is StopReason.EXHAUSTED
-    newest: dict[int, Record] = {number_of(one.trace): one for one in store.query()}
+    newest: dict[int, Record] = {helpers.number_of(one.trace): one for one in store.query()}
     assert set(newest) == set(range(1, COUNT + 1))
     assert {n: newest[n].status for n in FAULTS} == FAULTS
     assert all(newest[n].error and not newest[n].times_s for n in FAULTS)
@@ -299,19 +291,19 @@ def test_a_session_survives_all_faults_and_none_of_them_wins() -> None:
     ranked = store.top(
         COUNT, workload="doubled", target=native_target().key, hardware="here", threads=1
     )
-    assert not {number_of(one.trace) for one in ranked} & FAULTS.keys()
-    assert number_of(result.tasks[0].trace) not in FAULTS
-    found = best_record(store, doubled(), native_target(), "here", 1)
-    assert found is None or number_of(found[0].trace) not in FAULTS
+    assert not {helpers.number_of(one.trace) for one in ranked} & FAULTS.keys()
+    assert helpers.number_of(result.tasks[0].trace) not in FAULTS
+    found = best_record(store, helpers.doubled(), native_target(), "here", 1)
+    assert found is None or helpers.number_of(found[0].trace) not in FAULTS
 
 
 @pytest.mark.skipif(native_target().arch != "x86-64", reason="the system call is x86-64's")
-def test_a_kernel_that_takes_all_memory(runner: ChildRunner) -> None:
+def test_a_kernel_that_takes_all_memory(runner: measuring.ChildRunner) -> None:
     """It maps memory until none is left, and gives none back."""
     body = MMAP.replace("SIZE", str(1 << 30))
-    (one,) = measure(runner, kernel_of(body + DOUBLE, count=SIZE))
+    (one,) = measure(runner, helpers.kernel_of(body + helpers.DOUBLE, count=helpers.SIZE))
     assert one.status in (Status.OUT_OF_MEMORY, Status.OK)
-    (small,) = measure(runner, kernel_of(MMAP.replace("SIZE", str(1 << 20)), count=1 << 19))
+    (small,) = measure(runner, helpers.kernel_of(MMAP.replace("SIZE", str(1 << 20)), count=1 << 19))
     assert small.status not in (Status.OK, Status.CENSORED)
     check_good(runner)
 

@@ -11,36 +11,26 @@ from tests.unit.tuning.models.model_samples import WIDTH, made_up
 
 from tensorwright.base import InternalError, RecordError
 from tensorwright.machine import machine_of
+from tensorwright.tuning import models
 from tensorwright.tuning.features import FEATURE_NAMES
-from tensorwright.tuning.models import (
-    BoostedSettings,
-    LearnedModel,
-    LossKind,
-    RandomModel,
-    RefitPolicy,
-    RooflineModel,
-    Sample,
-    load_model,
-    make_model,
-)
 from tensorwright.tuning.models.protocol import TREES_MODULE
 from tensorwright.tuning.models.saved_model import FILE, SavedModel
 from tensorwright_lab.cost_models import judge, overall, scores_of
 
-SETTINGS = BoostedSettings(rounds=40)
+SETTINGS = models.BoostedSettings(rounds=40)
 TARGET = AVX512
 
 
-def trained(settings: BoostedSettings = SETTINGS, count: int = 150) -> LearnedModel:
-    model = LearnedModel(settings)
+def trained(settings: models.BoostedSettings = SETTINGS, count: int = 150) -> models.LearnedModel:
+    model = models.LearnedModel(settings)
     model.observe(made_up("a", count, 3, 0) + made_up("b", count, 2, 1))
     assert model.refit()
     return model
 
 
-@pytest.mark.parametrize("kind", LossKind)
-def test_it_learns_to_rank_programs_of_several_workloads(kind: LossKind) -> None:
-    model = trained(BoostedSettings(loss=kind))
+@pytest.mark.parametrize("kind", models.LossKind)
+def test_it_learns_to_rank_programs_of_several_workloads(kind: models.LossKind) -> None:
+    model = trained(models.BoostedSettings(loss=kind))
     found = []
     for workload, statements in (("a", 3), ("b", 2)):
         tested = made_up(workload, 100, statements, 9)
@@ -68,8 +58,8 @@ def test_censored_programs_teach_too() -> None:
     samples = made_up("a", 120, 2, 0)
     cut = float(np.median([sample.time_s for sample in samples]))
     known = [s for s in samples if s.time_s <= cut]
-    dropped = [Sample("a", s.features, cut, True) for s in samples if s.time_s > cut]
-    model = LearnedModel(SETTINGS)
+    dropped = [models.Sample("a", s.features, cut, True) for s in samples if s.time_s > cut]
+    model = models.LearnedModel(SETTINGS)
     model.observe(known + dropped)
     model.refit()
     tested = made_up("a", 100, 2, 7)
@@ -80,7 +70,7 @@ def test_censored_programs_teach_too() -> None:
 
 
 def test_trees_are_fitted_again_as_samples_come_in() -> None:
-    model = LearnedModel(SETTINGS, policy=RefitPolicy(first=16, least=4, growth=0.5))
+    model = models.LearnedModel(SETTINGS, policy=models.RefitPolicy(first=16, least=4, growth=0.5))
     samples = made_up("a", 60, 2, 0)
     changed = []
     for place in range(0, 60, 4):
@@ -91,15 +81,15 @@ def test_trees_are_fitted_again_as_samples_come_in() -> None:
 
 
 def test_it_keeps_a_bounded_number_of_samples() -> None:
-    model = LearnedModel(SETTINGS, policy=RefitPolicy(most=10))
+    model = models.LearnedModel(SETTINGS, policy=models.RefitPolicy(most=10))
     samples = made_up("a", 25, 1, 0)
     model.observe(samples)
     assert model.samples == samples[-10:]
 
 
 def test_the_prior_answers_first_and_fades() -> None:
-    prior = RooflineModel(machine_of(TARGET, 2))
-    model = LearnedModel(SETTINGS, prior)
+    prior = models.RooflineModel(machine_of(TARGET, 2))
+    model = models.LearnedModel(SETTINGS, prior)
     features = np.stack([sample.features for sample in made_up("a", 10, 2, 3)])
     assert not model.is_trained
     assert model.predict(features).tolist() == prior.predict(features).tolist()
@@ -116,10 +106,10 @@ def test_a_saved_model_scores_as_before(tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
     model = trained()
     assert model.save(path, "here")
-    saved = load_model(path)
+    saved = models.load_model(path)
     features = np.stack([sample.features for sample in made_up("a", 30, 3, 4)])
     assert saved.predict(features).tolist() == model.predict(features).tolist()
-    assert (saved.hardware, saved.samples, saved.loss) == ("here", 300, LossKind.PAIRS)
+    assert (saved.hardware, saved.samples, saved.loss) == ("here", 300, models.LossKind.PAIRS)
     assert not saved.update()
 
 
@@ -127,20 +117,20 @@ def test_a_session_starts_from_a_saved_model(tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
     trained().save(path, "here")
     features = np.stack([sample.features for sample in made_up("a", 30, 3, 4)])
-    warm = make_model(TARGET, 2, saved=path)
-    trees, roofline = load_model(path), RooflineModel(machine_of(TARGET, 2))
+    warm = models.make_model(TARGET, 2, saved=path)
+    trees, roofline = models.load_model(path), models.RooflineModel(machine_of(TARGET, 2))
     expected = trees.predict(features) + roofline.predict(features)
     assert warm.predict(features).tolist() == expected.tolist()
     assert not warm.update()
-    cold = make_model(TARGET, 2, saved=tmp_path / "missing.npz")
+    cold = models.make_model(TARGET, 2, saved=tmp_path / "missing.npz")
     assert (
         cold.predict(features).tolist()
-        == RooflineModel(machine_of(TARGET, 2)).predict(features).tolist()
+        == models.RooflineModel(machine_of(TARGET, 2)).predict(features).tolist()
     )
 
 
 def test_nothing_is_saved_before_anything_is_learned(tmp_path: Path) -> None:
-    assert not LearnedModel(BoostedSettings()).save(tmp_path / "model.npz", "here")
+    assert not models.LearnedModel(models.BoostedSettings()).save(tmp_path / "model.npz", "here")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -160,7 +150,7 @@ class Constant:
 
 
 def test_a_ranker_without_arrays_is_not_saved(tmp_path: Path) -> None:
-    model = SavedModel(Constant(), LossKind.PAIRS, "here", 1)
+    model = SavedModel(Constant(), models.LossKind.PAIRS, "here", 1)
     with pytest.raises(InternalError, match="cannot be written") as refused:
         model.save(tmp_path / "model.npz")
     assert "arrays" in refused.value.remedy
@@ -179,10 +169,10 @@ def test_a_ranker_without_arrays_is_not_saved(tmp_path: Path) -> None:
 )
 def test_a_strange_file_is_refused(tmp_path: Path, change: dict[str, object], reason: str) -> None:
     path = tmp_path / "model.npz"
-    trained(BoostedSettings(rounds=2)).save(path, "here")
+    trained(models.BoostedSettings(rounds=2)).save(path, "here")
     break_file(path, change)
     with pytest.raises(RecordError) as caught:
-        load_model(path)
+        models.load_model(path)
     assert caught.value.where == f"file {path}"
     assert caught.value.reason.startswith(reason)
 
@@ -192,7 +182,7 @@ def test_a_corrupt_file_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "model.npz"
     path.write_bytes(content)
     with pytest.raises(RecordError):
-        load_model(path)
+        models.load_model(path)
 
 
 def test_without_lightgbm_the_prior_goes_on_and_says_so_once(
@@ -204,8 +194,8 @@ def test_without_lightgbm_the_prior_goes_on_and_says_so_once(
 
     monkeypatch.setattr(importlib, "import_module", missing)
     notices: list[str] = []
-    prior = RooflineModel(machine_of(TARGET, 2))
-    model = LearnedModel(SETTINGS, prior, on_notice=notices.append)
+    prior = models.RooflineModel(machine_of(TARGET, 2))
+    model = models.LearnedModel(SETTINGS, prior, on_notice=notices.append)
     for seed in range(3):
         model.observe(made_up("a", 40, 2, seed))
         assert not model.update()
@@ -221,7 +211,7 @@ def test_a_missing_lightgbm_is_a_warning_by_default(monkeypatch: pytest.MonkeyPa
         raise ImportError("No module named 'lightgbm'")
 
     monkeypatch.setattr(importlib, "import_module", missing)
-    model = LearnedModel(SETTINGS)
+    model = models.LearnedModel(SETTINGS)
     model.observe(made_up("a", 40, 2, 0))
     with pytest.warns(RuntimeWarning, match="No module named 'lightgbm'"):
         assert not model.update()
@@ -229,10 +219,10 @@ def test_a_missing_lightgbm_is_a_warning_by_default(monkeypatch: pytest.MonkeyPa
 
 def test_random_scores_depend_on_features_and_seed_alone() -> None:
     features = np.random.default_rng(0).random((50, 3, WIDTH), np.float32)
-    scores = RandomModel(1).predict(features)
-    assert RandomModel(1).predict(features[10:20]).tolist() == scores[10:20].tolist()
+    scores = models.RandomModel(1).predict(features)
+    assert models.RandomModel(1).predict(features[10:20]).tolist() == scores[10:20].tolist()
     assert len(set(scores.tolist())) == 50
-    assert RandomModel(2).predict(features).tolist() != scores.tolist()
+    assert models.RandomModel(2).predict(features).tolist() != scores.tolist()
     assert scores.min() >= 0
     assert scores.max() <= 1
 
@@ -261,7 +251,7 @@ def program(**counts: float) -> np.ndarray:
 def test_the_roofline_knows_what_costs_time(
     slower: dict[str, float], faster: dict[str, float]
 ) -> None:
-    model = RooflineModel(machine_of(TARGET, 2))
+    model = models.RooflineModel(machine_of(TARGET, 2))
     assert model.predict(program(**slower)) < model.predict(program(**faster))
 
 
@@ -269,7 +259,7 @@ def test_between_two_sizes_a_cache_is_both() -> None:
     """A cache of 1 MiB, where it is said what comes from beyond 512 KiB and 2 MiB."""
     machine = machine_of(replace(TARGET, l2_bytes=1 << 20), 1)
     less, more = {"lines_beyond_524288": 1e6}, {"lines_beyond_2097152": 1e6}
-    model = RooflineModel(machine)
+    model = models.RooflineModel(machine)
     _, _, from_l2, _ = model.estimate(program(**less, **more)).memory.ravel()
     _, _, of_less, _ = model.estimate(program(**less)).memory.ravel()
     assert of_less == pytest.approx(from_l2 / 2, rel=1e-3)

@@ -25,22 +25,9 @@ from tensorwright.records import (
 )
 from tensorwright.runtime import KernelStep, choose_teams
 from tensorwright.schedule import format_trace, parse_trace, state_of
+from tensorwright.tuning import session
 from tensorwright.tuning.selection import Source, choose_all
-from tensorwright.tuning.session import (
-    Comparison,
-    NetworkResult,
-    Options,
-    SessionSetting,
-    compare_programs,
-    in_network,
-)
-from tensorwright.tuning.session.in_network import (
-    choose_in_network,
-    choose_threads,
-    choose_whole,
-    options_of,
-    variants_of,
-)
+from tensorwright.tuning.session import in_network
 from tensorwright.tuning.session.result import TOO_SHORT, compare_with_untuned
 from tensorwright.tuning.space import space_of
 
@@ -71,7 +58,7 @@ def slow_and_usual(parts: Partition) -> dict[str, tuple[str, ...]]:
 def test_the_faster_schedules_are_chosen() -> None:
     parts = network()
     options = slow_and_usual(parts)
-    found = choose_in_network(parts, options, TARGET, 1)
+    found = in_network.choose_in_network(parts, options, TARGET, 1)
     assert found is not None
     choice, result = found.choice, found.result
     assert choice.now_s < choice.before_s
@@ -85,7 +72,9 @@ def test_the_faster_schedules_are_chosen() -> None:
 
 def test_stopping_gives_no_choice() -> None:
     parts = network()
-    found = choose_in_network(parts, slow_and_usual(parts), TARGET, 1, should_stop=lambda: True)
+    found = in_network.choose_in_network(
+        parts, slow_and_usual(parts), TARGET, 1, should_stop=lambda: True
+    )
     assert found is None
 
 
@@ -94,12 +83,12 @@ def test_kernels_that_gain_nothing_from_threads_run_on_one() -> None:
     program = finish(parts, TARGET, 2, MemoryStore())
     slow = program.with_plan(choose_teams(program.plan, limits={0: 1, 1: 1}))
     inputs = random_inputs(parts.graph)
-    limits = choose_threads(parts, slow, inputs, 2.0)
+    limits = in_network.choose_threads(parts, slow, inputs, 2.0)
     assert limits is not None
     assert {most for _, most in limits} <= {0, 1}
-    assert choose_threads(parts, program, inputs, 2.0, should_stop=lambda: True) is None
+    assert in_network.choose_threads(parts, program, inputs, 2.0, should_stop=lambda: True) is None
     alone = finish(parts, TARGET, 1, MemoryStore())
-    assert choose_threads(parts, alone, inputs, 2.0) == ()
+    assert in_network.choose_threads(parts, alone, inputs, 2.0) == ()
 
 
 def test_measured_threads_are_kept_with_the_choice_and_come_into_the_plan() -> None:
@@ -129,7 +118,7 @@ def test_an_output_that_is_copied_is_no_workload() -> None:
     (y,) = builder.apply("relu", (x,))
     (z,) = builder.apply("reshape", (y,), shape=(8, 64))
     parts = prepare(builder.finish((y, z)), TARGET)
-    assert choose_in_network(parts, slow_and_usual(parts), TARGET, 2, 1.0) is not None
+    assert in_network.choose_in_network(parts, slow_and_usual(parts), TARGET, 2, 1.0) is not None
 
 
 def record(key: str, trace: str, time_s: float, when: str = "") -> Record:
@@ -164,9 +153,11 @@ def test_options_are_the_best_the_other_structures_and_the_rule() -> None:
     store.append([record(workload.key, trace, 1.0 + 0.01 * n) for n, trace in enumerate(traces)])
     store.append([record(workload.key, other, 1.2), record(workload.key, slow, 2.0)])
     store.append([record(workload.key, "no such step", 0.5)])
-    found = options_of(store, workload, SessionSetting(TARGET, 1, "machine"), "")
+    found = in_network.options_of(store, workload, session.SessionSetting(TARGET, 1, "machine"), "")
     assert found == (traces[0], other, "", traces[1])
-    assert options_of(MemoryStore(), workload, SessionSetting(TARGET, 1, "machine"), "") == ("",)
+    assert in_network.options_of(
+        MemoryStore(), workload, session.SessionSetting(TARGET, 1, "machine"), ""
+    ) == ("",)
 
 
 def test_what_stands_is_compared_as_a_whole_after_the_best_alone() -> None:
@@ -174,17 +165,17 @@ def test_what_stands_is_compared_as_a_whole_after_the_best_alone() -> None:
     untuned, before = {"a": "a3", "b": "b0"}, {"a": "a1", "b": "b1"}
     first = {"a": "a1", "b": "b1"}
     others = [{"a": "a2", "b": "b1"}, {"a": "a3", "b": "b1"}]
-    assert variants_of(options, ()) == [first, *others]
-    assert variants_of(options, (untuned, before)) == [first, untuned, *others]
-    assert variants_of({}, ()) == [{}]
+    assert in_network.variants_of(options, ()) == [first, *others]
+    assert in_network.variants_of(options, (untuned, before)) == [first, untuned, *others]
+    assert in_network.variants_of({}, ()) == [{}]
 
 
 def test_what_stands_stays_until_another_is_clearly_faster() -> None:
     stands = [False, False, True, True]
-    assert choose_whole([1.0, 0.5, 2.0, 2.1], stands) == 1
-    assert choose_whole([1.0, 0.999, 1.0, 1.1], stands) == 2
-    assert choose_whole([1.0, 0.9, 0.8, 0.85], stands) == 2
-    assert choose_whole([1.0, 0.9, 0.95], [False] * 3) == 1
+    assert in_network.choose_whole([1.0, 0.5, 2.0, 2.1], stands) == 1
+    assert in_network.choose_whole([1.0, 0.999, 1.0, 1.1], stands) == 2
+    assert in_network.choose_whole([1.0, 0.9, 0.8, 0.85], stands) == 2
+    assert in_network.choose_whole([1.0, 0.9, 0.95], [False] * 3) == 1
 
 
 def test_untuned_schedules_stand_where_the_records_are_beaten_in_the_network() -> None:
@@ -232,7 +223,7 @@ def test_a_search_of_few_trials_ends_in_a_comparison_inside_each_network() -> No
     setting = setting_of(TARGET, 1)
     others = [record(each.key, "", 1.0) for each in parts.workloads]  # trials may be dropped
     store.append([replace(each, hardware=setting.hardware) for each in others])
-    how = Options(trials=4, seed=0)
+    how = session.Options(trials=4, seed=0)
     program = sized_program(parts)
     result = search_networks([program], setting, store, how, as_in_network(program))
     assert result.trials == 4
@@ -256,14 +247,14 @@ def test_a_tuned_network_that_turns_out_to_be_slower_is_given_up(
     parts = network()
     options = slow_and_usual(parts)
     untuned = {key: traces[0] for key, traces in options.items()}
-    slower = NetworkResult("small", Comparison(1.0, 2.0, 0.4, 0.6))
-    monkeypatch.setattr(in_network, "compare_with_untuned", lambda *_: slower)
-    found = choose_in_network(parts, options, TARGET, 1, 1.0, standing=(untuned,))
+    slower = session.NetworkResult("small", session.Comparison(1.0, 2.0, 0.4, 0.6))
+    monkeypatch.setattr(session.in_network, "compare_with_untuned", lambda *_: slower)
+    found = in_network.choose_in_network(parts, options, TARGET, 1, 1.0, standing=(untuned,))
     assert found is not None
     assert dict(found.choice.traces) == untuned
     assert found.choice.now_s == 1.0
     assert found.choice.thread_limits == ()
-    assert found.result.whole == Comparison(1.0, 1.0, 1.0, 1.0, is_same=True)
+    assert found.result.whole == session.Comparison(1.0, 1.0, 1.0, 1.0, is_same=True)
 
 
 def test_too_little_time_claims_nothing() -> None:
@@ -271,17 +262,17 @@ def test_too_little_time_claims_nothing() -> None:
     program = finish(parts, TARGET, 1, MemoryStore())
     traces = {workload.key: "" for workload in parts.workloads}
     result = compare_with_untuned(parts, program, program, (traces, traces), 0.0)
-    assert result == NetworkResult("small", reason=TOO_SHORT)
+    assert result == session.NetworkResult("small", reason=TOO_SHORT)
     stopped = compare_with_untuned(
         parts, program, program, (traces, traces), 1.0, should_stop=lambda: True
     )
-    assert stopped == NetworkResult("small", reason="stopped")
+    assert stopped == session.NetworkResult("small", reason="stopped")
 
 
 def test_a_network_and_itself_are_as_fast_as_each_other() -> None:
     parts = network()
     program = finish(parts, TARGET, 1, MemoryStore())
-    whole = compare_programs(parts, program, program, 1.0).whole
+    whole = session.compare_programs(parts, program, program, 1.0).whole
     assert whole is not None
     assert whole.least <= whole.speed_up <= whole.most
     assert 0.2 < whole.speed_up < 5

@@ -10,19 +10,11 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from tensorwright.tuning.session import (
-    Drift,
-    LiveTable,
-    Phase,
-    PlainLines,
-    Progress,
-    TaskRow,
-    choose_callbacks,
-)
+from tensorwright.tuning import session
 from tensorwright.tuning.session.progress import format_duration, format_time
 
-PROGRESS = Progress(
-    Phase.SEARCH,
+PROGRESS = session.Progress(
+    session.Phase.SEARCH,
     round=3,
     trials=40,
     elapsed_s=65.0,
@@ -31,15 +23,15 @@ PROGRESS = Progress(
     trials_budget=100,
     seconds_budget=None,
     rows=(
-        TaskRow("conv2d_add_relu", 2.0, 30, 0.004, 0.001),
-        TaskRow("softmax", 1.0, 10, math.inf, math.inf, "crashed: it fell"),
+        session.TaskRow("conv2d_add_relu", 2.0, 30, 0.004, 0.001),
+        session.TaskRow("softmax", 1.0, 10, math.inf, math.inf, "crashed: it fell"),
     ),
 )
 
 
 def test_one_plain_line_per_round() -> None:
     stream = io.StringIO()
-    PlainLines(stream).on_progress(PROGRESS)
+    session.PlainLines(stream).on_progress(PROGRESS)
     assert stream.getvalue() == (
         "round 3 (search), 40/100 trials, 1:05 passed, 0:30 left, 8 ms -> 2 ms,\n"
         "  1 workload not measurable\n"
@@ -48,8 +40,8 @@ def test_one_plain_line_per_round() -> None:
 
 def test_the_line_says_what_one_has_where_a_default_has_no_time() -> None:
     stream = io.StringIO()
-    earlier = TaskRow("softmax", 1.0, 10, math.inf, 0.003)
-    PlainLines(stream).on_progress(replace(PROGRESS, rows=(PROGRESS.rows[0], earlier)))
+    earlier = session.TaskRow("softmax", 1.0, 10, math.inf, 0.003)
+    session.PlainLines(stream).on_progress(replace(PROGRESS, rows=(PROGRESS.rows[0], earlier)))
     assert "0:30 left, best 5 ms" in stream.getvalue()
 
 
@@ -62,19 +54,19 @@ def test_what_is_left_is_the_nearer_limit() -> None:
 
 def test_the_table_names_every_workload() -> None:
     stream = io.StringIO()
-    table = LiveTable(Console(file=stream, width=100, force_terminal=True))
+    table = session.LiveTable(Console(file=stream, width=100, force_terminal=True))
     table.on_progress(PROGRESS)
-    table.on_progress(replace(PROGRESS, phase=Phase.DONE))
+    table.on_progress(replace(PROGRESS, phase=session.Phase.DONE))
     text = stream.getvalue()
     for word in ("conv2d_add_relu", "1 ms", "100.0%", "softmax", "failed", "40/100 trials"):
         assert word in text
 
 
 def test_the_usual_display(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert choose_callbacks(is_quiet=True) == ()
-    assert isinstance(choose_callbacks()[0], PlainLines)
+    assert session.choose_callbacks(is_quiet=True) == ()
+    assert isinstance(session.choose_callbacks()[0], session.PlainLines)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    assert isinstance(choose_callbacks()[0], LiveTable)
+    assert isinstance(session.choose_callbacks()[0], session.LiveTable)
 
 
 @pytest.mark.parametrize(
@@ -97,13 +89,13 @@ def test_durations() -> None:
 def test_the_line_says_where_the_time_goes_and_what_networks_take() -> None:
     stream = io.StringIO()
     rows = (
-        TaskRow("a", 3.0, 30, 0.004, 0.001, "", (("net", 2.0), ("other", 1.0))),
-        TaskRow("b", 1.0, 10, 0.004, 0.002, "", (("other", 1.0),)),
+        session.TaskRow("a", 3.0, 30, 0.004, 0.001, "", (("net", 2.0), ("other", 1.0))),
+        session.TaskRow("b", 1.0, 10, 0.004, 0.002, "", (("other", 1.0),)),
     )
     full = replace(PROGRESS, rows=rows, search_s=1.0, build_s=2.0, measure_s=5.0)
     assert dict(full.latencies_s) == pytest.approx({"net": 0.002, "other": 0.003})
-    PlainLines(stream).on_progress(full)
-    PlainLines(stream).on_progress(replace(full, phase=Phase.DONE))
+    session.PlainLines(stream).on_progress(full)
+    session.PlainLines(stream).on_progress(replace(full, phase=session.Phase.DONE))
     assert stream.getvalue() == (
         "round 3 (search), 40/100 trials, 1:05 passed, 0:30 left, together 16 ms -> 5 ms,\n"
         "  net 2 ms, other 3 ms\n"
@@ -112,17 +104,17 @@ def test_the_line_says_where_the_time_goes_and_what_networks_take() -> None:
     )
 
 
-@pytest.mark.parametrize("phase", Phase)
+@pytest.mark.parametrize("phase", session.Phase)
 @pytest.mark.parametrize("name", ["net", "a_network_of_a_very_long_name" * 4])
-def test_no_line_is_wrapped_in_80_columns(phase: Phase, name: str) -> None:
+def test_no_line_is_wrapped_in_80_columns(phase: session.Phase, name: str) -> None:
     uses = ((name, 1.0), ("other", 1.0))
-    rows = (TaskRow(name, 2.0, 12345, 0.4567, 0.1234, "it fell", uses),)
-    drift = Drift(name, "c86cd0aabbccdd", 15.1e-6, 75.2e-6)
+    rows = (session.TaskRow(name, 2.0, 12345, 0.4567, 0.1234, "it fell", uses),)
+    drift = session.Drift(name, "c86cd0aabbccdd", 15.1e-6, 75.2e-6)
     counts = {"round": 1234, "trials": 54321, "trials_budget": 100000, "elapsed_s": 36123.0}
     full = replace(PROGRESS, phase=phase, rows=rows, drift=drift, measure_s=1.0, **counts)
     stream = io.StringIO()
-    PlainLines(stream).on_progress(full)
-    LiveTable(Console(file=stream, width=80, force_terminal=False)).on_progress(full)
+    session.PlainLines(stream).on_progress(full)
+    session.LiveTable(Console(file=stream, width=80, force_terminal=False)).on_progress(full)
     assert max(map(len, stream.getvalue().splitlines())) <= 80
 
 
@@ -137,8 +129,8 @@ def test_no_line_is_wrapped_in_80_columns(phase: Phase, name: str) -> None:
 )
 def test_an_unsteady_machine_is_told_once(before_s: float, now_s: float, text: str) -> None:
     stream = io.StringIO()
-    lines = PlainLines(stream)
-    seen = replace(PROGRESS, drift=Drift("conv2d", "c86cd0aabbcc", before_s, now_s))
+    lines = session.PlainLines(stream)
+    seen = replace(PROGRESS, drift=session.Drift("conv2d", "c86cd0aabbcc", before_s, now_s))
     for _ in range(3):
         lines.on_progress(seen)
     told = [line for line in stream.getvalue().splitlines() if "unsteady" in line]

@@ -19,28 +19,11 @@ from tests.unit.tuning.helpers import (
     time_of,
 )
 
-from tensorwright.base import (
-    MachineError,
-    RecordError,
-    UsageError,
-    UserError,
-    cpu_target,
-)
+from tensorwright import base
 from tensorwright.records import MemoryStore, Record, SavedSession, Status
+from tensorwright.tuning import session
 from tensorwright.tuning.measuring import Measurement
 from tensorwright.tuning.population import Candidate
-from tensorwright.tuning.session import (
-    Comparison,
-    Interrupt,
-    NetworkResult,
-    Options,
-    Progress,
-    SessionParts,
-    SessionSetting,
-    StopReason,
-    TuneResult,
-    tune,
-)
 from tensorwright.tuning.session import arguments as spending
 from tensorwright.tuning.session.arguments import Spent
 from tensorwright.tuning.session.ranking import seeds_of
@@ -51,23 +34,23 @@ from tensorwright.tuning.task_scheduling import LatencyRequirement
 
 TARGET = native_target()
 TASKS = (Task(doubled("one")), Task(doubled("two"), 3.0))
-NO_RANKING = Options(should_rank=False)
-PLAIN = Options(should_rank=False, recheck_rounds=0)
+NO_RANKING = session.Options(should_rank=False)
+PLAIN = session.Options(should_rank=False, recheck_rounds=0)
 
 
 class Listener:
     def __init__(self) -> None:
-        self.seen: list[Progress] = []
+        self.seen: list[session.Progress] = []
         self.is_closed = False
 
-    def on_progress(self, progress: Progress) -> None:
+    def on_progress(self, progress: session.Progress) -> None:
         self.seen.append(progress)
 
     def close(self) -> None:
         self.is_closed = True
 
 
-def run(store: MemoryStore, **changes: object) -> TuneResult:
+def run(store: MemoryStore, **changes: object) -> session.TuneResult:
     """A session; `changes` are fields of what it is given, whichever group they are in."""
     given: dict[str, Any] = {
         "target": TARGET,
@@ -86,11 +69,11 @@ def run(store: MemoryStore, **changes: object) -> TuneResult:
         names = [field.name for field in fields(kind)]
         return kind(**{name: given[name] for name in names if name in given})
 
-    setting, parts = group(SessionSetting), group(SessionParts)
-    own = {each.name: given[each.name] for each in fields(Options) if each.name in given}
+    setting, parts = group(session.SessionSetting), group(session.SessionParts)
+    own = {each.name: given[each.name] for each in fields(session.Options) if each.name in given}
     search = replace(given["options"], **own)
     tasks, name = given.get("tasks", TASKS), given.get("name", "")
-    return tune(tasks, setting, store, search, name=name, parts=parts)
+    return session.tune(tasks, setting, store, search, name=name, parts=parts)
 
 
 def traces(store: MemoryStore, workload: str | None = None) -> list[str]:
@@ -107,7 +90,7 @@ def test_every_workload_gets_its_default_schedule_first() -> None:
 def test_the_budget_is_kept_and_the_best_is_found() -> None:
     store = MemoryStore()
     result = run(store)
-    assert result.reason is StopReason.BUDGET_SPENT
+    assert result.reason is session.StopReason.BUDGET_SPENT
     assert result.trials == store.count() == 30
     assert sum(task.trials for task in result.tasks) == 30
     for task in result.tasks:
@@ -139,24 +122,26 @@ def test_equal_seeds_measure_the_same() -> None:
 
 def test_a_small_space_is_exhausted() -> None:
     result = run(MemoryStore(), trials=1000)
-    assert result.reason is StopReason.EXHAUSTED
+    assert result.reason is session.StopReason.EXHAUSTED
     assert result.trials == 80
 
 
 def test_no_budget_is_refused() -> None:
-    with pytest.raises(UsageError, match="neither trials nor minutes"):
+    with pytest.raises(base.UsageError, match="neither trials nor minutes"):
         run(MemoryStore(), trials=None)
 
 
 def test_a_target_that_cannot_run_here_is_refused() -> None:
     other = "aarch64-neon" if TARGET.arch == "x86-64" else "x86-64-avx2"
-    with pytest.raises(MachineError, match=f"target {other}: this machine cannot run its code"):
-        run(MemoryStore(), target=cpu_target(other))
+    with pytest.raises(
+        base.MachineError, match=f"target {other}: this machine cannot run its code"
+    ):
+        run(MemoryStore(), target=base.cpu_target(other))
 
 
 def test_minutes_are_a_budget_too() -> None:
     result = run(MemoryStore(), trials=None, minutes=0.0)
-    assert result.reason is StopReason.BUDGET_SPENT
+    assert result.reason is session.StopReason.BUDGET_SPENT
     assert result.trials == 0
 
 
@@ -214,7 +199,7 @@ def test_a_workload_that_never_works_is_given_up_and_named() -> None:
         return numbered_space(task, TARGET, 100)
 
     result = run(MemoryStore(), trials=1000, runner=FakeRunner(statuses), make_space=wide)
-    assert result.reason is StopReason.EXHAUSTED
+    assert result.reason is session.StopReason.EXHAUSTED
     assert result.trials < 150
     for task in result.tasks:
         assert (task.trace, task.best_s, task.error) == ("", math.inf, "crashed: it crashed")
@@ -223,11 +208,11 @@ def test_a_workload_that_never_works_is_given_up_and_named() -> None:
 def test_a_learned_search_gives_up_as_well_and_finds_the_best_of_a_small_space() -> None:
     crashing = FakeRunner(dict.fromkeys(range(1, 101), Status.CRASHED))
     failed = run(MemoryStore(), trials=400, runner=crashing, make_strategy=None)
-    assert failed.reason is StopReason.EXHAUSTED
+    assert failed.reason is session.StopReason.EXHAUSTED
     assert all(task.trace == "" for task in failed.tasks)
     store = MemoryStore()
     found = run(store, trials=400, make_strategy=None)
-    assert found.reason is StopReason.EXHAUSTED
+    assert found.reason is session.StopReason.EXHAUSTED
     whole = run(MemoryStore(), trials=400)
     assert [task.best_s for task in found.tasks] == [task.best_s for task in whole.tasks]
 
@@ -235,7 +220,7 @@ def test_a_learned_search_gives_up_as_well_and_finds_the_best_of_a_small_space()
 def test_a_workload_without_a_space_does_not_stop_the_others() -> None:
     def some(task: Task, target: object) -> object:
         if task.workload.key == "one":
-            raise UserError(stage="tune", where="workload one", reason="no rule applies")
+            raise base.UserError(stage="tune", where="workload one", reason="no rule applies")
         return numbered_space(task, TARGET)
 
     result = run(MemoryStore(), make_space=some)
@@ -245,7 +230,7 @@ def test_a_workload_without_a_space_does_not_stop_the_others() -> None:
 
 def test_the_best_few_are_measured_again_in_turn_with_the_default() -> None:
     store, runner = MemoryStore(), FakeRunner()
-    result = run(store, runner=runner, options=Options(), trials=60)
+    result = run(store, runner=runner, options=session.Options(), trials=60)
     assert set(runner.turns) <= {4, 5}
     assert len(runner.turns) == 2
     for task in result.tasks:
@@ -260,7 +245,7 @@ def test_the_minutes_are_for_the_ranking_and_what_comes_after_it_too(
 ) -> None:
     now = [100.0]
     monkeypatch.setattr(spending.time, "monotonic", lambda: now[0])
-    spent = spending.Spending(Options(minutes=1.0, after_s=6.0), Spent(seconds=10.0), 9.0)
+    spent = spending.Spending(session.Options(minutes=1.0, after_s=6.0), Spent(seconds=10.0), 9.0)
     seen = []
     for second in (0.0, 34.0, 35.0, 43.0, 44.0):
         now[0] = 100.0 + second
@@ -279,7 +264,7 @@ def test_a_session_ends_before_what_comes_after_it(
         now[0] += 1.0
 
     monkeypatch.setattr(spending.time, "monotonic", lambda: now[0])
-    options = Options(after_s=after_s, recheck_rounds=0)
+    options = session.Options(after_s=after_s, recheck_rounds=0)
     changes = {"options": options, "minutes": 1.0, "trials": None}
     run(MemoryStore(), runner=FakeRunner(before=work), **changes)
     assert most_s - 3.0 <= now[0] <= most_s
@@ -298,7 +283,7 @@ class Deceptive(FakeRunner):
 
 def test_a_lucky_first_measurement_does_not_win() -> None:
     store = MemoryStore()
-    result = run(store, runner=Deceptive(), options=Options(), trials=60)
+    result = run(store, runner=Deceptive(), options=session.Options(), trials=60)
     for task in result.tasks:
         assert task.default_s > 0.001
         assert task.best_s < task.default_s
@@ -315,7 +300,7 @@ class Drifting(FakeRunner):
 
 
 def test_speed_ups_are_those_of_the_turns_at_the_end() -> None:
-    result = run(MemoryStore(), runner=Drifting(), options=Options(), trials=60)
+    result = run(MemoryStore(), runner=Drifting(), options=session.Options(), trials=60)
     for task in result.tasks:
         key = task.task.workload.key
         assert task.compared is not None
@@ -337,7 +322,7 @@ def test_of_many_lucky_ones_the_best_that_took_turns_is_compared() -> None:
             return replace(found, times_s=tuple(factor * one for one in found.times_s))
 
     store = MemoryStore()
-    result = run(store, runner=Lucky(), options=Options(recheck_rounds=0), trials=60)
+    result = run(store, runner=Lucky(), options=session.Options(recheck_rounds=0), trials=60)
     for task in result.tasks:
         key = task.task.workload.key
         assert task.compared is not None
@@ -349,7 +334,7 @@ def test_of_many_lucky_ones_the_best_that_took_turns_is_compared() -> None:
 def test_without_turns_no_speed_up_is_claimed() -> None:
     unranked = run(MemoryStore())
     interrupt, runner = interrupt_after(11)
-    stopped = run(MemoryStore(), runner=runner, interrupt=interrupt, options=Options())
+    stopped = run(MemoryStore(), runner=runner, interrupt=interrupt, options=session.Options())
     for task in (*unranked.tasks, *stopped.tasks):
         assert task.compared is None
         assert math.isnan(task.speed_up)
@@ -362,7 +347,7 @@ def test_what_an_earlier_run_has_found_is_known() -> None:
     again = run(store, trials=1000)
     assert all(task.is_default_earlier and task.is_from_earlier for task in again.tasks)
     assert all(task.compared is None for task in again.tasks)
-    ranked = run(store, trials=1000, options=Options())
+    ranked = run(store, trials=1000, options=session.Options())
     for task in ranked.tasks:
         assert task.compared is not None
         assert task.is_from_earlier == (not task.compared.is_same)
@@ -370,27 +355,27 @@ def test_what_an_earlier_run_has_found_is_known() -> None:
 
 
 def test_workloads_have_the_times_that_they_take_in_networks() -> None:
-    result = run(MemoryStore(), options=Options())
-    one, two = Comparison(1.0, 0.5, 1.8, 2.2), Comparison(2.0, 1.5, 1.3, 1.4)
+    result = run(MemoryStore(), options=session.Options())
+    one, two = session.Comparison(1.0, 0.5, 1.8, 2.2), session.Comparison(2.0, 1.5, 1.3, 1.4)
     networks = (
-        NetworkResult("a", one, (("one", one),), (("one", "split(y, i, [2])"),)),
-        NetworkResult("b", two, (("one", two),)),
-        NetworkResult("c", reason="stopped"),
+        session.NetworkResult("a", one, (("one", one),), (("one", "split(y, i, [2])"),)),
+        session.NetworkResult("b", two, (("one", two),)),
+        session.NetworkResult("c", reason="stopped"),
     )
     first, second = result.with_networks(networks).tasks
-    assert first.compared == Comparison(1.5, 1.0, 1.3, 2.2)
+    assert first.compared == session.Comparison(1.5, 1.0, 1.3, 2.2)
     assert first.speed_up == 1.5
     assert first.taken == "split(y, i, [2])"
     assert second == result.tasks[1]
 
 
 def test_a_comparison_holds_its_speed_up() -> None:
-    compared = Comparison.of((3.0, 2.0, 4.0), (1.0, 2.0))
+    compared = session.Comparison.of((3.0, 2.0, 4.0), (1.0, 2.0))
     assert (compared.untuned_s, compared.tuned_s) == (3.0, 1.5)
     assert compared.speed_up == 2.0
     assert (compared.least, compared.most) == (1.0, 4.0)
     assert str(compared) == "2.00x (1.00 to 4.00)"
-    assert compared.as_untuned == Comparison(3.0, 3.0, 1.0, 1.0, is_same=True)
+    assert compared.as_untuned == session.Comparison(3.0, 3.0, 1.0, 1.0, is_same=True)
 
 
 def test_a_wrong_answer_in_the_ranking_takes_the_record_away() -> None:
@@ -405,14 +390,14 @@ def test_a_wrong_answer_in_the_ranking_takes_the_record_away() -> None:
             return min({t for k, t in self.measured if k == key}, key=lambda t: time_of(key, t))
 
     store, runner = MemoryStore(), Turning()
-    result = run(store, runner=runner, options=Options(), trials=60)
+    result = run(store, runner=runner, options=session.Options(), trials=60)
     for task in result.tasks:
         assert task.trace != runner.best(task.task.workload.key)
         assert task.trace
 
 
-def interrupt_after(count: int) -> tuple[Interrupt, FakeRunner]:
-    interrupt = Interrupt()
+def interrupt_after(count: int) -> tuple[session.Interrupt, FakeRunner]:
+    interrupt = session.Interrupt()
     return interrupt, FakeRunner(before=lambda done: interrupt.set() if done >= count else None)
 
 
@@ -429,7 +414,7 @@ def test_an_interrupted_session_keeps_what_it_measured_and_goes_on_where_it_stop
     assert "kept" not in lost
 
     again = run(store)
-    assert again.reason is StopReason.BUDGET_SPENT
+    assert again.reason is session.StopReason.BUDGET_SPENT
     assert again.session == result.session
     assert again.trials == store.count() == 30
     assert sum(task.trials for task in again.tasks) == 30
@@ -441,11 +426,11 @@ def test_an_interrupted_session_keeps_what_it_measured_and_goes_on_where_it_stop
 def test_an_interrupted_ranking_is_done_when_the_session_resumes() -> None:
     store = MemoryStore()
     interrupt, runner = interrupt_after(30)
-    assert run(store, runner=runner, interrupt=interrupt, options=Options()).is_interrupted
+    assert run(store, runner=runner, interrupt=interrupt, options=session.Options()).is_interrupted
     assert store.count() == 30
     fresh = FakeRunner()
-    again = run(store, runner=fresh, options=Options())
-    assert again.reason is StopReason.BUDGET_SPENT
+    again = run(store, runner=fresh, options=session.Options())
+    assert again.reason is session.StopReason.BUDGET_SPENT
     assert fresh.turns
     assert store.count() > 30
 
@@ -461,7 +446,7 @@ def test_resuming_can_be_refused() -> None:
     store = MemoryStore()
     interrupt, runner = interrupt_after(11)
     run(store, runner=runner, interrupt=interrupt)
-    fresh = Options(should_rank=False, should_resume=False)
+    fresh = session.Options(should_rank=False, should_resume=False)
     assert run(store, options=fresh).trials == 30
 
 
@@ -479,13 +464,13 @@ def test_a_saved_state_that_cannot_be_read_is_an_error() -> None:
     interrupt, runner = interrupt_after(11)
     first = run(store, runner=runner, interrupt=interrupt)
     store.save_session(SavedSession(first.session, "x", "x", state='{"trials": []}'))
-    with pytest.raises(RecordError, match="saved state cannot be read"):
+    with pytest.raises(base.RecordError, match="saved state cannot be read"):
         run(store)
 
 
 def test_callbacks_follow_the_session() -> None:
     listener = Listener()
-    result = run(MemoryStore(), callbacks=(listener,), options=Options(round_size=10))
+    result = run(MemoryStore(), callbacks=(listener,), options=session.Options(round_size=10))
     names = [one.phase.name for one in listener.seen]
     assert names == ["WARM_UP", "WARM_UP", "SEARCH", "SEARCH", "SEARCH", "RANKING", "DONE"]
     assert [one.trials for one in listener.seen] == [0, 2, 12, 22, 30, 30, 30]
@@ -589,17 +574,17 @@ def test_a_session_killed_between_rounds_goes_on_as_if_nothing_had_been(count: i
 
 
 def test_a_session_out_of_patience_ends() -> None:
-    options = Options(should_rank=False, patience=2, round_size=4)
+    options = session.Options(should_rank=False, patience=2, round_size=4)
     listener = Listener()
     result = run(MemoryStore(), trials=80, options=options, callbacks=(listener,))
-    assert result.reason is StopReason.NO_GAIN
+    assert result.reason is session.StopReason.NO_GAIN
     assert 10 <= result.trials < 80
     *_, before, _, _, last = [each.best_s for each in listener.seen]
     assert last >= 0.999 * before
 
 
 def test_patience_counts_over_an_interruption() -> None:
-    options = Options(should_rank=False, patience=3, round_size=4)
+    options = session.Options(should_rank=False, patience=3, round_size=4)
     whole, parts = MemoryStore(), MemoryStore()
     run(whole, trials=80, options=options)
     for number in range(1, 20):
@@ -612,9 +597,9 @@ def test_patience_counts_over_an_interruption() -> None:
 
 
 def test_workloads_out_of_patience_end_the_session() -> None:
-    options = Options(should_rank=False, task_patience=1, round_size=2)
+    options = session.Options(should_rank=False, task_patience=1, round_size=2)
     result = run(MemoryStore(), trials=80, options=options)
-    assert result.reason is StopReason.NO_GAIN
+    assert result.reason is session.StopReason.NO_GAIN
     assert result.trials < 80
 
 
@@ -698,8 +683,8 @@ def test_seeds_are_tried_once() -> None:
     assert seeds_of(store, setting(HERE), TASKS[0].workload, 4) == ()
 
 
-def setting(hardware: str) -> SessionSetting:
-    return SessionSetting(TARGET, 2, hardware)
+def setting(hardware: str) -> session.SessionSetting:
+    return session.SessionSetting(TARGET, 2, hardware)
 
 
 # Drift
@@ -715,7 +700,7 @@ def test_the_best_is_measured_again_after_some_rounds() -> None:
             return replace(found, times_s=tuple(factor * one for one in found.times_s))
 
     store, listener = MemoryStore(), Listener()
-    options = Options(should_rank=False, round_size=4, recheck_rounds=3)
+    options = session.Options(should_rank=False, round_size=4, recheck_rounds=3)
     result = run(store, options=options, runner=Slowing(), callbacks=(listener,), trials=60)
     drifts = [each.drift for each in listener.seen if each.drift is not None]
     assert any(one.now_s / one.before_s == pytest.approx(2.0) for one in drifts)
@@ -737,7 +722,7 @@ def test_a_disturbed_measurement_of_the_best_is_repeated() -> None:
             return replace(found, times_s=tuple(factor * one for one in found.times_s))
 
     store, listener = MemoryStore(), Listener()
-    options = Options(should_rank=False, round_size=4, recheck_rounds=3)
+    options = session.Options(should_rank=False, round_size=4, recheck_rounds=3)
     run(store, options=options, runner=Disturbed(), callbacks=(listener,), trials=60)
     assert any(count > 1 for count in Counter(traces(store)).values())
     drifts = [each.drift for each in listener.seen if each.drift is not None]
@@ -748,7 +733,7 @@ def test_a_disturbed_measurement_of_the_best_is_repeated() -> None:
 def test_a_search_that_fails_costs_its_workload_only() -> None:
     class Failing(RandomSearch):
         def propose(self, count: int) -> tuple[Candidate, ...]:
-            raise UserError(stage="tune", where="search", reason="it does not work")
+            raise base.UserError(stage="tune", where="search", reason="it does not work")
 
     def make(task: Task, space: Space, seed: int) -> Strategy:
         return (Failing if task.workload.key == "one" else RandomSearch)(task, space, seed)

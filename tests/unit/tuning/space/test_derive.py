@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.targets import AVX512
 from tests.unit.tuning.helpers import padded_convolution
 
+from tensorwright import schedule
 from tensorwright.base import ScheduleError, UsageError
 from tensorwright.expr import (
     Compute,
@@ -24,37 +25,16 @@ from tensorwright.expr import (
     sum_over,
 )
 from tensorwright.loop import lower
-from tensorwright.schedule import (
-    CacheWrite,
-    ScheduleState,
-    format_trace,
-    initial_state,
-    replay,
-)
-from tensorwright.tuning.space import heuristic_sketches, space_of
-from tensorwright.tuning.space.derived import (
-    SKETCH_RULES,
-    Derivation,
-    SketchRule,
-    Verdict,
-    derive,
-    derived_sketches,
-    has_data_reuse,
-    has_fusable_consumer,
-    has_more_reduction_parallelism,
-    is_strict_inlinable,
-    register_sketch_rule,
-    sketch_rule,
-    unregister_sketch_rule,
-)
+from tensorwright.tuning.space import derived, heuristic_sketches, space_of
+from tensorwright.tuning.space.derived import derive
 from tensorwright.tuning.space.derived.rules import Skip
 from tensorwright.tuning.space.derived.tiled_axes import lane_tiles, row_tiles
 
 X = placeholder("x", (40, 48))
 
 
-def program(*outputs: Compute, constants: frozenset[str] = frozenset()) -> ScheduleState:
-    return initial_state(outputs, constants)
+def program(*outputs: Compute, constants: frozenset[str] = frozenset()) -> schedule.ScheduleState:
+    return schedule.initial_state(outputs, constants)
 
 
 def product(rows: int = 64, columns: int = 64, terms: int = 64, name: str = "c") -> Compute:
@@ -87,25 +67,25 @@ def test_what_is_inlined_without_a_second_thought() -> None:
     ):
         total = compute("total", (40,), lambda i, t=tensor: sum_over(t[i, k], k))
         twice = compute("twice", X.shape, lambda i, j, t=tensor: t[i, j] * 2.0)
-        assert is_strict_inlinable(program(total), tensor.name) is by_a_fold
-        assert is_strict_inlinable(program(twice), tensor.name) is by_one
-        assert not is_strict_inlinable(program(twice), "twice")  # an output
-        assert not is_strict_inlinable(program(total), "total")
+        assert derived.is_strict_inlinable(program(total), tensor.name) is by_a_fold
+        assert derived.is_strict_inlinable(program(twice), tensor.name) is by_one
+        assert not derived.is_strict_inlinable(program(twice), "twice")  # an output
+        assert not derived.is_strict_inlinable(program(total), "total")
 
 
 def test_an_expensive_stage_that_two_read_is_kept() -> None:
     root = compute("root", X.shape, lambda i, j: apply(Fn.EXP, X[i, j]))
     both = compute("both", X.shape, lambda i, j: root[i, j] + root[i, (j + 1) % 48])
-    assert not is_strict_inlinable(program(both), "root")
+    assert not derived.is_strict_inlinable(program(both), "root")
 
 
 def test_where_operands_are_used_again() -> None:
     k = reduce_axis("k", 48)
     rows = compute("rows", (40,), lambda i: sum_over(X[i, k], k))
-    assert has_data_reuse(program(product()), "c")
-    assert has_data_reuse(program(product(rows=1)), "c")
-    assert not has_data_reuse(program(rows), "rows")
-    assert not has_data_reuse(program(relu_of(product())), "relu")
+    assert derived.has_data_reuse(program(product()), "c")
+    assert derived.has_data_reuse(program(product(rows=1)), "c")
+    assert not derived.has_data_reuse(program(rows), "rows")
+    assert not derived.has_data_reuse(program(relu_of(product())), "relu")
 
 
 def test_which_readers_can_be_fused() -> None:
@@ -116,13 +96,13 @@ def test_which_readers_can_be_fused() -> None:
     k = reduce_axis("k2", 64)
     total = compute("total", (48,), lambda i: sum_over(c[i, k], k))
     pair = (relu_of(c), compute("more", (48, 64), lambda i, j: c[i, j] + 2.0))
-    assert has_fusable_consumer(program(relu_of(c)), "c")
-    assert has_fusable_consumer(program(relu_of(c, transposed=True)), "c")
+    assert derived.has_fusable_consumer(program(relu_of(c)), "c")
+    assert derived.has_fusable_consumer(program(relu_of(c, transposed=True)), "c")
     for reader in (shifted, part, spread, total):
-        assert not has_fusable_consumer(program(reader), "c"), reader.name
-    assert not has_fusable_consumer(program(*pair), "c")
-    assert not has_fusable_consumer(program(c), "c")
-    assert not has_fusable_consumer(program(relu_of(c), c), "c")
+        assert not derived.has_fusable_consumer(program(reader), "c"), reader.name
+    assert not derived.has_fusable_consumer(program(*pair), "c")
+    assert not derived.has_fusable_consumer(program(c), "c")
+    assert not derived.has_fusable_consumer(program(relu_of(c), c), "c")
 
 
 @pytest.mark.parametrize(
@@ -137,14 +117,14 @@ def test_which_readers_can_be_fused() -> None:
 )
 def test_when_partial_results_pay(rows: int, columns: int, terms: int, expected: bool) -> None:
     state = program(product(rows, columns, terms))
-    assert has_more_reduction_parallelism(state, "c") is expected
-    assert not has_more_reduction_parallelism(program(relu_of(product())), "relu")
+    assert derived.has_more_reduction_parallelism(state, "c") is expected
+    assert not derived.has_more_reduction_parallelism(program(relu_of(product())), "relu")
 
 
 # Rules and the engine
 
 
-def notes(state: ScheduleState) -> list[tuple[str, ...]]:
+def notes(state: schedule.ScheduleState) -> list[tuple[str, ...]]:
     return [derivation.notes for derivation in derive(state, AVX512)]
 
 
@@ -157,16 +137,16 @@ def test_what_is_derived_for_a_product() -> None:
 
 
 def test_nothing_is_derived_twice() -> None:
-    again = (*SKETCH_RULES, *SKETCH_RULES)
+    again = (*derived.SKETCH_RULES, *derived.SKETCH_RULES)
     state = program(product())
-    found = [format_trace(each.steps) for each in derive(state, AVX512, again)]
+    found = [schedule.format_trace(each.steps) for each in derive(state, AVX512, again)]
     assert len(found) == len(set(found))
 
 
 def test_small_constants_are_unrolled() -> None:
     base, d, r = placeholder("base", (4, 4)), placeholder("d", (100, 4)), reduce_axis("r", 4)
     out = compute("v", (4, 100), lambda e, n: sum_over(d[n, r] * base[r, e], r))
-    (only,) = derived_sketches(program(out, constants=frozenset({"base"})), AVX512)
+    (only,) = derived.derived_sketches(program(out, constants=frozenset({"base"})), AVX512)
     assert only.family == "v unrolled"
     steps = list(map(str, only.trace))
     assert "unroll(v, e)" in steps
@@ -175,13 +155,13 @@ def test_small_constants_are_unrolled() -> None:
 
 def test_padding_has_a_sketch_for_each_place() -> None:
     state = program(padded_convolution((1, 8, 20, 32), 32), constants=frozenset({"w"}))
-    sketches = tuple(derived_sketches(state, AVX512, most=20))
+    sketches = tuple(derived.derived_sketches(state, AVX512, most=20))
     places = {each.name.rpartition("padded ")[2] for each in sketches}
     assert places == {
         "at the root", "in large tiles", "in small tiles", "in the fold", "inlined"
     }  # fmt: skip
     assert len({each.family for each in sketches}) == 2
-    assert all("pack_constant(w, " in format_trace(each.trace) for each in sketches)
+    assert all("pack_constant(w, " in schedule.format_trace(each.trace) for each in sketches)
 
 
 def test_the_space_begins_with_the_schedule_by_rule() -> None:
@@ -190,17 +170,19 @@ def test_the_space_begins_with_the_schedule_by_rule() -> None:
     space = space_of(state, AVX512)
     assert space.sketches[: len(by_rule)] == by_rule
     assert len(space.sketches) > len(by_rule)
-    assert len({format_trace(each.trace) for each in space.sketches}) == len(space.sketches)
+    assert len({schedule.format_trace(each.trace) for each in space.sketches}) == len(
+        space.sketches
+    )
     assert len({each.name for each in space.sketches}) == len(space.sketches)
     assert space.size == sum(each.size for each in space.sketches) > 10_000
 
 
 def test_defaults_keep_to_the_limits_and_open_decisions_lower() -> None:
     state = program(relu_of(product(60, 100, 90)))
-    for sketch in derived_sketches(state, AVX512):
+    for sketch in derived.derived_sketches(state, AVX512):
         assert sketch.is_valid(sketch.defaults)
         assert sketch.genes_of(sketch.defaults) is not None
-        assert "?c_i_1" in str(lower(replay(state, sketch.trace)))
+        assert "?c_i_1" in str(lower(schedule.replay(state, sketch.trace)))
 
 
 # Sizes of tiles
@@ -239,49 +221,49 @@ def test_tiles_stay_inside_a_group() -> None:
 
 
 @pytest.fixture
-def keep_in_cache() -> Iterator[SketchRule]:
-    @sketch_rule(applies=lambda view: view.current == "relu")
-    def cached_relu(view: Derivation) -> tuple[Derivation, ...]:
+def keep_in_cache() -> Iterator[derived.SketchRule]:
+    @derived.sketch_rule(applies=lambda view: view.current == "relu")
+    def cached_relu(view: derived.Derivation) -> tuple[derived.Derivation, ...]:
         builder = view.grow()
-        builder.do(CacheWrite(view.current))
+        builder.do(schedule.CacheWrite(view.current))
         return (view.then(builder),)
 
     yield cached_relu
-    unregister_sketch_rule("cached_relu")
+    derived.unregister_sketch_rule("cached_relu")
 
 
-def test_a_rule_of_ones_own_is_asked_first(keep_in_cache: SketchRule) -> None:
+def test_a_rule_of_ones_own_is_asked_first(keep_in_cache: derived.SketchRule) -> None:
     state = program(relu_of(product()))
-    found = tuple(derived_sketches(state, AVX512))
+    found = tuple(derived.derived_sketches(state, AVX512))
     own = [each for each in found if each.family.startswith("cached_relu")]
     assert own
     assert all(str(each.trace[0]) == "cache_write(relu)" for each in own)
     assert any(each.family == "c fused" for each in found)
     assert own[0] in space_of(state, AVX512).sketches
     with pytest.raises(UsageError, match="registered already"):
-        register_sketch_rule(keep_in_cache)
+        derived.register_sketch_rule(keep_in_cache)
 
 
 def test_a_rule_can_have_the_last_word() -> None:
-    rule = sketch_rule(applies=lambda view: Verdict.YES_AND_SKIP_REST)(
+    rule = derived.sketch_rule(applies=lambda view: derived.Verdict.YES_AND_SKIP_REST)(
         lambda view: (view.then(view.grow()),)
     )
     try:
-        (only,) = derived_sketches(program(relu_of(product())), AVX512)
+        (only,) = derived.derived_sketches(program(relu_of(product())), AVX512)
         assert only.family == "<lambda>, <lambda>"
     finally:
-        unregister_sketch_rule(rule.name)
-    assert len(list(derived_sketches(program(relu_of(product())), AVX512))) == 3
+        derived.unregister_sketch_rule(rule.name)
+    assert len(list(derived.derived_sketches(program(relu_of(product())), AVX512))) == 3
 
 
 def test_illegal_steps_end_a_way_quietly() -> None:
     class Broken:
         name = "broken"
 
-        def applies(self, view: Derivation) -> Verdict:
-            return Verdict.YES
+        def applies(self, view: derived.Derivation) -> derived.Verdict:
+            return derived.Verdict.YES
 
-        def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+        def derive(self, view: derived.Derivation) -> tuple[derived.Derivation, ...]:
             raise ScheduleError(where="here", step="none", reason="it cannot be done")
 
     (only,) = derive(program(product()), AVX512, (Broken(), Skip()))
@@ -290,7 +272,7 @@ def test_illegal_steps_end_a_way_quietly() -> None:
 
 def test_an_unknown_rule_cannot_be_forgotten() -> None:
     with pytest.raises(UsageError, match="registered: none"):
-        unregister_sketch_rule("no such rule")
+        derived.unregister_sketch_rule("no such rule")
 
 
 def test_vectors_lie_along_the_channels_of_a_group() -> None:
@@ -299,7 +281,7 @@ def test_vectors_lie_along_the_channels_of_a_group() -> None:
     grouped = compute(
         "grouped", (50, 64), lambda n, o: sum_over(x[n, c + (o // 32) * 4] * w[c, o], c)
     )
-    for sketch in derived_sketches(program(grouped), AVX512):
+    for sketch in derived.derived_sketches(program(grouped), AVX512):
         (lanes,) = (choice for choice in sketch.choices if "grouped_o_3" in choice.names)
         assert all(32 % prod(row) == 0 and row[-1] % 16 == 0 for row in lanes.values)
 
@@ -307,7 +289,7 @@ def test_vectors_lie_along_the_channels_of_a_group() -> None:
 def test_partial_results_are_factored_again_for_the_lanes() -> None:
     x, i, j = placeholder("x", (256, 256)), reduce_axis("i", 256), reduce_axis("j", 256)
     total = compute("total", (1,), lambda n: sum_over(x[i, j] * x[i, j], i, j))
-    families = [each.family for each in derived_sketches(program(total), AVX512)]
+    families = [each.family for each in derived.derived_sketches(program(total), AVX512)]
     assert families[0] == "total factored outer, total_rf factored inner"
     assert "total factored inner" in families
 
@@ -318,14 +300,14 @@ def test_no_more_is_derived_than_is_asked_for() -> None:
     class Watch:
         name = "watch"
 
-        def applies(self, view: Derivation) -> Verdict:
+        def applies(self, view: derived.Derivation) -> derived.Verdict:
             visited.append(view.current)
-            return Verdict.NO
+            return derived.Verdict.NO
 
-        def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+        def derive(self, view: derived.Derivation) -> tuple[derived.Derivation, ...]:
             raise AssertionError
 
-    ways = derive(program(product(8, 4, 512)), AVX512, (Watch(), *SKETCH_RULES))
+    ways = derive(program(product(8, 4, 512)), AVX512, (Watch(), *derived.SKETCH_RULES))
     assert next(ways).is_complete
     until_the_first = len(visited)
     assert list(ways)

@@ -24,16 +24,9 @@ from tests.unit.tuning.space.row_programs import (
     transposed,
 )
 
+from tensorwright import schedule
 from tensorwright.base import GpuTarget
 from tensorwright.loop import LoopProgram, launches_of, lower, room_of, run_passes
-from tensorwright.schedule import (
-    THREADS,
-    ForKind,
-    ShuffleReduce,
-    format_trace,
-    parse_trace,
-    replay,
-)
 from tensorwright.tuning.space import Sketch, Space, default_trace
 from tensorwright.tuning.space.derived import derived_sketches
 
@@ -69,8 +62,8 @@ def drawn(expression: Expression, target: GpuTarget, seed: str) -> Iterator[Loop
     drawing = random_source(seed)
     traces = [sketch.bound(sketch.sample(drawing)) for sketch in sketches(expression, target)]
     for trace in (default_trace(expression.state, target), *traces):
-        assert parse_trace(format_trace(trace)) == trace
-        yield run_passes(lower(replay(expression.state, trace)))
+        assert schedule.parse_trace(schedule.format_trace(trace)) == trace
+        yield run_passes(lower(schedule.replay(expression.state, trace)))
 
 
 def compare(expression: Expression, results: dict[str, np.ndarray]) -> None:
@@ -99,7 +92,7 @@ def test_defaults_run_on_a_device(name: str) -> None:
     by_opencl.require()
     expression = EVERYTHING[name]
     trace = default_trace(expression.state, OPENCL_GENERIC)
-    program = run_passes(lower(replay(expression.state, trace)))
+    program = run_passes(lower(schedule.replay(expression.state, trace)))
     compare(expression, by_opencl.run(program, expression.arrays()))
 
 
@@ -135,18 +128,18 @@ def test_rows_are_one_launch() -> None:
     """Lanes exchange numbers where the language can say it; all else is in shared memory."""
     for target in (SM_80, OPENCL_GENERIC):
         trace = default_trace(ROWS["softmax"].state, target)
-        (launch,) = launches_of(lower(replay(ROWS["softmax"].state, trace))).nests
-        shuffles = sum(isinstance(step, ShuffleReduce) for step in trace)
+        (launch,) = launches_of(lower(schedule.replay(ROWS["softmax"].state, trace))).nests
+        shuffles = sum(isinstance(step, schedule.ShuffleReduce) for step in trace)
         assert shuffles == (2 if target is SM_80 else 0)
         assert {buffer.name for buffer in launch.shared} > {"e", "top", "total"}
 
 
 def test_a_split_reduction_is_two_launches() -> None:
     trace = default_trace(SPLIT["product"].state, SM_80)
-    first, second = launches_of(lower(replay(SPLIT["product"].state, trace))).nests
+    first, second = launches_of(lower(schedule.replay(SPLIT["product"].state, trace))).nests
     assert first.shared
     assert not second.shared
-    assert "rfactor(c, k_o, 0)" in format_trace(trace)
+    assert "rfactor(c, k_o, 0)" in schedule.format_trace(trace)
 
 
 @pytest.mark.parametrize("target", [OPENCL_GENERIC, SM_80], ids=str)
@@ -155,11 +148,11 @@ def test_no_draw_is_beyond_the_device(target: GpuTarget) -> None:
     for expression in (softmax(64, 9000), matmul(32, 32, 4096), scaled(512, 4096)):
         for sketch in sketches(expression, target):
             trace = sketch.bound(sketch.sample(drawing))
-            for launch in launches_of(lower(replay(expression.state, trace))).nests:
-                threads = [launch.extent(kind) for kind in THREADS]
+            for launch in launches_of(lower(schedule.replay(expression.state, trace))).nests:
+                threads = [launch.extent(kind) for kind in schedule.THREADS]
                 shared = sum(room_of(each) * each.dtype.size_bytes for each in launch.shared)
                 assert prod(threads) <= target.threads_per_block
-                assert launch.extent(ForKind.THREAD_Z) <= 64
+                assert launch.extent(schedule.ForKind.THREAD_Z) <= 64
                 assert shared <= target.opt_in_shared_bytes
 
 

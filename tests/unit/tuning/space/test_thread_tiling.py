@@ -7,16 +7,8 @@ from math import prod
 
 import numpy as np
 import pytest
+from tests import grids
 from tests.draws import random_source
-from tests.grids import (
-    OPENCL_GENERIC,
-    SM_80,
-    SM_90A,
-    missing_compiler,
-    opencl_device,
-    run_all_on_cpu,
-    run_on_opencl,
-)
 from tests.unit.schedule.expressions import Expression, check, conv, matmul, softmax, total
 
 from tensorwright.base import GpuTarget
@@ -32,12 +24,7 @@ from tensorwright.expr import (
 )
 from tensorwright.loop import launches_of, lower, room_of
 from tensorwright.schedule import ForKind, format_trace, replay, uses_algorithm
-from tensorwright.tuning.space import Sketch, default_trace, space_of
-from tensorwright.tuning.space.derived import (
-    batched_winograd_sketches,
-    derived_sketches,
-    tiled_sketches,
-)
+from tensorwright.tuning.space import Sketch, default_trace, derived, space_of
 from tensorwright_lab.loop_interpreter import interpret
 
 
@@ -115,11 +102,11 @@ TILED = {
 WINDOWS = {"depthwise": depthwise(4), "pool": pool()}
 
 
-def tiled(expression: Expression, target: GpuTarget = OPENCL_GENERIC) -> Sketch:
+def tiled(expression: Expression, target: GpuTarget = grids.OPENCL_GENERIC) -> Sketch:
     """The first sketch that tiles all terms in one launch, by the usual algorithm."""
     return next(
         each
-        for each in tiled_sketches(expression.state, target)
+        for each in derived.tiled_sketches(expression.state, target)
         if "in blocks of threads" in each.name and "split" not in each.name
     )
 
@@ -128,7 +115,7 @@ def tiled(expression: Expression, target: GpuTarget = OPENCL_GENERIC) -> Sketch:
 @pytest.mark.drawn
 def test_draws_compute_what_the_program_means(name: str) -> None:
     expression, drawing = (TILED | WINDOWS)[name], random_source(name)
-    first, *others = tiled_sketches(expression.state, SM_80)
+    first, *others = derived.tiled_sketches(expression.state, grids.SM_80)
     check(expression, first.bound(first.defaults))
     for sketch in drawing.sample(others, min(2, len(others))):
         check(expression, sketch.bound(sketch.sample(drawing)))
@@ -136,31 +123,31 @@ def test_draws_compute_what_the_program_means(name: str) -> None:
 
 def test_what_follows_a_product_is_done_in_its_tiles() -> None:
     state = biased_convolution(64, 64, 14).state
-    (launch,) = launches_of(lower(replay(state, default_trace(state, SM_80)))).nests
+    (launch,) = launches_of(lower(replay(state, default_trace(state, grids.SM_80)))).nests
     assert launch.shared, "both operands are fetched into shared memory"
 
 
 @pytest.mark.drawn
 def test_draws_run_as_cuda() -> None:
-    if missing_compiler():
-        pytest.skip(missing_compiler())
+    if grids.missing_compiler():
+        pytest.skip(grids.missing_compiler())
     drawing, programs, given, expected = random_source(0), [], [], []
     for expression in (*TILED.values(), *WINDOWS.values(), winograd()):
-        sketches = [*tiled_sketches(expression.state, SM_80)]
-        sketches += batched_winograd_sketches(expression.state, SM_80)
+        sketches = [*derived.tiled_sketches(expression.state, grids.SM_80)]
+        sketches += derived.batched_winograd_sketches(expression.state, grids.SM_80)
         arrays = expression.arrays()
         for sketch in drawing.sample(sketches, 1):
             programs.append(lower(replay(expression.state, sketch.bound(sketch.sample(drawing)))))
             given.append(arrays)
             expected.append(expression.answers(arrays))
-    for results, answers in zip(run_all_on_cpu(programs, given), expected, strict=True):
+    for results, answers in zip(grids.run_all_on_cpu(programs, given), expected, strict=True):
         for output, answer in answers.items():
             np.testing.assert_allclose(results[output], answer, rtol=1e-5, atol=1e-3)
 
 
 def test_winograd_computes_the_convolution() -> None:
     expression = winograd()
-    sketch = next(batched_winograd_sketches(expression.state, SM_80))
+    sketch = next(derived.batched_winograd_sketches(expression.state, grids.SM_80))
     assert "by Winograd's algorithm" in sketch.name
     program = lower(replay(expression.state, sketch.bound(sketch.defaults)))
     assert len(launches_of(program).nests) == 3
@@ -172,14 +159,14 @@ def test_winograd_computes_the_convolution() -> None:
 def test_winograd_is_in_the_space_and_nothing_by_rule() -> None:
     """Which algorithm is the faster one is for prices to say."""
     state = conv(7, 1, 512, 512).state
-    assert not uses_algorithm(default_trace(state, SM_90A))
+    assert not uses_algorithm(default_trace(state, grids.SM_90A))
     for algorithms in (True, False):
-        sketches = space_of(state, SM_90A, algorithms=algorithms).sketches
+        sketches = space_of(state, grids.SM_90A, algorithms=algorithms).sketches
         assert any(uses_algorithm(each.trace) for each in sketches) is algorithms
 
 
 def test_blocks_are_numbered_in_groups_where_the_cache_is_small() -> None:
-    expression, target = matmul(24, 24, 4), replace(SM_80, l2_bytes=1024)
+    expression, target = matmul(24, 24, 4), replace(grids.SM_80, l2_bytes=1024)
     sketch = tiled(expression, target)
     tile = {"c_i_positions": 1, "c_i_threads": 2, "c_i_elements": 4, "c_group": 2}
     tile |= {"c_j_positions": 1, "c_j_threads": 8, "c_j_elements": 1}
@@ -190,7 +177,7 @@ def test_blocks_are_numbered_in_groups_where_the_cache_is_small() -> None:
 
 def test_pixels_are_one_axis_of_whole_tiles() -> None:
     expression = conv(7, 1, 64, 64)
-    sketch = tiled(expression, SM_80)
+    sketch = tiled(expression, grids.SM_80)
     program = lower(replay(expression.state, sketch.bound(sketch.defaults)))
     (launch,) = launches_of(program).nests
     names = {"y_oc_positions", "y_oc_threads", "y_oc_elements"}
@@ -204,18 +191,18 @@ def test_pixels_are_one_axis_of_whole_tiles() -> None:
 @pytest.mark.parametrize("name", ["product_with_rests", "convolution", "pointwise_convolution"])
 @pytest.mark.drawn
 def test_draws_run_on_a_device(name: str) -> None:
-    opencl_device()
+    grids.opencl_device()
     expression, sketch = TILED[name], tiled(TILED[name])
     arrays = expression.arrays()
     expected = expression.answers(arrays)
     for decisions in (sketch.defaults, sketch.sample(random_source(name))):
         program = lower(replay(expression.state, sketch.bound(decisions)))
-        results = run_on_opencl(program, arrays)
+        results = grids.run_on_opencl(program, arrays)
         for output, answer in expected.items():
             np.testing.assert_array_equal(results[output], answer)
 
 
-@pytest.mark.parametrize("target", [OPENCL_GENERIC, SM_80], ids=str)
+@pytest.mark.parametrize("target", [grids.OPENCL_GENERIC, grids.SM_80], ids=str)
 @pytest.mark.drawn
 def test_no_draw_is_beyond_the_device(target: GpuTarget) -> None:
     expression, drawing = conv(28, 1, 64, 128), random_source(0)
@@ -256,7 +243,7 @@ def test_limits_are_those_of_the_lowered_program() -> None:
         "c_k_unrolled": 8,
     }
     (launch,) = launches_of(lower(replay(expression.state, sketch.bound(large)))).nests
-    assert launch.extent(ForKind.THREAD_X) == 1024 > OPENCL_GENERIC.threads_per_block
+    assert launch.extent(ForKind.THREAD_X) == 1024 > grids.OPENCL_GENERIC.threads_per_block
     assert sum(room_of(each) * 4 for each in launch.shared) == 2 * (260 + 256) * 32 * 4
     assert not limits["threads"].holds(large)
     assert not limits["shared memory"].holds(large)
@@ -265,13 +252,13 @@ def test_limits_are_those_of_the_lowered_program() -> None:
 
 
 def test_a_space_says_what_is_cut_off() -> None:
-    text = str(space_of(matmul(256, 256, 256).state, OPENCL_GENERIC))
+    text = str(space_of(matmul(256, 256, 256).state, grids.OPENCL_GENERIC))
     assert "% cut off: over threads" in text
     assert "% cut off: over shared memory" in text
 
 
 def test_a_pointwise_convolution_fetches_both_operands_together() -> None:
-    sketch = tiled(pointwise_convolution(2048, 512, 7), SM_80)
+    sketch = tiled(pointwise_convolution(2048, 512, 7), grids.SM_80)
     lines = format_trace(sketch.bound(sketch.defaults)).splitlines()
     assert "fold_constant(y_left)" in lines
     (threads,) = {line.split("[")[1].split("]")[0] for line in lines if "cooperate" in line}
@@ -286,7 +273,7 @@ def test_a_pointwise_convolution_fetches_both_operands_together() -> None:
 
 @pytest.mark.parametrize("expression", [softmax(), total()], ids=str)
 def test_what_shares_no_operand_is_not_tiled(expression: Expression) -> None:
-    for sketch in derived_sketches(expression.state, OPENCL_GENERIC):
+    for sketch in derived.derived_sketches(expression.state, grids.OPENCL_GENERIC):
         assert "in blocks of threads" not in sketch.name
 
 

@@ -19,38 +19,22 @@ from tests.targets import AVX2, AVX512, NEON, SSE2, native_target
 from tests.unit.tuning.compiled import Case, check_schedule, workloads
 from tests.unit.tuning.time_model.small_trees import model_of, random_tree, stump
 
+from tensorwright import schedule
 from tensorwright.base import CpuTarget, MachineError, override
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.loop import lower
 from tensorwright.machine import machine_of
 from tensorwright.pipeline import compile, prepare
 from tensorwright.records import MemoryStore
-from tensorwright.schedule import (
-    Parallel,
-    Trace,
-    format_trace,
-    parse_trace,
-    replay,
-    state_of,
-    uses_algorithm,
-)
+from tensorwright.tuning import selection
 from tensorwright.tuning.features import Featurizer
-from tensorwright.tuning.selection import (
-    Effort,
-    Estimate,
-    Predictor,
-    Source,
-    choose,
-    choose_untuned,
-    open_predictor,
-)
 from tensorwright.tuning.selection.candidates import Candidates, Ranked, choice_cache
 from tensorwright.tuning.space import Sketch, default_trace, space_of
 from tensorwright.tuning.strategies.strategy import locate
 from tensorwright.tuning.time_model import ROW_NAMES, Policy, Prediction, TimeModel, save_time_model
 
 NATIVE = native_target()
-SMALL = Effort(draws=40, parents=4, children=6)
+SMALL = selection.Effort(draws=40, parents=4, children=6)
 """Enough to differ from the rule, and quick."""
 ODD = replace(
     NEON, name="odd", vector_bytes=128, vector_registers=7, l1_bytes=0, l2_bytes=0, l3_bytes=0
@@ -94,9 +78,9 @@ def case_of(name: str, target: CpuTarget = NATIVE) -> Case:
 
 
 def predictor_of(
-    model: TimeModel, target: CpuTarget = NATIVE, effort: Effort = SMALL, threads: int = 2
-) -> Predictor:
-    return Predictor(model, machine_of(target, threads), effort)
+    model: TimeModel, target: CpuTarget = NATIVE, effort: selection.Effort = SMALL, threads: int = 2
+) -> selection.Predictor:
+    return selection.Predictor(model, machine_of(target, threads), effort)
 
 
 @pytest.mark.parametrize("name", GRAPHS)
@@ -107,7 +91,7 @@ def test_chosen_schedules_are_right(name: str, target: CpuTarget) -> None:
     for workload, arrays in workloads(GRAPHS[name], target):
         for seed in range(2):
             chosen = predictor_of(wild_model(seed), target).best(workload)
-            check_schedule((workload, arrays), format_trace(chosen.trace), target)
+            check_schedule((workload, arrays), schedule.format_trace(chosen.trace), target)
 
 
 @pytest.mark.parametrize("name", GRAPHS)
@@ -119,7 +103,7 @@ def test_a_choice_is_expected_to_be_better_than_the_rule(name: str) -> None:
     assert chosen.by_rule is not None
     if chosen.is_by_rule:
         assert chosen.estimate == chosen.by_rule
-        assert chosen.trace == default_trace(state_of(workload), NATIVE)
+        assert chosen.trace == default_trace(schedule.state_of(workload), NATIVE)
     else:
         assert _score(chosen.estimate) < _score(chosen.by_rule)
     again = predictor.estimate(workload, chosen.trace)
@@ -129,7 +113,7 @@ def test_a_choice_is_expected_to_be_better_than_the_rule(name: str) -> None:
     assert predictor.estimate(workload) == chosen.estimate
 
 
-def _score(estimate: Estimate) -> float:
+def _score(estimate: selection.Estimate) -> float:
     return float(np.log2(estimate.seconds) + np.log2(estimate.upper_seconds)) / 2
 
 
@@ -167,14 +151,16 @@ def test_another_algorithm_is_chosen_by_its_own_margin() -> None:
     """Trees that add nothing leave the roofline, which sees fewer multiplications."""
     _, workload, _ = prepare(deep_convolutions(), NATIVE).workloads
     chosen = predictor_of(model_of(policy=Policy(0.5, 10.0, 0.1))).best(workload)
-    assert uses_algorithm(chosen.trace)
+    assert schedule.uses_algorithm(chosen.trace)
     assert not chosen.is_by_rule
     assert chosen.estimate is not None
     assert chosen.by_rule is not None
     assert chosen.estimate.seconds < chosen.by_rule.seconds
     assert predictor_of(model_of(policy=Policy(0.5, 10.0, 10.0))).best(workload).is_by_rule
     without = replace(SMALL, algorithms=0)
-    assert not uses_algorithm(predictor_of(model_of(), effort=without).best(workload).trace)
+    assert not schedule.uses_algorithm(
+        predictor_of(model_of(), effort=without).best(workload).trace
+    )
 
 
 @pytest.mark.parametrize(
@@ -190,10 +176,10 @@ def test_threads_are_left_out_where_they_cost_more_than_they_save(
     trees = (stump("parallel_prod", 1.5, 0.0, slower),)  # log2 of one more than the iterations
     model = model_of(trees, trees, Policy(0.5, 0.3))
     chosen = predictor_of(model, threads=threads).best(workload)
-    assert any(isinstance(step, Parallel) for step in chosen.trace) == is_parallel
+    assert any(isinstance(step, schedule.Parallel) for step in chosen.trace) == is_parallel
     if not is_parallel:
         assert not chosen.is_by_rule
-        check_schedule((workload, arrays), format_trace(chosen.trace), NATIVE)
+        check_schedule((workload, arrays), schedule.format_trace(chosen.trace), NATIVE)
 
 
 def deep_convolutions() -> Graph:
@@ -266,11 +252,11 @@ def test_a_choice_is_remembered_and_kept_on_the_disk() -> None:
         predictor_of(wild_model(1)),
         predictor_of(wild_model(), threads=1),
         predictor_of(wild_model(), effort=replace(SMALL, draws=41)),
-        Predictor(wild_model(), machine_of(NATIVE, 2, is_cold=True), SMALL),
+        selection.Predictor(wild_model(), machine_of(NATIVE, 2, is_cold=True), SMALL),
         predictor_of(wild_model(), SSE2),
     ],
 )
-def test_what_a_choice_comes_from_is_in_its_key(other: Predictor) -> None:
+def test_what_a_choice_comes_from_is_in_its_key(other: selection.Predictor) -> None:
     workload, _ = case_of("tanh")
     predictor_of(wild_model()).best(workload)
     other.best(workload)
@@ -319,7 +305,7 @@ def test_a_machine_with_unknown_features_gets_a_sensible_schedule(
     workload, _ = case_of(name, target)
     for model in (wild_model(), model_of()):
         chosen = predictor_of(model, target, threads=5).best(workload)
-        assert lower(replay(state_of(workload), chosen.trace)).body
+        assert lower(schedule.replay(schedule.state_of(workload), chosen.trace)).body
         assert chosen.estimate is not None
         assert 0 < chosen.estimate.seconds < 1
 
@@ -330,7 +316,7 @@ def test_sketches_without_features_are_passed_over(monkeypatch: pytest.MonkeyPat
     asked: dict[str, int] = {}
 
     def plan(self: Featurizer, sketch: Sketch) -> object:
-        if asked.setdefault(format_trace(sketch.trace), len(asked)) % 2 == 1:
+        if asked.setdefault(schedule.format_trace(sketch.trace), len(asked)) % 2 == 1:
             raise MachineError(stage="test", where="here", reason="none", remedy="none")
         return usual(self, sketch)
 
@@ -354,9 +340,9 @@ def test_without_features_of_the_rule_the_rule_stays(monkeypatch: pytest.MonkeyP
 def test_candidates_that_do_not_replay_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     workload, _ = case_of("depthwise", AVX512)
     best = predictor_of(wild_model(16), AVX512, effort=replace(SMALL, tried=3))
-    refused: list[Trace] = []
+    refused: list[schedule.Trace] = []
 
-    def price_exactly(self: Candidates, *traces: Trace) -> None:
+    def price_exactly(self: Candidates, *traces: schedule.Trace) -> None:
         refused.extend(traces[1:])
 
     monkeypatch.setattr(Candidates, "price_exactly", price_exactly)
@@ -370,9 +356,9 @@ def test_a_choice_is_priced_again_as_what_it_is(monkeypatch: pytest.MonkeyPatch)
     first = predictor_of(wild_model(16), AVX512).best(workload)
     assert not first.is_by_rule
     usual = Candidates.price_exactly
-    asked: list[Trace] = []
+    asked: list[schedule.Trace] = []
 
-    def price_exactly(self: Candidates, *traces: Trace) -> Prediction | None:
+    def price_exactly(self: Candidates, *traces: schedule.Trace) -> Prediction | None:
         found = usual(self, *traces)
         asked.extend(traces[1:])
         if found is None or first.trace not in traces:
@@ -393,12 +379,12 @@ def test_the_best_few_are_sound_and_differ() -> None:
     elites = predictor.top(workload, 8)
     traces = [one.candidate.trace for one in elites]
     assert len(set(traces)) == 8
-    state = state_of(workload)
+    state = schedule.state_of(workload)
     for text in traces:
-        lower(replay(state, parse_trace(text)))
+        lower(schedule.replay(state, schedule.parse_trace(text)))
     assert predictor.top(workload, 8) == elites
     for one in elites:
-        estimate = predictor.estimate(workload, parse_trace(one.candidate.trace))
+        estimate = predictor.estimate(workload, schedule.parse_trace(one.candidate.trace))
         assert estimate is not None
         assert one.estimate.seconds == pytest.approx(estimate.seconds, rel=1e-3)
 
@@ -408,7 +394,7 @@ def test_another_process_finds_the_same_elites(tmp_path: Path) -> None:
     save_time_model(wild_model(), path)
     workload, _ = case_of("conv")
     with override(time_model=path):
-        predictor = open_predictor(NATIVE, 1)
+        predictor = selection.open_predictor(NATIVE, 1)
         assert predictor is not None
         question = predictor.top_question(workload, 4)
     assert pickle.loads(pickle.dumps(question)).answer() == predictor.top(workload, 4)
@@ -434,10 +420,10 @@ def test_other_algorithms_are_priced_where_a_space_has_many_sketches(
 def test_a_search_finds_what_was_predicted_in_its_space() -> None:
     workload, _ = case_of("conv")
     predictor = predictor_of(wild_model())
-    space = space_of(state_of(workload), NATIVE)
+    space = space_of(schedule.state_of(workload), NATIVE)
     best = predictor.best(workload)
     for trace, decisions in (
-        (format_trace(best.trace), best.decisions),
+        (schedule.format_trace(best.trace), best.decisions),
         *((one.candidate.trace, one.candidate.decisions) for one in predictor.top(workload, 8)),
     ):
         assert locate(space, trace, dict(decisions)) is not None
@@ -448,15 +434,15 @@ def test_the_pipeline_says_where_schedules_come_from(tmp_path: Path) -> None:
     save_time_model(wild_model(), path)
     workload, _ = case_of("conv")
     with override(time_model=path):
-        chosen = choose(workload, NATIVE, 2, MemoryStore())
-        assert chosen.source is Source.MODEL
+        chosen = selection.choose(workload, NATIVE, 2, MemoryStore())
+        assert chosen.source is selection.Source.MODEL
         assert not chosen.is_tuned
-        assert open_predictor(NATIVE, 2) is open_predictor(NATIVE, 2)
+        assert selection.open_predictor(NATIVE, 2) is selection.open_predictor(NATIVE, 2)
         with override(default_schedule="rule"):
-            assert open_predictor(NATIVE, 2) is None
-            by_rule = choose_untuned(workload, NATIVE, 2)
-    assert by_rule.source is Source.RULE
-    assert by_rule.trace == default_trace(state_of(workload), NATIVE)
+            assert selection.open_predictor(NATIVE, 2) is None
+            by_rule = selection.choose_untuned(workload, NATIVE, 2)
+    assert by_rule.source is selection.Source.RULE
+    assert by_rule.trace == default_trace(schedule.state_of(workload), NATIVE)
 
 
 def test_a_damaged_model_is_told_once_and_the_rule_chooses(tmp_path: Path) -> None:
@@ -470,7 +456,10 @@ def test_a_damaged_model_is_told_once_and_the_rule_chooses(tmp_path: Path) -> No
             executable = compile(graph, threads=1, records=MemoryStore())
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            assert choose_untuned(case_of("conv")[0], NATIVE, 1).source is Source.RULE
+            assert (
+                selection.choose_untuned(case_of("conv")[0], NATIVE, 1).source
+                is selection.Source.RULE
+            )
     (name,) = graph.constants
     (found,) = executable.run({"x0": x}).values()
     assert found == pytest.approx(x @ graph.constants[name], abs=1e-4)

@@ -14,16 +14,10 @@ from tensorwright.graph import GraphBuilder
 from tensorwright.loop import lower
 from tensorwright.machine import NOMINAL, machine_of
 from tensorwright.schedule import ScheduleState, parse_trace, replay, state_of
+from tensorwright.tuning import time_model
 from tensorwright.tuning.features import features_of
 from tensorwright.tuning.selection.candidates import Ranked
 from tensorwright.tuning.selection.predictor import Predictor
-from tensorwright.tuning.time_model import (
-    Policy,
-    Prediction,
-    line_transfers,
-    pretrained_model,
-    shared_lines_s,
-)
 
 
 def rows(*shape: int) -> ScheduleState:
@@ -35,7 +29,7 @@ def rows(*shape: int) -> ScheduleState:
 
 
 def transfers(state: ScheduleState, trace: str, threads: int = 2) -> int:
-    return line_transfers(lower(replay(state, parse_trace(trace))), threads)
+    return time_model.line_transfers(lower(replay(state, parse_trace(trace))), threads)
 
 
 def columns(width: int, parts: int, inner: str = "j_i, i") -> str:
@@ -94,11 +88,13 @@ def test_decisions_may_be_open(width: int) -> None:
     state = rows(40, 32)
     trace = "split(relu, j, [{}])\nreorder(relu, [j_o, j_i, i])\nparallel(relu, j_o)"
     program = lower(replay(state, parse_trace(trace.format("?width"))))
-    assert line_transfers(program, 4, {"width": width}) == transfers(state, trace.format(width), 4)
+    assert time_model.line_transfers(program, 4, {"width": width}) == transfers(
+        state, trace.format(width), 4
+    )
 
 
 def test_a_price_has_the_time_that_threads_wait() -> None:
-    model = pretrained_model()
+    model = time_model.pretrained_model()
     assert model is not None
     machine = machine_of(AVX2, 2)
     prices = Predictor(model, machine)
@@ -111,7 +107,7 @@ def test_a_price_has_the_time_that_threads_wait() -> None:
     alone = model.predict(features_of(program), machine)
     found = prices.estimate(workload, trace)
     assert found is not None
-    waits = shared_lines_s(program, machine)
+    waits = time_model.shared_lines_s(program, machine)
     assert waits == pytest.approx(32000 * NOMINAL.line_cycles / NOMINAL.clock_hz)
     assert found.seconds == pytest.approx(2.0 ** alone.median[0] + waits)
     assert found.upper_seconds == pytest.approx(2.0 ** alone.upper[0] + waits)
@@ -123,14 +119,14 @@ def test_what_waits_less_comes_first() -> None:
     seconds = np.log2(np.array([8.0, 1.0, 2.0, 3.0, 7.0]))
 
     class Some(Ranked):
-        def price(self, number: int) -> Prediction:
+        def price(self, number: int) -> time_model.Prediction:
             asked.append(number)
             return self.prices.of(number).later([0.0, 4.0, 0.5, 0.0, 0.0][number])
 
     nothing: Any = None
-    ranked = Some(nothing, nothing, Prediction(seconds, seconds, seconds), 0.5, nothing)
+    ranked = Some(nothing, nothing, time_model.Prediction(seconds, seconds, seconds), 0.5, nothing)
     order = ranked.best_first([4, 3, 2, 1])
     assert next(order)[1] == 2
     assert asked == [1, 2]
     assert [number for _, number in order] == [3, 1, 4]
-    assert list(ranked.better_than_rule(Policy(0.5, 1.0, roofline_margin=9.0))) == [2, 3]
+    assert list(ranked.better_than_rule(time_model.Policy(0.5, 1.0, roofline_margin=9.0))) == [2, 3]

@@ -14,12 +14,7 @@ import pytest
 from tests.unit.tuning.time_model.small_trees import model_of
 
 from tensorwright.base import cpu_target
-from tensorwright.tuning.time_model import (
-    TrainedKeys,
-    load_time_model,
-    pretrained_model,
-    save_time_model,
-)
+from tensorwright.tuning import time_model
 from tensorwright_lab.bench.plausible_workloads import FIRST_SEED, draw_workloads
 from tensorwright_lab.bench.zero import FIRST_SEED as FIRST_SEED_OF_ZERO
 
@@ -28,26 +23,26 @@ KEYS = ("00000001aaaaaaaa", "fedcba9876543210", "0123456789abcdef")
 
 
 def test_keys_are_known_by_their_first_digits() -> None:
-    keys = TrainedKeys.of([*KEYS, KEYS[0]])
+    keys = time_model.TrainedKeys.of([*KEYS, KEYS[0]])
     assert len(keys) == 3
     assert all(key in keys for key in KEYS)
     for other in ("00000000aaaaaaaa", "00000002aaaaaaaa", "ffffffffffffffff"):
         assert other not in keys
-    assert KEYS[0] not in TrainedKeys.of(())
+    assert KEYS[0] not in time_model.TrainedKeys.of(())
 
 
 def test_a_model_keeps_them_and_an_older_one_has_none(tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
-    save_time_model(replace(model_of(), trained=TrainedKeys.of(KEYS)), path)
-    found = load_time_model(path).trained
+    time_model.save_time_model(replace(model_of(), trained=time_model.TrainedKeys.of(KEYS)), path)
+    found = time_model.load_time_model(path).trained
     assert found is not None
     assert found.numbers.tolist() == [0x00000001, 0x01234567, 0xFEDCBA98]
-    save_time_model(model_of(), path)
-    assert load_time_model(path).trained is None
+    time_model.save_time_model(model_of(), path)
+    assert time_model.load_time_model(path).trained is None
 
 
 def test_the_shipped_model_keeps_the_keys_of_its_training() -> None:
-    model = pretrained_model()
+    model = time_model.pretrained_model()
     assert model is not None
     assert model.trained is not None
     assert model.statistics["workloads"] >= len(model.trained) > 7000
@@ -64,11 +59,11 @@ def test_what_judges_is_no_part_of_a_sample_of_the_training(seed: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["x86-64-avx2", "x86-64-avx512"])
 def test_of_three_hundred_that_judge_none_was_trained_on(target: str) -> None:
-    model = pretrained_model()
+    model = time_model.pretrained_model()
     assert model is not None
     assert model.trained is not None
     trained = set(measured_keys())
-    assert TrainedKeys.of(trained).numbers.tolist() == model.trained.numbers.tolist()
+    assert time_model.TrainedKeys.of(trained).numbers.tolist() == model.trained.numbers.tolist()
     drawn = list(itertools.islice(draw_workloads(FIRST_SEED, cpu_target(target), 2), 300))
     overlap = sum(each.workload.key in trained for each in drawn)
     passed = {key for each in drawn for key in each.passed}

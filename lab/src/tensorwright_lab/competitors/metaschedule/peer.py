@@ -30,13 +30,9 @@ from tvm.s_tir.meta_schedule.testing import te_workload
 
 from tensorwright.base import CpuTarget, cpu_target, knobs
 from tensorwright.peers.process.protocol import Arrays, Peer, PeerInfo, not_bound
+from tensorwright_lab.competitors import tuning_curve
 from tensorwright_lab.competitors.metaschedule.build import build_candidate
 from tensorwright_lab.competitors.metaschedule.calls import NativeCalls
-from tensorwright_lab.competitors.tuning_curve import (
-    CurvePoint,
-    append_points,
-    read_curve,
-)
 
 TRIALS = 200
 BATCH = 64
@@ -137,7 +133,7 @@ def make_target(machine: CpuTarget, threads: int, processor: str | None = None) 
 
 def tune(function: Any, target: Any, folder: Path, trials: int, options: Mapping[str, Any]) -> None:
     """Run the trials that the folder does not have yet."""
-    curve = read_curve(folder)
+    curve = tuning_curve.read_curve(folder)
     done = curve[-1].trials if curve else 0
     if done >= trials:
         return
@@ -163,9 +159,9 @@ def tune(function: Any, target: Any, folder: Path, trials: int, options: Mapping
 class CurveWriter(meta_schedule.measure_callback.PyMeasureCallback):  # type: ignore[misc]
     """Adds a point to the curve for every trial that comes back."""
 
-    def __init__(self, folder: Path, curve: tuple[CurvePoint, ...]) -> None:
+    def __init__(self, folder: Path, curve: tuple[tuning_curve.CurvePoint, ...]) -> None:
         super().__init__()
-        last = curve[-1] if curve else CurvePoint(0, 0.0, math.inf)
+        last = curve[-1] if curve else tuning_curve.CurvePoint(0, 0.0, math.inf)
         self.folder, self.trials, self.best_s = folder, last.trials, last.best_s
         self.start = time.monotonic() - last.elapsed_s
 
@@ -185,13 +181,13 @@ class CurveWriter(meta_schedule.measure_callback.PyMeasureCallback):  # type: ig
             if result.run_secs and not result.error_msg:
                 times_s = [float(each) for each in result.run_secs]
                 self.best_s = min(self.best_s, sum(times_s) / len(times_s))
-            points.append(CurvePoint(self.trials, elapsed_s, self.best_s))
-        append_points(self.folder, tuple(points))
+            points.append(tuning_curve.CurvePoint(self.trials, elapsed_s, self.best_s))
+        tuning_curve.append_points(self.folder, tuple(points))
 
 
 def _told(folder: Path) -> str:
     """The last point of the curve, for messages."""
-    last = read_curve(folder)[-1]
+    last = tuning_curve.read_curve(folder)[-1]
     return f"{last.trials} trials in {last.elapsed_s:.0f} s, best {last.best_s * 1e3:.4g} ms"
 
 

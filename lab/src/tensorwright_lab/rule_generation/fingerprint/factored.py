@@ -15,12 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright_lab.rule_generation.fingerprint.field import (
-    Centred,
-    centred,
-    product,
-    residues_of,
-)
+from tensorwright_lab.rule_generation.fingerprint import field
 from tensorwright_lab.rule_generation.fingerprint.kernels import Values, factors, values_of
 from tensorwright_lab.rule_generation.fingerprint.structure import Bilinear
 
@@ -32,13 +27,13 @@ _FEW = 6
 
 def matrix_of(
     structure: Bilinear, factor: NDArray[np.uint32], size: int, *, is_left: bool
-) -> Centred:
+) -> field.Centred:
     """The operator with its left or right factor fixed, as a matrix (out, size) for the other."""
     mine, other = structure.left, structure.right
     if not is_left:
         mine, other = other, mine
     matrix = np.zeros((len(mine), size + 1))
-    own = centred(np.append(factor, np.uint32(0)))
+    own = field.centred(np.append(factor, np.uint32(0)))
     matrix[np.arange(len(mine))[:, None], other] = own[mine]
     return matrix[:, :-1]
 
@@ -79,8 +74,8 @@ def _group(
     parts = []
     for sample in range(a.shape[1]):
         matrix = matrix_of(structure, fixed[rows[0], sample], free.shape[2], is_left=is_left)
-        value = product(matrix, centred(np.ascontiguousarray(free[:, sample].T)))
+        value = field.product(matrix, field.centred(np.ascontiguousarray(free[:, sample].T)))
         if structure.is_relu:
             np.maximum(value, 0.0, out=value)
-        parts.append(residues_of(value).T)
+        parts.append(field.residues_of(value).T)
     return np.stack(parts, axis=1).astype(np.uint32)

@@ -15,17 +15,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorwright_lab.rule_generation.fingerprint.field import (
-    Numbers,
-    P,
-    centred,
-    invert,
-    multiply,
-    product,
-    reduce,
-    relu,
-    residues_of,
-)
+from tensorwright_lab.rule_generation.fingerprint import field
+from tensorwright_lab.rule_generation.fingerprint.field import centred
 from tensorwright_lab.rule_generation.fingerprint.structure import (
     Affine,
     Bilinear,
@@ -43,28 +34,30 @@ Values: TypeAlias = NDArray[np.uint32]
 _BLOCK = 1 << 21
 
 
-def _windows(values: Values, structure: Window) -> Numbers:
+def _windows(values: Values, structure: Window) -> field.Numbers:
     """Maxima in the order of the residues between -P/2 and P/2."""
-    half = P // 2
-    centred = (values.astype(np.int64) + half) % P
+    half = field.P // 2
+    centred = (values.astype(np.int64) + half) % field.P
     low = np.full((*values.shape[:2], 1), -1, np.int64)
     padded = np.concatenate([centred, low], axis=2)
     best = padded[:, :, structure.places[:, 0]]
     for tap in range(1, structure.places.shape[1]):
         best = np.maximum(best, padded[:, :, structure.places[:, tap]])
-    return ((best - half) % P).astype(np.uint64)
+    return ((best - half) % field.P).astype(np.uint64)
 
 
-def _products(structure: Bilinear, a: Values, b: Values) -> Numbers:
+def _products(structure: Bilinear, a: Values, b: Values) -> field.Numbers:
     """op(a[n], b[n]) for each n, product by product."""
     padding = ((0, 0), (0, 0), (0, 1))
     left, right = np.pad(a, padding), np.pad(b, padding)
     total = np.zeros((*a.shape[:2], len(structure.left)), np.uint64)
     for at in range(structure.left.shape[1]):
-        term = multiply(left[:, :, structure.left[:, at]], right[:, :, structure.right[:, at]])
+        term = field.multiply(
+            left[:, :, structure.left[:, at]], right[:, :, structure.right[:, at]]
+        )
         total += term
-    total = reduce(total)
-    return relu(total) if structure.is_relu else total
+    total = field.reduce(total)
+    return field.relu(total) if structure.is_relu else total
 
 
 def values_of(structure: Structure, arguments: tuple[Values, ...]) -> Values:
@@ -98,7 +91,7 @@ _SPARSE = 32
 
 
 @cache
-def _addends(structure: Linear, argument: int) -> tuple[NDArray[np.intp], Numbers] | None:
+def _addends(structure: Linear, argument: int) -> tuple[NDArray[np.intp], field.Numbers] | None:
     """Places and factors of the addends from one argument, (out, addends); None if many."""
     matrix = structure.matrices[argument]
     count = int((matrix != 0).sum(axis=1).max(initial=0))
@@ -108,7 +101,7 @@ def _addends(structure: Linear, argument: int) -> tuple[NDArray[np.intp], Number
     return places, np.take_along_axis(matrix, places, axis=1)
 
 
-def _sums(structure: Linear, arguments: tuple[Values, ...]) -> Numbers:
+def _sums(structure: Linear, arguments: tuple[Values, ...]) -> field.Numbers:
     """op(x[n], ...) for each n, addend by addend where they are few."""
     out = len(structure.matrices[0])
     total = np.zeros((*arguments[0].shape[:2], out), np.uint64)
@@ -116,23 +109,23 @@ def _sums(structure: Linear, arguments: tuple[Values, ...]) -> Numbers:
         addends = _addends(structure, number)
         if addends is None:
             columns = centred(x.reshape(-1, x.shape[2]).T)
-            rows = residues_of(product(centred(structure.matrices[number]), columns))
+            rows = field.residues_of(field.product(centred(structure.matrices[number]), columns))
             total += rows.T.reshape(total.shape)
             continue
         places, weights = addends
         for at in range(places.shape[1]):
             part = x[:, :, places[:, at]]
             is_plain = bool((weights[:, at] == 1).all())
-            total += part if is_plain else multiply(part, weights[:, at])
-    return reduce(total)
+            total += part if is_plain else field.multiply(part, weights[:, at])
+    return field.reduce(total)
 
 
 def factors(structure: Bilinear, a: Values, b: Values) -> tuple[Values, Values]:
     """The two factors: a quotient is a product with the inverse."""
-    return a, invert(b).astype(np.uint32) if structure.inverts_right else b
+    return a, field.invert(b).astype(np.uint32) if structure.inverts_right else b
 
 
-def _affine(structure: Affine, arguments: tuple[Values, ...]) -> Numbers:
+def _affine(structure: Affine, arguments: tuple[Values, ...]) -> field.Numbers:
     """x * scale + shift, the last two from the other arguments, sample by sample."""
     x, *operands = arguments
     affine = [
@@ -140,4 +133,4 @@ def _affine(structure: Affine, arguments: tuple[Values, ...]) -> Numbers:
         for at in range(x.shape[1])
     ]
     scale, shift = (np.stack(each) for each in zip(*affine, strict=True))
-    return reduce(multiply(x, scale) + shift)
+    return field.reduce(field.multiply(x, scale) + shift)

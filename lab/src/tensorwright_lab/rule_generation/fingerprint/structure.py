@@ -26,20 +26,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorwright import expr
 from tensorwright.base import DType
-from tensorwright.expr import (
-    NUMPY,
-    Array,
-    Compute,
-    Const,
-    Domain,
-    FieldDomain,
-    Fn,
-    Load,
-    Placeholder,
-    evaluate,
-    placeholder,
-)
 from tensorwright.expr import Apply as ApplyValue
 from tensorwright.expr import residues as residues_of
 from tensorwright.rewriting.meaning import tensor_of
@@ -90,7 +78,7 @@ class Pointwise:
         """Its values at residues; functions that the field lacks are random ones there."""
         probe = Probe(self.operator, self.params, (numbers.shape,))
         match probe.tensor.body:
-            case ApplyValue(Fn.MAX, (Load(), Const(0))):
+            case ApplyValue(expr.Fn.MAX, (expr.Load(), expr.Const(0))):
                 return relu(numbers)
             case _:
                 return probe.residues((packed(numbers),)).reshape(numbers.shape)
@@ -231,24 +219,24 @@ class Probe:
     ) -> None:
         self.sizes = tuple(map(prod, shapes))
         self.shapes = shapes
-        self.inputs: tuple[Placeholder, ...] = tuple(
-            placeholder(f"x{at}", shape, DType.F64) for at, shape in enumerate(shapes)
+        self.inputs: tuple[expr.Placeholder, ...] = tuple(
+            expr.placeholder(f"x{at}", shape, DType.F64) for at, shape in enumerate(shapes)
         )
-        self.tensor: Compute = tensor_of(Apply(operator, params, ()), self.inputs)
+        self.tensor: expr.Compute = tensor_of(Apply(operator, params, ()), self.inputs)
 
     def numbers(self, arguments: tuple[NDArray[Any], ...]) -> NDArray[np.float64]:
         """The flat result in doubles."""
-        return np.asarray(self._value(arguments, NUMPY), np.float64).ravel()
+        return np.asarray(self._value(arguments, expr.NUMPY), np.float64).ravel()
 
     def residues(self, arguments: tuple[NDArray[Any], ...]) -> Numbers:
         """The flat result in the field."""
-        value = self._value(arguments, FieldDomain())
+        value = self._value(arguments, expr.FieldDomain())
         return (residues_of(value).ravel() % P).astype(np.uint64)
 
-    def _value(self, arguments: tuple[NDArray[Any], ...], domain: Domain) -> Array:
+    def _value(self, arguments: tuple[NDArray[Any], ...], domain: expr.Domain) -> expr.Array:
         shaped = (each.reshape(s) for each, s in zip(arguments, self.shapes, strict=True))
         arrays = dict(zip(self.inputs, shaped, strict=True))
-        return evaluate([self.tensor], arrays, domain)[0]
+        return expr.evaluate([self.tensor], arrays, domain)[0]
 
     def gather_matrices(self) -> tuple[Numbers, ...]:
         """Every element of the result is an element of each argument, its negative, or zero."""

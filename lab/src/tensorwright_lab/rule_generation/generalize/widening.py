@@ -20,23 +20,15 @@ from functools import cache, lru_cache
 from itertools import product
 
 from tensorwright.expr import IndexExpr
+from tensorwright.rewriting import terms
 from tensorwright.rewriting.assumptions import fitting
 from tensorwright.rewriting.meaning import infer_shapes
 from tensorwright.rewriting.operators import IntShape, operator_count
-from tensorwright.rewriting.terms import (
-    Apply,
-    Input,
-    Rule,
-    Term,
-    applications,
-    input_names,
-    with_subterm,
-)
 from tensorwright_lab.rule_generation.fingerprint.random_inputs import Evaluator
 
 _SEED = 5
 _MOST_COPIES = 3
-Side = tuple[Term, ...]
+Side = tuple[terms.Term, ...]
 Sides = tuple[Side, Side]
 Shapes = dict[str, IntShape]
 
@@ -45,21 +37,21 @@ Shapes = dict[str, IntShape]
 class ConcreteRule:
     """A rule and the shapes of its inputs where it was found."""
 
-    rule: Rule
+    rule: terms.Rule
     shapes: tuple[tuple[str, IntShape], ...]
 
 
-def widened(rule: Rule, shapes: Mapping[str, IntShape]) -> ConcreteRule:
+def widened(rule: terms.Rule, shapes: Mapping[str, IntShape]) -> ConcreteRule:
     """The rule, or one of which it is an instance.
 
     shapes  of the inputs, where the rule was found; there may be others
     """
     evaluator = _evaluator(tuple(shapes.items()))
     sides, own = _without_shared((rule.left, rule.right), dict(shapes), evaluator)
-    for name in input_names(*sides[0], *sides[1]):
+    for name in terms.input_names(*sides[0], *sides[1]):
         sides, own = _without_repeated(sides, own, name, evaluator)
-    names = input_names(*sides[0], *sides[1])
-    return ConcreteRule(Rule(*sides), tuple((name, own[name]) for name in names))
+    names = terms.input_names(*sides[0], *sides[1])
+    return ConcreteRule(terms.Rule(*sides), tuple((name, own[name]) for name in names))
 
 
 @lru_cache(maxsize=4)
@@ -70,28 +62,28 @@ def _evaluator(shapes: tuple[tuple[str, IntShape], ...]) -> Evaluator:
 
 def _without_shared(sides: Sides, shapes: Shapes, evaluator: Evaluator) -> tuple[Sides, Shapes]:
     """Replace shared parts by inputs, the largest first."""
-    tried: set[Apply] = set()
+    tried: set[terms.Apply] = set()
     while True:
         part = _largest_shared(sides, tried)
         if part is None:
             return sides, shapes
         tried.add(part)
         (shape,) = fitting(infer_shapes([part], shapes))
-        instead = Input("_".join(map(str, (f"any{len(tried)}", *shape))))
+        instead = terms.Input("_".join(map(str, (f"any{len(tried)}", *shape))))
         wider = (_put(sides[0], part, instead), _put(sides[1], part, instead))
         evaluator.declare(instead.name, shape)
-        if evaluator.holds(Rule(*wider)):
+        if evaluator.holds(terms.Rule(*wider)):
             sides, shapes = wider, {**shapes, instead.name: shape}
 
 
-def _largest_shared(sides: Sides, tried: set[Apply]) -> Apply | None:
-    other = set(applications(*sides[1]))
-    shared = [each for each in applications(*sides[0]) if each in other and each not in tried]
-    return max(shared, key=lambda each: len(applications(each)), default=None)
+def _largest_shared(sides: Sides, tried: set[terms.Apply]) -> terms.Apply | None:
+    other = set(terms.applications(*sides[1]))
+    shared = [each for each in terms.applications(*sides[0]) if each in other and each not in tried]
+    return max(shared, key=lambda each: len(terms.applications(each)), default=None)
 
 
-def _put(side: Side, part: Apply, instead: Input) -> Side:
-    return tuple(with_subterm(term, part, instead) for term in side)
+def _put(side: Side, part: terms.Apply, instead: terms.Input) -> Side:
+    return tuple(terms.with_subterm(term, part, instead) for term in side)
 
 
 def _without_repeated(
@@ -109,7 +101,7 @@ def _without_repeated(
         for other in product(range(max(own) + 1), repeat=counts[1 - many]):
             places = (own, other) if many == 0 else (other, own)
             wider = (_spread(sides[0], name, places[0]), _spread(sides[1], name, places[1]))
-            if _are_as_small(wider, sides) and evaluator.holds(Rule(*wider)):
+            if _are_as_small(wider, sides) and evaluator.holds(terms.Rule(*wider)):
                 return wider, {**shapes, **copies}
     return sides, shapes
 
@@ -117,8 +109,8 @@ def _without_repeated(
 def _count(side: Side, name: str) -> int:
     """How often an input stands in terms, as written."""
 
-    def count(term: Term) -> int:
-        if isinstance(term, Input):
+    def count(term: terms.Term) -> int:
+        if isinstance(term, terms.Input):
             return int(term.name == name)
         return sum(map(count, term.args))
 
@@ -128,8 +120,8 @@ def _count(side: Side, name: str) -> int:
 def _is_beside_sizes(sides: Sides, name: str) -> bool:
     """Whether an input stands in a prepared term: what binds it there is the other places."""
     return any(
-        name in input_names(each)
-        for each in applications(*sides[0], *sides[1])
+        name in terms.input_names(each)
+        for each in terms.applications(*sides[0], *sides[1])
         if any(isinstance(param, IndexExpr) for param in each.params)
     )
 
@@ -150,10 +142,10 @@ def _spread(side: Side, name: str, numbers: tuple[int, ...]) -> Side:
     """Replace one input by numbered ones, in the order of the positions where it stands."""
     left: Iterator[int] = iter(numbers)
 
-    def spread(term: Term) -> Term:
-        if isinstance(term, Input):
-            return Input(f"{name}_{next(left)}") if term.name == name else term
-        return Apply(term.operator, term.params, tuple(map(spread, term.args)))
+    def spread(term: terms.Term) -> terms.Term:
+        if isinstance(term, terms.Input):
+            return terms.Input(f"{name}_{next(left)}") if term.name == name else term
+        return terms.Apply(term.operator, term.params, tuple(map(spread, term.args)))
 
     return tuple(map(spread, side))
 

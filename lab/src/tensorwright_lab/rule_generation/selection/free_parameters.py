@@ -19,6 +19,7 @@ from itertools import combinations
 from math import prod
 
 from tensorwright.expr import IndexExpr
+from tensorwright.rewriting import terms
 from tensorwright.rewriting.derivation import larger_side, usable_directions
 from tensorwright.rewriting.dims import Extent, Size, resized
 from tensorwright.rewriting.operators import MOVING, Parameter, operator_named
@@ -32,20 +33,6 @@ from tensorwright.rewriting.prove.instances import (
     values_of_variables,
 )
 from tensorwright.rewriting.prove.problem import most_dimensions
-from tensorwright.rewriting.terms import (
-    Apply,
-    ConditionAtom,
-    Different,
-    Input,
-    Param,
-    Rule,
-    Term,
-    applications,
-    canonical_rule,
-    input_names,
-    resized_fact,
-    with_params,
-)
 
 _MOST_CASES = 600
 _MOST_OPERATORS = 3
@@ -70,7 +57,7 @@ class _Slot:
     """
 
     kind: str
-    value: Param | tuple[Param, ...]
+    value: terms.Param | tuple[terms.Param, ...]
     variable: str
 
     @property
@@ -82,7 +69,7 @@ class _Slot:
         return self.kind == "size"
 
 
-def freed(rule: Rule, is_proved: Callable[[Rule], bool]) -> Rule:
+def freed(rule: terms.Rule, is_proved: Callable[[terms.Rule], bool]) -> terms.Rule:
     """The rule for all parameters for which it is proved; itself if there are no more."""
     if has_parameter_variables(rule):
         return rule
@@ -103,7 +90,7 @@ def freed(rule: Rule, is_proved: Callable[[Rule], bool]) -> Rule:
     return _without_needless(rule, free, taken)
 
 
-def _without_needless(rule: Rule, free: Rule, taken: tuple[_Slot, ...]) -> Rule:
+def _without_needless(rule: terms.Rule, free: terms.Rule, taken: tuple[_Slot, ...]) -> terms.Rule:
     """Without variables that can only have their former value."""
     if not taken:
         return rule
@@ -118,25 +105,25 @@ def _without_needless(rule: Rule, free: Rule, taken: tuple[_Slot, ...]) -> Rule:
     different = (
         fact
         for fact in free.condition
-        if isinstance(fact, Different) and {fact.left, fact.right} <= names
+        if isinstance(fact, terms.Different) and {fact.left, fact.right} <= names
     )
     return replace(fewer, condition=(*fewer.condition, *different))
 
 
-def without_parameters(rule: Rule) -> Rule:
+def without_parameters(rule: terms.Rule) -> terms.Rule:
     """The form that rules share if they differ in parameters and conditions alone."""
 
-    def bare(term: Term) -> Term:
-        return with_params(term, lambda param: ())
+    def bare(term: terms.Term) -> terms.Term:
+        return terms.with_params(term, lambda param: ())
 
     left, right = tuple(map(bare, rule.left)), tuple(map(bare, rule.right))
-    return canonical_rule(Rule(left, right))
+    return terms.canonical_rule(terms.Rule(left, right))
 
 
-def _slots(rule: Rule) -> tuple[_Slot, ...]:
+def _slots(rule: terms.Rule) -> tuple[_Slot, ...]:
     """The parameters that may be freed, in the order of appearance."""
-    values: dict[tuple[str, Param | tuple[Param, ...]], None] = {}
-    for each in applications(*rule.roots):
+    values: dict[tuple[str, terms.Param | tuple[terms.Param, ...]], None] = {}
+    for each in terms.applications(*rule.roots):
         for parameter, value in _valued(each):
             values.setdefault((parameter.name, value))
     names: dict[str, int] = {}
@@ -148,7 +135,7 @@ def _slots(rule: Rule) -> tuple[_Slot, ...]:
     return tuple(slots)
 
 
-def _valued(term: Apply) -> Iterator[tuple[Parameter, Param | tuple[Param, ...]]]:
+def _valued(term: terms.Apply) -> Iterator[tuple[Parameter, terms.Param | tuple[terms.Param, ...]]]:
     """The parameters of an application that have a value which may become a variable."""
     operator = operator_named(term.operator)
     if operator.parameters and operator.parameters[0].repeats:
@@ -160,7 +147,7 @@ def _valued(term: Apply) -> Iterator[tuple[Parameter, Param | tuple[Param, ...]]
             yield parameter, value
 
 
-def _candidates(rule: Rule, slots: Sequence[_Slot]) -> Iterator[Rule]:
+def _candidates(rule: terms.Rule, slots: Sequence[_Slot]) -> Iterator[terms.Rule]:
     """The rule with variables; where that says too much, of dimensions that differ."""
     general = _with_variables(rule, slots)
     if _case_count(general) > _MOST_CASES:
@@ -168,21 +155,21 @@ def _candidates(rule: Rule, slots: Sequence[_Slot]) -> Iterator[Rule]:
     yield general
     axes = [slot.variable for slot in slots if slot.is_axis]
     if len(axes) > 1:
-        different = tuple(Different(*pair) for pair in combinations(axes, 2))
+        different = tuple(terms.Different(*pair) for pair in combinations(axes, 2))
         yield replace(general, condition=(*general.condition, *different))
 
 
-def _with_variables(rule: Rule, slots: Sequence[_Slot]) -> Rule:
+def _with_variables(rule: terms.Rule, slots: Sequence[_Slot]) -> terms.Rule:
     variables = {(slot.kind, slot.value): slot.variable for slot in slots}
 
     def along(extent: Extent) -> Size:
         variable = variables.get(("axis", extent.axis))
         return extent if variable is None else Extent(extent.name, -1, variable)
 
-    def term(each: Term) -> Term:
-        if isinstance(each, Input):
+    def term(each: terms.Term) -> terms.Term:
+        if isinstance(each, terms.Input):
             return each
-        params: list[Param] = []
+        params: list[terms.Param] = []
         kinds = operator_named(each.operator).kinds_of(each.params)
         whole = variables.get((kinds[0].name, each.params)) if kinds else None
         if whole is not None:
@@ -192,21 +179,21 @@ def _with_variables(rule: Rule, slots: Sequence[_Slot]) -> Rule:
                 own = resized(param, along) if isinstance(param, IndexExpr) else param
                 is_free = not isinstance(param, IndexExpr) and not kind.repeats
                 params.append(variables.get((kind.name, param), own) if is_free else own)
-        return Apply(each.operator, tuple(params), tuple(map(term, each.args)))
+        return terms.Apply(each.operator, tuple(params), tuple(map(term, each.args)))
 
-    condition: tuple[ConditionAtom, ...] = tuple(
-        resized_fact(fact, along) for fact in rule.condition
+    condition: tuple[terms.ConditionAtom, ...] = tuple(
+        terms.resized_fact(fact, along) for fact in rule.condition
     )
     left, right = tuple(map(term, rule.left)), tuple(map(term, rule.right))
     return replace(rule, left=left, right=right, condition=condition)
 
 
-def _is_as_usable(general: Rule, rule: Rule) -> bool:
+def _is_as_usable(general: terms.Rule, rule: terms.Rule) -> bool:
     """Whether it can be applied where the rule can; but for what never pays: to merge tensors that
     share nothing, and to move elements there and back.
     """
     if len(rule.left) > 1:
-        names = [set(input_names(root)) for root in rule.left]
+        names = [set(terms.input_names(root)) for root in rule.left]
         if not set.intersection(*names):
             return any(usable_directions(general))
     ways = ((rule.left, rule.right), (rule.right, rule.left))
@@ -220,26 +207,26 @@ def _is_as_usable(general: Rule, rule: Rule) -> bool:
     )
 
 
-def _only_moves_more(start: Sequence[Term], end: Sequence[Term]) -> bool:
+def _only_moves_more(start: Sequence[terms.Term], end: Sequence[terms.Term]) -> bool:
     """Whether elements that were moved are moved once more, and nothing else is done."""
     before, after = (
-        Counter(each.operator for each in applications(*side)) for side in (start, end)
+        Counter(each.operator for each in terms.applications(*side)) for side in (start, end)
     )
     return before <= after and before != after and set(after) <= MOVING
 
 
-def _case_count(rule: Rule) -> int:
+def _case_count(rule: terms.Rule) -> int:
     """How many cases a rule has at most; those that do not fit included."""
     most = most_dimensions(rule)
     values = (values_of_variables(name, each, most) for name, each in places_of(rule).items())
     return prod(len(tuple(each)) for each in values)
 
 
-def _fitting_values(rule: Rule) -> dict[str, set[tuple[Param, ...]]]:
+def _fitting_values(rule: terms.Rule) -> dict[str, set[tuple[terms.Param, ...]]]:
     """The values of each variable where both sides are well-typed, over all cases; a size where any
     number fits.
     """
-    fitting: dict[str, set[tuple[Param, ...]]] = {}
+    fitting: dict[str, set[tuple[terms.Param, ...]]] = {}
     for assigned, case in assigned_cases(rule):
         for problem in problems_of(case):
             for name, value in assigned.items():

@@ -22,31 +22,14 @@ from types import MappingProxyType
 from tensorwright.base import InternalError
 from tensorwright.farm import CALLER, Farm, FarmOutcome, Unit
 from tensorwright.processes import Done, Raised
+from tensorwright.rewriting import terms
 from tensorwright.rewriting.derivation import rule_set
 from tensorwright.rewriting.library import unused_name
 from tensorwright.rewriting.operators import ArgumentRole, arguments_of, operator_count
 from tensorwright.rewriting.prove import special_case
-from tensorwright.rewriting.terms import (
-    Input,
-    Rule,
-    canonical_rule,
-    input_names,
-    operator_names,
-)
 from tensorwright.rewriting.text import rule_text
 from tensorwright_lab.rule_generation.operator_facts import sides_key, systematic_name
-from tensorwright_lab.rule_generation.selection.examine import (
-    Answer,
-    Fails,
-    Holds,
-    Implied,
-    Kept,
-    Open,
-    Question,
-    answer_of,
-    instead_of,
-    without_ranks,
-)
+from tensorwright_lab.rule_generation.selection import examine
 from tensorwright_lab.rule_generation.selection.free_parameters import without_parameters
 from tensorwright_lab.rule_generation.selection.subsumed import QUICK_LIMITS, subsuming_rules
 from tensorwright_lab.rule_generation.selection.verdicts import Verdicts
@@ -60,7 +43,7 @@ BATCH = 64
 class Dropped:
     """A candidate that is not kept, with the names of the rules that imply it."""
 
-    rule: Rule
+    rule: terms.Rule
     names: tuple[str, ...]
 
 
@@ -84,27 +67,27 @@ class Selection:
     derive_s  seconds of all processes that looked for what is implied; `prove_s` for proofs
     """
 
-    kept: tuple[Rule, ...]
+    kept: tuple[terms.Rule, ...]
     implied: tuple[Dropped, ...]
-    refuted: tuple[Rule, ...]
-    unknown: tuple[tuple[Rule, str], ...]
+    refuted: tuple[terms.Rule, ...]
+    unknown: tuple[tuple[terms.Rule, str], ...]
     derive_s: float
     prove_s: float
     elapsed_s: float
 
 
-def selection_order(rule: Rule) -> tuple[int, int, int, str]:
+def selection_order(rule: terms.Rule) -> tuple[int, int, int, str]:
     """Small before large, many inputs before few, then by text."""
     text = rule_text(rule)
     sides = rule.roots
     size = operator_count(*rule.left) + operator_count(*rule.right)
-    return size, -len(input_names(*sides)), len(text), text
+    return size, -len(terms.input_names(*sides)), len(text), text
 
 
 def select_rules(
-    candidates: Sequence[Rule],
+    candidates: Sequence[terms.Rule],
     farm: Farm = CALLER,
-    kept: Sequence[Rule] = (),
+    kept: Sequence[terms.Rule] = (),
     verdicts: Path | None = None,
     progress: Callable[[Progress], None] = lambda each: None,
     names: Mapping[str, str] = MappingProxyType({}),
@@ -129,15 +112,15 @@ def select_rules(
     return selector.result()
 
 
-def _has_tensors(rule: Rule) -> bool:
+def _has_tensors(rule: terms.Rule) -> bool:
     """Whether an input is more than the number by which a tensor is multiplied."""
     roots = rule.roots
     factors = arguments_of(ArgumentRole.NUMBER, *roots)
-    return any(Input(name) not in factors for name in input_names(*roots))
+    return any(terms.Input(name) not in factors for name in terms.input_names(*roots))
 
 
 def minimise_rules(
-    rules: Sequence[Rule], farm: Farm = CALLER, verdicts: Path | None = None
+    rules: Sequence[terms.Rule], farm: Farm = CALLER, verdicts: Path | None = None
 ) -> Selection:
     """Leave out proved rules that others of no more operators imply, the last ones first.
 
@@ -151,7 +134,7 @@ def minimise_rules(
 
 @dataclass(slots=True)
 class _Selector:
-    kept: list[Rule]
+    kept: list[terms.Rule]
     verdicts: Verdicts
     farm: Farm
     report: Callable[[Progress], None] = lambda each: None
@@ -163,28 +146,30 @@ class _Selector:
     derive_s: float = 0.0
     prove_s: float = 0.0
     implied: list[Dropped] = field(default_factory=list)
-    refuted: list[Rule] = field(default_factory=list)
-    unknown: list[tuple[Rule, str]] = field(default_factory=list)
+    refuted: list[terms.Rule] = field(default_factory=list)
+    unknown: list[tuple[terms.Rule, str]] = field(default_factory=list)
 
-    def batch(self, rules: Sequence[Rule]) -> None:
+    def batch(self, rules: Sequence[terms.Rule]) -> None:
         """Drop what is implied, then prove a basis of the others, until none is left."""
         waiting = list(rules)
         seen: set[str] = set()
         while waiting:
-            kept = Kept(tuple(self.kept))
-            answers = self._answers([Question(rule, kept) for rule in waiting])
+            kept = examine.Kept(tuple(self.kept))
+            answers = self._answers([examine.Question(rule, kept) for rule in waiting])
             still_open = []
             for rule, answer in zip(waiting, answers, strict=True):
-                if isinstance(answer, Implied):
+                if isinstance(answer, examine.Implied):
                     self._drop(rule, answer.names)
                 else:
                     still_open.append(rule)
             basis, waiting = self._split(still_open, seen)
-            answers = self._answers([Question(rule, None) for rule in basis])
+            answers = self._answers([examine.Question(rule, None) for rule in basis])
             for rule, answer in zip(basis, answers, strict=True):
                 self._settle(rule, answer)
 
-    def _split(self, rules: Sequence[Rule], seen: set[str]) -> tuple[list[Rule], list[Rule]]:
+    def _split(
+        self, rules: Sequence[terms.Rule], seen: set[str]
+    ) -> tuple[list[terms.Rule], list[terms.Rule]]:
         """Those to prove, and those that would follow at once from them for all ranks.
 
         What was kept alone does not imply any of them: only rules over the operators of each are
@@ -198,21 +183,25 @@ class _Selector:
         waits = [rule for rule, form in forms.items() if form not in seen and first[form] != rule]
         seen.update(first)
         rules = [rule for rule in rules if rule not in waits]
-        basis: list[Rule] = []
-        later: list[Rule] = []
+        basis: list[terms.Rule] = []
+        later: list[terms.Rule] = []
         assumed = rule_set(self.kept)
         start = time.perf_counter()
         for rule in rules:
-            own = assumed.among(operator_names(*rule.roots))
+            own = assumed.among(terms.operator_names(*rule.roots))
             if basis and subsuming_rules(rule, own, QUICK_LIMITS) is not None:
                 later.append(rule)
                 continue
             basis.append(rule)
-            assumed = assumed.plus(replace(without_ranks(rule), name=f"assumed-{len(basis)}"))
+            assumed = assumed.plus(
+                replace(examine.without_ranks(rule), name=f"assumed-{len(basis)}")
+            )
         self.derive_s += time.perf_counter() - start
         return basis, [*later, *waits]
 
-    def _answers(self, questions: Sequence[Question], *, each_counts: bool = False) -> list[Answer]:
+    def _answers(
+        self, questions: Sequence[examine.Question], *, each_counts: bool = False
+    ) -> list[examine.Answer]:
         answers = {n: self.verdicts.get(each) for n, each in enumerate(questions)}
         unknown = [number for number, answer in answers.items() if answer is None]
         if each_counts:
@@ -231,42 +220,42 @@ class _Selector:
             self._tell()
         return [answer for answer in answers.values() if answer is not None]
 
-    def _answer(self, question: Question, outcome: FarmOutcome) -> Answer:
+    def _answer(self, question: examine.Question, outcome: FarmOutcome) -> examine.Answer:
         if isinstance(outcome, Raised) and outcome.error is not None:
             raise outcome.error
         if not isinstance(outcome, Done):
-            return Fails(str(outcome), is_refuted=False, is_lost=True)
+            return examine.Fails(str(outcome), is_refuted=False, is_lost=True)
         plain = outcome.value.data
         if question.kept is None:
             self.prove_s += plain["time_s"]
         else:
             self.derive_s += plain["time_s"]
-        return answer_of(plain)
+        return examine.answer_of(plain)
 
     def _tell(self) -> None:
         here = self.done - (self.resumed or 0)
         self.report(Progress(self.done, self.total, here, len(self.kept)))
 
-    def _drop(self, rule: Rule, names: tuple[str, ...]) -> None:
+    def _drop(self, rule: terms.Rule, names: tuple[str, ...]) -> None:
         self.implied.append(Dropped(rule, names))
         self.done += 1
 
-    def _settle(self, rule: Rule, answer: Answer) -> None:
+    def _settle(self, rule: terms.Rule, answer: examine.Answer) -> None:
         self.done += 1
         match answer:
-            case Holds(proved):
-                self._keep(rule, canonical_rule(proved))
-            case Fails(reason, is_refuted):
+            case examine.Holds(proved):
+                self._keep(rule, terms.canonical_rule(proved))
+            case examine.Fails(reason, is_refuted):
                 if is_refuted:
                     self.refuted.append(rule)
                 else:
                     self.unknown.append((rule, reason))
-            case Implied() | Open():
+            case examine.Implied() | examine.Open():
                 raise InternalError(
                     stage="rules", where=rule_text(rule), reason="a proof has no such answer"
                 )
 
-    def _keep(self, rule: Rule, proved: Rule) -> None:
+    def _keep(self, rule: terms.Rule, proved: terms.Rule) -> None:
         """Keep a proved rule, unless one that was kept meanwhile says the same."""
         same = next((each for each in self.kept if special_case(proved, each)), None)
         if same is not None:
@@ -284,26 +273,26 @@ class _Selector:
         from all the others is good as long as none of those that it uses is dropped.
         """
         new = self.kept[count:]
-        kept = Kept(tuple(self.kept))
+        kept = examine.Kept(tuple(self.kept))
         self.done, self.total, self.resumed = 0, len(new), None
-        questions = [Question(rule, kept, rule.name) for rule in new]
+        questions = [examine.Question(rule, kept, rule.name) for rule in new]
         answers = self._answers(questions, each_counts=True)
         dropped: set[str] = set()
         for rule, answer in reversed(list(zip(new, answers, strict=True))):
-            if not isinstance(answer, Implied):
+            if not isinstance(answer, examine.Implied):
                 continue
             names: tuple[str, ...] | None = answer.names
             rest = [each for each in self.kept if each is not rule]
             if not dropped.isdisjoint(answer.names):
                 start = time.perf_counter()
-                names = subsuming_rules(rule, instead_of(rule, rule_set(rest)))
+                names = subsuming_rules(rule, examine.instead_of(rule, rule_set(rest)))
                 self.derive_s += time.perf_counter() - start
             if names is not None:
                 self.kept = rest
                 dropped.add(rule.name)
                 self._forget(rule, names)
 
-    def _forget(self, rule: Rule, names: tuple[str, ...]) -> None:
+    def _forget(self, rule: terms.Rule, names: tuple[str, ...]) -> None:
         """Drop a kept rule: what it implied, those that imply it do."""
         for number, each in enumerate(self.implied):
             if rule.name in each.names:

@@ -19,14 +19,7 @@ from typing import IO
 from tensorwright.base import output_error
 from tensorwright.rewriting.prove import stamp_of
 from tensorwright.rewriting.text import rule_text
-from tensorwright_lab.rule_generation.selection.examine import (
-    Answer,
-    Fails,
-    Kept,
-    Question,
-    answer_of,
-    plain_answer,
-)
+from tensorwright_lab.rule_generation.selection import examine
 
 SELECTION_VERSION = 4
 """Raise it with every change that may change what follows from kept rules."""
@@ -41,29 +34,31 @@ class Verdicts:
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._stamp = stamp_of()
-        self._answers: dict[str, Answer] = {}
+        self._answers: dict[str, examine.Answer] = {}
         self._file: IO[str] | None = None
         self._is_cut = False
-        self._last: tuple[Kept | None, str] = (None, "")
+        self._last: tuple[examine.Kept | None, str] = (None, "")
         if path is not None:
             self._read(path)
 
     def __len__(self) -> int:
         return len(self._answers)
 
-    def get(self, question: Question) -> Answer | None:
+    def get(self, question: examine.Question) -> examine.Answer | None:
         """The answer that is known."""
         return self._answers.get(self._key(question))
 
-    def put(self, question: Question, answer: Answer) -> None:
+    def put(self, question: examine.Question, answer: examine.Answer) -> None:
         """Keep an answer."""
-        if isinstance(answer, Fails) and answer.is_lost:
+        if isinstance(answer, examine.Fails) and answer.is_lost:
             return
         key = self._key(question)
         self._answers[key] = answer
         if self._path is None:
             return
-        line = json.dumps({"key": key, "rule": rule_text(question.rule), **plain_answer(answer)})
+        line = json.dumps(
+            {"key": key, "rule": rule_text(question.rule), **examine.plain_answer(answer)}
+        )
         try:
             if self._file is None:
                 self._file = self._path.open("a", encoding="utf-8")
@@ -80,13 +75,13 @@ class Verdicts:
             self._file.close()
             self._file = None
 
-    def _key(self, question: Question) -> str:
+    def _key(self, question: examine.Question) -> str:
         about = "proof"
         if question.kept is not None:
             about = f"{self._hash_of(question.kept)} without {question.without}"
         return _hash(f"{self._stamp} {about} {rule_text(question.rule)}")
 
-    def _hash_of(self, kept: Kept) -> str:
+    def _hash_of(self, kept: examine.Kept) -> str:
         """What changes when a rule is kept more or less; many questions have the same rules."""
         if self._last[0] is not kept:
             self._last = (kept, _hash(f"{SELECTION_VERSION}\n{kept.text}"))
@@ -108,10 +103,10 @@ def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
-def _entry(line: str) -> tuple[str, Answer] | None:
+def _entry(line: str) -> tuple[str, examine.Answer] | None:
     """A line's key and answer; None for a line that was cut off."""
     try:
         entry = json.loads(line)
     except json.JSONDecodeError:
         return None
-    return entry["key"], answer_of(entry)
+    return entry["key"], examine.answer_of(entry)

@@ -7,43 +7,9 @@ from collections.abc import Callable, Collection
 from types import MappingProxyType
 
 from tensorwright.graph import Graph
-from tensorwright_lab.zoo.plausible.arrays import (
-    elementwise,
-    normalised_rows,
-    products,
-    rearranged,
-    reductions,
-)
+from tensorwright_lab.zoo.plausible import arrays, images, sequences, tokens
 from tensorwright_lab.zoo.plausible.drawer import Drawer
-from tensorwright_lab.zoo.plausible.images import (
-    convolutions,
-    dense_connections,
-    depthwise_rows,
-    excitation,
-    group_normalised,
-    grouped,
-    inverted_residual,
-    merged_patches,
-    patches,
-    pools,
-    upscaled,
-    volumes,
-)
-from tensorwright_lab.zoo.plausible.sequences import (
-    recurrent,
-    separable_waves,
-    waves,
-)
 from tensorwright_lab.zoo.plausible.signals import signals
-from tensorwright_lab.zoo.plausible.tokens import (
-    attention,
-    embeddings,
-    feed_forward,
-    heads,
-    linear_attention,
-    mixer,
-    window_attention,
-)
 
 _WORK = (1e5, 1e9)  # multiply-adds of the most expensive layer: from, to
 _SHARES = MappingProxyType(  # how often a family is drawn, where not once: those of many forms more
@@ -52,33 +18,33 @@ _SHARES = MappingProxyType(  # how often a family is drawn, where not once: thos
 
 FAMILIES: MappingProxyType[str, Callable[[Drawer], Graph]] = MappingProxyType(
     {
-        "convolutions": convolutions,
-        "inverted_residual": inverted_residual,
-        "depthwise_rows": depthwise_rows,
-        "group_normalised": group_normalised,
-        "grouped": grouped,
-        "dense_connections": dense_connections,
-        "excitation": excitation,
-        "upscaled": upscaled,
-        "volumes": volumes,
-        "patches": patches,
-        "merged_patches": merged_patches,
-        "pools": pools,
-        "feed_forward": feed_forward,
-        "attention": attention,
-        "window_attention": window_attention,
-        "linear_attention": linear_attention,
-        "mixer": mixer,
-        "embeddings": embeddings,
-        "heads": heads,
-        "recurrent": recurrent,
-        "waves": waves,
-        "separable_waves": separable_waves,
-        "elementwise": elementwise,
-        "reductions": reductions,
-        "normalised_rows": normalised_rows,
-        "rearranged": rearranged,
-        "products": products,
+        "convolutions": images.convolutions,
+        "inverted_residual": images.inverted_residual,
+        "depthwise_rows": images.depthwise_rows,
+        "group_normalised": images.group_normalised,
+        "grouped": images.grouped,
+        "dense_connections": images.dense_connections,
+        "excitation": images.excitation,
+        "upscaled": images.upscaled,
+        "volumes": images.volumes,
+        "patches": images.patches,
+        "merged_patches": images.merged_patches,
+        "pools": images.pools,
+        "feed_forward": tokens.feed_forward,
+        "attention": tokens.attention,
+        "window_attention": tokens.window_attention,
+        "linear_attention": tokens.linear_attention,
+        "mixer": tokens.mixer,
+        "embeddings": tokens.embeddings,
+        "heads": tokens.heads,
+        "recurrent": sequences.recurrent,
+        "waves": sequences.waves,
+        "separable_waves": sequences.separable_waves,
+        "elementwise": arrays.elementwise,
+        "reductions": arrays.reductions,
+        "normalised_rows": arrays.normalised_rows,
+        "rearranged": arrays.rearranged,
+        "products": arrays.products,
     }
 )
 

@@ -19,14 +19,8 @@ from onnx import ValueInfoProto, helper
 from tensorwright import expr
 from tensorwright.base import DType, UnsupportedError
 from tensorwright.graph.graph import Graph, rename_tensors
-from tensorwright.graph.imports.aten.in_place import (
-    VIEWS,
-    View,
-    Views,
-    computed,
-    is_arithmetic,
-    written_through,
-)
+from tensorwright.graph.imports import importer
+from tensorwright.graph.imports.aten import in_place
 from tensorwright.graph.imports.aten.record import (
     EXPORT_AGAIN,
     Argument,
@@ -40,11 +34,6 @@ from tensorwright.graph.imports.aten.record import (
 )
 from tensorwright.graph.imports.call import Call, Tensor, Value
 from tensorwright.graph.imports.converters import ATEN
-from tensorwright.graph.imports.importer import (
-    Assumptions,
-    Importing,
-    with_needed_bounds,
-)
 from tensorwright.graph.imports.open_dimensions import Sizes
 from tensorwright.graph.imports.refusals import NO_OPERATOR, converting, unsupported
 from tensorwright.graph.imports.shapes import InputShapes, input_types, open_names
@@ -86,11 +75,11 @@ def load_exported(
     }
     own = {name: text for name, text in own.items() if name in open_names(infos)}
 
-    def run(assumptions: Assumptions) -> Graph:
+    def run(assumptions: importer.Assumptions) -> Graph:
         types = input_types(infos, input_shapes, sizes=assumptions.bounds)
         return _Import(record, names, assumptions).run(types)
 
-    return with_needed_bounds(run, own, sizes or {}, open_names(infos))
+    return importer.with_needed_bounds(run, own, sizes or {}, open_names(infos))
 
 
 def _bounds(least: int, greatest: int | None) -> str:
@@ -147,17 +136,17 @@ def _renamed(text: str, names: Mapping[str, str]) -> str:
     return re.sub(_NAME, lambda match: names.get(match[0], match[0]), text)
 
 
-class _Import(Importing[Value]):
+class _Import(importer.Importing[Value]):
     """The state of one import."""
 
     def __init__(
-        self, record: ExportedGraph, names: Mapping[str, str], assumptions: Assumptions
+        self, record: ExportedGraph, names: Mapping[str, str], assumptions: importer.Assumptions
     ) -> None:
         super().__init__(record.name, assumptions)
         self.record = record
         self.names = names
         self.constant: set[str] = set()
-        self.views = Views(_last_reads(record))
+        self.views = in_place.Views(_last_reads(record))
         self.at = 0
 
     def run(self, types: Mapping[str, TensorType]) -> Graph:
@@ -218,10 +207,10 @@ class _Import(Importing[Value]):
 
     def convert(self, node: Node) -> Values:
         """The values that the node's outputs stand for."""
-        if is_arithmetic(node.target):
+        if in_place.is_arithmetic(node.target):
             terms = tuple(self.term(value, node) for _, value in node.arguments)
             with _converting(node):
-                return (_as_value(computed(node.target, terms)),)
+                return (_as_value(in_place.computed(node.target, terms)),)
         operator = _operator(node)
         if operator in _WRAPPERS:
             return self.inlined(node)
@@ -301,12 +290,12 @@ class _Import(Importing[Value]):
     # -- writes
 
     def note_view(self, node: Node, operator: str) -> None:
-        if operator not in VIEWS:
+        if operator not in in_place.VIEWS:
             return
         whole = dict(node.arguments).get("self") or dict(node.arguments).get("input")
         if isinstance(whole, Ref):
             for name in filter(None, node.outputs):
-                self.views.add(name, View(operator, whole.name, node))
+                self.views.add(name, in_place.View(operator, whole.name, node))
 
     def written(self, node: Node, call: Call, results: Values) -> Values:
         """Put the result of a writing operator in the place of its operand."""
@@ -330,7 +319,7 @@ class _Import(Importing[Value]):
                 )
             self.write_through(chain, others, call)
         if node.outputs and node.outputs[0]:
-            self.views.add(node.outputs[0], View("alias", name, node))
+            self.views.add(node.outputs[0], in_place.View("alias", name, node))
         return (Tensor(tensor),)
 
     def write_through(self, chain: Sequence[str], others: Sequence[str], call: Call) -> None:
@@ -344,7 +333,7 @@ class _Import(Importing[Value]):
             if len(view.node.outputs) > 1:
                 raise call.unsupported(f"it writes into a part that {view.operator} returned")
             inverse = self.call(view.node, _operator(view.node))
-            whole = written_through(view.operator, inverse, new.name, old.name)
+            whole = in_place.written_through(view.operator, inverse, new.name, old.name)
             self.values[view.whole] = Tensor(whole)
         for other in others:
             again = self.views.of(other)

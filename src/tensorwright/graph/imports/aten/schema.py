@@ -14,19 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from tensorwright.base import ModelError, UnsupportedError
-from tensorwright.graph.imports.aten.record import (
-    EXPORT_AGAIN,
-    PROGRAM,
-    Argument,
-    Body,
-    ElementType,
-    Extent,
-    Input,
-    Node,
-    Ref,
-    TensorMeta,
-    only_in_pytorch,
-)
+from tensorwright.graph.imports.aten import record
 from tensorwright.graph.imports.refusals import model_error, unsupported
 
 MAJOR = 8
@@ -69,7 +57,7 @@ class StoredTensor:
     """
 
     path: str
-    meta: TensorMeta
+    meta: record.TensorMeta
     strides: tuple[int, ...]
     offset: int
 
@@ -81,10 +69,10 @@ class Program:
     held   name of an input -> name of its parameter, buffer or constant
     """
 
-    inputs: tuple[Input, ...]
+    inputs: tuple[record.Input, ...]
     held: Mapping[str, str]
-    nodes: tuple[Node, ...]
-    outputs: tuple[Argument, ...]
+    nodes: tuple[record.Node, ...]
+    outputs: tuple[record.Argument, ...]
     ranges: Mapping[str, tuple[int, int | None]]
     changed: tuple[str, ...]
 
@@ -94,7 +82,7 @@ def fail(what: str) -> NoReturn:
 
     Raises:  ModelError.
     """
-    raise model_error(PROGRAM, what, EXPORT_AGAIN)
+    raise model_error(record.PROGRAM, what, record.EXPORT_AGAIN)
 
 
 @contextmanager
@@ -103,7 +91,7 @@ def _naming(part: str) -> Iterator[None]:
     try:
         yield
     except (ModelError, UnsupportedError) as error:
-        raise (error.at(part) if error.where == PROGRAM else error) from None
+        raise (error.at(part) if error.where == record.PROGRAM else error) from None
 
 
 def _of(given: object, kind: type, what: str) -> Any:
@@ -137,7 +125,7 @@ def check_version(program: object) -> None:
     if major != MAJOR:
         reason = f"its schema has the major version {major}; tensorwright reads {MAJOR}"
         remedy = "give the ExportedProgram itself to tensorwright.compile"
-        raise unsupported(PROGRAM, "schema", reason, remedy)
+        raise unsupported(record.PROGRAM, "schema", reason, remedy)
 
 
 def read_program(program: object) -> Program:
@@ -171,7 +159,7 @@ def _ranges(given: object) -> dict[str, tuple[int, int | None]]:
 
 def _inputs(
     specs: Sequence[object], metas: Mapping[str, Any], symbols: Mapping[str, Any]
-) -> tuple[tuple[Input, ...], dict[str, str]]:
+) -> tuple[tuple[record.Input, ...], dict[str, str]]:
     held: dict[str, str] = {}
     inputs = []
     for spec in specs:
@@ -181,7 +169,7 @@ def _inputs(
             continue
         if kind == "constant_input":
             name, value = _field(told, "name", str), _field(told, "value", dict)
-            inputs.append(Input(name, constant=_constant(*_union(value, "constant"))))
+            inputs.append(record.Input(name, constant=_constant(*_union(value, "constant"))))
             continue
         owners = {
             "parameter": "parameter_name",
@@ -189,28 +177,30 @@ def _inputs(
             "tensor_constant": "tensor_constant_name",
         }
         if kind not in owners:
-            raise only_in_pytorch("one of the inputs", kind)
+            raise record.only_in_pytorch("one of the inputs", kind)
         name, owner = (
             _field(_field(told, "arg", dict), "name", str),
             _field(told, owners[kind], str),
         )
         with _naming(f"input {name}"):
-            inputs.append(Input(name, tensor_meta(metas.get(name)), owner=owner))
+            inputs.append(record.Input(name, tensor_meta(metas.get(name)), owner=owner))
         held[name] = owner
     return tuple(inputs), held
 
 
-def _user_input(given: object, metas: Mapping[str, Any], symbols: Mapping[str, Any]) -> Input:
+def _user_input(
+    given: object, metas: Mapping[str, Any], symbols: Mapping[str, Any]
+) -> record.Input:
     kind, told = _union(given, "input")
     if kind == "as_tensor":
         name = _field(told, "name", str)
         with _naming(f"input {name}"):
-            return Input(name, tensor_meta(metas.get(name)))
+            return record.Input(name, tensor_meta(metas.get(name)))
     if kind == "as_sym_int":
         _, name = _union(told, "input")
         extent = _extent(symbols.get(str(name)))
-        return Input(str(name), symbol=extent if isinstance(extent, str) else "")
-    return Input("", constant=_constant(kind, told))
+        return record.Input(str(name), symbol=extent if isinstance(extent, str) else "")
+    return record.Input("", constant=_constant(kind, told))
 
 
 def _constant(kind: str, told: object) -> bool | int | float | str | None:
@@ -218,8 +208,8 @@ def _constant(kind: str, told: object) -> bool | int | float | str | None:
     return _plain(told, kind) if kind in _PLAIN_KINDS else None
 
 
-def _outputs(specs: Sequence[object]) -> tuple[tuple[Argument, ...], tuple[str, ...]]:
-    outputs: list[Argument] = []
+def _outputs(specs: Sequence[object]) -> tuple[tuple[record.Argument, ...], tuple[str, ...]]:
+    outputs: list[record.Argument] = []
     changed = []
     for spec in specs:
         kind, told = _union(spec, "output")
@@ -236,11 +226,11 @@ def _outputs(specs: Sequence[object]) -> tuple[tuple[Argument, ...], tuple[str, 
 # -- nodes
 
 
-def _node(given: object) -> Node:
+def _node(given: object) -> record.Node:
     target = _field(given, "target", str)
     outputs = [name for each in _field(given, "outputs", list) for name in _names(each)]
     name = str(_of(given, dict, "node").get("name") or (outputs[0] if outputs else target))
-    node = Node(name, target, (), tuple(outputs))
+    node = record.Node(name, target, (), tuple(outputs))
     with _naming(node.label):
         arguments = [
             (_field(each, "name", str), _argument(_field(each, "arg", dict)))
@@ -280,7 +270,7 @@ _NAMED_LISTS = ("as_tensors", "as_sym_ints", "as_sym_bools", "as_sym_floats", "a
 _IGNORED = ("as_memory_format", "as_layout", "as_device", "as_none")
 
 
-def _argument(given: object) -> Argument:
+def _argument(given: object) -> record.Argument:
     """An argument of a node; the device and the layout of a tensor are ignored."""
     kind, told = _union(given, "argument")
     if kind in _IGNORED:
@@ -298,7 +288,7 @@ def _argument(given: object) -> Argument:
     if kind == "as_graph":
         return _body(_field(told, "graph", dict))
     reason = f"an argument of a node is of the kind {kind}, which tensorwright does not read"
-    raise unsupported(PROGRAM, kind, reason)
+    raise unsupported(record.PROGRAM, kind, reason)
 
 
 def _plain(told: object, kind: str) -> bool | int | float | str:
@@ -313,16 +303,16 @@ def _plain(told: object, kind: str) -> bool | int | float | str:
     return value
 
 
-def _named(given: object) -> Argument:
+def _named(given: object) -> record.Argument:
     """An element of a list: a value by name, or a number."""
     if isinstance(given, dict) and "name" in given:
-        return Ref(_field(given, "name", str))
+        return record.Ref(_field(given, "name", str))
     kind, told = _union(given, "argument")
     match kind:
         case "as_name":
-            return Ref(_of(told, str, kind))
+            return record.Ref(_of(told, str, kind))
         case "as_tensor":
-            return Ref(_field(told, "name", str))
+            return record.Ref(_field(told, "name", str))
         case "as_none":
             return None
         case "as_int" | "as_float" | "as_bool":
@@ -330,25 +320,25 @@ def _named(given: object) -> Argument:
     fail(f"an element of a list is {kind}")
 
 
-def _body(graph: object) -> Body:
+def _body(graph: object) -> record.Body:
     inputs = tuple(name for each in _field(graph, "inputs", list) for name in _names(each))
     nodes = tuple(_node(each) for each in _field(graph, "nodes", list))
     outputs = tuple(_argument(each) for each in _field(graph, "outputs", list))
-    return Body(inputs, nodes, outputs)
+    return record.Body(inputs, nodes, outputs)
 
 
 # -- tensors
 
 
-def element_type(code: object) -> ElementType:
+def element_type(code: object) -> record.ElementType:
     """An element type by its number."""
     name = _ELEMENT_TYPES.get(_of(code, int, "element type"))
     if name is None:
         fail(f"there is no element type {code}")
-    return ElementType(name)
+    return record.ElementType(name)
 
 
-def tensor_meta(given: object) -> TensorMeta:
+def tensor_meta(given: object) -> record.TensorMeta:
     """The type of a tensor.
 
     Raises:  UnsupportedError for a sparse one.
@@ -356,9 +346,9 @@ def tensor_meta(given: object) -> TensorMeta:
     layout = _field(given, "layout", int)
     if layout != _STRIDED:
         remedy = "make it dense before the export: tensor.to_dense()"
-        raise unsupported(PROGRAM, "tensor", "one of its tensors is sparse", remedy)
+        raise unsupported(record.PROGRAM, "tensor", "one of its tensors is sparse", remedy)
     sizes = tuple(_extent(each) for each in _field(given, "sizes", list))
-    return TensorMeta(element_type(_field(given, "dtype", int)), sizes)
+    return record.TensorMeta(element_type(_field(given, "dtype", int)), sizes)
 
 
 def stored_tensor(given: object) -> StoredTensor:
@@ -384,7 +374,7 @@ def _number_of(given: object) -> int:
     return extent
 
 
-def _extent(given: object) -> Extent:
+def _extent(given: object) -> record.Extent:
     kind, told = _union(given, "size")
     if kind == "as_int":
         number: int = _of(told, int, "size")

@@ -5,23 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tensorwright import expr
+from tensorwright import expr, ops
 from tensorwright.base import DType
 from tensorwright.expr import Index
 from tensorwright.graph.imports.call import Call, Converter, Operand, Results, Table
 from tensorwright.graph.imports.folding import sizes_from
-from tensorwright.ops import (
-    axis_in,
-    product_of,
-    shape_text,
-)
 
 
 def _reshape(call: Call) -> Results:
     shape, wanted = call.sizes(0), sizes_from(call, 1, "shape")
     if not call.flag("allowzero"):
         if any(n == 0 and at >= len(shape) for at, n in enumerate(wanted)):
-            text, own = shape_text(wanted), shape_text(shape)
+            text, own = ops.shape_text(wanted), ops.shape_text(shape)
             raise call.unsupported(f"its shape {text} keeps a dimension that {own} does not have")
         wanted = tuple(shape[at] if n == 0 else n for at, n in enumerate(wanted))
     return (reshaped(call, call.operand(0), wanted),)
@@ -29,7 +24,7 @@ def _reshape(call: Call) -> Results:
 
 def reshaped(call: Call, tensor: Operand, wanted: Sequence[expr.Index]) -> str:
     """A tensor in another shape, one extent of which may be -1."""
-    text = shape_text(wanted)
+    text = ops.shape_text(wanted)
     if wanted.count(-1) > 1 or any(isinstance(n, int) and n < -1 for n in wanted):
         raise call.unsupported(f"its shape {text} leaves more than one extent open")
     if -1 in wanted:
@@ -63,7 +58,7 @@ def _flatten(call: Call) -> Results:
     shape = call.sizes(0)
     axis = call.integer("axis", 1)
     if axis != len(shape):  # then all of it is one column
-        axis = axis_in(axis, len(shape))
+        axis = ops.axis_in(axis, len(shape))
     flat = (math.prod(shape[:axis]), math.prod(shape[axis:]))
     return (call.add("reshape", call.tensor(0), shape=flat),)
 
@@ -139,7 +134,7 @@ def _aten_flatten(call: Call) -> Results:
         return (call.add("reshape", x, shape=(1,)),)
     start = call.axis(len(shape), "start_dim", 0)
     end = call.axis(len(shape), "end_dim", -1)
-    joined = product_of(shape[start : end + 1])
+    joined = ops.product_of(shape[start : end + 1])
     return (call.add("reshape", x, shape=(*shape[:start], joined, *shape[end + 1 :])),)
 
 
@@ -154,7 +149,7 @@ def _unflatten(call: Call) -> Results:
 def _permute(call: Call) -> Results:
     x = call.tensor("self")
     rank = call.rank(x)
-    perm = tuple(axis_in(axis, max(rank, 1)) for axis in call.integers("dims", ()))
+    perm = tuple(ops.axis_in(axis, max(rank, 1)) for axis in call.integers("dims", ()))
     return (call.add("transpose", x, perm=perm) if rank else x,)
 
 
@@ -182,8 +177,8 @@ def _last_two(call: Call) -> Results:
 def _move(call: Call) -> Results:
     x = call.tensor("self")
     rank = call.rank(x)
-    sources = [axis_in(axis, rank) for axis in call.integers("source")]
-    targets = [axis_in(axis, rank) for axis in call.integers("destination")]
+    sources = [ops.axis_in(axis, rank) for axis in call.integers("source")]
+    targets = [ops.axis_in(axis, rank) for axis in call.integers("destination")]
     perm = [axis for axis in range(rank) if axis not in sources]
     for target, source in sorted(zip(targets, sources, strict=True)):
         perm.insert(target, source)
@@ -194,7 +189,7 @@ def _aten_squeeze(call: Call) -> Results:
     x = call.tensor("self")
     shape = call.sizes(x)
     axes = call.integers("dim", range(len(shape)))
-    axes = tuple(axis_in(axis, max(len(shape), 1)) for axis in axes)
+    axes = tuple(ops.axis_in(axis, max(len(shape), 1)) for axis in axes)
     axes = tuple(axis for axis in axes if shape and shape[axis] == 1)
     return (call.add("squeeze", x, axes=axes) if axes else x,)
 
@@ -234,7 +229,7 @@ def _repeat(call: Call) -> Results:
 def _repeat_interleave(call: Call) -> Results:
     x, many = call.tensor("self"), call.size("repeats")
     if not call.has("dim"):
-        x = call.add("reshape", x, shape=(product_of(call.sizes(x)),))
+        x = call.add("reshape", x, shape=(ops.product_of(call.sizes(x)),))
     axis = call.axis(call.rank(x), default=0)
     shape = call.sizes(x)
     wide = call.add("unsqueeze", x, axes=(axis + 1,))
@@ -248,7 +243,7 @@ def _pixel_shuffle(call: Call) -> Results:
     x, factor = call.tensor("self"), call.integer("upscale_factor")
     lead = call.sizes(x)[:-3]
     if len(lead) != 1:
-        x = call.add("reshape", x, shape=(product_of(lead), *call.sizes(x)[-3:]))
+        x = call.add("reshape", x, shape=(ops.product_of(lead), *call.sizes(x)[-3:]))
     y = call.add("depth_to_space", x, blocksize=factor, mode="CRD")
     return (y if len(lead) == 1 else call.add("reshape", y, shape=(*lead, *call.sizes(y)[1:])),)
 

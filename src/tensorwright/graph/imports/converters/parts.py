@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tensorwright import expr
+from tensorwright import expr, ops
 from tensorwright.base import DType
 from tensorwright.expr import Index, IndexExpr, ceil_div, simplify
 from tensorwright.graph.imports.call import Call, Results, Table
 from tensorwright.graph.imports.converters.selecting import computed_slice
 from tensorwright.graph.imports.folding import numbers, size_from, sizes_from
 from tensorwright.graph.imports.promotion import common_type
-from tensorwright.ops import (
-    axis_in,
-    number_of,
-    product_of,
-)
 
 
 def _split(call: Call) -> Results:
-    axis = axis_in(call.integer("axis", 0), call.rank(0))
+    axis = ops.axis_in(call.integer("axis", 0), call.rank(0))
     extent = call.sizes(0)[axis]
     sizes: tuple[expr.Index, ...]
     if call.opset >= 13 and call.has(1):
@@ -75,7 +70,7 @@ def _slice(call: Call) -> Results:
         x = call.add("slice", x, starts=left[0], ends=left[1], axes=left[2], steps=left[3])
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         if isinstance(start, str) or isinstance(end, str):
-            x = computed_slice(call, x, axis_in(axis, call.rank(0)), start, end, step)
+            x = computed_slice(call, x, ops.axis_in(axis, call.rank(0)), start, end, step)
     return (x,)
 
 
@@ -90,7 +85,7 @@ def _pad(call: Call) -> Results:
         pads = sizes_from(call, 1, "pads")
         value = call.scalar(2, "constant_value") if call.has(2) else 0.0
     if call.opset >= 18 and call.has(3):
-        axes = tuple(axis_in(axis, rank, "axes") for axis in call.ints(3, "axes"))
+        axes = tuple(ops.axis_in(axis, rank, "axes") for axis in call.ints(3, "axes"))
         if len(set(axes)) < len(axes):
             raise call.unsupported(f"its axes {axes} name a dimension twice")
         if len(pads) != 2 * len(axes):
@@ -175,7 +170,7 @@ def _in_parts(call: Call, x: str, axis: int, sizes: tuple[Index, ...]) -> Result
 
 def _equal_parts(extent: Index, size: Index) -> tuple[Index, ...]:
     """Parts of a size; the last one is the rest."""
-    count = number_of(simplify(ceil_div(extent, size), {}))
+    count = ops.number_of(simplify(ceil_div(extent, size), {}))
     rest = extent - size * (count - 1)
     return (*(size,) * (count - 1), simplify(rest, {}) if isinstance(rest, IndexExpr) else rest)
 
@@ -200,7 +195,7 @@ def _chunk(call: Call) -> Results:
 def _unbind(call: Call) -> Results:
     x = call.tensor("self")
     axis = call.axis(call.rank(x), default=0)
-    count = number_of(call.sizes(x)[axis])
+    count = ops.number_of(call.sizes(x)[axis])
     parts = (x,) if count == 1 else call.apply("split", x, sizes=(1,) * count, axis=axis)
     return tuple(call.add("squeeze", each, axes=(axis,)) for each in parts)
 
@@ -210,10 +205,10 @@ def _roll(call: Call) -> Results:
     shifts, axes = call.shape("shifts"), call.integers("dims", ())
     shape = call.sizes(x)
     if not axes:
-        flat = call.add("reshape", x, shape=(product_of(shape),))
+        flat = call.add("reshape", x, shape=(ops.product_of(shape),))
         return (call.add("reshape", _rolled(call, flat, 0, shifts[0]), shape=shape),)
     for shift, axis in zip(shifts, axes, strict=True):
-        x = _rolled(call, x, axis_in(axis, len(shape)), shift)
+        x = _rolled(call, x, ops.axis_in(axis, len(shape)), shift)
     return (x,)
 
 
@@ -229,7 +224,7 @@ def _rolled(call: Call, x: str, axis: int, shift: Index) -> str:
 
 def _flip(call: Call) -> Results:
     x = call.tensor("self")
-    axes = tuple(axis_in(axis, call.rank(x)) for axis in call.integers("dims"))
+    axes = tuple(ops.axis_in(axis, call.rank(x)) for axis in call.integers("dims"))
     count = len(axes)
     return (
         call.add(
@@ -276,7 +271,7 @@ def _diagonal(call: Call) -> Results:
     rest = [axis for axis in range(rank) if axis not in (first, second)]
     x = call.add("transpose", x, perm=(*rest, first, second))
     *lead, high, wide = call.sizes(x)
-    rows, columns = number_of(high), number_of(wide)
+    rows, columns = ops.number_of(high), ops.number_of(wide)
     offset = call.integer("offset", 0)
     start = offset if offset >= 0 else -offset * columns
     count = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
@@ -291,7 +286,7 @@ def _unfold(call: Call) -> Results:
     x = call.tensor("self")
     axis = call.axis(call.rank(x), "dimension")
     size, step = call.integer("size"), call.integer("step")
-    count = (number_of(call.sizes(x)[axis]) - size) // step + 1
+    count = (ops.number_of(call.sizes(x)[axis]) - size) // step + 1
     taps = [piece(call, x, axis, tap, tap + (count - 1) * step + 1, step) for tap in range(size)]
     return (call.stack(taps, call.rank(x)),)
 

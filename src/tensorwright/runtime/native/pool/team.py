@@ -24,19 +24,7 @@ The native functions of the pool, as one module of LLVM IR.
 from __future__ import annotations
 
 from tensorwright import machine_code
-from tensorwright.runtime.native.pool.gate import (
-    ADMIT_SYMBOL,
-    FIRST_WORKER,
-    SIZE,
-    Workers,
-    release,
-    share_of,
-    workers_of,
-    write_gate,
-    write_lease,
-    write_pay,
-    write_workers,
-)
+from tensorwright.runtime.native.pool import gate, serving
 from tensorwright.runtime.native.pool.layout import (
     Clock,
     Pool,
@@ -44,13 +32,6 @@ from tensorwright.runtime.native.pool.layout import (
     own_slot,
     pool_of,
     set_own_slot,
-)
-from tensorwright.runtime.native.pool.serving import (
-    SPINS,
-    float_state,
-    pause,
-    write_do_piece,
-    write_serve,
 )
 
 TEAM_SYMBOL, ORDER_SYMBOL = "tensorwright_team", "tensorwright_order"
@@ -76,12 +57,12 @@ _LATE_NS = 500_000  # after which one that begins with no piece pays; waking tak
 def write_teams(
     module: machine_code.Module,
     clock: Clock,
-    workers: Workers,
+    workers: gate.Workers,
     do_piece: machine_code.NativeFunction,
     arch: str,
 ) -> None:
     """The functions above."""
-    team = _write_team(module, write_lease(module, clock, workers))
+    team = _write_team(module, gate.write_lease(module, clock, workers))
     share_out = _write_share_out(module, clock, do_piece, arch)
     parallel = machine_code.NativeFunction(module, STAND_INS["GOMP_parallel"], _PARALLEL_KINDS)
     body, data, threads, _ = parallel.parameters
@@ -116,9 +97,9 @@ def _write_team(
     main, context, threads = function.parameters
     with function.when(own_slot(function).equals(0) & (threads > 1)) as otherwise:
         most = threads.cast("zext", machine_code.Kind.I64)
-        team = function.array(machine_code.Kind.I64, most + FIRST_WORKER, _SLOT_ALIGN)
+        team = function.array(machine_code.Kind.I64, most + gate.FIRST_WORKER, _SLOT_ALIGN)
         team[Worker.COUNT] = team[Worker.NUMBER] = team[Worker.ORDER] = 0
-        team[SIZE] = 1
+        team[gate.SIZE] = 1
         function.do(lease, team.pointer, most)
         set_own_slot(function, team.pointer)
         function.do(main, context)
@@ -136,9 +117,9 @@ def _release_from(
     first: machine_code.Number,
 ) -> None:
     """Give back the workers of a team from a number on."""
-    with function.loop(team[SIZE], first) as number:
-        release(function, workers_of(team.pointer)[number].array(machine_code.Kind.I64))
-    team[SIZE] = first
+    with function.loop(team[gate.SIZE], first) as number:
+        gate.release(function, gate.workers_of(team.pointer)[number].array(machine_code.Kind.I64))
+    team[gate.SIZE] = first
 
 
 def _write_main(
@@ -171,7 +152,7 @@ def _write_share_out(
     count = function.variable(machine_code.Kind.I64, 1)
     with function.when(before.equals(0)):
         _shrink(function, words)
-        asked, size = threads.cast("zext", machine_code.Kind.I64), words[SIZE]
+        asked, size = threads.cast("zext", machine_code.Kind.I64), words[gate.SIZE]
         count.set(asked.equals(0).choose(size, asked.smaller(size)))
     with function.when(count.now > 1) as alone:
         words[Worker.COUNT] = count.now
@@ -194,9 +175,9 @@ def _write_share_out(
 def _shrink(function: machine_code.NativeFunction, team: machine_code.NativeArray) -> None:
     """Give back the workers that other calls have come to need."""
     active = pool_of(function).acquire(Pool.ACTIVE)
-    with function.when((active > 1) & (team[SIZE] > 1)):
-        share = share_of(function, active)
-        with function.when(share < team[SIZE]):
+    with function.when((active > 1) & (team[gate.SIZE] > 1)):
+        share = gate.share_of(function, active)
+        with function.when(share < team[gate.SIZE]):
             _release_from(function, team, share)
 
 
@@ -205,9 +186,12 @@ def _write_offer(module: machine_code.Module, arch: str) -> machine_code.NativeF
     kinds = (machine_code.Kind.POINTER, machine_code.Kind.POINTER, machine_code.Kind.POINTER)
     function = machine_code.NativeFunction(module, "offer", kinds, is_internal=True)
     team, body, data = function.parameters
-    count, floats = team.array(machine_code.Kind.I64)[Worker.COUNT], float_state(function, arch)
+    count, floats = (
+        team.array(machine_code.Kind.I64)[Worker.COUNT],
+        serving.float_state(function, arch),
+    )
     with function.loop(count, first=1) as number:
-        worker = workers_of(team)[number]
+        worker = gate.workers_of(team)[number]
         pointers, words = (
             worker.array(machine_code.Kind.POINTER),
             worker.array(machine_code.Kind.I64),
@@ -224,12 +208,12 @@ def _write_finish(
     module: machine_code.Module, clock: Clock, do_piece: machine_code.NativeFunction, arch: str
 ) -> machine_code.NativeFunction:
     """Do the pieces that no worker has begun; wait for the others, and drop who stood still."""
-    wait, pay = _write_wait(module, clock, arch), write_pay(module, clock)
+    wait, pay = _write_wait(module, clock, arch), gate.write_pay(module, clock)
     miss = _write_miss(module, clock)
     kinds = (machine_code.Kind.POINTER, machine_code.Kind.POINTER, machine_code.Kind.POINTER)
     function = machine_code.NativeFunction(module, "finish", kinds, is_internal=True)
     team, body, data = function.parameters
-    own, workers = team.array(machine_code.Kind.I64), workers_of(team)
+    own, workers = team.array(machine_code.Kind.I64), gate.workers_of(team)
     count = own[Worker.COUNT]
     with function.loop(count, first=1) as number:
         worker = workers[number].array(machine_code.Kind.I64)
@@ -253,10 +237,10 @@ def _write_finish(
             function.when(stood.now > _PATIENCE_NS),
             function.when(function.call(machine_code.Kind.TRUTH, pay, worker.pointer, stood.now)),
         ):
-            release(function, worker)
-            last = own[SIZE] - 1
+            gate.release(function, worker)
+            last = own[gate.SIZE] - 1
             workers[number] = workers[last]
-            own[SIZE] = last
+            own[gate.SIZE] = last
     function.finish()
     return function
 
@@ -289,8 +273,8 @@ def _write_wait(
     worker = function.parameters[0].array(machine_code.Kind.I64)
     looks, began, ran = (function.variable(machine_code.Kind.I64, 0) for _ in range(3))
     with function.repeat(lambda: worker.acquire(Worker.STATE).differs(Worker.IDLE)):
-        with function.when(looks.now < SPINS) as long:
-            pause(function, arch)
+        with function.when(looks.now < serving.SPINS) as long:
+            serving.pause(function, arch)
             looks.set(looks.now + 1)
         with long():
             with function.when(began.now.equals(0)):
@@ -321,7 +305,7 @@ def _write_answer(module: machine_code.Module, name: str, word: int, least: int)
     function.finish(answer.now)
 
 
-EXPORTS = (TEAM_SYMBOL, ORDER_SYMBOL, *STAND_INS.values(), ADMIT_SYMBOL)
+EXPORTS = (TEAM_SYMBOL, ORDER_SYMBOL, *STAND_INS.values(), gate.ADMIT_SYMBOL)
 
 POSIX_SYMBOLS = (
     *("pthread_getspecific", "pthread_setspecific", "pthread_mutex_lock", "pthread_mutex_unlock"),
@@ -336,8 +320,8 @@ def pool_ir(arch: str) -> str:
     """The functions for an architecture; they are linked with `POOL_SYMBOL`."""
     module = machine_code.Module()
     clock = Clock(module)
-    do_piece = write_do_piece(module)
-    workers = write_workers(module, write_serve(module, clock, do_piece, arch))
-    write_gate(module, clock, workers, arch)
+    do_piece = serving.write_do_piece(module)
+    workers = gate.write_workers(module, serving.write_serve(module, clock, do_piece, arch))
+    gate.write_gate(module, clock, workers, arch)
     write_teams(module, clock, workers, do_piece, arch)
     return module.text()

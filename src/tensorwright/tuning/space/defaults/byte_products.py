@@ -30,6 +30,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tensorwright import base, expr, schedule
+from tensorwright.tuning.space import steps
 from tensorwright.tuning.space.accesses import (
     elements_of,
     extent_of,
@@ -41,12 +42,6 @@ from tensorwright.tuning.space.defaults.tile_sizes import row_sizes
 from tensorwright.tuning.space.register_tile import nest
 from tensorwright.tuning.space.roles import only_fold
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
-from tensorwright.tuning.space.steps import (
-    ensure_epilogue,
-    inline_elementwise,
-    parallelise,
-    schedule_at_root,
-)
 
 _DATA_BYTES = 512 << 10  # bytes that stay in the second cache, beside some weights
 
@@ -155,12 +150,12 @@ def begin(
     builder: SketchBuilder, product: schedule.Stage, operands: Operands, target: base.CpuTarget
 ) -> Product:
     """Schedule the stages around a product, and say what is computed in its tiles."""
-    inline_elementwise(builder, keep=frozenset((operands.data.source.name,)))
-    stored = ensure_epilogue(builder, product.name, _is_alike)
+    steps.inline_elementwise(builder, keep=frozenset((operands.data.source.name,)))
+    stored = steps.ensure_epilogue(builder, product.name, _is_alike)
     name = product.name if stored != product.name else schedule.CacheWrite(product.name).cached
     for stage in builder.state.stages:
         if stage.name not in (name, stored) and isinstance(stage.placement, schedule.AtRoot):
-            schedule_at_root(builder, stage.name, target, stage.name)
+            steps.schedule_at_root(builder, stage.name, target, stage.name)
     axes = builder.state.stage(stored).tensor.axes
     rows = extent_of(axes[operands.row].extent)
     if operands.blocks is None:
@@ -207,7 +202,7 @@ def place_tiles(
     outer = [tiles, *outer] if data_bytes <= _DATA_BYTES else [*outer, tiles]
     nest(builder, stored, outer, (*inside, *rows), lanes)
     work = points(builder.state.stage(product.name).tensor) // (operands.lanes * base.BYTE_TERMS)
-    fused = parallelise(builder, stored, outer, work)
+    fused = steps.parallelise(builder, stored, outer, work)
     builder.do(schedule.ComputeAt(product.name, stored, fused or outer[-1]))
 
 

@@ -20,18 +20,7 @@ from math import prod
 
 from tensorwright import expr, schedule
 from tensorwright.base import CpuTarget
-from tensorwright.tuning.space.accesses import (
-    bytes_along,
-    dimension_last,
-    elements_of,
-    extent_of,
-    group_size,
-    has_reuse,
-    lanes_for,
-    points,
-    reads_along,
-    stride_along,
-)
+from tensorwright.tuning.space import accesses
 from tensorwright.tuning.space.roles import Anchor, AxisRoles, filled_lanes, find_roles, lines_held
 from tensorwright.tuning.space.sketch import SketchBuilder, divisors
 from tensorwright.tuning.space.steps import is_cheap
@@ -85,10 +74,10 @@ def is_fed_again(
         if load.source.name not in feeding:
             continue
         tensor = anchor.state.stage(load.source.name).tensor
-        times = prod(count for axis, count in tiles if not reads_along(load, axis.var))
+        times = prod(count for axis, count in tiles if not accesses.reads_along(load, axis.var))
         overlap = _overlap(anchor, load, tiles)
-        again += (times * overlap - 1) * points(tensor) * _cost(tensor)
-    return _FEW_AGAIN * again > points(anchor.tensor)
+        again += (times * overlap - 1) * accesses.points(tensor) * _cost(tensor)
+    return _FEW_AGAIN * again > accesses.points(anchor.tensor)
 
 
 def copies_much(
@@ -103,7 +92,7 @@ def copies_much(
     """
     copied = 0
     for operand in anchor.operands:
-        shape = [extent_of(extent) for extent in operand.load.source.shape]
+        shape = [accesses.extent_of(extent) for extent in operand.load.source.shape]
         along = [n for n, i in enumerate(operand.load.indices) if axis.var in expr.free_vars(i)]
         if operand.load.source.name not in feeding or len(along) != 1:
             continue
@@ -112,7 +101,7 @@ def copies_much(
         if total > _LEAST_AGAIN * shape[along[0]]:
             lines = prod(shape[:-1]) // shape[along[0]]
             copied += total * lines * -(-shape[-1] // width)
-    return copied * _VECTORS_PER_COPY * width > points(anchor.tensor)
+    return copied * _VECTORS_PER_COPY * width > accesses.points(anchor.tensor)
 
 
 def _window(anchor: Anchor, index: expr.Index, axis: expr.Axis, size: int) -> int:
@@ -126,7 +115,7 @@ def _window(anchor: Anchor, index: expr.Index, axis: expr.Axis, size: int) -> in
 def _overlap(anchor: Anchor, load: expr.Load, tiles: Sequence[tuple[expr.Axis, int]]) -> float:
     """How often an element is computed if each tile computes all that its windows read."""
     times = 1.0
-    for index, extent in zip(load.indices, map(extent_of, load.source.shape), strict=True):
+    for index, extent in zip(load.indices, map(accesses.extent_of, load.source.shape), strict=True):
         moving = [(axis, count) for axis, count in tiles if axis.var in expr.free_vars(index)]
         if len(moving) != 1 or _window(anchor, index, moving[0][0], 1) == 1:
             continue
@@ -141,7 +130,7 @@ def _cost(feeding: expr.Compute) -> int:
     if not is_cheap(feeding.body):
         return _EXPENSIVE
     loads = expr.loads_of(feeding.body) if feeding.axes else ()
-    strides = {stride_along(load, feeding.axes[-1].var) for load in loads}
+    strides = {accesses.stride_along(load, feeding.axes[-1].var) for load in loads}
     if None in strides:
         return _GATHERED
     return 1 if strides <= {0, 1} else _ACROSS
@@ -178,9 +167,11 @@ def pack_operand(
         name = load.source.name
         if operand.is_constant or state.has_stage(name):
             continue
-        if stride_along(operand.load, lanes.var) != 1 or reads_along(operand.load, rows.var):
+        if accesses.stride_along(operand.load, lanes.var) != 1 or accesses.reads_along(
+            operand.load, rows.var
+        ):
             continue
-        apart_bytes = bytes_along(operand.load, folded.var)
+        apart_bytes = accesses.bytes_along(operand.load, folded.var)
         lines = folded.length
         is_crowded = target.vector_bytes < _WIDE and (
             _TIMES * lines_held(apart_bytes, target) < lines
@@ -210,11 +201,11 @@ def transpose_operands(builder: SketchBuilder, anchor: str, stored: str, width: 
     links = dict(zip(expr.loads_of(link.tensor.body), operands, strict=True))
     copied: set[str] = set()  # a copy serves all reads of the operand by the anchor
     for load, operand in links.items():
-        if operand.is_constant or stride_along(operand.load, last.var) in (0, 1):
+        if operand.is_constant or accesses.stride_along(operand.load, last.var) in (0, 1):
             continue
         if load.source.name in copied:
             continue
-        if group_size(operand.load, last.var) or _is_folded_in_rows(load, link.tensor):
+        if accesses.group_size(operand.load, last.var) or _is_folded_in_rows(load, link.tensor):
             continue
         across = [n for n, i in enumerate(operand.load.indices) if last.var in expr.free_vars(i)]
         rank = len(load.indices)
@@ -224,7 +215,7 @@ def transpose_operands(builder: SketchBuilder, anchor: str, stored: str, width: 
         ):
             continue  # neighbours would be apart in the copy, too
         if across[0] != rank - 1:
-            order = dimension_last(rank, across[0])
+            order = accesses.dimension_last(rank, across[0])
             builder.do(schedule.CacheRead(load.source.name, anchor, schedule.Scope.GLOBAL, order))
             copied.add(load.source.name)
 
@@ -235,11 +226,11 @@ def _is_folded_in_rows(load: expr.Load, tensor: expr.Compute) -> bool:
     Whole rows are folded so: each of their elements is spread over few columns of the other
     operand.
     """
-    elements = elements_of(load.source)
+    elements = accesses.elements_of(load.source)
     axes = [axis for axis in tensor.reduce_axes if axis.extent != 1]
-    folded = [axis for axis in axes if stride_along(load, axis.var) == 1]
+    folded = [axis for axis in axes if accesses.stride_along(load, axis.var) == 1]
     is_whole = any(load.indices[-1] == axis.var for axis in folded)
-    return bool(folded) and points(tensor) < (_FEW_RESULTS if is_whole else 2) * elements
+    return bool(folded) and accesses.points(tensor) < (_FEW_RESULTS if is_whole else 2) * elements
 
 
 def _has_vectors(anchor: Anchor, last: expr.Axis, width: int) -> bool:
@@ -264,11 +255,11 @@ def inline_transposed(builder: SketchBuilder, anchor: str, stored: str, width: i
     state = builder.state
     product = Anchor(state, anchor, stored)
     roles = find_roles(product, width)
-    if roles is None or not has_reuse(product.tensor):
+    if roles is None or not accesses.has_reuse(product.tensor):
         return
     for operand in product.operands:
         name = operand.load.source.name
-        is_narrow = not reads_along(operand.load, roles.lanes.var)
+        is_narrow = not accesses.reads_along(operand.load, roles.lanes.var)
         if is_narrow and state.has_stage(name) and _permutes(state.stage(name).tensor.body):
             builder.do(schedule.ComputeInline(name))
 
@@ -286,6 +277,6 @@ def place_packed_panel(
     """Copy a panel at a loop of the stage that is stored, vector by vector."""
     stage = builder.state.stage(copy)
     last = stage.tensor.axes[-1].name
-    builder.do(schedule.Split(copy, last, (lanes_for(target, stage),)))
+    builder.do(schedule.Split(copy, last, (accesses.lanes_for(target, stage),)))
     builder.do(schedule.Vectorize(copy, f"{last}_i"))
     builder.do(schedule.ComputeAt(copy, host, loop))

@@ -17,21 +17,8 @@ from math import prod
 
 from tensorwright import expr, schedule
 from tensorwright.base import CpuTarget, GpuTarget
-from tensorwright.tuning.space.accesses import (
-    dimension_last,
-    extent_of,
-    lanes_for,
-    loads_from,
-    points,
-    stride_along,
-)
+from tensorwright.tuning.space import accesses, steps
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
-from tensorwright.tuning.space.steps import (
-    constant_stages,
-    inline_elementwise,
-    schedule_at_root,
-    transpose_whole,
-)
 
 
 def pointwise_sketches(state: schedule.ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
@@ -42,11 +29,11 @@ def pointwise_sketches(state: schedule.ScheduleState, target: CpuTarget) -> Iter
     """
     if any(stage.tensor.reduction is not None for stage in state.stages):
         return
-    lanes = min(lanes_for(target, stage) for stage in state.stages)
+    lanes = min(accesses.lanes_for(target, stage) for stage in state.stages)
     apart = SketchBuilder(state)
-    inline_elementwise(apart, lanes=lanes)
+    steps.inline_elementwise(apart, lanes=lanes)
     builder = SketchBuilder(state)
-    inline_elementwise(builder)
+    steps.inline_elementwise(builder)
     if apart.steps != builder.steps:
         yield _schedule_all(apart, _at_root(apart), target, "pointwise, pieces apart")
     at_root = _at_root(builder)
@@ -69,14 +56,14 @@ def _schedule_all(
     builder: SketchBuilder, stages: list[schedule.Stage], target: CpuTarget, name: str
 ) -> Sketch:
     for stage in stages:
-        schedule_at_root(builder, stage.name, target, stage.name)
+        steps.schedule_at_root(builder, stage.name, target, stage.name)
     return builder.sketch(name)
 
 
 def _read_transposed(builder: SketchBuilder, stage: schedule.Stage, target: CpuTarget) -> None:
     """Let a stage that computes read transposed copies of operands that it reads across rows."""
     axes = [axis for axis in stage.tensor.axes if axis.extent != 1]
-    lanes = lanes_for(target, stage)
+    lanes = accesses.lanes_for(target, stage)
     is_copy = isinstance(stage.tensor.body, expr.Load)  # it is transposed as it is stored
     if is_copy or not axes or axes[-1].length < lanes:
         return
@@ -88,8 +75,8 @@ def _read_transposed(builder: SketchBuilder, stage: schedule.Stage, target: CpuT
     for loads in by_source.values():
         across = {_dimension_across(load, axes[-1]) for load in loads}
         dimension = across.pop() if len(across) == 1 else None
-        shape = [extent_of(extent) for extent in loads[0].source.shape]
-        if dimension is None or prod(shape) > 2 * points(stage.tensor):
+        shape = [accesses.extent_of(extent) for extent in loads[0].source.shape]
+        if dimension is None or prod(shape) > 2 * accesses.points(stage.tensor):
             continue
         if shape[dimension] >= lanes and prod(shape[dimension + 1 :]) >= lanes:
             _copy_transposed(builder, loads[0], stage.name, dimension, lanes)
@@ -98,23 +85,23 @@ def _read_transposed(builder: SketchBuilder, stage: schedule.Stage, target: CpuT
 def _dimension_across(load: expr.Load, last: expr.Axis) -> int | None:
     """The dimension of an operand along which neighbours of the result lie, in order but apart."""
     moving = [n for n, index in enumerate(load.indices) if last.var in expr.free_vars(index)]
-    if len(moving) != 1 or stride_along(load, last.var) != prod(
-        extent_of(extent) for extent in load.source.shape[moving[0] + 1 :]
+    if len(moving) != 1 or accesses.stride_along(load, last.var) != prod(
+        accesses.extent_of(extent) for extent in load.source.shape[moving[0] + 1 :]
     ):
         return None
-    return moving[0] if stride_along(load, last.var) != 1 else None
+    return moving[0] if accesses.stride_along(load, last.var) != 1 else None
 
 
 def _copy_transposed(
     builder: SketchBuilder, load: expr.Load, reader: str, dimension: int, lanes: int
 ) -> None:
     """Copy an operand with one of its dimensions last."""
-    order = dimension_last(len(load.indices), dimension)
+    order = accesses.dimension_last(len(load.indices), dimension)
     step = schedule.CacheRead(load.source.name, reader, schedule.Scope.GLOBAL, order)
     builder.do(step)
     *others, last = builder.state.stage(step.copy).tensor.axes
     run = tuple(axis for axis in others[dimension:] if axis.extent != 1)
-    transpose_whole(builder, step.copy, run, last, lanes)
+    steps.transpose_whole(builder, step.copy, run, last, lanes)
 
 
 _BLOCKS = 8  # for each multiprocessor: with more, blocks may be larger
@@ -132,10 +119,10 @@ def grid_sketches(state: schedule.ScheduleState, target: GpuTarget) -> Iterator[
 def inline_cheap(builder: SketchBuilder) -> None:
     """Leave what depends on a constant alone to the builder, and inline cheap stages."""
     state = builder.state
-    for name in constant_stages(state):
+    for name in steps.constant_stages(state):
         if schedule.is_legal(schedule.FoldConstant(name), builder.state):
             builder.do(schedule.FoldConstant(name))
-    inline_elementwise(builder)
+    steps.inline_elementwise(builder)
 
 
 def bind_elements(builder: SketchBuilder, name: str, target: GpuTarget) -> str:
@@ -227,7 +214,7 @@ def only_host(
     if len(readers) != 1 or stage.name in state.outputs:
         return None
     reader = readers[0]
-    loads = loads_from(reader.tensor, stage.name)
+    loads = accesses.loads_from(reader.tensor, stage.name)
     axes = {axis.var for axis in reader.tensor.axes if axis.extent != 1}
     is_same = all(_moves_with(load, stage, axes) for load in loads)
     if reader.tensor.reduction is not None or len({load.indices for load in loads}) != 1:

@@ -17,15 +17,7 @@ from collections.abc import Iterator
 
 from tensorwright import expr, schedule
 from tensorwright.base import CpuTarget, DType
-from tensorwright.tuning.space.accesses import (
-    count_of,
-    dimension_last,
-    lanes_for,
-    points,
-    reads_along,
-    stride_along,
-    stride_of_run,
-)
+from tensorwright.tuning.space import accesses, register_tile, steps
 from tensorwright.tuning.space.defaults.products import (
     has_large_products,
     is_product,
@@ -33,26 +25,7 @@ from tensorwright.tuning.space.defaults.products import (
     shared_rows,
     tile_products,
 )
-from tensorwright.tuning.space.register_tile import (
-    CPU_LIMITS,
-    interleave,
-    nest,
-    tile_registers,
-    vector_axis,
-    vectorise_last,
-    write_out,
-)
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder, divisors
-from tensorwright.tuning.space.steps import (
-    MIN_PARALLEL_POINTS,
-    element_work,
-    inline_elementwise,
-    pack_across,
-    packable_constants,
-    parallelise,
-    schedule_at_root,
-    transpose_squares,
-)
 
 
 def row_sketches(state: schedule.ScheduleState, target: CpuTarget) -> Iterator[Sketch]:
@@ -72,7 +45,7 @@ def schedule_rows(builder: SketchBuilder, target: CpuTarget, vectors: int = 1) -
     vectors   of the partial results of a row, where it is long enough
     """
     multiply_sums(builder)
-    inline_elementwise(builder)
+    steps.inline_elementwise(builder)
     rows = shared_rows(builder.state)
     transposed = _transpose_operands(builder, target)
     if not rows or has_large_products(builder.state, len(rows)):
@@ -92,7 +65,7 @@ _PARTITIONS = ((16, 8), (8, 8), (4, 8), (64, 1), (64, 4), (16, 1), (8, 4), (2, 4
 def _separate(state: schedule.ScheduleState, target: CpuTarget, parts: int, vectors: int) -> Sketch:
     """Every stage separately."""
     builder = SketchBuilder(state)
-    inline_elementwise(builder)
+    steps.inline_elementwise(builder)
     tiled = tile_products(builder, target)
     cut = _factor_whole(builder, parts)
     _factor_contiguous(builder, target, vectors, cut, tiled)
@@ -111,7 +84,11 @@ def _factor_whole(builder: SketchBuilder, parts: int) -> frozenset[str]:
     for stage in builder.state.stages:
         reduction = stage.tensor.reduction
         spatial = any(axis.extent != 1 for axis in stage.tensor.axes)
-        if reduction is None or spatial or points(stage.tensor) < MIN_PARALLEL_POINTS:
+        if (
+            reduction is None
+            or spatial
+            or accesses.points(stage.tensor) < steps.MIN_PARALLEL_POINTS
+        ):
             continue
         if not stage.tensor.dtype.is_float:
             continue
@@ -136,13 +113,13 @@ def _transpose_operands(builder: SketchBuilder, target: CpuTarget) -> tuple[str,
     """
     copies: list[str] = []
     for stage in builder.state.stages:
-        lanes = lanes_for(target, stage)
+        lanes = accesses.lanes_for(target, stage)
         transposed: list[str] = []  # for all loads of this stage
         is_wanted = stage.tensor.axes and (is_product(stage) or stage.tensor.reduction is None)
         for load in expr.loads_of(stage.tensor.body) if is_wanted else ():
             order = _order_along(load, stage.tensor.axes[-1], lanes)
-            others = [a for a in stage.tensor.axes if not reads_along(load, a.var)]
-            uses = count_of(others)
+            others = [a for a in stage.tensor.axes if not accesses.reads_along(load, a.var)]
+            uses = accesses.count_of(others)
             is_done = load.source.name in (*builder.state.constants, *transposed)
             if order and uses >= _TRANSPOSE_USES and not is_done:
                 step = schedule.CacheRead(
@@ -159,13 +136,13 @@ def _has_packed_lanes(
 ) -> bool:
     """Whether a product, such as a dense layer, has vectors only if its constants are packed."""
     axes = stage.tensor.axes
-    if not is_product(stage) or not axes or axes[-1].length < lanes_for(target, stage):
+    if not is_product(stage) or not axes or axes[-1].length < accesses.lanes_for(target, stage):
         return False
-    packable = packable_constants(state, stage.name)
+    packable = steps.packable_constants(state, stage.name)
     across = [
         load.source.name
         for load in expr.loads_of(stage.tensor.body)
-        if stride_along(load, axes[-1].var) not in (0, 1)
+        if accesses.stride_along(load, axes[-1].var) not in (0, 1)
     ]
     return bool(across) and all(name in packable for name in across)
 
@@ -176,12 +153,12 @@ _ENOUGH_OUTER = 8  # iterations of the loops around the rows that keep the threa
 
 def _order_along(load: expr.Load, axis: expr.Axis, lanes: int) -> tuple[int, ...]:
     """The dimensions with the one that an axis moves last; () if they are so, or none is."""
-    if stride_along(load, axis.var) in (0, 1) or axis.length < lanes:
+    if accesses.stride_along(load, axis.var) in (0, 1) or axis.length < lanes:
         return ()
     across = [n for n, index in enumerate(load.indices) if axis.var in expr.free_vars(index)]
     if len(across) != 1 or load.indices[across[0]] != axis.var:
         return ()
-    return dimension_last(len(load.indices), across[0])
+    return accesses.dimension_last(len(load.indices), across[0])
 
 
 def _factor_contiguous(
@@ -198,16 +175,16 @@ def _factor_contiguous(
     """
     for stage in builder.state.stages:
         reduction = stage.tensor.reduction
-        if stage.name in done or reduction is None or vector_axis(stage) is not None:
+        if stage.name in done or reduction is None or register_tile.vector_axis(stage) is not None:
             continue
         if builder.state.has_stage(f"{stage.name}_rf"):
             continue
-        lanes = lanes_for(target, stage)
+        lanes = accesses.lanes_for(target, stage)
         run = _run_folded(stage, 2 * lanes)
         dtype = stage.tensor.dtype
         if not run or not (dtype.is_float or dtype is DType.I32):  # positions of an argmax
             continue
-        if stage.name in wide and count_of(run) >= 2 * vectors * lanes:
+        if stage.name in wide and accesses.count_of(run) >= 2 * vectors * lanes:
             lanes *= vectors
         names = tuple(axis.name for axis in run)
         if len(run) > 1:
@@ -215,7 +192,7 @@ def _factor_contiguous(
         loop = "_".join(names)
         builder.do(schedule.Split(stage.name, loop, (lanes,)))
         builder.do(schedule.Rfactor(stage.name, f"{loop}_i"))
-        if lanes == lanes_for(target, stage) and dtype.is_float:
+        if lanes == accesses.lanes_for(target, stage) and dtype.is_float:
             builder.do(schedule.Vectorize(stage.name, f"{loop}_i"))
 
 
@@ -226,9 +203,11 @@ def _run_folded(stage: schedule.Stage, least: int) -> tuple[expr.Axis, ...]:
     loads = tuple(expr.loads_of(stage.tensor.body))
     for count in range(1, len(axes) + 1):
         run = axes[-count:]
-        if count_of(run) == 0 or any(stride_of_run(load, run) not in (0, 1) for load in loads):
+        if accesses.count_of(run) == 0 or any(
+            accesses.stride_of_run(load, run) not in (0, 1) for load in loads
+        ):
             return ()
-        if count_of(run) >= least:
+        if accesses.count_of(run) >= least:
             return run
     return ()
 
@@ -239,16 +218,16 @@ _MOST_VECTORS = 8  # of partial results that are folded in turns
 def _schedule_alone(builder: SketchBuilder, name: str, target: CpuTarget) -> None:
     stage = builder.state.stage(name)
     if stage.tensor.reduction is None:
-        schedule_at_root(builder, name, target, name)
+        steps.schedule_at_root(builder, name, target, name)
         return
-    vectorise_last(builder, name, target, _MOST_VECTORS)
-    vector = vector_axis(stage)
+    register_tile.vectorise_last(builder, name, target, _MOST_VECTORS)
+    vector = register_tile.vector_axis(stage)
     spatial = {a.name for a in stage.tensor.axes if a is not vector and a.extent != 1}
     loops = builder.state.stage(name).loops
     outer = [loop for loop in loops if loop in spatial]
     if outer and outer != list(loops[: len(outer)]):
         builder.do(schedule.Reorder(name, (*outer, *(x for x in loops if x not in outer))))
-    parallelise(builder, name, outer[:2], element_work(stage.tensor))
+    steps.parallelise(builder, name, outer[:2], steps.element_work(stage.tensor))
 
 
 def _compute_by_blocks(
@@ -268,7 +247,7 @@ def _compute_by_blocks(
     products = [s.name for s in builder.state.stages if is_product(s)]
     for name in products:
         builder.do(schedule.CacheWrite(name))
-    work = sum(points(stage.tensor) for stage in builder.state.stages)
+    work = sum(accesses.points(stage.tensor) for stage in builder.state.stages)
     split = max(n for n, axis in enumerate(rows) if axis.extent != 1)
     extent = rows[split].length
     stored = builder.state.stage(last.name)  # a product is folded in another stage by now
@@ -281,9 +260,9 @@ def _compute_by_blocks(
     loops = builder.state.stage(last.name).loops
     builder.do(schedule.Reorder(last.name, (*outer, *(x for x in loops if x not in outer))))
     host, home = outer[-1], ""
-    if transposed and count_of(rows[:split]) >= _ENOUGH_OUTER:
-        home = parallelise(builder, last.name, around, work)
-    host = host if home else parallelise(builder, last.name, outer, work) or host
+    if transposed and accesses.count_of(rows[:split]) >= _ENOUGH_OUTER:
+        home = steps.parallelise(builder, last.name, around, work)
+    host = host if home else steps.parallelise(builder, last.name, outer, work) or host
     for stage in reversed(builder.state.stages):
         if stage.name in transposed:
             _schedule_copy(builder, stage.name, target, last.name, home)
@@ -298,11 +277,11 @@ def _compute_by_blocks(
             _tile_product(builder, stage.name, target, block, outside, is_packed=is_packed)
     for stage in builder.state.stages:
         if stage.name not in (*products, *transposed) and not _is_cache_of(stage.name, products):
-            vectorise_last(builder, stage.name, target, _MOST_VECTORS)
+            register_tile.vectorise_last(builder, stage.name, target, _MOST_VECTORS)
             if stage.name.endswith("_rf") and builder.state.has_stage(
                 stage.name.removesuffix("_rf")
             ):
-                interleave(builder, stage.name, stage.tensor.axes[split].name)
+                register_tile.interleave(builder, stage.name, stage.tensor.axes[split].name)
 
 
 _FEW_ROWS = 4  # of a block, which then waits for its sums
@@ -317,7 +296,7 @@ def _block_sizes(
 
     If those are few, also some that leave a last block, which is shifted back.
     """
-    sizes = divisors(extent, CPU_LIMITS.block_rows) or (1,)
+    sizes = divisors(extent, register_tile.CPU_LIMITS.block_rows) or (1,)
     is_enough = extent < _FEW_ROWS or (max(sizes) >= _FEW_ROWS and not has_products)
     if is_enough or last.tensor.reduction is not None:
         return sizes, schedule.Tail.GUARD
@@ -336,11 +315,11 @@ def _default_block(
     if any(is_product(stage) for stage in state.stages):
         columns = 2
         extent = axes[-1].length
-        held = [n for n in sizes if (n + 1) * columns <= tile_registers(target)]
+        held = [n for n in sizes if (n + 1) * columns <= register_tile.tile_registers(target)]
         # reading a vector takes about as long as using it for a row; a shifted block repeats work
         return min(held, key=lambda n: (-(-extent // n) * (n + columns), -n), default=1)
-    rows = count_of(axes)
-    points_of_row = max(points(stage.tensor) for stage in state.stages) // max(1, rows)
+    rows = accesses.count_of(axes)
+    points_of_row = max(accesses.points(stage.tensor) for stage in state.stages) // max(1, rows)
     most = min(4, rows // _FEW_BLOCKS, _ROWS_BYTES // (4 * max(1, points_of_row)))
     return max(n for n in sizes if n <= max(1, most))
 
@@ -353,13 +332,13 @@ def _schedule_copy(
     home   the loop of the reader that it is computed at; the root if ""
     """
     stage = builder.state.stage(name)
-    lanes = lanes_for(target, stage)
+    lanes = accesses.lanes_for(target, stage)
     along, last = stage.tensor.axes[-2:]
-    outer = transpose_squares(builder, name, along.name, last.name, lanes)
+    outer = steps.transpose_squares(builder, name, along.name, last.name, lanes)
     if home:
         builder.do(schedule.ComputeAt(name, reader, home))
     else:
-        parallelise(builder, name, outer, element_work(stage.tensor))
+        steps.parallelise(builder, name, outer, steps.element_work(stage.tensor))
 
 
 def _is_cache_of(name: str, products: list[str]) -> bool:
@@ -383,16 +362,16 @@ def _tile_product(
     stage = builder.state.stage(name)
     axis = stage.tensor.axes[-1]
     cached = schedule.CacheWrite(name).cached
-    lanes = lanes_for(target, builder.state.stage(cached))
+    lanes = accesses.lanes_for(target, builder.state.stage(cached))
     extent = axis.length
-    has_vectors = is_packed or vector_axis(builder.state.stage(cached)) is not None
+    has_vectors = is_packed or register_tile.vector_axis(builder.state.stage(cached)) is not None
     if not has_vectors or extent < lanes:
         loop = builder.state.stage(name).loops[-1]
         builder.do(schedule.ComputeAt(cached, name, loop))
         return
     choices = tuple(n for n in (1, 2, 3, 4) if n * lanes <= extent)
     columns = builder.choose(f"{name}_columns", choices, min(2, choices[-1]))
-    builder.limit(block * columns + columns, tile_registers(target))
+    builder.limit(block * columns + columns, register_tile.tile_registers(target))
     tail = (
         schedule.Tail.SHIFT if extent % lanes else schedule.Tail.GUARD
     )  # a vector under a mask is in memory
@@ -402,10 +381,10 @@ def _tile_product(
     loops = [x for x in builder.state.stage(name).loops if x not in own]
     builder.do(schedule.Reorder(name, (*outside, f"{axis.name}_0", *loops, vectors, vector)))
     builder.do(schedule.ComputeAt(cached, name, f"{axis.name}_0"))
-    write_out(builder, name, (*loops, vectors), vector)
+    register_tile.write_out(builder, name, (*loops, vectors), vector)
     inner = builder.state.stage(cached).tensor
     folded = [a.name for a in inner.reduce_axes]
     builder.do(schedule.Split(cached, axis.name, (lanes,)))
     spatial = [a.name for a in inner.axes[:-1]]
-    nest(builder, cached, folded, (*spatial, f"{axis.name}_o"), f"{axis.name}_i")
-    pack_across(builder, cached, inner.axes[-1])
+    register_tile.nest(builder, cached, folded, (*spatial, f"{axis.name}_o"), f"{axis.name}_i")
+    steps.pack_across(builder, cached, inner.axes[-1])

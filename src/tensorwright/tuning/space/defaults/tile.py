@@ -21,28 +21,13 @@ from math import prod
 from tensorwright import schedule
 from tensorwright.base import CpuTarget
 from tensorwright.expr import Select, Tensor, loads_of
-from tensorwright.tuning.space.accesses import (
-    bytes_of,
-    count_of,
-    elements_of,
-    has_reuse,
-    lanes_for,
-    points,
-    reads_along,
-    slides_along,
-    stride_along,
-)
+from tensorwright.tuning.space import accesses
+from tensorwright.tuning.space.defaults import tile_anchor
 from tensorwright.tuning.space.defaults.pack_operand import (
     copies_much,
     inline_transposed,
     pack_operand,
     transpose_operands,
-)
-from tensorwright.tuning.space.defaults.tile_anchor import (
-    build_tiles,
-    inline_skipped,
-    is_bordered_copy,
-    skip_zeros,
 )
 from tensorwright.tuning.space.defaults.tiling import Order, Tiling
 from tensorwright.tuning.space.register_tile import CPU_LIMITS
@@ -71,7 +56,7 @@ def tile_sketches(state: schedule.ScheduleState, target: CpuTarget) -> Iterator[
     for sketch in _in_all_orders(state, target, anchor):
         # an operand put into another order is not worth the work for every band again
         if (
-            has_reuse(anchor.tensor)
+            accesses.has_reuse(anchor.tensor)
             and any(isinstance(step, schedule.CacheRead) for step in sketch.trace)
             and not _feeds_whole(sketch)
         ):
@@ -85,9 +70,9 @@ def _in_all_orders(
     state: schedule.ScheduleState, target: CpuTarget, anchor: schedule.Stage
 ) -> Iterator[Sketch]:
     orders: tuple[Order, ...] = (Order.BANDS, Order.COLUMNS_OUTSIDE)
-    if not has_reuse(anchor.tensor) and _only_pads(state, anchor):
+    if not accesses.has_reuse(anchor.tensor) and _only_pads(state, anchor):
         orders = _window_orders(state, anchor, target)
-    if has_reuse(anchor.tensor):
+    if accesses.has_reuse(anchor.tensor):
         orders = (Order.PACKED_PANELS, *_shared_orders(state, target, anchor))
     usual = 0
     copied: list[Order] = []
@@ -133,12 +118,12 @@ def _window_orders(
     they are read lane by lane.
     """
     padded = (Order.BANDS, Order.COLUMNS_OUTSIDE)
-    width = lanes_for(target, anchor)
+    width = accesses.lanes_for(target, anchor)
     roles = find_roles(_alone(state, anchor), width)
-    terms = count_of(anchor.tensor.reduce_axes)
+    terms = accesses.count_of(anchor.tensor.reduce_axes)
     is_first = terms <= CPU_LIMITS.whole_fold
     if roles is not None:
-        slides = slides_along(loads_of(anchor.tensor.body), anchor.tensor, roles.lanes.var)
+        slides = accesses.slides_along(loads_of(anchor.tensor.body), anchor.tensor, roles.lanes.var)
         if slides and roles.lanes.length < width and not target.has_masks:
             return padded
         is_first = is_first or not slides
@@ -154,7 +139,7 @@ def _has_long_panels(
     state: schedule.ScheduleState, anchor: schedule.Stage, target: CpuTarget
 ) -> bool:
     """Whether a panel of constants is used for many outer rows, such as images or slices."""
-    roles = find_roles(_alone(state, anchor), lanes_for(target, anchor))
+    roles = find_roles(_alone(state, anchor), accesses.lanes_for(target, anchor))
     return roles is not None and bool(rows_inside_columns(state, anchor.name, roles, target))
 
 
@@ -165,7 +150,7 @@ def _gathers_each_row(
 
     These are reflected elements, if the rows of a tile are channels.
     """
-    width = lanes_for(target, anchor)
+    width = accesses.lanes_for(target, anchor)
     roles = find_roles(_alone(state, anchor), width)
     feeding = frozenset(n for n in _feeding(state, anchor.name) if _is_gathered(state, n))
     return roles is not None and any(
@@ -179,7 +164,7 @@ def _is_gathered(state: schedule.ScheduleState, name: str) -> bool:
     """Whether a stage computes the positions from which it reads, one by one."""
     tensor = state.stage(name).tensor
     loads = loads_of(tensor.body) if tensor.axes else ()
-    return any(stride_along(load, tensor.axes[-1].var) is None for load in loads)
+    return any(accesses.stride_along(load, tensor.axes[-1].var) is None for load in loads)
 
 
 def _streams_constants(
@@ -195,11 +180,11 @@ def _streams_constants(
         return False
     loads = tuple(loads_of(anchor.tensor.body))
     constants = {load.source for load in loads if load.source.name in state.constants}
-    if sum(bytes_of(tensor) for tensor in constants) <= target.l2_bytes // 2:
+    if sum(accesses.bytes_of(tensor) for tensor in constants) <= target.l2_bytes // 2:
         return False
     fed = {load.source for load in loads if state.has_stage(load.source.name)}
-    elements = sum(elements_of(tensor) for tensor in fed)
-    return points(anchor.tensor) >= _USES_OF_A_COPY * elements
+    elements = sum(accesses.elements_of(tensor) for tensor in fed)
+    return accesses.points(anchor.tensor) >= _USES_OF_A_COPY * elements
 
 
 def _rows_leave_cache(
@@ -232,14 +217,14 @@ def _operand_bytes(
     state: schedule.ScheduleState, anchor: schedule.Stage, target: CpuTarget
 ) -> tuple[int, int]:
     """The bytes that lanes read for all rows, and those read row by row, of one matrix."""
-    roles = find_roles(_alone(state, anchor), lanes_for(target, anchor))
+    roles = find_roles(_alone(state, anchor), accesses.lanes_for(target, anchor))
     if roles is None or roles.row is None:
         return 0, 0
     matrix = (roles.lanes, roles.row, *anchor.tensor.reduce_axes)
     columns = rows = 0
     for load in loads_of(anchor.tensor.body):
-        read = prod(axis.length for axis in matrix if reads_along(load, axis.var))
-        if reads_along(load, roles.row.var):
+        read = prod(axis.length for axis in matrix if accesses.reads_along(load, axis.var))
+        if accesses.reads_along(load, roles.row.var):
             rows += read * load.dtype.size_bytes
         else:
             columns += read * load.dtype.size_bytes
@@ -266,7 +251,7 @@ def _feeds_whole(sketch: Sketch) -> bool:
 def _has_border(state: schedule.ScheduleState, anchor: schedule.Stage) -> bool:
     """Whether the inputs of a product may be zero beside the image."""
     feeding = (state.stage(name).tensor.body for name in _feeding(state, anchor.name))
-    return has_reuse(anchor.tensor) and any(isinstance(body, Select) for body in feeding)
+    return accesses.has_reuse(anchor.tensor) and any(isinstance(body, Select) for body in feeding)
 
 
 def _tile_sketch(
@@ -298,7 +283,7 @@ def _tile_sketch(
     taps: list[str] = []
     if not copies_borders:
         taps = _skipped_taps(builder, Anchor(builder.state, anchor, stored), roles, skips_rows)
-    build_tiles(
+    tile_anchor.build_tiles(
         Tiling(
             builder,
             target,
@@ -328,7 +313,7 @@ def _product(
     feeding = _feeding(state, anchor)
     inline_elementwise(builder, keep=feeding)
     stored = ensure_epilogue(builder, anchor)
-    width = lanes_for(target, builder.state.stage(anchor))
+    width = accesses.lanes_for(target, builder.state.stage(anchor))
     if stored != anchor and is_scattered(Anchor(builder.state, anchor, stored), width):
         builder.do(schedule.CacheWrite(anchor))
         stored = anchor
@@ -346,12 +331,12 @@ def _skipped_taps(
     builder: SketchBuilder, anchor: Anchor, roles: AxisRoles, skips_rows: bool
 ) -> list[str]:
     """The loops over taps beside the image, which are left out where tiles lie wholly there."""
-    if not has_reuse(anchor.tensor):
+    if not accesses.has_reuse(anchor.tensor):
         return []
     several = [roles.lanes, roles.column, roles.row, None if skips_rows else roles.second_row]
     names = (axis.name for axis in several if axis is not None)
     tiled = frozenset(loop for name in names for loop in anchor.own_axes.get(name, ()))
-    return inline_skipped(builder, anchor.name, tiled)
+    return tile_anchor.inline_skipped(builder, anchor.name, tiled)
 
 
 def _inline_padding(
@@ -365,7 +350,7 @@ def _inline_padding(
     roles = find_roles(product, width)
     if roles is not None:
         lanes = product.own_axes[roles.lanes.name]
-        skip_zeros(builder, anchor, frozenset(lanes), {}, least=0.0)
+        tile_anchor.skip_zeros(builder, anchor, frozenset(lanes), {}, least=0.0)
     for name in padding:
         builder.do(schedule.ComputeInline(name))
 
@@ -391,7 +376,7 @@ def _only_pads(state: schedule.ScheduleState, anchor: schedule.Stage) -> bool:
     condition.
     """
     feeding = [state.stage(name).tensor for name in _feeding(state, anchor.name)]
-    return bool(feeding) and all(map(is_bordered_copy, feeding))
+    return bool(feeding) and all(map(tile_anchor.is_bordered_copy, feeding))
 
 
 _ROWS_FIRST = 0.5
@@ -409,5 +394,5 @@ def _activations_per_constant(state: schedule.ScheduleState) -> float:
     outputs = (state.stage(name).tensor for name in state.outputs)
     tensors: tuple[Tensor, ...] = (*state.inputs, *outputs)
     for tensor in tensors:
-        moved[tensor.name in state.constants] += bytes_of(tensor)
+        moved[tensor.name in state.constants] += accesses.bytes_of(tensor)
     return moved[False] / moved[True] if moved[True] else 0.0

@@ -20,14 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright import expr, schedule
-from tensorwright.tuning.space.accesses import (
-    count_of,
-    period_along,
-    points,
-    reads_along,
-    reads_once,
-    stride_along,
-)
+from tensorwright.tuning.space import accesses
 from tensorwright.tuning.space.defaults.tiling import Order, Tiling
 from tensorwright.tuning.space.register_tile import CPU_LIMITS, nest, split_vectors
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
@@ -143,7 +136,7 @@ def inline_skipped(builder: SketchBuilder, name: str, tiled: frozenset[str]) -> 
 def is_folded_in_loops(stage: schedule.Stage) -> bool:
     """Whether a sum has a loop over taps: not all of its terms are unrolled."""
     axes = stage.tensor.reduce_axes
-    return len(axes) > 1 and count_of(axes) > CPU_LIMITS.whole_fold
+    return len(axes) > 1 and accesses.count_of(axes) > CPU_LIMITS.whole_fold
 
 
 def _is_copy(state: schedule.ScheduleState, name: str, reader: str) -> bool:
@@ -251,7 +244,7 @@ def split_reduction(
     is_window  neighbours share most of what they read, and the padding beside it is inlined
     """
     axes = list(stage.tensor.reduce_axes)
-    if count_of(axes) <= CPU_LIMITS.whole_fold:
+    if accesses.count_of(axes) <= CPU_LIMITS.whole_fold:
         return [], [axis.name for axis in axes]
     if is_window:
         return _split_taps(builder, stage, [axis for axis in axes if axis.extent != 1], choose)
@@ -261,7 +254,7 @@ def split_reduction(
     main = _innermost(stage.tensor, inside)
     others = [axis.name for axis in inside if axis is not main]
     extent = main.length
-    block = period_along(expr.loads_of(stage.tensor.body), main)
+    block = accesses.period_along(expr.loads_of(stage.tensor.body), main)
     usual = max(divisors(block or extent, _usual_terms(stage.tensor, main, sums)))
     # with fewer terms a step, what it costs beside its arithmetic is more: up to twice the time
     least = min(usual, _MOST_UNROLLED_TERMS)
@@ -284,7 +277,7 @@ def _usual_terms(tensor: expr.Compute, main: expr.Axis, sums: int) -> int:
 
     sums   of a tile: each takes a multiply-add for every term
     """
-    if reads_once(tensor):
+    if accesses.reads_once(tensor):
         return _UNROLLED
     if sums * _LINE_TERMS <= _MOST_LINE_ADDS and _least_uses(tensor, main) <= _FEW_USES:
         return _LINE_TERMS
@@ -294,21 +287,23 @@ def _usual_terms(tensor: expr.Compute, main: expr.Axis, sums: int) -> int:
 def _least_uses(tensor: expr.Compute, main: expr.Axis) -> int:
     """The least uses of each element of an operand that an axis reads in order."""
     uses = [
-        prod(axis.length for axis in tensor.axes if not reads_along(load, axis.var))
+        prod(axis.length for axis in tensor.axes if not accesses.reads_along(load, axis.var))
         for load in expr.loads_of(tensor.body)
-        if stride_along(load, main.var) == 1
+        if accesses.stride_along(load, main.var) == 1
     ]
-    return min(uses, default=points(tensor))
+    return min(uses, default=accesses.points(tensor))
 
 
 def _innermost(tensor: expr.Compute, axes: Sequence[expr.Axis]) -> expr.Axis:
     """The longest axis; if each element is read once, the one along which memory is in order."""
-    if not reads_once(tensor):
+    if not accesses.reads_once(tensor):
         return max(axes, key=lambda axis: axis.length)
 
     def apart(axis: expr.Axis) -> tuple[bool, int]:
-        strides = [stride_along(load, axis.var) for load in expr.loads_of(tensor.body)]
-        return axis.extent == 1, sum(points(tensor) if s is None else abs(s) for s in strides)
+        strides = [accesses.stride_along(load, axis.var) for load in expr.loads_of(tensor.body)]
+        return axis.extent == 1, sum(
+            accesses.points(tensor) if s is None else abs(s) for s in strides
+        )
 
     return min(axes, key=apart)
 

@@ -10,13 +10,7 @@ from math import prod
 from tensorwright import schedule
 from tensorwright.base import CpuTarget
 from tensorwright.expr import Axis, Index
-from tensorwright.tuning.space.accesses import (
-    has_reuse,
-    lanes_for,
-    points,
-    reads_along,
-    vector_within,
-)
+from tensorwright.tuning.space import accesses, steps
 from tensorwright.tuning.space.defaults.pack_operand import (
     ENOUGH_PIECES,
     FEWEST_BANDS,
@@ -43,13 +37,6 @@ from tensorwright.tuning.space.roles import (
     rows_inside_columns,
 )
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
-from tensorwright.tuning.space.steps import (
-    constant_stages,
-    pack_across,
-    parallelise,
-    schedule_at_root,
-    vector_loops,
-)
 
 _FEW_VECTORS = 8  # of sums: with fewer, each addition waits for the one before
 _MOST_DEEP = 8
@@ -106,14 +93,16 @@ class Tiling:
 
     def __post_init__(self) -> None:
         state, roles = self.builder.state, self.roles
-        width = vector_within(roles.lanes_group, lanes_for(self.target, state.stage(self.anchor)))
-        self.width = vector_within(roles.lanes_block, width)
+        width = accesses.vector_within(
+            roles.lanes_group, accesses.lanes_for(self.target, state.stage(self.anchor))
+        )
+        self.width = accesses.vector_within(roles.lanes_block, width)
         if not roles.rows and roles.lanes.length > self.width:  # the lanes give the columns
             self.roles = replace(roles, rows=roles.columns[-1:], columns=())
         if not self.prefix:
             names = [stage.name for stage in state.stages]
             self.following = names[names.index(self.stored) + 1 :]
-            self.constants = constant_stages(state)
+            self.constants = steps.constant_stages(state)
             done = (*self.following, *self.constants, self.anchor, self.stored, self.packed_panel)
             self.feeding = [
                 stage.name
@@ -149,13 +138,13 @@ class Tiling:
                 self._compute_in_band(name, band)
                 inside.add(name)
             else:
-                schedule_at_root(self.builder, name, self.target, name)
+                steps.schedule_at_root(self.builder, name, self.target, name)
 
     def finish(self) -> None:
         """Pack what the stored stage reads, and schedule what follows it."""
-        pack_across(self.builder, self.stored, self.roles.lanes)
+        steps.pack_across(self.builder, self.stored, self.roles.lanes)
         for name in self.following:
-            schedule_at_root(self.builder, name, self.target, name)
+            steps.schedule_at_root(self.builder, name, self.target, name)
 
     def _tile_stored(self) -> list[str]:
         """Split and reorder the loops of the stage that stores; returns those over tiles."""
@@ -341,14 +330,14 @@ class Tiling:
         rows, which is where feeding stages are computed ("": at the root).
         """
         anchor = self.builder.state.stage(self.anchor).tensor
-        work = points(anchor)
-        if has_reuse(anchor):
+        work = accesses.points(anchor)
+        if accesses.has_reuse(anchor):
             work = work * _POINT_LANES // self.width
         if not outer:
             return "", ""
         whole = not (self.feeding or self.packed_panel or self.order is Order.INLINED)
         if self.order is Order.COLUMNS_OUTSIDE or whole:
-            return parallelise(self.builder, self.stored, outer, work) or outer[-1], ""
+            return steps.parallelise(self.builder, self.stored, outer, work) or outer[-1], ""
         rows = [a for a in (self.roles.second_row, self.roles.row) if a is not None]
         cut = outer.index(f"{rows[0].name}_o") + 1 if rows and not self.band else len(outer)
         if self.packed_panel:
@@ -358,8 +347,8 @@ class Tiling:
         elif not self.packed_panel:
             cut = self._where_fed(outer, cut)
         if not self.packed_panel and self._is_fed_again(outer[:cut]):
-            return parallelise(self.builder, self.stored, outer, work) or outer[-1], ""
-        band = parallelise(self.builder, self.stored, outer[:cut], work) or outer[cut - 1]
+            return steps.parallelise(self.builder, self.stored, outer, work) or outer[-1], ""
+        band = steps.parallelise(self.builder, self.stored, outer[:cut], work) or outer[cut - 1]
         loop = outer[-1] if cut < len(outer) else band
         return loop, "" if self.order is Order.INLINED else band
 
@@ -371,7 +360,7 @@ class Tiling:
         axes = {axis_of(stored, loop): loop for loop in loops[:cut]}
         over = [axis for axis in stored.tensor.axes if axis.name in axes]
         over.sort(key=lambda axis: loops.index(axes[axis.name]))
-        while len(over) > 1 and not any(reads_along(load, over[-1].var) for load in fed):
+        while len(over) > 1 and not any(accesses.reads_along(load, over[-1].var) for load in fed):
             around = prod(self._tiles_along(axis) for axis in over[:-1])
             if around < ENOUGH_PIECES or loops[cut - 1] != axes[over[-1].name]:
                 break
@@ -400,6 +389,6 @@ class Tiling:
         axes = self.builder.state.stage(name).tensor.axes
         if not axes or axes[-1].length < 2:
             return
-        lanes = lanes_for(self.target, self.builder.state.stage(name))
-        loops = vector_loops(self.builder, name, lanes)
+        lanes = accesses.lanes_for(self.target, self.builder.state.stage(name))
+        loops = steps.vector_loops(self.builder, name, lanes)
         self.builder.do(schedule.Vectorize(name, loops[-1][0]))

@@ -23,14 +23,7 @@ from math import prod
 from tensorwright import schedule
 from tensorwright.base import CpuTarget
 from tensorwright.expr import Axis, Index, free_vars, loads_of
-from tensorwright.tuning.space.accesses import (
-    count_of,
-    group_size,
-    lanes_for,
-    loads_from,
-    period_along,
-    points,
-)
+from tensorwright.tuning.space import accesses
 from tensorwright.tuning.space.defaults.winograd_sizes import (
     Case,
     Portion,
@@ -107,7 +100,7 @@ class _Stages:
         vectors, vector = split_vectors(self.builder, stored, lanes, case.width)
         inner += vectors
         nest(self.builder, stored, (*outer, *inner), (row, f"{columns}_i"), vector)
-        work = points(self.builder.state.stage(f"{case.product}_cache").tensor)
+        work = accesses.points(self.builder.state.stage(f"{case.product}_cache").tensor)
         fused = parallelise(self.builder, stored, outer, work) or outer[-1]
         self._place_sums(inner[-1])
         return fused
@@ -151,7 +144,7 @@ class _Stages:
         around = (*batch, *over_slices, f"{rows}_o", f"{columns}_o")
         nest(builder, product, ("u", "v", *over, *around), tile, vector)
         if self.is_whole:
-            work = points(builder.state.stage(cache).tensor)
+            work = accesses.points(builder.state.stage(cache).tensor)
             parallelise(builder, product, ["u", "v", *over], work)
         self.do(schedule.ComputeAt(cache, product, f"{columns}_o"))
         self._schedule_sum(cache, lanes)
@@ -180,7 +173,7 @@ class _Stages:
         (main, *others) = sorted(
             stage.tensor.reduce_axes, key=lambda axis: axis.length, reverse=True
         )
-        block = period_along(loads_of(stage.tensor.body), main) or main.length
+        block = accesses.period_along(loads_of(stage.tensor.body), main) or main.length
         step = builder.choose(
             "unroll",
             divisors(block, CPU_LIMITS.unrolled),
@@ -214,7 +207,7 @@ class _Stages:
         nest(builder, columns, (*batch, *over), ("u", "v"), vector)
         host, band = case.stored, outer
         if self.is_whole:
-            work = points(builder.state.stage(columns).tensor)
+            work = accesses.points(builder.state.stage(columns).tensor)
             host, band = columns, parallelise(builder, columns, batch[:-1], work) or batch[-2]
         elif not over and len(batch) > 2:
             host, band = columns, batch[-3]
@@ -268,11 +261,11 @@ def winograd_anchor(
 ) -> tuple[schedule.Stage, schedule.Convolution] | None:
     """The convolution of a program to which the heuristic applies; None for other programs."""
     anchor = only_fold(state)
-    if anchor is None or not points(anchor.tensor):
+    if anchor is None or not accesses.points(anchor.tensor):
         return None
     convolution = schedule.find_convolution(anchor.tensor)
     if convolution is None or not _is_suitable(
-        state, anchor, convolution, lanes_for(target, anchor)
+        state, anchor, convolution, accesses.lanes_for(target, anchor)
     ):
         return None
     return anchor, convolution
@@ -287,11 +280,11 @@ def _is_suitable(
     kernel = convolution.kernel.source.name
     slides = {slide.out.var for slide in (convolution.rows, convolution.columns)}
     lanes = anchor.tensor.axes[-1].var
-    group = group_size(convolution.data, lanes)
+    group = accesses.group_size(convolution.data, lanes)
     reads_same = lanes not in free_vars(*convolution.data.indices) or (
         group > 0 and group % width == 0
     )
-    inputs = count_of(anchor.tensor.reduce_axes) // schedule.TAPS**2
+    inputs = accesses.count_of(anchor.tensor.reduce_axes) // schedule.TAPS**2
     outputs = prod(
         axis.length
         for axis in anchor.tensor.axes
@@ -331,7 +324,7 @@ def schedule_winograd(
     if roles is None:
         return False
     readers = builder.state.readers(name)
-    if sum(len(loads_from(reader.tensor, name)) for reader in readers) == 1:
+    if sum(len(accesses.loads_from(reader.tensor, name)) for reader in readers) == 1:
         builder.do(schedule.ComputeInline(name))
     schedule_stages(builder, Case.of(builder.state, name, tile, portion, roles, target))
     return True

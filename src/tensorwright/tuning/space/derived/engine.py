@@ -23,6 +23,7 @@ from itertools import islice
 from operator import attrgetter
 
 from tensorwright import base, schedule
+from tensorwright.tuning.space import steps
 from tensorwright.tuning.space.accesses import lanes_for
 from tensorwright.tuning.space.defaults.pointwise import bind_rest, inline_cheap
 from tensorwright.tuning.space.derived.derivation import (
@@ -40,13 +41,6 @@ from tensorwright.tuning.space.derived.rules import GENERATORS, WINOGRAD_RULES
 from tensorwright.tuning.space.derived.thread_tiles import fetch_variants
 from tensorwright.tuning.space.register_tile import nest, split_vectors
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder, distinct
-from tensorwright.tuning.space.steps import (
-    element_work,
-    is_cheap,
-    pack_constants,
-    parallelise,
-    schedule_at_root,
-)
 
 
 class _Where(Enum):
@@ -120,7 +114,7 @@ class _Annotation:
         """Compute the feeding stages at the wanted depth; False if that is impossible."""
         for name in self.feeding:  # readers first
             if self.where is _Where.INLINE:
-                is_light = is_cheap(self.builder.state.stage(name).tensor.body)
+                is_light = steps.is_cheap(self.builder.state.stage(name).tensor.body)
                 if not is_light or not can_inline(self.builder.state, name):
                     return False
                 self.builder.do(schedule.ComputeInline(name))
@@ -146,7 +140,7 @@ class _Annotation:
     def _schedule_whole(self, stage: schedule.Stage) -> None:
         """Schedule a stage at the root that no generator has scheduled."""
         if stage.tensor.reduction is None:
-            schedule_at_root(self.builder, stage.name, self.derivation.target, stage.name)
+            steps.schedule_at_root(self.builder, stage.name, self.derivation.target, stage.name)
         else:
             _fold_at_root(self.builder, stage, self.derivation)
 
@@ -156,7 +150,7 @@ class _Annotation:
         folding = [x for x in stage.loops if x in stage.reduce_loops]
         loops = [x for x in folding if stage.kind(x) is schedule.ForKind.SERIAL]
         is_inside = not isinstance(stage.placement, schedule.AtRoot)
-        pack_constants(self.builder, name, loops[-1:] if is_inside else ())
+        steps.pack_constants(self.builder, name, loops[-1:] if is_inside else ())
 
 
 def _fold_at_root(builder: SketchBuilder, stage: schedule.Stage, derivation: Derivation) -> None:
@@ -170,7 +164,7 @@ def _fold_at_root(builder: SketchBuilder, stage: schedule.Stage, derivation: Der
         outer += vectors
         folds = [axis.name for axis in stage.tensor.reduce_axes]
         nest(builder, stage.name, (*outer, *folds), (), vector)
-    parallelise(builder, stage.name, outer[:2], element_work(stage.tensor))
+    steps.parallelise(builder, stage.name, outer[:2], steps.element_work(stage.tensor))
 
 
 def bound_sketches(derivation: Derivation) -> Iterator[Sketch]:

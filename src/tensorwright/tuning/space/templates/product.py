@@ -14,20 +14,13 @@ from math import prod
 from tensorwright import schedule
 from tensorwright.base import CpuTarget, ScheduleError
 from tensorwright.expr import Axis, Index, loads_of
+from tensorwright.tuning.space import steps
 from tensorwright.tuning.space.accesses import count_of, lanes_for, period_along, points
 from tensorwright.tuning.space.derived.derivation import fusable_consumer, is_untouched
 from tensorwright.tuning.space.derived.tiled_axes import TileAxis, limit_registers, plan_axes
 from tensorwright.tuning.space.register_tile import limits_of, nest
 from tensorwright.tuning.space.roles import Role, only_fold
 from tensorwright.tuning.space.sketch import SketchBuilder, divisors
-from tensorwright.tuning.space.steps import (
-    constant_stages,
-    inline_elementwise,
-    pack_constants,
-    parallelise,
-    schedule_at_root,
-    vector_loops,
-)
 from tensorwright.tuning.space.templates.configuration import Configuration, SplitKnob
 
 _MOST_WITH_TAPS = 32  # of a window whose taps are unrolled, too
@@ -106,7 +99,7 @@ class Product:
         inner = [self.inner[axis.name] for axis in self.of(*roles) if axis.name in self.inner]
         nest(self.s, self.host, (*outer, *middle), inner[:-1], inner[-1])
         work = points(self.s.state.stage(self.anchor).tensor)
-        band = parallelise(self.s, self.host, outer[:shared], work)
+        band = steps.parallelise(self.s, self.host, outer[:shared], work)
         band = band or (outer[shared - 1] if outer else "")
         self.tile_loop = next(iter((*middle[-1:], *outer[shared:][-1:], band)))
         if self.tile_loop:
@@ -117,7 +110,7 @@ class Product:
         """Compute what the anchor reads in a loop of the host, in vectors."""
         self.s.do(schedule.ComputeAt(name, self.host, loop))
         stage = self.s.state.stage(name)
-        *_, (last, length) = vector_loops(self.s, name, lanes_for(self.cfg.target, stage))
+        *_, (last, length) = steps.vector_loops(self.s, name, lanes_for(self.cfg.target, stage))
         if length > 1:
             self.s.do(schedule.Vectorize(name, last))
 
@@ -178,14 +171,14 @@ class Product:
             own.append(wide)
         rest = [a.name for a in stage.tensor.axes if a.name not in own and a.name != lanes]
         nest(s, name, (*rest, *folding), (*unrolled, *own), vector)
-        pack_constants(s, name, folding[-1:])
+        steps.pack_constants(s, name, folding[-1:])
 
     def finish(self) -> None:
         """Schedule the other stages, before and after the product."""
         own = {self.anchor, self.host}
         for stage in self.s.state.stages:
             if stage.name not in own and is_untouched(self.s.state, stage):
-                schedule_at_root(self.s, stage.name, self.cfg.target, stage.name)
+                steps.schedule_at_root(self.s, stage.name, self.cfg.target, stage.name)
 
 
 def open_product(s: SketchBuilder, cfg: Configuration) -> Product:
@@ -194,11 +187,11 @@ def open_product(s: SketchBuilder, cfg: Configuration) -> Product:
     Raises:  ScheduleError if there is no such product, or no axis for vectors.
     """
     (anchor,) = (stage.name for stage in s.state.stages if stage.tensor.reduction is not None)
-    for name in constant_stages(s.state):
+    for name in steps.constant_stages(s.state):
         s.do(schedule.FoldConstant(name))
     read = schedule.reads_of(s.state.stage(anchor).tensor)
     feeding = tuple(stage.name for stage in s.state.stages if stage.name in read)
-    inline_elementwise(s, keep=frozenset(feeding))
+    steps.inline_elementwise(s, keep=frozenset(feeding))
     reader = fusable_consumer(s.state, anchor)
     host = anchor if reader is None else reader.name
     if reader is None:

@@ -9,16 +9,9 @@ from tests.draws import random_source
 from tests.targets import AVX2, AVX512, native_target
 from tests.unit.tuning.compiled import check_schedule, weights, workloads
 
+from tensorwright import schedule
 from tensorwright.base import CpuTarget
 from tensorwright.graph import Graph, GraphBuilder
-from tensorwright.schedule import (
-    ComputeInline,
-    ScheduleState,
-    Vectorize,
-    applied,
-    format_trace,
-    state_of,
-)
 from tensorwright.tuning.space import heuristic_sketches
 from tensorwright.tuning.space.defaults.tile_sizes import default_tile, row_sizes, window_tile
 from tensorwright.tuning.space.roles import Anchor
@@ -81,13 +74,13 @@ GRAPHS = (patches, regrouped, channels_last, plain_rows, one_waveform)
 def test_values(make: Callable[[], Graph], target: CpuTarget) -> None:
     source = random_source(3)
     for case in workloads(make(), target):
-        for sketch in heuristic_sketches(state_of(case[0]), target)[:2]:
+        for sketch in heuristic_sketches(schedule.state_of(case[0]), target)[:2]:
             for decisions in (sketch.defaults, sketch.sample(source)):
-                check_schedule(case, format_trace(sketch.bound(decisions)), target)
+                check_schedule(case, schedule.format_trace(sketch.bound(decisions)), target)
 
 
-def _last(graph: Graph, target: CpuTarget) -> ScheduleState:
-    return state_of(workloads(graph, target)[-1][0])
+def _last(graph: Graph, target: CpuTarget) -> schedule.ScheduleState:
+    return schedule.state_of(workloads(graph, target)[-1][0])
 
 
 @pytest.mark.parametrize("target", [AVX2, AVX512], ids=lambda target: target.name)
@@ -96,7 +89,9 @@ def test_vectors_lie_along_the_channels_of_a_block(
     make: Callable[[], Graph], target: CpuTarget
 ) -> None:
     trace = heuristic_sketches(_last(make(), target), target)[0].trace
-    lanes = {step.loop for step in trace if isinstance(step, Vectorize) and "conv" in step.stage}
+    lanes = {
+        step.loop for step in trace if isinstance(step, schedule.Vectorize) and "conv" in step.stage
+    }
     assert "oc_i" in lanes
     assert not {"oc_o", "oc_o_i"} & lanes
 
@@ -113,7 +108,7 @@ def test_rows_of_channels_are_tiled_by_parts_of_blocks() -> None:
 def test_links() -> None:
     state = _last(patches(), AVX512)
     for name in ("conv_bias", "reshape"):
-        state = applied(ComputeInline(name), state)
+        state = schedule.applied(schedule.ComputeInline(name), state)
     anchor = Anchor(state, "conv", "transpose")
     assert anchor.own_axes == {
         "i": ("h", "w"),
@@ -126,5 +121,5 @@ def test_links() -> None:
 
 
 def test_other_groups_are_tangled() -> None:
-    state = applied(ComputeInline("conv_bias"), _last(regrouped(), AVX512))
+    state = schedule.applied(schedule.ComputeInline("conv_bias"), _last(regrouped(), AVX512))
     assert Anchor(state, "conv", "reshape").is_tangled

@@ -9,6 +9,7 @@ from tests.targets import AVX2, AVX512, native_target
 from tests.unit.tuning.compiled import Case, check_schedule, weights, workloads
 from tests.unit.tuning.helpers import workload_of
 
+from tensorwright import schedule
 from tensorwright.base import CpuTarget
 from tensorwright.expr import (
     Fn,
@@ -22,17 +23,6 @@ from tensorwright.expr import (
     topological_order,
 )
 from tensorwright.graph import Graph, GraphBuilder, KernelCall, partition, simplify
-from tensorwright.schedule import (
-    CacheRead,
-    ComputeAt,
-    PackConstant,
-    Parallel,
-    Split,
-    Tail,
-    Unroll,
-    format_trace,
-    state_of,
-)
 from tensorwright.tuning.space import Sketch, heuristic_sketches
 
 
@@ -43,16 +33,18 @@ def first_sketch(operator: str, *shapes: tuple[int, ...]) -> Sketch:
     (step,) = partition(simplify(graph)).steps
     assert isinstance(step, KernelCall)
     workload = step.workload
-    return heuristic_sketches(state_of(workload), AVX512)[0]
+    return heuristic_sketches(schedule.state_of(workload), AVX512)[0]
 
 
 @pytest.mark.parametrize(("heads", "is_per_head"), [(8, True), (2, False)])
 def test_keys_are_turned_once_per_head_or_before(heads: int, is_per_head: bool) -> None:
     sketch = first_sketch("attention", *((1, heads, 64, 32),) * 3)
-    (turning,) = (step for step in sketch.trace if isinstance(step, CacheRead))
+    (turning,) = (step for step in sketch.trace if isinstance(step, schedule.CacheRead))
     assert (turning.tensor, turning.order) == ("x_1", (0, 1, 3, 2))
-    parallel = [step.loop for step in sketch.trace if isinstance(step, Parallel)]
-    places = {step.stage: step.loop for step in sketch.trace if isinstance(step, ComputeAt)}
+    parallel = [step.loop for step in sketch.trace if isinstance(step, schedule.Parallel)]
+    places = {
+        step.stage: step.loop for step in sketch.trace if isinstance(step, schedule.ComputeAt)
+    }
     assert places.get(turning.copy) == ("b_h" if is_per_head else None)
     assert ("b_h" in parallel) == is_per_head
 
@@ -64,7 +56,7 @@ def test_blocks_of_rows_where_a_product_comes_last() -> None:
 
 def test_one_query_turns_nothing() -> None:
     sketch = first_sketch("attention", (1, 8, 1, 32), (1, 8, 64, 32), (1, 8, 64, 32))
-    assert not any(isinstance(step, CacheRead) for step in sketch.trace)
+    assert not any(isinstance(step, schedule.CacheRead) for step in sketch.trace)
 
 
 @pytest.mark.parametrize(("shape", "block"), [((64, 256), 4), ((32, 256), 2), ((64, 4096), 1)])
@@ -73,7 +65,9 @@ def test_rows_of_a_block_fit_the_cache_and_feed_the_threads(
 ) -> None:
     sketch = first_sketch("softmax", shape)
     assert sketch.defaults == {"block": block}
-    unrolled = {(step.stage, step.loop) for step in sketch.trace if isinstance(step, Unroll)}
+    unrolled = {
+        (step.stage, step.loop) for step in sketch.trace if isinstance(step, schedule.Unroll)
+    }
     assert unrolled == {("softmax_max_rf", "i"), ("softmax_sum_rf", "i")}
 
 
@@ -87,17 +81,17 @@ def scores(rows: int, keys: int = 40) -> Graph:
 @pytest.mark.parametrize(("rows", "block"), [(37, 8), (48, 8), (5, 5), (22, 8), (35, 7)])
 def test_awkward_numbers_of_rows_have_blocks(rows: int, block: int) -> None:
     ((workload, _),) = workloads(scores(rows), AVX512)
-    sketch = heuristic_sketches(state_of(workload), AVX512)[0]
+    sketch = heuristic_sketches(schedule.state_of(workload), AVX512)[0]
     assert sketch.defaults["block"] == block
-    splits = {(s.stage, s.loop): s.tail for s in sketch.trace if isinstance(s, Split)}
-    tail = Tail.GUARD if rows == 48 else Tail.SHIFT
+    splits = {(s.stage, s.loop): s.tail for s in sketch.trace if isinstance(s, schedule.Split)}
+    tail = schedule.Tail.GUARD if rows == 48 else schedule.Tail.SHIFT
     assert splits["softmax", workload.outputs[0].axes[-2].name] == tail
 
 
 @pytest.mark.parametrize("rows", [37, 64, 128])
 def test_blocks_fill_the_registers_beside_columns(rows: int) -> None:
     ((workload, _),) = workloads(scores(rows), AVX2)
-    assert heuristic_sketches(state_of(workload), AVX2)[0].defaults["block"] == 6
+    assert heuristic_sketches(schedule.state_of(workload), AVX2)[0].defaults["block"] == 6
 
 
 @pytest.mark.parametrize("target", [AVX512, AVX2], ids=lambda target: target.name)
@@ -106,11 +100,11 @@ def test_sums_of_scores_are_whole_vectors(keys: int, target: CpuTarget) -> None:
     ((workload, _),) = workloads(scores(37, keys), target)
     splits = {
         (step.stage, step.loop): step.tail
-        for step in heuristic_sketches(state_of(workload), target)[0].trace
-        if isinstance(step, Split)
+        for step in heuristic_sketches(schedule.state_of(workload), target)[0].trace
+        if isinstance(step, schedule.Split)
     }
     is_whole = keys % (target.vector_bytes // 4) == 0
-    assert splits["matmul", "j"] is (Tail.GUARD if is_whole else Tail.SHIFT)
+    assert splits["matmul", "j"] is (schedule.Tail.GUARD if is_whole else schedule.Tail.SHIFT)
 
 
 @pytest.mark.target
@@ -120,9 +114,9 @@ def test_sums_of_scores_are_whole_vectors(keys: int, target: CpuTarget) -> None:
 def test_values_of_scores(rows: int, keys: int, target: CpuTarget) -> None:
     (case,) = workloads(scores(rows, keys), target)
     source = random_source(rows)
-    for sketch in heuristic_sketches(state_of(case[0]), target):
+    for sketch in heuristic_sketches(schedule.state_of(case[0]), target):
         for decisions in (sketch.defaults, *(sketch.sample(source) for _ in range(3))):
-            check_schedule(case, format_trace(sketch.bound(decisions)), target)
+            check_schedule(case, schedule.format_trace(sketch.bound(decisions)), target)
 
 
 @pytest.mark.target
@@ -131,8 +125,8 @@ def test_values_of_attention_with_awkward_rows() -> None:
     inputs = [b.input(name, (1, 2, 37, 24)) for name in ("q", "k", "v")]
     target = native_target()
     for case in workloads(b.finish([b.add("attention", *inputs)]), target):
-        for sketch in heuristic_sketches(state_of(case[0]), target):
-            check_schedule(case, format_trace(sketch.bound(sketch.defaults)), target)
+        for sketch in heuristic_sketches(schedule.state_of(case[0]), target):
+            check_schedule(case, schedule.format_trace(sketch.bound(sketch.defaults)), target)
 
 
 def test_scores_with_masks_stay_in_blocks() -> None:
@@ -142,7 +136,9 @@ def test_scores_with_masks_stay_in_blocks() -> None:
     y = b.add("add", y, b.constant(np.zeros((1, 49, 49), np.float32)))
     y = b.add("softmax", b.add("add", y, b.constant(np.ones((8, 49, 49), np.float32))))
     ((workload, _),) = workloads(b.finish([y]), AVX512)
-    assert [each.name for each in heuristic_sketches(state_of(workload), AVX512)] == ["rows"]
+    assert [each.name for each in heuristic_sketches(schedule.state_of(workload), AVX512)] == [
+        "rows"
+    ]
 
 
 def shifted_product(rows: int, columns: int, terms: int) -> Case:
@@ -163,11 +159,11 @@ def test_constants_across_the_columns_are_packed(
     columns: int, is_packed: bool, target: CpuTarget
 ) -> None:
     case = shifted_product(2, columns, 72)
-    (sketch,) = heuristic_sketches(state_of(case[0]), target)
+    (sketch,) = heuristic_sketches(schedule.state_of(case[0]), target)
     trace = sketch.bound(sketch.defaults)
-    packed = [step.tensor for step in trace if isinstance(step, PackConstant)]
+    packed = [step.tensor for step in trace if isinstance(step, schedule.PackConstant)]
     assert packed == (["w"] if is_packed else [])
-    check_schedule(case, format_trace(trace), target)
+    check_schedule(case, schedule.format_trace(trace), target)
 
 
 def rotated_scores(rows: int, width: int) -> Case:
@@ -237,8 +233,8 @@ def rotated_softmax(heads: int, rows: int, width: int) -> Case:
     ids=["product", "wide product", "rotated", "rotated softmax"],
 )
 def test_all_steps_of_all_sketches_are_legal(case: Case, target: CpuTarget) -> None:
-    for sketch in heuristic_sketches(state_of(case[0]), target):  # warns of an illegal one
-        check_schedule(case, format_trace(sketch.bound(sketch.defaults)), target)
+    for sketch in heuristic_sketches(schedule.state_of(case[0]), target):  # warns of an illegal one
+        check_schedule(case, schedule.format_trace(sketch.bound(sketch.defaults)), target)
 
 
 def mean_of_images(height: int, width: int) -> Graph:
@@ -250,7 +246,7 @@ def mean_of_images(height: int, width: int) -> Graph:
 def test_rows_too_short_for_vectors_are_folded_as_one_run(target: CpuTarget) -> None:
     """Global pooling of 7x7 pixels: 49 neighbours."""
     ((workload, _),) = workloads(mean_of_images(7, 7), target)
-    trace = format_trace(heuristic_sketches(state_of(workload), target)[0].trace)
+    trace = schedule.format_trace(heuristic_sketches(schedule.state_of(workload), target)[0].trace)
     lanes = target.vector_bytes // 4
     sum_name = workload.stages[0].name
     assert f"split({sum_name}, rh_rw, [{lanes}])" in trace
@@ -262,5 +258,5 @@ def test_rows_too_short_for_vectors_are_folded_as_one_run(target: CpuTarget) -> 
 def test_values_of_short_rows(shape: tuple[int, int]) -> None:
     for target in (native_target(), AVX2):
         (case,) = workloads(mean_of_images(*shape), target)
-        for sketch in heuristic_sketches(state_of(case[0]), target):
-            check_schedule(case, format_trace(sketch.bound(sketch.defaults)), target)
+        for sketch in heuristic_sketches(schedule.state_of(case[0]), target):
+            check_schedule(case, schedule.format_trace(sketch.bound(sketch.defaults)), target)

@@ -13,17 +13,8 @@ from tests.targets import AVX2, AVX512, NEON, native_target
 from tests.unit.tuning.compiled import Case, check_network, check_schedule, weights, workloads
 from tests.unit.tuning.helpers import workload_of
 
+from tensorwright import expr, schedule
 from tensorwright.base import CpuTarget, ScheduleError
-from tensorwright.expr import (
-    Var,
-    compute,
-    condition_sides,
-    free_vars,
-    index_tensors_of,
-    placeholder,
-    reduce_axis,
-    sum_over,
-)
 from tensorwright.graph import (
     Graph,
     GraphBuilder,
@@ -35,34 +26,10 @@ from tensorwright.graph import (
 )
 from tensorwright.loop import For, If, Stmt, lower, run_passes
 from tensorwright.loop.traversal import children_of
-from tensorwright.schedule import (
-    At,
-    ForKind,
-    PackConstant,
-    PrefetchNext,
-    Primitive,
-    Reorder,
-    ScheduleState,
-    Skipped,
-    SkipZeros,
-    Split,
-    Tail,
-    Vectorize,
-    format_trace,
-    replay,
-    state_of,
-)
 from tensorwright.tuning.space import default_trace, heuristic_sketches, space_of
 from tensorwright.tuning.space.accesses import points
 from tensorwright.tuning.space.defaults.tile_sizes import default_tile, window_tile
-from tensorwright_lab.zoo import (
-    OperatorCase,
-    OperatorProgram,
-    draw_operands,
-    find_cases,
-    operator_program,
-    workload_arrays,
-)
+from tensorwright_lab import zoo
 
 pytestmark = pytest.mark.target
 
@@ -138,14 +105,14 @@ def test_interleaved_phases_are_tiled_along_their_own_axes() -> None:
     target = AVX512
     parts = partition(choose_layouts(simplify(enlarging()), target))
     workload = parts.workloads[0]
-    trace = space_of(state_of(workload), target).default_trace
+    trace = space_of(schedule.state_of(workload), target).default_trace
     assert "cache_write(conv_transpose_phases)" in map(str, trace)
 
 
 @pytest.mark.parametrize("batch", [1, 16])
 def test_few_channels_leave_the_lanes_to_the_rows(batch: int) -> None:
-    (case,) = find_cases(["T2D.4"], batch)
-    trace = default_trace(state_of(operator_program(case).workload), AVX512)
+    (case,) = zoo.find_cases(["T2D.4"], batch)
+    trace = default_trace(schedule.state_of(zoo.operator_program(case).workload), AVX512)
     assert "cache_write(conv_transpose_phases)" in map(str, trace)
     assert "vectorize(conv_transpose_phases_cache, w_i)" in map(str, trace)
 
@@ -159,11 +126,11 @@ def test_joined_phases_skip_the_zeros_of_the_kernel(is_constant: bool) -> None:
     (workload,) = partition(
         choose_layouts(simplify(joined(is_constant=is_constant)), target)
     ).workloads
-    trace = space_of(state_of(workload), target).default_trace
-    skips = [step for step in trace if isinstance(step, SkipZeros)]
+    trace = space_of(schedule.state_of(workload), target).default_trace
+    skips = [step for step in trace if isinstance(step, schedule.SkipZeros)]
     assert [step.axis for step in skips] == ["kh", "kw"]
     assert {step.tensor for step in skips} == {"conv_transpose_kernel"}
-    packed = [step.tensor for step in trace if isinstance(step, PackConstant)]
+    packed = [step.tensor for step in trace if isinstance(step, schedule.PackConstant)]
     assert packed == ["conv_transpose_kernel"] * is_constant
 
 
@@ -171,42 +138,44 @@ def test_the_channels_of_a_group_are_rows() -> None:
     target = AVX512
     parts = partition(simplify(grouped()))
     workload = parts.workloads[-1]
-    trace = space_of(state_of(workload), target).default_trace
+    trace = space_of(schedule.state_of(workload), target).default_trace
     assert "split(relu, c, [17])" in map(str, trace)
 
 
 def test_strided_pooling_in_plain_layout_has_vectors() -> None:
     target = AVX512
     for workload in partition(simplify(pooled())).workloads:
-        trace = space_of(state_of(workload), target).default_trace
+        trace = space_of(schedule.state_of(workload), target).default_trace
         assert "vectorize(" in "".join(map(str, trace))
 
 
 def test_strided_windows_in_plain_layout_have_vectors() -> None:
     for target in (AVX2, AVX512):
         workload = partition(simplify(strided())).workloads[-1]
-        trace = space_of(state_of(workload), target).default_trace
-        vectors = {step.stage for step in trace if isinstance(step, Vectorize)}
+        trace = space_of(schedule.state_of(workload), target).default_trace
+        vectors = {step.stage for step in trace if isinstance(step, schedule.Vectorize)}
         assert any(name.startswith("conv") and "pad" not in name for name in vectors)
 
 
-def case_of(program: OperatorProgram) -> Case:
-    return program.workload, workload_arrays(program, draw_operands(program))
+def case_of(program: zoo.OperatorProgram) -> Case:
+    return program.workload, zoo.workload_arrays(program, zoo.draw_operands(program))
 
 
 def check_sketches(case: Case, samples: int = 1) -> None:
     """The default of every sketch of the rule, and some others, compute what is meant."""
     source = random_source("tile rule")
-    for sketch in heuristic_sketches(state_of(case[0]), TARGET):
+    for sketch in heuristic_sketches(schedule.state_of(case[0]), TARGET):
         for decisions in (sketch.defaults, *(sketch.sample(source) for _ in range(samples))):
-            check_schedule(case, format_trace(sketch.bound(decisions)), TARGET)
+            check_schedule(case, schedule.format_trace(sketch.bound(decisions)), TARGET)
 
 
-def channels_last_groups(channels: int, outputs: int, groups: int) -> OperatorProgram:
+def channels_last_groups(channels: int, outputs: int, groups: int) -> zoo.OperatorProgram:
     """A grouped convolution, 3x3 with stride 2, of an image whose channels are last."""
     shape = (1, 9, 7, channels, outputs, 3, 2, 1, 1, groups)
-    names = (name for name, _ in find_cases(["GRP.1"], 1)[0].fields)
-    return operator_program(OperatorCase("GRP", 1, tuple(zip(names, shape, strict=True)), 0.0))
+    names = (name for name, _ in zoo.find_cases(["GRP.1"], 1)[0].fields)
+    return zoo.operator_program(
+        zoo.OperatorCase("GRP", 1, tuple(zip(names, shape, strict=True)), 0.0)
+    )
 
 
 @pytest.mark.parametrize(
@@ -224,21 +193,21 @@ def test_groups_of_last_channels(channels: int, outputs: int, groups: int) -> No
 def test_vectors_of_last_channels_stay_inside_a_group(per_group: int, width: int) -> None:
     target = AVX512
     workload = channels_last_groups(32, 4 * per_group, 4).workload
-    trace = default_trace(state_of(workload), target)
+    trace = default_trace(schedule.state_of(workload), target)
     columns, lanes = next(
-        step.factors for step in trace if isinstance(step, Split) and step.loop == "oc"
+        step.factors for step in trace if isinstance(step, schedule.Split) and step.loop == "oc"
     )
     assert lanes == width
     assert per_group % (int(str(columns)) * width) == 0
-    assert any(isinstance(step, PackConstant) for step in trace)
+    assert any(isinstance(step, schedule.PackConstant) for step in trace)
 
 
 @pytest.mark.parametrize(("case", "outer"), [("C3D.3", "oc_0"), ("C3D.4", "oc_0"), ("C3D.2", "d")])
 def test_constants_too_large_for_the_cache_are_read_once(case: str, outer: str) -> None:
     target = AVX512
-    workload = operator_program(find_cases([case], 1)[0]).workload
-    trace = default_trace(state_of(workload), target)
-    order = next(s for s in trace if isinstance(s, Reorder) and s.stage == "conv").loops
+    workload = zoo.operator_program(zoo.find_cases([case], 1)[0]).workload
+    trace = default_trace(schedule.state_of(workload), target)
+    order = next(s for s in trace if isinstance(s, schedule.Reorder) and s.stage == "conv").loops
     assert next(loop for loop in order if loop in ("d", "oc_0")) == outer
 
 
@@ -247,8 +216,8 @@ def test_constants_too_large_for_the_cache_are_read_once(case: str, outer: str) 
 )
 def test_panels_of_all_axes_of_columns_count(case: str, order: str) -> None:
     """Activations are read again for each panel: images of 16x16 capsules more than the weights."""
-    workload = operator_program(find_cases([case], 16)[0]).workload
-    assert heuristic_sketches(state_of(workload), AVX2)[0].name == order
+    workload = zoo.operator_program(zoo.find_cases([case], 16)[0]).workload
+    assert heuristic_sketches(schedule.state_of(workload), AVX2)[0].name == order
 
 
 @pytest.mark.parametrize(("rows", "columns", "is_tried"), [(64, 48, True), (64, 640, False)])
@@ -256,11 +225,11 @@ def test_bands_of_rows_do_not_read_more_than_all_caches_hold(
     rows: int, columns: int, is_tried: bool
 ) -> None:
     """Constants of 12 KiB stay in a last cache of 40, those of 160 come again for each band."""
-    x = placeholder("x", (rows, 64))
-    w = placeholder("w", (64, columns))
-    k = reduce_axis("k", 64)
-    y = compute("y", (rows, columns), lambda i, j: sum_over(x[i, k] * w[k, j], k))
-    state = state_of(workload_of(y, key="product", constants=frozenset({"w"})))
+    x = expr.placeholder("x", (rows, 64))
+    w = expr.placeholder("w", (64, columns))
+    k = expr.reduce_axis("k", 64)
+    y = expr.compute("y", (rows, columns), lambda i, j: expr.sum_over(x[i, k] * w[k, j], k))
+    state = schedule.state_of(workload_of(y, key="product", constants=frozenset({"w"})))
     target = replace(AVX2, l3_bytes=40 * 1024)
     names = {sketch.name for sketch in heuristic_sketches(state, target)}
     assert "tile, columns outside" in names
@@ -273,8 +242,8 @@ def test_slices_inside_panels_of_columns() -> None:
     y = b.add("conv", x, b.constant(weights(32, 32, 3, 3, 3)), pads=(1,) * 6)
     target = replace(TARGET, l2_bytes=32 * 1024)
     for case in workloads(b.finish([b.add("relu", y)]), target):
-        state = state_of(case[0])
-        check_schedule(case, format_trace(default_trace(state, target)), target)
+        state = schedule.state_of(case[0])
+        check_schedule(case, schedule.format_trace(default_trace(state, target)), target)
 
 
 def windows(size: int, channels: int, kernel: int, stride: int = 1, dilation: int = 1) -> Graph:
@@ -306,7 +275,7 @@ def test_windows_read_past_the_border_by_rule() -> None:
     first = {}
     for case, graph in {"few": pooled(), "many": windows(28, 32, 5)}.items():
         workload = partition(simplify(graph)).workloads[0]
-        state = state_of(workload)
+        state = schedule.state_of(workload)
         first[case] = [sketch.name for sketch in heuristic_sketches(state, wide)]
     assert first["few"][0] == "tile, padding inlined"
     assert first["many"][-1] == "tile, padding inlined"
@@ -320,7 +289,7 @@ def test_rows_shorter_than_a_vector_are_padded_before_where_masks_cost(
     size: int, target: CpuTarget, is_inlined: bool
 ) -> None:
     workload = partition(simplify(windows(size, 48, 3))).workloads[0]
-    names = [sketch.name for sketch in heuristic_sketches(state_of(workload), target)]
+    names = [sketch.name for sketch in heuristic_sketches(schedule.state_of(workload), target)]
     assert ("tile, padding inlined" in names) is is_inlined
     assert (names[0] == "tile, padding inlined") is is_inlined
 
@@ -353,10 +322,10 @@ def test_tiles_of_windows_leave_registers_for_what_neighbours_share() -> None:
 def test_tiles_between_others_read_an_image_without_asking(
     size: int, target: CpuTarget, tile: tuple[int, int]
 ) -> None:
-    state = state_of(partition(simplify(windows(size, 48, 3))).workloads[0])
+    state = schedule.state_of(partition(simplify(windows(size, 48, 3))).workloads[0])
     trace = default_trace(state, target)
     stored = state.stages[-1].name
-    assert tile in {s.factors for s in trace if isinstance(s, Split) and s.stage == stored}
+    assert tile in {s.factors for s in trace if isinstance(s, schedule.Split) and s.stage == stored}
 
 
 def window(
@@ -402,10 +371,12 @@ def test_windows_of_any_dimension(graph: Graph, blocked: bool) -> None:
 @pytest.mark.parametrize("name", WINDOWS)
 def test_windows_of_blocks_skip_their_taps_by_rule(name: str) -> None:
     case = depthwise_case(WINDOWS[name])
-    first = heuristic_sketches(state_of(case[0]), TARGET)[0]
+    first = heuristic_sketches(schedule.state_of(case[0]), TARGET)[0]
     assert first.name == "tile, padding inlined"
-    skipped = {step.axis for step in first.trace if isinstance(step, SkipZeros)}
-    taps = next(stage for stage in state_of(case[0]).stages if stage.tensor.reduction is not None)
+    skipped = {step.axis for step in first.trace if isinstance(step, schedule.SkipZeros)}
+    taps = next(
+        stage for stage in schedule.state_of(case[0]).stages if stage.tensor.reduction is not None
+    )
     assert skipped == {axis.name for axis in taps.tensor.reduce_axes if axis.extent != 1}
 
 
@@ -426,7 +397,7 @@ def test_bands_share_rows_that_windows_overlap(
 ) -> None:
     wide = AVX512
     workload = partition(choose_layouts(simplify(entry(size, channels, kernel)), wide)).workloads[0]
-    state = state_of(workload)
+    state = schedule.state_of(workload)
     sketch = next(s for s in heuristic_sketches(state, wide) if s.name == "tile, rows outside")
     assert ("band" in {name for choice in sketch.choices for name in choice.names}) is banded
 
@@ -439,23 +410,23 @@ def test_what_far_windows_share_is_not_computed_again_for_each_tile(
     b = GraphBuilder("signal")
     x = b.add("relu", b.input("x", (1, 96, 3000)))
     y = b.add("conv", x, b.constant(weights(96, 1, 5)), groups=96, dilations=(dilation,))
-    state = state_of(partition(simplify(b.finish([y]))).workloads[0])
-    scheduled = replay(state, default_trace(state, AVX2))
-    assert isinstance(scheduled.stage("relu").placement, At) is is_in_tiles
+    state = schedule.state_of(partition(simplify(b.finish([y]))).workloads[0])
+    scheduled = schedule.replay(state, default_trace(state, AVX2))
+    assert isinstance(scheduled.stage("relu").placement, schedule.At) is is_in_tiles
 
 
 def padded(family: str, like: str, *shape: int) -> Case:
     """A case of an operator family with the extents of its fields."""
-    names = (name for name, _ in find_cases([like], 1)[0].fields)
-    case = OperatorCase(family, 1, tuple(zip(names, shape, strict=True)), 0.0)
-    return case_of(operator_program(case))
+    names = (name for name, _ in zoo.find_cases([like], 1)[0].fields)
+    case = zoo.OperatorCase(family, 1, tuple(zip(names, shape, strict=True)), 0.0)
+    return case_of(zoo.operator_program(case))
 
 
 def skipped(case: Case, target: CpuTarget) -> dict[str, set[str]]:
     """By the tile rule's sketches: the axes of the taps that are skipped."""
-    state = state_of(case[0])
+    state = schedule.state_of(case[0])
     return {
-        sketch.name: {step.axis for step in sketch.trace if isinstance(step, SkipZeros)}
+        sketch.name: {step.axis for step in sketch.trace if isinstance(step, schedule.SkipZeros)}
         for sketch in heuristic_sketches(state, target)
         if sketch.name.startswith("tile")
     }
@@ -477,45 +448,49 @@ def test_taps_beside_a_short_row_are_skipped_for_each_position(
     width: int, axes: set[str], target: CpuTarget
 ) -> None:
     case = padded("DIL", "DIL.1", 1, 40, width, 32, 32, 3, 1, 1, 1)
-    sketch = heuristic_sketches(state_of(case[0]), target)[0]
-    steps = [step for step in sketch.trace if isinstance(step, SkipZeros)]
+    sketch = heuristic_sketches(schedule.state_of(case[0]), target)[0]
+    steps = [step for step in sketch.trace if isinstance(step, schedule.SkipZeros)]
     assert {step.axis for step in steps} == axes
-    assert {step.of for step in steps} <= {Skipped.POSITIONS}
-    program = run_passes(lower(replay(state_of(case[0]), sketch.bound(sketch.defaults))))
+    assert {step.of for step in steps} <= {schedule.Skipped.POSITIONS}
+    program = run_passes(
+        lower(schedule.replay(schedule.state_of(case[0]), sketch.bound(sketch.defaults)))
+    )
     assert not asked_in_tiles(program.body, ())
 
 
-def asked_in_tiles(statement: Stmt, unrolled: tuple[Var, ...]) -> bool:
+def asked_in_tiles(statement: Stmt, unrolled: tuple[expr.Var, ...]) -> bool:
     """Whether an unrolled loop asks for what its own variables do not decide."""
     if isinstance(statement, If) and unrolled:
-        asked = free_vars(*condition_sides(statement.condition))
+        asked = expr.free_vars(*expr.condition_sides(statement.condition))
         if not asked <= {*unrolled}:
             return True
-    if isinstance(statement, For) and statement.kind is ForKind.UNROLLED:
+    if isinstance(statement, For) and statement.kind is schedule.ForKind.UNROLLED:
         unrolled = (*unrolled, statement.var)
     return any(asked_in_tiles(child, unrolled) for child in children_of(statement))
 
 
-@pytest.mark.parametrize("tile", [(6, Tail.GUARD), (4, Tail.GUARD), (5, Tail.SHIFT)])
+@pytest.mark.parametrize(
+    "tile", [(6, schedule.Tail.GUARD), (4, schedule.Tail.GUARD), (5, schedule.Tail.SHIFT)]
+)
 @pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (1, 2)])
 def test_values_with_taps_skipped_for_each_position(
-    tile: tuple[int, Tail], stride: int, dilation: int
+    tile: tuple[int, schedule.Tail], stride: int, dilation: int
 ) -> None:
     """Whatever the tiles are, and whether code of its own can be had for each border."""
     case = padded("DIL", "DIL.1", 1, 9, 12, 24, 32, 3, stride, dilation, dilation)
-    sketch = heuristic_sketches(state_of(case[0]), TARGET)[0]
-    steps: list[Primitive] = []
+    sketch = heuristic_sketches(schedule.state_of(case[0]), TARGET)[0]
+    steps: list[schedule.Primitive] = []
     for step in sketch.bound(sketch.defaults):
-        if isinstance(step, SkipZeros):
-            steps.append(replace(step, axis="kw", of=Skipped.POSITIONS))
-        elif isinstance(step, Split) and (step.stage, step.loop) == ("conv", "w"):
+        if isinstance(step, schedule.SkipZeros):
+            steps.append(replace(step, axis="kw", of=schedule.Skipped.POSITIONS))
+        elif isinstance(step, schedule.Split) and (step.stage, step.loop) == ("conv", "w"):
             steps.append(replace(step, factors=(tile[0],), tail=tile[1]))
         else:
             steps.append(step)
     trace = tuple(dict.fromkeys(steps))
-    assert sum(isinstance(step, SkipZeros) for step in trace) == 1
-    assert any(isinstance(step, Split) and step.factors == (tile[0],) for step in trace)
-    check_schedule(case, format_trace(trace), TARGET)
+    assert sum(isinstance(step, schedule.SkipZeros) for step in trace) == 1
+    assert any(isinstance(step, schedule.Split) and step.factors == (tile[0],) for step in trace)
+    check_schedule(case, schedule.format_trace(trace), TARGET)
 
 
 @pytest.mark.parametrize("target", [AVX2, AVX512])
@@ -552,8 +527,8 @@ def test_copies_in_another_order_are_made_of_squares() -> None:
     x = b.input("x", (3, 37, 50))
     (case,) = workloads(b.finish([b.add("transpose", x, perm=(0, 2, 1))]), TARGET)
     check_sketches(case, samples=1)
-    state = state_of(case[0])
-    stage = replay(state, default_trace(state, TARGET)).stages[-1]
+    state = schedule.state_of(case[0])
+    stage = schedule.replay(state, default_trace(state, TARGET)).stages[-1]
     assert stage.loops[-2:] == tuple(f"{axis.name}_i" for axis in stage.tensor.axes[1:])
 
 
@@ -587,8 +562,8 @@ def test_a_bias_for_each_element_lies_as_the_result(target: CpuTarget) -> None:
     check_network(biased())
     (case, _) = workloads(biased(), TARGET, blocked=False)
     check_sketches(case, samples=1)
-    trace = default_trace(state_of(case[0]), target)
-    packed = {step.stage: step.tensor for step in trace if isinstance(step, PackConstant)}
+    trace = default_trace(schedule.state_of(case[0]), target)
+    packed = {step.stage: step.tensor for step in trace if isinstance(step, schedule.PackConstant)}
     assert packed == {"conv": "w", "leaky_relu": "w_1"}
 
 
@@ -611,12 +586,12 @@ def test_constants_that_are_indices_are_not_packed(order: tuple[int, ...]) -> No
     moved = b.add("transpose", picked, perm=order)
     graph = b.finish([b.add("add", moved, b.constant(weights(1, 1, 1)))])
     for case in workloads(graph, TARGET):
-        state = state_of(case[0])
+        state = schedule.state_of(case[0])
         read = [(name, stage.name) for stage in state.stages for name in state.constants]
         for constant, stage in read:
-            if constant in index_tensors_of(state.stage(stage).tensor.body):
+            if constant in expr.index_tensors_of(state.stage(stage).tensor.body):
                 with pytest.raises(ScheduleError, match="as indices"):
-                    PackConstant(constant, stage).check(state)
+                    schedule.PackConstant(constant, stage).check(state)
         check_sketches(case, samples=1)
 
 
@@ -633,7 +608,7 @@ def test_elements_that_a_load_spreads_are_used_by_several_columns(
 @pytest.mark.parametrize(("target", "terms"), [(AVX2, 8), (AVX512, 4)])
 def test_steps_of_products_are_about_as_long(target: CpuTarget, terms: int) -> None:
     (workload,) = partition(choose_layouts(simplify(entry(56, 64, 3)), target)).workloads
-    sketch = heuristic_sketches(state_of(workload), target)[0]
+    sketch = heuristic_sketches(schedule.state_of(workload), target)[0]
     assert sketch.defaults["unroll"] == terms
     (unroll,) = (choice for choice in sketch.choices if choice.names == ("unroll",))
     assert min(unroll.values) == (terms,)
@@ -645,10 +620,10 @@ def test_steps_of_products_are_about_as_long(target: CpuTarget, terms: int) -> N
 def test_a_line_is_taken_at_a_step_where_few_columns_read_it(
     target: CpuTarget, columns: int, terms: int
 ) -> None:
-    x, w = placeholder("x", (96, 128)), placeholder("w", (128, columns))
-    k = reduce_axis("k", 128)
-    y = compute("y", (96, columns), lambda i, j: sum_over(x[i, k] * w[k, j], k))
-    sketch = heuristic_sketches(state_of(program(y)), target)[0]
+    x, w = expr.placeholder("x", (96, 128)), expr.placeholder("w", (128, columns))
+    k = expr.reduce_axis("k", 128)
+    y = expr.compute("y", (96, columns), lambda i, j: expr.sum_over(x[i, k] * w[k, j], k))
+    sketch = heuristic_sketches(schedule.state_of(program(y)), target)[0]
     assert sketch.defaults["unroll"] == terms
 
 
@@ -659,8 +634,8 @@ def test_constants_are_asked_for_early_where_the_next_tile_reads_them_too(
     state = product_of_blocks(128, 256, 40, 1)
     (sketch,) = (s for s in heuristic_sketches(state, AVX2) if s.name == f"tile, {outer} outside")
     trace = sketch.bound(sketch.defaults)
-    assert any(isinstance(step, PackConstant) for step in trace)
-    assert any(isinstance(step, PrefetchNext) for step in trace) == is_asked
+    assert any(isinstance(step, schedule.PackConstant) for step in trace)
+    assert any(isinstance(step, schedule.PrefetchNext) for step in trace) == is_asked
 
 
 @pytest.mark.parametrize(("outer", "is_asked"), [("columns", False), ("rows", True)])
@@ -670,13 +645,15 @@ def test_so_it_is_where_vectors_lie_along_rows_of_an_image(outer: str, is_asked:
     x = b.input("x", (1, 32, 28, 28))
     graph = b.finish([b.add("conv", x, b.constant(weights(48, 32, 3, 3)), pads=(1, 1, 1, 1))])
     ((workload, _),) = workloads(graph, AVX2, blocked=False)
-    sketches = heuristic_sketches(state_of(workload), AVX2)
+    sketches = heuristic_sketches(schedule.state_of(workload), AVX2)
     (sketch,) = (each for each in sketches if each.name == f"tile, {outer} outside")
     trace = sketch.bound(sketch.defaults)
-    assert any(isinstance(step, PrefetchNext) for step in trace) == is_asked
+    assert any(isinstance(step, schedule.PrefetchNext) for step in trace) == is_asked
 
 
-def product_of_blocks(channels: int, filters: int, size: int, stride: int) -> ScheduleState:
+def product_of_blocks(
+    channels: int, filters: int, size: int, stride: int
+) -> schedule.ScheduleState:
     """A 3x3 convolution whose input and result are in blocks of channels on AVX2."""
     b = GraphBuilder("blocks")
     x = b.input("x", (1, 16, size, size))
@@ -685,7 +662,9 @@ def product_of_blocks(channels: int, filters: int, size: int, stride: int) -> Sc
     y = b.add("conv", b.add("relu", y), w, strides=(stride, stride), pads=(1, 1, 1, 1))
     y = b.add("conv", b.add("relu", y), b.constant(weights(16, filters, 1, 1)))
     graph = b.finish([y])
-    states = [state_of(w) for w in partition(choose_layouts(simplify(graph), AVX2)).workloads]
+    states = [
+        schedule.state_of(w) for w in partition(choose_layouts(simplify(graph), AVX2)).workloads
+    ]
     return max(states, key=lambda state: max(points(stage.tensor) for stage in state.stages))
 
 
@@ -713,11 +692,11 @@ def test_padded_rows_of_a_window_serve_all_its_columns() -> None:
     w = b.constant(weights(12, 1, 3, 3))
     graph = b.finish([b.add("conv", x, w, pads=(1, 1, 1, 1), groups=12)])
     ((workload, _),) = workloads(graph, AVX2, blocked=False)
-    sketches = heuristic_sketches(state_of(workload), AVX2)
+    sketches = heuristic_sketches(schedule.state_of(workload), AVX2)
     (sketch,) = (each for each in sketches if each.name == "tile, bands of rows")
-    state = replay(state_of(workload), sketch.bound(sketch.defaults))
+    state = schedule.replay(schedule.state_of(workload), sketch.bound(sketch.defaults))
     (padded,) = (stage for stage in state.stages if stage.name.endswith("_pad"))
-    assert isinstance(padded.placement, At)
+    assert isinstance(padded.placement, schedule.At)
     assert "h_o" in padded.placement.loop
     assert "w" not in padded.placement.loop
 
@@ -738,10 +717,10 @@ def test_rows_that_do_not_divide_a_group_are_shifted_inside_it(
 ) -> None:
     for case in workloads(awkward_groups(per_group), TARGET):
         check_sketches(case, samples=1)
-    state = state_of(workloads(awkward_groups(per_group), target)[-1][0])
-    splits = [s for s in default_trace(state, target) if isinstance(s, Split)]
+    state = schedule.state_of(workloads(awkward_groups(per_group), target)[-1][0])
+    splits = [s for s in default_trace(state, target) if isinstance(s, schedule.Split)]
     (rows,) = (s for s in splits if s.loop == "oc_i")
-    assert rows.tail is Tail.SHIFT
+    assert rows.tail is schedule.Tail.SHIFT
     assert rows.factors[0] > 2
 
 
@@ -750,7 +729,7 @@ def test_tiles_leave_registers_for_rows_that_are_read_by_lane() -> None:
     w = b.constant(weights(96, 240))
     graph = b.finish([b.add("matmul", b.input("x", (252, 96)), w)])
     ((workload, _),) = workloads(graph, NEON)
-    sketches = space_of(state_of(workload), NEON).sketches
+    sketches = space_of(schedule.state_of(workload), NEON).sketches
     source = random.Random(1)
     seen = 0
     for sketch in sketches:
@@ -758,7 +737,7 @@ def test_tiles_leave_registers_for_rows_that_are_read_by_lane() -> None:
             splits = {
                 step.loop: step.factors
                 for step in sketch.bound(decisions)
-                if isinstance(step, Split) and step.stage == "matmul"
+                if isinstance(step, schedule.Split) and step.stage == "matmul"
             }
             if len(splits.get("j", ())) == 2 and len(splits.get("i", ())) == 1:
                 (columns, lanes), (rows,) = splits["j"], splits["i"]

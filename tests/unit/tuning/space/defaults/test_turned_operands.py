@@ -8,19 +8,9 @@ import pytest
 from tests.targets import AVX2, AVX512
 from tests.unit.tuning.compiled import check_network, weights, workloads
 
+from tensorwright import schedule
 from tensorwright.base import CpuTarget
 from tensorwright.graph import Graph, GraphBuilder
-from tensorwright.schedule import (
-    CacheRead,
-    CacheWrite,
-    ComputeAt,
-    Reorder,
-    Split,
-    Trace,
-    Unroll,
-    Vectorize,
-    state_of,
-)
 from tensorwright.tuning.space import Sketch, default_trace, space_of
 
 pytestmark = pytest.mark.target
@@ -99,13 +89,13 @@ def test_values(make: Callable[[], Graph]) -> None:
     check_network(make())
 
 
-def by_rule(graph: Graph, target: CpuTarget) -> list[Trace]:
+def by_rule(graph: Graph, target: CpuTarget) -> list[schedule.Trace]:
     """The schedules by rule of all workloads of a graph."""
-    return [default_trace(state_of(case), target) for case, *_ in workloads(graph, target)]
+    return [default_trace(schedule.state_of(case), target) for case, *_ in workloads(graph, target)]
 
 
-def copies(traces: list[Trace]) -> list[CacheRead]:
-    return [step for trace in traces for step in trace if isinstance(step, CacheRead)]
+def copies(traces: list[schedule.Trace]) -> list[schedule.CacheRead]:
+    return [step for trace in traces for step in trace if isinstance(step, schedule.CacheRead)]
 
 
 @each_target
@@ -120,7 +110,7 @@ def test_pixels_of_short_rows_are_turned_in_squares(target: CpuTarget) -> None:
     (trace,) = by_rule(activated(), target)
     (copy,) = copies([trace])
     lanes = target.vector_bytes // 4
-    sizes = [s.factors for s in trace if isinstance(s, Split) and s.stage == copy.copy]
+    sizes = [s.factors for s in trace if isinstance(s, schedule.Split) and s.stage == copy.copy]
     assert all(size[-1] % lanes == 0 for size in sizes)
     assert len(sizes) == 2  # along the run of 49 pixels, and along the channels
 
@@ -131,18 +121,20 @@ def test_windows_that_jump_are_not_turned(target: CpuTarget) -> None:
 
 
 def last_sketch(graph: Graph, target: CpuTarget) -> Sketch:
-    return space_of(state_of(workloads(graph, target)[-1][0]), target).sketches[0]
+    return space_of(schedule.state_of(workloads(graph, target)[-1][0]), target).sketches[0]
 
 
 def test_a_tile_of_pixels_computes_no_pixel_between_them() -> None:
     steps = last_sketch(unshuffled(), AVX512).trace
-    assert any(isinstance(step, CacheWrite) and step.stage == "conv" for step in steps)
+    assert any(isinstance(step, schedule.CacheWrite) and step.stage == "conv" for step in steps)
 
 
 def test_what_feeds_rows_of_channels_is_not_copied_for_each_of_their_tiles() -> None:
-    sketches = space_of(state_of(workloads(channels_as_rows(), AVX2)[-1][0]), AVX2).sketches
+    sketches = space_of(
+        schedule.state_of(workloads(channels_as_rows(), AVX2)[-1][0]), AVX2
+    ).sketches
     (rows,) = (sketch for sketch in sketches if sketch.name == "tile, rows outside")
-    (fed,) = (s for s in rows.trace if isinstance(s, ComputeAt) and s.stage == "conv_pad")
+    (fed,) = (s for s in rows.trace if isinstance(s, schedule.ComputeAt) and s.stage == "conv_pad")
     assert "c" not in fed.loop.split("_")
 
 
@@ -158,15 +150,19 @@ def flattened() -> Graph:
 @each_target
 def test_what_is_gathered_is_gathered_once_for_all_columns(target: CpuTarget) -> None:
     trace = by_rule(flattened(), target)[-1]
-    assert any(isinstance(step, ComputeAt) for step in trace)  # the product, in a tile
-    assert not any(isinstance(step, ComputeAt) and step.stage == "reshape" for step in trace)
+    assert any(isinstance(step, schedule.ComputeAt) for step in trace)  # the product, in a tile
+    assert not any(
+        isinstance(step, schedule.ComputeAt) and step.stage == "reshape" for step in trace
+    )
 
 
 @each_target
 def test_reflections_are_copied_once(target: CpuTarget) -> None:
     names = [
         sketch.name
-        for sketch in space_of(state_of(workloads(reflected(), target)[-1][0]), target).sketches
+        for sketch in space_of(
+            schedule.state_of(workloads(reflected(), target)[-1][0]), target
+        ).sketches
     ]
     assert "tile, columns outside" in names
     assert "tile, rows outside" not in names
@@ -183,7 +179,7 @@ def encoded() -> Graph:
 def test_dear_pieces_of_a_row_are_computed_by_themselves(target: CpuTarget) -> None:
     check_network(encoded())
     (case, *_), *_ = workloads(encoded(), target)
-    first, *others = space_of(state_of(case), target).sketches
+    first, *others = space_of(schedule.state_of(case), target).sketches
     assert first.name == "pointwise, pieces apart"
     assert "compute_inline(sin)" not in map(str, first.trace)
     assert any("compute_inline(sin)" in map(str, sketch.trace) for sketch in others)
@@ -198,17 +194,17 @@ def transposed(*shape: int, perm: tuple[int, ...]) -> Graph:
 def test_rows_that_are_written_far_apart_are_read_a_cache_line_at_a_time(target: CpuTarget) -> None:
     """Each of the 16 that are written at a time goes on where it was left."""
     (trace,) = by_rule(transposed(1024, 768, perm=(1, 0)), target)
-    (line,) = [step for step in trace if isinstance(step, Split) and step.loop == "i"]
+    (line,) = [step for step in trace if isinstance(step, schedule.Split) and step.loop == "i"]
     assert line.factors == (16,)
-    (order,) = [step for step in trace if isinstance(step, Reorder)]
+    (order,) = [step for step in trace if isinstance(step, schedule.Reorder)]
     assert order.loops == ("i_o", "j_o", "i_i", "j_i")
 
 
 @pytest.mark.parametrize("target", [AVX512, AVX2], ids=lambda target: target.name)
 def test_a_few_colours_are_moved_one_by_one(target: CpuTarget) -> None:
     (trace,) = by_rule(transposed(1, 3, 64, 64, perm=(0, 2, 3, 1)), target)
-    assert any(isinstance(step, Unroll) for step in trace)
-    assert not any(isinstance(step, Vectorize) for step in trace)
+    assert any(isinstance(step, schedule.Unroll) for step in trace)
+    assert not any(isinstance(step, schedule.Vectorize) for step in trace)
 
 
 @pytest.mark.parametrize(

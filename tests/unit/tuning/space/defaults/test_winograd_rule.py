@@ -13,7 +13,7 @@ from tests.unit.graph.small_networks import Maker
 from tests.unit.schedule.convolutions import blocked, channels_last, plain, volume
 from tests.unit.tuning.compiled import Case, check_schedule, workloads
 
-from tensorwright import compile
+from tensorwright import compile, schedule
 from tensorwright.base import CpuTarget, DType, missing_here, override
 from tensorwright.expr import Compute
 from tensorwright.graph import Graph, interpret, program_workload
@@ -21,15 +21,6 @@ from tensorwright.loop import lower, run_passes
 from tensorwright.machine import detect_hardware
 from tensorwright.pipeline import prepare
 from tensorwright.records import MemoryStore, Record, Status, from_line, to_line
-from tensorwright.schedule import (
-    FoldConstant,
-    UseAlgorithm,
-    format_trace,
-    parse_trace,
-    replay,
-    state_of,
-    uses_algorithm,
-)
 from tensorwright.tuning.selection import Source, choose
 from tensorwright.tuning.session.session import make_space
 from tensorwright.tuning.space import Sketch, space_of
@@ -43,7 +34,7 @@ NAMES = {f"winograd{tile}, {place}" for tile in (2, 4) for place in ("bands", "w
 
 
 def sketches(case: Case, target: CpuTarget = TARGET) -> dict[str, Sketch]:
-    state = state_of(case[0])
+    state = schedule.state_of(case[0])
     found = space_of(state, target).sketches
     return {each.name: each for each in found if each.name.startswith("winograd")}
 
@@ -82,9 +73,9 @@ def test_schedules_are_right(name: str) -> None:
     assert set(found) == NAMES
     source = random_source(name)
     for sketch in found.values():
-        check_schedule(case, format_trace(sketch.bound(sketch.defaults)), TARGET)
+        check_schedule(case, schedule.format_trace(sketch.bound(sketch.defaults)), TARGET)
     sketch = source.choice(list(found.values()))
-    check_schedule(case, format_trace(sketch.bound(sketch.sample(source))), TARGET)
+    check_schedule(case, schedule.format_trace(sketch.bound(sketch.sample(source))), TARGET)
 
 
 def test_it_is_right_with_fewer_registers() -> None:
@@ -93,7 +84,7 @@ def test_it_is_right_with_fewer_registers() -> None:
         pytest.skip("this machine has no AVX2")
     case = case_of(EXPRESSIONS["channels last"])
     for sketch in sketches(case, target).values():
-        check_schedule(case, format_trace(sketch.bound(sketch.defaults)), target)
+        check_schedule(case, schedule.format_trace(sketch.bound(sketch.defaults)), target)
 
 
 def test_schedules_of_a_network_are_right() -> None:
@@ -101,7 +92,7 @@ def test_schedules_of_a_network_are_right() -> None:
     assert cases
     for case in cases:
         for sketch in sketches(case).values():
-            check_schedule(case, format_trace(sketch.bound(sketch.defaults)), TARGET)
+            check_schedule(case, schedule.format_trace(sketch.bound(sketch.defaults)), TARGET)
 
 
 @pytest.mark.parametrize(
@@ -142,8 +133,8 @@ def test_slices_of_a_volume_share_their_transforms() -> None:
 
 def test_the_schedule_by_rule_is_direct() -> None:
     case = case_of(EXPRESSIONS["blocked"])
-    state = state_of(case[0])
-    assert "use_algorithm" not in format_trace(space_of(state, TARGET).default_trace)
+    state = schedule.state_of(case[0])
+    assert "use_algorithm" not in schedule.format_trace(space_of(state, TARGET).default_trace)
 
 
 def test_an_untuned_network_uses_it_unless_a_knob_says_no(tmp_path: Path) -> None:
@@ -152,21 +143,23 @@ def test_an_untuned_network_uses_it_unless_a_knob_says_no(tmp_path: Path) -> Non
     convolutions = [each for each in parts.workloads if sketches((each, ()))]
     with override(home=tmp_path):
         chosen = [choose(each, TARGET, 1, MemoryStore()).trace for each in convolutions]
-        assert all(uses_algorithm(trace) for trace in chosen)
+        assert all(schedule.uses_algorithm(trace) for trace in chosen)
         program = compile(graph, records=MemoryStore(), threads=1)
         store = MemoryStore()
         hardware = detect_hardware().fingerprint
         for workload, trace in zip(convolutions, chosen, strict=True):
-            text = format_trace(trace)
+            text = schedule.format_trace(trace)
             store.append([Record(workload.key, TARGET.key, hardware, 1, text, (1e-6,), Status.OK)])
         with override(winograd=False):
             for workload in convolutions:
                 found = choose(workload, TARGET, 1, store)
                 assert found.source is not Source.RECORD
-                assert not uses_algorithm(found.trace)
-                assert not uses_algorithm(choose(workload, TARGET, 1, store, chosen[0]).trace)
+                assert not schedule.uses_algorithm(found.trace)
+                assert not schedule.uses_algorithm(
+                    choose(workload, TARGET, 1, store, chosen[0]).trace
+                )
                 space = make_space(Task(workload), TARGET)
-                assert not any(uses_algorithm(sketch.trace) for sketch in space.sketches)
+                assert not any(schedule.uses_algorithm(sketch.trace) for sketch in space.sketches)
     (name,) = graph.inputs
     given = np.random.default_rng(2).normal(size=graph.types[name].shape).astype(np.float32)
     (answer,) = interpret(graph, {name: given}).values()
@@ -178,11 +171,11 @@ def test_the_interpreter_agrees() -> None:
     case = case_of(channels_last((6, 6), 16, 16, DType.F32))
     sketch = sketches(case)["winograd2, bands"]
     workload, arrays = case
-    state = replay(state_of(workload), sketch.bound(sketch.defaults))
+    state = schedule.replay(schedule.state_of(workload), sketch.bound(sketch.defaults))
     program = run_passes(lower(state))
     given = {tensor.name: array for tensor, array in zip(workload.inputs, arrays, strict=True)}
     found = run_loops(program, given)["y"]
-    direct = run_loops(lower(state_of(workload)), given)["y"]
+    direct = run_loops(lower(schedule.state_of(workload)), given)["y"]
     np.testing.assert_allclose(found, direct, rtol=1e-4, atol=1e-4)
     (kernel,) = (each for each in program.parameters if each.packing is not None)
     assert kernel.name == "w"
@@ -193,12 +186,12 @@ def test_the_interpreter_agrees() -> None:
 def test_the_algorithm_is_part_of_the_record() -> None:
     case = case_of(EXPRESSIONS["blocked"])
     sketch = sketches(case)["winograd4, whole"]
-    text = format_trace(sketch.bound(sketch.defaults))
+    text = schedule.format_trace(sketch.bound(sketch.defaults))
     record = Record(case[0].key, TARGET.key, "here", 2, text, (0.001,), Status.OK)
-    again = parse_trace(from_line(to_line(record), "a line").trace)
+    again = schedule.parse_trace(from_line(to_line(record), "a line").trace)
     assert again == sketch.bound(sketch.defaults)
-    assert again[0] == UseAlgorithm("y", "winograd4")
-    assert sum(isinstance(step, FoldConstant) for step in again) == 2
+    assert again[0] == schedule.UseAlgorithm("y", "winograd4")
+    assert sum(isinstance(step, schedule.FoldConstant) for step in again) == 2
 
 
 def test_a_network_compiled_by_records_uses_it() -> None:
@@ -211,7 +204,7 @@ def test_a_network_compiled_by_records_uses_it() -> None:
         found = sketches((workload, ()))
         if found:
             sketch = found["winograd4, bands"]
-            trace = format_trace(sketch.bound(sketch.defaults))
+            trace = schedule.format_trace(sketch.bound(sketch.defaults))
             store.append([Record(workload.key, TARGET.key, hardware, 2, trace, (1e-6,), Status.OK)])
             used += 1
     assert used

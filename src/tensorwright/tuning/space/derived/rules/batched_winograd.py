@@ -16,17 +16,12 @@ from math import prod
 from tensorwright import schedule
 from tensorwright.base import GpuTarget
 from tensorwright.tuning.space.defaults.pointwise import deal_out
+from tensorwright.tuning.space.derived import tiled_fold
 from tensorwright.tuning.space.derived.derivation import (
     Derivation,
     Verdict,
     fusable_consumer,
     is_untouched,
-)
-from tensorwright.tuning.space.derived.tiled_fold import (
-    TiledFold,
-    inline_made,
-    stored_axes,
-    tail_of,
 )
 from tensorwright.tuning.space.sketch import SketchBuilder
 
@@ -102,9 +97,9 @@ class Transforms:
 
     def _store_outputs(self, threads: int) -> None:
         """A thread computes the outputs of a tile from its sums, which are in its registers."""
-        sums = TiledFold(self.builder, f"{self.base}_sums", self.host, self.base)
+        sums = tiled_fold.TiledFold(self.builder, f"{self.base}_sums", self.host, self.base)
         for loop, extent in self.slides:
-            sums.split(loop, (loop,), (self.tile,), tail_of(extent, [(self.tile,)]))
+            sums.split(loop, (loop,), (self.tile,), tiled_fold.tail_of(extent, [(self.tile,)]))
         sums.store(threads=threads)
         self._unroll(sums.fold, ("p", "v"))
 
@@ -112,7 +107,7 @@ class Transforms:
         """A thread computes all parts of a tile; what pads the data is part of its reads."""
         builder, columns, rows = self.builder, f"{self.base}_columns", f"{self.base}_rows"
         for name in (f"{self.base}_data", self.convolution.data.source.name):
-            inline_made(builder, name)
+            tiled_fold.inline_made(builder, name)
         _, _, *others = builder.state.stage(columns).loops
         builder.do(schedule.Reorder(columns, (*others, "u", "v")))
         thread = deal_out(builder, columns, tuple(others), threads)
@@ -137,7 +132,7 @@ def use_winograd(builder: SketchBuilder, base: str, tile: int) -> Transforms:
     consumer = fusable_consumer(builder.state, base)
     is_free = consumer is not None and is_untouched(builder.state, consumer)
     host = consumer.name if consumer is not None and is_free else base
-    stored = {own: s for s, own in stored_axes(tensor, builder.state.stage(host).tensor)}
+    stored = {own: s for s, own in tiled_fold.stored_axes(tensor, builder.state.stage(host).tensor)}
     axes = (convolution.rows.out, convolution.columns.out)
     slides = tuple((stored[axis.name], axis.length) for axis in axes)
     builder.do(schedule.UseAlgorithm(base, f"winograd{tile}"))

@@ -20,22 +20,7 @@ from tensorwright.base import GpuApi
 from tensorwright.expr import Axis, Index
 from tensorwright.tuning.space.accesses import lanes_for
 from tensorwright.tuning.space.defaults.pointwise import inline_cheap
-from tensorwright.tuning.space.derived.derivation import (
-    Derivation,
-    TiledStage,
-    Verdict,
-    contiguous_axis,
-    has_data_reuse,
-    has_more_reduction_parallelism,
-    is_untouched,
-)
-from tensorwright.tuning.space.derived.row_program import (
-    RowProgram,
-    RowStage,
-    RowThreads,
-    plan_rows,
-    row_threads,
-)
+from tensorwright.tuning.space.derived import derivation, row_program
 from tensorwright.tuning.space.derived.thread_tiles import plan_threads
 from tensorwright.tuning.space.register_tile import limits_of
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
@@ -52,23 +37,27 @@ class FactorReduction:
 
     name: str = "factor the reduction"
 
-    def applies(self, view: Derivation) -> Verdict:
+    def applies(self, view: derivation.Derivation) -> derivation.Verdict:
         """If a fold has few elements and many terms, or contiguous terms but no such elements."""
         if view.current.endswith(("_cache", "_rf_rf")):
-            return Verdict.NO
+            return derivation.Verdict.NO
         if view.current.endswith("_rf"):
-            return Verdict.YES_AND_SKIP_REST if _lacks_lanes(view) else Verdict.NO
+            return (
+                derivation.Verdict.YES_AND_SKIP_REST
+                if _lacks_lanes(view)
+                else derivation.Verdict.NO
+            )
         enough = limits_of(view.target).iterations
-        is_apt = has_more_reduction_parallelism(view.state, view.current, enough)
-        return Verdict.YES if is_apt else Verdict.NO
+        is_apt = derivation.has_more_reduction_parallelism(view.state, view.current, enough)
+        return derivation.Verdict.YES if is_apt else derivation.Verdict.NO
 
-    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+    def derive(self, view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
         """A state for each factor; the stage of partial results comes next."""
         axes = view.stage.tensor.reduce_axes
         longest = max(axes, key=lambda each: each.length)
-        contiguous = contiguous_axis(view.stage.tensor, axes)
+        contiguous = derivation.contiguous_axis(view.stage.tensor, axes)
         inner = longest if contiguous is None else contiguous
-        states: list[Derivation] = []
+        states: list[derivation.Derivation] = []
         for factor in (_Factor.INNER,) if view.current.endswith("_rf") else tuple(_Factor):
             axis = inner if factor is _Factor.INNER else longest
             size = _size(axis, factor, view)
@@ -84,18 +73,18 @@ class FactorReduction:
         return tuple(states)
 
 
-def _lacks_lanes(view: Derivation) -> bool:
+def _lacks_lanes(view: derivation.Derivation) -> bool:
     """Whether vectors cannot lie along the elements of a fold, but along its terms."""
     tensor = view.stage.tensor
-    if has_data_reuse(view.state, view.current):
+    if derivation.has_data_reuse(view.state, view.current):
         return False
-    if contiguous_axis(tensor, tensor.axes) is not None:
+    if derivation.contiguous_axis(tensor, tensor.axes) is not None:
         return False
-    axis = contiguous_axis(tensor, tensor.reduce_axes)
+    axis = derivation.contiguous_axis(tensor, tensor.reduce_axes)
     return axis is not None and axis.length >= 2 * lanes_for(view.target, view.stage)
 
 
-def _size(axis: Axis, factor: _Factor, view: Derivation) -> int:
+def _size(axis: Axis, factor: _Factor, view: derivation.Derivation) -> int:
     """The extent of the inner part."""
     extent = axis.length
     if factor is _Factor.INNER:
@@ -111,11 +100,11 @@ class CrossThreadReduction:
 
     name: str = "reduction across threads"
 
-    def applies(self, view: Derivation) -> Verdict:
+    def applies(self, view: derivation.Derivation) -> derivation.Verdict:
         """If folds of rows are long enough, and are not products that share operands."""
-        return Verdict.YES if _prepared(view) is not None else Verdict.NO
+        return derivation.Verdict.YES if _prepared(view) is not None else derivation.Verdict.NO
 
-    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+    def derive(self, view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
         """Keep stages that are expensive and read twice in shared memory, or compute them again."""
         prepared = _prepared(view)
         assert prepared is not None, "the rule has asked"
@@ -124,13 +113,13 @@ class CrossThreadReduction:
         return tuple(_Rows(view, is_kept=is_kept).derive() for is_kept in ways)
 
 
-_Prepared = tuple[SketchBuilder, RowProgram, RowThreads]
+_Prepared = tuple[SketchBuilder, row_program.RowProgram, row_program.RowThreads]
 
 
-def _prepared(view: Derivation) -> _Prepared | None:
+def _prepared(view: derivation.Derivation) -> _Prepared | None:
     """A builder that has inlined cheap stages, the rows of the stage and their threads."""
     builder = view.grow()
-    if not is_untouched(view.state, view.stage) or _is_of_rows(view):
+    if not derivation.is_untouched(view.state, view.stage) or _is_of_rows(view):
         return None
     inline_cheap(builder)
     if not builder.state.has_stage(view.current):
@@ -140,20 +129,22 @@ def _prepared(view: Derivation) -> _Prepared | None:
         if not schedule.is_legal(cache, builder.state):
             return None
         builder.do(cache)
-    program = plan_rows(builder.state, view.current)
+    program = row_program.plan_rows(builder.state, view.current)
     if program is None or not program.folds:
         return None
     for fold in program.folds:
         tensor = builder.state.stage(fold.name).tensor
         if plan_threads(tensor, tensor, view.target):
             return None
-    threads = row_threads(builder.state, program, view.target)
+    threads = row_program.row_threads(builder.state, program, view.target)
     return None if threads is None else (builder, program, threads)
 
 
-def _is_of_rows(view: Derivation) -> bool:
+def _is_of_rows(view: derivation.Derivation) -> bool:
     """Whether a reader has been asked that could have computed the stage with its rows."""
-    programs = (plan_rows(view.state, each.name) for each in view.state.readers(view.current))
+    programs = (
+        row_program.plan_rows(view.state, each.name) for each in view.state.readers(view.current)
+    )
     return any(
         program is not None and any(stage.name == view.current for stage in program.stages)
         for program in programs
@@ -163,7 +154,7 @@ def _is_of_rows(view: Derivation) -> bool:
 class _Rows:
     """Mutable working state while the rows of one stage are dealt out."""
 
-    def __init__(self, view: Derivation, is_kept: bool) -> None:
+    def __init__(self, view: derivation.Derivation, is_kept: bool) -> None:
         prepared = _prepared(view)
         assert prepared is not None, "the rule has asked"
         self.view = view
@@ -173,7 +164,7 @@ class _Rows:
         self.block_loop = ""
         self.parts: Index = 1
 
-    def derive(self) -> Derivation:
+    def derive(self) -> derivation.Derivation:
         """Deal out the rows of the host, then compute what it reads in the same blocks."""
         builder, threads, host = self.builder, self.threads, self.host
         rows = builder.choose(f"{host}_rows", threads.rows, threads.default_rows, Kind.TILE, host)
@@ -193,7 +184,7 @@ class _Rows:
         ways = [f"{host} across {'threads' if threads.lanes else 'rows of threads'}"]
         if not self.is_kept:
             ways.append("computed again")
-        tile = TiledStage(self.program.folds[0].name, host, ((host, self.block_loop),))
+        tile = derivation.TiledStage(self.program.folds[0].name, host, ((host, self.block_loop),))
         return self.view.then(builder, ", ".join(ways), tile=tile)
 
     def _deal_out_rows(self, rows: Index) -> None:
@@ -245,7 +236,7 @@ class _Rows:
         for loop, (_, kind) in zip(threads, self._levels(), strict=True):
             self.builder.do(schedule.Bind(stage, loop, kind))
 
-    def _keep(self, stage: RowStage) -> None:
+    def _keep(self, stage: row_program.RowStage) -> None:
         """Compute a stage between folds, by all threads, into shared memory."""
         self._put(stage.name, stage.row)
         self._deal_out_columns(stage.name, stage.columns)
@@ -256,7 +247,7 @@ class _Rows:
         if row:
             self.builder.do(schedule.Bind(name, row, self.threads.row_index))
 
-    def _fold(self, stage: RowStage) -> None:
+    def _fold(self, stage: row_program.RowStage) -> None:
         """Fold a row in steps: by each thread, by lanes, and by one thread."""
         builder, name = self.builder, stage.name
         axes = builder.state.stage(name).tensor.reduce_axes

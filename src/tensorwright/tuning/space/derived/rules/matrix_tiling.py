@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from tensorwright import expr, schedule
 from tensorwright.tuning.space.accesses import bytes_of, count_of
+from tensorwright.tuning.space.derived import tiled_fold
 from tensorwright.tuning.space.derived.derivation import (
     Derivation,
     TiledStage,
@@ -29,13 +30,6 @@ from tensorwright.tuning.space.derived.thread_tiles import (
     fold_sizes,
     longest_tiles,
     tile_rows,
-)
-from tensorwright.tuning.space.derived.tiled_fold import (
-    VECTORS,
-    TiledFold,
-    inline_made,
-    stored_axes,
-    tail_of,
 )
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
 
@@ -67,7 +61,7 @@ class MatrixTiling:
         product = f"{base}_product"
         host = builder.state.stage(stored_by).tensor
         tensor = builder.state.stage(product).tensor
-        tiled = TiledFold(builder, product, host.name, base)
+        tiled = tiled_fold.TiledFold(builder, product, host.name, base)
         *both, rows, columns = tensor.axes
         extents, longest = (rows.length, columns.length), longest_tiles(matrices)
         defaults = default_tile(count_of(both), extents, longest, target)
@@ -78,7 +72,7 @@ class MatrixTiling:
             names = tuple(f"{base}_{axis.name}_{n}" for n in ("positions", "threads", "elements"))
             sizes = tile_rows(axis.length, most)
             row = builder.choose_rows(names, sizes, default, Kind.TILE, base)
-            tail = tail_of(count_of(own), (*sizes, default))
+            tail = tiled_fold.tail_of(count_of(own), (*sizes, default))
             tiled.split(axis.name, tuple(axes[each.name] for each in own), row, tail)
         tiled.store(group=_choose_group(view, builder), lanes=host.axes[-1].name)
         loop = _sum(tiled, tensor.reduce_axes)
@@ -116,7 +110,7 @@ def _rewrite(
     builder.do(schedule.UseAlgorithm(base, "implicit_gemm"))
     if consumer is not None and is_untouched(builder.state, consumer):
         host = consumer.name
-    own = stored_axes(view.stage.tensor, builder.state.stage(host).tensor)
+    own = tiled_fold.stored_axes(view.stage.tensor, builder.state.stage(host).tensor)
     if host != base:
         builder.do(schedule.ComputeInline(base))
     operands = tuple(_operand(builder, f"{base}_{side}") for side in ("left", "right"))
@@ -128,10 +122,10 @@ def _operand(builder: SketchBuilder, name: str) -> _Operand:
     if schedule.is_legal(schedule.FoldConstant(name), builder.state):
         extent = builder.state.stage(name).tensor.axes[-1].length
         builder.do(schedule.FoldConstant(name))
-        return _Operand(name, max(n for n in VECTORS if extent % n == 0))
+        return _Operand(name, max(n for n in tiled_fold.VECTORS if extent % n == 0))
     stage = builder.state.stage(name)
     for source in {load.source.name for load in expr.loads_of(stage.tensor.body)}:
-        inline_made(builder, source)
+        tiled_fold.inline_made(builder, source)
     return _operand_of(builder.state.stage(name))
 
 
@@ -144,7 +138,7 @@ def _choose_group(view: Derivation, builder: SketchBuilder) -> expr.Index | None
     return builder.choose(name, _GROUPS, _GROUPS[-1], Kind.OTHER, view.current)
 
 
-def _sum(tiled: TiledFold, axes: Sequence[expr.Axis]) -> str:
+def _sum(tiled: tiled_fold.TiledFold, axes: Sequence[expr.Axis]) -> str:
     """Split the reduction into parts; the loop over parts."""
     split: list[tuple[str, ...]] = []
     for axis, default in zip(axes, default_matrix_folds([x.length for x in axes]), strict=True):
@@ -161,13 +155,15 @@ def _sum(tiled: TiledFold, axes: Sequence[expr.Axis]) -> str:
             row = (default // unrolled, unrolled)
             names = tuple(f"{tiled.node}_{axis.name}_{each}" for each in ("steps", "unrolled"))
         factors = tiled.builder.choose_rows(names, tuple(rows), row, Kind.TILE, tiled.node)
-        step = schedule.Split(tiled.fold, axis.name, factors, tail_of(axis.length, [row]))
+        step = schedule.Split(
+            tiled.fold, axis.name, factors, tiled_fold.tail_of(axis.length, [row])
+        )
         tiled.builder.do(step)
         split.append(step.children)
     return tiled.sum(split, split[-1][-1:], is_joined=True, has_lanes=True)
 
 
-def _fetch(tiled: TiledFold, operand: _Operand, loop: str) -> None:
+def _fetch(tiled: tiled_fold.TiledFold, operand: _Operand, loop: str) -> None:
     """Fetch an operand, a constant or a stage, which is computed while it is fetched."""
     if not tiled.builder.state.has_stage(operand.name):
         tiled.fetch(operand.name, tiled.fold, loop, operand.vector)
@@ -213,4 +209,4 @@ def _aligned(offset: expr.Index, along: expr.Axis, axes: tuple[expr.Axis, ...]) 
     sizes = (along.length, *(step for step in steps if isinstance(step, int)))
     if not all(isinstance(step, int) for step in steps):
         return 1
-    return max(n for n in VECTORS if all(size % n == 0 for size in sizes))
+    return max(n for n in tiled_fold.VECTORS if all(size % n == 0 for size in sizes))

@@ -21,20 +21,7 @@ from math import prod
 
 from tensorwright import expr, schedule
 from tensorwright.base import GpuTarget
-from tensorwright.tuning.space.derived.derivation import (
-    Derivation,
-    TiledStage,
-    Verdict,
-    fusable_consumer,
-    has_fusable_consumer,
-    is_untouched,
-)
-from tensorwright.tuning.space.derived.thread_tiles import (
-    ThreadAxis,
-    default_folds,
-    fold_sizes,
-    plan_threads,
-)
+from tensorwright.tuning.space.derived import derivation, thread_tiles
 from tensorwright.tuning.space.derived.tiled_fold import VECTORS, TiledFold, tail_of
 from tensorwright.tuning.space.register_tile import limits_of
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors
@@ -46,13 +33,13 @@ class ThreadTiling:
 
     name: str = "thread tiling"
 
-    def applies(self, view: Derivation) -> Verdict:
+    def applies(self, view: derivation.Derivation) -> derivation.Verdict:
         """If tiling pays and the reader, if one can store the tiles, is still free."""
-        consumer = fusable_consumer(view.state, view.current)
-        is_free = consumer is None or is_untouched(view.state, consumer)
-        return Verdict.YES if is_free and _plan(view) else Verdict.NO
+        consumer = derivation.fusable_consumer(view.state, view.current)
+        is_free = consumer is None or derivation.is_untouched(view.state, consumer)
+        return derivation.Verdict.YES if is_free and _plan(view) else derivation.Verdict.NO
 
-    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+    def derive(self, view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
         """Tile the reader, compute the fold in its threads, and fetch its operands together."""
         builder, base, axes = view.grow(), view.current, _plan(view)
         tiled = TiledFold.of(builder, base)
@@ -69,20 +56,22 @@ class ThreadTiling:
         for source, load in _operands(view).items() if loop else ():
             tiled.fetch(source, tiled.fold, loop, _vector(view, load, lengths))
         places = ((tiled.host, tiled.thread), *([(tiled.fold, loop)] if loop else []))
-        tile = TiledStage(tiled.fold, tiled.host, places)
+        tile = derivation.TiledStage(tiled.fold, tiled.host, places)
         return (view.then(builder, f"{base} in blocks of threads", tile=tile),)
 
 
-def _plan(view: Derivation) -> tuple[ThreadAxis, ...]:
+def _plan(view: derivation.Derivation) -> tuple[thread_tiles.ThreadAxis, ...]:
     """The axes to tile; none if the stage is not to be tiled."""
     tensor = view.stage.tensor
     if tensor.reduction is None or not isinstance(view.stage.placement, schedule.AtRoot):
         return ()
-    consumer = fusable_consumer(view.state, view.current)
-    return plan_threads(tensor, tensor if consumer is None else consumer.tensor, view.target)
+    consumer = derivation.fusable_consumer(view.state, view.current)
+    return thread_tiles.plan_threads(
+        tensor, tensor if consumer is None else consumer.tensor, view.target
+    )
 
 
-def _operands(view: Derivation) -> dict[str, expr.Load]:
+def _operands(view: derivation.Derivation) -> dict[str, expr.Load]:
     """What a fold reads, each with the first of its loads."""
     operands: dict[str, expr.Load] = {}
     for load in expr.loads_of(view.stage.tensor.body):
@@ -91,15 +80,15 @@ def _operands(view: Derivation) -> dict[str, expr.Load]:
 
 
 def _split_terms(
-    view: Derivation, builder: SketchBuilder, fold: str
+    view: derivation.Derivation, builder: SketchBuilder, fold: str
 ) -> tuple[list[tuple[str, ...]], dict[str, int]]:
     """Split the reduction into parts: the loops of each axis, and the terms of a part by rule."""
     axes = [axis for axis in view.stage.tensor.reduce_axes if axis.extent != 1]
     most = limits_of(view.target).unrolled
     split: list[tuple[str, ...]] = []
-    terms = default_folds(axes, most)
+    terms = thread_tiles.default_folds(axes, most)
     for axis in axes:
-        sizes = fold_sizes(axis.length, most)
+        sizes = thread_tiles.fold_sizes(axis.length, most)
         name = f"{view.current}_{axis.name}_part"
         size = builder.choose(name, sizes, terms[axis.name], Kind.TILE, view.current)
         tail = tail_of(axis.length, [(n,) for n in sizes])
@@ -109,7 +98,7 @@ def _split_terms(
     return split, terms
 
 
-def _vector(view: Derivation, load: expr.Load, lengths: Mapping[str, int]) -> int:
+def _vector(view: derivation.Derivation, load: expr.Load, lengths: Mapping[str, int]) -> int:
     """The number of elements fetched at once by rule: a divisor of the rows of the part.
 
     lengths   of the part along each axis
@@ -136,15 +125,15 @@ class SplitReductionOverBlocks:
 
     name: str = "reduction split over blocks"
 
-    def applies(self, view: Derivation) -> Verdict:
+    def applies(self, view: derivation.Derivation) -> derivation.Verdict:
         """If a multiprocessor has few tiles of a fold, and the fold has terms for more."""
-        return Verdict.YES if _parts(view) else Verdict.NO
+        return derivation.Verdict.YES if _parts(view) else derivation.Verdict.NO
 
-    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+    def derive(self, view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
         """The partial results come next."""
         tensor = view.stage.tensor
         axis = max(tensor.reduce_axes, key=lambda each: each.length)
-        derived: list[Derivation] = []
+        derived: list[derivation.Derivation] = []
         for parts in _parts(view):
             builder = view.grow()
             exact = axis.length % parts == 0
@@ -156,13 +145,13 @@ class SplitReductionOverBlocks:
         return tuple(derived)
 
 
-def _parts(view: Derivation) -> tuple[int, ...]:
+def _parts(view: derivation.Derivation) -> tuple[int, ...]:
     """The numbers of parts of a reduction, that by rule first."""
     tensor, name = view.stage.tensor, view.current
-    is_free = isinstance(view.stage.placement, schedule.AtRoot) and is_untouched(
+    is_free = isinstance(view.stage.placement, schedule.AtRoot) and derivation.is_untouched(
         view.state, view.stage
     )
-    is_stored = name in view.state.outputs or has_fusable_consumer(view.state, name)
+    is_stored = name in view.state.outputs or derivation.has_fusable_consumer(view.state, name)
     if tensor.reduction is None or not (is_free and is_stored) or name.endswith(("_rf", "_cache")):
         return ()
     if not all(isinstance(axis.extent, int) for axis in (*tensor.axes, *tensor.reduce_axes)):
@@ -181,7 +170,7 @@ def _parts(view: Derivation) -> tuple[int, ...]:
 def _wanted(tensor: expr.Compute, target: GpuTarget) -> int:
     """The number of parts that gives each multiprocessor enough blocks; 1 if the tiles alone do."""
     elements = prod(axis.length for axis in tensor.axes)
-    tile = _TILE if plan_threads(tensor, tensor, target) else 1
+    tile = _TILE if thread_tiles.plan_threads(tensor, tensor, target) else 1
     tiles = -(-elements // tile)
     waves = 1 if target.is_processor else _WAVES
     return -(-waves * target.multiprocessors // tiles)

@@ -16,30 +16,8 @@ from math import prod
 
 from tensorwright import schedule
 from tensorwright.expr import Axis, Index, exact_div, loads_of
-from tensorwright.tuning.space.accesses import (
-    count_of,
-    elements_of,
-    is_contiguous,
-    lanes_for,
-    period_along,
-    points,
-    reads_along,
-)
-from tensorwright.tuning.space.derived.derivation import (
-    Derivation,
-    TiledStage,
-    Verdict,
-    fusable_consumer,
-    has_data_reuse,
-    has_fusable_consumer,
-    is_strict_inlinable,
-)
-from tensorwright.tuning.space.derived.tiled_axes import (
-    LEVELS,
-    TileAxis,
-    limit_registers,
-    plan_axes,
-)
+from tensorwright.tuning.space import accesses
+from tensorwright.tuning.space.derived import derivation, tiled_axes
 from tensorwright.tuning.space.register_tile import limits_of, nest
 from tensorwright.tuning.space.roles import Role
 from tensorwright.tuning.space.sketch import Kind, divisors
@@ -54,18 +32,18 @@ class MultiLevelTilingWithFusion:
 
     name: str = "multi-level tiling with fusion"
 
-    def applies(self, view: Derivation) -> Verdict:
+    def applies(self, view: derivation.Derivation) -> derivation.Verdict:
         """If operands are used again and the consumer can be fused; a cache always is."""
-        consumer = fusable_consumer(view.state, view.current)
+        consumer = derivation.fusable_consumer(view.state, view.current)
         is_free = consumer is not None and not consumer.relations and not consumer.marks
-        if not is_free or not has_data_reuse(view.state, view.current):
-            return Verdict.NO
+        if not is_free or not derivation.has_data_reuse(view.state, view.current):
+            return derivation.Verdict.NO
         if _plan(view, fuse=True) is None:
-            return Verdict.NO
+            return derivation.Verdict.NO
         is_cache = any(view.current == f"{name}_cache" for name in view.visited)
-        return Verdict.YES_AND_SKIP_REST if is_cache else Verdict.YES
+        return derivation.Verdict.YES_AND_SKIP_REST if is_cache else derivation.Verdict.YES
 
-    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+    def derive(self, view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
         """A state for each level."""
         return tuple(_Tiling(view, level).derive() for level in FUSION_LEVELS)
 
@@ -76,32 +54,36 @@ class MultiLevelTiling:
 
     name: str = "multi-level tiling"
 
-    def applies(self, view: Derivation) -> Verdict:
+    def applies(self, view: derivation.Derivation) -> derivation.Verdict:
         """If operands are used again and vectors fit."""
-        if not has_data_reuse(view.state, view.current):
-            return Verdict.NO
-        return Verdict.YES_AND_SKIP_REST if _plan(view, fuse=False) else Verdict.NO
+        if not derivation.has_data_reuse(view.state, view.current):
+            return derivation.Verdict.NO
+        return (
+            derivation.Verdict.YES_AND_SKIP_REST
+            if _plan(view, fuse=False)
+            else derivation.Verdict.NO
+        )
 
-    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+    def derive(self, view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
         """One state."""
         return (_Tiling(view, 0).derive(),)
 
 
-def _plan(view: Derivation, *, fuse: bool) -> tuple[TileAxis, ...] | None:
-    consumer = fusable_consumer(view.state, view.current) if fuse else None
+def _plan(view: derivation.Derivation, *, fuse: bool) -> tuple[tiled_axes.TileAxis, ...] | None:
+    consumer = derivation.fusable_consumer(view.state, view.current) if fuse else None
     host = consumer.name if consumer is not None else view.current
-    return plan_axes(view.state, view.current, host, view.target)
+    return tiled_axes.plan_axes(view.state, view.current, host, view.target)
 
 
 class _Tiling:
     """Mutable working state while one stage is tiled; level 0: no fusion."""
 
-    def __init__(self, view: Derivation, level: int) -> None:
+    def __init__(self, view: derivation.Derivation, level: int) -> None:
         self.view = view
         self.level = level
         self.name = view.current
         self.base = self.name.removesuffix("_cache")
-        consumer = fusable_consumer(view.state, self.name) if level else None
+        consumer = derivation.fusable_consumer(view.state, self.name) if level else None
         self.host = consumer.name if consumer is not None else self.name
         axes = _plan(view, fuse=level > 0)
         assert axes is not None, "the generator has asked"
@@ -109,23 +91,23 @@ class _Tiling:
         self.builder = view.grow()
         self.sizes: dict[str, tuple[Index, ...]] = {}
 
-    def derive(self) -> Derivation:
+    def derive(self) -> derivation.Derivation:
         """Tile, and place what is tiled."""
         for axis in self.axes:
             if axis.is_tiled:
-                names = tuple(f"{self.base}_{axis.own}_{n + 1}" for n in range(LEVELS))
+                names = tuple(f"{self.base}_{axis.own}_{n + 1}" for n in range(tiled_axes.LEVELS))
                 self.sizes[axis.name] = self.builder.choose_rows(
                     names, axis.sizes, axis.default, Kind.TILE, self.base
                 )
-        width = lanes_for(self.view.target, self.view.stage)
-        limit_registers(self.builder, self.view.target, self.axes, self.sizes, width)
+        width = accesses.lanes_for(self.view.target, self.view.stage)
+        tiled_axes.limit_registers(self.builder, self.view.target, self.axes, self.sizes, width)
         places = self._tile_host() if self.level else []
         own_places = self._tile_stage()
         if places:  # last: later steps of a stage inside another one take longer to check
             self.builder.do(schedule.ComputeAt(self.name, *places[-1]))
         kind = "cached" if self.base != self.name else "fused" if self.level else "tiled"
         placement = f"{self.name} at {self.level}" if self.level else ""
-        tile = TiledStage(self.name, self.host, (*places, *own_places))
+        tile = derivation.TiledStage(self.name, self.host, (*places, *own_places))
         return self.view.then(self.builder, f"{self.base} {kind}", placement, tile)
 
     def _tile_host(self) -> list[tuple[str, str]]:
@@ -156,10 +138,10 @@ class _Tiling:
 
     def _parallelise(self, outer: list[str]) -> str:
         """Let threads share the tiles; the loop that holds a largest tile, "" if there is one."""
-        work = points(self.builder.state.stage(self.name).tensor)
+        work = accesses.points(self.builder.state.stage(self.name).tensor)
         return parallelise(self.builder, self.host, outer, work) or (outer[-1] if outer else "")
 
-    def _by_role(self) -> list[TileAxis]:
+    def _by_role(self) -> list[tiled_axes.TileAxis]:
         """Rows outside, columns inside: the columns use each read along the rows immediately."""
         order = list(Role)
         return sorted(self.axes, key=lambda axis: order.index(axis.role))
@@ -167,7 +149,7 @@ class _Tiling:
     def _tile_stage(self) -> list[tuple[str, str]]:
         """Split and order the loops of the stage; those that hold its tiles."""
         builder, name = self.builder, self.name
-        spatial: list[list[str]] = [[] for _ in range(LEVELS)]
+        spatial: list[list[str]] = [[] for _ in range(tiled_axes.LEVELS)]
         innermost: dict[str, str] = {}
         for axis in self._in_own_order():
             if not axis.is_tiled and axis.role is Role.LANES:
@@ -180,7 +162,7 @@ class _Tiling:
                 builder.do(step)
                 *larger, innermost[axis.name] = step.children
                 for depth, loop in enumerate(reversed(larger)):
-                    spatial[LEVELS - 1 - depth].append(loop)
+                    spatial[tiled_axes.LEVELS - 1 - depth].append(loop)
         tile = [innermost[axis.name] for axis in self._by_role() if axis.name in innermost]
         outer_fold, inner_fold, unrolled = self._split_reduction()
         loops = (*spatial[0], *spatial[1], *outer_fold, *spatial[2], *inner_fold)
@@ -190,7 +172,7 @@ class _Tiling:
             held = [self._parallelise(spatial[0]), *spatial[1][-1:], *held]
         return [(name, loop) for loop in held if loop]
 
-    def _in_own_order(self) -> list[TileAxis]:
+    def _in_own_order(self) -> list[tiled_axes.TileAxis]:
         names = [axis.name for axis in self.view.stage.tensor.axes]
         return sorted(self.axes, key=lambda axis: names.index(axis.own))
 
@@ -198,11 +180,11 @@ class _Tiling:
         """The loops of the reduction: (R0, R1, unrolled innermost)."""
         axes = [axis for axis in self.view.stage.tensor.reduce_axes if axis.extent != 1]
         limits = limits_of(self.view.target)
-        if count_of(axes) <= limits.whole_fold:
+        if accesses.count_of(axes) <= limits.whole_fold:
             return [], [], [axis.name for axis in axes]
         main = max(axes, key=lambda axis: axis.length)
         extent = main.length
-        blocked = period_along(loads_of(self.view.stage.tensor.body), main)
+        blocked = accesses.period_along(loads_of(self.view.stage.tensor.body), main)
         block = blocked or max(divisors(extent, limits.unrolled))
         outer: list[str] = []
         inner: list[str] = []
@@ -246,12 +228,12 @@ class FoldConstants:
 
     name: str = "fold constant"
 
-    def applies(self, view: Derivation) -> Verdict:
+    def applies(self, view: derivation.Derivation) -> derivation.Verdict:
         """If the stage reads one constant, which nothing else reads, and nothing more."""
         is_one = view.current in constant_stages(view.state)
-        return Verdict.YES_AND_SKIP_REST if is_one else Verdict.NO
+        return derivation.Verdict.YES_AND_SKIP_REST if is_one else derivation.Verdict.NO
 
-    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+    def derive(self, view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
         """The stage gone, its tensor a constant."""
         builder = view.grow()
         builder.do(schedule.FoldConstant(view.current))
@@ -264,16 +246,16 @@ class SimplifyConstants:
 
     name: str = "simplify constant tensors"
 
-    def applies(self, view: Derivation) -> Verdict:
+    def applies(self, view: derivation.Derivation) -> derivation.Verdict:
         """If a fold reads a small constant, and all of its terms can be unrolled."""
-        return Verdict.YES_AND_SKIP_REST if moved_axes(view) else Verdict.NO
+        return derivation.Verdict.YES_AND_SKIP_REST if moved_axes(view) else derivation.Verdict.NO
 
-    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+    def derive(self, view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
         """Other axes outside, contiguous ones in lanes, the rest unrolled."""
         tensor = view.stage.tensor
         moved = moved_axes(view)
         others = [axis for axis in tensor.axes if axis not in moved]
-        lanes = [axis for axis in others if is_contiguous(tensor, axis)][-1:]
+        lanes = [axis for axis in others if accesses.is_contiguous(tensor, axis)][-1:]
         outer = [axis.name for axis in others if axis not in lanes]
         unrolled = [axis.name for axis in (*moved, *tensor.reduce_axes)]
         inner = [axis.name for axis in lanes]
@@ -286,22 +268,23 @@ class SimplifyConstants:
         return (view.then(builder, f"{view.current} unrolled"),)
 
 
-def moved_axes(view: Derivation) -> tuple[Axis, ...]:
+def moved_axes(view: derivation.Derivation) -> tuple[Axis, ...]:
     """The axes of the stage that a small constant moves along; none if unrolling does not pay."""
     tensor = view.stage.tensor
     small = [
         load
         for load in loads_of(tensor.body)
-        if load.source.name in view.state.constants and elements_of(load.source) <= _MOST_ELEMENTS
+        if load.source.name in view.state.constants
+        and accesses.elements_of(load.source) <= _MOST_ELEMENTS
     ]
     if tensor.reduction is None or not small:
         return ()
     moved = tuple(
         axis
         for axis in tensor.axes
-        if axis.extent != 1 and any(reads_along(load, axis.var) for load in small)
+        if axis.extent != 1 and any(accesses.reads_along(load, axis.var) for load in small)
     )
-    copies = count_of((*moved, *tensor.reduce_axes))
+    copies = accesses.count_of((*moved, *tensor.reduce_axes))
     others = [axis for axis in tensor.axes if axis not in moved and axis.extent != 1]
     return moved if copies <= _MOST_COPIES and others else ()
 
@@ -312,13 +295,13 @@ class AlwaysInline:
 
     name: str = "always inline"
 
-    def applies(self, view: Derivation) -> Verdict:
+    def applies(self, view: derivation.Derivation) -> derivation.Verdict:
         """If the stage is strict inlinable; nothing else is tried with it then."""
-        if is_strict_inlinable(view.state, view.current):
-            return Verdict.YES_AND_SKIP_REST
-        return Verdict.NO
+        if derivation.is_strict_inlinable(view.state, view.current):
+            return derivation.Verdict.YES_AND_SKIP_REST
+        return derivation.Verdict.NO
 
-    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+    def derive(self, view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
         """The program without the stage."""
         builder = view.grow()
         builder.do(schedule.ComputeInline(view.current))
@@ -331,19 +314,19 @@ class AddCacheWrite:
 
     name: str = "add cache write"
 
-    def applies(self, view: Derivation) -> Verdict:
+    def applies(self, view: derivation.Derivation) -> derivation.Verdict:
         """If operands are used again, vectors fit, no consumer can be fused, and terms are many."""
         state, name = view.state, view.current
         if (
             name.endswith("_rf")
-            or not has_data_reuse(state, name)
-            or has_fusable_consumer(state, name)
+            or not derivation.has_data_reuse(state, name)
+            or derivation.has_fusable_consumer(state, name)
         ):
-            return Verdict.NO
-        has_vectors = plan_axes(state, name, name, view.target) is not None
-        return Verdict.YES if has_vectors else Verdict.NO
+            return derivation.Verdict.NO
+        has_vectors = tiled_axes.plan_axes(state, name, name, view.target) is not None
+        return derivation.Verdict.YES if has_vectors else derivation.Verdict.NO
 
-    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+    def derive(self, view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
         """The cache comes next; the copy is its consumer."""
         builder = view.grow()
         builder.do(schedule.CacheWrite(view.current))
@@ -360,11 +343,11 @@ class Skip:
     name: str = "skip"
     leaves_made: bool = True
 
-    def applies(self, view: Derivation) -> Verdict:
+    def applies(self, view: derivation.Derivation) -> derivation.Verdict:
         """Always, unless a generator before was the last for this stage."""
         is_made = view.current.endswith(("_cache", "_rf"))
-        return Verdict.NO if is_made and not self.leaves_made else Verdict.YES
+        return derivation.Verdict.NO if is_made and not self.leaves_made else derivation.Verdict.YES
 
-    def derive(self, view: Derivation) -> tuple[Derivation, ...]:
+    def derive(self, view: derivation.Derivation) -> tuple[derivation.Derivation, ...]:
         """The same state at the next stage."""
         return (view.then(view.grow()),)

@@ -17,17 +17,10 @@ from tensorwright import schedule
 from tensorwright.tuning.space.derived.rules.batched_winograd import use_winograd
 from tensorwright.tuning.space.sketch import SketchBuilder
 from tensorwright.tuning.space.templates.configuration import Configuration
-from tensorwright.tuning.space.templates.gpu.products import (
-    BlockTable,
-    Form,
-    bind_others,
-    compute_in_blocks,
-    find_fold,
-    inline_others,
-)
+from tensorwright.tuning.space.templates.gpu import products
 from tensorwright.tuning.space.templates.template import Template
 
-_TABLE = BlockTable(
+_TABLE = products.BlockTable(
     (("tile_y", "rows", (1, 8, 4)), ("tile_x", "columns", (1, 8, 2))),
     (("tile_rc", "terms", (8,)),),
     (0, 1500, 128),
@@ -40,13 +33,13 @@ def conv2d_nchw_winograd(s: SketchBuilder, cfg: Configuration) -> bool:
 
     Gives whether the product is one of matrices: one tile of one image is a vector.
     """
-    fold = find_fold(s.state)
+    fold = products.find_fold(s.state)
     assert fold is not None, "the template applies"
     name, product = fold.name, f"{fold.name}_product"
     axes = s.state.stage(name).tensor.axes
     rows = next(x.length for x in axes if x.name == fold.axes["rows"])
     tile = cfg.define_knob("tile_size", _TILES if rows % 8 == 0 else tuple(reversed(_TILES)))
-    inline_others(s, name)
+    products.inline_others(s, name)
     transforms = use_winograd(s, name, tile)
     joined = schedule.UseAlgorithm(product, "implicit_gemm")
     if not schedule.is_legal(joined, s.state):
@@ -58,15 +51,15 @@ def conv2d_nchw_winograd(s: SketchBuilder, cfg: Configuration) -> bool:
     tensor = s.state.stage(f"{product}_product").tensor
     *_, high, wide = (axis.name for axis in tensor.axes)
     names = {"rows": high, "columns": wide, "terms": tensor.reduce_axes[0].name}
-    compute_in_blocks(s, cfg, f"{product}_product", names, _TABLE)
+    products.compute_in_blocks(s, cfg, f"{product}_product", names, _TABLE)
     transforms.schedule(cfg.target)
-    bind_others(s, cfg)
+    products.bind_others(s, cfg)
     return True
 
 
 def _applies(state: schedule.ScheduleState, target: Any) -> bool:
-    fold = find_fold(state)
-    if fold is None or fold.form is not Form.CONVOLUTION:
+    fold = products.find_fold(state)
+    if fold is None or fold.form is not products.Form.CONVOLUTION:
         return False
     matched = schedule.find_convolution(state.stage(fold.name).tensor)
     return matched is not None and matched.kernel.source.name in state.constants
