@@ -129,3 +129,10 @@ def test_compiling_loads_of_the_tuner_what_chooses_schedules() -> None:
 def test_the_version_is_that_of_the_project() -> None:
     project = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text())["project"]
     assert project["version"] == tensorwright.__version__
+
+
+def test_help_shows_the_options_of_a_search() -> None:
+    options = inspect.signature(tensorwright.tune).parameters
+    assert options["minutes"].default is None
+    assert "farm" not in options
+    assert "patience    End after this many rounds" in (inspect.getdoc(tensorwright.tune) or "")

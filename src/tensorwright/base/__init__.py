@@ -23,7 +23,7 @@ from tensorwright.base.gpu_targets import (
     Threads, check_runs_here, cpu_target, missing_here, parse_target,
 )
 from tensorwright.base.knobs import (
-    DUMP_STAGES, KNOBS, Knob, find_knob, option, options_of, override,
+    DUMP_STAGES, KNOBS, Knob, find_knob, option, options_of, override, takes_options,
 )
 from tensorwright.base.machines import (
     ASSUMED, LINE_BYTES, AssumedMachine, Cache, available_cores, cpu_quota, read_arm_flags,

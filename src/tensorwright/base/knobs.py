@@ -20,7 +20,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import Field, dataclass, field, fields
 from difflib import get_close_matches
+from inspect import Parameter, getdoc, signature
 from pathlib import Path
+from textwrap import indent
 from typing import Any, Generic, TypeVar
 
 from tensorwright.base.errors import UsageError, unknown_name
@@ -31,6 +33,7 @@ DUMP_STAGES = ("graph", "rules", "layouts", "partition", "schedule", "loop", "so
 LOG_LEVELS = ("quiet", "warning", "info", "debug")
 
 T = TypeVar("T")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _overrides: ContextVar[Mapping[str, Any] | None] = ContextVar("tensorwright_knobs", default=None)
 
@@ -358,3 +361,26 @@ def option(default: Any, text: str, **facts: Any) -> Any:
 def options_of(record: type[Any]) -> tuple[Field[Any], ...]:
     """The fields of a record that `option` made."""
     return tuple(each for each in fields(record) if "text" in each.metadata)
+
+
+def takes_options(record: type[Any], *hidden: str) -> Callable[[_Function], _Function]:
+    """Let `help` of a function show which options its `**` takes: the fields of a record.
+
+    hidden   fields that the function sets by itself
+    """
+
+    def shown(function: _Function) -> _Function:
+        own = signature(function)
+        kept = [each for each in own.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+        options = [
+            Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=each.type)
+            for each in fields(record)
+            if each.name not in {*own.parameters, *hidden}
+        ]
+        texts = [f"{each.name:<10}  {each.metadata['text']}" for each in options_of(record)]
+        told = indent("\n".join(texts) + f"\n\n{getdoc(record)}", "    ")
+        function.__doc__ = f"{getdoc(function)}\n\nOptions\n{told}"
+        vars(function)["__signature__"] = own.replace(parameters=[*kept, *options])
+        return function
+
+    return shown

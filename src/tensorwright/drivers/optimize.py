@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tensorwright import pipeline
-from tensorwright.base import InternalError, MachineError, Target
+from tensorwright.base import InternalError, MachineError, Target, takes_options
 from tensorwright.drivers.rewrite import Rewritten, rewrite, usual_seconds
 from tensorwright.drivers.tune import search, setting_of
 from tensorwright.farm import NO_SECURITY, Farm, FarmSecurity, opened_farm
@@ -48,6 +48,7 @@ class Optimized:
     result: session.TuneResult
 
 
+@takes_options(session.Options, "farm")
 def optimize(
     model: pipeline.Model,
     *,

@@ -222,6 +222,7 @@ class RewriteOptions:
             )
 
 
+@base.takes_options(RewriteOptions)
 def rewrite(
     model: Model,
     *,

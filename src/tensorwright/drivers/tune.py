@@ -15,7 +15,7 @@ from typing import Any, cast
 from onnx import ModelProto
 
 from tensorwright import graph, pipeline
-from tensorwright.base import Target, UsageError
+from tensorwright.base import Target, UsageError, takes_options
 from tensorwright.drivers import sized_network
 from tensorwright.farm import NO_SECURITY, Farm, FarmSecurity, opened_farm
 from tensorwright.graph.imports.aten import ExportedGraph
@@ -38,6 +38,7 @@ _LEAST_NETWORK_S = 12.0  # for that comparison at one point, if no minutes are g
 _LEAST_SHARE = 0.02  # of the minutes, for that comparison even if all are spent
 
 
+@takes_options(session.Options, "farm")
 def tune(
     model: pipeline.Model | graph.Program,
     *,

@@ -65,6 +65,7 @@ class Options:
     strategy        a name of `STRATEGIES`, or settings of one of them
     learning        the features of programs, and the cost model
     seed            of every random choice; the knob `seed` if None
+    callbacks       get the progress; `tune` writes it to stderr where none are given
     objective       the number that the scheduler makes small; the weighted sum of all times if None
     interrupt       lets another thread stop the session; Ctrl-C does so in the main thread
     farm            whose workers build and measure; this machine does if None
