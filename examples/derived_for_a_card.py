@@ -20,7 +20,7 @@ relu = compute("relu", y.shape, lambda f, h, v: max_of(y[f, h, v] + bias[f], 0.0
 
 target, workload = parse_target("cuda:sm_80"), program_workload([relu])
 
-whole_image = {"y_h_threads": 7, "y_h_each": 1, "y_v_threads": 7, "y_v_each": 1}
+whole_image = {"y_h_threads": 7, "y_h_elements": 1, "y_v_threads": 7, "y_v_elements": 1}
 wanted = whole_image | {"y_x_vector": 4, "y_w_vector": 4}
 sketches = derived_sketches(state_of(workload), target, most=128)
 sketch = next(each for each in sketches if each.name == "y in blocks of threads")

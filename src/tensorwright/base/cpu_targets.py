@@ -279,7 +279,7 @@ class CpuTarget:
             return "it is not a processor"
         if self.triple != machine.triple:
             return f"it is {machine.triple}, not {self.triple}"
-        lacking = sorted(set(self.instructions) - set(machine.features))
+        lacking = sorted(set(self.instructions) - set(machine.instructions))
         return f"it has no {', '.join(lacking)}" if lacking else ""
 
     def __str__(self) -> str:

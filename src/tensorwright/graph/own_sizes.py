@@ -105,9 +105,12 @@ def _formulas(expression: expr.Index) -> Iterator[expr.IndexExpr]:
 
 
 def _addend(extent: expr.Index, formula: expr.IndexExpr) -> int | None:
-    """The number that an extent adds to a formula, -2 for 3*(n//4 - 2); None if there is none."""
+    """The number that an extent adds to a formula, -2 for 3*(n//4 - 2); None if there is none.
+
+    An extent is at least 0, and so is the sum: of 9 - n, where the factor is negative, it is not.
+    """
     factor, rest = expr.divide_terms(extent, formula)
-    if factor == 0:
+    if factor == 0 or any(scale < 0 for _, scale in expr.terms_of(factor)):
         return None
     added, left = expr.divide_terms(rest, factor)
     return added if isinstance(added, int) and left == 0 else None

@@ -16,7 +16,7 @@ import pytest
 from click.testing import Result
 
 from tensorwright.base import detect_target
-from tensorwright.machine import Ceilings, Level, Load, keep_ceilings, kept_ceilings
+from tensorwright.machine import Ceilings, Level, Load, LoadWatch, keep_ceilings, kept_ceilings
 from tensorwright.runtime import HOST
 from tensorwright.runtime.measuring.call_costs import measure_rates
 
@@ -71,7 +71,7 @@ def test_what_it_measures_is_kept_with_its_date(
     measured = [ceilings(1, 2e11, "2026-01-31T"), ceilings(1, 1e11, "2026-02-01T")]
     loads = iter([Load(), Load(), Load(0.9, 0.0, 2, "python 812")])
     monkeypatch.setattr(doctor, "measure_ceilings", lambda *_: measured[0])
-    monkeypatch.setattr(doctor.LoadWatch, "load", lambda _: next(loads))
+    monkeypatch.setattr(LoadWatch, "load", lambda _: next(loads))
     assert "200 GFLOP/s; memory 20 GB/s\n" in invoke("doctor").stdout
     assert kept_ceilings(detect_target(), 1) == measured[0]
     monkeypatch.setattr(doctor, "measure_ceilings", lambda *_: measured[1])

@@ -60,6 +60,15 @@ def test_other_bounds_and_other_numbers_are_other_workloads() -> None:
     assert len(keys) == 3
 
 
+def test_an_extent_that_shrinks_with_its_size_is_no_sum_of_it() -> None:
+    """9 - k is a number of rows, and k - 9 is not: the size of its own is never below 0."""
+    size = expr.named_size("k", least=0, greatest=9)
+    x = expr.placeholder("x", (9,))
+    rest = expr.compute("rest", (9 - size,), lambda i: x[i + size] * 2.0)
+    workload = program_workload((rest,))
+    assert with_own_sizes(workload).workload is workload
+
+
 def test_sizes_that_are_used_in_two_ways_stay() -> None:
     """Of two formulas of one size only a part that both have is a size; here it is the size."""
     x = expr.placeholder("x", (SAMPLES,))
