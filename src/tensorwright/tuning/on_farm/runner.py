@@ -27,7 +27,7 @@ from tensorwright.tuning.on_farm.devices import DevicePool
 from tensorwright.tuning.on_farm.worker_functions import Race, read, workload_data, write
 
 AGREES = 1.4
-"""Times of one program on two devices of a kind agree up to this ratio: half of it is a lie."""
+"""Devices of one kind take times for one program that differ by at most this ratio."""
 
 _PREPARE_S = 300.0
 _REFERENCE_EVERY_S = 60.0
