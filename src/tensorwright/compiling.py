@@ -23,9 +23,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias
 from weakref import WeakKeyDictionary
 
-from tensorwright import base, runtime
+from tensorwright.base import (
+    EXTENSIONS,
+    KNOBS,
+    Advice,
+    CpuTarget,
+    Target,
+    UndecidedError,
+    UsageError,
+    available_cores,
+    digest_of_bytes,
+    digest_of_file,
+    is_dumped,
+    knobs,
+    package_digest,
+)
 from tensorwright.instances import AnySizes, Instances, Signature
 from tensorwright.machine import detect_hardware, kept_steps
+from tensorwright.runtime import (
+    Executable,
+    ExecutableCache,
+    default_executable_cache,
+    named_target,
+    usable_threads,
+)
 
 if TYPE_CHECKING:
     from tensorwright.graph import Constants, Program
@@ -41,22 +62,22 @@ _MEASURING, _PROCESSES = "tensorwright.runtime.measuring", "tensorwright.process
 _MODELS = "tensorwright.graph.model_import"
 _AHEAD = "tensorwright.tuning.selection.ahead"
 _WITHOUT_EFFECT = (
-    base.knobs.HOME,
-    base.knobs.DUMP,
-    base.knobs.DUMP_DIR,
-    base.knobs.VERIFY,
-    base.knobs.LOG,
-    base.knobs.KERNEL_CACHE,
-    base.knobs.EXECUTABLE_CACHE,
-    base.knobs.COST_MODEL,
-    base.knobs.THREADS,  # the key has the number that is used
-    base.knobs.TARGET,
+    knobs.HOME,
+    knobs.DUMP,
+    knobs.DUMP_DIR,
+    knobs.VERIFY,
+    knobs.LOG,
+    knobs.KERNEL_CACHE,
+    knobs.EXECUTABLE_CACHE,
+    knobs.COST_MODEL,
+    knobs.THREADS,  # the key has the number that is used
+    knobs.TARGET,
 )
 _LEAST_HELPED_BYTES = 1_000_000
 """Smaller models usually have few workloads: one process compiles them before a second starts."""
 _LEAST_CHECKED_BYTES = 256_000_000
 """Larger files are refused, if we lack an operator, before they are read for their digest."""
-_TOO_LARGE: WeakKeyDictionary[runtime.Executable, tuple[str, dict[str, Any]]] = WeakKeyDictionary()
+_TOO_LARGE: WeakKeyDictionary[Executable, tuple[str, dict[str, Any]]] = WeakKeyDictionary()
 """Executables of this process that the disk does not keep, with their keys and facts."""
 _SETTLED_S = 2.0
 """A file that was written more recently may be written again without a change of its times."""
@@ -65,7 +86,7 @@ _SETTLED_S = 2.0
 def compile(
     model: Model | Program,
     *,
-    target: str | base.Target | None = None,
+    target: str | Target | None = None,
     threads: int | None = None,
     records: Records | None = None,
     input_shapes: Shapes | None = None,
@@ -73,7 +94,7 @@ def compile(
     trace: Trace | str | None = None,
     constants: Constants | None = None,
     on_kernel: OnKernel | None = None,
-) -> runtime.Executable:
+) -> Executable:
     """Compile a model or a tensor expression, or return its kept executable.
 
     model         an ONNX file or a .pt2 file of PyTorch: its path, its bytes or an open handle; a
@@ -115,15 +136,15 @@ def compile(
         return _pipeline(given, options)
     if sizes == "fixed":
         return _compiled(given, options)
-    refusal: base.UndecidedError | None = None
+    refusal: UndecidedError | None = None
     try:
         program = _compiled(given, options)
-    except base.UndecidedError as error:
+    except UndecidedError as error:
         program, refusal = None, error
     return _of_any_sizes(given, options, program, refusal)
 
 
-def _compiled(model: Any, options: Mapping[str, Any]) -> runtime.Executable:
+def _compiled(model: Any, options: Mapping[str, Any]) -> Executable:
     """The kept executable for a question, or what the pipeline makes."""
     question = _question(model, options)
     if question is None:
@@ -134,9 +155,9 @@ def _compiled(model: Any, options: Mapping[str, Any]) -> runtime.Executable:
 def _of_any_sizes(
     model: Any,
     options: Mapping[str, Any],
-    program: runtime.Executable | None,
-    refusal: base.UndecidedError | None,
-) -> runtime.Executable:
+    program: Executable | None,
+    refusal: UndecidedError | None,
+) -> Executable:
     """An executable that also answers calls of sizes that its program does not take.
 
     program   None if `refusal` says why the model cannot be compiled for all sizes
@@ -158,10 +179,10 @@ def _of_any_sizes(
         )
         return said
 
-    def build(shapes: Mapping[str, tuple[int, ...]]) -> runtime.Executable:
+    def build(shapes: Mapping[str, tuple[int, ...]]) -> Executable:
         return _compiled(model, {**options, "input_shapes": shapes})
 
-    threads = runtime.usable_threads(options["threads"])
+    threads = usable_threads(options["threads"])
     label = str(model) if isinstance(model, str | os.PathLike) else "the model"
     return AnySizes(program, declared, Instances(label, build), threads, refusal)
 
@@ -176,7 +197,7 @@ def read_handle(model: Any) -> Any:
     if hasattr(model, "read") and not isinstance(model, str | os.PathLike):
         data = model.read()
         if isinstance(data, str):
-            raise base.UsageError(
+            raise UsageError(
                 stage="compile",
                 where="the open file of the model",
                 reason="it gives text",
@@ -195,10 +216,10 @@ class _Question:
     store   the path of the record store; None if the caller gave an open store
     """
 
-    cache: runtime.ExecutableCache
+    cache: ExecutableCache
     model: str
     path: Path | None
-    target: base.CpuTarget
+    target: CpuTarget
     threads: int
     options: str
     store: Path | None
@@ -207,7 +228,7 @@ class _Question:
     def key(self) -> str:
         """The key of the entry, for the present state of the machine."""
         parts = (
-            base.package_digest(),
+            package_digest(),
             self.model,
             self.target.name,
             self.target.key,
@@ -219,7 +240,7 @@ class _Question:
         )
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
-    def kept(self) -> runtime.Executable | None:
+    def kept(self) -> Executable | None:
         """The kept executable, if compiling would give the same one; else None.
 
         Raises:  UndecidedError if compiling would raise the same one.
@@ -233,44 +254,42 @@ class _Question:
             return None
         if "refusal" in entry:
             fields = entry["refusal"]
-            raise base.UndecidedError(
-                **{**fields, "remedy": base.Advice(fields["remedy"], entry["command"])}
-            )
+            raise UndecidedError(**{**fields, "remedy": Advice(fields["remedy"], entry["command"])})
         if store is None or store != entry["store"]:
             self.cache.renew(key, {**entry, "store": store})
         contents = self.cache.contents(entry)
-        return None if contents is None else runtime.Executable.of(contents, self.threads)
+        return None if contents is None else Executable.of(contents, self.threads)
 
-    def _alive(self, key: str) -> runtime.Executable | None:
+    def _alive(self, key: str) -> Executable | None:
         """One that shares the constants of an executable which this process has."""
         for executable, (other, facts) in list(_TOO_LARGE.items()):
             if other == key and self._is_valid(facts):
-                return runtime.Executable.of(executable.contents, self.threads)
+                return Executable.of(executable.contents, self.threads)
         return None
 
-    def compiled(self, model: Any, options: Mapping[str, Any]) -> runtime.Executable:
+    def compiled(self, model: Any, options: Mapping[str, Any]) -> Executable:
         """Compile, and keep the executable, or the refusal, with what it depended on."""
         module = importlib.import_module(_RECORDS)
         before = _state_of(self.path), _signature(self.store)
-        result: runtime.Executable | base.UndecidedError
+        result: Executable | UndecidedError
         with module.opened(self.records) as store:
             watched = module.WatchedStore(store)
             with self._helper(model):
                 try:
                     result = _pipeline(model, {**options, "records": watched})
-                except base.UndecidedError as error:
+                except UndecidedError as error:
                     result = error
         files = () if self.path is None else _external_files(self.path)
         if _state_of(self.path) == before[0] and files is not None:
             facts = {"files": files, "reads": watched.reads, "store": before[1]}
             key = self.key()
-            if isinstance(result, base.UndecidedError):
+            if isinstance(result, UndecidedError):
                 command = result.for_command().remedy
                 entry = {**facts, "refusal": dict(result.fields), "command": command}
                 self.cache.renew(key, entry)
             elif not self.cache.put(key, result.contents, facts):
                 _TOO_LARGE[result] = key, facts
-        if isinstance(result, base.UndecidedError):
+        if isinstance(result, UndecidedError):
             raise result
         return result
 
@@ -279,11 +298,11 @@ class _Question:
 
         The rates of this machine are measured before it starts, so it does not disturb them.
         """
-        is_used = base.knobs.DEFAULT_SCHEDULE.get() != "rule" and base.available_cores() > 1
+        is_used = knobs.DEFAULT_SCHEDULE.get() != "rule" and available_cores() > 1
         if _size_bytes(model) < _LEAST_HELPED_BYTES or not is_used:
             return contextlib.nullcontext()
         importlib.import_module(_MEASURING).this_machine(self.target, self.threads)
-        values = {knob.name: knob.get() for knob in base.KNOBS}
+        values = {knob.name: knob.get() for knob in KNOBS}
         arguments = (_AHEAD, "get_ready", self.target, self.threads, values)
         helper: contextlib.AbstractContextManager[None]
         helper = importlib.import_module(_PROCESSES).spare_worker(*arguments)
@@ -307,42 +326,37 @@ def _question(model: Any, options: Mapping[str, Any]) -> _Question | None:
     It must run if the argument is not a model, if the target is not a processor, and if a knob or
     one of `EXTENSIONS` demands it.
     """
-    cache = runtime.default_executable_cache()
-    is_used = cache.limit_bytes and base.knobs.KERNEL_CACHE.get()
-    if (
-        not is_used
-        or base.EXTENSIONS
-        or base.knobs.VERIFY.get()
-        or base.is_dumped(*base.knobs.DUMP_STAGES)
-    ):
+    cache = default_executable_cache()
+    is_used = cache.limit_bytes and knobs.KERNEL_CACHE.get()
+    if not is_used or EXTENSIONS or knobs.VERIFY.get() or is_dumped(*knobs.DUMP_STAGES):
         return None
     if _size_bytes(model) >= _LEAST_CHECKED_BYTES:
         importlib.import_module(_MODELS).check_operators(model)
     digest, path = _digest_of_model(model)
-    named = options["target"] or base.knobs.TARGET.get()
-    target = runtime.named_target(named) if isinstance(named, str) else named
-    if digest is None or not isinstance(target, base.CpuTarget):
+    named = options["target"] or knobs.TARGET.get()
+    target = named_target(named) if isinstance(named, str) else named
+    if digest is None or not isinstance(target, CpuTarget):
         return None
     records = options["records"]
     store: Path | None = None
     if records is None:
-        store = base.knobs.HOME.get() / base.knobs.RECORDS_FILE
+        store = knobs.HOME.get() / knobs.RECORDS_FILE
     elif isinstance(records, str | os.PathLike):
         store = Path(records).absolute()
-    threads = runtime.usable_threads(options["threads"])
+    threads = usable_threads(options["threads"])
     texts = repr((_sorted(options["input_shapes"]), _sorted(options["sizes"]), _knob_values()))
     return _Question(cache, digest, path, target, threads, texts, store, records)
 
 
-def _pipeline(model: Any, options: Mapping[str, Any]) -> runtime.Executable:
-    executable: runtime.Executable = importlib.import_module(_PIPELINE).compile(model, **options)
+def _pipeline(model: Any, options: Mapping[str, Any]) -> Executable:
+    executable: Executable = importlib.import_module(_PIPELINE).compile(model, **options)
     return executable
 
 
 def _digest_of_model(model: Any) -> tuple[str | None, Path | None]:
     """The digest of a model's bytes with its kind, and its file; (None, None) without a model."""
     if isinstance(model, bytes):
-        return f"bytes {base.digest_of_bytes(model)}", None
+        return f"bytes {digest_of_bytes(model)}", None
     if isinstance(model, str | os.PathLike):
         path = Path(model)
         digest = _digest_of(path)
@@ -350,15 +364,15 @@ def _digest_of_model(model: Any) -> tuple[str | None, Path | None]:
     kind = type(model).__name__
     if kind == "ModelProto":
         data = model.SerializeToString(deterministic=True)
-        return f"proto {base.digest_of_bytes(data)}", None
+        return f"proto {digest_of_bytes(data)}", None
     if kind == "Graph":
-        return f"graph {base.digest_of_bytes(str(model).encode())}", None
+        return f"graph {digest_of_bytes(str(model).encode())}", None
     return None, None
 
 
 def _digest_of(path: Path) -> str | None:
     try:
-        return base.digest_of_file(path)
+        return digest_of_file(path)
     except (OSError, ValueError):
         return None
 
@@ -379,7 +393,7 @@ def _sorted(given: object) -> object:
 def _knob_values() -> str:
     """The values of the knobs that change the executable; for a file, also its digest."""
     values: dict[str, str] = {}
-    for knob in base.KNOBS:
+    for knob in KNOBS:
         if knob not in _WITHOUT_EFFECT:
             value = knob.get()
             text = f"{value} {_digest_of(value)}" if isinstance(value, Path) else str(value)

@@ -15,16 +15,31 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tensorwright import pipeline
 from tensorwright.base import InternalError, MachineError, Target, takes_options
 from tensorwright.drivers.rewrite import Rewritten, rewrite, usual_seconds
 from tensorwright.drivers.tune import search, setting_of
 from tensorwright.farm import NO_SECURITY, Farm, FarmSecurity, opened_farm
 from tensorwright.graph import Graph, random_inputs
+from tensorwright.pipeline import (
+    Model,
+    Shapes,
+    Sizes,
+    chosen_target,
+    cut,
+    finish,
+    import_graph,
+    record_graph,
+    recorded_graph,
+)
 from tensorwright.records import MemoryStore, Records, RecordStore, opened
 from tensorwright.runtime import Executable, missing_device
 from tensorwright.runtime.measuring import seconds_in_turns
-from tensorwright.tuning import session
+from tensorwright.tuning.session import (
+    Options,
+    TuneResult,
+    compare_programs,
+    options_from,
+)
 
 _GRAPH_SHARE = 0.1  # the largest share of the minutes that the search for a graph gets
 _TRIAL_S = 0.1  # about the time of a trial; it turns a budget of trials into one of seconds
@@ -45,18 +60,18 @@ class Optimized:
     executable: Executable
     graph: Graph
     rewritten: Rewritten | None
-    result: session.TuneResult
+    result: TuneResult
 
 
-@takes_options(session.Options, "farm")
+@takes_options(Options, "farm")
 def optimize(
-    model: pipeline.Model,
+    model: Model,
     *,
     target: str | Target | None = None,
     threads: int | None = None,
     records: Records | None = None,
-    input_shapes: pipeline.Shapes | None = None,
-    sizes: pipeline.Sizes | None = None,
+    input_shapes: Shapes | None = None,
+    sizes: Sizes | None = None,
     rewrite: bool = True,
     workers: str | Farm | None = None,
     security: FarmSecurity = NO_SECURITY,
@@ -73,10 +88,10 @@ def optimize(
     Raises:  as `compile`, and RecordError for a store that cannot be used. Ctrl-C keeps what was
              measured, prints how to continue, and ends in KeyboardInterrupt.
     """
-    machine = pipeline.chosen_target(target)
-    source = pipeline.import_graph(model, input_shapes, sizes)
+    machine = chosen_target(target)
+    source = import_graph(model, input_shapes, sizes)
     with opened_farm(workers, security) as farm, opened(records, create=True, spare=True) as store:
-        how = session.options_from(search, farm)
+        how = options_from(search, farm)
         return search_jointly(source, machine, threads, store, how, rewrite=rewrite).executable
 
 
@@ -85,10 +100,10 @@ def search_jointly(
     target: Target,
     threads: int | None,
     store: RecordStore,
-    how: session.Options,
+    how: Options,
     *,
     rewrite: bool = True,
-    on_interrupt: Callable[[session.TuneResult], object] = session.TuneResult.raise_if_interrupted,
+    on_interrupt: Callable[[TuneResult], object] = TuneResult.raise_if_interrupted,
 ) -> Optimized:
     """As `optimize`, for a simplified network.
 
@@ -99,35 +114,35 @@ def search_jointly(
     if rewrite and not any(node.graphs for node in source.nodes):
         graph, rewritten = _best_graph(source, target, threads, store, how)
     how = _left_of(how, time.monotonic() - started)
-    parts = pipeline.cut(graph, target, threads)
+    parts = cut(graph, target, threads)
     result = search(parts, setting_of(target, threads, how.farm), store, how)
     if result.is_interrupted:
         on_interrupt(result)
-    executable = pipeline.finish(parts, target, threads, store)
+    executable = finish(parts, target, threads, store)
     if graph is not source and not result.is_interrupted and not missing_device(target):
-        untouched = pipeline.cut(source, target, threads)
-        rival = pipeline.finish(untouched, target, threads, store)
+        untouched = cut(source, target, threads)
+        rival = finish(untouched, target, threads, store)
         inputs = random_inputs(parts.graph)
         times = seconds_in_turns((executable, rival), inputs, rounds=_TURNS, limit_s=_TURNS_S)
         assert times is not None, "nothing stops the runs"
         if times[0] > _NOISE * times[1]:
-            pipeline.record_graph(store, source, target, threads, "")
+            record_graph(store, source, target, threads, "")
             graph, executable = source, rival
-        untuned = pipeline.finish(untouched, target, threads, MemoryStore())
-        whole = session.compare_programs(untouched, untuned, executable, _TURNS_S)
+        untuned = finish(untouched, target, threads, MemoryStore())
+        whole = compare_programs(untouched, untuned, executable, _TURNS_S)
         result = replace(result, networks=(whole,))
     return Optimized(executable, graph, rewritten, result)
 
 
 def _best_graph(
-    source: Graph, target: Target, threads: int | None, store: RecordStore, how: session.Options
+    source: Graph, target: Target, threads: int | None, store: RecordStore, how: Options
 ) -> tuple[Graph, Rewritten | None]:
     """The graph to tune: the graph on record, or the result of a search, which is then kept.
 
     If a fault of tensorwright ends the search, a warning says so, and the original graph is tuned.
     Nothing is kept then, so the next call searches again.
     """
-    kept = pipeline.recorded_graph(store, source, target, threads)
+    kept = recorded_graph(store, source, target, threads)
     if kept is not None:
         return kept, None
     try:
@@ -144,7 +159,7 @@ def _best_graph(
         warnings.warn(_fault_text(fault), RuntimeWarning, stacklevel=3)
         return source, None
     text = "" if rewritten.certificate is None else rewritten.certificate.to_json()
-    pipeline.record_graph(store, source, target, threads, text)
+    record_graph(store, source, target, threads, text)
     return (rewritten.graph if rewritten.is_changed else source), rewritten
 
 
@@ -161,7 +176,7 @@ def _fault_text(fault: InternalError | MemoryError) -> str:
     )
 
 
-def _graph_seconds(source: Graph, how: session.Options) -> float:
+def _graph_seconds(source: Graph, how: Options) -> float:
     """Seconds of the search for a graph."""
     limits = [usual_seconds(source)]
     if how.seconds is not None:
@@ -171,7 +186,7 @@ def _graph_seconds(source: Graph, how: session.Options) -> float:
     return min(limits)
 
 
-def _left_of(how: session.Options, spent_s: float) -> session.Options:
+def _left_of(how: Options, spent_s: float) -> Options:
     """The options after some seconds: at least half of the minutes are left."""
     if how.minutes is None:
         return how

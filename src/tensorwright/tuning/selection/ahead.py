@@ -14,8 +14,16 @@ import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tensorwright import base
 from tensorwright.artifacts import backend_of, build_cached
+from tensorwright.base import (
+    KNOBS,
+    CpuTarget,
+    Target,
+    available_cores,
+    is_dumped,
+    knobs,
+    override,
+)
 from tensorwright.graph import Workload, bind_workload
 from tensorwright.tuning.selection.predictor import open_predictor
 from tensorwright.tuning.selection.scheduling import choose_untuned, workload_to_build
@@ -25,9 +33,7 @@ _LIMIT_S = 3600.0
 
 
 @contextlib.contextmanager
-def working_ahead(
-    workloads: Sequence[Workload], target: base.Target, threads: int
-) -> Iterator[None]:
+def working_ahead(workloads: Sequence[Workload], target: Target, threads: int) -> Iterator[None]:
     """Let another process work inside the block, if there is enough to do and a core for it."""
     end = _start(workloads, target, threads) if _may_help(target) else _nothing
     try:
@@ -36,22 +42,22 @@ def working_ahead(
         end()
 
 
-def suppose(workloads: Callable[[], Iterable[Workload]], target: base.Target, threads: int) -> None:
+def suppose(workloads: Callable[[], Iterable[Workload]], target: Target, threads: int) -> None:
     """Let a started process choose for workloads that a network probably has."""
     processes = importlib.import_module("tensorwright.processes")
-    if processes.has_spare() and isinstance(target, base.CpuTarget):
+    if processes.has_spare() and isinstance(target, CpuTarget):
         job = processes.Job(choose_backwards, _arguments(workloads(), target, threads))
         processes.occupy_spare(job, _LIMIT_S)
 
 
-def get_ready(target: base.CpuTarget, threads: int, values: Mapping[str, Any]) -> None:
+def get_ready(target: CpuTarget, threads: int, values: Mapping[str, Any]) -> None:
     """Load the modules of `work_backwards`; `values` are those of knobs."""
-    with base.override(**values):
+    with override(**values):
         open_predictor(target, threads, is_cold=True)
         backend_of(target)
 
 
-def _start(workloads: Sequence[Workload], target: base.Target, threads: int) -> Callable[[], None]:
+def _start(workloads: Sequence[Workload], target: Target, threads: int) -> Callable[[], None]:
     """Start a process; the result ends it.  For small networks it does not load the modules."""
     processes = importlib.import_module("tensorwright.processes")
     child = processes.take_spare()
@@ -64,12 +70,12 @@ def _start(workloads: Sequence[Workload], target: base.Target, threads: int) -> 
     return end
 
 
-def _arguments(workloads: Iterable[Workload], target: base.Target, threads: int) -> tuple[Any, ...]:
-    values = {knob.name: knob.get() for knob in base.KNOBS}
+def _arguments(workloads: Iterable[Workload], target: Target, threads: int) -> tuple[Any, ...]:
+    values = {knob.name: knob.get() for knob in KNOBS}
     return _to_build(workloads, target), target, threads, values
 
 
-def _to_build(workloads: Iterable[Workload], target: base.Target) -> list[Workload]:
+def _to_build(workloads: Iterable[Workload], target: Target) -> list[Workload]:
     """The different workloads for which kernels are built, in the order of first use."""
     different: dict[str, Workload] = {}
     for each in workloads:
@@ -83,10 +89,10 @@ def _nothing() -> None:
 
 
 def choose_backwards(
-    workloads: Sequence[Workload], target: base.CpuTarget, threads: int, values: Mapping[str, Any]
+    workloads: Sequence[Workload], target: CpuTarget, threads: int, values: Mapping[str, Any]
 ) -> None:
     """Choose for untuned workloads, the last one first; `values` are those of knobs."""
-    with base.override(**values):
+    with override(**values):
         predictor = open_predictor(target, threads, is_cold=True)
         assert predictor is not None, "the caller has prices"
         for workload in reversed(workloads):
@@ -94,23 +100,23 @@ def choose_backwards(
 
 
 def work_backwards(
-    workloads: Sequence[Workload], target: base.CpuTarget, threads: int, values: Mapping[str, Any]
+    workloads: Sequence[Workload], target: CpuTarget, threads: int, values: Mapping[str, Any]
 ) -> None:
     """Choose and build untuned workloads, the last one first; `values` are those of knobs."""
-    with base.override(**values):
+    with override(**values):
         for workload in reversed(workloads):
             chosen = choose_untuned(workload, target, threads, is_cold=True)
             build_cached(workload, chosen.schedule, target)
 
 
-def _may_help(target: base.Target) -> bool:
+def _may_help(target: Target) -> bool:
     """Whether caches, through which the results come, and a core are there."""
-    is_seen = base.is_dumped(*base.knobs.DUMP_STAGES)
-    can_help = isinstance(target, base.CpuTarget) and base.knobs.KERNEL_CACHE.get() and not is_seen
-    return can_help and base.available_cores() > 1
+    is_seen = is_dumped(*knobs.DUMP_STAGES)
+    can_help = isinstance(target, CpuTarget) and knobs.KERNEL_CACHE.get() and not is_seen
+    return can_help and available_cores() > 1
 
 
-def _unknown(workloads: Sequence[Workload], target: base.Target, threads: int) -> list[Workload]:
+def _unknown(workloads: Sequence[Workload], target: Target, threads: int) -> list[Workload]:
     """The workloads without a chosen schedule; none if all have the schedule by rule."""
     predictor = open_predictor(target, threads, is_cold=True)
     if predictor is None:

@@ -11,15 +11,21 @@ from pathlib import Path
 import click
 
 from tensorwright.base import CpuTarget
-from tensorwright.cli.arguments import options
 from tensorwright.cli.arguments.models import check_model, row_name
+from tensorwright.cli.arguments.options import (
+    Minutes,
+    Shapes,
+    machine_options,
+    records_option,
+    refuse_given,
+    seed_option,
+    shapes_option,
+)
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.printing import write_objects
 from tensorwright.rewriting.candidates import CostKind, SearchKind
-from tensorwright_lab.bench import same_run
 from tensorwright_lab.bench.machine import describe_machine, measure_ceiling, threads_of
 from tensorwright_lab.bench.peers_option import peers_option
-from tensorwright_lab.bench.rewriting import runs
 from tensorwright_lab.bench.rewriting.growth import (
     SIZES,
     GrowthRow,
@@ -32,6 +38,18 @@ from tensorwright_lab.bench.rewriting.rows import (
     print_rewrite,
     read_rewrite,
     write_rewrite,
+)
+from tensorwright_lab.bench.rewriting.runs import (
+    DEFAULT_PEERS,
+    Plan,
+    bench_rewriting,
+    in_own_process,
+)
+from tensorwright_lab.bench.same_run import (
+    check_resume,
+    check_same_run,
+    of_builds,
+    same_build_option,
 )
 from tensorwright_lab.suites import REWRITING, SUITES, suite
 
@@ -81,9 +99,7 @@ _MOST_SECONDS = 86_400
 )
 @click.option("--tuned/--untuned", default=False, help="Use what is on record, or nothing of it.")
 @click.option(
-    "--minutes",
-    type=options.Minutes(),
-    help="Tune both networks of one that changed, each so long.",
+    "--minutes", type=Minutes(), help="Tune both networks of one that changed, each so long."
 )
 @peers_option("onnxruntime if not given")
 @click.option("--growth", is_flag=True, help="Search repeated blocks, ever more of them.")
@@ -99,13 +115,13 @@ _MOST_SECONDS = 86_400
     type=click.IntRange(min=1),
     help="Of an e-graph, after which no rule is tried; 20000 if not given.",
 )
-@options.records_option
-@options.machine_options
-@options.seed_option
-@options.shapes_option
+@records_option
+@machine_options
+@seed_option
+@shapes_option
 @click.option("--json", "json_path", metavar="FILE", help="Write the rows to a file, too.")
 @click.option("--resume", is_flag=True, help="Keep the finished models of that file.")
-@same_run.same_build_option
+@same_build_option
 def command(
     models: tuple[str, ...],
     suites: tuple[str, ...],
@@ -125,7 +141,7 @@ def command(
     target: CpuTarget,
     threads: int | None,
     seed: int,
-    input_shapes: options.Shapes | None,
+    input_shapes: Shapes | None,
     json_path: str | None,
     resume: bool,
     same_build: bool,
@@ -148,13 +164,11 @@ def command(
         raise click.UsageError("--size is for --growth.")
     if growth:
         unused = ("rounds", "tuned", "records", "input_shapes")
-        options.refuse_given(
-            unused, because="--growth searches networks of its own, and runs nothing"
-        )
-    same_run.check_resume(resume, json_path)
+        refuse_given(unused, because="--growth searches networks of its own, and runs nothing")
+    check_resume(resume, json_path)
     check_writable(json_path, *models, records)
     usual_s = _MOST_SECONDS if growth else None
-    plan = runs.Plan(
+    plan = Plan(
         target,
         threads_of(threads),
         seed,
@@ -169,7 +183,7 @@ def command(
         measure,
         nodes,
         minutes,
-        peers or runs.DEFAULT_PEERS,
+        peers or DEFAULT_PEERS,
     )
     if growth:
         _grow(sorted(set(sizes)) or list(SIZES), plan, json_path)
@@ -181,7 +195,7 @@ def command(
     _compare(names, plan, json_path, resume, same_build)
 
 
-def _head(plan: runs.Plan) -> dict[str, object]:
+def _head(plan: Plan) -> dict[str, object]:
     return {
         **describe_machine(plan.target, measure_ceiling(plan.target, plan.threads)),
         "peers": list(plan.peers),
@@ -199,7 +213,7 @@ def _head(plan: runs.Plan) -> dict[str, object]:
 
 
 def _compare(
-    names: tuple[str, ...], plan: runs.Plan, path: str | None, resume: bool, same_build: bool
+    names: tuple[str, ...], plan: Plan, path: str | None, resume: bool, same_build: bool
 ) -> None:
     """A row for each network, kept as soon as it is there."""
     head = _head(plan) if path is not None else {}
@@ -208,7 +222,7 @@ def _compare(
     left = [name for name in names if row_name(name) not in done]
     start = time.monotonic()
     for number, name in enumerate(left, 1):
-        rows.append(runs.bench_rewriting(name, plan))
+        rows.append(bench_rewriting(name, plan))
         _note(rows[-1], len(left) - number, (time.monotonic() - start) / number)
         if path is not None:
             write_rewrite(path, rows, head)
@@ -223,9 +237,9 @@ def _kept_rows(path: str, head: Mapping[str, object], same_build: bool) -> list[
     Raises:  UsageError if that was not this machine and way of measuring.
     """
     before, rows = read_rewrite(path)
-    same_run.check_same_run(path, before, head, _SAME_RUN)
+    check_same_run(path, before, head, _SAME_RUN)
     good = [row for row in rows if not (row.failure or row.ours.failure or row.is_wrong)]
-    return same_run.of_builds(good, same_build)
+    return of_builds(good, same_build)
 
 
 def _note(row: RewriteRow, left: int, each_s: float) -> None:
@@ -242,11 +256,11 @@ def _note(row: RewriteRow, left: int, each_s: float) -> None:
     click.echo(f"{row.model}: {told}{rest}", err=True)
 
 
-def _grow(sizes: list[int], plan: runs.Plan, path: str | None) -> None:
+def _grow(sizes: list[int], plan: Plan, path: str | None) -> None:
     head = _head(plan) if path is not None else {}
     rows: list[GrowthRow] = []
     for size in sizes:
-        searched = runs.in_own_process(search_repeated, size, plan)
+        searched = in_own_process(search_repeated, size, plan)
         rows.append(growth_row(searched, rows[-1] if rows else None))
         click.echo(f"{rows[-1].operators} operators: {rows[-1].search_s:.2f} s", err=True)
         if path is not None:
