@@ -34,7 +34,7 @@ from tensorwright.tuning.session import (
     choose_in_network,
     choose_over_sizes,
     is_replayable,
-    options_of,
+    schedules_worth_trying,
 )
 
 NOTHING_ELSE = "no schedule but the untuned ones was measured: it needs more time or trials"
@@ -213,7 +213,7 @@ def _choose_for_one(
         key = workload.key
         default = choose_untuned(workload, target, threads, is_cold=True).trace
         untuned[key] = format_schedule(default)
-        options[key] = options_of(store, workload, setting, untuned[key])
+        options[key] = schedules_worth_trying(store, workload, setting, untuned[key])
         before = format_schedule(last.get(key, default))
         chosen[key] = before if is_replayable(state_of(workload), before) else untuned[key]
     if all(len(traces) == 1 for traces in options.values()):

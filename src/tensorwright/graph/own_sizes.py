@@ -57,6 +57,7 @@ def with_own_sizes(workload: Workload) -> OwnSizes:
         size = _size_of(whole, names, is_extent=first is not None)
         if size is None:
             continue
+        names.add(size.name)
         parts[formula], values[size] = size - (first or 0), whole
         number = expr.with_sizes(whole, numbers)
         assert isinstance(number, int), "all sizes have typical numbers"
@@ -107,10 +108,11 @@ def _formulas(expression: expr.Index) -> Iterator[expr.IndexExpr]:
 def _addend(extent: expr.Index, formula: expr.IndexExpr) -> int | None:
     """The number that an extent adds to a formula, -2 for 3*(n//4 - 2); None if there is none.
 
-    An extent is at least 0, and so is the sum: of 9 - n, where the factor is negative, it is not.
+    An extent is at least 0, and so is the sum. It need not be where the factor is negative, as in
+    9 - n, or a size that may be 0.
     """
     factor, rest = expr.divide_terms(extent, formula)
-    if factor == 0 or any(scale < 0 for _, scale in expr.terms_of(factor)):
+    if not (isinstance(factor, int) and factor > 0):
         return None
     added, left = expr.divide_terms(rest, factor)
     return added if isinstance(added, int) and left == 0 else None

@@ -11,6 +11,7 @@ contraction/   sums of products          host.py    what no expression says
 from tensorwright.base import Array, AttributeValue, Attributes, TensorType
 from tensorwright.ops.host import opaque_operator
 from tensorwright.ops.moving.joining import slices_taken
+from tensorwright.ops.moving.resizing import COORDINATES
 from tensorwright.ops.named_sizes import (
     as_size, decided, is_certain, is_equal, is_multiple, least_for, not_decided, number_of,
     product_of, shape_text, sizes_of,

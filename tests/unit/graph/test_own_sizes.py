@@ -69,6 +69,16 @@ def test_an_extent_that_shrinks_with_its_size_is_no_sum_of_it() -> None:
     assert with_own_sizes(workload).workload is workload
 
 
+def test_a_number_of_an_extent_that_other_sizes_empty_says_nothing_of_a_size() -> None:
+    """batch * (k - 9) rows are 0 for a batch of 0, whatever k is."""
+    size = expr.named_size("k", least=0)
+    batch = expr.named_size("batch", least=0)
+    x = expr.placeholder("x", (batch * (size - 9),))
+    twice = expr.compute("twice", (batch * (size - 9),), lambda i: x[i] * 2.0)
+    own = with_own_sizes(program_workload((twice,)))
+    assert all(isinstance(value, expr.NamedSize) for value in own.values.values())
+
+
 def test_sizes_that_are_used_in_two_ways_stay() -> None:
     """Of two formulas of one size only a part that both have is a size; here it is the size."""
     x = expr.placeholder("x", (SAMPLES,))

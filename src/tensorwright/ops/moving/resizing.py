@@ -52,7 +52,7 @@ from tensorwright.ops.named_sizes import (
 from tensorwright.ops.shapes import axis_names, pointwise, spatial_names
 
 _MODES = ("nearest", "linear", "cubic")
-_COORDINATES = (
+COORDINATES = (
     "half_pixel",
     "half_pixel_symmetric",
     "pytorch_half_pixel",
@@ -200,7 +200,7 @@ def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[Tenso
     (x,) = types
     if operator.text_of(attributes, "mode", _MODES) != "nearest":
         operator.require_dtype("x", x, operator.FLOATS)
-    operator.text_of(attributes, "coordinates", _COORDINATES)
+    operator.text_of(attributes, "coordinates", COORDINATES)
     operator.text_of(attributes, "nearest_mode", _ROUNDINGS)
     shape = sizes_of(x)
     _grids(shape, attributes)  # asks what must be decided of sizes

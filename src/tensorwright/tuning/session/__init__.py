@@ -3,7 +3,7 @@
 from tensorwright.tuning.session.arguments import (
     Options, SessionParts, SessionSetting, options_from,
 )
-from tensorwright.tuning.session.in_network import choose_in_network, options_of
+from tensorwright.tuning.session.in_network import choose_in_network, schedules_worth_trying
 from tensorwright.tuning.session.over_sizes import SizedInstance, choose_over_sizes
 from tensorwright.tuning.session.progress import (
     Callback, Drift, Interrupt, LiveTable, Phase, PlainLines, Progress, TaskRow, choose_callbacks,

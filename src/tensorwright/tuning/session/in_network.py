@@ -225,7 +225,7 @@ def _limited(parts: Partition, program: Executable, limits: Mapping[str, int]) -
     return program.with_plan(choose_teams(program.plan, limits=numbered))
 
 
-def options_of(
+def schedules_worth_trying(
     store: RecordStore, workload: Workload, setting: SessionSetting, default: str
 ) -> tuple[str, ...]:
     """The schedules of a workload worth trying in a network, the best alone first.

@@ -12,6 +12,7 @@ If nothing was gained for long, explorers start afresh in the structures that we
 from __future__ import annotations
 
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -30,7 +31,7 @@ from tensorwright.tuning.task import Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GuidedOptions:
+class GuidedOptions(ABC):
     """The numbers of a guided search, whatever explores.
 
     What explorers start from
@@ -75,9 +76,9 @@ class GuidedOptions:
     stalled_share: float | None = None
     centres: int = 3
 
+    @abstractmethod
     def explorer(self) -> Explorer:
         """What explores the space for one search."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -153,9 +153,11 @@ def test_options_are_the_best_the_other_structures_and_the_rule() -> None:
     store.append([record(workload.key, trace, 1.0 + 0.01 * n) for n, trace in enumerate(traces)])
     store.append([record(workload.key, other, 1.2), record(workload.key, slow, 2.0)])
     store.append([record(workload.key, "no such step", 0.5)])
-    found = in_network.options_of(store, workload, session.SessionSetting(TARGET, 1, "machine"), "")
+    found = in_network.schedules_worth_trying(
+        store, workload, session.SessionSetting(TARGET, 1, "machine"), ""
+    )
     assert found == (traces[0], other, "", traces[1])
-    assert in_network.options_of(
+    assert in_network.schedules_worth_trying(
         MemoryStore(), workload, session.SessionSetting(TARGET, 1, "machine"), ""
     ) == ("",)
 

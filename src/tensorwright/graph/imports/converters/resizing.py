@@ -20,21 +20,12 @@ from tensorwright.graph.imports.call import (
 )
 from tensorwright.graph.imports.converters.windows import batched, window_of
 from tensorwright.graph.imports.folding import sizes_from
-from tensorwright.ops import INTS, axis_in, number_of
+from tensorwright.ops import COORDINATES, INTS, axis_in, number_of
 
 _LARGEST_DENOMINATOR = 4096
 
 
 Value = TypeVar("Value")
-
-
-_COORDINATES = (
-    "half_pixel",
-    "half_pixel_symmetric",
-    "pytorch_half_pixel",
-    "align_corners",
-    "asymmetric",
-)
 
 
 def _scaled(call: Call, scales: tuple[float, ...], **more: str | float | bool) -> Results:
@@ -95,7 +86,7 @@ def _resize(call: Call) -> Results | None:
 
 def _resized(call: Call) -> Results:
     coordinates = call.text("coordinate_transformation_mode", "half_pixel")
-    if coordinates not in _COORDINATES:
+    if coordinates not in COORDINATES:
         raise call.unsupported(f"its coordinate_transformation_mode {coordinates} is not supported")
     own = call.sizes(0)
     more: dict[str, str | float | bool] = {

@@ -26,6 +26,7 @@ from tensorwright.expr import Var, loads_of
 from tensorwright.tuning.space.accesses import is_contiguous, loads_from
 from tensorwright.tuning.space.defaults.pointwise import bind_elements, block_threads, fused
 from tensorwright.tuning.space.derived.derivation import contiguous_axis
+from tensorwright.tuning.space.derived.tiled_fold import VECTORS
 from tensorwright.tuning.space.sketch import Kind, SketchBuilder, divisors, powers
 
 _Axes: TypeAlias = Mapping[str, str]
@@ -236,7 +237,6 @@ def row_threads(
 
 
 _ELEMENTS = (1, 2, 4, 8)  # or vectors, of a thread
-_VECTORS = (1, 2, 4)
 _MOST_THREADS = 1024
 
 
@@ -281,4 +281,4 @@ def _vectors(builder: SketchBuilder, stage: schedule.Stage) -> tuple[int, ...]:
     long = [axis for axis in tensor.axes if axis.extent != 1]
     if not long or not is_contiguous(tensor, long[-1]):
         return (1,)
-    return tuple(n for n in _VECTORS if long[-1].length % n == 0)
+    return tuple(n for n in VECTORS if long[-1].length % n == 0)
