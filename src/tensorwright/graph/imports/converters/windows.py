@@ -1,6 +1,6 @@
-"""Attributes of sliding windows: explicit numbers out of ONNX's defaults and `auto_pad`.
+"""Convolutions, pools and their reverse, of ONNX and of ATen.
 
-Convolutions, pooling, and its reverse.
+The attributes of windows become explicit numbers: ONNX has defaults and `auto_pad`.
 """
 
 from __future__ import annotations
