@@ -26,7 +26,13 @@ from math import isqrt, prod
 from operator import itemgetter
 from typing import Protocol, TypeAlias
 
-from tensorwright.expr import Index, NamedSize, named_sizes_of, with_sizes
+from tensorwright.expr import (
+    Index,
+    NamedSize,
+    named_sizes_of,
+    topological_order,
+    with_sizes,
+)
 from tensorwright.graph import Workload, bind_workload, least_sizes
 from tensorwright.schedule import (
     ForKind,
@@ -317,15 +323,15 @@ def trace_for_small_sizes(
     choose   the schedule of an instance
     """
     way = _Way(workload)
-    for short, share in dict.fromkeys(_short_sizes(opened, threads, way)):
-        small = way.at(short, share / 2)
+    for short, start, share in dict.fromkeys(_short_sizes(opened, threads, way)):
+        small = way.at(short, (start + share) / 2)
         now = prices.opened(opened.trace, small)
         if now is None or now < _LEAST_GAIN_S:
             continue
         trace = choose(bind_workload(workload, small))
         if not _gains(prices, opened.trace, trace, small):
             continue
-        limits = (way.at(short, part * share) for part in _SHARES)
+        limits = (way.at(short, start + part * (share - start)) for part in _SHARES)
         last = next((each for each in limits if _gains(prices, opened.trace, trace, each)), small)
         ranges = (SizeRange(name, way.least[name], last[name]) for name in short)
         return SizedTrace(tuple(ranges), trace)
@@ -346,6 +352,17 @@ class _Way:
         self.least = least_sizes(workload.sizes)
         self.typical = workload.typical_sizes
         self._divisors = {size.name: size.divisor for size in workload.sizes}
+        tensors = (*workload.inputs, *topological_order(*workload.outputs))
+        extents = {n for tensor in tensors for n in tensor.shape if not isinstance(n, int)}
+        self._extents = tuple(sorted(extents, key=str))
+
+    def shares(self, names: Iterable[str]) -> list[float]:
+        """The steps of the way of some sizes at which no tensor is empty."""
+        shares = (step / _STEPS for step in range(_STEPS + 1))
+        return [share for share in shares if self._is_full(self.at(names, share))]
+
+    def _is_full(self, values: Mapping[str, int]) -> bool:
+        return all(_number(extent, values) >= 1 for extent in self._extents)
 
     def at(self, names: Iterable[str], share: float) -> dict[str, int]:
         """The typical sizes, with numbers that share of the way for some of them."""
@@ -359,8 +376,8 @@ class _Way:
 
 def _short_sizes(
     opened: OpenTrace, threads: int, way: _Way
-) -> Iterator[tuple[tuple[str, ...], float]]:
-    """Sizes, alone or by loop, that leave lanes or threads idle up to a share of the way."""
+) -> Iterator[tuple[tuple[str, ...], float, float]]:
+    """Sizes, alone or by loop, and the shares of their way that leave lanes or threads idle."""
     nests = analyse(opened.state).nests
     loops = [(tile.extent, tile.tile) for tile in opened.lanes]
     loops += [
@@ -374,11 +391,11 @@ def _short_sizes(
             s.name for s in named_sizes_of(extent) if way.least[s.name] < way.typical[s.name]
         )
         for short in [*((name,) for name in names), tuple(names)]:
-            shares = (step / _STEPS for step in range(_STEPS + 1))
-            busy = (share for share in shares if _number(extent, way.at(short, share)) >= needed)
+            start, *shares = way.shares(short) or (1.0,)
+            busy = (s for s in (start, *shares) if _number(extent, way.at(short, s)) >= needed)
             share = next(busy, 1.0)
-            if share > 0:
-                yield short, share
+            if share > start:
+                yield short, start, share
                 break
 
 

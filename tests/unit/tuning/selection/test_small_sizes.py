@@ -66,5 +66,20 @@ def test_no_schedule_is_asked_for_where_all_lanes_are_used() -> None:
     assert small is None
 
 
+def test_no_size_is_asked_for_that_empties_a_tensor() -> None:
+    n, asked = named_size("n", greatest=400), []
+    x = placeholder("x", (64, n - 9))
+    workload = program_workload([compute("y", x.shape, lambda i, j: x[i, j] + x[i, j])])
+    opened = open_trace(state_of(workload), BY_LANES, AVX512.vector_bytes)
+
+    class Asked(Prices):
+        def opened(self, trace: Trace, values: Mapping[str, int]) -> float:
+            asked.append(values["n"] - 9)
+            return super().opened(trace, values)
+
+    trace_for_small_sizes(workload, opened, 1, lambda _: BY_ROWS, Asked(8e-6))
+    assert min(asked) >= 1
+
+
 def _fails(instance: Workload) -> Trace:
     pytest.fail(f"asked for {instance}")
