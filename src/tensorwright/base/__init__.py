@@ -5,8 +5,8 @@ Read errors.py first, then knobs.py and targets/.
 
 from tensorwright.base import knobs
 from tensorwright.base.cpu_targets import (
-    BYTE_GROUPS, BYTE_PRODUCTS, BYTE_TERMS, BYTE_TILE, BYTE_TILES, CPU_TARGETS, ByKind, ByteProduct,
-    ByteTile, CpuTarget, TargetKind, TargetProtocol, detect_target, of_kind,
+    BYTE_PRODUCTS, BYTE_TERMS, CPU_TARGETS, ByKind, ByteProduct, CpuTarget,
+    TargetKind, TargetProtocol, detect_target, of_kind,
 )
 from tensorwright.base.errors import (
     ERROR_KINDS, Advice, ExpressionError, InputError, InternalError, MachineError, ModelError,

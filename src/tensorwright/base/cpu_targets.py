@@ -135,55 +135,42 @@ _ARM_FEATURES = {
 }
 
 BYTE_TERMS = 4
-"""Pairs of bytes that an instruction of `ByteProduct` multiplies and adds up for each lane."""
+"""Bytes of a group, which lie side by side in every operand of a `ByteProduct`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ByteProduct:
-    """An instruction that multiplies four pairs of bytes for each lane and adds them up.
+    """An instruction that multiplies rows of bytes by columns of bytes and adds up the products.
 
-    `intrinsic`  its name in a schedule
-    `features`   what a target must have, in LLVM's names
-    `data`       the type of what lies along the terms alone; the other factor is i8
-    `lanes`      the sums that a call makes
+    Meaning:  sums[r, c] += sum over g, m of data[r, g, m] * weights[c, g, m]
+
+    intrinsic   its name in a schedule
+    features    what a target must have, in LLVM's names
+    data        the type of the rows, each group of which may lie anywhere; the columns are i8
+    rows, columns, groups   the extents of r, c and g; m counts `BYTE_TERMS` bytes
     """
 
     intrinsic: str
     features: tuple[str, ...]
     data: DType
-    lanes: int
+    rows: int
+    columns: int
+    groups: int
+
+    @property
+    def windows(self) -> tuple[int, ...]:
+        """The elements side by side of the sums, of each group of each row, and of the weights."""
+        column = self.groups * BYTE_TERMS
+        rows = (BYTE_TERMS,) * (self.rows * self.groups)
+        return (self.rows * self.columns, *rows, self.columns * column)
 
 
 BYTE_PRODUCTS: tuple[ByteProduct, ...] = (
-    ByteProduct("dot4_u8i8_i32", ("avx512f", "avx512vnni"), DType.U8, 16),
-    ByteProduct("dot4_u8i8_i32x4", ("neon", "i8mm"), DType.U8, 4),
-    ByteProduct("dot4_i8i8_i32x4", ("neon", "dotprod"), DType.I8, 4),
-)
-
-
-BYTE_TILE = 2
-"""Rows, and columns, of an instruction of `ByteTile`."""
-BYTE_GROUPS = 2
-"""Groups of `BYTE_TERMS` bytes that it multiplies of each row and column."""
-
-
-@dataclass(frozen=True, slots=True)
-class ByteTile:
-    """An instruction that multiplies two rows of eight bytes by two columns of eight.
-
-    `intrinsic`  its name in a schedule
-    `features`   what a target must have, in LLVM's names
-    `data`       the type of the rows; the columns are i8
-    """
-
-    intrinsic: str
-    features: tuple[str, ...]
-    data: DType
-
-
-BYTE_TILES: tuple[ByteTile, ...] = (
-    ByteTile("mmla_u8i8_i32", ("neon", "i8mm"), DType.U8),
-    ByteTile("mmla_i8i8_i32", ("neon", "i8mm"), DType.I8),
+    ByteProduct("dot4_u8i8_i32", ("avx512f", "avx512vnni"), DType.U8, 1, 16, 1),
+    ByteProduct("dot4_u8i8_i32x4", ("neon", "i8mm"), DType.U8, 1, 4, 1),
+    ByteProduct("dot4_i8i8_i32x4", ("neon", "dotprod"), DType.I8, 1, 4, 1),
+    ByteProduct("mmla_u8i8_i32", ("neon", "i8mm"), DType.U8, 2, 2, 2),
+    ByteProduct("mmla_i8i8_i32", ("neon", "i8mm"), DType.I8, 2, 2, 2),
 )
 
 
@@ -254,15 +241,10 @@ class CpuTarget:
         """
         return self.arch == "aarch64"
 
-    @property
-    def byte_products(self) -> tuple[ByteProduct, ...]:
-        """The instructions that multiply four pairs of bytes for each lane and add them up."""
-        return tuple(each for each in BYTE_PRODUCTS if set(each.features) <= set(self.features))
-
-    @property
-    def byte_tiles(self) -> tuple[ByteTile, ...]:
-        """The instructions that multiply two rows of bytes by two columns."""
-        return tuple(each for each in BYTE_TILES if set(each.features) <= set(self.features))
+    def byte_products(self, rows: int = 1) -> tuple[ByteProduct, ...]:
+        """The instructions that it has for products of bytes of so many rows."""
+        had = set(self.features)
+        return tuple(p for p in BYTE_PRODUCTS if p.rows == rows and set(p.features) <= had)
 
     @property
     def computes_halves(self) -> bool:

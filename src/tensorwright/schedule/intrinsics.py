@@ -18,45 +18,29 @@ from tensorwright.schedule.analysis import Nest, analyse
 from tensorwright.schedule.state import At, ScheduleState, Stage
 
 
-def _dot4(product: base.ByteProduct) -> expr.Compute:
-    """total[q] += sum over m of data[m] * weights[q, m]: four products of bytes to each lane."""
-    data = expr.placeholder("data", (base.BYTE_TERMS,), product.data)
-    weights = expr.placeholder("weights", (product.lanes, base.BYTE_TERMS), base.DType.I8)
-    m = expr.reduce_axis("m", base.BYTE_TERMS)
+def _meaning_of(product: base.ByteProduct) -> expr.Compute:
+    """sums[r, c] += sum over g, m of data[r, g, m] * weights[c, g, m], without r and g of one."""
+    terms, i32 = base.BYTE_TERMS, base.DType.I32
+    rows = (product.rows,) * (product.rows > 1)
+    groups = (product.groups,) * (product.groups > 1)
+    anywhere = (expr.named_size("row", product.groups), expr.named_size("group", terms))
+    data = expr.placeholder(
+        "data", (*rows, *anywhere)[-len((*rows, *groups, terms)) :], product.data
+    )
+    weights = expr.placeholder("weights", (product.columns, *groups, terms), base.DType.I8)
+    folded = [expr.reduce_axis("g", extent) for extent in groups] + [expr.reduce_axis("m", terms)]
     return expr.compute(
         product.intrinsic,
-        (product.lanes,),
-        lambda q: expr.sum_over(
-            expr.cast(data[m], base.DType.I32) * expr.cast(weights[q, m], base.DType.I32), m
+        (*rows, product.columns),
+        lambda *at: expr.sum_over(
+            expr.cast(data[(*at[:-1], *folded)], i32) * expr.cast(weights[(at[-1], *folded)], i32),
+            *folded,
         ),
+        names=("r",) * len(rows) + ("c",),
     )
 
 
-def _tile(product: base.ByteTile) -> expr.Compute:
-    """total[r, c] += sum over g, m of data[r, g, m] * weights[c, g, m]: two rows of two groups of
-    four bytes, each group anywhere, by two columns.
-    """
-    row, group = expr.named_size("row", base.BYTE_GROUPS), expr.named_size("group", base.BYTE_TERMS)
-    data = expr.placeholder("data", (base.BYTE_TILE, row, group), product.data)
-    weights = expr.placeholder(
-        "weights", (base.BYTE_TILE, base.BYTE_GROUPS, base.BYTE_TERMS), base.DType.I8
-    )
-    g, m = expr.reduce_axis("g", base.BYTE_GROUPS), expr.reduce_axis("m", base.BYTE_TERMS)
-    return expr.compute(
-        product.intrinsic,
-        (base.BYTE_TILE, base.BYTE_TILE),
-        lambda r, c: expr.sum_over(
-            expr.cast(data[r, g, m], base.DType.I32) * expr.cast(weights[c, g, m], base.DType.I32),
-            g,
-            m,
-        ),
-    )
-
-
-INTRINSICS: tuple[expr.Compute, ...] = (
-    *map(_dot4, base.BYTE_PRODUCTS),
-    *map(_tile, base.BYTE_TILES),
-)
+INTRINSICS: tuple[expr.Compute, ...] = tuple(map(_meaning_of, base.BYTE_PRODUCTS))
 
 
 def find_meaning(name: str) -> expr.Compute | None:

@@ -413,7 +413,7 @@ def test_prefetch_means_nothing() -> None:
     check(program(For(i, 32, SERIAL, body), (x,), y))
 
 
-@pytest.mark.parametrize("product", BYTE_PRODUCTS, ids=lambda product: product.intrinsic)
+@pytest.mark.parametrize("product", BYTE_PRODUCTS[:3], ids=lambda product: product.intrinsic)
 @pytest.mark.parametrize("target", [*TARGETS, NATIVE], ids=str)
 @pytest.mark.parametrize("is_tile", [False, True])
 def test_the_dot_product_intrinsic(target: CpuTarget, product: ByteProduct, is_tile: bool) -> None:

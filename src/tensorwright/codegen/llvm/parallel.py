@@ -258,31 +258,10 @@ _EMITTERS: dict[str, Emitter] = {
     "mmla_i8i8_i32": partial(_emit_neon_tile, "smmla"),
 }
 
-_DOTS = tuple(
-    # total[lanes] i32 += sum over 4 of data[4] * weights[lanes][4] i8
-    Intrinsic(
-        product.intrinsic,
-        product.features,
-        (product.lanes, base.BYTE_TERMS, product.lanes * base.BYTE_TERMS),
-        _EMITTERS[product.intrinsic],
-    )
-    for product in base.BYTE_PRODUCTS
+INTRINSICS: tuple[Intrinsic, ...] = tuple(
+    Intrinsic(each.intrinsic, each.features, each.windows, _EMITTERS[each.intrinsic])
+    for each in base.BYTE_PRODUCTS
 )
-_TILES = tuple(
-    # total[2][2] i32 += sum over 8 of data[2][8] * weights[2][8] i8
-    Intrinsic(
-        product.intrinsic,
-        product.features,
-        (
-            base.BYTE_TILE * base.BYTE_TILE,
-            *(base.BYTE_TERMS,) * (base.BYTE_TILE * base.BYTE_GROUPS),
-            base.BYTE_TILE * base.BYTE_GROUPS * base.BYTE_TERMS,
-        ),
-        _EMITTERS[product.intrinsic],
-    )
-    for product in base.BYTE_TILES
-)
-INTRINSICS: tuple[Intrinsic, ...] = (*_DOTS, *_TILES)
 
 
 def intrinsics_of(target: base.CpuTarget) -> dict[str, Intrinsic]:

@@ -148,7 +148,7 @@ def lower_quantized(graph: Graph, target: CpuTarget) -> Graph:
         wish = node.outputs[0]
         is_suited = made.operator == "matmul_integer" or wish in in_blocks
         products = (
-            tuple(each for each in target.byte_products if _suits(copy, made, each))
+            tuple(each for each in target.byte_products() if _suits(copy, made, each))
             if is_suited
             else ()
         )
@@ -186,12 +186,12 @@ def _suits(copy: Copy, node: Node, product: ByteProduct) -> bool:
         return False
     if node.operator == "matmul_integer":
         rank = len(copy.type_of(node.inputs[0]).shape)
-        is_whole = weights.shape[0] % BYTE_TERMS == 0 and weights.shape[-1] % product.lanes == 0
+        is_whole = weights.shape[0] % BYTE_TERMS == 0 and weights.shape[-1] % product.columns == 0
         return weights.ndim == _MATRIX and rank >= _MATRIX and is_whole
     is_padded = any(node.ints("pads")) and len(node.inputs) > 2
     if node.attribute_map["groups"] != 1 or (is_padded and copy.constant(node.inputs[2]) is None):
         return False
-    return all(extent % product.lanes == 0 for extent in weights.shape[:2])
+    return all(extent % product.columns == 0 for extent in weights.shape[:2])
 
 
 def _data_for(

@@ -214,11 +214,11 @@ _DEFAULT_ROWS = 12
 
 def byte_dot_sketches(state: schedule.ScheduleState, target: base.CpuTarget) -> Iterator[Sketch]:
     """The sketch of a product of bytes with constant bytes of whole vectors; none for others."""
-    instructions = {each.data: each for each in reversed(target.byte_products)}
+    instructions = {each.data: each for each in reversed(target.byte_products())}
     product = only_fold(state) if instructions else None
     if product is None:
         return
-    operands = operands_of(product, state, {d: i.lanes for d, i in instructions.items()})
+    operands = operands_of(product, state, {d: i.columns for d, i in instructions.items()})
     if operands is None:
         return
     builder = SketchBuilder(state)
@@ -263,8 +263,10 @@ def _default_rows(rows: int, sizes: tuple[int, ...]) -> int:
     return best if 2 * best >= usual[-1] else usual[-1]
 
 
-_LANES = base.BYTE_TILE * base.BYTE_TILE  # columns of a block
+_PAIR = 2  # rows, and columns, of an instruction
+_LANES = 4  # columns of a block
 _TILE_COLUMNS = (1, 2, 3, 4)  # times the columns of a block
+_GROUPS = 2  # of bytes of each row
 _MOST_PAIRS = 7  # of rows
 _TILE_REGISTERS = 30  # two hold the bytes of two pairs of columns
 _PAIR_STEPS = 3  # instructions that bring the bytes of a pair of rows into a register
@@ -276,34 +278,34 @@ def byte_tile_sketches(state: schedule.ScheduleState, target: base.CpuTarget) ->
 
     The terms are whole runs of eight bytes. None for other programs and targets.
     """
-    instructions = {each.data: each for each in target.byte_tiles}
+    instructions = {each.data: each for each in target.byte_products(_PAIR)}
     product = only_fold(state) if instructions else None
     if product is None:
         return
     operands = operands_of(product, state, dict.fromkeys(instructions, _LANES))
-    if operands is None or operands.folded.length % (base.BYTE_GROUPS * base.BYTE_TERMS):
+    if operands is None or operands.folded.length % (_GROUPS * base.BYTE_TERMS):
         return
     builder = SketchBuilder(state)
     tiled = begin(builder, product, operands, target)
-    pairs = tiled.rows // base.BYTE_TILE
+    pairs = tiled.rows // _PAIR
     if not pairs:
         return
     sizes = tuple(n for n in range(1, _MOST_PAIRS + 1) if n <= pairs)
     choices = tuple(count for count in _TILE_COLUMNS if tiled.columns % count == 0)
-    held = 1 if operands.blocks is None else base.BYTE_GROUPS  # registers that hold a pair's bytes
+    held = 1 if operands.blocks is None else _GROUPS  # registers that hold a pair's bytes
     fitting = [(h, w) for h in sizes for w in choices if 2 * h * w + held * h <= _TILE_REGISTERS]
     usual, columns = max(fitting, key=lambda tile: _share(tile[0], tile[1], tiled.rows))
     wide = builder.choose(f"{tiled.stored}_columns", choices, columns)
     high = builder.choose(f"{tiled.stored}_pairs", sizes, usual)
     builder.limit(2 * high * wide + held * high, _TILE_REGISTERS)
-    place_tiles(builder, tiled, wide, high * base.BYTE_TILE, base.BYTE_TILE, base.BYTE_TILE)
+    place_tiles(builder, tiled, wide, high * _PAIR, _PAIR, _PAIR)
     _tensorize_tile(builder, tiled, instructions[operands.data.dtype].intrinsic)
     yield builder.sketch("tiles of bytes")
 
 
 def _share(pairs: int, wide: int, rows: int) -> float:
     """The share of useful multiplications, in `pairs` of rows by `wide` times four columns."""
-    high = pairs * base.BYTE_TILE
+    high = pairs * _PAIR
     wanted = rows / (-(-rows // high) * high)
     products = 2 * pairs * wide
     return wanted * products / (products + _PAIR_STEPS * pairs + 2 * wide + _LOOP_STEPS)
@@ -316,11 +318,9 @@ def _tensorize_tile(builder: SketchBuilder, product: Product, intrinsic: str) ->
     *spatial, column = (axis.name for axis in tensor.axes)
     row, folded = spatial[operands.row], operands.folded.name
     others = [axis.name for axis in tensor.reduce_axes if axis.name != folded]
-    builder.do(schedule.Split(name, row, (base.BYTE_TILE,), schedule.Tail.EXACT))
-    builder.do(schedule.Split(name, column, (base.BYTE_TILE,), schedule.Tail.EXACT))
-    builder.do(
-        schedule.Split(name, folded, (base.BYTE_GROUPS, base.BYTE_TERMS), schedule.Tail.EXACT)
-    )
+    builder.do(schedule.Split(name, row, (_PAIR,), schedule.Tail.EXACT))
+    builder.do(schedule.Split(name, column, (_PAIR,), schedule.Tail.EXACT))
+    builder.do(schedule.Split(name, folded, (_GROUPS, base.BYTE_TERMS), schedule.Tail.EXACT))
     outside = (*(n for n in spatial if n != row), f"{column}_o", f"{row}_o")
     inside = (f"{row}_i", f"{column}_i", f"{folded}_1", f"{folded}_2")
     builder.do(schedule.Reorder(name, (f"{folded}_0", *others, *outside, *inside)))

@@ -19,7 +19,7 @@ from tests.unit.codegen.kernels import k, tile_of_bytes
 from tests.unit.tuning.compiled import Case, check_schedule, workloads
 
 from tensorwright.artifacts import loop_program
-from tensorwright.base import BYTE_TILES, CpuTarget, DType, cpu_target
+from tensorwright.base import BYTE_PRODUCTS, CpuTarget, DType, cpu_target
 from tensorwright.expr import named_size, topological_order
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.graph.passes.quantized import lower_quantized
@@ -236,7 +236,7 @@ def test_nothing_is_read_behind_the_last_of_open_rows(target: CpuTarget) -> None
 
 
 def test_guarded_loops_of_an_intrinsic_run_as_loops() -> None:
-    inner = tile_of_bytes(BYTE_TILES[0], 8, 4)
+    inner = tile_of_bytes(BYTE_PRODUCTS[3], 8, 4)
     (call,) = (part for part in walk(inner.body) if isinstance(part, Call))
     (row, *_) = (part for part in walk(call.meaning) if isinstance(part, For))
     guarded = replace(row, body=If(row.var + k < 3, row.body))
