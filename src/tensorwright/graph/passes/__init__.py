@@ -31,8 +31,7 @@ from tensorwright.graph.passes.movement import (
     separate_large_pools, slice_for_gather, transpose_apart,
 )
 from tensorwright.graph.passes.quantized import lower_quantized, multiply_quantized, round_in_floats
-
-Pass = Callable[[Graph], tuple[Graph, int]]
+from tensorwright.graph.passes.rebuild import Pass
 
 PASSES: tuple[Pass, ...] = (
     remove_dead_code,

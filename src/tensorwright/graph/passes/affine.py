@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 
 from tensorwright import ops
 from tensorwright.base import Shape
-from tensorwright.graph.graph import Graph, Node
+from tensorwright.graph.graph import Node
 from tensorwright.graph.infer import operator_of
-from tensorwright.graph.passes.rebuild import Copy, channel_vector, constant_operand, rewrite
+from tensorwright.graph.passes.rebuild import Copy, channel_vector, constant_operand, rewriting
 from tensorwright.graph.sizes import typical_shape
 
 
@@ -38,7 +38,8 @@ def _combined(fn: np.ufunc, a: ops.Array, b: ops.Array) -> ops.Array:
     return np.asarray(wide).astype(a.dtype)
 
 
-def merge_affine(graph: Graph) -> tuple[Graph, int]:
+@rewriting("mul", "add")
+def merge_affine(copy: Copy, node: Node) -> Sequence[str] | None:
     """One multiplication and one addition for a chain of both, floats only.
 
     Rewrite:  (x * a) * b    ->    x * (a * b)
@@ -46,31 +47,27 @@ def merge_affine(graph: Graph) -> tuple[Graph, int]:
               (x + a) * b    ->    x * b + (a * b)
     Requires: a and b are constants; no other node reads the inner value; the shapes do not grow.
     """
-
-    def rule(copy: Copy, node: Node) -> Sequence[str] | None:
-        outer = constant_operand(copy, node) if node.operator in ("mul", "add") else None
-        if outer is None or not graph.types[node.outputs[0]].dtype.is_float:
-            return None
-        before = copy.producer(outer[0])
-        if before is None or before.operator not in ("mul", "add") or not copy.only_use(outer[0]):
-            return None
-        inner = constant_operand(copy, before)
-        kinds = (before.operator, node.operator)
-        if inner is None or kinds == ("mul", "add"):
-            return None
-        if not copy.type_of(inner[0]) == copy.type_of(outer[0]) == graph.types[node.outputs[0]]:
-            return None
-        (output,) = node.outputs
-        if kinds == ("add", "mul"):
-            shift = copy.hold(_combined(np.multiply, inner[1], outer[1]), f"{output}.shift")
-            factor = copy.hold(outer[1], f"{output}.scale")
-            scaled = copy.emit("mul", (inner[0], factor), (copy.free(f"{output}.scaled"),))
-            return copy.emit("add", (*scaled, shift), node.outputs)
-        fn = np.multiply if node.operator == "mul" else np.add
-        merged = copy.hold(_combined(fn, inner[1], outer[1]), f"{output}.constant")
-        return copy.emit(node.operator, (inner[0], merged), node.outputs)
-
-    return rewrite(graph, rule)
+    outer = constant_operand(copy, node)
+    if outer is None or not copy.result(node).dtype.is_float:
+        return None
+    before = copy.producer(outer[0])
+    if before is None or before.operator not in ("mul", "add") or not copy.only_use(outer[0]):
+        return None
+    inner = constant_operand(copy, before)
+    kinds = (before.operator, node.operator)
+    if inner is None or kinds == ("mul", "add"):
+        return None
+    if not copy.type_of(inner[0]) == copy.type_of(outer[0]) == copy.result(node):
+        return None
+    (output,) = node.outputs
+    if kinds == ("add", "mul"):
+        shift = copy.hold(_combined(np.multiply, inner[1], outer[1]), f"{output}.shift")
+        factor = copy.hold(outer[1], f"{output}.scale")
+        scaled = copy.new("mul", (inner[0], factor), f"{output}.scaled")
+        return copy.emit("add", (scaled, shift), node.outputs)
+    fn = np.multiply if node.operator == "mul" else np.add
+    merged = copy.hold(_combined(fn, inner[1], outer[1]), f"{output}.constant")
+    return copy.emit(node.operator, (inner[0], merged), node.outputs)
 
 
 Vector: TypeAlias = NDArray[np.float64]
@@ -91,7 +88,7 @@ def _bias(copy: Copy, anchor: Node, channels: int) -> Vector | None:
     return flat * beta
 
 
-def _match(copy: Copy, graph: Graph, node: Node) -> tuple[Node, ops.ChannelScale, Vector] | None:
+def _match(copy: Copy, node: Node) -> tuple[Node, ops.ChannelScale, Vector] | None:
     """The anchor before a `mul` or `add`, its only reader, and the numbers per channel."""
     operand = constant_operand(copy, node)
     if operand is None:
@@ -101,61 +98,55 @@ def _match(copy: Copy, graph: Graph, node: Node) -> tuple[Node, ops.ChannelScale
     if anchor is None or not copy.only_use(source):
         return None
     scale = operator_of(anchor).channel_scale
-    type_ = graph.types[node.outputs[0]]
+    type_ = copy.result(node)
     if scale is None or not type_.dtype.is_float or type_ != copy.type_of(source):
         return None
     vector = channel_vector(array, type_.shape)
     return None if vector is None else (anchor, scale, vector.astype(np.float64))
 
 
-def absorb_scale(graph: Graph) -> tuple[Graph, int]:
+@rewriting("mul")
+def absorb_scale(copy: Copy, node: Node) -> Sequence[str] | None:
     """Rewrite:  conv(x, w, b) * s    ->    conv(x, w * s, b * s)
 
     Requires: s is constant and one number per channel; w and b are constants; no other node reads
     the conv.
     """
-
-    def rule(copy: Copy, node: Node) -> Sequence[str] | None:
-        matched = _match(copy, graph, node) if node.operator == "mul" else None
-        if matched is None:
-            return None
-        anchor, scale, factor = matched
-        weights = copy.constant(anchor.inputs[1])
-        bias = _bias(copy, anchor, factor.size)
-        if weights is None or bias is None:
-            return None
-        (output,) = node.outputs
-        scaled = scale(weights.astype(np.float64), factor, anchor.attribute_map)
-        held = copy.hold(scaled.astype(weights.dtype), f"{anchor.inputs[1]}.scaled")
-        inputs = [anchor.inputs[0], held]
-        if len(anchor.inputs) > 2:
-            inputs.append(copy.hold((bias * factor).astype(weights.dtype), f"{output}.bias"))
-        return _emit(copy, anchor, inputs, output)
-
-    return rewrite(graph, rule)
+    matched = _match(copy, node)
+    if matched is None:
+        return None
+    anchor, scale, factor = matched
+    weights = copy.constant(anchor.inputs[1])
+    bias = _bias(copy, anchor, factor.size)
+    if weights is None or bias is None:
+        return None
+    (output,) = node.outputs
+    scaled = scale(weights.astype(np.float64), factor, anchor.attribute_map)
+    held = copy.hold(scaled.astype(weights.dtype), f"{anchor.inputs[1]}.scaled")
+    inputs = [anchor.inputs[0], held]
+    if len(anchor.inputs) > 2:
+        inputs.append(copy.hold((bias * factor).astype(weights.dtype), f"{output}.bias"))
+    return _emit(copy, anchor, inputs, output)
 
 
-def absorb_shift(graph: Graph) -> tuple[Graph, int]:
+@rewriting("add")
+def absorb_shift(copy: Copy, node: Node) -> Sequence[str] | None:
     """Rewrite:  conv(x, w, b) + s    ->    conv(x, w, b + s)
 
     Requires: s is constant and one number per channel; b is constant or absent; no other node reads
     the conv.
     """
-
-    def rule(copy: Copy, node: Node) -> Sequence[str] | None:
-        matched = _match(copy, graph, node) if node.operator == "add" else None
-        if matched is None:
-            return None
-        anchor, _, shift = matched
-        bias = _bias(copy, anchor, shift.size)
-        if bias is None:
-            return None
-        (output,) = node.outputs
-        dtype = graph.types[output].dtype.numpy
-        moved = copy.hold((bias + shift).astype(dtype), f"{output}.bias")
-        return _emit(copy, anchor, [*anchor.inputs[:2], moved], output)
-
-    return rewrite(graph, rule)
+    matched = _match(copy, node)
+    if matched is None:
+        return None
+    anchor, _, shift = matched
+    bias = _bias(copy, anchor, shift.size)
+    if bias is None:
+        return None
+    (output,) = node.outputs
+    dtype = copy.result(node).dtype.numpy
+    moved = copy.hold((bias + shift).astype(dtype), f"{output}.bias")
+    return _emit(copy, anchor, [*anchor.inputs[:2], moved], output)
 
 
 def _emit(copy: Copy, anchor: Node, inputs: list[str], output: str) -> Sequence[str]:
@@ -195,22 +186,19 @@ class _Filter:
     factors: tuple[_Factor, ...] = ()
 
 
-def scale_data_for_filters(graph: Graph) -> tuple[Graph, int]:
+@rewriting(*_CHANNELS)
+def scale_data_for_filters(copy: Copy, node: Node) -> Sequence[str] | None:
     """Rewrite:  conv(x, w * s * d, b)    ->    conv(x * s, w) * d + b
 
     Requires: w is constant; s and d are computed, s a number per channel of x, d one per channel of
               the result; no groups; a pass over x costs less than computing filters in each run.
     """
-
-    def rule(copy: Copy, node: Node) -> Sequence[str] | None:
-        if node.operator not in _CHANNELS or node.integer("groups") != 1:
-            return None
-        matched = _follow(copy, node.inputs[1])
-        if matched is None or not _pays(copy, graph, node, matched):
-            return None
-        return _emit_filtered(copy, graph, node, matched)
-
-    return rewrite(graph, rule)
+    if node.integer("groups") != 1:
+        return None
+    matched = _follow(copy, node.inputs[1])
+    if matched is None or not _pays(copy, node, matched):
+        return None
+    return _emit_filtered(copy, node, matched)
 
 
 def _follow(copy: Copy, name: str) -> _Filter | None:
@@ -258,11 +246,11 @@ def _long(shape: Shape) -> list[int]:
     return [n for n, extent in enumerate(shape) if extent != 1]
 
 
-def _pays(copy: Copy, graph: Graph, node: Node, filter_: _Filter) -> bool:
+def _pays(copy: Copy, node: Node, filter_: _Filter) -> bool:
     """Whether each factor is a number per channel, and scaling the data is less work."""
     of_input, of_output = _CHANNELS[node.operator]
     along = {factor.dimension for factor in filter_.factors}
-    type_ = graph.types[node.outputs[0]]
+    type_ = copy.result(node)
     if not along <= {of_input, of_output, -1} or not type_.dtype.is_float:
         return False
     filters = copy.type_of(node.inputs[1]).extents
@@ -275,7 +263,7 @@ def _pays(copy: Copy, graph: Graph, node: Node, filter_: _Filter) -> bool:
     return _PASSES * data <= _COPIES * prod(filters) or multiply_adds >= _MUCH_WORK * data
 
 
-def _emit_filtered(copy: Copy, graph: Graph, node: Node, filter_: _Filter) -> Sequence[str]:
+def _emit_filtered(copy: Copy, node: Node, filter_: _Filter) -> Sequence[str]:
     of_input, _ = _CHANNELS[node.operator]
     (output,) = node.outputs
     array = copy.constant(filter_.name)
@@ -297,7 +285,7 @@ def _emit_filtered(copy: Copy, graph: Graph, node: Node, filter_: _Filter) -> Se
     for factor, name in zip(after, names[1:], strict=False):
         result = (_scaled(copy, factor, result[0], name),)
     if added:
-        column = _column(copy, node.inputs[2], len(graph.types[output].shape))
+        column = _column(copy, node.inputs[2], len(copy.result(node).shape))
         result = copy.emit("add", (*result, column), node.outputs)
     return result
 
@@ -320,65 +308,48 @@ def _column(copy: Copy, name: str, rank: int) -> str:
     shape = (1, ops.product_of(ops.sizes_of(copy.type_of(name))), *(1,) * (rank - 2))
     if copy.type_of(name).shape == shape:
         return name
-    return copy.emit("reshape", (name,), (copy.free(f"{name}.column"),), shape=shape)[0]
+    return copy.new("reshape", (name,), f"{name}.column", shape=shape)
 
 
 _MOST_POWER = 4  # of higher ones a factor alone may overflow
 
 
-def sum_constants(graph: Graph) -> tuple[Graph, int]:
+@rewriting("reduce_sum")
+def sum_constants(copy: Copy, node: Node) -> Sequence[str] | None:
     """Rewrite:  sum over c, k of (w[o, c, k] * s[c])^p    ->    sum over c of v[o, c] * s[c]^p
               where v[o, c] = sum over k of w[o, c, k]^p
     Requires: w is constant; p is a whole number from 1 to 4; the sum is shorter then.  v is
               computed in f64.
     """
-
-    def rule(copy: Copy, node: Node) -> Sequence[str] | None:
-        if node.operator != "reduce_sum" or not graph.types[node.outputs[0]].dtype.is_float:
-            return None
-        base, power = _power(copy, node.inputs[0])
-        product = copy.producer(base)
-        if product is None or product.operator != "mul" or not power:
-            return None
-        operand = constant_operand(copy, product)
-        if operand is None:
-            return None
-        computed, constant = operand
-        rank = len(copy.type_of(base).shape)
-        axes = {axis % rank for axis in node.ints("axes")} or set(range(rank))
-        varying = _long_dimensions(copy.type_of(computed).shape, rank)
-        first = axes - varying
-        if not first & _long_dimensions(constant.shape, rank):
-            return None
-        own = tuple(axis - rank + constant.ndim for axis in first if axis >= rank - constant.ndim)
-        wide = np.sum(constant.astype(np.float64) ** power, axis=own, keepdims=True)
-        (output,) = node.outputs
-        held = copy.hold(wide.astype(constant.dtype), f"{output}.constant")
-        return _emit_sum(copy, graph, node, (held, computed), power, tuple(sorted(axes - first)))
-
-    return rewrite(graph, rule)
-
-
-def _emit_sum(
-    copy: Copy,
-    graph: Graph,
-    node: Node,
-    operands: tuple[str, str],
-    power: int,
-    axes: tuple[int, ...],
-) -> Sequence[str]:
+    if not copy.result(node).dtype.is_float:
+        return None
+    base, power = _power(copy, node.inputs[0])
+    product = copy.producer(base)
+    if product is None or product.operator != "mul" or not power:
+        return None
+    operand = constant_operand(copy, product)
+    if operand is None:
+        return None
+    computed, constant = operand
+    rank = len(copy.type_of(base).shape)
+    axes = {axis % rank for axis in node.ints("axes")} or set(range(rank))
+    varying = _long_dimensions(copy.type_of(computed).shape, rank)
+    first = axes - varying
+    if not first & _long_dimensions(constant.shape, rank):
+        return None
+    own = tuple(axis - rank + constant.ndim for axis in first if axis >= rank - constant.ndim)
+    wide = np.sum(constant.astype(np.float64) ** power, axis=own, keepdims=True)
     (output,) = node.outputs
-    held, computed = operands
-    type_ = graph.types[output]
+    held = copy.hold(wide.astype(constant.dtype), f"{output}.constant")
+    type_ = copy.result(node)
     if power > 1:
         exponent = copy.hold(np.asarray(power, type_.dtype.numpy), f"{output}.power")
-        wish = copy.free(f"{output}.factor")
-        (computed,) = copy.emit("pow", (computed, exponent), (wish,))
-    result = copy.emit("mul", (held, computed), (copy.free(f"{output}.terms"),))
-    if axes:
-        wish = copy.free(f"{output}.sum")
-        result = copy.emit("reduce_sum", result, (wish,), axes=axes, keepdims=True)
-    return copy.emit("reshape", result, node.outputs, shape=type_.shape)
+        computed = copy.new("pow", (computed, exponent), f"{output}.factor")
+    result = copy.new("mul", (held, computed), f"{output}.terms")
+    if axes - first:
+        rest = tuple(sorted(axes - first))
+        result = copy.new("reduce_sum", (result,), f"{output}.sum", axes=rest, keepdims=True)
+    return copy.emit("reshape", (result,), node.outputs, shape=type_.shape)
 
 
 def _power(copy: Copy, name: str) -> tuple[str, int]:

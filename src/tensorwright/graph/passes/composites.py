@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -23,29 +22,24 @@ from tensorwright.base import DType, Target
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.nested import map_nested
-from tensorwright.graph.passes.rebuild import Copy, rewrite
+from tensorwright.graph.passes.rebuild import Copy, rewriting
 from tensorwright.ops import product_of, sizes_of
 
 _RANKS = (3, 4)
 
 
-def recognise_mish(graph: Graph) -> tuple[Graph, int]:
+@rewriting("mul")
+def recognise_mish(copy: Copy, node: Node) -> Sequence[str] | None:
     """Rewrite:  x * tanh(softplus(x))    ->    mish(x)
 
     One exponential instead of three functions. Requires: no other node reads the parts.
     """
-
-    def rule(copy: Copy, node: Node) -> Sequence[str] | None:
-        if node.operator != "mul":
-            return None
-        for x, factor in (node.inputs, node.inputs[::-1]):
-            outer = copy.only(factor, "tanh")
-            inner = copy.only(outer.inputs[0], "softplus") if outer else None
-            if inner and inner.inputs[0] == x:
-                return copy.emit("mish", (x,), node.outputs)
-        return None
-
-    return rewrite(graph, rule)
+    for x, factor in (node.inputs, node.inputs[::-1]):
+        outer = copy.only(factor, "tanh")
+        inner = copy.only(outer.inputs[0], "softplus") if outer else None
+        if inner and inner.inputs[0] == x:
+            return copy.emit("mish", (x,), node.outputs)
+    return None
 
 
 def recognise_attention(graph: Graph, _: Target) -> Graph:
@@ -59,12 +53,11 @@ def recognise_attention(graph: Graph, _: Target) -> Graph:
     """
     if all(node.operator != "softmax" for node in graph.nodes):
         return graph
-    return rewrite(graph, _rule)[0]
+    return _merge_attention(graph)[0]
 
 
-def _rule(copy: Copy, node: Node) -> Sequence[str] | None:
-    if node.operator != "matmul":
-        return None
+@rewriting("matmul")
+def _merge_attention(copy: Copy, node: Node) -> Sequence[str] | None:
     weights, nan_weights = _softmax(copy, node.inputs[0])
     if weights is None or not _is_along_last(copy, weights):
         return None
@@ -164,17 +157,14 @@ def _attention(
         return None
     (output,) = node.outputs
 
-    def emit(operator: str, source: str, part: str, **attributes: Any) -> str:
-        (name,) = copy.emit(operator, (source,), (copy.free(f"{output}.{part}"),), **attributes)
-        return name
-
     def with_heads(name: str, part: str) -> str:
         shape = sizes_of(copy.type_of(name))
         if rank == 4 or len(shape) < 3:
             return name
-        return emit("reshape", name, part, shape=(shape[0], 1, *shape[1:]))
+        return copy.new("reshape", (name,), f"{output}.{part}", shape=(shape[0], 1, *shape[1:]))
 
-    k = emit("transpose", turned, "k", perm=(*range(rank - 2), rank - 1, rank - 2))
+    perm = (*range(rank - 2), rank - 1, rank - 2)
+    k = copy.new("transpose", (turned,), f"{output}.k", perm=perm)
     inputs = [with_heads(name, part) for name, part in ((q, "q"), (k, "keys"), (v, "v"))]
     if mask:
         inputs.append(with_heads(mask, "mask"))
@@ -186,7 +176,8 @@ def _attention(
     return copy.emit("reshape", (y,), node.outputs, shape=(shape[0], *shape[2:]))
 
 
-def lower_batch_norm(graph: Graph) -> tuple[Graph, int]:
+@rewriting("batch_norm")
+def lower_batch_norm(copy: Copy, node: Node) -> Sequence[str] | None:
     """Write an inference-time batch normalisation as a scale and a shift, which other passes merge
     into the operator before.
 
@@ -194,66 +185,52 @@ def lower_batch_norm(graph: Graph) -> tuple[Graph, int]:
               where f = scale / sqrt(var + epsilon)
     Requires: scale, bias, mean and var are constants.  The factors are computed in f64.
     """
-
-    def rule(copy: Copy, node: Node) -> Sequence[str] | None:
-        if node.operator != "batch_norm":
-            return None
-        arrays = [copy.constant(name) for name in node.inputs[1:]]
-        statistics = [array.astype(np.float64) for array in arrays if array is not None]
-        if len(statistics) < 4:
-            return None
-        scale, bias, mean, var = statistics
-        epsilon = node.number("epsilon")
-        factor = scale / np.sqrt(var + epsilon)
-        type_ = copy.type_of(node.inputs[0])
-        column = (-1, *(1,) * (len(type_.shape) - 2))
-        (output,) = node.outputs
-        factors = factor.reshape(column).astype(type_.dtype.numpy)
-        shifts = (bias - mean * factor).reshape(column).astype(type_.dtype.numpy)
-        scaled = copy.emit(
-            "mul",
-            (node.inputs[0], copy.hold(factors, f"{output}.scale")),
-            (copy.free(f"{output}.scaled"),),
-        )
-        return copy.emit("add", (*scaled, copy.hold(shifts, f"{output}.shift")), node.outputs)
-
-    return rewrite(graph, rule)
+    arrays = [copy.constant(name) for name in node.inputs[1:]]
+    statistics = [array.astype(np.float64) for array in arrays if array is not None]
+    if len(statistics) < 4:
+        return None
+    scale, bias, mean, var = statistics
+    epsilon = node.number("epsilon")
+    factor = scale / np.sqrt(var + epsilon)
+    type_ = copy.type_of(node.inputs[0])
+    column = (-1, *(1,) * (len(type_.shape) - 2))
+    (output,) = node.outputs
+    factors = factor.reshape(column).astype(type_.dtype.numpy)
+    shifts = (bias - mean * factor).reshape(column).astype(type_.dtype.numpy)
+    held = copy.hold(factors, f"{output}.scale")
+    scaled = copy.new("mul", (node.inputs[0], held), f"{output}.scaled")
+    return copy.emit("add", (scaled, copy.hold(shifts, f"{output}.shift")), node.outputs)
 
 
-def lower_group_norm(graph: Graph) -> tuple[Graph, int]:
+@rewriting("group_norm")
+def lower_group_norm(copy: Copy, node: Node) -> Sequence[str] | None:
     """Write a normalisation of groups so that the operator behind it can compute its scale and
     shift, in its own layout.
 
     Rewrite:  group_norm(x, scale, bias)    ->    reshape(instance_norm(rows, 1, 0)) * scale + bias
               where rows = reshape(x, (n, groups, rest)); scale and bias have a row per channel
     """
+    x, scale, bias = node.inputs
+    type_, groups = copy.type_of(x), int(node.number("groups"))
+    batch, *rest = sizes_of(type_)
+    (output,) = node.outputs
 
-    def rule(copy: Copy, node: Node) -> Sequence[str] | None:
-        if node.operator != "group_norm":
-            return None
-        x, scale, bias = node.inputs
-        type_, groups = copy.type_of(x), int(node.number("groups"))
-        batch, *rest = sizes_of(type_)
-        (output,) = node.outputs
-
-        def emit(operator: str, inputs: Sequence[str], part: str, **attributes: Any) -> str:
-            (name,) = copy.emit(operator, inputs, (copy.free(f"{output}.{part}"),), **attributes)
-            return name
-
-        rows = emit("reshape", (x,), "rows", shape=(batch, groups, product_of(rest) // groups))
-        units = [
-            copy.hold(np.full(groups, number, type_.dtype.numpy), f"{output}.{name}")
-            for name, number in (("ones", 1), ("zeros", 0))
-        ]
-        centred = emit("instance_norm", (rows, *units), "normal", epsilon=node.number("epsilon"))
-        whole = emit("reshape", (centred,), "whole", shape=type_.shape)
-        column = (rest[0], *(1,) * (len(rest) - 1))
-        factors = emit("reshape", (scale,), "scale", shape=column)
-        shifts = emit("reshape", (bias,), "shift", shape=column)
-        scaled = emit("mul", (whole, factors), "scaled")
-        return copy.emit("add", (scaled, shifts), node.outputs)
-
-    return rewrite(graph, rule)
+    rows = copy.new(
+        "reshape", (x,), f"{output}.rows", shape=(batch, groups, product_of(rest) // groups)
+    )
+    units = [
+        copy.hold(np.full(groups, number, type_.dtype.numpy), f"{output}.{name}")
+        for name, number in (("ones", 1), ("zeros", 0))
+    ]
+    centred = copy.new(
+        "instance_norm", (rows, *units), f"{output}.normal", epsilon=node.number("epsilon")
+    )
+    whole = copy.new("reshape", (centred,), f"{output}.whole", shape=type_.shape)
+    column = (rest[0], *(1,) * (len(rest) - 1))
+    factors = copy.new("reshape", (scale,), f"{output}.scale", shape=column)
+    shifts = copy.new("reshape", (bias,), f"{output}.shift", shape=column)
+    scaled = copy.new("mul", (whole, factors), f"{output}.scaled")
+    return copy.emit("add", (scaled, shifts), node.outputs)
 
 
 _HALVES = (DType.F16, DType.BF16)

@@ -9,45 +9,43 @@ import numpy as np
 from tensorwright.base import BYTE_TERMS, ByteProduct, CpuTarget, DType
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.infer import operator_of
-from tensorwright.graph.passes.rebuild import Copy, rewrite
-from tensorwright.ops import Array, AttributeValue, LayoutPreference
+from tensorwright.graph.passes.rebuild import Copy, rewrite, rewriting
+from tensorwright.ops import Array, LayoutPreference
 
 _BYTES = (DType.U8, DType.I8)
 _MATRIX = 2  # dimensions
 _PRODUCTS = {"conv_integer": "conv", "matmul_integer": "matmul"}  # and those of floats
 
 
-def round_in_floats(graph: Graph) -> tuple[Graph, int]:
+@rewriting("dequantize_linear")
+def round_in_floats(copy: Copy, node: Node) -> Sequence[str] | None:
     """A tensor that is quantised and at once dequantised is rounded as a float instead.
 
     Rewrite:  dequantize(quantize(x, s, z), s, z)    ->    clip(round(x / s), low - z, high - z) * s
     The values are the same: codes and zero points are exact in f32. Requires:
     one scale for all elements, and a zero point that is known.
     """
-
-    def rule(copy: Copy, node: Node) -> Sequence[str] | None:
-        made = copy.producer(node.inputs[0]) if node.operator == "dequantize_linear" else None
-        if made is None or made.operator != "quantize_linear":
-            return None
-        x, *theirs = made.inputs
-        if not _are_equal(copy, theirs, node.inputs[1:]) or not _is_one(copy, theirs[0]):
-            return None
-        zero = copy.constant(theirs[1]) if len(theirs) > 1 else np.zeros(1, np.int64)
-        if zero is None or zero.size != 1 or copy.type_of(x) != graph.types[node.outputs[0]]:
-            return None
-        byte_type, shift = copy.type_of(node.inputs[0]).dtype, int(zero.reshape(())[()])
-        result = node.outputs[0]
-        scale = _number(copy, theirs[0], f"{result}.scale")
-        steps = _new(copy, "div", (x, scale), f"{result}.steps")
-        whole = _new(copy, "round", (steps,), f"{result}.whole")
-        low, high = float(byte_type.lowest) - shift, float(byte_type.highest) - shift
-        inside = _new(copy, "clip", (whole,), f"{result}.inside", min=low, max=high)
-        return copy.emit("mul", (inside, scale), node.outputs)
-
-    return rewrite(graph, rule)
+    made = copy.producer(node.inputs[0])
+    if made is None or made.operator != "quantize_linear":
+        return None
+    x, *theirs = made.inputs
+    if not _are_equal(copy, theirs, node.inputs[1:]) or not _is_one(copy, theirs[0]):
+        return None
+    zero = copy.constant(theirs[1]) if len(theirs) > 1 else np.zeros(1, np.int64)
+    if zero is None or zero.size != 1 or copy.type_of(x) != copy.result(node):
+        return None
+    byte_type, shift = copy.type_of(node.inputs[0]).dtype, int(zero.reshape(())[()])
+    result = node.outputs[0]
+    scale = _number(copy, theirs[0], f"{result}.scale")
+    steps = copy.new("div", (x, scale), f"{result}.steps")
+    whole = copy.new("round", (steps,), f"{result}.whole")
+    low, high = float(byte_type.lowest) - shift, float(byte_type.highest) - shift
+    inside = copy.new("clip", (whole,), f"{result}.inside", min=low, max=high)
+    return copy.emit("mul", (inside, scale), node.outputs)
 
 
-def multiply_quantized(graph: Graph) -> tuple[Graph, int]:
+@rewriting(*_PRODUCTS.values(), "gemm")
+def multiply_quantized(copy: Copy, node: Node) -> Sequence[str] | None:
     """Products of dequantised numbers become products of codes, which are scaled afterwards.
 
     Rewrite:  matmul(dequantize(a, s, z), dequantize(w, t))
@@ -56,41 +54,35 @@ def multiply_quantized(graph: Graph) -> tuple[Graph, int]:
     constant, with a scale for all or for each column, and codes around 0. `lower_quantized` says
     how these are multiplied.
     """
-
-    def rule(copy: Copy, node: Node) -> Sequence[str] | None:
-        product = _product_of(copy, node)
-        if product is None:
-            return None
-        data, weights, scales = product
-        is_convolution = node.operator == "conv"
-        operator = "conv_integer" if is_convolution else "matmul_integer"
-        given = node.attribute_map if is_convolution else {}
-        wish = node.outputs[0]
-        inputs = (data.inputs[0], copy.hold(weights, f"{wish}.weights"), *data.inputs[2:])
-        sums = _new(copy, operator, inputs, f"{wish}.sums", **given)
-        floats = _new(copy, "cast", (sums,), f"{wish}.f32", to=DType.F32)
-        column = (-1, *(1,) * (weights.ndim - 2)) if is_convolution else (-1,)
-        scale = _number(copy, data.inputs[1], f"{wish}.scale")
-        held = copy.hold(scales.reshape(column), f"{wish}.scales")
-        both = _new(copy, "mul", (scale, held), f"{wish}.both")
-        if len(node.inputs) < 3:
-            return copy.emit("mul", (floats, both), node.outputs)
-        scaled = _new(copy, "mul", (floats, both), f"{wish}.scaled")
-        bias = node.inputs[2]
-        if is_convolution:
-            shape = (copy.type_of(bias).shape[0], *column[1:])
-            bias = _new(copy, "reshape", (bias,), f"{wish}.bias", shape=shape)
-        return copy.emit("add", (scaled, bias), node.outputs)
-
-    return rewrite(graph, rule)
+    product = _product_of(copy, node)
+    if product is None:
+        return None
+    data, weights, scales = product
+    is_convolution = node.operator == "conv"
+    operator = "conv_integer" if is_convolution else "matmul_integer"
+    given = node.attribute_map if is_convolution else {}
+    wish = node.outputs[0]
+    inputs = (data.inputs[0], copy.hold(weights, f"{wish}.weights"), *data.inputs[2:])
+    sums = copy.new(operator, inputs, f"{wish}.sums", **given)
+    floats = copy.new("cast", (sums,), f"{wish}.f32", to=DType.F32)
+    column = (-1, *(1,) * (weights.ndim - 2)) if is_convolution else (-1,)
+    scale = _number(copy, data.inputs[1], f"{wish}.scale")
+    held = copy.hold(scales.reshape(column), f"{wish}.scales")
+    both = copy.new("mul", (scale, held), f"{wish}.both")
+    if len(node.inputs) < 3:
+        return copy.emit("mul", (floats, both), node.outputs)
+    scaled = copy.new("mul", (floats, both), f"{wish}.scaled")
+    bias = node.inputs[2]
+    if is_convolution:
+        shape = (copy.type_of(bias).shape[0], *column[1:])
+        bias = copy.new("reshape", (bias,), f"{wish}.bias", shape=shape)
+    return copy.emit("add", (scaled, bias), node.outputs)
 
 
 def _product_of(copy: Copy, node: Node) -> tuple[Node, Array, Array] | None:
     """The node that dequantises the data of a product, the codes (i8) of its weights and their
     scales.
     """
-    if node.operator not in _PRODUCTS.values() and node.operator != "gemm":
-        return None
     data, made = (copy.producer(name) for name in node.inputs[:2])
     if data is None or made is None or not _is_of_bytes(copy, data):
         return None
@@ -214,7 +206,7 @@ def _data_for(
     shift = int(other.lowest) - int(own.lowest)
     shifted = copy.hold((zero.astype(np.int16) + shift).astype(other.numpy), f"{wish}.zero")
     inputs, axis = (*made.inputs[:2], shifted), made.attribute_map["axis"]
-    return _new(copy, "quantize_linear", inputs, f"{wish}.bytes", axis=axis), shifted
+    return copy.new("quantize_linear", inputs, f"{wish}.bytes", axis=axis), shifted
 
 
 def _multiply_bytes(
@@ -228,9 +220,9 @@ def _multiply_bytes(
     if zero is not None and zero.any():  # around an image is its zero point
         rank = len(pads) // 2
         around, fill = (0, 0, *pads[:rank], 0, 0, *pads[rank:]), float(zero.reshape(())[()])
-        codes_in = _new(copy, "pad", (codes_in,), f"{wish}.padded", pads=around, value=fill)
+        codes_in = copy.new("pad", (codes_in,), f"{wish}.padded", pads=around, value=fill)
         attributes = {**attributes, "pads": (0,) * len(pads)}
-    sums = _new(copy, made.operator, (codes_in, weights), f"{wish}.sums", **attributes)
+    sums = copy.new(made.operator, (codes_in, weights), f"{wish}.sums", **attributes)
     quantized = copy.constant(weights)
     if len(data) > 1 and quantized is not None:
         if made.operator == "conv_integer":
@@ -239,10 +231,10 @@ def _multiply_bytes(
         else:
             totals = quantized.sum(0, np.int32)
         columns = copy.hold(totals, f"{wish}.columns")
-        number = _new(copy, "reshape", data[1:], f"{wish}.zero", shape=())
-        whole = _new(copy, "cast", (number,), f"{wish}.i32", to=DType.I32)
-        more = _new(copy, "mul", (whole, columns), f"{wish}.more")
-        sums = _new(copy, "sub", (sums, more), f"{wish}.less")
+        number = copy.new("reshape", data[1:], f"{wish}.zero", shape=())
+        whole = copy.new("cast", (number,), f"{wish}.i32", to=DType.I32)
+        more = copy.new("mul", (whole, columns), f"{wish}.more")
+        sums = copy.new("sub", (sums, more), f"{wish}.less")
     return copy.emit("cast", (sums,), outputs, to=DType.F32)
 
 
@@ -265,34 +257,27 @@ def _codes_less_zero(copy: Copy, node: Node, wish: str) -> str:
     if made is not None and made.operator == "quantize_linear" and _has_one_scale(copy, made):
         byte_type = copy.type_of(node.inputs[0]).dtype
         scale = _number(copy, made.inputs[1], f"{wish}.scale")
-        steps = _new(copy, "div", (made.inputs[0], scale), f"{wish}.steps")
-        whole = _new(copy, "round", (steps,), f"{wish}.whole")
+        steps = copy.new("div", (made.inputs[0], scale), f"{wish}.steps")
+        whole = copy.new("round", (steps,), f"{wish}.whole")
         if len(made.inputs) > 2:
             shift = _number(copy, made.inputs[2], f"{wish}.shift")
-            whole = _new(copy, "add", (whole, shift), f"{wish}.shifted")
+            whole = copy.new("add", (whole, shift), f"{wish}.shifted")
         low, high = float(byte_type.lowest), float(byte_type.highest)
-        whole = _new(copy, "clip", (whole,), f"{wish}.inside", min=low, max=high)
+        whole = copy.new("clip", (whole,), f"{wish}.inside", min=low, max=high)
     else:
-        whole = _new(copy, "cast", node.inputs[:1], f"{wish}.whole", to=DType.F32)
+        whole = copy.new("cast", node.inputs[:1], f"{wish}.whole", to=DType.F32)
     if len(node.inputs) < 3:
         return whole
     zero = _number(copy, node.inputs[2], f"{wish}.zero")
-    return _new(copy, "sub", (whole, zero), f"{wish}.moved")
-
-
-def _new(
-    copy: Copy, operator: str, inputs: Sequence[str], wish: str, /, **attributes: AttributeValue
-) -> str:
-    """Append a node with a tensor of its own."""
-    return copy.emit(operator, inputs, (copy.free(wish),), **attributes)[0]
+    return copy.new("sub", (whole, zero), f"{wish}.moved")
 
 
 def _number(copy: Copy, name: str, wish: str) -> str:
     """A tensor of one element as a number in f32."""
-    number = _new(copy, "reshape", (name,), wish, shape=())
+    number = copy.new("reshape", (name,), wish, shape=())
     if copy.type_of(number).dtype is DType.F32:
         return number
-    return _new(copy, "cast", (number,), f"{wish}.f32", to=DType.F32)
+    return copy.new("cast", (number,), f"{wish}.f32", to=DType.F32)
 
 
 def _has_one_scale(copy: Copy, node: Node) -> bool:

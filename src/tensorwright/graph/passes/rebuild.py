@@ -2,9 +2,10 @@
 
     graph, count = rewrite(graph, rule)
 
-A rule gets the copy under construction and a node whose inputs already have their names in the
-copy. It returns the tensors that stand for the node's outputs, or None to keep the node as it is.
-Tensors that are kept keep their names, and outputs of the graph do so in any case.
+`rewriting` makes a pass of a rule.  A rule gets the copy under construction and a node whose inputs
+already have their names in the copy.  It returns the tensors that stand for the node's outputs, or
+None to keep the node as it is.  Tensors that are kept keep their names, and outputs of the graph do
+so in any case.
 
 A rule computes with named sizes as with numbers. Where a size leaves the answer open
 (`UndecidedError`), the node stays.
@@ -21,6 +22,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import wraps
 from typing import TypeAlias
 
 import numpy as np
@@ -31,6 +33,7 @@ from tensorwright.graph.graph import Graph, Node, rename_tensors
 from tensorwright.ops import Array, AttributeValue, TensorType
 
 Rule: TypeAlias = "Callable[[Copy, Node], Sequence[str] | None]"
+Pass: TypeAlias = Callable[[Graph], tuple[Graph, int]]
 
 
 class Copy:
@@ -87,6 +90,10 @@ class Copy:
         """The type of a tensor of the copy."""
         return self._graph.types[name] if self._changed is None else self._changed.type_of(name)
 
+    def result(self, node: Node) -> TensorType:
+        """The type of the first output of a node of the old graph."""
+        return self._graph.types[node.outputs[0]]
+
     def free(self, wish: str) -> str:
         """A name that neither the old graph nor the copy has: the wish, or the wish with a number
         behind it.
@@ -113,6 +120,12 @@ class Copy:
         node = Node(operator, tuple(inputs), names, tuple(sorted(attributes.items())))
         self._producers.update(dict.fromkeys(names, node))
         return names
+
+    def new(
+        self, operator: str, inputs: Sequence[str], wish: str, /, **attributes: AttributeValue
+    ) -> str:
+        """Append a node with a tensor of its own."""
+        return self.emit(operator, inputs, (self.free(wish),), **attributes)[0]
 
     def keep(self, old: Node, node: Node) -> tuple[str, ...]:
         """Append a node of the graph, whose inputs may have got other names."""
@@ -163,6 +176,25 @@ def rewrite(graph: Graph, rule: Rule) -> tuple[Graph, int]:
     if not count:
         return graph, 0
     return _finish(graph, copy.builder, renamed), count
+
+
+def rewriting(*operators: str) -> Callable[[Rule], Pass]:
+    """The pass that applies a rule to all nodes of these operators; to all nodes for none."""
+
+    def pass_of(rule: Rule) -> Pass:
+        @wraps(rule)
+        def run(graph: Graph) -> tuple[Graph, int]:
+            if not operators:
+                return rewrite(graph, rule)
+            if all(node.operator not in operators for node in graph.nodes):
+                return graph, 0
+            return rewrite(
+                graph, lambda copy, node: rule(copy, node) if node.operator in operators else None
+            )
+
+        return run
+
+    return pass_of
 
 
 def _finish(graph: Graph, builder: GraphBuilder, renamed: dict[str, str]) -> Graph:
