@@ -47,10 +47,13 @@ from tensorwright.ops.operator import (
     FLOATS,
     NARROW,
     Attribute,
+    Computes,
     Fold,
     Meaning,
     Operator,
     Pattern,
+    Tensors,
+    Types,
     bool_of,
     fault,
     float_of,
@@ -65,7 +68,7 @@ from tensorwright.ops.reduction import fold_axes, folded_indices
 from tensorwright.ops.shapes import axis_in, axis_names, broadcasts_to, pointwise, stretched
 
 
-def _infer_softmax(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer_softmax(types: Types, attributes: Attributes) -> Types:
     require_dtype("x", types[0], FLOATS)
     axis_in(int_of(attributes, "axis"), len(types[0].shape))
     return types
@@ -125,15 +128,13 @@ def normalized_exponentials(
     return pointwise(name, (powers, total), shape, weight)
 
 
-def _softmax(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
+def _softmax(tensors: Tensors, attributes: Attributes) -> Computes:
     (x,) = tensors
     axis = axis_in(int_of(attributes, "axis"), len(x.shape))
     return (normalized_exponentials("softmax", x, axis),)
 
 
-def _log_softmax(
-    tensors: tuple[expr.Tensor, ...], attributes: Attributes
-) -> tuple[expr.Compute, ...]:
+def _log_softmax(tensors: Tensors, attributes: Attributes) -> Computes:
     (x,) = tensors
     shape = x.shape
     axis = axis_in(int_of(attributes, "axis"), len(shape))
@@ -147,7 +148,7 @@ def _log_softmax(
     )
 
 
-def _hardmax(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
+def _hardmax(tensors: Tensors, attributes: Attributes) -> Computes:
     (x,) = tensors
     shape = x.shape
     axis = axis_in(int_of(attributes, "axis"), len(shape))
@@ -181,7 +182,7 @@ SOFTMAX_OPERATORS = (
 )
 
 
-def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Types, attributes: Attributes) -> Types:
     q, k, v = types[:3]
     for name, each in zip("qkv", types, strict=False):
         require_dtype(name, each, FLOATS)
@@ -207,7 +208,7 @@ def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[Tenso
     return (TensorType(q.dtype, (*of_q[:3], of_v[3])),)
 
 
-def _meaning(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
+def _meaning(tensors: Tensors, attributes: Attributes) -> Computes:
     q, k, v = tensors[:3]
     batch, heads, rows, inner = q.shape
     keys = k.shape[2]

@@ -28,9 +28,12 @@ from tensorwright.ops.named_sizes import is_equal, shape_text, sizes_of
 from tensorwright.ops.operator import (
     NUMBERS,
     Attribute,
+    Computes,
     Fold,
     Numbers,
     Pattern,
+    Tensors,
+    Types,
     bool_of,
     fault,
     float_of,
@@ -120,18 +123,18 @@ def _times(value: expr.Value, factor: float) -> expr.Value:
     return expr.cast(expr.cast(value, DType.F64) * factor, value.dtype)
 
 
-def _infer_matmul(types: tuple[TensorType, ...], _: Attributes) -> tuple[TensorType, ...]:
+def _infer_matmul(types: Types, _: Attributes) -> Types:
     a, b = types
     require_dtype("a", a, NUMBERS)
     require_same_dtype(("a", "b"), types)
     return (TensorType(a.dtype, product_shape(sizes_of(a), sizes_of(b))),)
 
 
-def _matmul(tensors: tuple[expr.Tensor, ...], _: Attributes) -> tuple[expr.Compute, ...]:
+def _matmul(tensors: Tensors, _: Attributes) -> Computes:
     return (matrix_product("matmul", tensors[0], tensors[1]),)
 
 
-def _infer_gemm(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer_gemm(types: Types, attributes: Attributes) -> Types:
     for name, each in zip("ab", types, strict=False):
         require_dtype(name, each, NUMBERS)
         require_rank(name, each, 2, 2)
@@ -147,7 +150,7 @@ def _infer_gemm(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[
     return (TensorType(types[0].dtype, shape),)
 
 
-def _gemm(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
+def _gemm(tensors: Tensors, attributes: Attributes) -> Computes:
     a, b = tensors[:2]
     turned_a, turned_b = bool_of(attributes, "trans_a"), bool_of(attributes, "trans_b")
     rows, inner = reversed(a.shape) if turned_a else a.shape
@@ -174,7 +177,7 @@ def _gemm(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[exp
     return (pointwise("gemm", operands, (rows, columns), finish),)
 
 
-def require_bytes(names: str, types: tuple[TensorType, ...]) -> None:
+def require_bytes(names: str, types: Types) -> None:
     """Refuse operands that are not bytes, and zero points of another type than theirs."""
     zero_points = tuple(f"{name}_zero_point" for name in names)
     for label, each in zip((*names, *zero_points), types, strict=False):
@@ -183,14 +186,14 @@ def require_bytes(names: str, types: tuple[TensorType, ...]) -> None:
         require_same_dtype((name, label), (data, zero))
 
 
-def _infer_matmul_integer(types: tuple[TensorType, ...], _: Attributes) -> tuple[TensorType, ...]:
+def _infer_matmul_integer(types: Types, _: Attributes) -> Types:
     require_bytes("ab", types)
     a, b = types[:2]
     shape = product_shape(sizes_of(a), sizes_of(b))
     return (TensorType(DType.I32, shape),)
 
 
-def _matmul_integer(tensors: tuple[expr.Tensor, ...], _: Attributes) -> tuple[expr.Compute, ...]:
+def _matmul_integer(tensors: Tensors, _: Attributes) -> Computes:
     a, b = tensors[:2]
     if len(tensors) > 2:
         a = _without_zero_point("matmul_integer_a", a, tensors[2], by_row=True)
@@ -338,7 +341,7 @@ def _parsed(shapes: tuple[Shape, ...], attributes: Attributes) -> Summation:
     return parse_equation(text_of(attributes, "equation"), shapes)
 
 
-def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: Types, attributes: Attributes) -> Types:
     names = tuple(map(str, range(len(types))))
     for name, each in zip(names, types, strict=True):
         require_dtype(name, each, NUMBERS)
@@ -348,7 +351,7 @@ def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[Tenso
     return (TensorType(types[0].dtype, shape),)
 
 
-def _meaning(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
+def _meaning(tensors: Tensors, attributes: Attributes) -> Computes:
     parsed = _parsed(tuple(tensor.shape for tensor in tensors), attributes)
     folded = {label: expr.Axis(expr.Var(label), parsed.extents[label]) for label in parsed.folded}
 

@@ -53,9 +53,7 @@ def _as_many(array: NDArray[Any], attributes: base.Attributes, axis: int = 0) ->
     return np.pad(kept, missing)
 
 
-def _infer_nonzero(
-    types: tuple[base.TensorType, ...], attributes: base.Attributes
-) -> tuple[base.TensorType, ...]:
+def _infer_nonzero(types: operator.Types, attributes: base.Attributes) -> operator.Types:
     (x,) = types
     return (base.TensorType(base.DType.I64, (len(x.shape), _count_of(attributes))),)
 
@@ -66,9 +64,7 @@ def _nonzero(arrays: tuple[base.Array, ...], attributes: base.Attributes) -> tup
     return (_as_many(positions.astype(np.int64), attributes, axis=1),)
 
 
-def _infer_unique(
-    types: tuple[base.TensorType, ...], attributes: base.Attributes
-) -> tuple[base.TensorType, ...]:
+def _infer_unique(types: operator.Types, attributes: base.Attributes) -> operator.Types:
     (x,) = types
     count, shape = _count_of(attributes), sizes_of(x)
     numbers = base.TensorType(base.DType.I64, (count,))
@@ -107,9 +103,7 @@ def _require_single(name: str, given: base.TensorType) -> None:
         raise operator.fault(f"input {name} is {given}, and must be a single number")
 
 
-def _infer_suppression(
-    types: tuple[base.TensorType, ...], attributes: base.Attributes
-) -> tuple[base.TensorType, ...]:
+def _infer_suppression(types: operator.Types, attributes: base.Attributes) -> operator.Types:
     boxes, scores, most_boxes, *thresholds = types
     for name, given in (("boxes", boxes), ("scores", scores)):
         operator.require_dtype(name, given, operator.FLOATS)
@@ -194,9 +188,7 @@ def _common(
     return common
 
 
-def _infer_below(
-    types: tuple[base.TensorType, ...], attributes: base.Attributes
-) -> tuple[base.TensorType, ...]:
+def _infer_below(types: operator.Types, attributes: base.Attributes) -> operator.Types:
     (limit,) = types
     operator.require_dtype("limit", limit, operator.POSITIONS)
     _require_single("limit", limit)

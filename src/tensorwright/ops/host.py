@@ -29,9 +29,7 @@ _FOLDS = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimu
 _REDUCTIONS = ("none", *_FOLDS)
 
 
-def _infer_topk(
-    types: tuple[base.TensorType, ...], attributes: base.Attributes
-) -> tuple[base.TensorType, ...]:
+def _infer_topk(types: operator.Types, attributes: base.Attributes) -> operator.Types:
     (x,) = types
     operator.require_dtype("x", x, operator.NUMBERS)
     axis = axis_in(operator.int_of(attributes, "axis"), len(x.shape))
@@ -86,9 +84,7 @@ def _sorted_places(rows: NDArray[Any], *, is_largest: bool) -> NDArray[np.intp]:
     return places
 
 
-def _infer_elements(
-    types: tuple[base.TensorType, ...], attributes: base.Attributes
-) -> tuple[base.TensorType, ...]:
+def _infer_elements(types: operator.Types, attributes: base.Attributes) -> operator.Types:
     x, indices, updates = types
     operator.require_dtype("indices", indices, operator.POSITIONS)
     operator.require_same_dtype(("x", "updates"), (x, updates))
@@ -140,9 +136,7 @@ def _positive(indices: base.Array, extent: int) -> NDArray[np.int64]:
     return np.asarray(indices, np.int64) % max(extent, 1)
 
 
-def _infer_nd(
-    types: tuple[base.TensorType, ...], attributes: base.Attributes
-) -> tuple[base.TensorType, ...]:
+def _infer_nd(types: operator.Types, attributes: base.Attributes) -> operator.Types:
     x, indices, updates = types
     operator.require_dtype("indices", indices, operator.POSITIONS)
     operator.require_same_dtype(("x", "updates"), (x, updates))
@@ -166,9 +160,7 @@ def _scatter_nd(
     return (result,)
 
 
-def _infer_bitcast(
-    types: tuple[base.TensorType, ...], attributes: base.Attributes
-) -> tuple[base.TensorType, ...]:
+def _infer_bitcast(types: operator.Types, attributes: base.Attributes) -> operator.Types:
     to = operator.dtype_of(attributes, "to")
     if to.size_bytes != types[0].dtype.size_bytes:
         raise operator.fault(f"elements of {types[0].dtype} and {to} differ in size")
@@ -180,9 +172,7 @@ def _bitcast(arrays: tuple[base.Array, ...], attributes: base.Attributes) -> tup
     return (array.view(operator.dtype_of(attributes, "to").numpy).reshape(arrays[0].shape),)
 
 
-def _infer_leaves(
-    types: tuple[base.TensorType, ...], attributes: base.Attributes
-) -> tuple[base.TensorType, ...]:
+def _infer_leaves(types: operator.Types, attributes: base.Attributes) -> operator.Types:
     x, features, limits, children, roots = types
     operator.require_rank("x", x, 2, 2)
     for name, each in (("features", features), ("children", children), ("roots", roots)):

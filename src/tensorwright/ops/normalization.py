@@ -17,7 +17,7 @@ Stages of layer_norm: sum, mean, sum of squared differences, 1 / standard deviat
 from __future__ import annotations
 
 from tensorwright import expr
-from tensorwright.base import Attributes, TensorType
+from tensorwright.base import Attributes
 from tensorwright.ops import operator
 from tensorwright.ops.named_sizes import are_equal, is_multiple, product_of, shape_text, sizes_of
 from tensorwright.ops.reduction import divided, fold_axes, folded_indices, mean_of
@@ -52,8 +52,8 @@ def _statistics(
 
 
 def _channel_vectors(
-    names: tuple[str, ...], types: tuple[TensorType, ...], least_rank: int
-) -> tuple[TensorType, ...]:
+    names: tuple[str, ...], types: operator.Types, least_rank: int
+) -> operator.Types:
     x = types[0]
     operator.require_dtype("x", x, operator.FLOATS)
     operator.require_same_dtype(("x", *names), types)
@@ -63,13 +63,11 @@ def _channel_vectors(
     return (x,)
 
 
-def _infer_batch_norm(types: tuple[TensorType, ...], _: Attributes) -> tuple[TensorType, ...]:
+def _infer_batch_norm(types: operator.Types, _: Attributes) -> operator.Types:
     return _channel_vectors(("scale", "bias", "mean", "var"), types, 2)
 
 
-def _batch_norm(
-    tensors: tuple[expr.Tensor, ...], attributes: Attributes
-) -> tuple[expr.Compute, ...]:
+def _batch_norm(tensors: operator.Tensors, attributes: Attributes) -> operator.Computes:
     x, scale, bias, mean, var = tensors
     epsilon = operator.float_of(attributes, "epsilon")
     channels = scale.shape
@@ -90,13 +88,11 @@ def _batch_norm(
     return (expr.compute("batch_norm", x.shape, body, axis_names(len(x.shape))),)
 
 
-def _infer_instance_norm(types: tuple[TensorType, ...], _: Attributes) -> tuple[TensorType, ...]:
+def _infer_instance_norm(types: operator.Types, _: Attributes) -> operator.Types:
     return _channel_vectors(("scale", "bias"), types, 3)
 
 
-def _instance_norm(
-    tensors: tuple[expr.Tensor, ...], attributes: Attributes
-) -> tuple[expr.Compute, ...]:
+def _instance_norm(tensors: operator.Tensors, attributes: Attributes) -> operator.Computes:
     x, scale, bias = tensors
     axes = tuple(range(2, len(x.shape)))
     mean, inverse = _statistics("instance_norm", x, axes, operator.float_of(attributes, "epsilon"))
@@ -109,9 +105,7 @@ def _instance_norm(
     return (expr.compute("instance_norm", x.shape, body, axis_names(len(x.shape))),)
 
 
-def _infer_group_norm(
-    types: tuple[TensorType, ...], attributes: Attributes
-) -> tuple[TensorType, ...]:
+def _infer_group_norm(types: operator.Types, attributes: Attributes) -> operator.Types:
     result = _channel_vectors(("scale", "bias"), types, 2)
     groups = operator.int_of(attributes, "groups")
     channels = sizes_of(types[0])[1]
@@ -120,9 +114,7 @@ def _infer_group_norm(
     return result
 
 
-def _group_norm(
-    tensors: tuple[expr.Tensor, ...], attributes: Attributes
-) -> tuple[expr.Compute, ...]:
+def _group_norm(tensors: operator.Tensors, attributes: Attributes) -> operator.Computes:
     x, scale, bias = tensors
     shape = x.shape
     groups = operator.int_of(attributes, "groups")
@@ -155,7 +147,7 @@ def _group_norm(
     return (expr.compute("group_norm", shape, body, names),)
 
 
-def _infer_rows(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer_rows(types: operator.Types, attributes: Attributes) -> operator.Types:
     x = types[0]
     operator.require_dtype("x", x, operator.FLOATS)
     names = ("x", "scale", "bias")[: len(types)]
@@ -173,9 +165,7 @@ def _rows(x: expr.Tensor, attributes: Attributes) -> tuple[int, ...]:
     return tuple(range(axis_in(operator.int_of(attributes, "axis"), len(x.shape)), len(x.shape)))
 
 
-def _layer_norm(
-    tensors: tuple[expr.Tensor, ...], attributes: Attributes
-) -> tuple[expr.Compute, ...]:
+def _layer_norm(tensors: operator.Tensors, attributes: Attributes) -> operator.Computes:
     x = tensors[0]
     epsilon = operator.float_of(attributes, "epsilon")
     mean, inverse = _statistics("layer_norm", x, _rows(x, attributes), epsilon)
@@ -190,7 +180,7 @@ def _layer_norm(
     return (pointwise("layer_norm", operands, x.shape, rule),)
 
 
-def _rms_norm(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
+def _rms_norm(tensors: operator.Tensors, attributes: Attributes) -> operator.Computes:
     x, scale = tensors
     axes = _rows(x, attributes)
     count = product_of(x.shape[at] for at in axes)
@@ -200,7 +190,7 @@ def _rms_norm(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple
     return (pointwise("rms_norm", operands, x.shape, lambda v, d, s: v * d * s),)
 
 
-def _infer_lrn(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer_lrn(types: operator.Types, attributes: Attributes) -> operator.Types:
     operator.require_dtype("x", types[0], operator.FLOATS)
     operator.require_rank("x", types[0], 2)
     if operator.int_of(attributes, "size") < 1:
@@ -208,7 +198,7 @@ def _infer_lrn(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[T
     return types
 
 
-def _lrn(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
+def _lrn(tensors: operator.Tensors, attributes: Attributes) -> operator.Computes:
     (x,) = tensors
     shape = x.shape
     size = operator.int_of(attributes, "size")
@@ -232,7 +222,7 @@ def _lrn(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr
     return (pointwise("lrn", (x, total), shape, rule),)
 
 
-def _infer_lp(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer_lp(types: operator.Types, attributes: Attributes) -> operator.Types:
     operator.require_dtype("x", types[0], operator.FLOATS)
     axis_in(operator.int_of(attributes, "axis"), len(types[0].shape))
     if operator.int_of(attributes, "p") not in (1, 2):
@@ -240,9 +230,7 @@ def _infer_lp(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[Te
     return types
 
 
-def _lp_normalization(
-    tensors: tuple[expr.Tensor, ...], attributes: Attributes
-) -> tuple[expr.Compute, ...]:
+def _lp_normalization(tensors: operator.Tensors, attributes: Attributes) -> operator.Computes:
     (x,) = tensors
     axis = axis_in(operator.int_of(attributes, "axis"), len(x.shape))
     squares = operator.int_of(attributes, "p") == 2

@@ -89,10 +89,11 @@ class Attribute:
     doc: str
 
 
-InferRule: TypeAlias = Callable[
-    [tuple[base.TensorType, ...], base.Attributes], tuple[base.TensorType, ...]
-]
-Meaning: TypeAlias = Callable[[tuple[expr.Tensor, ...], base.Attributes], tuple[expr.Compute, ...]]
+Types: TypeAlias = tuple[base.TensorType, ...]
+Tensors: TypeAlias = tuple[expr.Tensor, ...]
+Computes: TypeAlias = tuple[expr.Compute, ...]
+InferRule: TypeAlias = Callable[[Types, base.Attributes], Types]
+Meaning: TypeAlias = Callable[[Tensors, base.Attributes], Computes]
 IdentityRule: TypeAlias = Callable[[base.TensorType, base.Attributes], bool]
 Numbers: TypeAlias = NDArray[np.float64]
 ChannelScale: TypeAlias = Callable[[Numbers, Numbers, base.Attributes], Numbers]
@@ -239,7 +240,7 @@ def require_dtype(name: str, given: base.TensorType, allowed: frozenset[base.DTy
         raise fault(f"input {name} has elements of type {given.dtype}, not {wanted}")
 
 
-def require_same_dtype(names: tuple[str, ...], given: tuple[base.TensorType, ...]) -> None:
+def require_same_dtype(names: tuple[str, ...], given: Types) -> None:
     """Refuse inputs whose element types differ."""
     if len({each.dtype for each in given}) > 1:
         dtypes = ", ".join(f"{n} is {t.dtype}" for n, t in zip(names, given, strict=True))

@@ -88,16 +88,14 @@ Meaning = Callable[[str, expr.Tensor, tuple[int, ...], bool], expr.Compute]
 def _reduction(
     name: str, doc: str, meaning_of: Meaning, accepts: frozenset[DType] = operator.NUMBERS
 ) -> operator.Operator:
-    def infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+    def infer(types: operator.Types, attributes: Attributes) -> operator.Types:
         (given,) = types
         operator.require_dtype("x", given, accepts)
         axes = _axes(attributes, len(given.shape))
         shape = reduced_shape(sizes_of(given), axes, operator.bool_of(attributes, "keepdims"))
         return (TensorType(given.dtype, shape),)
 
-    def meaning(
-        tensors: tuple[expr.Tensor, ...], attributes: Attributes
-    ) -> tuple[expr.Compute, ...]:
+    def meaning(tensors: operator.Tensors, attributes: Attributes) -> operator.Computes:
         (tensor,) = tensors
         axes = _axes(attributes, len(tensor.shape))
         return (meaning_of(name, tensor, axes, operator.bool_of(attributes, "keepdims")),)
@@ -212,7 +210,7 @@ def _extreme(fold: FoldFunction, on_bool: FoldFunction) -> Meaning:
 def _arg(
     name: str, doc: str, fold: Callable[[expr.Value, expr.Axis], expr.Reduce], worst: float
 ) -> operator.Operator:
-    def infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+    def infer(types: operator.Types, attributes: Attributes) -> operator.Types:
         (given,) = types
         operator.require_dtype("x", given, operator.NUMBERS)
         axis = axis_in(operator.int_of(attributes, "axis"), len(given.shape))
@@ -223,9 +221,7 @@ def _arg(
         shape = reduced_shape(sizes_of(given), (axis,), operator.bool_of(attributes, "keepdims"))
         return (TensorType(DType.I64, shape),)
 
-    def meaning(
-        tensors: tuple[expr.Tensor, ...], attributes: Attributes
-    ) -> tuple[expr.Compute, ...]:
+    def meaning(tensors: operator.Tensors, attributes: Attributes) -> operator.Computes:
         (tensor,) = tensors
         axis = axis_in(operator.int_of(attributes, "axis"), len(tensor.shape))
         keepdims = operator.bool_of(attributes, "keepdims")
@@ -311,9 +307,7 @@ class _Running:
     fn: expr.Fn
     start: int
 
-    def meaning(
-        self, tensors: tuple[expr.Tensor, ...], attributes: Attributes
-    ) -> tuple[expr.Compute, ...]:
+    def meaning(self, tensors: operator.Tensors, attributes: Attributes) -> operator.Computes:
         (x,) = tensors
         axis = axis_in(operator.int_of(attributes, "axis"), len(x.shape))
         exclusive, reverse = (
@@ -405,7 +399,7 @@ class _Blocks:
         return value if is_whole else expr.select(number < self.extent, value, self.start)
 
 
-def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: operator.Types, attributes: Attributes) -> operator.Types:
     operator.require_dtype("x", types[0], operator.NUMBERS)
     axis_in(operator.int_of(attributes, "axis"), len(types[0].shape))
     return types

@@ -13,7 +13,7 @@ from tensorwright.ops.moving.joining import JOINING_OPERATORS
 from tensorwright.ops.moving.movement import MOVEMENT_OPERATORS
 from tensorwright.ops.moving.resizing import RESIZING_OPERATORS, SAMPLING_OPERATORS
 from tensorwright.ops.normalization import NORMALIZATION_OPERATORS
-from tensorwright.ops.operator import Operator, bool_of, scalar_of, text_of
+from tensorwright.ops.operator import Operator, Types, bool_of, scalar_of, text_of
 from tensorwright.ops.pointwise.activation import ACTIVATION_OPERATORS
 from tensorwright.ops.pointwise.elementwise import ELEMENTWISE_OPERATORS
 from tensorwright.ops.pointwise.quantization import QUANTIZATION_OPERATORS
@@ -68,10 +68,10 @@ def operator(name: str) -> Operator:
 
 def infer_types(
     name: str,
-    input_types: tuple[base.TensorType, ...],
+    input_types: Types,
     attributes: base.Attributes,
     where: str = "",
-) -> tuple[tuple[base.TensorType, ...], dict[str, base.AttributeValue]]:
+) -> tuple[Types, dict[str, base.AttributeValue]]:
     """The output types of an application, and its attributes with the defaults filled in.
 
     where    the position for error messages, "node conv_3"

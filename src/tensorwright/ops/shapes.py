@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tensorwright import expr
 from tensorwright.base import Array, Attributes, DType, TensorType
 from tensorwright.ops.named_sizes import are_equal, is_certain, is_equal, shape_text, sizes_of
-from tensorwright.ops.operator import NARROW, Operator, Pattern, fault, int_of
+from tensorwright.ops.operator import NARROW, Computes, Operator, Pattern, Tensors, fault, int_of
 
 
 def broadcast_shapes(*shapes: tuple[expr.Index, ...]) -> tuple[expr.Index, ...]:
@@ -265,9 +265,7 @@ def in_single_precision(operator: Operator) -> Operator:
     if inner is None or operator.pattern not in _FOLDING:
         return operator
 
-    def meaning(
-        tensors: tuple[expr.Tensor, ...], attributes: Attributes
-    ) -> tuple[expr.Compute, ...]:
+    def meaning(tensors: Tensors, attributes: Attributes) -> Computes:
         narrow = next((tensor.dtype for tensor in tensors if tensor.dtype in NARROW), None)
         if narrow is None:
             return inner(tensors, attributes)

@@ -33,6 +33,9 @@ from tensorwright.ops.operator import (
     NUMBERS,
     POSITIONS,
     Attribute,
+    Computes,
+    Tensors,
+    Types,
     fault,
     int_of,
     require_dtype,
@@ -44,7 +47,7 @@ from tensorwright.ops.operator import (
 from tensorwright.ops.shapes import axis_in, axis_names
 
 
-def _require_source(types: tuple[TensorType, ...], axis: int) -> None:
+def _require_source(types: Types, axis: int) -> None:
     x, indices = types
     require_dtype("indices", indices, POSITIONS)
     if _may_be_read(sizes_of(x)[axis], sizes_of(indices)):
@@ -68,14 +71,14 @@ def require_inside(x: TensorType, indices: TensorType, axis: int) -> None:
             raise fault(f"input indices {texts}")
 
 
-def _infer_gather(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer_gather(types: Types, attributes: Attributes) -> Types:
     x, indices = types
     axis = axis_in(int_of(attributes, "axis"), len(x.shape))
     _require_source(types, axis)
     return (TensorType(x.dtype, (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])),)
 
 
-def _gather(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
+def _gather(tensors: Tensors, attributes: Attributes) -> Computes:
     x, indices = tensors
     own = x.shape
     axis = axis_in(int_of(attributes, "axis"), len(own))
@@ -89,9 +92,7 @@ def _gather(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[e
     return (expr.compute("gather", shape, body, axis_names(len(shape))),)
 
 
-def _infer_elements(
-    types: tuple[TensorType, ...], attributes: Attributes
-) -> tuple[TensorType, ...]:
+def _infer_elements(types: Types, attributes: Attributes) -> Types:
     x, indices = types
     rank = len(x.shape)
     axis = axis_in(int_of(attributes, "axis"), rank)
@@ -101,7 +102,7 @@ def _infer_elements(
     return (TensorType(x.dtype, indices.shape),)
 
 
-def _elements(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
+def _elements(tensors: Tensors, attributes: Attributes) -> Computes:
     x, indices = tensors
     axis = axis_in(int_of(attributes, "axis"), len(x.shape))
 
@@ -113,7 +114,7 @@ def _elements(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple
     return (expr.compute("gather_elements", shape, body, axis_names(len(shape))),)
 
 
-def _infer_nd(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer_nd(types: Types, attributes: Attributes) -> Types:
     x, indices = types
     require_dtype("indices", indices, POSITIONS)
     require_rank("indices", indices, 1)
@@ -133,7 +134,7 @@ def _infer_nd(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[Te
     return (TensorType(x.dtype, (*indices.shape[:-1], *x.shape[batch + count :])),)
 
 
-def _nd(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
+def _nd(tensors: Tensors, attributes: Attributes) -> Computes:
     x, indices = tensors
     own, asked = x.shape, indices.shape
     batch, count = int_of(attributes, "batch_dims"), number_of(asked[-1])
@@ -149,7 +150,7 @@ def _nd(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.
     return (expr.compute("gather_nd", shape, body, axis_names(len(shape))),)
 
 
-def _infer_reverse(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer_reverse(types: Types, attributes: Attributes) -> Types:
     x, lengths = types
     require_dtype("lengths", lengths, POSITIONS)
     batch = axis_in(int_of(attributes, "batch_axis"), len(x.shape), "batch_axis")
@@ -160,7 +161,7 @@ def _infer_reverse(types: tuple[TensorType, ...], attributes: Attributes) -> tup
     return (x,)
 
 
-def _reverse(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
+def _reverse(tensors: Tensors, attributes: Attributes) -> Computes:
     x, lengths = tensors
     shape = x.shape
     batch = int_of(attributes, "batch_axis") % len(shape)
@@ -182,7 +183,7 @@ def _one_hot_axis(rank: int, attributes: Attributes) -> tuple[int, expr.Index]:
     return axis_in(int_of(attributes, "axis"), rank + 1), depth
 
 
-def _infer_one_hot(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer_one_hot(types: Types, attributes: Attributes) -> Types:
     indices, values = types
     require_dtype("indices", indices, NUMBERS)
     require_shape("values", values, (2,))
@@ -190,7 +191,7 @@ def _infer_one_hot(types: tuple[TensorType, ...], attributes: Attributes) -> tup
     return (TensorType(values.dtype, (*indices.shape[:axis], depth, *indices.shape[axis:])),)
 
 
-def _one_hot(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
+def _one_hot(tensors: Tensors, attributes: Attributes) -> Computes:
     indices, values = tensors
     own = indices.shape
     axis, depth = _one_hot_axis(len(own), attributes)

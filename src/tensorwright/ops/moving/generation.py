@@ -17,7 +17,7 @@ from tensorwright.ops.named_sizes import decided, number_or_value, shape_text
 from tensorwright.ops.shapes import axis_names
 
 
-def _infer_full(_: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer_full(_: operator.Types, attributes: Attributes) -> operator.Types:
     shape = operator.sizes_in(attributes, "shape")
     if not all(decided(extent >= 0) for extent in shape):
         raise operator.fault(f"attribute shape {shape_text(shape)} has a negative extent")
@@ -26,7 +26,7 @@ def _infer_full(_: tuple[TensorType, ...], attributes: Attributes) -> tuple[Tens
     return (TensorType(operator.dtype_of(attributes, "dtype"), shape),)
 
 
-def _full(_: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
+def _full(_: operator.Tensors, attributes: Attributes) -> operator.Computes:
     shape, dtype = operator.sizes_in(attributes, "shape"), operator.dtype_of(attributes, "dtype")
     given = attributes["value"]
     if isinstance(given, expr.IndexExpr):
@@ -36,7 +36,7 @@ def _full(_: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Comp
     return (expr.compute("full", shape, lambda *_: value, axis_names(len(shape))),)
 
 
-def _infer_range(_: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer_range(_: operator.Types, attributes: Attributes) -> operator.Types:
     dtype = operator.dtype_of(attributes, "dtype")
     size = operator.size_in(attributes, "size")
     if not decided(size >= 0):
@@ -49,7 +49,7 @@ def _infer_range(_: tuple[TensorType, ...], attributes: Attributes) -> tuple[Ten
     return (TensorType(dtype, (size,)),)
 
 
-def _range(_: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
+def _range(_: operator.Tensors, attributes: Attributes) -> operator.Computes:
     dtype = operator.dtype_of(attributes, "dtype")
     given, step = attributes["start"], operator.float_of(attributes, "step")
     start = given if isinstance(given, expr.IndexExpr) else operator.float_of(attributes, "start")
@@ -63,13 +63,13 @@ def _range(_: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Com
     return (expr.compute("range", (operator.size_in(attributes, "size"),), body),)
 
 
-def _infer_eye(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer_eye(types: operator.Types, attributes: Attributes) -> operator.Types:
     operator.require_rank("x", types[0], 2, 2)
     operator.int_of(attributes, "k")
     return (TensorType(operator.dtype_of(attributes, "dtype"), types[0].shape),)
 
 
-def _eye(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
+def _eye(tensors: operator.Tensors, attributes: Attributes) -> operator.Computes:
     dtype, k = operator.dtype_of(attributes, "dtype"), operator.int_of(attributes, "k")
     one, zero = expr.constant(1, dtype), expr.constant(0, dtype)
 
@@ -79,13 +79,13 @@ def _eye(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr
     return (expr.compute("eye_like", tensors[0].shape, body),)
 
 
-def _infer_trilu(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer_trilu(types: operator.Types, attributes: Attributes) -> operator.Types:
     operator.require_rank("x", types[0], 2)
     operator.size_in(attributes, "k")
     return types
 
 
-def _trilu(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
+def _trilu(tensors: operator.Tensors, attributes: Attributes) -> operator.Computes:
     (x,) = tensors
     upper, k = operator.bool_of(attributes, "upper"), operator.size_in(attributes, "k")
 

@@ -28,7 +28,10 @@ from tensorwright.ops.named_sizes import (
 )
 from tensorwright.ops.operator import (
     Attribute,
+    Computes,
     Movement,
+    Tensors,
+    Types,
     fault,
     identity_of_type,
     int_of,
@@ -44,7 +47,7 @@ from tensorwright.ops.shapes import axis_in, axis_names, padded
 _MODES = ("constant", "reflect", "edge", "wrap")
 
 
-def _infer_concat(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer_concat(types: Types, attributes: Attributes) -> Types:
     first = types[0]
     require_same_dtype(tuple(map(str, range(len(types)))), types)
     axis = axis_in(int_of(attributes, "axis"), len(first.shape))
@@ -57,7 +60,7 @@ def _infer_concat(types: tuple[TensorType, ...], attributes: Attributes) -> tupl
     return (TensorType(first.dtype, (*own[:axis], total, *own[axis + 1 :])),)
 
 
-def _concat(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
+def _concat(tensors: Tensors, attributes: Attributes) -> Computes:
     rank = len(tensors[0].shape)
     axis = axis_in(int_of(attributes, "axis"), rank)
     parts: list[tuple[expr.Tensor, expr.Index]] = []
@@ -94,7 +97,7 @@ def _split_sizes(
     return axis, sizes
 
 
-def _infer_split(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer_split(types: Types, attributes: Attributes) -> Types:
     (x,) = types
     axis, sizes = _split_sizes(sizes_of(x), attributes)
     return tuple(
@@ -102,7 +105,7 @@ def _infer_split(types: tuple[TensorType, ...], attributes: Attributes) -> tuple
     )
 
 
-def _split(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
+def _split(tensors: Tensors, attributes: Attributes) -> Computes:
     (x,) = tensors
     axis, sizes = _split_sizes(x.shape, attributes)
 
@@ -191,7 +194,7 @@ def _pads(
     return pads[:rank], large
 
 
-def _infer_pad(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer_pad(types: Types, attributes: Attributes) -> Types:
     scalar_of(attributes, "value")
     return (TensorType(types[0].dtype, _pads(sizes_of(types[0]), attributes)[1]),)
 
@@ -209,7 +212,7 @@ def _source(mode: str, index: expr.Index, extent: expr.Index) -> expr.Index:
     return expr.minimum(ahead, period - ahead)
 
 
-def _pad(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
+def _pad(tensors: Tensors, attributes: Attributes) -> Computes:
     (x,) = tensors
     begins, large = _pads(x.shape, attributes)
     mode = text_of(attributes, "mode")

@@ -22,9 +22,12 @@ from tensorwright.base import Attributes, TensorType
 from tensorwright.ops import named_sizes
 from tensorwright.ops.operator import (
     Attribute,
+    Computes,
     IdentityRule,
     Movement,
     Operator,
+    Tensors,
+    Types,
     fault,
     identity_of_type,
     int_of,
@@ -57,11 +60,11 @@ def rearrangement(
     source_of  the indices into the input, of those into the result and both shapes
     """
 
-    def infer(types: tuple[TensorType, ...], given: Attributes) -> tuple[TensorType, ...]:
+    def infer(types: Types, given: Attributes) -> Types:
         (x,) = types
         return (TensorType(x.dtype, shape_of(named_sizes.sizes_of(x), given)),)
 
-    def meaning(tensors: tuple[expr.Tensor, ...], given: Attributes) -> tuple[expr.Compute, ...]:
+    def meaning(tensors: Tensors, given: Attributes) -> Computes:
         (x,) = tensors
         own = x.shape
         shape = shape_of(own, given)

@@ -196,7 +196,7 @@ def _open_grid(extent: expr.Index, size: expr.Index, scale: float | None, coordi
     return Grid(extent, size, grid.slope, grid.offset, grid.unit)
 
 
-def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: operator.Types, attributes: Attributes) -> operator.Types:
     (x,) = types
     if operator.text_of(attributes, "mode", _MODES) != "nearest":
         operator.require_dtype("x", x, operator.FLOATS)
@@ -268,7 +268,7 @@ def _interpolated(x: expr.Tensor, axis: int, grid: Grid, attributes: Attributes)
     )
 
 
-def _meaning(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
+def _meaning(tensors: operator.Tensors, attributes: Attributes) -> operator.Computes:
     (x,) = tensors
     result: expr.Tensor = x
     for axis, grid in enumerate(_grids(x.shape, attributes)):
@@ -314,7 +314,7 @@ _PADDINGS = ("zeros", "border", "reflection")
 _CUBIC_A = -0.75
 
 
-def _infer_samples(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer_samples(types: operator.Types, attributes: Attributes) -> operator.Types:
     x, grid = types
     operator.require_dtype("x", x, operator.FLOATS)
     operator.require_rank("x", x, 3)
@@ -367,7 +367,7 @@ def _inside(index: expr.Index, extent: int, attributes: Attributes) -> expr.Inde
     return expr.maximum(expr.minimum(index, extent - 1), 0)
 
 
-def _sampled(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
+def _sampled(tensors: operator.Tensors, attributes: Attributes) -> operator.Computes:
     x, grid = tensors
     shape, points = x.shape, grid.shape[:-1]
     space = tuple(map(number_of, shape[2:]))

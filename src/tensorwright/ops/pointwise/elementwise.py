@@ -56,7 +56,7 @@ def elementwise(
         result = rule(given, *(expr.cast(value, DType.F32) for value in values))
         return expr.cast(result, narrow) if result.dtype is DType.F32 else result
 
-    def infer(types: tuple[TensorType, ...], given: Attributes) -> tuple[TensorType, ...]:
+    def infer(types: operator.Types, given: Attributes) -> operator.Types:
         names = inputs if len(inputs) == len(types) else tuple(map(str, range(len(types))))
         for label, each in zip(names, types, strict=True):
             operator.require_dtype(label, each, accepts)
@@ -65,7 +65,7 @@ def elementwise(
         example = widened(given, *(expr.constant(0, each.dtype) for each in types))
         return (TensorType(example.dtype, shape),)
 
-    def meaning(tensors: tuple[expr.Tensor, ...], given: Attributes) -> tuple[expr.Compute, ...]:
+    def meaning(tensors: operator.Tensors, given: Attributes) -> operator.Computes:
         shape = broadcast_shapes(*(tensor.shape for tensor in tensors))
         return (pointwise(name, tensors, shape, lambda *values: widened(given, *values)),)
 
@@ -146,24 +146,24 @@ def _has_no_bounds(_: TensorType, attributes: Attributes) -> bool:
     return bounds == (-math.inf, math.inf)
 
 
-def _infer_where(types: tuple[TensorType, ...], _: Attributes) -> tuple[TensorType, ...]:
+def _infer_where(types: operator.Types, _: Attributes) -> operator.Types:
     operator.require_dtype("condition", types[0], operator.BOOLS)
     operator.require_same_dtype(("x", "y"), types[1:])
     return (TensorType(types[1].dtype, broadcast_shapes(*map(sizes_of, types))),)
 
 
-def _where(tensors: tuple[expr.Tensor, ...], _: Attributes) -> tuple[expr.Compute, ...]:
+def _where(tensors: operator.Tensors, _: Attributes) -> operator.Computes:
     shape = broadcast_shapes(*(tensor.shape for tensor in tensors))
     return (pointwise("where", tensors, shape, expr.select),)
 
 
-def _infer_pow(types: tuple[TensorType, ...], _: Attributes) -> tuple[TensorType, ...]:
+def _infer_pow(types: operator.Types, _: Attributes) -> operator.Types:
     operator.require_dtype("a", types[0], operator.NUMBERS)
     operator.require_dtype("b", types[1], operator.NUMBERS)
     return (TensorType(types[0].dtype, broadcast_shapes(*map(sizes_of, types))),)
 
 
-def _pow(tensors: tuple[expr.Tensor, ...], _: Attributes) -> tuple[expr.Compute, ...]:
+def _pow(tensors: operator.Tensors, _: Attributes) -> operator.Computes:
     base, exponent = tensors
     wide = base.dtype
     if exponent.dtype.is_float and not wide.is_float:
@@ -178,11 +178,11 @@ def _pow(tensors: tuple[expr.Tensor, ...], _: Attributes) -> tuple[expr.Compute,
     return (pointwise("pow", tensors, shape, rule),)
 
 
-def _infer_cast(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer_cast(types: operator.Types, attributes: Attributes) -> operator.Types:
     return (TensorType(operator.dtype_of(attributes, "to"), types[0].shape),)
 
 
-def _cast(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
+def _cast(tensors: operator.Tensors, attributes: Attributes) -> operator.Computes:
     target = operator.dtype_of(attributes, "to")
     return (pointwise("cast", tensors, tensors[0].shape, lambda x: expr.cast(x, target)),)
 

@@ -20,7 +20,7 @@ from tensorwright.ops.shapes import axis_in, axis_names
 CODES = frozenset({DType.I8, DType.U8, DType.I16, DType.U16})
 
 
-def _require_parameters(types: tuple[TensorType, ...], attributes: Attributes) -> None:
+def _require_parameters(types: operator.Types, attributes: Attributes) -> None:
     x, scale = types[:2]
     operator.require_dtype("scale", scale, operator.FLOATS)
     for name, each in zip(("scale", "zero_point"), types[1:], strict=False):
@@ -40,9 +40,7 @@ def _parameter(tensor: expr.Tensor, indices: tuple[expr.Index, ...], axis: int) 
     return expr.Load(tensor, (indices[axis % len(indices)],))
 
 
-def _infer_quantize(
-    types: tuple[TensorType, ...], attributes: Attributes
-) -> tuple[TensorType, ...]:
+def _infer_quantize(types: operator.Types, attributes: Attributes) -> operator.Types:
     operator.require_dtype("x", types[0], operator.FLOATS | {DType.I32})
     _require_parameters(types, attributes)
     dtype = types[2].dtype if len(types) > 2 else operator.dtype_of(attributes, "dtype")
@@ -51,7 +49,7 @@ def _infer_quantize(
     return (TensorType(dtype, types[0].shape),)
 
 
-def _quantize(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
+def _quantize(tensors: operator.Tensors, attributes: Attributes) -> operator.Computes:
     x, scale = tensors[:2]
     axis = operator.int_of(attributes, "axis")
     dtype = tensors[2].dtype if len(tensors) > 2 else operator.dtype_of(attributes, "dtype")
@@ -69,9 +67,7 @@ def _quantize(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple
     return (expr.compute("quantize_linear", x.shape, body, axis_names(len(x.shape))),)
 
 
-def _infer_dequantize(
-    types: tuple[TensorType, ...], attributes: Attributes
-) -> tuple[TensorType, ...]:
+def _infer_dequantize(types: operator.Types, attributes: Attributes) -> operator.Types:
     operator.require_dtype("x", types[0], operator.INTS)
     _require_parameters(types, attributes)
     if len(types) > 2:
@@ -79,9 +75,7 @@ def _infer_dequantize(
     return (TensorType(types[1].dtype, types[0].shape),)
 
 
-def _dequantize(
-    tensors: tuple[expr.Tensor, ...], attributes: Attributes
-) -> tuple[expr.Compute, ...]:
+def _dequantize(tensors: operator.Tensors, attributes: Attributes) -> operator.Computes:
     x, scale = tensors[:2]
     axis = operator.int_of(attributes, "axis")
 

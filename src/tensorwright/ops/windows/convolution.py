@@ -130,7 +130,7 @@ def _output_shape(x: TensorType, w: TensorType, attributes: Attributes) -> tuple
     return (batch, outputs, *window.slots(tuple(space)))
 
 
-def _infer_conv(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer_conv(types: operator.Types, attributes: Attributes) -> operator.Types:
     x, w = types[:2]
     operator.require_dtype("x", x, operator.NUMBERS)
     operator.require_same_dtype(("x", "w", "bias")[: len(types)], types)
@@ -177,16 +177,14 @@ def add_bias(name: str, product: expr.Compute, bias: expr.Tensor) -> expr.Comput
     return expr.compute(name, product.shape, body, tuple(axis.name for axis in product.axes))
 
 
-def _conv(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
+def _conv(tensors: operator.Tensors, attributes: Attributes) -> operator.Computes:
     product = convolve("conv", tensors[0], tensors[1], attributes)
     if len(tensors) == 2:
         return (product,)
     return (add_bias("conv_bias", product, tensors[2]),)
 
 
-def _infer_conv_integer(
-    types: tuple[TensorType, ...], attributes: Attributes
-) -> tuple[TensorType, ...]:
+def _infer_conv_integer(types: operator.Types, attributes: Attributes) -> operator.Types:
     require_bytes("xw", types)
     x, w = types[:2]
     shape = _output_shape(x, w, attributes)
@@ -199,9 +197,7 @@ def _infer_conv_integer(
     return (TensorType(DType.I32, shape),)
 
 
-def _conv_integer(
-    tensors: tuple[expr.Tensor, ...], attributes: Attributes
-) -> tuple[expr.Compute, ...]:
+def _conv_integer(tensors: operator.Tensors, attributes: Attributes) -> operator.Computes:
     x, w = tensors[:2]
     if len(tensors) > 2:
         x = _without_zero_point("conv_integer_x", x, tensors[2])

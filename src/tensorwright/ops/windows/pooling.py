@@ -200,7 +200,7 @@ def _windowed(
     more: tuple[operator.Attribute, ...] = (),
     accepts: frozenset[DType] = operator.FLOATS,
 ) -> operator.Operator:
-    def infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+    def infer(types: operator.Types, attributes: Attributes) -> operator.Types:
         (x,) = types
         operator.require_dtype("x", x, accepts)
         operator.require_rank("x", x, 3)
@@ -212,9 +212,7 @@ def _windowed(
             slots = window.slots(space)
         return (TensorType(x.dtype, (*x.shape[:2], *slots)),)
 
-    def meaning(
-        tensors: tuple[expr.Tensor, ...], attributes: Attributes
-    ) -> tuple[expr.Compute, ...]:
+    def meaning(tensors: operator.Tensors, attributes: Attributes) -> operator.Computes:
         (x,) = tensors
         return (pool(x, _window(x.shape[2:], attributes), attributes),)
 
@@ -228,7 +226,7 @@ def _global(
     pool: Callable[[expr.Tensor, Attributes], expr.Compute],
     attributes: tuple[operator.Attribute, ...] = (),
 ) -> operator.Operator:
-    def infer(types: tuple[TensorType, ...], _: Attributes) -> tuple[TensorType, ...]:
+    def infer(types: operator.Types, _: Attributes) -> operator.Types:
         (x,) = types
         operator.require_dtype("x", x, operator.FLOATS)
         operator.require_rank("x", x, 3)
@@ -236,7 +234,7 @@ def _global(
             raise operator.fault(f"input x {x.shape} has nothing to pool")
         return (TensorType(x.dtype, (*x.shape[:2], *(1 for _ in x.shape[2:]))),)
 
-    def meaning(tensors: tuple[expr.Tensor, ...], given: Attributes) -> tuple[expr.Compute, ...]:
+    def meaning(tensors: operator.Tensors, given: Attributes) -> operator.Computes:
         return (pool(tensors[0], given),)
 
     return _operator(name, doc, attributes, infer, meaning, operator.Fold.PLANES)

@@ -181,7 +181,7 @@ def _spreads(x: Sizes, w: Sizes, attributes: Attributes) -> tuple[Spread, ...]:
     return tuple(spreads)
 
 
-def _infer(types: tuple[TensorType, ...], attributes: Attributes) -> tuple[TensorType, ...]:
+def _infer(types: operator.Types, attributes: Attributes) -> operator.Types:
     x, w = types[:2]
     operator.require_dtype("x", x, operator.NUMBERS)
     operator.require_same_dtype(("x", "w", "bias")[: len(types)], types)
@@ -355,7 +355,7 @@ def _interleaved(
     return expr.compute(name, shape, body, ("n", "oc", *spatial_names(len(spreads))))
 
 
-def _meaning(tensors: tuple[expr.Tensor, ...], attributes: Attributes) -> tuple[expr.Compute, ...]:
+def _meaning(tensors: operator.Tensors, attributes: Attributes) -> operator.Computes:
     x, w = tensors[:2]
     shape, kernel = x.shape, w.shape
     groups = operator.int_of(attributes, "groups")
