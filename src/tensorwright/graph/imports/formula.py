@@ -7,19 +7,31 @@
 
 Assignments come first, the result last.  Functions are our operators, with their attributes by
 name; & | ^ ~ are those of bools.  A number becomes a constant of the type of the last tensor beside
-it; a product with the number 1 and a quotient by it are the tensor itself.
+it; a product with the number 1 and a quotient by it are the tensor itself, and so is a sum with an
+operand that is left out.  Functions of formulas alone:
+
+    bools(x), positions(x), like(x, y)   x as bools, as i32 or i64, in the element type of y
+    sizes(x), axis(x)                    the shape of x, and its dimension that the node names
+
+    by_formula("self+other alpha=1", "self + other * alpha")
+
+is a converter.  Its operands are arguments by name, or inputs in this order; those joined by + get
+their common type, one with ? may be left out, and one with = is a number with its
+default, a float where that has a point.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from inspect import cleandoc
 from typing import Any
 
 from tensorwright.base import DType
-from tensorwright.graph.imports.call import Call
+from tensorwright.graph.imports.call import Call, Converter, Operand, Results, Tensor
+from tensorwright.graph.imports.promotion import promoted
 
 _OPERATORS = {
     ast.Add: "add",
@@ -39,6 +51,51 @@ _OPERATORS = {
     ast.Gt: "greater",
     ast.GtE: "greater_or_equal",
 }
+
+
+def positions(call: Call, given: Operand) -> str:
+    """Positions as i32 or i64."""
+    dtype = call.dtype_of(given)
+    return call.cast(given, dtype if dtype in (DType.I32, DType.I64) else DType.I64)
+
+
+def _like(call: Call, given: Any, other: str) -> str:
+    dtype = call.dtype_of(other)
+    return call.cast(given, dtype) if _is_tensor(given) else call.full((), given, dtype)
+
+
+_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "positions": positions,
+    "like": _like,
+    "bools": lambda call, x: call.cast(x, DType.BOOL),
+    "sizes": lambda call, x: call.sizes(x),
+    "axis": lambda call, x: call.axis(call.rank(x)),
+}
+
+
+def by_formula(arguments: str, text: str) -> Converter:
+    """The converter that computes a text of a node's arguments."""
+    words = arguments.split()
+
+    def convert(call: Call) -> Results:
+        names: dict[str, Any] = {}
+        for position, word in enumerate(words):
+            name, _, default = word.rstrip("?").partition("=")
+            if default:
+                value = call.get(name, float(default))
+                is_real = "." in default and not isinstance(value, Tensor)
+                value = call.real(name, float(default)) if is_real else value
+                names[name] = value.name if isinstance(value, Tensor) else value
+            elif "+" in name:
+                joined = name.split("+")
+                names.update(zip(joined, promoted(call, *joined), strict=True))
+            else:
+                key = position if call.operands else name
+                is_left_out = word.endswith("?") and not call.has(key)
+                names[name] = None if is_left_out else call.tensor(key)
+        return (formula(call, text, **names),)
+
+    return convert
 
 
 def formula(call: Call, text: str, **names: Any) -> str:
@@ -77,6 +134,10 @@ class _Formula:
                 return number
             case ast.Name(name):
                 return self.names[name]
+            case ast.Tuple(parts):
+                return tuple(map(self.value, parts))
+            case ast.Call(ast.Name(function), arguments, []) if function in _FUNCTIONS:
+                return _FUNCTIONS[function](self.call, *map(self.value, arguments))
             case ast.UnaryOp(sign, operand):
                 return self.applied(_OPERATORS[type(sign)], self.value(operand))
             case ast.BinOp(left, sign, right) | ast.Compare(left, [sign], [right]):
@@ -90,6 +151,8 @@ class _Formula:
     def applied(self, operator: str, *operands: Any, **attributes: Any) -> str:
         if operator in ("mul", "div") and not _is_tensor(operands[1]) and operands[1] == 1:
             return str(operands[0])
+        if operator == "add" and None in operands:
+            return str(operands[0] or operands[1])
         dtypes = [self.call.dtype_of(each) for each in operands if _is_tensor(each)]
         tensors = (
             each if _is_tensor(each) else self.constant(each, dtypes[-1]) for each in operands

@@ -13,6 +13,7 @@ from tensorwright.base import DType
 from tensorwright.graph.imports.call import Call, Operand, Results, Table
 from tensorwright.graph.imports.converters import CONVERTERS
 from tensorwright.graph.imports.converters.normalization import normalized
+from tensorwright.graph.imports.formula import by_formula
 
 _SKIP_EPSILON = 1e-12
 
@@ -85,25 +86,6 @@ NORMALIZATION: Table = (
 )
 
 
-def _gelu(call: Call) -> Results:
-    return (call.add("gelu", call.tensor(0)),)
-
-
-def _bias_gelu(call: Call) -> Results:
-    return (call.add("gelu", call.add("add", call.tensor(0), call.tensor(1))),)
-
-
-def _fast_gelu(call: Call) -> Results:
-    x = call.tensor(0)
-    if call.has(1):
-        x = call.add("add", x, call.tensor(1))
-    return (call.add("gelu", x, approximate="tanh"),)
-
-
-def _quick_gelu(call: Call) -> Results:
-    return (call.add("swish", call.tensor(0), alpha=call.real("alpha", 1.702)),)
-
-
 def _fused_matmul(call: Call) -> Results:
     """alpha times a product of matrices, either of them transposed."""
     factors = []
@@ -164,10 +146,10 @@ def _activated(call: Call, y: str) -> str:
 
 
 FUSED: Table = (
-    ("Gelu", _gelu),
-    ("BiasGelu", _bias_gelu),
-    ("FastGelu", _fast_gelu),
-    ("QuickGelu", _quick_gelu),
+    ("Gelu", by_formula("x", "gelu(x)")),
+    ("BiasGelu", by_formula("x bias", "gelu(x + bias)")),
+    ("FastGelu", by_formula("x bias?", "gelu(x + bias, approximate='tanh')")),
+    ("QuickGelu", by_formula("x alpha=1.702", "swish(x, alpha=alpha)")),
     ("FusedMatMul", _fused_matmul),
     ("FusedConv", _fused_conv),
     ("FusedGemm", _fused_gemm),

@@ -14,7 +14,7 @@ from tensorwright.graph.imports.call import (
     Table,
     Tensor,
 )
-from tensorwright.graph.imports.formula import formula
+from tensorwright.graph.imports.formula import by_formula, formula
 from tensorwright.graph.imports.promotion import as_float, as_type, common_type, promoted, scaled
 from tensorwright.graph.imports.tensors import dtype_of
 
@@ -110,15 +110,15 @@ ELEMENTWISE: Table = (
 
 
 _FORMULAS = (
-    ("add", "self other alpha=1", "self + other * alpha"),
-    ("sub subtract", "self other alpha=1", "self - other * alpha"),
-    ("rsub", "self other alpha=1", "other - self * alpha"),
+    ("add", "self+other alpha=1", "self + other * alpha"),
+    ("sub subtract", "self+other alpha=1", "self - other * alpha"),
+    ("rsub", "self+other alpha=1", "other - self * alpha"),
     ("square", "self", "self * self"),
-    ("addcmul", "self tensor1 tensor2 value=1", "self + tensor1 * tensor2 * value"),
-    ("addcdiv", "self tensor1 tensor2 value=1", "self + tensor1 / tensor2 * value"),
+    ("addcmul", "self+tensor1+tensor2 value=1", "self + tensor1 * tensor2 * value"),
+    ("addcdiv", "self+tensor1+tensor2 value=1", "self + tensor1 / tensor2 * value"),
     (  # from the nearer end, so that an infinite one stays what it is
         "lerp",
-        "self end weight",
+        "self+end+weight",
         """
         distance = end - self
         near = self + weight * distance
@@ -131,25 +131,21 @@ _FORMULAS = (
     ("hardshrink", "self lambd=0.5", "where(abs(self) <= lambd, 0, self)"),
     ("log_sigmoid", "self", "-softplus(-self)"),
     ("isfinite", "self", "~(isnan(self) | isinf(self))"),
+    ("hardtanh", "self min_val=-1.0 max_val=1.0", "clip(self, min=min_val, max=max_val)"),
+    ("relu6", "self", "clip(self, min=0.0, max=6.0)"),
+    ("logical_and", "self other", "bools(self) & bools(other)"),
+    ("logical_or", "self other", "bools(self) | bools(other)"),
+    ("logical_xor", "self other", "bools(self) ^ bools(other)"),
+    ("logical_not", "self", "~bools(self)"),
+    ("masked_fill", "self mask value=0", "where(bools(mask), like(value, self), self)"),
+    ("type_as", "self other", "like(self, other)"),
+    ("view_as reshape_as", "self other", "reshape(self, shape=sizes(other))"),
+    ("expand_as", "self other", "expand(self, shape=sizes(other))"),
+    ("outer", "self vec2", "unsqueeze(self, axes=(1,)) * vec2"),
+    ("embedding", "weight indices", "gather(weight, positions(indices), axis=0)"),
+    ("index_select", "self index", "gather(self, positions(index), axis=axis(self))"),
 )
-"""Operators of ATen, their tensors and numbers with defaults, and what they compute."""
-
-
-def _by_formula(arguments: str, text: str) -> Converter:
-    names = arguments.split()
-    numbers = dict(each.split("=") for each in names if "=" in each)
-    operands = [each for each in names if "=" not in each]
-
-    def convert(call: Call) -> Results:
-        is_one = len(operands) == 1
-        tensors = (call.tensor(operands[0]),) if is_one else promoted(call, *operands)
-        given: dict[str, object] = dict(zip(operands, tensors, strict=True))
-        for name, default in numbers.items():
-            value = call.get(name, float(default))
-            given[name] = value.name if isinstance(value, Tensor) else value
-        return (formula(call, text, **given),)
-
-    return convert
+"""Operators of ATen, their arguments and what they compute."""
 
 
 _GREATEST_FINITE = {
@@ -219,14 +215,6 @@ def _clamp(call: Call) -> Results:
     return (x,)
 
 
-def _limited(low: float, high: float) -> Converter:
-    def convert(call: Call) -> Results:
-        given = {"min": call.real("min_val", low), "max": call.real("max_val", high)}
-        return (call.add("clip", call.tensor("self"), **given),)
-
-    return convert
-
-
 def _elu(call: Call) -> Results:
     """scale * elu(x)"""
     if call.real("input_scale", 1.0) != 1:
@@ -274,14 +262,6 @@ def _rounded(operator: str) -> Converter:
     return convert
 
 
-def _logical(operator: str) -> Converter:
-    def convert(call: Call) -> Results:
-        names = ("self", "other") if operator != "not" else ("self",)
-        return (call.add(operator, *(call.cast(call.tensor(name), DType.BOOL) for name in names)),)
-
-    return convert
-
-
 def _or_of_bools(operator: str, of_bools: str) -> Converter:
     def convert(call: Call) -> Results:
         """One operator, and another one if all operands are bools."""
@@ -297,12 +277,6 @@ def _aten_where(call: Call) -> Results:
     if not call.has("self"):
         raise call.unsupported("only a call tells how many positions it returns")
     return (call.add("where", condition, *promoted(call, "self", "other")),)
-
-
-def _masked_fill(call: Call) -> Results:
-    x = call.tensor("self")
-    mask = call.cast(call.tensor("mask"), DType.BOOL)
-    return (call.add("where", mask, as_type(call, call.get("value"), call.dtype_of(x)), x),)
 
 
 def _nan_to_num(call: Call) -> Results:
@@ -329,10 +303,6 @@ def _aten_cast(call: Call) -> Results:
     return (call.cast(call.tensor("self"), call.dtype()),)
 
 
-def _aten_cast_like(call: Call) -> Results:
-    return (call.cast(call.tensor("self"), call.dtype_of(call.tensor("other"))),)
-
-
 def _aten_dropout(call: Call) -> Results:
     name = "input" if call.has("input") else "self"
     is_training = call.flag("train", default=False) or call.flag("training", default=False)
@@ -355,31 +325,26 @@ def _none(_: Call) -> Results:
 
 
 ATEN_ELEMENTWISE: Table = (
-    *((names, _by_formula(arguments, text)) for names, arguments, text in _FORMULAS),
+    *((names, by_formula(arguments, text)) for names, arguments, text in _FORMULAS),
     ("div divide true_divide", _div),
     ("floor_divide", _floor_divide),
     ("pow", _pow),
     ("clamp clamp_min clamp_max clip", _clamp),
-    ("hardtanh", _limited(-1.0, 1.0)),
-    ("relu6", _limited(0.0, 6.0)),
     ("elu", _elu),
     ("sign", _sign),
     ("prelu _prelu_kernel", _prelu),
     ("glu", _glu),
     ("round", _round),
     *((name, _rounded(name)) for name in ("floor", "ceil", "trunc")),
-    *((f"logical_{name}", _logical(name)) for name in ("and", "or", "xor", "not")),
     ("mul multiply", _or_of_bools("mul", "and")),
     ("bitwise_and __and__", _or_of_bools("bitwise_and", "and")),
     ("bitwise_or __or__", _or_of_bools("bitwise_or", "or")),
     ("bitwise_xor __xor__", _or_of_bools("bitwise_xor", "xor")),
     ("bitwise_not", _or_of_bools("bitwise_not", "not")),
     ("where", _aten_where),
-    ("masked_fill", _masked_fill),
     ("nan_to_num", _nan_to_num),
     ("clone contiguous detach alias lift_fresh_copy lift_fresh positive", _same),
     ("to _to_copy", _aten_cast),
-    ("type_as", _aten_cast_like),
     ("dropout feature_dropout", _aten_dropout),
     ("copy", _copy),
     ("_assert_tensor_metadata", _none),

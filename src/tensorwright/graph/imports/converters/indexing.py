@@ -24,15 +24,9 @@ from tensorwright.graph.imports.converters.parts import piece
 from tensorwright.graph.imports.converters.windows import per_dimension
 from tensorwright.graph.imports.counterparts import AT_POSITIONS, SCATTER, Counterpart
 from tensorwright.graph.imports.folding import size_at
-from tensorwright.graph.imports.formula import formula
+from tensorwright.graph.imports.formula import formula, positions
 from tensorwright.graph.imports.promotion import as_type
 from tensorwright.ops import axis_in, product_of
-
-
-def positions(call: Call, given: Operand) -> str:
-    """Positions as i32 or i64."""
-    dtype = call.dtype_of(given)
-    return call.cast(given, dtype if dtype in (DType.I32, DType.I64) else DType.I64)
 
 
 def _at_positions(counterpart: Counterpart, call: Call) -> Results:
@@ -131,17 +125,6 @@ INDEXING: Table = (
 
 
 # -- ATen
-
-
-def _embedding(call: Call) -> Results:
-    indices = positions(call, call.tensor("indices"))
-    return (call.add("gather", call.tensor("weight"), indices, axis=0),)
-
-
-def _index_select(call: Call) -> Results:
-    x = call.tensor("self")
-    indices = positions(call, call.tensor("index"))
-    return (call.add("gather", x, indices, axis=call.axis(call.rank(x))),)
 
 
 def _gather(call: Call) -> Results:
@@ -325,8 +308,6 @@ def _histogram(call: Call) -> Results:
 
 
 ATEN_INDEXING: Table = (
-    ("embedding", _embedding),
-    ("index_select", _index_select),
     ("gather", _gather),
     ("index _unsafe_index", _index),
     ("scatter scatter_reduce", _scatter()),

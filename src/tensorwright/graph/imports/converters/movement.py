@@ -123,10 +123,6 @@ def _view(call: Call) -> Results:
     return (reshaped(call, call.tensor("self"), call.shape(name, ())),)
 
 
-def _view_as(call: Call) -> Results:
-    return (reshaped(call, call.tensor("self"), call.sizes(call.tensor("other"))),)
-
-
 def _aten_flatten(call: Call) -> Results:
     x = call.tensor("self")
     shape = call.sizes(x)
@@ -211,10 +207,6 @@ def _aten_expand(call: Call) -> Results:
     return (expanded(call, call.tensor("self"), call.shape("size")),)
 
 
-def _expand_as(call: Call) -> Results:
-    return (expanded(call, call.tensor("self"), call.sizes(call.tensor("other"))),)
-
-
 def _repeat(call: Call) -> Results:
     x = call.tensor("self")
     repeats = call.shape("repeats" if call.has("repeats") else "dims")
@@ -261,7 +253,6 @@ def _triangle(*, upper: bool) -> Converter:
 
 ATEN_MOVEMENT: Table = (
     ("view reshape _unsafe_view view_copy", _view),
-    ("view_as reshape_as", _view_as),
     ("flatten", _aten_flatten),
     ("unflatten", _unflatten),
     ("permute", _permute),
@@ -272,7 +263,6 @@ ATEN_MOVEMENT: Table = (
     ("squeeze", _aten_squeeze),
     ("unsqueeze", _aten_unsqueeze),
     ("expand broadcast_to", _aten_expand),
-    ("expand_as", _expand_as),
     ("repeat tile", _repeat),
     ("repeat_interleave", _repeat_interleave),
     ("pixel_shuffle", _pixel_shuffle),

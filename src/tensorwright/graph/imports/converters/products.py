@@ -152,11 +152,6 @@ def _grouped_product(rows: str, weights: str) -> Converter:
     return convert
 
 
-def _outer(call: Call) -> Results:
-    left = call.add("unsqueeze", call.tensor("self"), axes=(1,))
-    return (call.add("mul", left, call.tensor("vec2")),)
-
-
 def _aten_attention(call: Call) -> Results:
     """softmax(scale * query key^T + mask) value; a row whose keys are all masked is 0.
 
@@ -212,7 +207,6 @@ ATEN_PRODUCTS: Table = (
     ("einsum", _einsum),
     ("_grouped_mm", _grouped_product("self", "mat2")),
     ("grouped_mm_fallback", _grouped_product("input", "weight")),
-    ("outer", _outer),
     ("scaled_dot_product_attention", _aten_attention),
     ("_scaled_dot_product_flash_attention_for_cpu", _aten_attention),
 )
