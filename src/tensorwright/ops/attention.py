@@ -34,43 +34,14 @@ from collections.abc import Callable
 
 from tensorwright import expr
 from tensorwright.base import Attributes, DType, TensorType
-from tensorwright.ops.named_sizes import (
-    are_equal,
-    is_equal,
-    is_multiple,
-    number_of,
-    shape_text,
-    sizes_of,
-)
-from tensorwright.ops.operator import (
-    AXIS,
-    FLOATS,
-    NARROW,
-    Attribute,
-    Computes,
-    Fold,
-    Meaning,
-    Operator,
-    Pattern,
-    Tensors,
-    Types,
-    bool_of,
-    fault,
-    float_of,
-    int_of,
-    require_dtype,
-    require_rank,
-    require_same_dtype,
-    tensor_operator,
-    text_of,
-)
+from tensorwright.ops import named_sizes, operator
 from tensorwright.ops.reduction import fold_axes, folded_indices
 from tensorwright.ops.shapes import axis_in, axis_names, broadcasts_to, pointwise, stretched
 
 
-def _infer_softmax(types: Types, attributes: Attributes) -> Types:
-    require_dtype("x", types[0], FLOATS)
-    axis_in(int_of(attributes, "axis"), len(types[0].shape))
+def _infer_softmax(types: operator.Types, attributes: Attributes) -> operator.Types:
+    operator.require_dtype("x", types[0], operator.FLOATS)
+    axis_in(operator.int_of(attributes, "axis"), len(types[0].shape))
     return types
 
 
@@ -78,7 +49,7 @@ def _total(
     name: str, x: expr.Tensor, axis: int, rule: Callable[[expr.Value], expr.Value]
 ) -> expr.Compute:
     """The sum of rule(element) along the axis, which is kept with extent 1."""
-    if x.dtype not in NARROW:
+    if x.dtype not in operator.NARROW:
         return fold_axes(name, x, (axis,), expr.sum_over, lambda value, _: rule(value))
     wide = fold_axes(
         f"{name}_wide",
@@ -121,23 +92,23 @@ def normalized_exponentials(
     def weight(a: expr.Value, b: expr.Value) -> expr.Value:
         if nan_weights != "kept":  # the sum is 0 only where all powers were made 0
             b = expr.select(expr.apply(expr.Fn.EQ, b, 0.0), expr.constant(1, b.dtype), b)
-        return a / b if x.dtype in NARROW else a * (1.0 / b)
+        return a / b if x.dtype in operator.NARROW else a * (1.0 / b)
 
     powers = pointwise(f"{name}_exp", (x, best), shape, power)
     total = _total(f"{name}_sum", powers, axis, lambda value: value)
     return pointwise(name, (powers, total), shape, weight)
 
 
-def _softmax(tensors: Tensors, attributes: Attributes) -> Computes:
+def _softmax(tensors: operator.Tensors, attributes: Attributes) -> operator.Computes:
     (x,) = tensors
-    axis = axis_in(int_of(attributes, "axis"), len(x.shape))
+    axis = axis_in(operator.int_of(attributes, "axis"), len(x.shape))
     return (normalized_exponentials("softmax", x, axis),)
 
 
-def _log_softmax(tensors: Tensors, attributes: Attributes) -> Computes:
+def _log_softmax(tensors: operator.Tensors, attributes: Attributes) -> operator.Computes:
     (x,) = tensors
     shape = x.shape
-    axis = axis_in(int_of(attributes, "axis"), len(shape))
+    axis = axis_in(operator.int_of(attributes, "axis"), len(shape))
     best = fold_axes("log_softmax_max", x, (axis,), expr.max_over)
     moved = pointwise("log_softmax_shifted", (x, best), shape, lambda a, b: a - b)
     total = _total("log_softmax_sum", moved, axis, lambda value: expr.apply(expr.Fn.EXP, value))
@@ -148,10 +119,10 @@ def _log_softmax(tensors: Tensors, attributes: Attributes) -> Computes:
     )
 
 
-def _hardmax(tensors: Tensors, attributes: Attributes) -> Computes:
+def _hardmax(tensors: operator.Tensors, attributes: Attributes) -> operator.Computes:
     (x,) = tensors
     shape = x.shape
-    axis = axis_in(int_of(attributes, "axis"), len(shape))
+    axis = axis_in(operator.int_of(attributes, "axis"), len(shape))
     best = fold_axes("hardmax_position", x, (axis,), expr.argmax_over)
 
     def body(*indices: expr.Index) -> expr.Value:
@@ -162,16 +133,16 @@ def _hardmax(tensors: Tensors, attributes: Attributes) -> Computes:
     return (expr.compute("hardmax", shape, body, axis_names(len(shape))),)
 
 
-def _operator(name: str, doc: str, meaning: Meaning) -> Operator:
-    return tensor_operator(
+def _operator(name: str, doc: str, meaning: operator.Meaning) -> operator.Operator:
+    return operator.tensor_operator(
         name,
         doc,
         ("x",),
-        (AXIS,),
+        (operator.AXIS,),
         _infer_softmax,
         meaning,
-        Pattern.COMPOSITE,
-        fold=Fold.AXIS,
+        operator.Pattern.COMPOSITE,
+        fold=operator.Fold.AXIS,
     )
 
 
@@ -182,33 +153,35 @@ SOFTMAX_OPERATORS = (
 )
 
 
-def _infer(types: Types, attributes: Attributes) -> Types:
+def _infer(types: operator.Types, attributes: Attributes) -> operator.Types:
     q, k, v = types[:3]
     for name, each in zip("qkv", types, strict=False):
-        require_dtype(name, each, FLOATS)
-        require_rank(name, each, 4, 4)
-    require_same_dtype(("q", "k", "v"), types[:3])
-    of_q, of_k, of_v = map(sizes_of, (q, k, v))
+        operator.require_dtype(name, each, operator.FLOATS)
+        operator.require_rank(name, each, 4, 4)
+    operator.require_same_dtype(("q", "k", "v"), types[:3])
+    of_q, of_k, of_v = map(named_sizes.sizes_of, (q, k, v))
     ends = (of_k[0], of_k[3]), (of_q[0], of_q[3])
-    if not are_equal(of_k[:3], of_v[:3]) or not are_equal(*ends):
-        shapes = f"q {shape_text(of_q)}, k {shape_text(of_k)} and v {shape_text(of_v)}"
-        raise fault(f"shapes {shapes} do not fit")
-    if is_equal(of_k[1], 0) or not is_multiple(of_q[1], of_k[1]):
-        raise fault(f"{of_q[1]} heads of q do not divide among {of_k[1]} heads of k")
+    if not named_sizes.are_equal(of_k[:3], of_v[:3]) or not named_sizes.are_equal(*ends):
+        texts = map(named_sizes.shape_text, (of_q, of_k, of_v))
+        raise operator.fault("shapes q {}, k {} and v {} do not fit".format(*texts))
+    if named_sizes.is_equal(of_k[1], 0) or not named_sizes.is_multiple(of_q[1], of_k[1]):
+        raise operator.fault(f"{of_q[1]} heads of q do not divide among {of_k[1]} heads of k")
     scores = (*of_q[:3], of_k[2])
     if len(types) == 4:
         mask = types[3]
         if mask.dtype is not DType.BOOL:
-            require_same_dtype(("q", "mask"), (q, mask))
-        if not broadcasts_to(sizes_of(mask), scores):
-            own = shape_text(sizes_of(mask))
-            raise fault(f"input mask {own} does not broadcast to {shape_text(scores)}")
-    float_of(attributes, "scale")
-    text_of(attributes, "nan_weights", NAN_WEIGHTS)
+            operator.require_same_dtype(("q", "mask"), (q, mask))
+        if not broadcasts_to(named_sizes.sizes_of(mask), scores):
+            own = named_sizes.shape_text(named_sizes.sizes_of(mask))
+            raise operator.fault(
+                f"input mask {own} does not broadcast to {named_sizes.shape_text(scores)}"
+            )
+    operator.float_of(attributes, "scale")
+    operator.text_of(attributes, "nan_weights", NAN_WEIGHTS)
     return (TensorType(q.dtype, (*of_q[:3], of_v[3])),)
 
 
-def _meaning(tensors: Tensors, attributes: Attributes) -> Computes:
+def _meaning(tensors: operator.Tensors, attributes: Attributes) -> operator.Computes:
     q, k, v = tensors[:3]
     batch, heads, rows, inner = q.shape
     keys = k.shape[2]
@@ -220,7 +193,7 @@ def _meaning(tensors: Tensors, attributes: Attributes) -> Computes:
 
     products = expr.compute("attention_products", (batch, heads, rows, keys), product)
     scores = _scores(products, tensors[3] if len(tensors) == 4 else None, inner, attributes)
-    nan_weights = text_of(attributes, "nan_weights", NAN_WEIGHTS)
+    nan_weights = operator.text_of(attributes, "nan_weights", NAN_WEIGHTS)
     weights = normalized_exponentials("attention_weights", scores, 3, nan_weights)
 
     def result(b: expr.Index, h: expr.Index, i: expr.Index, f: expr.Index) -> expr.Reduce:
@@ -234,9 +207,11 @@ def _scores(
 ) -> expr.Compute:
     """The products scaled, capped and masked."""
     shape = products.shape
-    scale = float_of(attributes, "scale") or 1 / math.sqrt(max(number_of(inner), 1))
-    softcap = float_of(attributes, "softcap")
-    causal = bool_of(attributes, "causal")
+    scale = operator.float_of(attributes, "scale") or 1 / math.sqrt(
+        max(named_sizes.number_of(inner), 1)
+    )
+    softcap = operator.float_of(attributes, "softcap")
+    causal = operator.bool_of(attributes, "causal")
     nothing = expr.constant(-math.inf, products.dtype)
 
     def body(b: expr.Index, h: expr.Index, i: expr.Index, j: expr.Index) -> expr.Value:
@@ -255,19 +230,21 @@ def _scores(
 
 
 ATTENTION_OPERATORS = (
-    tensor_operator(
+    operator.tensor_operator(
         "attention",
         "softmax(scale * q k^T + mask) v",
         ("q", "k", "v", "mask?"),
         (
-            Attribute("scale", 0.0, "factor of q k^T; 0 stands for 1/sqrt(e)"),
-            Attribute("causal", default=False, doc="row i sees the positions up to i only"),
-            Attribute("softcap", 0.0, "scores are bounded to this by tanh; 0: not at all"),
-            Attribute("nan_weights", "kept", "kept, zero, or zero_without_keys"),
+            operator.Attribute("scale", 0.0, "factor of q k^T; 0 stands for 1/sqrt(e)"),
+            operator.Attribute(
+                "causal", default=False, doc="row i sees the positions up to i only"
+            ),
+            operator.Attribute("softcap", 0.0, "scores are bounded to this by tanh; 0: not at all"),
+            operator.Attribute("nan_weights", "kept", "kept, zero, or zero_without_keys"),
         ),
         _infer,
         _meaning,
-        Pattern.ANCHOR,
-        fold=Fold.OTHER,
+        operator.Pattern.ANCHOR,
+        fold=operator.Fold.OTHER,
     ),
 )

@@ -11,11 +11,7 @@ from onnx import ModelProto, ValueInfoProto, shape_inference
 
 from tensorwright import expr
 from tensorwright.base import Advice, ExpressionError, InputError, sizes_advice
-from tensorwright.graph.imports.open_dimensions import (
-    OpenDimensions,
-    Sizes,
-    name_dimensions,
-)
+from tensorwright.graph.imports.open_dimensions import OpenDimensions, Sizes, name_dimensions
 from tensorwright.graph.imports.refusals import model_error, unsupported
 from tensorwright.graph.imports.tensors import DTYPES, dtype_of
 from tensorwright.ops import TensorType, least_for

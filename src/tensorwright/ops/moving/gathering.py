@@ -17,71 +17,47 @@ from collections.abc import Sequence
 
 from tensorwright import expr
 from tensorwright.base import Attributes, DType, TensorType
-from tensorwright.ops.named_sizes import (
-    are_equal,
-    as_divisor,
-    decided,
-    is_certain,
-    is_empty,
-    is_equal,
-    number_of,
-    number_or_value,
-    shape_text,
-    sizes_of,
-)
-from tensorwright.ops.operator import (
-    NUMBERS,
-    POSITIONS,
-    Attribute,
-    Computes,
-    Tensors,
-    Types,
-    fault,
-    int_of,
-    require_dtype,
-    require_rank,
-    require_shape,
-    size_in,
-    tensor_operator,
-)
+from tensorwright.ops import named_sizes, operator
 from tensorwright.ops.shapes import axis_in, axis_names
 
 
-def _require_source(types: Types, axis: int) -> None:
+def _require_source(types: operator.Types, axis: int) -> None:
     x, indices = types
-    require_dtype("indices", indices, POSITIONS)
-    if _may_be_read(sizes_of(x)[axis], sizes_of(indices)):
+    operator.require_dtype("indices", indices, operator.POSITIONS)
+    if _may_be_read(named_sizes.sizes_of(x)[axis], named_sizes.sizes_of(indices)):
         return
-    if is_equal(sizes_of(x)[axis], 0) and not is_empty(sizes_of(indices)):
-        own = shape_text(sizes_of(x))
-        raise fault(f"dimension {axis} of input x {own} is empty: nothing can be read")
+    if named_sizes.is_equal(named_sizes.sizes_of(x)[axis], 0) and not named_sizes.is_empty(
+        named_sizes.sizes_of(indices)
+    ):
+        own = named_sizes.shape_text(named_sizes.sizes_of(x))
+        raise operator.fault(f"dimension {axis} of input x {own} is empty: nothing can be read")
 
 
 def _may_be_read(extent: expr.Index, wanted: Sequence[expr.Index]) -> bool:
     """Whether there are no indices where there is nothing to read: n of them into n rows."""
-    return any(is_certain(each <= extent) for each in wanted)
+    return any(named_sizes.is_certain(each <= extent) for each in wanted)
 
 
 def require_inside(x: TensorType, indices: TensorType, axis: int) -> None:
     """Refuse indices that have more elements than x along a dimension other than the axis."""
-    shape, wanted = sizes_of(x), sizes_of(indices)
+    shape, wanted = named_sizes.sizes_of(x), named_sizes.sizes_of(indices)
     for at, (own, asked) in enumerate(zip(shape, wanted, strict=True)):
-        if at != axis and decided(asked > own):
-            texts = f"{shape_text(wanted)} reaches outside x {shape_text(shape)}"
-            raise fault(f"input indices {texts}")
+        if at != axis and named_sizes.decided(asked > own):
+            inside, outside = map(named_sizes.shape_text, (shape, wanted))
+            raise operator.fault(f"input indices {outside} reaches outside x {inside}")
 
 
-def _infer_gather(types: Types, attributes: Attributes) -> Types:
+def _infer_gather(types: operator.Types, attributes: Attributes) -> operator.Types:
     x, indices = types
-    axis = axis_in(int_of(attributes, "axis"), len(x.shape))
+    axis = axis_in(operator.int_of(attributes, "axis"), len(x.shape))
     _require_source(types, axis)
     return (TensorType(x.dtype, (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])),)
 
 
-def _gather(tensors: Tensors, attributes: Attributes) -> Computes:
+def _gather(tensors: operator.Tensors, attributes: Attributes) -> operator.Computes:
     x, indices = tensors
     own = x.shape
-    axis = axis_in(int_of(attributes, "axis"), len(own))
+    axis = axis_in(operator.int_of(attributes, "axis"), len(own))
     inner = len(indices.shape)
 
     def body(*at: expr.Index) -> expr.Value:
@@ -92,19 +68,19 @@ def _gather(tensors: Tensors, attributes: Attributes) -> Computes:
     return (expr.compute("gather", shape, body, axis_names(len(shape))),)
 
 
-def _infer_elements(types: Types, attributes: Attributes) -> Types:
+def _infer_elements(types: operator.Types, attributes: Attributes) -> operator.Types:
     x, indices = types
     rank = len(x.shape)
-    axis = axis_in(int_of(attributes, "axis"), rank)
-    require_rank("indices", indices, rank, rank)
+    axis = axis_in(operator.int_of(attributes, "axis"), rank)
+    operator.require_rank("indices", indices, rank, rank)
     _require_source(types, axis)
     require_inside(x, indices, axis)
     return (TensorType(x.dtype, indices.shape),)
 
 
-def _elements(tensors: Tensors, attributes: Attributes) -> Computes:
+def _elements(tensors: operator.Tensors, attributes: Attributes) -> operator.Computes:
     x, indices = tensors
-    axis = axis_in(int_of(attributes, "axis"), len(x.shape))
+    axis = axis_in(operator.int_of(attributes, "axis"), len(x.shape))
 
     def body(*at: expr.Index) -> expr.Value:
         chosen = expr.at_position(indices, at, x.shape[axis])
@@ -114,30 +90,30 @@ def _elements(tensors: Tensors, attributes: Attributes) -> Computes:
     return (expr.compute("gather_elements", shape, body, axis_names(len(shape))),)
 
 
-def _infer_nd(types: Types, attributes: Attributes) -> Types:
+def _infer_nd(types: operator.Types, attributes: Attributes) -> operator.Types:
     x, indices = types
-    require_dtype("indices", indices, POSITIONS)
-    require_rank("indices", indices, 1)
-    shape, wanted = sizes_of(x), sizes_of(indices)
-    batch, count = int_of(attributes, "batch_dims"), number_of(wanted[-1])
+    operator.require_dtype("indices", indices, operator.POSITIONS)
+    operator.require_rank("indices", indices, 1)
+    shape, wanted = named_sizes.sizes_of(x), named_sizes.sizes_of(indices)
+    batch, count = operator.int_of(attributes, "batch_dims"), named_sizes.number_of(wanted[-1])
     if not 0 <= batch < len(indices.shape) or batch + count > len(x.shape) or count < 1:
-        raise fault(
-            f"indices {shape_text(wanted)} with {batch} batch dimensions does not fit x "
-            f"{shape_text(shape)}"
-        )
-    if not are_equal(shape[:batch], wanted[:batch]):
-        texts = f"x {shape_text(shape)} and indices {shape_text(wanted)}"
-        raise fault(f"batch dimensions of {texts} differ")
+        own, asked = map(named_sizes.shape_text, (shape, wanted))
+        raise operator.fault(f"indices {asked} with {batch} batch dimensions does not fit x {own}")
+    if not named_sizes.are_equal(shape[:batch], wanted[:batch]):
+        texts = f"x {named_sizes.shape_text(shape)} and indices {named_sizes.shape_text(wanted)}"
+        raise operator.fault(f"batch dimensions of {texts} differ")
     read = [each for each in shape[batch : batch + count] if not _may_be_read(each, wanted[:-1])]
-    if is_empty(read) and not is_empty(wanted):
-        raise fault(f"input x {shape_text(shape)} is empty: nothing can be read")
+    if named_sizes.is_empty(read) and not named_sizes.is_empty(wanted):
+        raise operator.fault(
+            f"input x {named_sizes.shape_text(shape)} is empty: nothing can be read"
+        )
     return (TensorType(x.dtype, (*indices.shape[:-1], *x.shape[batch + count :])),)
 
 
-def _nd(tensors: Tensors, attributes: Attributes) -> Computes:
+def _nd(tensors: operator.Tensors, attributes: Attributes) -> operator.Computes:
     x, indices = tensors
     own, asked = x.shape, indices.shape
-    batch, count = int_of(attributes, "batch_dims"), number_of(asked[-1])
+    batch, count = operator.int_of(attributes, "batch_dims"), named_sizes.number_of(asked[-1])
     outer = len(asked) - 1
 
     def body(*at: expr.Index) -> expr.Value:
@@ -150,26 +126,26 @@ def _nd(tensors: Tensors, attributes: Attributes) -> Computes:
     return (expr.compute("gather_nd", shape, body, axis_names(len(shape))),)
 
 
-def _infer_reverse(types: Types, attributes: Attributes) -> Types:
+def _infer_reverse(types: operator.Types, attributes: Attributes) -> operator.Types:
     x, lengths = types
-    require_dtype("lengths", lengths, POSITIONS)
-    batch = axis_in(int_of(attributes, "batch_axis"), len(x.shape), "batch_axis")
-    time = axis_in(int_of(attributes, "time_axis"), len(x.shape), "time_axis")
+    operator.require_dtype("lengths", lengths, operator.POSITIONS)
+    batch = axis_in(operator.int_of(attributes, "batch_axis"), len(x.shape), "batch_axis")
+    time = axis_in(operator.int_of(attributes, "time_axis"), len(x.shape), "time_axis")
     if batch == time:
-        raise fault(f"attributes batch_axis and time_axis are both dimension {batch}")
-    require_shape("lengths", lengths, (sizes_of(x)[batch],))
+        raise operator.fault(f"attributes batch_axis and time_axis are both dimension {batch}")
+    operator.require_shape("lengths", lengths, (named_sizes.sizes_of(x)[batch],))
     return (x,)
 
 
-def _reverse(tensors: Tensors, attributes: Attributes) -> Computes:
+def _reverse(tensors: operator.Tensors, attributes: Attributes) -> operator.Computes:
     x, lengths = tensors
     shape = x.shape
-    batch = int_of(attributes, "batch_axis") % len(shape)
-    time = int_of(attributes, "time_axis") % len(shape)
+    batch = operator.int_of(attributes, "batch_axis") % len(shape)
+    time = operator.int_of(attributes, "time_axis") % len(shape)
 
     def body(*at: expr.Index) -> expr.Value:
         length = expr.Element(lengths, (at[batch],))
-        mirrored = expr.mod(length - 1 - at[time], as_divisor(shape[time]))
+        mirrored = expr.mod(length - 1 - at[time], named_sizes.as_divisor(shape[time]))
         inside = expr.Load(x, (*at[:time], mirrored, *at[time + 1 :]))
         return expr.select(at[time] < length, inside, expr.Load(x, at))
 
@@ -177,25 +153,25 @@ def _reverse(tensors: Tensors, attributes: Attributes) -> Computes:
 
 
 def _one_hot_axis(rank: int, attributes: Attributes) -> tuple[int, expr.Index]:
-    depth = size_in(attributes, "depth")
-    if not decided(depth >= 0):
-        raise fault(f"attribute depth is {depth}, which is negative")
-    return axis_in(int_of(attributes, "axis"), rank + 1), depth
+    depth = operator.size_in(attributes, "depth")
+    if not named_sizes.decided(depth >= 0):
+        raise operator.fault(f"attribute depth is {depth}, which is negative")
+    return axis_in(operator.int_of(attributes, "axis"), rank + 1), depth
 
 
-def _infer_one_hot(types: Types, attributes: Attributes) -> Types:
+def _infer_one_hot(types: operator.Types, attributes: Attributes) -> operator.Types:
     indices, values = types
-    require_dtype("indices", indices, NUMBERS)
-    require_shape("values", values, (2,))
+    operator.require_dtype("indices", indices, operator.NUMBERS)
+    operator.require_shape("values", values, (2,))
     axis, depth = _one_hot_axis(len(indices.shape), attributes)
     return (TensorType(values.dtype, (*indices.shape[:axis], depth, *indices.shape[axis:])),)
 
 
-def _one_hot(tensors: Tensors, attributes: Attributes) -> Computes:
+def _one_hot(tensors: operator.Tensors, attributes: Attributes) -> operator.Computes:
     indices, values = tensors
     own = indices.shape
     axis, depth = _one_hot_axis(len(own), attributes)
-    behind_last = number_or_value(depth, DType.I64)
+    behind_last = named_sizes.number_or_value(depth, DType.I64)
 
     def body(*at: expr.Index) -> expr.Value:
         asked: expr.Value = expr.Load(indices, (*at[:axis], *at[axis + 1 :]))
@@ -209,9 +185,9 @@ def _one_hot(tensors: Tensors, attributes: Attributes) -> Computes:
     return (expr.compute("one_hot", shape, body, axis_names(len(shape))),)
 
 
-_AXIS = Attribute("axis", 0, "the dimension of x that is read at positions")
+_AXIS = operator.Attribute("axis", 0, "the dimension of x that is read at positions")
 GATHERING_OPERATORS = (
-    tensor_operator(
+    operator.tensor_operator(
         "gather",
         "slices of x along the axis, in the order of the indices",
         ("x", "indices"),
@@ -219,7 +195,7 @@ GATHERING_OPERATORS = (
         _infer_gather,
         _gather,
     ),
-    tensor_operator(
+    operator.tensor_operator(
         "gather_elements",
         "x with the index along the axis taken from indices",
         ("x", "indices"),
@@ -227,32 +203,32 @@ GATHERING_OPERATORS = (
         _infer_elements,
         _elements,
     ),
-    tensor_operator(
+    operator.tensor_operator(
         "gather_nd",
         "slices of x at positions given by the rows of indices",
         ("x", "indices"),
-        (Attribute("batch_dims", 0, "leading dimensions that x and indices share"),),
+        (operator.Attribute("batch_dims", 0, "leading dimensions that x and indices share"),),
         _infer_nd,
         _nd,
     ),
-    tensor_operator(
+    operator.tensor_operator(
         "reverse_sequence",
         "x with the first lengths[b] elements of each example b in reverse order",
         ("x", "lengths"),
         (
-            Attribute("batch_axis", 1, "the dimension of the examples"),
-            Attribute("time_axis", 0, "the dimension that is reversed"),
+            operator.Attribute("batch_axis", 1, "the dimension of the examples"),
+            operator.Attribute("time_axis", 0, "the dimension that is reversed"),
         ),
         _infer_reverse,
         _reverse,
     ),
-    tensor_operator(
+    operator.tensor_operator(
         "one_hot",
         "values[1] where the position along the new axis is the index, else values[0]",
         ("indices", "values"),
         (
-            Attribute("depth", None, "extent of the new axis"),
-            Attribute("axis", -1, "where the new axis is in the output"),
+            operator.Attribute("depth", None, "extent of the new axis"),
+            operator.Attribute("axis", -1, "where the new axis is in the output"),
         ),
         _infer_one_hot,
         _one_hot,

@@ -17,52 +17,29 @@ from typing import TypeAlias
 
 from tensorwright import expr
 from tensorwright.base import Attributes, DType, TensorType
+from tensorwright.ops import named_sizes, operator
 from tensorwright.ops.moving.movement import Indices, Sizes, rearrangement
-from tensorwright.ops.named_sizes import (
-    are_equal,
-    as_divisor,
-    decided,
-    is_equal,
-    shape_text,
-    sizes_of,
-)
-from tensorwright.ops.operator import (
-    Attribute,
-    Computes,
-    Movement,
-    Tensors,
-    Types,
-    fault,
-    identity_of_type,
-    int_of,
-    ints_of,
-    require_same_dtype,
-    scalar_of,
-    sizes_in,
-    tensor_operator,
-    text_of,
-)
 from tensorwright.ops.shapes import axis_in, axis_names, padded
 
 _MODES = ("constant", "reflect", "edge", "wrap")
 
 
-def _infer_concat(types: Types, attributes: Attributes) -> Types:
+def _infer_concat(types: operator.Types, attributes: Attributes) -> operator.Types:
     first = types[0]
-    require_same_dtype(tuple(map(str, range(len(types)))), types)
-    axis = axis_in(int_of(attributes, "axis"), len(first.shape))
-    own, *others = map(sizes_of, types)
+    operator.require_same_dtype(tuple(map(str, range(len(types)))), types)
+    axis = axis_in(operator.int_of(attributes, "axis"), len(first.shape))
+    own, *others = map(named_sizes.sizes_of, types)
     for each in others:
-        if not are_equal(each, (*own[:axis], *each[axis : axis + 1], *own[axis + 1 :])):
-            texts = f"{shape_text(own)} and {shape_text(each)}"
-            raise fault(f"shapes {texts} differ outside dimension {axis}")
+        if not named_sizes.are_equal(each, (*own[:axis], *each[axis : axis + 1], *own[axis + 1 :])):
+            texts = f"{named_sizes.shape_text(own)} and {named_sizes.shape_text(each)}"
+            raise operator.fault(f"shapes {texts} differ outside dimension {axis}")
     total = sum(shape[axis] for shape in (own, *others))
     return (TensorType(first.dtype, (*own[:axis], total, *own[axis + 1 :])),)
 
 
-def _concat(tensors: Tensors, attributes: Attributes) -> Computes:
+def _concat(tensors: operator.Tensors, attributes: Attributes) -> operator.Computes:
     rank = len(tensors[0].shape)
-    axis = axis_in(int_of(attributes, "axis"), rank)
+    axis = axis_in(operator.int_of(attributes, "axis"), rank)
     parts: list[tuple[expr.Tensor, expr.Index]] = []
     total: expr.Index = 0
     for tensor in tensors:
@@ -88,24 +65,26 @@ def _concat(tensors: Tensors, attributes: Attributes) -> Computes:
 def _split_sizes(
     x: tuple[expr.Index, ...], attributes: Attributes
 ) -> tuple[int, tuple[expr.Index, ...]]:
-    axis = axis_in(int_of(attributes, "axis"), len(x))
-    sizes = sizes_in(attributes, "sizes")
-    is_whole = bool(sizes) and all(decided(size >= 0) for size in sizes)
-    if not is_whole or not is_equal(sum(sizes), x[axis]):
-        given = shape_text(sizes)
-        raise fault(f"attribute sizes {given} does not add up to {x[axis]}, dimension {axis}")
+    axis = axis_in(operator.int_of(attributes, "axis"), len(x))
+    sizes = operator.sizes_in(attributes, "sizes")
+    is_whole = bool(sizes) and all(named_sizes.decided(size >= 0) for size in sizes)
+    if not is_whole or not named_sizes.is_equal(sum(sizes), x[axis]):
+        given = named_sizes.shape_text(sizes)
+        raise operator.fault(
+            f"attribute sizes {given} does not add up to {x[axis]}, dimension {axis}"
+        )
     return axis, sizes
 
 
-def _infer_split(types: Types, attributes: Attributes) -> Types:
+def _infer_split(types: operator.Types, attributes: Attributes) -> operator.Types:
     (x,) = types
-    axis, sizes = _split_sizes(sizes_of(x), attributes)
+    axis, sizes = _split_sizes(named_sizes.sizes_of(x), attributes)
     return tuple(
         TensorType(x.dtype, (*x.shape[:axis], size, *x.shape[axis + 1 :])) for size in sizes
     )
 
 
-def _split(tensors: Tensors, attributes: Attributes) -> Computes:
+def _split(tensors: operator.Tensors, attributes: Attributes) -> operator.Computes:
     (x,) = tensors
     axis, sizes = _split_sizes(x.shape, attributes)
 
@@ -130,17 +109,19 @@ Taken: TypeAlias = tuple[expr.Index, expr.Index, int]
 
 def slices_taken(shape: tuple[expr.Index, ...], attributes: Attributes) -> tuple[Taken, ...]:
     """The elements that a slice takes, per dimension."""
-    starts, ends = sizes_in(attributes, "starts"), sizes_in(attributes, "ends")
-    axes = ints_of(attributes, "axes") or tuple(range(len(starts)))
-    steps = ints_of(attributes, "steps") or (1,) * len(starts)
+    starts, ends = operator.sizes_in(attributes, "starts"), operator.sizes_in(attributes, "ends")
+    axes = operator.ints_of(attributes, "axes") or tuple(range(len(starts)))
+    steps = operator.ints_of(attributes, "steps") or (1,) * len(starts)
     if not len(starts) == len(ends) == len(axes) == len(steps):
-        raise fault("attributes starts, ends, axes and steps differ in length")
+        raise operator.fault("attributes starts, ends, axes and steps differ in length")
     taken: list[Taken] = [(0, extent, 1) for extent in shape]
     seen: set[int] = set()
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         at = axis_in(axis, len(shape), "axes")
         if step == 0 or at in seen:
-            raise fault("a step is 0" if step == 0 else f"attribute axes {axes} repeats an axis")
+            raise operator.fault(
+                "a step is 0" if step == 0 else f"attribute axes {axes} repeats an axis"
+            )
         seen.add(at)
         taken[at] = _taken_of(shape[at], start, end, step)
     return tuple(taken)
@@ -153,7 +134,7 @@ def _taken_of(extent: expr.Index, start: expr.Index, end: expr.Index, step: int)
     def inside(index: expr.Index) -> expr.Index:
         if isinstance(index, int) and abs(index) >= _FAR:
             return high if index > 0 else low
-        counted = index if decided(index >= 0) else extent + index
+        counted = index if named_sizes.decided(index >= 0) else extent + index
         clamped = expr.minimum(expr.maximum(counted, low), high)
         return expr.simplify(clamped, {})
 
@@ -175,28 +156,32 @@ def _pads(
     shape: tuple[expr.Index, ...], attributes: Attributes
 ) -> tuple[tuple[expr.Index, ...], tuple[expr.Index, ...]]:
     """How much is added before each dimension, and the new shape."""
-    pads = sizes_in(attributes, "pads")
+    pads = operator.sizes_in(attributes, "pads")
     rank = len(shape)
     if len(pads) != 2 * rank:
-        raise fault(f"attribute pads {shape_text(pads)} has {len(pads)} values, not {2 * rank}")
+        raise operator.fault(
+            f"attribute pads {named_sizes.shape_text(pads)} has {len(pads)} values, not {2 * rank}"
+        )
     large = tuple(
         begin + n + end for begin, n, end in zip(pads[:rank], shape, pads[rank:], strict=True)
     )
-    if not all(decided(extent >= 0) for extent in large):
-        given = shape_text(pads)
-        raise fault(f"attribute pads {given} crops more than shape {shape_text(shape)} has")
-    mode = text_of(attributes, "mode", _MODES)
+    if not all(named_sizes.decided(extent >= 0) for extent in large):
+        given = named_sizes.shape_text(pads)
+        raise operator.fault(
+            f"attribute pads {given} crops more than shape {named_sizes.shape_text(shape)} has"
+        )
+    mode = operator.text_of(attributes, "mode", _MODES)
     if mode != "constant":
         for n, new in zip(shape, large, strict=True):
-            if is_equal(n, 0) and decided(new > 0):
-                own = shape_text(shape)
-                raise fault(f"mode {mode} cannot fill from shape {own}, which is empty")
+            if named_sizes.is_equal(n, 0) and named_sizes.decided(new > 0):
+                own = named_sizes.shape_text(shape)
+                raise operator.fault(f"mode {mode} cannot fill from shape {own}, which is empty")
     return pads[:rank], large
 
 
-def _infer_pad(types: Types, attributes: Attributes) -> Types:
-    scalar_of(attributes, "value")
-    return (TensorType(types[0].dtype, _pads(sizes_of(types[0]), attributes)[1]),)
+def _infer_pad(types: operator.Types, attributes: Attributes) -> operator.Types:
+    operator.scalar_of(attributes, "value")
+    return (TensorType(types[0].dtype, _pads(named_sizes.sizes_of(types[0]), attributes)[1]),)
 
 
 def _source(mode: str, index: expr.Index, extent: expr.Index) -> expr.Index:
@@ -204,21 +189,21 @@ def _source(mode: str, index: expr.Index, extent: expr.Index) -> expr.Index:
     if mode == "edge":
         return expr.maximum(expr.minimum(index, extent - 1), 0)
     if mode == "wrap":
-        return expr.mod(index, as_divisor(extent))
+        return expr.mod(index, named_sizes.as_divisor(extent))
     if expr.is_same(extent, 1):
         return 0
-    period = as_divisor(2 * (extent - 1))
+    period = named_sizes.as_divisor(2 * (extent - 1))
     ahead = expr.mod(index, period)
     return expr.minimum(ahead, period - ahead)
 
 
-def _pad(tensors: Tensors, attributes: Attributes) -> Computes:
+def _pad(tensors: operator.Tensors, attributes: Attributes) -> operator.Computes:
     (x,) = tensors
     begins, large = _pads(x.shape, attributes)
-    mode = text_of(attributes, "mode")
+    mode = operator.text_of(attributes, "mode")
     names = axis_names(len(large))
     if mode == "constant":
-        value = scalar_of(attributes, "value")
+        value = operator.scalar_of(attributes, "value")
         fill = value if x.dtype.is_float else bool(value) if x.dtype is DType.BOOL else int(value)
         result = padded("pad", x, begins, large, names, fill)
         if isinstance(result, expr.Compute) and result is not x:
@@ -240,63 +225,65 @@ def _pad(tensors: Tensors, attributes: Attributes) -> Computes:
 
 
 def _takes_every_element(_: TensorType, attributes: Attributes) -> bool:
-    return all(step == 1 for step in ints_of(attributes, "steps"))
+    return all(step == 1 for step in operator.ints_of(attributes, "steps"))
 
 
 def _adds_nothing(_: TensorType, attributes: Attributes) -> bool:
-    return all(isinstance(pad, int) and pad == 0 for pad in sizes_in(attributes, "pads"))
+    return all(isinstance(pad, int) and pad == 0 for pad in operator.sizes_in(attributes, "pads"))
 
 
 JOINING_OPERATORS = (
-    tensor_operator(
+    operator.tensor_operator(
         "concat",
         "the inputs one after the other along the axis",
         ("*tensors",),
-        (Attribute("axis", None, "the dimension; negative counts from the last"),),
+        (operator.Attribute("axis", None, "the dimension; negative counts from the last"),),
         _infer_concat,
         _concat,
-        movement=Movement.JOIN,
-        is_identity=identity_of_type,
+        movement=operator.Movement.JOIN,
+        is_identity=operator.identity_of_type,
     ),
-    tensor_operator(
+    operator.tensor_operator(
         "split",
         "pieces of x along the axis, one output each",
         ("x",),
         (
-            Attribute("sizes", None, "extents of the pieces"),
-            Attribute("axis", 0, "the dimension; negative counts from the last"),
+            operator.Attribute("sizes", None, "extents of the pieces"),
+            operator.Attribute("axis", 0, "the dimension; negative counts from the last"),
         ),
         _infer_split,
         _split,
-        movement=Movement.CROP,
-        is_identity=identity_of_type,
+        movement=operator.Movement.CROP,
+        is_identity=operator.identity_of_type,
     ),
     rearrangement(
         "slice",
         "x[start:end:step] along some dimensions, as in NumPy",
         (
-            Attribute("starts", None, "first index; negative counts from the end"),
-            Attribute("ends", None, "index that is not reached any more"),
-            Attribute("axes", (), "the dimensions; empty: the first ones"),
-            Attribute("steps", (), "distances, negative goes backwards; empty: 1"),
+            operator.Attribute("starts", None, "first index; negative counts from the end"),
+            operator.Attribute("ends", None, "index that is not reached any more"),
+            operator.Attribute("axes", (), "the dimensions; empty: the first ones"),
+            operator.Attribute("steps", (), "distances, negative goes backwards; empty: 1"),
         ),
         _sliced,
         _before_slicing,
-        Movement.CROP,
+        operator.Movement.CROP,
         _takes_every_element,
     ),
-    tensor_operator(
+    operator.tensor_operator(
         "pad",
         "x in a larger (or cropped) box",
         ("x",),
         (
-            Attribute("pads", None, "elements added: all begins, then all ends; negative crops"),
-            Attribute("mode", "constant", "constant, reflect, edge or wrap"),
-            Attribute("value", 0.0, "what constant puts there"),
+            operator.Attribute(
+                "pads", None, "elements added: all begins, then all ends; negative crops"
+            ),
+            operator.Attribute("mode", "constant", "constant, reflect, edge or wrap"),
+            operator.Attribute("value", 0.0, "what constant puts there"),
         ),
         _infer_pad,
         _pad,
-        movement=Movement.EXTEND,
+        movement=operator.Movement.EXTEND,
         is_identity=_adds_nothing,
     ),
 )

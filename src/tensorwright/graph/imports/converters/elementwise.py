@@ -7,13 +7,7 @@ import sys
 
 from tensorwright.base import DType
 from tensorwright.expr import floor_div
-from tensorwright.graph.imports.call import (
-    Call,
-    Converter,
-    Results,
-    Table,
-    Tensor,
-)
+from tensorwright.graph.imports.call import Call, Converter, Results, Table, Tensor
 from tensorwright.graph.imports.formula import by_formula, formula
 from tensorwright.graph.imports.promotion import as_float, as_type, common_type, promoted, scaled
 from tensorwright.graph.imports.tensors import dtype_of

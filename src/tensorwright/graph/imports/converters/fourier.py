@@ -16,13 +16,7 @@ from numpy.typing import NDArray
 
 from tensorwright.base import DType
 from tensorwright.expr import Index, IndexExpr
-from tensorwright.graph.imports.call import (
-    Call,
-    Operand,
-    Results,
-    Table,
-    in_single_precision,
-)
+from tensorwright.graph.imports.call import Call, Operand, Results, Table, in_single_precision
 from tensorwright.graph.imports.tensors import dtype_of
 from tensorwright.ops import NARROW, decided, number_of
 

@@ -12,14 +12,7 @@ import numpy as np
 from tensorwright import expr
 from tensorwright.base import DType
 from tensorwright.expr import Index
-from tensorwright.graph.imports.call import (
-    Call,
-    Converter,
-    Operand,
-    Results,
-    Table,
-    Tensor,
-)
+from tensorwright.graph.imports.call import Call, Converter, Operand, Results, Table, Tensor
 from tensorwright.graph.imports.converters.parts import piece
 from tensorwright.graph.imports.converters.windows import per_dimension
 from tensorwright.graph.imports.counterparts import AT_POSITIONS, SCATTER, Counterpart

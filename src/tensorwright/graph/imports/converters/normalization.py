@@ -8,13 +8,7 @@ from functools import partial
 
 from tensorwright.base import DType
 from tensorwright.expr import Index
-from tensorwright.graph.imports.call import (
-    Call,
-    Converter,
-    Results,
-    Table,
-    in_single_precision,
-)
+from tensorwright.graph.imports.call import Call, Converter, Results, Table, in_single_precision
 from tensorwright.graph.imports.counterparts import SOFTMAXES, TRAILING_NORMS, Counterpart
 from tensorwright.graph.imports.formula import formula
 from tensorwright.graph.imports.promotion import as_float, as_type

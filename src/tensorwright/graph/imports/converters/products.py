@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from tensorwright.base import DType
 from tensorwright.expr import Index
-from tensorwright.graph.imports.call import (
-    Call,
-    Converter,
-    Operand,
-    Results,
-    Table,
-)
+from tensorwright.graph.imports.call import Call, Converter, Operand, Results, Table
 from tensorwright.graph.imports.promotion import scaled
 from tensorwright.ops import is_multiple, product_of, sizes_of
 
