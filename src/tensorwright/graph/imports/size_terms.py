@@ -32,7 +32,7 @@ from tensorwright.base import DType, TensorType
 from tensorwright.graph.builder import GraphBuilder
 from tensorwright.graph.graph import Graph
 from tensorwright.graph.infer import operator_of
-from tensorwright.ops import Array, decided, not_decided
+from tensorwright.ops import Array, decided, is_equal, not_decided
 
 _FINEST = 1 << 12
 """The largest denominator of a float that may meet a size.
@@ -101,8 +101,9 @@ class SizeTerms:
             return _of_floats(fn, tuple(map(_ratio, args)))
         if dtype is DType.BOOL:
             return bool(_numeric(_LOGIC, fn)(*args))
-        answer = _numeric(_INTEGERS, fn)(*map(index_of, args))
-        return answer if isinstance(answer, bool) else term_of(answer)
+        if fn in _RELATIONS:
+            return decided(expr.compare(_RELATIONS[fn], *map(index_of, args)))
+        return term_of(_numeric(_INTEGERS, fn)(*map(index_of, args)))
 
     def select(self, condition: bool, then: Term, otherwise: Term) -> Term:
         """One of the two."""
@@ -127,16 +128,6 @@ def _numeric(table: Mapping[expr.Fn, Callable[..., Any]], fn: expr.Fn) -> Callab
     return operation
 
 
-def _compared(
-    relation: expr.Relation, is_swapped: bool = False
-) -> Callable[[expr.Index, expr.Index], bool]:
-    def holds(left: expr.Index, right: expr.Index) -> bool:
-        pair = (right, left) if is_swapped else (left, right)
-        return decided(expr.compare(relation, *pair))
-
-    return holds
-
-
 def _truncated(dividend: expr.Index, divisor: expr.Index) -> expr.Index:
     """A quotient of integers, rounded towards zero."""
     if not decided(divisor > 0):
@@ -152,10 +143,6 @@ def _floormod(dividend: expr.Index, divisor: expr.Index) -> expr.Index:
     return -expr.mod(-dividend, -divisor)
 
 
-def _sign(x: expr.Index) -> int:
-    return 0 if decided(expr.compare(expr.Relation.EQ, x, 0)) else 1 if decided(x > 0) else -1
-
-
 _INTEGERS: Mapping[expr.Fn, Callable[..., expr.Index]] = {
     expr.Fn.ADD: lambda a, b: a + b,
     expr.Fn.SUB: lambda a, b: a - b,
@@ -167,11 +154,7 @@ _INTEGERS: Mapping[expr.Fn, Callable[..., expr.Index]] = {
     expr.Fn.MAX: lambda a, b: expr.simplify(expr.maximum(a, b), {}),
     expr.Fn.NEG: lambda a: -a,
     expr.Fn.ABS: lambda a: a if decided(a >= 0) else -a,
-    expr.Fn.SIGN: _sign,
-    expr.Fn.LT: _compared(expr.Relation.LT),
-    expr.Fn.LE: _compared(expr.Relation.LE),
-    expr.Fn.EQ: _compared(expr.Relation.EQ),
-    expr.Fn.NE: _compared(expr.Relation.NE),
+    expr.Fn.SIGN: lambda a: 0 if is_equal(a, 0) else 1 if decided(a > 0) else -1,
 }
 _LOGIC: Mapping[expr.Fn, Callable[..., bool]] = {
     expr.Fn.AND: lambda a, b: a and b,
@@ -238,7 +221,7 @@ def _of_floats(fn: expr.Fn, args: tuple[Ratio, ...]) -> Term:
         case expr.Fn.NEG:
             return _float(Ratio(-a, p))
         case expr.Fn.DIV:
-            if decided(expr.compare(expr.Relation.EQ, b, 0)):
+            if is_equal(b, 0):
                 raise TypeError("a size is divided by 0")
             return _float(Ratio(a * q, p * b) if decided(b > 0) else Ratio(-a * q, -p * b))
         case expr.Fn.MIN | expr.Fn.MAX:
