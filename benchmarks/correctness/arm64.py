@@ -58,7 +58,7 @@ _TOLERANCES = {  # of results in f16; of those of NumPy, one is rounded after ea
     "encoder in f16": 2e-3,
 }
 _TOLERANCE = 1e-5
-_BYTES = "tests/unit/tuning/space/defaults/test_byte_products.py"
+_BYTES = "tests/unit/tuning/space/defaults/test_short_products.py"
 _SAMPLE = (
     *("tests/conformance/test_backends.py", "tests/unit/codegen/test_arm.py", _BYTES),
     *("-k", "tiles or folds or padding or intrinsics or extremes or lane or halves or arm_"),

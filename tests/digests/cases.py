@@ -147,7 +147,7 @@ def _with_products(text: str) -> Trace:
 
 def _on_processors() -> Iterator[Written]:
     f32, turns = base.DType.F32, cycle((AVX2, AVX512, NEON))
-    unsigned, signed = base.BYTE_PRODUCTS[0], base.BYTE_PRODUCTS[2]
+    unsigned, signed = base.SHORT_PRODUCTS[0], base.SHORT_PRODUCTS[2]
     programs = (
         on_processors.of_functions(on_processors.BINARY_SAFE, f32, ForKind.VECTOR),
         on_processors.of_functions(on_processors.ON_REALS, f32, ForKind.VECTOR),
@@ -175,9 +175,9 @@ def _on_processors() -> Iterator[Written]:
     for number, program in enumerate(programs):
         yield Written(f"written {number}", program, next(turns))
     with_bytes = base.cpu_target("aarch64-neon+dotprod+i8mm")
-    for tile in base.BYTE_PRODUCTS[3:]:
+    for tile in base.SHORT_PRODUCTS[3:5]:
         yield Written(f"tile {tile.intrinsic}", loops.tile_of_bytes(tile, 24, 4), with_bytes)
-    for dot in base.BYTE_PRODUCTS[:3]:
+    for dot in base.SHORT_PRODUCTS[:3]:
         program = loops.product_of_bytes(dot, is_tile=True)
         yield Written(f"product {dot.intrinsic}", program, with_bytes)
 

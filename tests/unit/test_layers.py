@@ -73,7 +73,7 @@ ROOMS = {
     "tuning.models": "protocol losses trees learned",
     "tuning.space": "knobs sketch accesses roles register_tile steps defaults derived templates "
     "space",
-    "tuning.space.defaults": "tile_sizes tiling byte_products winograd",
+    "tuning.space.defaults": "tile_sizes tiling short_products winograd",
     "tuning.space.templates": "configuration template product gpu space",
     "tuning.space.derived": "derivation rules engine",
     "tuning.population": "population variation",

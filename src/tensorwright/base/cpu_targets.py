@@ -134,44 +134,50 @@ _ARM_FEATURES = {
     "bf16": "bf16",
 }
 
-BYTE_TERMS = 4
-"""Bytes of a group, which lie side by side in every operand of a `ByteProduct`."""
-
 
 @dataclass(frozen=True, slots=True)
-class ByteProduct:
-    """An instruction that multiplies rows of bytes by columns of bytes and adds up the products.
+class ShortProduct:
+    """An instruction that multiplies rows of short numbers by columns and adds up the products.
 
-    Meaning:  sums[r, c] += sum over g, m of data[r, g, m] * weights[c, g, m]
+    Meaning:  sums[r, c] += sum over g, m of data[r, g, m] * weights[c, g, m]    in i32
 
     intrinsic   its name in a schedule
     features    what a target must have, in LLVM's names
-    data        the type of the rows, each group of which may lie anywhere; the columns are i8
-    rows, columns, groups   the extents of r, c and g; m counts `BYTE_TERMS` bytes
+    data        the type of the rows, each group of which may lie anywhere
+    weights     the type of the columns
+    rows, columns, groups, terms   the extents of r, c, g and m
+    temporaries   registers that it needs beside the sums and the weights
     """
 
     intrinsic: str
     features: tuple[str, ...]
     data: DType
+    weights: DType
     rows: int
     columns: int
     groups: int
+    terms: int
+    temporaries: int = 1
 
     @property
     def windows(self) -> tuple[int, ...]:
         """The elements side by side of the sums, of each group of each row, and of the weights."""
-        column = self.groups * BYTE_TERMS
-        rows = (BYTE_TERMS,) * (self.rows * self.groups)
+        column = self.groups * self.terms
+        rows = (self.terms,) * (self.rows * self.groups)
         return (self.rows * self.columns, *rows, self.columns * column)
 
 
-BYTE_PRODUCTS: tuple[ByteProduct, ...] = (
-    ByteProduct("dot4_u8i8_i32", ("avx512f", "avx512vnni"), DType.U8, 1, 16, 1),
-    ByteProduct("dot4_u8i8_i32x4", ("neon", "i8mm"), DType.U8, 1, 4, 1),
-    ByteProduct("dot4_i8i8_i32x4", ("neon", "dotprod"), DType.I8, 1, 4, 1),
-    ByteProduct("mmla_u8i8_i32", ("neon", "i8mm"), DType.U8, 2, 2, 2),
-    ByteProduct("mmla_i8i8_i32", ("neon", "i8mm"), DType.I8, 2, 2, 2),
+_U8, _I8, _I16 = DType.U8, DType.I8, DType.I16
+SHORT_PRODUCTS: tuple[ShortProduct, ...] = (
+    ShortProduct("dot4_u8i8_i32", ("avx512f", "avx512vnni"), _U8, _I8, 1, 16, 1, 4),
+    ShortProduct("dot4_u8i8_i32x4", ("neon", "i8mm"), _U8, _I8, 1, 4, 1, 4),
+    ShortProduct("dot4_i8i8_i32x4", ("neon", "dotprod"), _I8, _I8, 1, 4, 1, 4),
+    ShortProduct("mmla_u8i8_i32", ("neon", "i8mm"), _U8, _I8, 2, 2, 2, 4),
+    ShortProduct("mmla_i8i8_i32", ("neon", "i8mm"), _I8, _I8, 2, 2, 2, 4),
+    ShortProduct("dot2_i16i16_i32x16", ("avx512f", "avx512bw"), _I16, _I16, 1, 16, 1, 2, 2),
+    ShortProduct("dot2_i16i16_i32x8", ("avx2",), _I16, _I16, 1, 8, 1, 2, 2),
 )
+"""Those that a target has: the first that suits the operands is taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,10 +247,10 @@ class CpuTarget:
         """
         return self.arch == "aarch64"
 
-    def byte_products(self, rows: int = 1) -> tuple[ByteProduct, ...]:
-        """The instructions that it has for products of bytes of so many rows."""
+    def short_products(self, rows: int = 1) -> tuple[ShortProduct, ...]:
+        """The instructions that it has for products of short numbers of so many rows."""
         had = set(self.features)
-        return tuple(p for p in BYTE_PRODUCTS if p.rows == rows and set(p.features) <= had)
+        return tuple(p for p in SHORT_PRODUCTS if p.rows == rows and set(p.features) <= had)
 
     @property
     def computes_halves(self) -> bool:

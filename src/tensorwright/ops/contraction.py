@@ -6,7 +6,7 @@ Matrix products.
 |---|---|---|
 | matmul | a (..., m, k), b (..., k, n), NumPy rules for any rank | |
 | gemm | a (m, k), b (k, n), c? | alpha=1.0, beta=1.0, trans_a=False, trans_b=False |
-| matmul_integer | a, b (i8 or u8), a_zero_point?, b_zero_point? -> i32 | |
+| matmul_integer | a, b (i8, u8 or i16), a_zero_point?, b_zero_point? -> i32 | |
 
 Einstein summation.
 
@@ -177,17 +177,17 @@ def _gemm(tensors: Tensors, attributes: Attributes) -> Computes:
     return (pointwise("gemm", operands, (rows, columns), finish),)
 
 
-def require_bytes(names: str, types: Types) -> None:
-    """Refuse operands that are not bytes, and zero points of another type than theirs."""
+def require_short(names: str, types: Types) -> None:
+    """Refuse operands that are not bytes or i16, and zero points of another type than theirs."""
     zero_points = tuple(f"{name}_zero_point" for name in names)
     for label, each in zip((*names, *zero_points), types, strict=False):
-        require_dtype(label, each, frozenset({DType.I8, DType.U8}))
+        require_dtype(label, each, frozenset({DType.I8, DType.U8, DType.I16}))
     for name, label, data, zero in zip(names, zero_points, types, types[2:], strict=False):
         require_same_dtype((name, label), (data, zero))
 
 
 def _infer_matmul_integer(types: Types, _: Attributes) -> Types:
-    require_bytes("ab", types)
+    require_short("ab", types)
     a, b = types[:2]
     shape = product_shape(sizes_of(a), sizes_of(b))
     return (TensorType(DType.I32, shape),)

@@ -18,16 +18,16 @@ from tensorwright.schedule.analysis import Nest, analyse
 from tensorwright.schedule.state import At, ScheduleState, Stage
 
 
-def _meaning_of(product: base.ByteProduct) -> expr.Compute:
+def _meaning_of(product: base.ShortProduct) -> expr.Compute:
     """sums[r, c] += sum over g, m of data[r, g, m] * weights[c, g, m], without r and g of one."""
-    terms, i32 = base.BYTE_TERMS, base.DType.I32
+    terms, i32 = product.terms, base.DType.I32
     rows = (product.rows,) * (product.rows > 1)
     groups = (product.groups,) * (product.groups > 1)
     anywhere = (expr.named_size("row", product.groups), expr.named_size("group", terms))
     data = expr.placeholder(
         "data", (*rows, *anywhere)[-len((*rows, *groups, terms)) :], product.data
     )
-    weights = expr.placeholder("weights", (product.columns, *groups, terms), base.DType.I8)
+    weights = expr.placeholder("weights", (product.columns, *groups, terms), product.weights)
     folded = [expr.reduce_axis("g", extent) for extent in groups] + [expr.reduce_axis("m", terms)]
     return expr.compute(
         product.intrinsic,
@@ -40,7 +40,7 @@ def _meaning_of(product: base.ByteProduct) -> expr.Compute:
     )
 
 
-INTRINSICS: tuple[expr.Compute, ...] = tuple(map(_meaning_of, base.BYTE_PRODUCTS))
+INTRINSICS: tuple[expr.Compute, ...] = tuple(map(_meaning_of, base.SHORT_PRODUCTS))
 
 
 def find_meaning(name: str) -> expr.Compute | None:

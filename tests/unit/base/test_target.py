@@ -213,8 +213,8 @@ def test_the_kernel_tells_what_an_arm_has(
     monkeypatch.setattr(cpu_module, "_LINUX_AUXV", tmp_path / "auxv")
     target = fake_machine(monkeypatch, tmp_path, FLAGS_AVX512, machine="aarch64")
     assert target.features == features
-    assert [each.data for each in target.byte_products()] == products
-    assert bool(target.byte_products(rows=2)) == ("i8mm" in features)
+    assert [each.data for each in target.short_products()] == products
+    assert bool(target.short_products(rows=2)) == ("i8mm" in features)
     assert target.computes_halves == ("fullfp16" in features)
     assert target.missing_on(cpu_target("aarch64-neon+dotprod+fullfp16+i8mm+bf16")) == ""
 

@@ -11,7 +11,7 @@ from tests.backends import LLVM
 from tests.targets import AVX2, AVX512, NEON, native_target
 
 from tensorwright import loop
-from tensorwright.base import ByteProduct, CpuTarget, DType, cpu_target, missing_here
+from tensorwright.base import CpuTarget, DType, ShortProduct, cpu_target, missing_here
 from tensorwright.codegen import Backend
 from tensorwright.expr import Index, Load, Value, Var, cast, constant
 from tensorwright.runtime import HOST, kernel_spec
@@ -124,7 +124,7 @@ def check(
 
 
 def _dot4(
-    total: loop.Buffer, data: loop.Buffer, weights: loop.Buffer, product: ByteProduct
+    total: loop.Buffer, data: loop.Buffer, weights: loop.Buffer, product: ShortProduct
 ) -> loop.Stmt:
     def wide(value: Value) -> Value:
         return cast(value, DType.I32)
@@ -132,15 +132,17 @@ def _dot4(
     term = wide(Load(data, (k, m))) * wide(Load(weights, (k, q, m)))
     update = loop.Store(total, (q,), Load(total, (q,)) + term)
     windows = (loop.Window(total, (0,)), loop.Window(data, (k, 0)), loop.Window(weights, (k, 0, 0)))
-    meaning = loops((q, product.columns, SERIAL), (m, 4, SERIAL), body=update)
+    meaning = loops((q, product.columns, SERIAL), (m, product.terms, SERIAL), body=update)
     return loop.Call(product.intrinsic, windows, meaning)
 
 
-def product_of_bytes(product: ByteProduct, *, is_tile: bool) -> loop.LoopProgram:
-    """A vector of sums of nine times four products of bytes, in registers or in memory."""
+def product_of_bytes(product: ShortProduct, *, is_tile: bool) -> loop.LoopProgram:
+    """A vector of sums of nine times some products, in registers or in memory."""
     lanes = product.columns
-    data = buffer("data", 9, 4, dtype=product.data)
-    weights, y = buffer("weights", 9, lanes, 4, dtype=DType.I8), buffer("y", lanes, dtype=DType.I32)
+    terms = product.terms
+    data = buffer("data", 9, terms, dtype=product.data)
+    weights = buffer("weights", 9, lanes, terms, dtype=product.weights)
+    y = buffer("y", lanes, dtype=DType.I32)
     total = local("total", lanes, dtype=DType.I32) if is_tile else y
     body = loop.block(
         loop.For(i, lanes, VECTOR, loop.Store(total, (i,), constant(5, DType.I32))),
@@ -152,7 +154,7 @@ def product_of_bytes(product: ByteProduct, *, is_tile: bool) -> loop.LoopProgram
     return program(body, (data, weights), y)
 
 
-def tile_of_bytes(tile: ByteProduct, row: int, group: int) -> loop.LoopProgram:
+def tile_of_bytes(tile: ShortProduct, row: int, group: int) -> loop.LoopProgram:
     """Two rows by two columns of sums of three times eight products of bytes, in a register; where
     a row and a group of the data begin.
     """

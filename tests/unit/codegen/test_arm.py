@@ -26,7 +26,7 @@ from tests.unit.codegen.kernels import (
     tile_of_bytes,
 )
 
-from tensorwright.base import BYTE_PRODUCTS, ByteProduct, DType, cpu_target
+from tensorwright.base import SHORT_PRODUCTS, DType, ShortProduct, cpu_target
 from tensorwright.codegen.llvm import emit
 from tensorwright.expr import Load, constant
 from tensorwright.loop import Allocate, For, LoopProgram, Store, block
@@ -42,18 +42,19 @@ from tensorwright.machine_code.compilation import assembly
     ],
 )
 def test_dot_products_are_instructions(name: str, number: int, instruction: str) -> None:
-    source = product_of_bytes(BYTE_PRODUCTS[number], is_tile=True)
+    source = product_of_bytes(SHORT_PRODUCTS[number], is_tile=True)
     code = assembly(emit(source, cpu_target(name)).text, cpu_target(name))
     taken = re.findall(r"\t([us]*dot)\tv\d+\.4s, v\d+\.16b, v\d+\.(?:16b|4b\[0\])", code)
     assert {*taken} == ({instruction} if instruction else set())
 
 
 @pytest.mark.parametrize(
-    ("tile", "instruction"), [*zip(BYTE_PRODUCTS[3:], ("usmmla", "smmla"), strict=True)]
+    ("tile", "instruction"),
+    [*zip([p for p in SHORT_PRODUCTS if p.rows == 2], ("usmmla", "smmla"), strict=True)],
 )
 @pytest.mark.parametrize("strides", [(24, 4), (4, 8), (40, 12)], ids=str)
 def test_tiles_of_bytes_are_instructions(
-    tile: ByteProduct, instruction: str, strides: tuple[int, int]
+    tile: ShortProduct, instruction: str, strides: tuple[int, int]
 ) -> None:
     """Whether the groups of a row, the rows of a group, or neither lie side by side."""
     source = tile_of_bytes(tile, *strides)

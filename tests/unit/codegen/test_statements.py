@@ -30,11 +30,11 @@ from tests.unit.codegen.kernels import (
 )
 
 from tensorwright.base import (
-    BYTE_PRODUCTS,
-    ByteProduct,
+    SHORT_PRODUCTS,
     CpuTarget,
     DType,
     InternalError,
+    ShortProduct,
     UnsupportedError,
     cpu_target,
 )
@@ -413,15 +413,17 @@ def test_prefetch_means_nothing() -> None:
     check(program(For(i, 32, SERIAL, body), (x,), y))
 
 
-@pytest.mark.parametrize("product", BYTE_PRODUCTS[:3], ids=lambda product: product.intrinsic)
+@pytest.mark.parametrize(
+    "product", [p for p in SHORT_PRODUCTS if p.rows == 1], ids=lambda product: product.intrinsic
+)
 @pytest.mark.parametrize("target", [*TARGETS, NATIVE], ids=str)
 @pytest.mark.parametrize("is_tile", [False, True])
-def test_the_dot_product_intrinsic(target: CpuTarget, product: ByteProduct, is_tile: bool) -> None:
+def test_the_dot_product_intrinsic(target: CpuTarget, product: ShortProduct, is_tile: bool) -> None:
     source = product_of_bytes(product, is_tile=is_tile)
     text = emit(source, target).text
     is_there = product.intrinsic in intrinsics_of(target)
-    assert ("vpdpbusd" in text or "neon." in text) == is_there
-    data = (sample((9, 4), product.data, 1) * 12).astype(product.data.numpy)
+    assert any(name in text for name in ("vpdpbusd", "pmadd", "neon.")) == is_there
+    data = (sample((9, product.terms), product.data, 1) * 12).astype(product.data.numpy)
     check(source, target, arrays={"data": data})
 
 

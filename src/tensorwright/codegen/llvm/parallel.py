@@ -182,6 +182,22 @@ def _emit_vpdpbusd(function: Function, windows: tuple[str, ...], _: Joined) -> N
     function.effect(f"store <16 x i32> {result}, ptr {total}, align 4")
 
 
+def _emit_vpmaddwd(
+    lanes: int, name: str, function: Function, windows: tuple[str, ...], _: Joined
+) -> None:
+    """Write vpmaddwd, which adds up pairs of products, and an addition."""
+    total, data, weights = windows
+    sums, factors = f"<{lanes} x i32>", f"<{2 * lanes} x i16>"
+    start = function.emit(f"load {sums}, ptr {total}, align 4")
+    pair = function.emit(f"load i32, ptr {data}, align 2")
+    spread = function.splat_name("i32", pair, lanes)
+    row = function.pure(f"bitcast {sums} {spread} to {factors}", spread)
+    matrix = function.emit(f"load {factors}, ptr {weights}, align 2")
+    pairs = function.emit(function.call_text(sums, name, (factors, row), (factors, matrix)))
+    result = function.emit(f"add {sums} {start}, {pairs}")
+    function.effect(f"store {sums} {result}, ptr {total}, align 4")
+
+
 def _emit_neon_dot(
     instruction: str, function: Function, windows: tuple[str, ...], _: Joined
 ) -> None:
@@ -256,11 +272,13 @@ _EMITTERS: dict[str, Emitter] = {
     "dot4_i8i8_i32x4": partial(_emit_neon_dot, "sdot"),
     "mmla_u8i8_i32": partial(_emit_neon_tile, "usmmla"),
     "mmla_i8i8_i32": partial(_emit_neon_tile, "smmla"),
+    "dot2_i16i16_i32x16": partial(_emit_vpmaddwd, 16, "llvm.x86.avx512.pmaddw.d.512"),
+    "dot2_i16i16_i32x8": partial(_emit_vpmaddwd, 8, "llvm.x86.avx2.pmadd.wd"),
 }
 
 INTRINSICS: tuple[Intrinsic, ...] = tuple(
     Intrinsic(each.intrinsic, each.features, each.windows, _EMITTERS[each.intrinsic])
-    for each in base.BYTE_PRODUCTS
+    for each in base.SHORT_PRODUCTS
 )
 
 

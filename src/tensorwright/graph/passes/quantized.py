@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tensorwright.base import BYTE_TERMS, ByteProduct, CpuTarget, DType
+from tensorwright.base import CpuTarget, DType, ShortProduct
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.passes.rebuild import Copy, rewrite, rewriting
@@ -117,12 +117,14 @@ def _is_of_bytes(copy: Copy, node: Node) -> bool:
 
 
 def lower_quantized(graph: Graph, target: CpuTarget) -> Graph:
-    """Choose how a target multiplies codes. If it has an instruction for the shape, bytes are
-    multiplied. Else codes become floats, whose products are at least as fast as those of integers.
+    """Choose how a target multiplies codes: as bytes, or matrices as i16, if it has an instruction
+    for the shape. Else codes become floats, whose products are at least as fast as those of other
+    integers; convolutions of floats lie in any layout, and may be Winograd's.
 
-    Rewrite:  f32(matmul_integer(x, w, z))    ->    f32(matmul_integer(x, w) - z * sum of w)
-              f32(conv_integer(x, w, z, v))   ->    conv(f32(x) - f32(z), f32(w - v))
-    Sums that are not float exactly are rounded, as sums of floats are.
+    Rewrite:  f32(matmul_integer(x, w, z))      ->    f32(matmul_integer(x, w) - z * sum of w)
+              f32(matmul_integer(x, w, z, v))   ->    f32(matmul_integer(i16(x - z), i16(w - v)))
+              f32(conv_integer(x, w, z, v))     ->    conv(f32(x) - f32(z), f32(w - v))
+    Sums of floats that are not float exactly are rounded.
     """
     if all(node.operator not in _PRODUCTS for node in graph.nodes):
         return graph
@@ -139,15 +141,18 @@ def lower_quantized(graph: Graph, target: CpuTarget) -> Graph:
             return None
         wish = node.outputs[0]
         is_suited = made.operator == "matmul_integer" or wish in in_blocks
-        products = (
-            tuple(each for each in target.byte_products() if _suits(copy, made, each))
-            if is_suited
-            else ()
-        )
+        whole = [p for p in target.short_products() if is_suited and _is_whole(copy, made, p)]
+        has_codes = _has_plain_codes(copy, made)
+        products = [p for p in whole if has_codes and p.weights is DType.I8]
         data = _data_for(copy, made, wish, products)
         if data is not None:
             return _multiply_bytes(copy, data, made, node.outputs)
         floats = _codes_less_zero(copy, made, f"{wish}.codes")
+        if made.operator == "matmul_integer" and any(p.weights is DType.I16 for p in whole):
+            short = copy.new("cast", (floats,), f"{wish}.i16", to=DType.I16)
+            held = copy.hold(weights.astype(np.int16), f"{made.inputs[1]}.i16")
+            sums = copy.new(made.operator, (short, held), f"{wish}.sums")
+            return copy.emit("cast", (sums,), node.outputs, to=DType.F32)
         held = copy.hold(weights.astype(np.float32), f"{made.inputs[1]}.f32")
         operator = _PRODUCTS[made.operator]
         return copy.emit(operator, (floats, held), node.outputs, **made.attribute_map)
@@ -169,25 +174,36 @@ def _kept_in_blocks(graph: Graph) -> set[str]:
     return graph.types.keys() - plain
 
 
-def _suits(copy: Copy, node: Node, product: ByteProduct) -> bool:
+def _has_plain_codes(copy: Copy, node: Node) -> bool:
+    """Whether the weights are signed codes around 0, and what surrounds an image is known."""
     weights = copy.constant(node.inputs[1])
     zeros = [copy.constant(name) for name in node.inputs[3:]]
     if weights is None or weights.dtype != np.int8:
         return False
     if any(zero is None or zero.any() for zero in zeros):
         return False
+    is_padded = node.operator == "conv_integer" and any(node.ints("pads"))
+    return not is_padded or len(node.inputs) < 3 or copy.constant(node.inputs[2]) is not None
+
+
+def _is_whole(copy: Copy, node: Node, product: ShortProduct) -> bool:
+    """Whether the terms and columns of a product are whole ones of an instruction."""
+    weights = copy.constant(node.inputs[1])
+    if weights is None:
+        return False
     if node.operator == "matmul_integer":
         rank = len(copy.type_of(node.inputs[0]).shape)
-        is_whole = weights.shape[0] % BYTE_TERMS == 0 and weights.shape[-1] % product.columns == 0
+        is_whole = (
+            weights.shape[0] % product.terms == 0 and weights.shape[-1] % product.columns == 0
+        )
         return weights.ndim == _MATRIX and rank >= _MATRIX and is_whole
-    is_padded = any(node.ints("pads")) and len(node.inputs) > 2
-    if node.attribute_map["groups"] != 1 or (is_padded and copy.constant(node.inputs[2]) is None):
-        return False
-    return all(extent % product.columns == 0 for extent in weights.shape[:2])
+    return node.attribute_map["groups"] == 1 and all(
+        extent % product.columns == 0 for extent in weights.shape[:2]
+    )
 
 
 def _data_for(
-    copy: Copy, node: Node, wish: str, products: Sequence[ByteProduct]
+    copy: Copy, node: Node, wish: str, products: Sequence[ShortProduct]
 ) -> tuple[str, ...] | None:
     """The data of a product as an instruction takes them, and their zero point if they have one;
     codes that are made here are made signed or unsigned, others are not.

@@ -3,7 +3,7 @@
 | operators | inputs | attributes |
 |---|---|---|
 | conv | x (n, c, *spatial), w (oc, c/groups, *kernel), bias? (oc) | see below |
-| conv_integer | x, w (i8 or u8), x_zero_point?, w_zero_point? -> i32 | |
+| conv_integer | x, w (i8, u8 or i16), x_zero_point?, w_zero_point? -> i32 | |
 
 Attributes: strides=(), pads=(), dilations=(), groups=1.
 `pads` holds all begins, then all ends; empty tuples stand for stride 1, no padding, dilation 1.
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from tensorwright import expr
 from tensorwright.base import Attributes, DType, TensorType
 from tensorwright.ops import operator, shapes
-from tensorwright.ops.contraction import require_bytes
+from tensorwright.ops.contraction import require_short
 from tensorwright.ops.named_sizes import (
     decided,
     is_equal,
@@ -185,7 +185,7 @@ def _conv(tensors: operator.Tensors, attributes: Attributes) -> operator.Compute
 
 
 def _infer_conv_integer(types: operator.Types, attributes: Attributes) -> operator.Types:
-    require_bytes("xw", types)
+    require_short("xw", types)
     x, w = types[:2]
     shape = _output_shape(x, w, attributes)
     if len(types) > 2 and types[2].shape not in ((), (1,)):

@@ -126,7 +126,8 @@ def test_numbers_that_come_from_codes_are_multiplied_as_codes(
     graph = from_codes(operator, np.asarray(scales, np.float32), **attributes)
     assert "matmul_integer" in operators(simplify(graph))
     simple = lowered(graph, target)
-    assert ("matmul_integer" in operators(simple)) == (target is VNNI)
+    (made,) = (node for node in simple.nodes if node.operator == "matmul_integer")
+    assert simple.types[made.inputs[0]].dtype is (DType.U8 if target is VNNI else DType.I16)
     rows = {"x": RANDOM.standard_normal((5, 64)).astype(np.float32)}
     (expected,), (found,) = (interpret(each, rows).values() for each in (graph, simple))
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
@@ -148,11 +149,26 @@ def test_signed_codes_become_unsigned_for_the_instruction(zero: NDArray[Any]) ->
     np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("shape", [(66, 32), (64, 20)])
+@pytest.mark.parametrize("shape", [(65, 32), (64, 20)])
 def test_shapes_that_the_instruction_does_not_take_are_multiplied_as_floats(
     shape: tuple[int, int],
 ) -> None:
     assert "matmul" in operators(lowered(product(bytes_of(*shape)), VNNI))
+
+
+@pytest.mark.parametrize("target", [AVX2, VNNI])
+@pytest.mark.parametrize("zero", [np.array(200, np.uint8), bytes_of(16)])
+def test_matrices_of_other_codes_are_multiplied_as_short_numbers(
+    zero: NDArray[Any], target: CpuTarget
+) -> None:
+    of_weights = zero if zero.ndim else np.array(200, np.uint8)
+    weights = RANDOM.integers(0, 256, (200, 16)).astype(of_weights.dtype)
+    graph = product(weights, (np.array(9, np.uint8), of_weights))
+    simple = lowered(graph, target)
+    (made,) = (node for node in simple.nodes if node.operator == "matmul_integer")
+    assert {simple.types[name].dtype for name in made.inputs} == {DType.I16}
+    (expected,), (found,) = (interpret(each, {"x": ROWS}).values() for each in (graph, simple))
+    np.testing.assert_array_equal(found, expected)
 
 
 def image_from_codes(

@@ -19,7 +19,7 @@ from tests.unit.codegen.kernels import k, tile_of_bytes
 from tests.unit.tuning.compiled import Case, check_schedule, workloads
 
 from tensorwright.artifacts import loop_program
-from tensorwright.base import BYTE_PRODUCTS, CpuTarget, DType, cpu_target
+from tensorwright.base import SHORT_PRODUCTS, CpuTarget, DType, cpu_target
 from tensorwright.expr import named_size, topological_order
 from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.graph.passes.quantized import lower_quantized
@@ -134,7 +134,7 @@ CASES: dict[str, Callable[[], Graph]] = {
 def test_the_instruction_does_the_work(network: Callable[[], Graph]) -> None:
     case = only(network())
     (sketch,) = heuristic_sketches(state_of(case[0]), VNNI)
-    assert sketch.name == "products of bytes"
+    assert sketch.name == "products of short numbers"
     generator = np.random.default_rng(0)
     rows = [[int(generator.integers(len(c.values))) for c in sketch.choices] for _ in range(20)]
     others = [sketch.decisions_of(tuple(row)) for row in rows]
@@ -181,7 +181,7 @@ TILED: dict[str, Callable[[], Graph]] = {
 def test_arm_multiplies_rows_by_columns(network: Callable[[], Graph]) -> None:
     case = only(network(), I8MM)
     first, *_ = heuristic_sketches(state_of(case[0]), I8MM)
-    assert first.name == "tiles of bytes"
+    assert first.name == "tiles of short numbers"
     assert tiled(first)
     generator = np.random.default_rng(1)
     rows = [[int(generator.integers(len(c.values))) for c in first.choices] for _ in range(20)]
@@ -208,7 +208,7 @@ def test_products_of_any_size(rows: int, terms: int, columns: int, dtype: DType)
 def test_one_row_and_odd_groups_are_multiplied_by_vectors(shape: Any) -> None:
     case = only(product(*shape), I8MM)
     (sketch,) = heuristic_sketches(state_of(case[0]), I8MM)
-    assert sketch.name == "products of bytes"
+    assert sketch.name == "products of short numbers"
 
 
 def guarded_calls(statement: Stmt, guards: int = 0) -> Iterator[tuple[Call, int]]:
@@ -236,7 +236,7 @@ def test_nothing_is_read_behind_the_last_of_open_rows(target: CpuTarget) -> None
 
 
 def test_guarded_loops_of_an_intrinsic_run_as_loops() -> None:
-    inner = tile_of_bytes(BYTE_PRODUCTS[3], 8, 4)
+    inner = tile_of_bytes(SHORT_PRODUCTS[3], 8, 4)
     (call,) = (part for part in walk(inner.body) if isinstance(part, Call))
     (row, *_) = (part for part in walk(call.meaning) if isinstance(part, For))
     guarded = replace(row, body=If(row.var + k < 3, row.body))

@@ -1,32 +1,27 @@
-"""Products of bytes, by the instructions that a target has. Read `byte_products.py` first.
+"""Products of short numbers, bytes or i16, by the instructions that a target has.
 
-The operands of a product of bytes, and the loops around the tiles of its result.
-
-Products of bytes: by the instruction that multiplies and adds four pairs at once.
+By an instruction that multiplies one row by the columns of a vector, some terms at once:
 
     for row tiles, for column tiles @parallel:
-      for k in 0..K/4:                         sums of the tile in registers
-        dot4: 4 bytes of a row, times 4 bytes of each column of a vector
+      for k in 0..K/terms:                     sums of the tile in registers
+        dot: the terms of a row, times as many of each column of a vector
       what follows the product, for the tile
 
-Rows are those of a matrix, or pixels of a row whose channels lie in blocks; then the blocks of the
-result are more columns. The weights are packed so that four rows of a vector's columns lie side by
-side.
-
-Products of bytes: by the instruction that multiplies two rows by two columns, eight bytes each.
+By an instruction that multiplies two rows by two columns, two groups of terms each:
 
     for row tiles, for column tiles @parallel:
-      for k in 0..K/8:                         sums of the tile in registers, four in each
-        mmla: 8 bytes of each of 2 rows, times 8 bytes of each of 2 columns
+      for k in 0..K/(2 terms):                 sums of the tile in registers, four in each
+        mmla: two groups of each of 2 rows, times two groups of each of 2 columns
       what follows the product, for the tile, two columns at a time
 
-Rows and columns are those of `byte_products.py`. Eight bytes of a row are two groups of four, which
-lie in neighbouring blocks where channels do.
+Rows are those of a matrix, or pixels of a row whose channels lie in blocks; then the blocks of the
+result are more columns, and the groups of a row lie in neighbouring blocks. The weights are packed
+so that an instruction reads neighbours.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tensorwright import base, expr, schedule
@@ -48,37 +43,45 @@ _DATA_BYTES = 512 << 10  # bytes that stay in the second cache, beside some weig
 
 @dataclass(frozen=True, slots=True)
 class Operands:
-    """The data, of which four neighbours along `folded` are read at a time, and the weights.
+    """The data, of which neighbours along `folded` are read at a time, and the weights.
 
-    lanes         columns that belong together: of a block, or of a vector
+    instruction   what multiplies them
     row, blocks   positions of the axis of rows, and of that of blocks of columns (None: no blocks)
     """
 
-    lanes: int
+    instruction: base.ShortProduct
     data: expr.Load
     weights: expr.Load
     folded: expr.Axis
     row: int
     blocks: int | None
 
+    @property
+    def lanes(self) -> int:
+        """Columns that belong together: of a block, or of a vector."""
+        return self.instruction.rows * self.instruction.columns
+
 
 def operands_of(
-    product: schedule.Stage, state: schedule.ScheduleState, lanes: Mapping[base.DType, int]
+    product: schedule.Stage,
+    state: schedule.ScheduleState,
+    instructions: Sequence[base.ShortProduct],
 ) -> Operands | None:
-    """The operands of a product, if they are bytes and constant ones of whole vectors.
-
-    lanes   the number of columns that belong together, by the type of the data
+    """The operands of a product, if an instruction takes them and the weights are constant ones of
+    whole vectors.
     """
     tensor = product.tensor
     loads = _factors(tensor.body)
     if loads is None or len(tensor.axes) < 2 or tensor.dtype is not base.DType.I32:
         return None
     data, weights = loads
-    width = lanes.get(data.dtype)
-    if width is None:
+    types = data.dtype, weights.dtype
+    instruction = next((i for i in instructions if (i.data, i.weights) == types), None)
+    if instruction is None:
         return None
+    width = instruction.rows * instruction.columns
     last = tensor.axes[-1]
-    folded = [axis for axis in tensor.reduce_axes if _is_run(data, axis)]
+    folded = [axis for axis in tensor.reduce_axes if _is_run(data, axis, instruction.terms)]
     if len(folded) != 1 or last.length % width or reads_along(data, last.var):
         return None
     if weights.source.name not in state.constants or not reads_along(weights, last.var):
@@ -90,21 +93,21 @@ def operands_of(
     is_block = bool(own)
     if is_block and last.length != width:
         return None
-    return Operands(width, data, weights, folded[0], rows[-1], own[0] if is_block else None)
+    return Operands(instruction, data, weights, folded[0], rows[-1], own[0] if is_block else None)
 
 
-def _is_run(load: expr.Load, axis: expr.Axis) -> bool:
-    """Whether four elements from a multiple of four along an axis are adjacent."""
+def _is_run(load: expr.Load, axis: expr.Axis, terms: int) -> bool:
+    """Whether some elements from a multiple of their number along an axis are adjacent."""
     extent = axis.length
-    if extent % base.BYTE_TERMS:
+    if extent % terms:
         return False
     outer, inner = expr.Var(f"{axis.name}_o"), expr.Var(f"{axis.name}_i")
     bounds = {
-        outer: expr.Range.of_extent(extent // base.BYTE_TERMS),
-        inner: expr.Range.of_extent(base.BYTE_TERMS),
+        outer: expr.Range.of_extent(extent // terms),
+        inner: expr.Range.of_extent(terms),
     }
     *others, last = (
-        expr.simplify(expr.substitute(index, {axis.var: outer * base.BYTE_TERMS + inner}), bounds)
+        expr.simplify(expr.substitute(index, {axis.var: outer * terms + inner}), bounds)
         for index in load.indices
     )
     along = [coefficient for monomial, coefficient in expr.terms_of(last) if monomial == (inner,)]
@@ -113,12 +116,12 @@ def _is_run(load: expr.Load, axis: expr.Axis) -> bool:
 
 
 def _factors(value: expr.Value) -> tuple[expr.Load, expr.Load] | None:
-    """i32(load of bytes) * i32(i8 load)."""
+    """i32(load) * i32(load)."""
     if not isinstance(value, expr.Apply) or value.fn is not expr.Fn.MUL:
         return None
     loads = [each.operand for each in value.args if isinstance(each, expr.Cast)]
     factors = [each for each in loads if isinstance(each, expr.Load)]
-    if len(factors) != 2 or factors[1].dtype is not base.DType.I8:
+    if len(factors) != 2:
         return None
     return factors[0], factors[1]
 
@@ -201,41 +204,40 @@ def place_tiles(
     # data that stay in the second cache are read again for every column, or else the weights are
     outer = [tiles, *outer] if data_bytes <= _DATA_BYTES else [*outer, tiles]
     nest(builder, stored, outer, (*inside, *rows), lanes)
-    work = points(builder.state.stage(product.name).tensor) // (operands.lanes * base.BYTE_TERMS)
+    work = points(builder.state.stage(product.name).tensor) // (
+        operands.lanes * operands.instruction.terms
+    )
     fused = steps.parallelise(builder, stored, outer, work)
     builder.do(schedule.ComputeAt(product.name, stored, fused or outer[-1]))
 
 
 _COLUMNS = (1, 2, 3, 4)  # vectors of a tile
 _MOST_ROWS = 14
-_REGISTERS = 31  # one holds the bytes of a row
 _DEFAULT_ROWS = 12
 
 
-def byte_dot_sketches(state: schedule.ScheduleState, target: base.CpuTarget) -> Iterator[Sketch]:
-    """The sketch of a product of bytes with constant bytes of whole vectors; none for others."""
-    instructions = {each.data: each for each in reversed(target.byte_products())}
-    product = only_fold(state) if instructions else None
-    if product is None:
+def dot_sketches(state: schedule.ScheduleState, target: base.CpuTarget) -> Iterator[Sketch]:
+    """The sketch of a product with constants of whole vectors; none for other programs."""
+    product = only_fold(state)
+    operands = None if product is None else operands_of(product, state, target.short_products())
+    if product is None or operands is None:
         return
-    operands = operands_of(product, state, {d: i.columns for d, i in instructions.items()})
-    if operands is None:
-        return
+    registers = target.vector_registers - operands.instruction.temporaries
     builder = SketchBuilder(state)
     tiled = begin(builder, product, operands, target)
     sizes = row_sizes(tiled.rows, min(_MOST_ROWS, tiled.rows))
-    usual = _default_rows(tiled.rows, sizes)
+    usual = _default_rows(tiled.rows, sizes, min(_DEFAULT_ROWS, registers // 2 - 1))
     choices = tuple(count for count in _COLUMNS if tiled.columns % count == 0)
-    fitting = [count for count in choices if count * (usual + 1) <= _REGISTERS]
+    fitting = [count for count in choices if count * (usual + 1) <= registers]
     wide = builder.choose(f"{tiled.stored}_columns", choices, max(fitting, default=1))
     high = builder.choose(f"{tiled.stored}_rows", sizes, usual)
-    builder.limit(high * wide + wide, _REGISTERS)
+    builder.limit(high * wide + wide, registers)
     place_tiles(builder, tiled, wide, high, operands.lanes)
-    _tensorize(builder, tiled, instructions[operands.data.dtype].intrinsic)
-    yield builder.sketch("products of bytes")
+    _tensorize(builder, tiled)
+    yield builder.sketch("products of short numbers")
 
 
-def _tensorize(builder: SketchBuilder, product: Product, intrinsic: str) -> None:
+def _tensorize(builder: SketchBuilder, product: Product) -> None:
     """Let the instruction do the innermost loops of the product of a tile."""
     name, operands = product.name, product.operands
     tensor = builder.state.stage(name).tensor
@@ -247,43 +249,43 @@ def _tensorize(builder: SketchBuilder, product: Product, intrinsic: str) -> None
     if operands.blocks is None:
         builder.do(schedule.Split(name, column, (operands.lanes,)))
         columns, vector = [f"{column}_o"], f"{column}_i"
-    builder.do(schedule.Split(name, folded, (base.BYTE_TERMS,), schedule.Tail.EXACT))
+    builder.do(schedule.Split(name, folded, (operands.instruction.terms,), schedule.Tail.EXACT))
     order = (f"{folded}_o", *others, *spatial, *columns, vector, f"{folded}_i")
     builder.do(schedule.Reorder(name, order))
     for loop in (*spatial, *columns):
         builder.do(schedule.Unroll(name, loop))
     builder.do(schedule.PackConstant(operands.weights.source.name, name))
-    builder.do(schedule.Tensorize(name, vector, intrinsic))
+    builder.do(schedule.Tensorize(name, vector, operands.instruction.intrinsic))
 
 
-def _default_rows(rows: int, sizes: tuple[int, ...]) -> int:
+def _default_rows(rows: int, sizes: tuple[int, ...], most: int) -> int:
     """The largest usual size without a rest, if it is not much smaller than the largest."""
-    usual = [size for size in sizes if size <= _DEFAULT_ROWS]
+    usual = [size for size in sizes if size <= most]
     best = max((size for size in usual if rows % size == 0), default=1)
     return best if 2 * best >= usual[-1] else usual[-1]
 
 
 _PAIR = 2  # rows, and columns, of an instruction
-_LANES = 4  # columns of a block
 _TILE_COLUMNS = (1, 2, 3, 4)  # times the columns of a block
-_GROUPS = 2  # of bytes of each row
 _MOST_PAIRS = 7  # of rows
 _TILE_REGISTERS = 30  # two hold the bytes of two pairs of columns
 _PAIR_STEPS = 3  # instructions that bring the bytes of a pair of rows into a register
 _LOOP_STEPS = 3
 
 
-def byte_tile_sketches(state: schedule.ScheduleState, target: base.CpuTarget) -> Iterator[Sketch]:
-    """The sketch of a product of bytes with constant ones, of two rows or more.
+def tile_of_pairs_sketches(
+    state: schedule.ScheduleState, target: base.CpuTarget
+) -> Iterator[Sketch]:
+    """The sketch of a product with constants, of two rows or more, by pairs of rows and columns.
 
-    The terms are whole runs of eight bytes. None for other programs and targets.
+    None for other programs and targets.
     """
-    instructions = {each.data: each for each in target.byte_products(_PAIR)}
-    product = only_fold(state) if instructions else None
-    if product is None:
+    product, instructions = only_fold(state), target.short_products(_PAIR)
+    operands = None if product is None else operands_of(product, state, instructions)
+    if product is None or operands is None:
         return
-    operands = operands_of(product, state, dict.fromkeys(instructions, _LANES))
-    if operands is None or operands.folded.length % (_GROUPS * base.BYTE_TERMS):
+    groups = operands.instruction.groups
+    if operands.folded.length % (groups * operands.instruction.terms):
         return
     builder = SketchBuilder(state)
     tiled = begin(builder, product, operands, target)
@@ -292,15 +294,15 @@ def byte_tile_sketches(state: schedule.ScheduleState, target: base.CpuTarget) ->
         return
     sizes = tuple(n for n in range(1, _MOST_PAIRS + 1) if n <= pairs)
     choices = tuple(count for count in _TILE_COLUMNS if tiled.columns % count == 0)
-    held = 1 if operands.blocks is None else _GROUPS  # registers that hold a pair's bytes
+    held = 1 if operands.blocks is None else groups  # registers that hold a pair's bytes
     fitting = [(h, w) for h in sizes for w in choices if 2 * h * w + held * h <= _TILE_REGISTERS]
     usual, columns = max(fitting, key=lambda tile: _share(tile[0], tile[1], tiled.rows))
     wide = builder.choose(f"{tiled.stored}_columns", choices, columns)
     high = builder.choose(f"{tiled.stored}_pairs", sizes, usual)
     builder.limit(2 * high * wide + held * high, _TILE_REGISTERS)
     place_tiles(builder, tiled, wide, high * _PAIR, _PAIR, _PAIR)
-    _tensorize_tile(builder, tiled, instructions[operands.data.dtype].intrinsic)
-    yield builder.sketch("tiles of bytes")
+    _tensorize_tile(builder, tiled)
+    yield builder.sketch("tiles of short numbers")
 
 
 def _share(pairs: int, wide: int, rows: int) -> float:
@@ -311,7 +313,7 @@ def _share(pairs: int, wide: int, rows: int) -> float:
     return wanted * products / (products + _PAIR_STEPS * pairs + 2 * wide + _LOOP_STEPS)
 
 
-def _tensorize_tile(builder: SketchBuilder, product: Product, intrinsic: str) -> None:
+def _tensorize_tile(builder: SketchBuilder, product: Product) -> None:
     """Let the instruction do the innermost loops of the product of a tile."""
     name, operands = product.name, product.operands
     tensor = builder.state.stage(name).tensor
@@ -320,17 +322,18 @@ def _tensorize_tile(builder: SketchBuilder, product: Product, intrinsic: str) ->
     others = [axis.name for axis in tensor.reduce_axes if axis.name != folded]
     builder.do(schedule.Split(name, row, (_PAIR,), schedule.Tail.EXACT))
     builder.do(schedule.Split(name, column, (_PAIR,), schedule.Tail.EXACT))
-    builder.do(schedule.Split(name, folded, (_GROUPS, base.BYTE_TERMS), schedule.Tail.EXACT))
+    parts = (operands.instruction.groups, operands.instruction.terms)
+    builder.do(schedule.Split(name, folded, parts, schedule.Tail.EXACT))
     outside = (*(n for n in spatial if n != row), f"{column}_o", f"{row}_o")
     inside = (f"{row}_i", f"{column}_i", f"{folded}_1", f"{folded}_2")
     builder.do(schedule.Reorder(name, (f"{folded}_0", *others, *outside, *inside)))
     for loop in outside:
         builder.do(schedule.Unroll(name, loop))
     builder.do(schedule.PackConstant(operands.weights.source.name, name))
-    builder.do(schedule.Tensorize(name, inside[0], intrinsic))
+    builder.do(schedule.Tensorize(name, inside[0], operands.instruction.intrinsic))
 
 
-_SKETCHES = (byte_tile_sketches, byte_dot_sketches)
+_SKETCHES = (tile_of_pairs_sketches, dot_sketches)
 
 
 def byte_product_sketches(
