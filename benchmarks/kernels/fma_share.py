@@ -131,7 +131,7 @@ def main() -> None:
     for name, build in PROGRAMS.items():
         graph = build()
         for target in map(cpu_target, TARGETS):
-            if bool(target.short_products()) != name.startswith("bytes"):
+            if target.multiplies_bytes != name.startswith("bytes"):
                 continue
             for schedule in ("rule", "model"):
                 row = count(name, graph, target, schedule)

@@ -253,6 +253,11 @@ class CpuTarget:
         return tuple(p for p in SHORT_PRODUCTS if p.rows == rows and set(p.features) <= had)
 
     @property
+    def multiplies_bytes(self) -> bool:
+        """Whether an instruction adds up products of bytes in 32 bits."""
+        return any(product.weights is DType.I8 for product in self.short_products())
+
+    @property
     def computes_halves(self) -> bool:
         """Whether it adds and multiplies f16 without converting to f32."""
         return "fullfp16" in self.features

@@ -215,6 +215,7 @@ def test_the_kernel_tells_what_an_arm_has(
     assert target.features == features
     assert [each.data for each in target.short_products()] == products
     assert bool(target.short_products(rows=2)) == ("i8mm" in features)
+    assert target.multiplies_bytes == bool(products)
     assert target.computes_halves == ("fullfp16" in features)
     assert target.missing_on(cpu_target("aarch64-neon+dotprod+fullfp16+i8mm+bf16")) == ""
 

@@ -72,7 +72,7 @@ def _saturates() -> bool:
 
     It does so on processors without an instruction that adds four of them in 32 bits.
     """
-    return not detect_target().short_products()
+    return not detect_target().multiplies_bytes
 
 
 def _exported(network: Network, writer: str) -> onnx.ModelProto:
