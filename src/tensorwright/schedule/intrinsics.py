@@ -23,10 +23,8 @@ def _meaning_of(product: base.ShortProduct) -> expr.Compute:
     terms, i32 = product.terms, base.DType.I32
     rows = (product.rows,) * (product.rows > 1)
     groups = (product.groups,) * (product.groups > 1)
-    anywhere = (expr.named_size("row", product.groups), expr.named_size("group", terms))
-    data = expr.placeholder(
-        "data", (*rows, *anywhere)[-len((*rows, *groups, terms)) :], product.data
-    )
+    row, group = expr.named_size("row", product.groups), expr.named_size("group", terms)
+    data = expr.placeholder("data", (*rows, row, group) if rows else (terms,), product.data)
     weights = expr.placeholder("weights", (product.columns, *groups, terms), product.weights)
     folded = [expr.reduce_axis("g", extent) for extent in groups] + [expr.reduce_axis("m", terms)]
     return expr.compute(

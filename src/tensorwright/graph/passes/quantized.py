@@ -136,6 +136,8 @@ def lower_quantized(graph: Graph, target: CpuTarget) -> Graph:
         made = copy.producer(node.inputs[0])
         if made is None or made.operator not in _PRODUCTS or not copy.only_use(node.inputs[0]):
             return None
+        if copy.type_of(made.inputs[0]).dtype not in _BYTES:
+            return None  # it is lowered already
         weights = _weights_less_zero(copy, made)
         if weights is None or not all(_is_one(copy, n) for n in made.inputs[2:3]):
             return None

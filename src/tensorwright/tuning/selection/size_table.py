@@ -26,13 +26,7 @@ from math import isqrt, prod
 from operator import itemgetter
 from typing import Protocol, TypeAlias
 
-from tensorwright.expr import (
-    Index,
-    NamedSize,
-    named_sizes_of,
-    topological_order,
-    with_sizes,
-)
+from tensorwright.expr import Index, NamedSize, named_sizes_of, topological_order, with_sizes
 from tensorwright.graph import Workload, bind_workload, least_sizes
 from tensorwright.schedule import (
     ForKind,

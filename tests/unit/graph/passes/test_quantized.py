@@ -167,6 +167,7 @@ def test_matrices_of_other_codes_are_multiplied_as_short_numbers(
     simple = lowered(graph, target)
     (made,) = (node for node in simple.nodes if node.operator == "matmul_integer")
     assert {simple.types[name].dtype for name in made.inputs} == {DType.I16}
+    assert lower_quantized(simple, target) is simple
     (expected,), (found,) = (interpret(each, {"x": ROWS}).values() for each in (graph, simple))
     np.testing.assert_array_equal(found, expected)
 

@@ -336,7 +336,7 @@ def _tensorize_tile(builder: SketchBuilder, product: Product) -> None:
 _SKETCHES = (tile_of_pairs_sketches, dot_sketches)
 
 
-def byte_product_sketches(
+def short_product_sketches(
     state: schedule.ScheduleState, target: base.CpuTarget
 ) -> Iterator[Sketch]:
     """The sketches, the best guess first; none if the target has no instruction that suits the
