@@ -1,17 +1,27 @@
-"""Pages of the reference that are written from the code: commands, settings, names."""
+"""Pages of the reference that are written from the code: commands, settings, names.
+
+Tables of the page `docs/cli.md` stand between marks, and `with_tables` prints them from the same
+declarations; a test compares the page with it, and writes it with `--golden-update`.
+"""
 
 from __future__ import annotations
 
 import inspect
+import re
+from collections import defaultdict
 from collections.abc import Iterator
 
 import click
 
 import tensorwright
-from tensorwright.base import KNOBS
+from tensorwright.base import ERROR_KINDS, KNOBS
 from tensorwright.cli.group import LazyGroup
 
 PAGES = ("commands", "settings", "names")
+MARKED = re.compile(
+    r"^(<!-- printed: (\w+) -->\n).*?(?=^<!-- end -->$)", flags=re.MULTILINE | re.DOTALL
+)
+SHARED = 4  # an option that so many commands have with one text has a row
 
 
 def page(name: str) -> str:
@@ -23,19 +33,64 @@ def page(name: str) -> str:
 def _commands() -> Iterator[str]:
     yield "# Commands\n"
     yield "What `tensorwright COMMAND --help` prints. [This page](../docs/cli.md) explains more.\n"
-    group = LazyGroup("tensorwright")
-    yield from _described(group, click.Context(group, info_name="tensorwright"))
+    for context in _contexts():
+        yield f"## {context.command_path}\n"
+        yield f"```text\n{context.get_help()}\n```\n"
 
 
-def _described(command: click.Command, context: click.Context) -> Iterator[str]:
-    if isinstance(command, click.Group):
-        for name in command.list_commands(context):
-            inner = command.get_command(context, name)
-            if inner is not None:
-                yield from _described(inner, click.Context(inner, context, name))
+def _contexts(outer: click.Context | None = None) -> Iterator[click.Context]:
+    """A context for each command that is not a group, in the order of the program's help."""
+    outer = outer or click.Context(LazyGroup("tensorwright"), info_name="tensorwright")
+    if not isinstance(outer.command, click.Group):
+        yield outer
         return
-    yield f"## {context.command_path}\n"
-    yield f"```text\n{command.get_help(context)}\n```\n"
+    for name in outer.command.list_commands(outer):
+        command = outer.command.get_command(outer, name)
+        if command is not None:
+            yield from _contexts(click.Context(command, outer, name))
+
+
+def with_tables(page: str) -> str:
+    """A page with the tables between its marks as the code says them."""
+    writers = {"commands": _command_rows, "options": _option_rows, "kinds": _kind_rows}
+    return MARKED.sub(lambda mark: mark[1] + "".join(map(_row, writers[mark[2]]())), page)
+
+
+def _row(cells: tuple[str, ...]) -> str:
+    texts = (" ".join(cell.split()).replace("|", "\\|") for cell in cells)
+    return f"| {' | '.join(texts)} |\n"
+
+
+def _command_rows() -> Iterator[tuple[str, ...]]:
+    """The first paragraph of each command's help, and its first example."""
+    yield from (("command", "", "example"), ("---", "---", "---"))
+    for context in _contexts():
+        text = inspect.cleandoc(context.command.help or "")
+        example = text.partition("\nExample: ")[2].partition("\n")[0]
+        name = context.command_path.removeprefix("tensorwright ")
+        yield f"`{name}`", text.partition("\n\n")[0], f"`{example}`"
+
+
+def _option_rows() -> Iterator[tuple[str, ...]]:
+    """The options that many commands have with one text."""
+    texts: defaultdict[str, list[str]] = defaultdict(list)
+    for context in _contexts():
+        for option in context.command.params:
+            if isinstance(option, click.Option) and option.help:
+                texts[f"{max(option.opts, key=len)} {option.metavar or ''}"].append(option.help)
+    yield from (("option", ""), ("---", "---"))
+    for spelling, helps in texts.items():
+        usual = max(helps, key=helps.count)
+        if helps.count(usual) >= SHARED:
+            yield f"`{spelling.strip()}`", usual
+
+
+def _kind_rows() -> Iterator[tuple[str, ...]]:
+    """The kinds of errors by their exit codes."""
+    yield from (("code", "kind", "meaning"), ("---", "---", "---"))
+    for kind in ERROR_KINDS:
+        meaning = inspect.cleandoc(kind.__doc__ or "").partition("\n")[0]
+        yield f"{kind.exit_code}", f"`{kind.__name__}`", meaning
 
 
 def _settings() -> Iterator[str]:

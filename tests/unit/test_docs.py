@@ -197,6 +197,16 @@ def test_the_pictures_are_drawn_by_their_script() -> None:
     }
 
 
+@pytest.mark.golden
+def test_the_tables_of_commands_are_current(request: pytest.FixtureRequest) -> None:
+    names = run_path(os.fspath(ROOT / "docs" / "site" / "reference.py"))
+    page = ROOT / "docs" / "cli.md"
+    printed = names["with_tables"](page.read_text())
+    if request.config.getoption("--golden-update"):
+        page.write_text(printed)
+    assert page.read_text() == printed, "run the tests with --golden-update"
+
+
 def test_the_design_is_a_short_page() -> None:
     """What explains one module stands in that module; what another page says is linked."""
     design = (ROOT / "docs" / "design.md").read_text()
@@ -204,8 +214,8 @@ def test_the_design_is_a_short_page() -> None:
 
 
 def test_every_kind_of_error_has_its_section() -> None:
-    """The page is part of the package, for `tensorwright explain`, and copied to the pages."""
+    """The page is part of the package, for `tensorwright explain`, and linked from the pages."""
     page = PAGE.read_text()
-    assert (ROOT / "docs" / "errors.md").read_text() == page
+    assert (ROOT / "docs" / "errors.md").resolve() == PAGE.resolve()
     for kind in ERROR_KINDS:
         assert f"## {kind.__name__}: {kind.exit_code}\n" in page

@@ -142,19 +142,19 @@ class UserError(TensorwrightError):
 
 
 class UsageError(UserError):
-    """A bad knob, a bad argument value, an unknown name."""
+    """An unknown option, command, target or network; a setting or an argument that cannot be read."""
 
     exit_code = 2
 
 
 class ModelError(UserError):
-    """A model file that is unreadable, truncated, not ONNX, or holds an invalid graph."""
+    """A model file that is missing, truncated, not ONNX, or holds an invalid graph; an open shape."""
 
     exit_code = 3
 
 
 class UnsupportedError(UserError):
-    """An operator, dtype, attribute or named size that is not supported.
+    """An operator, element type, attribute or named size that is not supported.
 
     operator   its name; "" where the error concerns no single operator
     """
@@ -179,13 +179,13 @@ class UnsupportedError(UserError):
 
 
 class InputError(UserError):
-    """An input with a wrong name, shape or dtype."""
+    """An input with a wrong name, shape or element type; a file that holds no array."""
 
     exit_code = 5
 
 
 class ScheduleError(UserError):
-    """An illegal schedule primitive.
+    """An illegal step of a schedule.
 
     step     the primitive as it prints, "vectorize(k)"
     program  the loop nest, with the place marked by "<- here"; "" where there is none
@@ -225,7 +225,7 @@ class ScheduleError(UserError):
 
 
 class RecordError(UserError):
-    """A record store that is corrupt, foreign or locked."""
+    """A record store that is damaged, foreign or locked."""
 
     exit_code = 7
 
@@ -237,7 +237,7 @@ class OutputError(UserError):
 
 
 class MachineError(UserError):
-    """Something this machine does not have: an extra, the target's instructions."""
+    """What this machine lacks: an extra, the target's instructions, memory."""
 
     exit_code = 9
 

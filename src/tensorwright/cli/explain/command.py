@@ -1,6 +1,6 @@
 """`tensorwright explain`: print a section of the page of errors.
 
-The page is the file `cli/explain/errors.md` of the package; `docs/errors.md` is a copy of it.
+The page is the file `cli/explain/errors.md` of the package; `docs/errors.md` is a link to it.
 """
 
 from __future__ import annotations
