@@ -142,13 +142,13 @@ class UserError(TensorwrightError):
 
 
 class UsageError(UserError):
-    """An unknown option, command, target or network; a setting or an argument that cannot be read."""
+    """An unknown option, command, target or network; a setting that cannot be read."""
 
     exit_code = 2
 
 
 class ModelError(UserError):
-    """A model file that is missing, truncated, not ONNX, or holds an invalid graph; an open shape."""
+    """A model file that is missing, truncated or not ONNX; an invalid graph; an open shape."""
 
     exit_code = 3
 
