@@ -1,4 +1,4 @@
-"""Convolution and transposed convolution against PyTorch, and what their expressions execute."""
+"""Transposed convolution against PyTorch, and what expressions of convolutions execute."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ import torch
 import torch.nn.functional as nn
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.ops.apply import apply, check, floats, ints, meaning
+from tests.unit.ops.apply import apply, check, floats, meaning
 
 from tensorwright.base import DType
 from tensorwright.expr import Apply, Compute, Fn, topological_order
 from tensorwright.ops import TensorType, work
 
-CONV = {1: nn.conv1d, 2: nn.conv2d, 3: nn.conv3d}
 CONV_TRANSPOSE = {1: nn.conv_transpose1d, 2: nn.conv_transpose2d, 3: nn.conv_transpose3d}
 
 
@@ -25,61 +24,6 @@ def stages(name: str, *shapes: tuple[int, ...], **attributes: Any) -> list[Compu
     types = [TensorType(DType.F32, shape) for shape in shapes]
     _, outputs = meaning(name, *types, **attributes)
     return [tensor for tensor in topological_order(*outputs) if isinstance(tensor, Compute)]
-
-
-@pytest.mark.parametrize(
-    ("shape", "kernel", "attributes"),
-    [
-        ((2, 3, 10), (4, 3, 3), {}),
-        ((2, 3, 8, 9), (4, 3, 3, 3), {"pads": (1, 1, 1, 1)}),
-        ((1, 3, 9, 9), (5, 3, 1, 1), {"strides": (2, 2)}),
-        ((1, 4, 9, 8), (6, 2, 3, 2), {"groups": 2, "dilations": (1, 2)}),
-        ((1, 4, 7, 7), (4, 1, 3, 3), {"groups": 4, "pads": (1, 1, 1, 1)}),
-        ((1, 4, 7, 7), (8, 1, 3, 3), {"groups": 4}),
-        ((1, 4, 5, 5), (4, 1, 1, 1), {"groups": 4}),
-        ((1, 2, 5, 6, 7), (3, 2, 2, 3, 2), {"pads": (1, 0, 1, 1, 0, 1), "strides": (1, 2, 2)}),
-    ],
-)
-@pytest.mark.parametrize("with_bias", [True, False])
-def test_conv(
-    shape: tuple[int, ...], kernel: tuple[int, ...], attributes: dict[str, Any], with_bias: bool
-) -> None:
-    x, w = floats(*shape), floats(*kernel)
-    bias = [floats(kernel[0])] if with_bias else []
-    rank = len(shape) - 2
-    expected = CONV[rank](
-        torch.from_numpy(x),
-        torch.from_numpy(w),
-        *map(torch.from_numpy, bias),
-        stride=attributes.get("strides", 1),
-        padding=attributes.get("pads", (0,) * rank)[:rank],
-        dilation=attributes.get("dilations", 1),
-        groups=attributes.get("groups", 1),
-    )
-    check("conv", expected, x, w, *bias, tolerance=1e-4, **attributes)
-
-
-def test_conv_pads_each_side_by_itself() -> None:
-    x, w = floats(1, 2, 5, 6), floats(3, 2, 3, 3)
-    padded = np.pad(x, ((0, 0), (0, 0), (2, 0), (1, 3)))
-    expected = nn.conv2d(torch.from_numpy(padded), torch.from_numpy(w))
-    check("conv", expected, x, w, pads=(2, 1, 0, 3), tolerance=1e-4)
-
-
-def test_conv_of_codes() -> None:
-    x, w = ints(1, 2, 6, 6, low=0, high=255, dtype=np.uint8), ints(3, 2, 3, 3, dtype=np.int8)
-
-    def wide(x_zero: Any = 0, w_zero: Any = 0) -> torch.Tensor:
-        left, right = x.astype(np.int32) - x_zero, w.astype(np.int32) - w_zero
-        result = nn.conv2d(torch.from_numpy(left), torch.from_numpy(right), padding=1)
-        return result.to(torch.int32)
-
-    pads = (1, 1, 1, 1)
-    check("conv_integer", wide(), x, w, pads=pads)
-    check("conv_integer", wide(9), x, w, np.array(9, np.uint8), pads=pads)
-    points = np.array([1, -2, 3], np.int8)
-    expected = wide(9, points.astype(np.int32).reshape(3, 1, 1, 1))
-    check("conv_integer", expected, x, w, np.array([9], np.uint8), points, pads=pads)
 
 
 def test_stages_and_axes_of_conv() -> None:

@@ -266,7 +266,12 @@ class ExportCall:
         kind = default if isinstance(default, type) else type(default)
         if kind is str:
             return str(self.attribute(name))
-        return self.number(name) if kind is float else self.integer(name)
+        if kind is float:
+            return self.number(name)
+        given = self.attribute(name)
+        if isinstance(given, float) and given.is_integer():
+            return int(given)
+        return self.integer(name)
 
     def type_at(self, position: int) -> TensorType:
         """The type of an input."""

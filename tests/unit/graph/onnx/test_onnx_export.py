@@ -41,27 +41,6 @@ def test_imported_models_come_back(name: str) -> None:
         np.testing.assert_allclose(left, right, 1e-5, 1e-5)
 
 
-@pytest.mark.parametrize(
-    ("operator", "attributes"),
-    [
-        ("transpose", {}),
-        ("transpose", {"perm": (1, 2, 0)}),
-        ("slice", {"starts": (1, 0, 2), "ends": (2, 3, 4)}),
-        ("slice", {"starts": (1,), "ends": (-1,)}),
-        ("slice", {"starts": (3,), "ends": (0,), "axes": (2,), "steps": (-2,)}),
-    ],
-    ids=lambda each: each if isinstance(each, str) else ", ".join(each) or "defaults",
-)
-def test_attributes_that_are_left_out_have_their_meaning(
-    operator: str, attributes: dict[str, tuple[int, ...]]
-) -> None:
-    b = GraphBuilder("moved")
-    graph = b.finish([b.add(operator, b.input("x", (3, 4, 5)), **attributes)])
-    inputs = random_inputs(graph)
-    (made,), (wanted,) = by_onnxruntime(to_onnx(graph), inputs), interpret(graph, inputs).values()
-    np.testing.assert_array_equal(made, wanted)
-
-
 def test_every_operator_has_a_rule() -> None:
     assert {each.name for each in OPERATORS} - exporter.RULES.keys() == NOT_IN_ONNX
 
