@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -121,18 +122,27 @@ def imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, ...]]:
             yield tuple(name[1:])
 
 
+@cache
+def imports_of(source: str) -> list[tuple[ast.Import | ast.ImportFrom, bool]]:
+    """The import statements of a module, and whether each is inside a function."""
+    found = []
+    open_: list[tuple[ast.AST, bool]] = [(ast.parse(source), False)]
+    while open_:
+        node, is_inside = open_.pop()
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found.append((node, is_inside))
+        is_inside |= isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if not isinstance(node, ast.expr):  # which has no statement in it
+            open_ += ((each, is_inside) for each in ast.iter_child_nodes(node))
+    return sorted(found, key=lambda each: each[0].lineno)
+
+
 def faults(source: str, module: tuple[str, ...]) -> Iterator[str]:
     """Every breach of the rules in one file."""
-    tree = ast.parse(source)
-    for function in ast.walk(tree):
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            for node in ast.walk(function):
-                if isinstance(node, ast.Import | ast.ImportFrom):
-                    yield f"line {node.lineno}: an import inside a function"
     own = module[0] if module and module[0] in ORDER else None
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Import | ast.ImportFrom):
-            continue
+    for node, is_inside in imports_of(source):
+        if is_inside:
+            yield f"line {node.lineno}: an import inside a function"
         if isinstance(node, ast.ImportFrom) and node.level > 0:
             yield f"line {node.lineno}: a relative import"
             continue
@@ -179,14 +189,15 @@ def _is_module(name: tuple[str, ...]) -> bool:
     return (
         opening.exists()
         and _exists(".".join(folder), last)
-        and last not in _public_names(ast.parse(opening.read_text()))
+        and last not in _public_names(opening.read_text())
     )
 
 
-def _public_names(tree: ast.Module) -> set[str]:
+@cache
+def _public_names(source: str) -> set[str]:
     """What a folder imports and defines for others: its `__all__`, if it has one."""
     names: set[str] = set()
-    for node in tree.body:
+    for node in ast.parse(source).body:
         if isinstance(node, ast.ImportFrom):
             names |= {each.asname or each.name for each in node.names}
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -221,12 +232,9 @@ def test_the_laboratory_keeps_an_order() -> None:
     """Its folders import only folders before them; none imports in a function."""
     for path in LABORATORY_FILES:
         own = path.relative_to(LABORATORY_SOURCE).with_suffix("").parts[0]
-        tree = ast.parse(path.read_text())
-        for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-                imports = [n for n in ast.walk(node) if isinstance(n, ast.Import | ast.ImportFrom)]
-                assert not imports, f"{path}: an import inside a function"
-            elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(LABORATORY):
+        for node, is_inside in imports_of(path.read_text()):
+            assert not is_inside, f"{path}: an import inside a function"
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(LABORATORY):
                 other = (node.module or "").split(".")[1:2]
                 before = LABORATORY_ORDER[: LABORATORY_ORDER.index(own) + 1]
                 assert own == "__init__" or set(other) <= set(before), f"{path} imports {other}"
@@ -234,10 +242,10 @@ def test_the_laboratory_keeps_an_order() -> None:
 
 def _imported_packages(source: str) -> set[str]:
     names: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
+    for node, _ in imports_of(source):
         if isinstance(node, ast.Import):
             names |= {alias.name.partition(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
+        else:
             names.add((node.module or "").partition(".")[0])
     return names
 
@@ -304,10 +312,7 @@ def circle_of(sources: Mapping[tuple[str, ...], str]) -> list[tuple[str, ...]]:
     """Modules of which each imports the one before it, also for type checkers only."""
     graph: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
     for module, source in sources.items():
-        nodes = [
-            n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Import | ast.ImportFrom)
-        ]
-        names = {name for node in nodes for name in _named(node, sources)}
+        names = {name for node, _ in imports_of(source) for name in _named(node, sources)}
         graph[module] = {name for name in names if name in sources and name} - {module}
     try:
         TopologicalSorter(graph).prepare()

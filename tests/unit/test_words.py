@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -70,9 +70,9 @@ def forbidden() -> tuple[list[str], list[Turn]]:
     return tables_of((ROOT / "docs" / "glossary.md").read_text())
 
 
-def bound_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
+def bound_names(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
     """The names that a module gives to something, without leading underscores: (line, name)."""
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
                 yield node.lineno, name.lstrip("_")
@@ -80,9 +80,9 @@ def bound_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 yield node.lineno, name.lstrip("_")
 
 
-def prose_of_module(text: str, tree: ast.AST) -> Iterator[tuple[int, str]]:
+def prose_of_module(text: str, nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
     """Docstrings, messages and comments: (line, text)."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
             yield node.lineno, node.value
     for number, line in enumerate(text.splitlines(), 1):
@@ -103,15 +103,20 @@ def _blank(block: re.Match[str]) -> str:
     return "\n" * block[0].count("\n")
 
 
+@cache
+def any_turn() -> re.Pattern[str]:
+    return re.compile("|".join(turn.pattern.pattern for turn in forbidden()[1]), re.IGNORECASE)
+
+
 def turns_in(pieces: Iterator[tuple[int, str]]) -> Iterator[str]:
     """Forbidden turns: 'line: turn'."""
-    any_turn = re.compile("|".join(turn.pattern.pattern for turn in forbidden()[1]), re.IGNORECASE)
     for line, text in pieces:
         plain = " ".join(re.sub(r"`[^`]*`", "CODE", text).split())
-        if any_turn.search(plain):
+        if any_turn().search(plain):
             yield from (f"{line}: {turn.text}" for turn in forbidden()[1] if turn.occurs_in(plain))
 
 
+@cache
 def folders() -> dict[str, list[Path]]:
     """The modules of each folder that has a line in the layers: 'expr', 'lab/zoo', ..."""
     parts: dict[str, list[Path]] = {}
@@ -134,11 +139,11 @@ def test_code_has_no_forbidden_names_and_turns(folder: str) -> None:
     names, turns = [], []
     for path in folders()[folder]:
         text = path.read_text()
-        tree = ast.parse(text)
+        nodes = list(ast.walk(ast.parse(text)))
         where = path.relative_to(ROOT)
-        bound = bound_names(tree)
+        bound = bound_names(nodes)
         names += [f"{where}:{line}: {name}" for line, name in bound if name in forbidden()[0]]
-        turns += [f"{where}:{turn}" for turn in turns_in(prose_of_module(text, tree))]
+        turns += [f"{where}:{turn}" for turn in turns_in(prose_of_module(text, nodes))]
     assert not names, "\n".join(names)
     assert not turns, "\n".join(turns)
 
