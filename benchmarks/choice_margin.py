@@ -28,7 +28,7 @@ from tensorwright.artifacts import Kernel
 from tensorwright.base import CpuTarget, available_cores, override
 from tensorwright.cli.arguments.output import ProgressLines
 from tensorwright.cli.printing import print_table
-from tensorwright.pipeline import chosen_target
+from tensorwright.compile_options import CompileOptions
 from tensorwright.runtime.measuring import this_machine
 from tensorwright.schedule import format_trace, uses_algorithm
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
@@ -193,7 +193,7 @@ def main() -> None:
     parser.add_argument("--caution", type=float, default=Policy().caution)
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
-    target = chosen_target(asked.target)
+    target = CompileOptions(target=asked.target).machine
     families = asked.families.split(",") if asked.families else ()
     found = measure(target, asked.threads, asked.seed, asked.count, families, asked.caution)
     show(found)

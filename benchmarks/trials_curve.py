@@ -33,12 +33,13 @@ from lab.pictures import pyplot
 from tensorwright import base
 from tensorwright.cli.arguments.models import read_graph, short_name
 from tensorwright.cli.printing import print_table
+from tensorwright.compile_options import CompileOptions
 from tensorwright.drivers.sized_network import sized_program, tasks_of
 from tensorwright.drivers.tune import as_in_network, search, search_tasks, setting_of
 from tensorwright.graph import Graph, Partition, random_inputs
 from tensorwright.machine import detect_hardware
 from tensorwright.peers.process import Arrays, Failure, PeerProcess, Timing, max_rel_error, rotate
-from tensorwright.pipeline import chosen_target, finish, prepare
+from tensorwright.pipeline import finish, prepare
 from tensorwright.records import (
     MemoryStore,
     NetworkChoice,
@@ -321,7 +322,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--png", type=Path)
     asked = parser.parse_args()
-    target = chosen_target(asked.target)
+    target = CompileOptions(target=asked.target).machine
     folder = asked.out / f"{short_name(asked.model)}-{target.name}-{asked.threads}t-{asked.seed}"
     plan = Plan(asked.model, target, asked.threads, asked.seed, folder)
     if asked.png:

@@ -21,10 +21,11 @@ from pathlib import Path
 from tensorwright.base import available_cores, override
 from tensorwright.cli.arguments.models import read_proto, short_name
 from tensorwright.cli.printing import print_table
+from tensorwright.compile_options import CompileOptions
 from tensorwright.drivers.sized_network import sized_program, tasks_of
 from tensorwright.drivers.tune import as_in_network, setting_of
 from tensorwright.graph import Partition
-from tensorwright.pipeline import chosen_target, prepare
+from tensorwright.pipeline import prepare
 from tensorwright.records import MemoryStore
 from tensorwright.tuning.session import Options, Progress, SessionSetting, tune
 
@@ -123,7 +124,7 @@ def main() -> None:
     asked = parser.parse_args()
     kept = []
     for model in asked.models:
-        target = chosen_target(asked.target)
+        target = CompileOptions(target=asked.target).machine
         parts, setting = prepare(read_proto(model), target), setting_of(target, asked.threads)
         for how in asked.how or ("model", "rule"):
             with override(default_schedule=how):

@@ -28,10 +28,11 @@ from tensorwright.artifacts.c_library import prefix_of
 from tensorwright.base import available_cores
 from tensorwright.cli.arguments.models import read_graph, read_proto, short_name
 from tensorwright.cli.printing import print_table
+from tensorwright.compile_options import USUAL
 from tensorwright.drivers.c_library import export_c
 from tensorwright.graph import random_inputs
 from tensorwright.peers.process import PeerProcess, Timing, max_rel_error, rotate
-from tensorwright.pipeline import chosen_target, finish, prepare
+from tensorwright.pipeline import finish, prepare
 from tensorwright.records import MemoryStore
 
 NAME = prefix_of("network")
@@ -88,7 +89,7 @@ def main() -> None:
     asked = parser.parse_args()
     graph = read_graph(asked.model)
     inputs = random_inputs(graph, 0)
-    target, store = chosen_target(None), MemoryStore()
+    target, store = USUAL.machine, MemoryStore()
     parts = prepare(graph, target)
     print(f"{short_name(asked.model)}, {target}, {asked.threads} threads, load {os.getloadavg()}")
     with tempfile.TemporaryDirectory() as text, ExitStack() as stack:

@@ -18,9 +18,9 @@ import json
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 from weakref import WeakKeyDictionary
 
 from tensorwright.base import (
@@ -28,7 +28,6 @@ from tensorwright.base import (
     KNOBS,
     Advice,
     CpuTarget,
-    Target,
     UndecidedError,
     UsageError,
     available_cores,
@@ -37,23 +36,21 @@ from tensorwright.base import (
     is_dumped,
     knobs,
     package_digest,
+    takes_options,
 )
+from tensorwright.compile_options import CompileArguments
 from tensorwright.instances import AnySizes, Instances, Signature
 from tensorwright.machine import detect_hardware, kept_steps
 from tensorwright.runtime import (
     Executable,
     ExecutableCache,
     default_executable_cache,
-    named_target,
     usable_threads,
 )
 
 if TYPE_CHECKING:
-    from tensorwright.graph import Constants, Program
+    from tensorwright.graph import Program
     from tensorwright.pipeline import Model as PipelineModel
-    from tensorwright.pipeline import OnKernel, Shapes, Sizes
-    from tensorwright.records import Records
-    from tensorwright.schedule import Trace
 
     Model: TypeAlias = PipelineModel | bytearray | memoryview | BinaryIO
 
@@ -83,34 +80,12 @@ _SETTLED_S = 2.0
 """A file that was written more recently may be written again without a change of its times."""
 
 
-def compile(
-    model: Model | Program,
-    *,
-    target: str | Target | None = None,
-    threads: int | None = None,
-    records: Records | None = None,
-    input_shapes: Shapes | None = None,
-    sizes: Sizes | Literal["fixed"] | None = None,
-    trace: Trace | str | None = None,
-    constants: Constants | None = None,
-    on_kernel: OnKernel | None = None,
-) -> Executable:
+@takes_options(CompileArguments)
+def compile(model: Model | Program, how: CompileArguments) -> Executable:
     """Compile a model or a tensor expression, or return its kept executable.
 
-    model         an ONNX file or a .pt2 file of PyTorch: its path, its bytes or an open handle; a
-                  ModelProto, an ExportedProgram, a Graph, tensor expressions, a result of `program`
-    target        "native", "x86-64-avx2", ...; the knob `target` if None
-    threads       how many threads the kernels use; the knob `threads` if None
-    records       the store in which measured schedules are looked up; the default store if None
-    input_shapes  shapes, as numbers, of inputs whose shapes the model leaves open
-    sizes         bounds or numbers of sizes that the model leaves open, by name: "1..64",
-                  "8..512 by 8", (1, 64), 64; "fixed" refuses calls of sizes that the program does
-                  not take, and models that no one program computes for all sizes
-    trace         the schedule of a tensor expression, parsed or as text; if None, it is chosen as
-                  for a workload of a model
-    constants     values of inputs of a tensor expression that stay the same from call to call
-    on_kernel     called with (schedule, number, count) before each kernel is built; no kept
-                  executable is returned then
+    model   an ONNX file or a .pt2 file of PyTorch: its path, its bytes or an open handle; a
+            ModelProto, an ExportedProgram, a Graph, tensor expressions, a result of `program`
 
     The executable of a model with open sizes takes arrays of any size within their bounds. Sizes
     that its program does not take are compiled when a call has them (`AnySizes`).
@@ -119,42 +94,30 @@ def compile(
     for the network in the same records, that graph is compiled.
     Raises:  ModelError, UnsupportedError, ScheduleError, MachineError, UsageError.
     """
-    options = {
-        "target": target,
-        "threads": threads,
-        "records": records,
-        "input_shapes": input_shapes,
-        "sizes": sizes,
-        "trace": trace,
-        "constants": constants,
-        "on_kernel": on_kernel,
-    }
     given = read_handle(model)
-    if sizes == "fixed":
-        options["sizes"] = None
-    if trace or constants or on_kernel:
-        return _pipeline(given, options)
-    if sizes == "fixed":
-        return _compiled(given, options)
+    if how.trace or how.constants or how.on_kernel:
+        return _pipeline(given, how)
+    if how.sizes == "fixed":
+        return _compiled(given, how)
     refusal: UndecidedError | None = None
     try:
-        program = _compiled(given, options)
+        program = _compiled(given, how)
     except UndecidedError as error:
         program, refusal = None, error
-    return _of_any_sizes(given, options, program, refusal)
+    return _of_any_sizes(given, how, program, refusal)
 
 
-def _compiled(model: Any, options: Mapping[str, Any]) -> Executable:
+def _compiled(model: Any, how: CompileArguments) -> Executable:
     """The kept executable for a question, or what the pipeline makes."""
-    question = _question(model, options)
+    question = _question(model, how)
     if question is None:
-        return _pipeline(model, options)
-    return question.kept() or question.compiled(model, options)
+        return _pipeline(model, how)
+    return question.kept() or question.compiled(model)
 
 
 def _of_any_sizes(
     model: Any,
-    options: Mapping[str, Any],
+    how: CompileArguments,
     program: Executable | None,
     refusal: UndecidedError | None,
 ) -> Executable:
@@ -173,16 +136,13 @@ def _of_any_sizes(
 
     def declared() -> Signature | None:
         pipeline = importlib.import_module(_PIPELINE)
-        target = pipeline.chosen_target(options["target"])
-        said: Signature | None = pipeline.declared_signature(
-            model, target, options["input_shapes"], options["sizes"]
-        )
+        said: Signature | None = pipeline.declared_signature(model, how)
         return said
 
     def build(shapes: Mapping[str, tuple[int, ...]]) -> Executable:
-        return _compiled(model, {**options, "input_shapes": shapes})
+        return _compiled(model, replace(how, input_shapes=shapes))
 
-    threads = usable_threads(options["threads"])
+    threads = usable_threads(how.threads)
     label = str(model) if isinstance(model, str | os.PathLike) else "the model"
     return AnySizes(program, declared, Instances(label, build), threads, refusal)
 
@@ -220,10 +180,8 @@ class _Question:
     model: str
     path: Path | None
     target: CpuTarget
-    threads: int
-    options: str
+    how: CompileArguments
     store: Path | None
-    records: Any
 
     def key(self) -> str:
         """The key of the entry, for the present state of the machine."""
@@ -234,8 +192,8 @@ class _Question:
             self.target.key,
             detect_hardware().fingerprint,
             str(kept_steps(self.target)),
-            str(self.threads),
-            self.options,
+            str(usable_threads(self.how.threads)),
+            repr((_sorted(self.how.input_shapes), _sorted(self.how.bounds), _knob_values())),
             str(self.store),
         )
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
@@ -258,25 +216,25 @@ class _Question:
         if store is None or store != entry["store"]:
             self.cache.renew(key, {**entry, "store": store})
         contents = self.cache.contents(entry)
-        return None if contents is None else Executable.of(contents, self.threads)
+        return None if contents is None else Executable.of(contents, self.how.threads)
 
     def _alive(self, key: str) -> Executable | None:
         """One that shares the constants of an executable which this process has."""
         for executable, (other, facts) in list(_TOO_LARGE.items()):
             if other == key and self._is_valid(facts):
-                return Executable.of(executable.contents, self.threads)
+                return Executable.of(executable.contents, self.how.threads)
         return None
 
-    def compiled(self, model: Any, options: Mapping[str, Any]) -> Executable:
+    def compiled(self, model: Any) -> Executable:
         """Compile, and keep the executable, or the refusal, with what it depended on."""
         module = importlib.import_module(_RECORDS)
         before = _state_of(self.path), _signature(self.store)
         result: Executable | UndecidedError
-        with module.opened(self.records) as store:
+        with module.opened(self.how.records) as store:
             watched = module.WatchedStore(store)
             with self._helper(model):
                 try:
-                    result = _pipeline(model, {**options, "records": watched})
+                    result = _pipeline(model, replace(self.how, records=watched))
                 except UndecidedError as error:
                     result = error
         files = () if self.path is None else _external_files(self.path)
@@ -301,9 +259,10 @@ class _Question:
         is_used = knobs.DEFAULT_SCHEDULE.get() != "rule" and available_cores() > 1
         if _size_bytes(model) < _LEAST_HELPED_BYTES or not is_used:
             return contextlib.nullcontext()
-        importlib.import_module(_MEASURING).this_machine(self.target, self.threads)
+        threads = usable_threads(self.how.threads)
+        importlib.import_module(_MEASURING).this_machine(self.target, threads)
         values = {knob.name: knob.get() for knob in KNOBS}
-        arguments = (_AHEAD, "get_ready", self.target, self.threads, values)
+        arguments = (_AHEAD, "get_ready", self.target, threads, values)
         helper: contextlib.AbstractContextManager[None]
         helper = importlib.import_module(_PROCESSES).spare_worker(*arguments)
         return helper
@@ -316,11 +275,11 @@ class _Question:
         if signature is not None and signature == entry["store"]:
             return True
         module = importlib.import_module(_RECORDS)
-        with module.opened(self.records) as store:
+        with module.opened(self.how.records) as store:
             return bool(module.answers_alike(store, entry["reads"]))
 
 
-def _question(model: Any, options: Mapping[str, Any]) -> _Question | None:
+def _question(model: Any, how: CompileArguments) -> _Question | None:
     """The question that the cache may answer; None if the pipeline must run.
 
     It must run if the argument is not a model, if the target is not a processor, and if a knob or
@@ -333,23 +292,19 @@ def _question(model: Any, options: Mapping[str, Any]) -> _Question | None:
     if _size_bytes(model) >= _LEAST_CHECKED_BYTES:
         importlib.import_module(_MODELS).check_operators(model)
     digest, path = _digest_of_model(model)
-    named = options["target"] or knobs.TARGET.get()
-    target = named_target(named) if isinstance(named, str) else named
+    target = how.machine
     if digest is None or not isinstance(target, CpuTarget):
         return None
-    records = options["records"]
     store: Path | None = None
-    if records is None:
+    if how.records is None:
         store = knobs.HOME.get() / knobs.RECORDS_FILE
-    elif isinstance(records, str | os.PathLike):
-        store = Path(records).absolute()
-    threads = usable_threads(options["threads"])
-    texts = repr((_sorted(options["input_shapes"]), _sorted(options["sizes"]), _knob_values()))
-    return _Question(cache, digest, path, target, threads, texts, store, records)
+    elif isinstance(how.records, str | os.PathLike):
+        store = Path(how.records).absolute()
+    return _Question(cache, digest, path, target, how, store)
 
 
-def _pipeline(model: Any, options: Mapping[str, Any]) -> Executable:
-    executable: Executable = importlib.import_module(_PIPELINE).compile(model, **options)
+def _pipeline(model: Any, how: CompileArguments) -> Executable:
+    executable: Executable = importlib.import_module(_PIPELINE).compile(model, how)
     return executable
 
 

@@ -146,10 +146,8 @@ class AnySizes(runtime.Executable):
         self._threads = threads
         self._refusal = refusal
         self._may_be_on_device = program is not None and program._may_be_on_device
-        self._last: tuple[Shapes | None, runtime.Executable | None] = (
-            None,
-            None,
-        )  # that has answered a call
+        # the shapes of the last call, and what has answered it
+        self._last: tuple[Shapes | None, runtime.Executable | None] = (None, None)
 
     @cached_property
     def _declared(self) -> Signature:

@@ -23,11 +23,11 @@ schedules after the partition.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias, cast
 
 from tensorwright import artifacts, base, runtime
+from tensorwright.compile_options import USUAL, CompileArguments, CompileOptions, OnKernel
 from tensorwright.expr import named_sizes_of
 from tensorwright.graph import (
     Constants,
@@ -55,7 +55,6 @@ from tensorwright.instances import Signature
 from tensorwright.machine import detect_hardware
 from tensorwright.ops import sizes_of
 from tensorwright.records import (
-    Records,
     RecordStore,
     load_rewriting,
     load_thread_limits,
@@ -66,54 +65,34 @@ from tensorwright.schedule import Primitive, Trace, parse_trace
 from tensorwright.tuning import selection
 
 Model: TypeAlias = ModelSource | Graph
-Shapes: TypeAlias = Mapping[str, Sequence[int] | int]
-Sizes: TypeAlias = Mapping[str, int | str | tuple[int, int | None]]
-
-
 _GRAPH_RECORD = "tensorwright.drivers.graph_record"
 
 
-OnKernel: TypeAlias = Callable[[selection.Scheduled, int, int], None]
-
-
-def compile(
-    model: Model | Program,
-    *,
-    target: str | base.Target | None = None,
-    threads: int | None = None,
-    records: Records | None = None,
-    input_shapes: Shapes | None = None,
-    sizes: Sizes | None = None,
-    trace: Trace | str | None = None,
-    constants: Constants | None = None,
-    on_kernel: OnKernel | None = None,
-) -> runtime.Executable:
+@base.takes_options(CompileArguments)
+def compile(model: Model | Program, how: CompileArguments) -> runtime.Executable:
     """Compile a model or a tensor expression, whether or not its executable is kept.
 
     The arguments and errors are those of `tensorwright.compile`; models are not open handles.
     """
-    machine = chosen_target(target)
-    workload = as_program(model, constants)
+    machine = how.machine
+    workload = as_program(model, how.constants)
     if workload is None:
-        refuse_for_models(trace, constants)
+        refuse_for_models(how.trace, how.constants)
     else:
-        refuse_for_programs(input_shapes, sizes)
-    with opened(records) as store:
+        refuse_for_programs(how)
+    with opened(how.records) as store:
         if workload is not None:
-            steps = None if trace is None else _checked_trace(trace)
-            return compile_program(workload, machine, threads, store, constants, steps, on_kernel)
-        graph = import_graph(cast(Model, model), input_shapes, sizes)
-        graph = recorded_graph(store, graph, machine, threads) or graph
-        return finish(cut(graph, machine, threads), machine, threads, store, on_kernel)
+            steps = None if how.trace is None else _checked_trace(how.trace)
+            return compile_program(
+                workload, machine, how.threads, store, how.constants, steps, how.on_kernel
+            )
+        graph = import_graph(cast(Model, model), how)
+        graph = recorded_graph(store, graph, machine, how.threads) or graph
+        parts = cut(graph, machine, how.threads)
+        return finish(parts, machine, how.threads, store, how.on_kernel)
 
 
-def prepare(
-    model: Model,
-    target: base.Target,
-    input_shapes: Shapes | None = None,
-    threads: int | None = None,
-    sizes: Sizes | None = None,
-) -> Partition:
+def prepare(model: Model, target: base.Target, threads: int | None = None) -> Partition:
     """Import, simplify, choose layouts and cut into workloads.
 
     threads   the number for which the time model decides which layouts tensors have and which
@@ -123,17 +102,15 @@ def prepare(
     layouts, and grouping criteria about kernels.
     Raises:  MachineError if the tensors cannot fit into memory; the errors of importing.
     """
-    return cut(import_graph(model, input_shapes, sizes), target, threads)
+    return cut(import_graph(model), target, threads)
 
 
-def declared_signature(
-    model: ModelSource, target: base.Target, input_shapes: Shapes | None, sizes: Sizes | None
-) -> Signature | None:
+def declared_signature(model: ModelSource, how: CompileOptions) -> Signature | None:
     """What a model that cannot be compiled for all its sizes declares; None where it says nothing.
 
     Raises:  the errors of importing.
     """
-    types = declared_types(model, input_shapes, sizes)
+    types = declared_types(model, how.input_shapes, how.bounds)
     if types is None:
         return None
     inputs, outputs = (
@@ -144,7 +121,7 @@ def declared_signature(
         for side in types
     )
     atoms = named_sizes_of(*(extent for each in types[0].values() for extent in sizes_of(each)))
-    return Signature(inputs, outputs, artifacts.plan_sizes(atoms), target)
+    return Signature(inputs, outputs, artifacts.plan_sizes(atoms), how.machine)
 
 
 def cut(graph: Graph, target: base.Target, threads: int | None = None) -> Partition:
@@ -164,15 +141,13 @@ def cut(graph: Graph, target: base.Target, threads: int | None = None) -> Partit
         return check_memory(partition(lowered, price=price))
 
 
-def import_graph(
-    model: Model, input_shapes: Shapes | None = None, sizes: Sizes | None = None
-) -> Graph:
+def import_graph(model: Model, how: CompileOptions = USUAL) -> Graph:
     """Import and simplify.  Raises: the errors of importing."""
     if isinstance(model, Graph):
         graph = model
     else:
         with base.timed_stage("import of the model"):
-            graph = load_model(model, input_shapes, sizes)
+            graph = load_model(model, how.input_shapes, how.bounds)
     base.dump("graph", "imported", graph.__str__)
     return simplify(
         compute_float16_as_float32(graph) if base.knobs.HALVES_IN_FLOATS.get() else graph
@@ -274,15 +249,6 @@ def compile_program(
     return artifacts.assemble_workload(workload, kernel, target, threads, values, sources)
 
 
-def chosen_target(target: str | base.Target | None) -> base.Target:
-    """A target from its name; that of the knob `target` if None.
-
-    Raises:  the errors of `named_target`.
-    """
-    named = target or base.knobs.TARGET.get()
-    return runtime.named_target(named) if isinstance(named, str) else named
-
-
 def _checked_trace(trace: object) -> Trace:
     """The trace, parsed if it is text.  Raises: UsageError if it is neither text nor a trace."""
     if isinstance(trace, str):
@@ -296,9 +262,9 @@ def _checked_trace(trace: object) -> Trace:
     )
 
 
-def refuse_for_programs(input_shapes: Shapes | None, sizes: Sizes | None) -> None:
+def refuse_for_programs(how: CompileOptions) -> None:
     """Raise a UsageError for arguments that only models take."""
-    for argument, given in (("input_shapes", input_shapes), ("sizes", sizes)):
+    for argument, given in (("input_shapes", how.input_shapes), ("sizes", how.bounds)):
         if given is not None:
             reason = "a tensor expression says the shapes of its inputs, and the bounds of sizes"
             raise _wrong(argument, reason, "leave it out")

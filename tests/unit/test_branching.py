@@ -36,12 +36,13 @@ from tests.unit.graph.onnx.onnx_models import by_onnxruntime
 
 import tensorwright
 from tensorwright.base import InputError, ModelError, UnsupportedError, override
+from tensorwright.compile_options import USUAL, CompileOptions
 from tensorwright.drivers.c_library import export_c
 from tensorwright.graph import bind_partition, bind_sizes, interpret, representative, simplify
 from tensorwright.graph.imports import load_onnx
 from tensorwright.graph.imports.refusals import INVALID
 from tensorwright.graph.onnx_export import to_onnx
-from tensorwright.pipeline import chosen_target, finish, prepare
+from tensorwright.pipeline import cut, finish, import_graph, prepare
 from tensorwright.records import opened
 from tensorwright_lab.graph_text import parse
 
@@ -147,9 +148,9 @@ def test_a_graph_with_branches_is_written_as_onnx(
 def test_a_c_library_branches_and_loops(
     given: ModelProto, sizes: dict[str, str], tmp_path: Path
 ) -> None:
-    target = chosen_target(None)
+    target = USUAL.machine
     with opened(None) as store:
-        parts = prepare(given, target, sizes=sizes)
+        parts = cut(import_graph(given, CompileOptions(sizes=sizes)), target)
         export_c(parts, target, 1, store, tmp_path, "net", seed=5)
     subprocess.run(["make", "-C", tmp_path], check=True, capture_output=True)
     result = subprocess.run([tmp_path / "example"], check=True, capture_output=True, text=True)
@@ -157,7 +158,7 @@ def test_a_c_library_branches_and_loops(
 
 
 def test_a_c_library_has_no_room_that_a_loop_decides(tmp_path: Path) -> None:
-    target = chosen_target(None)
+    target = USUAL.machine
     parts = prepare(loop(), target)
     with opened(None) as store, pytest.raises(UnsupportedError) as caught:
         export_c(parts, target, 1, store, tmp_path, "net")
@@ -253,15 +254,15 @@ def test_text_of_nested_graphs_is_not_read() -> None:
 
 
 def test_workloads_of_nested_graphs_are_among_the_others() -> None:
-    parts = prepare(one_branch(), chosen_target(None))
+    parts = prepare(one_branch(), USUAL.machine)
     assert [workload.name for workload in parts.workloads] == ["matmul_tanh", "matmul_relu"]
 
 
 def test_a_loop_ends_at_the_number_that_stands_for_its_size() -> None:
-    parts = prepare(loop(), chosen_target(None))
+    parts = prepare(loop(), USUAL.machine)
     typical = bind_partition(parts, representative(parts.graph.sizes))
     with opened(None) as store:
-        executable = finish(typical, chosen_target(None), 1, store)
+        executable = finish(typical, USUAL.machine, 1, store)
     assert [spec.shape for spec in executable.outputs] == [(3,), (4, 3)]
     found, whole = executable.run(loop_inputs(8)), tensorwright.compile(loop()).run(loop_inputs(4))
     close(list(found.values()), list(whole.values()))

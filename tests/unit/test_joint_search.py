@@ -14,11 +14,12 @@ from tests.unit.test_graph_search import chain_of_products
 import tensorwright
 from tensorwright import pipeline
 from tensorwright.base import RecordError
+from tensorwright.compile_options import USUAL
 from tensorwright.drivers import graph_prices, graph_record
 from tensorwright.drivers import optimize as joint_search
 from tensorwright.expr import named_size
 from tensorwright.graph import bind_sizes, interpret, random_inputs, simplify
-from tensorwright.pipeline import chosen_target, record_graph, recorded_graph
+from tensorwright.pipeline import record_graph, recorded_graph
 from tensorwright.records import MemoryStore
 from tensorwright.rewriting.networks import NO_STEPS
 
@@ -47,7 +48,7 @@ def test_the_graph_that_is_tuned_is_kept_and_compiled_from_then_on(
     inputs = random_inputs(graph)
     want = interpret(graph, inputs)["y"]
     np.testing.assert_allclose(executable.run(inputs)["y"], want, rtol=1e-4, atol=1e-5)
-    kept = recorded_graph(store, simplify(graph), chosen_target(None), None)
+    kept = recorded_graph(store, simplify(graph), USUAL.machine, None)
     assert kept is not None
     assert [node.operator for node in kept.nodes] == ["matmul", "relu"]
     compiled = tensorwright.compile(graph, records=store)
@@ -63,7 +64,7 @@ def test_an_open_network_is_rewritten_and_tuned_for_some_sizes(
     graph, store = chain_of_products(rows=rows), MemoryStore()
     rewriting_wins(monkeypatch)
     executable = tensorwright.optimize(graph, trials=8, records=store)
-    kept = recorded_graph(store, simplify(graph), chosen_target(None), None)
+    kept = recorded_graph(store, simplify(graph), USUAL.machine, None)
     assert kept is not None
     assert [node.operator for node in kept.nodes] == ["matmul", "relu"]
     compiled = tensorwright.compile(graph, records=store)
@@ -73,24 +74,22 @@ def test_an_open_network_is_rewritten_and_tuned_for_some_sizes(
         want = interpret(graph, inputs)["y"]
         np.testing.assert_allclose(executable.run(inputs)["y"], want, rtol=1e-4, atol=1e-5)
     wider = simplify(chain_of_products(rows=named_size("rows", greatest=97)))
-    assert recorded_graph(store, wider, chosen_target(None), None) is None
+    assert recorded_graph(store, wider, USUAL.machine, None) is None
 
 
 def test_without_rewriting_the_graph_stays() -> None:
     graph, store = chain_of_products(), MemoryStore()
     tensorwright.optimize(graph, trials=4, records=store, rewrite=False)
-    assert recorded_graph(store, simplify(graph), chosen_target(None), None) is None
+    assert recorded_graph(store, simplify(graph), USUAL.machine, None) is None
 
 
 def test_a_graph_that_loses_as_tuned_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     graph, store = chain_of_products(), MemoryStore()
     rewriting_wins(monkeypatch)
     monkeypatch.setattr(joint_search, "seconds_in_turns", lambda *_, **__: [2.0, 1.0])
-    found = joint_search.search_jointly(
-        simplify(graph), chosen_target(None), None, store, trials(4)
-    )
+    found = joint_search.search_jointly(simplify(graph), USUAL.machine, None, store, trials(4))
     assert [node.operator for node in found.graph.nodes] == ["matmul", "matmul", "relu"]
-    assert recorded_graph(store, simplify(graph), chosen_target(None), None) is not None
+    assert recorded_graph(store, simplify(graph), USUAL.machine, None) is not None
     assert found.rewritten is not None
     assert found.rewritten.is_changed
 
@@ -118,7 +117,7 @@ def test_a_fault_in_the_search_for_a_graph_is_told_once_and_the_network_is_tuned
     inputs = random_inputs(graph)
     want = interpret(graph, inputs)["y"]
     np.testing.assert_allclose(executable.run(inputs)["y"], want, rtol=1e-4, atol=1e-5)
-    assert recorded_graph(store, simplify(graph), chosen_target(None), None) is None
+    assert recorded_graph(store, simplify(graph), USUAL.machine, None) is None
 
 
 @pytest.mark.parametrize(
@@ -136,7 +135,7 @@ def test_a_fault_while_a_kept_graph_is_followed_is_told_and_the_network_compiled
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     graph, store = simplify(chain_of_products()), MemoryStore()
-    record_graph(store, graph, chosen_target(None), None, NO_STEPS.to_json())
+    record_graph(store, graph, USUAL.machine, None, NO_STEPS.to_json())
     monkeypatch.setattr(graph_record, "replay", failing(IndexError("of ours")))
     with pytest.warns(RuntimeWarning, match=r"kept beside the records \(.*IndexError: of ours"):
         pipeline.compile(graph, records=store)
@@ -149,7 +148,7 @@ def trials(count: int) -> joint_search.Options:
 @pytest.mark.parametrize("text", ["{}", '{"format": "of another version"}'])
 def test_what_cannot_be_followed_is_not_used(text: str, tmp_path: Path) -> None:
     graph, store = simplify(chain_of_products()), MemoryStore()
-    target = chosen_target(None)
+    target = USUAL.machine
     record_graph(store, graph, target, None, text)
     assert recorded_graph(store, graph, target, None) is None
     pipeline.compile(graph, records=store)

@@ -135,4 +135,4 @@ def test_help_shows_the_options_of_a_search() -> None:
     options = inspect.signature(tensorwright.tune).parameters
     assert options["minutes"].default is None
     assert "farm" not in options
-    assert "patience    End after this many rounds" in (inspect.getdoc(tensorwright.tune) or "")
+    assert "patience      End after this many rounds" in (inspect.getdoc(tensorwright.tune) or "")

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 import tensorwright
 from tensorwright.base import InputError, UnsupportedError, UsageError, override
+from tensorwright.compile_options import USUAL
 from tensorwright.drivers.c_library import export_c
 from tensorwright.graph import (
     bind_partition,
@@ -28,7 +29,7 @@ from tensorwright.graph import (
     verify,
 )
 from tensorwright.graph.imports import load_onnx
-from tensorwright.pipeline import chosen_target, prepare
+from tensorwright.pipeline import prepare
 from tensorwright.records import opened
 from tensorwright_lab.graph_text import parse
 
@@ -646,7 +647,7 @@ def test_a_branch_is_taken_by_the_number_of_results() -> None:
 
 
 def test_a_c_library_has_no_results_of_a_size_that_values_decide(tmp_path: Path) -> None:
-    target = chosen_target(None)
+    target = USUAL.machine
     parts = prepare(rows_of_nonzero(), target)
     with opened(None) as store, pytest.raises(UnsupportedError) as caught:
         export_c(parts, target, 1, store, tmp_path, "net")
@@ -657,7 +658,7 @@ def test_a_c_library_has_no_results_of_a_size_that_values_decide(tmp_path: Path)
 
 
 def test_a_typical_number_of_results_is_measured() -> None:
-    parts = prepare(rows_of_nonzero(), chosen_target(None))
+    parts = prepare(rows_of_nonzero(), USUAL.machine)
     assert bind_partition(parts, representative(parts.graph.sizes)).graph.sizes == ()
     bound = bind_sizes(load_onnx(rows_of_nonzero()), {"where_count": 4})
     results = interpret(bound, {"mask": np.arange(10) < 2, "x": weights(1, 10, 16)})

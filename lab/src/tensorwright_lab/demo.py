@@ -17,6 +17,7 @@ from tensorwright.cli import INTERRUPTED
 from tensorwright.cli.arguments.models import read_graph, read_proto
 from tensorwright.cli.arguments.options import THREADS, Minutes, records_option, seed_option
 from tensorwright.cli.printing import format_ms, print_table, print_workloads
+from tensorwright.compile_options import USUAL
 from tensorwright.drivers.tune import search, setting_of
 from tensorwright.graph import interpret, random_inputs
 from tensorwright.graph.imports import load_onnx
@@ -29,7 +30,7 @@ from tensorwright.peers.process import (
     max_rel_error,
     rotate,
 )
-from tensorwright.pipeline import chosen_target, finish, prepare
+from tensorwright.pipeline import finish, prepare
 from tensorwright.records import MemoryStore, RecordStore, opened
 from tensorwright.runtime import usable_threads
 from tensorwright.runtime.measuring import faster_half, typical_seconds
@@ -73,7 +74,7 @@ def command(
     Example: tensorwright demo --minutes 1
     """
     count = usable_threads(threads)
-    target = cpu_target(chosen_target(None))
+    target = cpu_target(USUAL.machine)
     start = time.monotonic()
     graph = read_graph(model, seed=seed)
     click.echo(f"{graph.name}: {len(graph.nodes)} nodes; {minutes:g} minutes on {count} threads")
@@ -109,7 +110,7 @@ def check(model: str, seed: int, threads: int, store: RecordStore) -> float:
     proto = read_proto(model, seed=seed)
     shown = show_logits(proto)
     graph = load_onnx(shown.model if shown is not None else proto)
-    target = chosen_target(None)
+    target = USUAL.machine
     executable = finish(prepare(graph, target, threads=threads), target, threads, store)
     inputs = random_inputs(graph, seed)
     return max_rel_error(executable.run(inputs), interpret(graph, inputs))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from onnx import ModelProto
 
 from tensorwright.base import SUITE_LOADERS, UsageError, unknown_name
-from tensorwright.cli.arguments.options import Shapes
+from tensorwright.compile_options import Shapes
 from tensorwright.graph import Graph
 from tensorwright.graph.imports import load_onnx
 from tensorwright.graph.onnx_export import to_onnx

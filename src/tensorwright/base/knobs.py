@@ -20,10 +20,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import Field, dataclass, field, fields
 from difflib import get_close_matches
-from inspect import Parameter, getdoc, signature
+from functools import wraps
+from inspect import Parameter, cleandoc, getdoc, signature
 from pathlib import Path
 from textwrap import indent
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from tensorwright.base.errors import UsageError, unknown_name
 from tensorwright.base.machines import ASSUMED, AssumedMachine, available_cores
@@ -33,7 +34,10 @@ DUMP_STAGES = ("graph", "rules", "layouts", "partition", "schedule", "loop", "so
 LOG_LEVELS = ("quiet", "warning", "info", "debug")
 
 T = TypeVar("T")
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Given = ParamSpec("_Given")
+_Subject = TypeVar("_Subject", contravariant=True)
+_Record = TypeVar("_Record", contravariant=True)
+_Result = TypeVar("_Result", covariant=True)
 
 _overrides: ContextVar[Mapping[str, Any] | None] = ContextVar("tensorwright_knobs", default=None)
 
@@ -363,24 +367,54 @@ def options_of(record: type[Any]) -> tuple[Field[Any], ...]:
     return tuple(each for each in fields(record) if "text" in each.metadata)
 
 
-def takes_options(record: type[Any], *hidden: str) -> Callable[[_Function], _Function]:
-    """Let `help` of a function show which options its `**` takes: the fields of a record.
+class TakesOptions(Protocol[_Subject, _Record, _Given, _Result]):
+    """A function of something and of options, as a record or as its fields by name."""
 
-    hidden   fields that the function sets by itself
+    @overload
+    def __call__(self, subject: _Subject, how: _Record, /) -> _Result: ...
+
+    @overload
+    def __call__(
+        self, subject: _Subject, /, *args: _Given.args, **given: _Given.kwargs
+    ) -> _Result: ...
+
+
+def takes_options(
+    record: Callable[_Given, _Record], *hidden: str
+) -> Callable[
+    [Callable[[_Subject, _Record], _Result]], TakesOptions[_Subject, _Record, _Given, _Result]
+]:
+    """Let a function of something and a record take the fields of the record as keywords, too.
+
+    hidden   fields that the function sets by itself, which its `help` does not show
+    The function raises a UsageError for a keyword that is not a field.
     """
+    kind: Any = record
+    names = signature(record).parameters
 
-    def shown(function: _Function) -> _Function:
+    def taking(
+        function: Callable[[_Subject, _Record], _Result],
+    ) -> TakesOptions[_Subject, _Record, _Given, _Result]:
+        @wraps(function)
+        def called(subject: Any, /, *args: Any, **given: Any) -> Any:
+            for name in given.keys() - names:
+                where, reason = f"argument {name}", "there is no option of this name"
+                raise unknown_name(function.__name__, where, reason, name, names)
+            is_whole = len(args) == 1 and isinstance(args[0], kind)
+            return function(subject, args[0] if is_whole else record(*args, **given))
+
         own = signature(function)
-        kept = [each for each in own.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
         options = [
-            Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=each.type)
-            for each in fields(record)
-            if each.name not in {*own.parameters, *hidden}
+            each.replace(kind=Parameter.KEYWORD_ONLY)
+            for each in names.values()
+            if each.name not in hidden
         ]
-        texts = [f"{each.name:<10}  {each.metadata['text']}" for each in options_of(record)]
-        told = indent("\n".join(texts) + f"\n\n{getdoc(record)}", "    ")
-        function.__doc__ = f"{getdoc(function)}\n\nOptions\n{told}"
-        vars(function)["__signature__"] = own.replace(parameters=[*kept, *options])
-        return function
+        texts = [f"{each.name:<12}  {each.metadata['text']}" for each in options_of(kind)]
+        docs = [cleandoc(each.__doc__) for each in kind.__mro__[-2::-1] if each.__doc__]
+        told = indent("\n\n".join(["\n".join(texts), *docs]), "    ")
+        called.__doc__ = f"{getdoc(function)}\n\nOptions\n{told}"
+        first = next(iter(own.parameters.values()))
+        vars(called)["__signature__"] = own.replace(parameters=[first, *options])
+        return called
 
-    return shown
+    return taking

@@ -7,6 +7,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -60,9 +61,10 @@ def command(
         _write_library(program, output, how, name, is_shared=emit == "so")
         return
     options.refuse_given(("name",), because="only a C library has a name (--emit c)")
-    check_executable(output, program, constants, how.records)
+    check_executable(output, program, constants, how.records_path)
     chosen: list[Scheduled] = []
-    executable = compile_any(program, how, constants, on_kernel=lambda it, *_: chosen.append(it))
+    noted = replace(how, on_kernel=lambda it, *_: chosen.append(it))
+    executable = compile_any(program, noted, constants)
     executable.save(output)
     _report(output, chosen, executable)
 
@@ -122,7 +124,7 @@ def _write_library(
         parts = prepare(model, how, store)
         name = short_name(model) if given is None else given
         files = exporting.export_c(
-            parts, cpu_target(how.target), how.threads, store, Path(output), name, how.seed
+            parts, cpu_target(how.machine), how.threads, store, Path(output), name, how.seed
         )
     if is_shared:
         library = exporting.build_shared(Path(output), name)

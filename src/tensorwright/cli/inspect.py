@@ -66,7 +66,7 @@ def command(
             ("wanted", "threads", "records", "input_shapes", "sizes", "seed"),
             because=f"{program} is a log, whose lines say what their programs are",
         )
-        _show_log(program, read_stages(_OF_LOG if what is None else what), passes, how.target)
+        _show_log(program, read_stages(_OF_LOG if what is None else what), passes, how.machine)
         return
     is_expression = is_reference(program)
     stages = read_stages(_DEFAULT if what is None else what)
@@ -138,13 +138,13 @@ def _show_code(
         together: Mapping[str, Schedule] = {}
         if parts is not None:
             hardware = detect_hardware().fingerprint
-            together = load_choice(store, parts, how.target, hardware, count)
+            together = load_choice(store, parts, how.machine, hardware, count)
         for workload in workloads:
             best = together.get(workload.key)
             is_cold = parts is not None
-            chosen = choose(workload, how.target, count, store, best, is_cold=is_cold)
+            chosen = choose(workload, how.machine, count, store, best, is_cold=is_cold)
             origin = chosen.source.value
-            _show_scheduled(workload, chosen.schedule, origin, stages, passes, how.target)
+            _show_scheduled(workload, chosen.schedule, origin, stages, passes, how.machine)
 
 
 def _show_scheduled(

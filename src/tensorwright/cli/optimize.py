@@ -68,9 +68,9 @@ def command(
     """
     if how.records is None:
         make_home()
-    check_executable(output, program, constants, how.records)
-    check_writable(report, program, constants, how.records, output)
-    workers.check(how.target)
+    check_executable(output, program, constants, how.records_path)
+    check_writable(report, program, constants, how.records_path, output)
+    workers.check(how.machine)
 
     def say_stopped(_: session.TuneResult) -> None:
         click.echo(f"stopped; writing {output} from the best so far ...", err=True)
@@ -88,11 +88,11 @@ def command(
             click.echo(f"{output} is not written", err=True)
             raise
         result = optimized.result
-        _save(optimized.executable, output, program, how.records)
+        _save(optimized.executable, output, program, how.records_path)
         if report is not None and not result.is_interrupted:
             searched = reporting.Searched(program, result, optimized.subject)
             reporting.write_after_search(
-                report, searched, setting_of(how.target, how.threads), how, page
+                report, searched, setting_of(how.machine, how.threads), how, page
             )
     heading = f"{output}: {ending(result)}{optimized.note}"
     print_result(result, heading, [short_name(program)], is_quiet=quiet)
@@ -126,10 +126,10 @@ def _optimize_model(
     programs.refuse_constants(model)
     source = programs.read_network(model, how)
     with opened(how.records, create=True, spare=True) as store, workers.opened() as farm:
-        workers.warn_if_unfit(how.target, usable_threads(how.threads))
+        workers.warn_if_unfit(how.machine, usable_threads(how.threads))
         best = search_jointly(
             source,
-            how.target,
+            how.machine,
             how.threads,
             store,
             replace(wanted, farm=farm),
@@ -159,12 +159,12 @@ def _optimize_expression(
     workload = programs.read_expression(text)
     values = programs.read_constants(workload, text, constants)
     with opened(how.records, create=True, spare=True) as store, workers.opened() as farm:
-        workers.warn_if_unfit(how.target, usable_threads(how.threads))
-        setting, own = setting_of(how.target, how.threads, farm), replace(wanted, farm=farm)
+        workers.warn_if_unfit(how.machine, usable_threads(how.threads))
+        setting, own = setting_of(how.machine, how.threads, farm), replace(wanted, farm=farm)
         result = search_networks([sized_program(workload, name=text)], setting, store, own)
         if result.is_interrupted:
             on_interrupt(result)
-        executable = compile_program(workload, how.target, how.threads, store, values)
+        executable = compile_program(workload, how.machine, how.threads, store, values)
     return _Optimized(executable, result, reporting.expression_subject(text, executable, result))
 
 

@@ -91,7 +91,7 @@ def command(
     Example: tensorwright profile light:resnet50 --top 15 --trace resnet50.json
     """
     for path in (json_path, trace_path):
-        check_writable(path, program, constants, how.records)
+        check_writable(path, program, constants, how.records_path)
     executable = open_program(program, how, constants, draws=True)
     report = profile_executable(executable, repeats=repeats, at=at, seed=how.seed)
     warn_if_unfit(report.state)

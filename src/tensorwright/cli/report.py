@@ -54,7 +54,7 @@ def command(
     Example: tensorwright report light:squeezenet -o squeezenet.html
     """
     path = output or (None if is_json else "report.html")
-    check_writable(path, *sources, constants, how.records)
+    check_writable(path, *sources, constants, how.records_path)
     if len(sources) > 2:
         raise UsageError(
             stage="report",
@@ -85,8 +85,8 @@ def command(
 
 def _measured(program: str, how: Compilation, constants: Path | None) -> dict[str, object]:
     """Measure a program with the schedules on record, and return its report."""
-    setting = setting_of(how.target, how.threads)
-    check_before_measuring(how.target, setting.threads)
+    setting = setting_of(how.machine, how.threads)
+    check_before_measuring(how.machine, setting.threads)
     if options.kind_of(program) is options.ProgramKind.EXECUTABLE:
         executable = open_program(program, how, constants, draws=True)
         subject = report.Subject(executable.plan.name, same_command(), executable)
@@ -100,9 +100,9 @@ def _measured(program: str, how: Compilation, constants: Path | None) -> dict[st
     programs.refuse_constants(program)
     source = programs.read_network(program, how)
     with opened(how.records) as store:
-        graph = recorded_graph(store, source, how.target, how.threads) or source
-        parts = cut(graph, how.target, how.threads)
-        executable = finish(parts, how.target, how.threads, store)
+        graph = recorded_graph(store, source, how.machine, how.threads) or source
+        parts = cut(graph, how.machine, how.threads)
+        executable = finish(parts, how.machine, how.threads, store)
     subject = model_subject(program, how, executable, source, graph)
     counted = [(each, float(parts.count(each))) for each in parts.workloads if not each.sizes]
     searched = report.searched_of_workloads(counted, setting, is_cold=True)
@@ -115,7 +115,7 @@ def _recorded(wanted: str | None, how: Compilation) -> dict[str, object]:
         named: SavedSession | None = None if wanted is None else store.session(wanted)
         sessions = store.sessions() if wanted is None else [named] if named else []
         for session in sessions:
-            searched = report.searched_of_session(session, store, how.target)
+            searched = report.searched_of_session(session, store, how.machine)
             if searched is None:
                 continue
             setting, workloads = searched
@@ -129,6 +129,6 @@ def _recorded(wanted: str | None, how: Compilation) -> dict[str, object]:
     raise UsageError(
         stage="report",
         where=f"session {wanted}" if wanted else f"records {path}",
-        reason=f"there is no search for {how.target.name} on record",
+        reason=f"there is no search for {how.machine.name} on record",
         remedy="tune first, or name a model:\n  tensorwright report MODEL -o FILE.html",
     )

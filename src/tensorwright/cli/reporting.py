@@ -85,7 +85,7 @@ def model_subject(
     """
 
     def write_model(path: Path) -> None:
-        save_proto(read_proto(model, how.shapes, how.seed), path)
+        save_proto(read_proto(model, how.input_shapes, how.seed), path)
 
     networks = result.networks if result is not None else ()
     return report.Subject(

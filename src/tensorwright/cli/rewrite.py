@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from tensorwright.base import Target, UsageError, options_of, write_atomically
+from tensorwright.base import UsageError, options_of, write_atomically
 from tensorwright.cli import INTERRUPTED
 from tensorwright.cli.arguments import options
 from tensorwright.cli.arguments.models import read_graph
@@ -45,9 +46,6 @@ _PROVERS = 2
     metavar="FILE.svg",
     help="Draw both graphs with Graphviz, differences in colour; as text if it is missing.",
 )
-@options.any_machine_options
-@options.shapes_option
-@options.sizes_option
 @options.seed_option
 def command(
     model: str,
@@ -57,10 +55,6 @@ def command(
     wanted: RewriteOptions,
     explain: bool,
     picture: Path | None,
-    target: Target,
-    threads: int | None,
-    input_shapes: options.Shapes | None,
-    sizes: options.Sizes | None,
     seed: int,
 ) -> None:
     """Write an ONNX model that computes the same faster, rewritten by proved rules.
@@ -81,12 +75,12 @@ def command(
     if check is not None:
         if result is None or output is not None:
             raise click.UsageError("--check needs MODEL and RESULT, and does not write.")
-        unused = [each.name for each in options_of(RewriteOptions)]
+        unused = {each.name for each in options_of(RewriteOptions)} - {"input_shapes", "sizes"}
         options.refuse_given(
-            (*unused, "target", "threads"),
+            unused,
             because="--check does not search, and proves the rules of the certificate",
         )
-        source = read_graph(model, input_shapes, seed, sizes, is_open=True)
+        source = read_graph(model, wanted.input_shapes, seed, wanted.bounds, is_open=True)
         better = read_graph(result, is_open=True)
         certificate = _check(check, source, better)
         _show(certificate, simplify(source), simplify(better), explain, picture)
@@ -98,16 +92,10 @@ def command(
     beside = Path(output).with_suffix(".certificate.json")
     for written in (output, beside, f"{output}.data"):
         check_writable(written, *reads)
-    graph = read_graph(model, input_shapes, seed, sizes, is_open=True)
+    graph = read_graph(model, wanted.input_shapes, seed, wanted.bounds, is_open=True)
     wish = Interrupt()
     with wish.on_ctrl_c():
-        rewritten = rewrite(
-            graph,
-            target=target,
-            threads=threads,
-            should_stop=lambda: wish.is_set,
-            options=wanted,
-        )
+        rewritten = rewrite(graph, replace(wanted, should_stop=lambda: wish.is_set))
     save_onnx(rewritten.graph, output)
     write_atomically(beside, (rewritten.certificate or networks.NO_STEPS).to_json())
     for line in _report(output, rewritten):

@@ -70,7 +70,7 @@ def command(
 
     Example: tensorwright run model.tw --input x=x.npy -o out.npz
     """
-    check_writable(output, program, *given, constants, model, how.records)
+    check_writable(output, program, *given, constants, model, how.records_path)
     source = _model_to_check(program, model) if peer is not None else None
     if peer is None:
         options.refuse_given(("model",), because="it names the model that --check-against runs")

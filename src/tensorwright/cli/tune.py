@@ -91,10 +91,10 @@ def command(
     """
     if how.records is None:
         base.make_home()
-    check_writable(report, *programs, how.records)
+    check_writable(report, *programs, how.records_path)
     wanted = choose_objective(objective, limits, references)
     tuned = read_programs(programs, how, at)
-    setting, is_weighted = setting_of(how.target, how.threads), wanted is None
+    setting, is_weighted = setting_of(how.machine, how.threads), wanted is None
     tasks = [task for each in tuned for task in tasks_of(each, setting, is_weighted=is_weighted)]
     check_names("--limit", limits, tasks)
     check_names("--reference", references, tasks)
@@ -104,11 +104,11 @@ def command(
     name = " ".join(programs)
     with reporting.opened_page(name, is_live=live) as page:
         if search.space is not SpaceKind.SKETCHES and not quiet:
-            print_spaces(tasks, how.target, search.space)
+            print_spaces(tasks, how.machine, SpaceKind(search.space))
         shown = (*session.choose_callbacks(quiet), *workers.callbacks(), *filter(None, [page]))
         with opened(how.records, create=True) as store, workers.opened() as farm:
-            workers.check(how.target)
-            setting = setting_of(how.target, how.threads, farm)
+            workers.check(how.machine)
+            setting = setting_of(how.machine, how.threads, farm)
             workers.warn_if_unfit(setting.target, setting.threads)
             own = replace(search, seed=how.seed, callbacks=shown, objective=wanted, farm=farm)
             result = search_networks(tuned, setting, store, own, measuring, name=name, tasks=tasks)
@@ -135,8 +135,8 @@ def _subject(
         return reporting.expression_subject(text, compile_any(text, how, draws=True), result)
     source = read_network(text, how)
     with opened(how.records) as store:
-        parts = cut(source, how.target, how.threads)
-        executable = finish(parts, how.target, how.threads, store)
+        parts = cut(source, how.machine, how.threads)
+        executable = finish(parts, how.machine, how.threads, store)
     return reporting.model_subject(text, how, executable, source, source, result)
 
 

@@ -10,7 +10,7 @@ import click
 from tensorwright import farm
 from tensorwright.base import UsageError, available_cores
 from tensorwright.cli.arguments.machine import security_options
-from tensorwright.pipeline import chosen_target
+from tensorwright.compile_options import CompileOptions
 
 _AUTO, _NONE = "auto", "none"
 
@@ -61,7 +61,8 @@ def command(
     with ExitStack() as stack:
         device = None
         if device_name != _NONE:
-            target = chosen_target("native" if device_name == _AUTO else device_name)
+            named = "native" if device_name == _AUTO else device_name
+            target = CompileOptions(target=named).machine
             is_free = stack.enter_context(farm.own_device(target, must=device_name != _AUTO))
             device = farm.device_for(target) if is_free else None
         if address is None:

@@ -13,33 +13,23 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from tensorwright.base import InternalError, MachineError, Target, takes_options
 from tensorwright.drivers.rewrite import Rewritten, rewrite, usual_seconds
-from tensorwright.drivers.tune import search, setting_of
-from tensorwright.farm import NO_SECURITY, Farm, FarmSecurity, opened_farm
+from tensorwright.drivers.tune import SearchOptions, search, setting_of
 from tensorwright.graph import Graph, random_inputs
 from tensorwright.pipeline import (
     Model,
-    Shapes,
-    Sizes,
-    chosen_target,
     cut,
     finish,
     import_graph,
     record_graph,
     recorded_graph,
 )
-from tensorwright.records import MemoryStore, Records, RecordStore, opened
+from tensorwright.records import MemoryStore, RecordStore, opened
 from tensorwright.runtime import Executable, missing_device
 from tensorwright.runtime.measuring import seconds_in_turns
-from tensorwright.tuning.session import (
-    Options,
-    TuneResult,
-    compare_programs,
-    options_from,
-)
+from tensorwright.tuning.session import Options, TuneResult, compare_programs
 
 _GRAPH_SHARE = 0.1  # the largest share of the minutes that the search for a graph gets
 _TRIAL_S = 0.1  # about the time of a trial; it turns a budget of trials into one of seconds
@@ -63,36 +53,30 @@ class Optimized:
     result: TuneResult
 
 
-@takes_options(Options, "farm")
-def optimize(
-    model: Model,
-    *,
-    target: str | Target | None = None,
-    threads: int | None = None,
-    records: Records | None = None,
-    input_shapes: Shapes | None = None,
-    sizes: Sizes | None = None,
-    rewrite: bool = True,
-    workers: str | Farm | None = None,
-    security: FarmSecurity = NO_SECURITY,
-    **search: Any,
-) -> Executable:
+@dataclass(frozen=True, kw_only=True)
+class OptimizeOptions(SearchOptions):
+    """The options of `optimize`.
+
+    rewrite   whether to look for a faster graph first, by proved rules
+    """
+
+    rewrite: bool = True
+
+
+@takes_options(OptimizeOptions, "farm")
+def optimize(model: Model, given: OptimizeOptions) -> Executable:
     """Tune a model on this machine, and compile it with the best graph and the best schedules.
 
-    model             as of `compile`, but no tensor expression
-    target, threads   as of `compile`
-    records           the store of the measurements; the default store if None
-    input_shapes, sizes   as of `compile`
-    rewrite           whether to look for a faster graph first, by proved rules
-    workers, security, search   as of `tune`; 10 minutes if there is no limit
+    model   as of `compile`, but no tensor expression
+
     Raises:  as `compile`, and RecordError for a store that cannot be used. Ctrl-C keeps what was
              measured, prints how to continue, and ends in KeyboardInterrupt.
     """
-    machine = chosen_target(target)
-    source = import_graph(model, input_shapes, sizes)
-    with opened_farm(workers, security) as farm, opened(records, create=True, spare=True) as store:
-        how = options_from(search, farm)
-        return search_jointly(source, machine, threads, store, how, rewrite=rewrite).executable
+    machine, source = given.machine, import_graph(model, given)
+    with given.opened() as how, opened(how.records, create=True, spare=True) as store:
+        return search_jointly(
+            source, machine, how.threads, store, how, rewrite=how.rewrite
+        ).executable
 
 
 def search_jointly(
@@ -146,13 +130,8 @@ def _best_graph(
     if kept is not None:
         return kept, None
     try:
-        rewritten = rewrite(
-            source,
-            target=target,
-            threads=threads,
-            seconds=_graph_seconds(source, how),
-            records=store,
-        )
+        seconds = _graph_seconds(source, how)
+        rewritten = rewrite(source, target=target, threads=threads, seconds=seconds, records=store)
     except MachineError:  # without prices of programs the original graph is tuned
         return source, None
     except (InternalError, MemoryError) as fault:

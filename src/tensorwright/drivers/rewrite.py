@@ -18,11 +18,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import onnx
 
 from tensorwright import base
+from tensorwright.compile_options import USUAL, CompileOptions
 from tensorwright.drivers.graph_prices import DevicePrices, seconds_elsewhere, seconds_here
 from tensorwright.drivers.graph_record import proved_beside
 from tensorwright.graph import (
@@ -37,10 +38,10 @@ from tensorwright.graph.imports import load_onnx
 from tensorwright.graph.model_import import load_model
 from tensorwright.graph.onnx_export import to_onnx
 from tensorwright.peers.prices import PeerPrices
-from tensorwright.pipeline import Model, Shapes, Sizes, chosen_target, open_price
+from tensorwright.pipeline import Model, open_price
 from tensorwright.processes import never
 from tensorwright.profiling import measure_speed
-from tensorwright.records import Records, opened
+from tensorwright.records import opened
 from tensorwright.rewriting import Rule
 from tensorwright.rewriting.candidates import (
     Candidates,
@@ -187,14 +188,14 @@ def _kind(kinds: type[Kind], argument: str, word: str) -> Kind:
         raise base.unknown_name("rewrite", where, reason, word, names) from None
 
 
-@dataclass(frozen=True, slots=True)
-class RewriteOptions:
-    """How a faster graph is searched for; Python takes the fields as keywords, a command those with
-    a text.
+@dataclass(frozen=True, kw_only=True)
+class RewriteOptions(CompileOptions):
+    """How a faster graph is searched for. It is equal for all sizes, and fast for typical ones.
 
-    seconds   if None, 1 to 10 s by the size of the network
-    rules     one or several files, or texts (which contain `==`)
-    nodes     the size of the e-graph at which saturation ends; the usual one if None
+    seconds       if None, 1 to 10 s by the size of the network
+    rules         one or several files, or texts (which contain `==`)
+    nodes         the size of the e-graph at which saturation ends; the usual one if None
+    should_stop   ends the search; the best graph so far is kept, unmeasured
     """
 
     seconds: float | None = base.option(
@@ -215,10 +216,10 @@ class RewriteOptions:
     trust: bool = base.option(
         default=False, text="Believe rules of FILE with the stamp of this prover."
     )
-    search: SearchKind = base.option(
+    search: SearchKind | str = base.option(
         SearchKind.BOTH, "Equality saturation, backtracking, or one after the other."
     )
-    cost: CostKind = base.option(
+    cost: CostKind | str = base.option(
         CostKind.PROGRAMS,
         "Rank graphs by the sum of their operators' times, by the times of their fused programs, or"
         " by their time in ONNX Runtime.",
@@ -227,6 +228,7 @@ class RewriteOptions:
         default=True, text="Run the best few graphs and MODEL in turns before one is kept."
     )
     nodes: int | None = None
+    should_stop: Callable[[], bool] = never
 
     def __post_init__(self) -> None:
         """Take kinds by their names.  Raises: UsageError for unknown ones, and negative seconds."""
@@ -242,62 +244,46 @@ class RewriteOptions:
 
 
 @base.takes_options(RewriteOptions)
-def rewrite(
-    model: Model,
-    *,
-    target: str | base.Target | None = None,
-    threads: int | None = None,
-    input_shapes: Shapes | None = None,
-    sizes: Sizes | None = None,
-    records: Records | None = None,
-    should_stop: Callable[[], bool] = never,
-    options: RewriteOptions | None = None,
-    **given: Any,
-) -> Rewritten:
+def rewrite(model: Model, wanted: RewriteOptions) -> Rewritten:
     """Search for a faster graph that computes the same.
 
-    target, threads   the machine for which the graph should be fast; as for `compile`
-    input_shapes      shapes of inputs that the model leaves open, as for `compile`
-    sizes             bounds of sizes that the model leaves open, as for `compile`: the graph is
-                      equal for all sizes in them, and fast for typical ones
-    records           the store from which runs of graphs take schedules; the default store if None
-    should_stop       ends the search; the best graph so far is kept, unmeasured
-    options, given    `RewriteOptions`, or its fields: seconds, exact, rules and the like
+    model   as of `compile`, but no tensor expression
 
     Source:  Jia et al., TASO, SOSP 2019; Yang et al., TENSAT, MLSys 2021.
     Raises:  MachineError without a time model for the target; UsageError with file and line for a
              rule that is not proved; UsageError for fewer than 0 seconds; InternalError for a
              fault of tensorwright in the search; the errors of importing.
     """
-    wanted = options or RewriteOptions(**given)
     files = (wanted.rules,) if isinstance(wanted.rules, str) else wanted.rules
     own = read_own_rules(files, is_trusted=wanted.trust)
     start = time.monotonic()
-    machine = chosen_target(target)
-    source = _source_of(_imported(model, input_shapes, sizes))
+    machine = wanted.machine
+    source = _source_of(_imported(model, wanted))
     rules_by_name = {rule.name: rule for rule in (*(each.rule for each in load_library()), *own)}
     tried = network_rules(rules_by_name.values(), is_exact=wanted.exact)
     _warn_of_idle(own, tried)
     limit_s = usual_seconds(source) if wanted.seconds is None else wanted.seconds
     nodes = SaturationLimits().nodes if wanted.nodes is None else wanted.nodes
     limits = SaturationLimits(nodes=nodes, seconds=limit_s)
-    how = CandidateSearch(wanted.search, wanted.cost, limit_s, saturation=limits)
+    how = CandidateSearch(
+        SearchKind(wanted.search), CostKind(wanted.cost), limit_s, saturation=limits
+    )
     can_run = wanted.measure and not missing_device(machine)
     with base.naming_faults("rewrite", "the search for a faster graph", _WITHOUT_SEARCH):
-        with _opened_prices(how, machine, threads, records) as prices:
-            outcome = _search(source, rules_by_name, tried, prices, how, can_run, should_stop)
+        with _opened_prices(how, machine, wanted) as prices:
+            outcome = _search(
+                source, rules_by_name, tried, prices, how, can_run, wanted.should_stop
+            )
         searched_s = time.monotonic() - start
-        trial, best = _choose(source, outcome, how, machine, threads, records)
+        trial, best = _choose(source, outcome, machine, wanted)
         return _result(source, outcome, trial, best, searched_s)
 
 
 def _choose(
     source: Graph,
     outcome: _Searched,
-    how: CandidateSearch,
     machine: base.Target,
-    threads: int | None,
-    records: Records | None,
+    wanted: RewriteOptions,
 ) -> tuple[Trial | None, _Written | None]:
     """The trial, if graphs are run, and the best of the written graphs; None for the source."""
     written = outcome.written
@@ -305,9 +291,9 @@ def _choose(
         return None, written[0] if written else None
     graphs = (source, *(each.graph for each in written))
     times = (
-        seconds_elsewhere(graphs, how.cost.value, threads)
-        if how.cost is CostKind.ONNXRUNTIME
-        else seconds_here(graphs, machine, threads, records)
+        seconds_elsewhere(graphs, str(wanted.cost), wanted.threads)
+        if wanted.cost == CostKind.ONNXRUNTIME
+        else seconds_here(graphs, machine, wanted.threads, wanted.records)
     )
     return _fastest(written, times)
 
@@ -336,9 +322,11 @@ def _result(
     )
 
 
-def _imported(model: Model, shapes: Shapes | None, sizes: Sizes | None) -> Graph:
+def _imported(model: Model, how: CompileOptions = USUAL) -> Graph:
     """A model as a graph; a graph is returned as it is."""
-    return model if isinstance(model, Graph) else load_model(model, shapes, sizes)
+    if isinstance(model, Graph):
+        return model
+    return load_model(model, how.input_shapes, how.bounds)
 
 
 def _source_of(imported: Graph) -> Graph:
@@ -387,21 +375,21 @@ def usual_seconds(graph: Graph) -> float:
 
 @contextmanager
 def _opened_prices(
-    how: CandidateSearch, machine: base.Target, threads: int | None, records: Records | None
+    how: CandidateSearch, machine: base.Target, wanted: RewriteOptions
 ) -> Iterator[Prices]:
     """Yield the object that prices operators and graphs, and close it at the end."""
     if how.cost is CostKind.ONNXRUNTIME:
-        with PeerPrices(how.cost.value, usable_threads(threads)) as measured:
+        with PeerPrices(how.cost.value, usable_threads(wanted.threads)) as measured:
             yield measured
         return
     if isinstance(machine, base.GpuTarget):
         check_device(machine, "rewrite")
-        with opened(records) as store:
+        with opened(wanted.records) as store:
             until = time.monotonic() + _MEASURING_SHARE * how.seconds
             yield DevicePrices(machine, store, measure_speed(machine), until)
         return
     machine = base.cpu_target(machine)
-    price = open_price(machine, threads)
+    price = open_price(machine, wanted.threads)
     if price is None:
         raise base.MachineError(
             stage="rewrite",
@@ -409,7 +397,7 @@ def _opened_prices(
             reason="there is no time model for it",
             remedy="set the knob default_schedule to model",
         )
-    yield ProgramPrices(this_machine(machine, usable_threads(threads)), price)
+    yield ProgramPrices(this_machine(machine, usable_threads(wanted.threads)), price)
 
 
 def _gains(
@@ -498,19 +486,14 @@ def check_certificate(
     model: Model,
     result: Model,
     is_proved: Callable[[Rule], bool],
-    input_shapes: Shapes | None = None,
-    sizes: Sizes | None = None,
 ) -> None:
     """Check that a certificate proves that two models compute the same, for all sizes.
 
-    is_proved             whether a rule may be applied
-    input_shapes, sizes   as for `rewrite`, of both models
+    is_proved   whether a rule may be applied
 
     Raises:  UsageError that names the part that does not hold.
     """
-    source, rewritten = (
-        _source_of(_imported(each, input_shapes, sizes)) for each in (model, result)
-    )
+    source, rewritten = (_source_of(_imported(each)) for each in (model, result))
     replayed = source
     if certificate != NO_STEPS:
         replayed = simplify(replay(certificate, read_network(source), is_proved))

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, cast
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Self, cast
 
 from onnx import ModelProto
 
 from tensorwright import graph, pipeline
 from tensorwright.base import Target, UsageError, takes_options
+from tensorwright.compile_options import CompileOptions
 from tensorwright.drivers import sized_network
 from tensorwright.farm import NO_SECURITY, Farm, FarmSecurity, opened_farm
 from tensorwright.graph.imports.aten import ExportedGraph
 from tensorwright.graph.model_import import is_exported_program
 from tensorwright.machine import detect_hardware
-from tensorwright.records import Records, RecordStore, opened
+from tensorwright.records import RecordStore, opened
 from tensorwright.runtime import Executable, usable_threads
 from tensorwright.tuning import Task, session
 from tensorwright.tuning.measuring import MeasureOptions
@@ -38,76 +40,73 @@ _LEAST_NETWORK_S = 12.0  # for that comparison at one point, if no minutes are g
 _LEAST_SHARE = 0.02  # of the minutes, for that comparison even if all are spent
 
 
-@takes_options(session.Options, "farm")
-def tune(
-    model: pipeline.Model | graph.Program,
-    *,
-    constants: graph.Constants | None = None,
-    input_shapes: pipeline.Shapes | None = None,
-    sizes: pipeline.Sizes | None = None,
-    at: graph.SizesAt | None = None,
-    target: str | Target | None = None,
-    threads: int | None = None,
-    records: Records | None = None,
-    measuring: MeasureOptions | None = None,
-    workers: str | Farm | None = None,
-    security: FarmSecurity = NO_SECURITY,
-    **search: Any,
-) -> Executable:
-    """Tune a tensor expression or a model on this machine, and return its executable.
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions(session.Options, CompileOptions):
+    """The options of searches for schedules from Python: a program, a session, who measures.
 
-    model       a tensor, several tensors, the result of `program`, or a model as of `compile`
-    constants   values of inputs that stay the same from call to call; the executable contains them
-    input_shapes, sizes   as of `compile`
-    at          values of the open sizes at which to tune: all combinations of
-                `{"batch": 1, "sequence": (1, 32, 128)}`, or a list of such mappings; if None, a few
-                values that the bounds suggest
-    target, threads   as of `compile`
-    records     the store of the measurements; the default store if None
-    measuring   how candidates are measured
+    Without a limit a search ends after 10 minutes. `callbacks` get the progress; if None, it is
+    written to stderr; () for silence.
+
     workers     a farm, or the address of its scheduler; it builds and measures candidates instead
                 of this machine
     security    the keys of the farm
-    search      fields of `tuning.session.Options`: minutes, trials, strategy and the like; 10
-                minutes or 20 rounds without a gain if there is no limit. `callbacks` get the
-                progress; if None, it is written to stderr; () for silence
+    """
+
+    callbacks: Sequence[session.Callback] | None = None  # type: ignore[assignment]
+    workers: str | Farm | None = None
+    security: FarmSecurity = NO_SECURITY
+
+    @contextmanager
+    def opened(self) -> Iterator[Self]:
+        """These options with the farm, open while the block runs, and with what shows progress."""
+        shown = session.choose_callbacks() if self.callbacks is None else tuple(self.callbacks)
+        with opened_farm(self.workers, self.security) as farm:
+            yield replace(self, farm=farm, callbacks=shown)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuneOptions(SearchOptions):
+    """The options of `tune`; without a limit it also ends after 20 rounds without a gain.
+
+    constants   values of inputs that stay the same from call to call; the executable contains them
+    at          values of the open sizes at which to tune: all combinations of
+                `{"batch": 1, "sequence": (1, 32, 128)}`, or a list of such mappings; if None, a few
+                values that the bounds suggest
+    measuring   how candidates are measured
+    """
+
+    constants: graph.Constants | None = None
+    at: graph.SizesAt | None = None
+    measuring: MeasureOptions | None = None
+
+
+@takes_options(TuneOptions, "farm")
+def tune(model: pipeline.Model | graph.Program, given: TuneOptions) -> Executable:
+    """Tune a tensor expression or a model on this machine, and return its executable.
+
+    model       a tensor, several tensors, the result of `program`, or a model as of `compile`
 
     `optimize` also looks for a faster graph.
     Raises:  UsageError for an argument that is neither a model nor an expression, and for sizes
              that the model does not have; the errors and the KeyboardInterrupt of `optimize`.
     """
-    with opened_farm(workers, security) as farm:
-        how = session.options_from(search, farm)
-        if how.is_open and "patience" not in search:
+    with given.opened() as how:
+        if how.is_open and not how.patience:
             how = replace(how, patience=_PATIENCE)
-        return _tune(
-            model, constants, input_shapes, sizes, at, target, threads, records, how, measuring
-        )
+        return _tune(model, how)
 
 
-def _tune(
-    model: pipeline.Model | graph.Program,
-    constants: graph.Constants | None,
-    input_shapes: pipeline.Shapes | None,
-    sizes: pipeline.Sizes | None,
-    at: graph.SizesAt | None,
-    target: str | Target | None,
-    threads: int | None,
-    records: Records | None,
-    how: session.Options,
-    measuring: MeasureOptions | None,
-) -> Executable:
-    """As `tune`, with the options of the search together."""
-    machine = pipeline.chosen_target(target)
-    setting = setting_of(machine, threads, how.farm)
-    workload = graph.as_program(model, constants)
+def _tune(model: pipeline.Model | graph.Program, how: TuneOptions) -> Executable:
+    machine = how.machine
+    setting = setting_of(machine, how.threads, how.farm)
+    workload = graph.as_program(model, how.constants)
     if workload is not None:
-        pipeline.refuse_for_programs(input_shapes, sizes)
-        graph.check_constants(workload, constants)
-        program = sized_network.sized_program(workload, at)
-        with opened(records, create=True) as store:
-            search_networks([program], setting, store, how, measuring).raise_if_interrupted()
-            return pipeline.compile_program(workload, machine, threads, store, constants)
+        pipeline.refuse_for_programs(how)
+        graph.check_constants(workload, how.constants)
+        program = sized_network.sized_program(workload, how.at)
+        with opened(how.records, create=True) as store:
+            search_networks([program], setting, store, how, how.measuring).raise_if_interrupted()
+            return pipeline.compile_program(workload, machine, how.threads, store, how.constants)
     is_model = isinstance(
         model, str | os.PathLike | bytes | ModelProto | graph.Graph | ExportedGraph
     )
@@ -118,15 +117,14 @@ def _tune(
             reason="it is neither a tensor expression nor a model",
             remedy="give tensors, an ONNX file, its bytes or its ModelProto, or a Graph",
         )
-    pipeline.refuse_for_models(None, constants)
-    parts = pipeline.cut(
-        pipeline.import_graph(cast(pipeline.Model, model), input_shapes, sizes), machine, threads
-    )
-    network = sized_network.sized_program(parts, at)
-    cold = measuring or as_in_network(network)
-    with opened(records, create=True) as store:
+    pipeline.refuse_for_models(None, how.constants)
+    imported = pipeline.import_graph(cast(pipeline.Model, model), how)
+    parts = pipeline.cut(imported, machine, how.threads)
+    network = sized_network.sized_program(parts, how.at)
+    cold = how.measuring or as_in_network(network)
+    with opened(how.records, create=True) as store:
         search_networks([network], setting, store, how, cold).raise_if_interrupted()
-        return pipeline.finish(parts, machine, threads, store)
+        return pipeline.finish(parts, machine, how.threads, store)
 
 
 def setting_of(

@@ -15,16 +15,16 @@ import numpy as np
 
 from tensorwright import base, runtime
 from tensorwright.artifacts import StepNames, read_step_names
+from tensorwright.compile_options import CompileArguments
 from tensorwright.compiling import compile
 from tensorwright.graph import Program
 from tensorwright.machine import Ceilings, LoadWatch, MachineState, kept_ceilings, refine_ceilings
 from tensorwright.ops import Array
-from tensorwright.pipeline import Model, Shapes, Sizes
+from tensorwright.pipeline import Model
 from tensorwright.processes import hold_turn
 from tensorwright.profiling import roofline
 from tensorwright.profiling.devices import measure_speed
 from tensorwright.profiling.report import Profile, StepKind, StepProfile
-from tensorwright.records import Records
 from tensorwright.runtime.measuring import CallCosts, measure_call_costs, measure_ceilings
 from tensorwright.schedule import SkipZeros, UseAlgorithm, parse_schedule, steps_of
 
@@ -36,27 +36,27 @@ _MOST_TRIES = 3  # to measure the roofline, while a step is above it
 _STARTS_THREADS = b"GOMP_parallel"
 
 
-def profile(
-    program: runtime.Executable | Model | Program,
-    *,
-    inputs: Mapping[str, Any] | None = None,
-    repeats: int | None = None,
-    target: str | None = None,
-    threads: int | None = None,
-    records: Records | None = None,
-    input_shapes: Shapes | None = None,
-    sizes: Sizes | None = None,
-    at: Mapping[str, int] | None = None,
-    seed: int | None = None,
-) -> Profile:
-    """Time each step of a network as it runs among the others, and name its bottleneck.
+@dataclass(frozen=True, kw_only=True)
+class ProfileOptions(CompileArguments):
+    """The options of `profile`, beside those of `compile` for what it compiles.
 
-    program   an executable, the path of a saved one, or any input of `compile`; target, threads,
-              records, input_shapes and sizes are for `compile`
-    at        values of named sizes; a size that is left out is 1 if it counts samples, else a
-              number between its bounds
     inputs    arrays by name; inputs that are not given are random, drawn from `seed`
     repeats   the number of runs; if None, as many as take 3 seconds
+    at        values of named sizes; a size that is left out is 1 if it counts samples, else a
+              number between its bounds
+    """
+
+    inputs: Mapping[str, Any] | None = None
+    repeats: int | None = None
+    at: Mapping[str, int] | None = None
+    seed: int | None = None
+
+
+@base.takes_options(ProfileOptions)
+def profile(program: runtime.Executable | Model | Program, how: ProfileOptions) -> Profile:
+    """Time each step of a network as it runs among the others, and name its bottleneck.
+
+    program   an executable, the path of a saved one, or any input of `compile`
 
     Runs with timed steps and runs that are timed as a whole take turns; times are medians. On a
     device, its own clock times each launch. The roofline is measured afterwards, and again while a
@@ -65,6 +65,7 @@ def profile(
     Raises:  UsageError for fewer than one repeat; InputError for inputs that do not fit; the errors
              of `compile` and `load`; MachineError if there is no device for its code.
     """
+    repeats = how.repeats
     if repeats is not None and repeats < 1:
         raise base.UsageError(
             stage="profile",
@@ -72,10 +73,10 @@ def profile(
             reason=f"{repeats} runs cannot be timed",
             remedy="give 1 or more, or None for as many as take 3 seconds",
         )
-    executable = _executable(program, target, threads, records, input_shapes, sizes)
-    chosen = executable.chosen_sizes(**(at or {}))
+    executable = _executable(program, how)
+    chosen = executable.chosen_sizes(**(how.at or {}))
     executable = executable.at(**chosen) if chosen else executable
-    arrays = _arrays(executable, inputs or {}, base.knobs.SEED.get() if seed is None else seed)
+    arrays = _arrays(executable, how)
     with hold_turn():
         watch = LoadWatch()
         samples = _measure(executable, arrays, repeats)
@@ -185,34 +186,23 @@ def _fluctuation(samples: Samples) -> float:
 
 
 def _executable(
-    program: runtime.Executable | Model | Program,
-    target: str | None,
-    threads: int | None,
-    records: Records | None,
-    input_shapes: Shapes | None,
-    sizes: Sizes | None,
+    program: runtime.Executable | Model | Program, how: ProfileOptions
 ) -> runtime.Executable:
     if isinstance(program, runtime.Executable):
         return program
     if isinstance(program, str | os.PathLike) and runtime.is_executable(program):
-        return runtime.load(program, threads)
-    return compile(
-        program,
-        target=target,
-        threads=threads,
-        records=records,
-        input_shapes=input_shapes,
-        sizes=sizes,
-    )
+        return runtime.load(program, how.threads)
+    return compile(program, how)
 
 
-def _arrays(executable: runtime.Executable, given: Mapping[str, Any], seed: int) -> dict[str, Any]:
+def _arrays(executable: runtime.Executable, how: ProfileOptions) -> dict[str, Any]:
     """The given inputs, and random ones; the executable refuses unknown names."""
+    seed = base.knobs.SEED.get() if how.seed is None else how.seed
     generator = np.random.default_rng(seed)
     drawn: dict[str, Array] = {
         spec.name: runtime.random_array(spec, generator) for spec in executable.inputs
     }
-    return drawn | dict(given)
+    return drawn | dict(how.inputs or {})
 
 
 def _measure(

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from tests.unit.test_graph_search import chain_of_products
 
+from tensorwright.compile_options import USUAL
 from tensorwright.drivers.rewrite import rewrite
 from tensorwright.graph import Graph, interpret, random_inputs, simplify
-from tensorwright.pipeline import chosen_target
 from tensorwright.report.graph_changes import GraphChanges, add_gains, add_proofs, graph_values
 from tensorwright.rewriting.networks import Certificate
 
@@ -46,7 +46,7 @@ def test_changed_nodes_name_their_rule_and_rules_their_proof_and_gain(
     assert len(removed) > len(made)
     rules, later = values["rules"], time.monotonic() + 60
     add_proofs(rules, certificate, later)
-    inputs, target = random_inputs(source), chosen_target(None)
+    inputs, target = random_inputs(source), USUAL.machine
     assert add_gains(rules, changes, inputs, target, 1, later) == ""
     for rule in rules:
         assert rule["proofs"][0].startswith("proved at")
@@ -57,6 +57,6 @@ def test_nothing_is_begun_after_the_deadline(found: tuple[Graph, Certificate]) -
     source, certificate = found
     changes = GraphChanges.of(source, certificate)
     rules = graph_values(source, changes)["rules"]
-    reason = add_gains(rules, changes, {}, chosen_target(None), 1, time.monotonic() - 1)
+    reason = add_gains(rules, changes, {}, USUAL.machine, 1, time.monotonic() - 1)
     assert "seconds" in reason
     assert not any("gain_us" in rule for rule in rules)

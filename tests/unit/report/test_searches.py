@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tensorwright.base import CpuTarget
-from tensorwright.pipeline import chosen_target
+from tensorwright.compile_options import CompileOptions
 from tensorwright.records import MemoryStore, Record, Status
 from tensorwright.report import SearchedWorkload, report_values
 from tensorwright.report.document import search_values
@@ -21,7 +21,7 @@ KEY = "0123456789abcdef"
 
 
 def setting() -> SessionSetting:
-    target = chosen_target("x86-64-avx2")
+    target = CompileOptions(target="x86-64-avx2").machine
     assert isinstance(target, CpuTarget)
     return SessionSetting(target, 2, "here")
 

@@ -16,6 +16,7 @@ from tensorwright.cli.arguments.check_model import TOLERANCE, TOLERANCE_STEPS
 from tensorwright.cli.arguments.models import check_model, row_name
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.printing import shorten
+from tensorwright.compile_options import Shapes, Sizes
 from tensorwright.graph import SizesAt
 from tensorwright.peers.process import describe_error
 from tensorwright.records import MemoryStore, opened
@@ -76,8 +77,8 @@ def command(
     target: CpuTarget,
     threads: int | None,
     seed: int,
-    input_shapes: options.Shapes | None,
-    sizes: options.Sizes | None,
+    input_shapes: Shapes | None,
+    sizes: Sizes | None,
     at: SizesAt | None,
     rounds: int,
     peers: tuple[str, ...],

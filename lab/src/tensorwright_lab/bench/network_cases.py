@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from tensorwright.base import TensorwrightError
 from tensorwright.cli.arguments.models import read_graph
-from tensorwright.cli.arguments.options import Shapes, Sizes, refuse_given, split
+from tensorwright.cli.arguments.options import refuse_given, split
+from tensorwright.compile_options import Shapes, Sizes
 from tensorwright.graph import Graph, SizePoint, SizesAt, counted_sizes, points_of
 
 NUMBERS = SizePoint(())

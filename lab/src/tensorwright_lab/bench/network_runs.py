@@ -13,7 +13,7 @@ from onnx import ModelProto
 from tensorwright.base import CpuTarget, number_in
 from tensorwright.cli.arguments import models
 from tensorwright.cli.arguments.check_model import quantised_steps
-from tensorwright.cli.arguments.options import Shapes, Sizes
+from tensorwright.compile_options import Shapes, Sizes
 from tensorwright.drivers.tune import search, setting_of
 from tensorwright.graph import (
     Graph,

@@ -29,6 +29,7 @@ from tensorwright.cli.arguments.models import (
 )
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.printing import print_table, write_objects
+from tensorwright.compile_options import Shapes
 from tensorwright.graph import random_inputs
 from tensorwright.peers.process import Arrays, PeerFailed, PeerProcess
 from tensorwright.pipeline import compile as compile_model
@@ -106,7 +107,7 @@ def command(
     target: CpuTarget,
     threads: int | None,
     seed: int,
-    input_shapes: options.Shapes | None,
+    input_shapes: Shapes | None,
     peers: tuple[str, ...],
     json_path: str | None,
 ) -> None:

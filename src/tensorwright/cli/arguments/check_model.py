@@ -65,7 +65,7 @@ def agrees(
     Raises:  PeerFailed if the other runtime refuses, crashes or hangs.
     """
     called = {name: array.shape for name, array in inputs.items()}
-    proto = read_proto(model, how.shapes, how.seed, called)
+    proto = read_proto(model, how.input_shapes, how.seed, called)
     steps = quantised_steps(proto)
     with tempfile.TemporaryDirectory(prefix="tensorwright-check-") as folder:
         path = Path(folder) / "model.onnx"

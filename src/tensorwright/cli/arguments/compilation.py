@@ -8,68 +8,33 @@ from __future__ import annotations
 
 import functools
 import importlib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tensorwright.base import Target, knobs
+from tensorwright.base import knobs
 from tensorwright.cli.arguments.options import (
     Command,
+    Compilation,
     ProgramKind,
-    Shapes,
-    Sizes,
-    any_machine_options,
     kind_of,
-    records_option,
+    record_options,
     refuse_given,
-    seed_option,
-    shapes_option,
-    sizes_option,
 )
 from tensorwright.runtime import Executable, default_cache, load
 
 _COMPILING = "tensorwright.cli.arguments.programs"
 
 
-@dataclass(frozen=True, slots=True)
-class Compilation:
-    """The values of the options by which a command compiles programs."""
-
-    target: Target
-    threads: int | None
-    records: Path | None
-    shapes: Shapes | None
-    seed: int
-    sizes: Sizes | None = None
-
-
 def compile_options(function: Command) -> Command:
-    """Add the options that `Compilation` holds; the command gets them as one argument, `how`.
-
-    They are --target, --threads, --records, --input-shapes, --sizes and --seed.
-    """
+    """Add the options of `Compilation`; the command gets it as the argument `how`."""
 
     @functools.wraps(function)
-    def given(
-        *arguments: Any,
-        target: Target,
-        threads: int | None,
-        records: Path | None,
-        input_shapes: Shapes | None,
-        sizes: Sizes | None,
-        seed: int,
-        **more: Any,
-    ) -> Any:
+    def given(*arguments: Any, **more: Any) -> Any:
         if knobs.KERNEL_CACHE.get():
             default_cache().is_usable()  # warns of an unusable folder before the work
-        how = Compilation(target, threads, records, input_shapes, seed, sizes)
-        return function(*arguments, how=how, **more)
+        return function(*arguments, **more)
 
-    command: Command = given
-    options = (seed_option, sizes_option, shapes_option, records_option, any_machine_options)
-    for option in options:
-        command = option(command)
-    return command
+    return record_options(Compilation, "how")(given)
 
 
 def open_program(text: str, how: Compilation, constants: Path | None, *, draws: bool) -> Executable:

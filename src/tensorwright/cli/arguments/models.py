@@ -10,13 +10,8 @@ import onnx
 from onnx import ModelProto
 
 from tensorwright.base import LaboratoryPart
-from tensorwright.cli.arguments.options import (
-    Shapes,
-    Sizes,
-    refuse_given,
-    refuse_other_than_model,
-    split,
-)
+from tensorwright.cli.arguments.options import refuse_given, refuse_other_than_model, split
+from tensorwright.compile_options import Shapes, Sizes
 from tensorwright.graph import Graph, require_numbers
 from tensorwright.graph.imports.aten import is_archive
 from tensorwright.graph.model_import import load_model

@@ -13,15 +13,16 @@ import math
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import Field
+from dataclasses import Field, dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 from click.core import ParameterSource
 
 from tensorwright import base
+from tensorwright.compile_options import CompileArguments
 from tensorwright.runtime import named_target
 
 
@@ -95,12 +96,9 @@ def _refusal(where: str, reason: str, remedy: str) -> base.UsageError:
 
 
 Command = Callable[..., Any]
-Shapes = Mapping[str, Sequence[int] | int]
-Sizes = Mapping[str, str]
 
 THREADS = click.IntRange(min=1, max=1024)
 _LARGEST_EXTENT = (1 << 31) - 1
-_LARGEST_SEED = (1 << 63) - 1
 _SHAPE = re.compile(r"\s*([^\s\[\],;][^\[\],;]*?)\s*[:=]\s*(\[[\d\s,x]*\]|\d+)\s*(?:[,;]|$)")
 
 
@@ -235,39 +233,12 @@ def machine_options(function: Command) -> Command:
     return target_option(click.option("--threads", type=THREADS, help=threads)(function))
 
 
-def any_machine_options(function: Command) -> Command:
-    """Add --target, as any target, and --threads."""
-    threads = "Threads of the kernels of a processor; by default all cores."
-    return any_target_option(click.option("--threads", type=THREADS, help=threads)(function))
-
-
-any_target_option = click.option(
-    "--target",
-    callback=lambda ctx, param, name: named_target(name or base.knobs.TARGET.get()),
-    help='The machine to compile for; by default this one. "opencl" and "cuda" are '
-    "its devices of these kinds.",
-)
-"""Add --target, as any target."""
 target_option = click.option(
     "--target",
     callback=lambda ctx, param, name: base.cpu_target(name or base.knobs.TARGET.get()),
     help="The machine to compile for; by default this one.",
 )
 """Add --target, as a `CpuTarget`, for a command that supports only processors."""
-shapes_option = click.option(
-    "--input-shapes",
-    "input_shapes",
-    callback=read_shapes,
-    metavar='"x:[1,3,224,224]"',
-    help="Shapes of inputs, or extents of dimensions, that the model leaves open.",
-)
-sizes_option = click.option(
-    "--sizes",
-    callback=read_sizes,
-    metavar='"batch=1..64"',
-    help="The values of sizes that the model leaves open: LEAST..MOST, LEAST..MOST by DIVISOR, "
-    "or a number.",
-)
 at_option = click.option(
     "--at",
     callback=read_values,
@@ -292,19 +263,6 @@ constants_option = click.option(
     help="Values of the constants of a tensor expression, by name.",
 )
 """Add --constants, as a `Path`."""
-records_option = click.option(
-    "--records",
-    type=click.Path(path_type=Path),
-    help="The record store; by default the user's.",
-)
-seed_option = click.option(
-    "--seed",
-    type=click.IntRange(min=0, max=_LARGEST_SEED),
-    default=base.knobs.SEED.get,
-    help="Seed of every random choice.",
-)
-
-
 Reader = Callable[[click.Context, click.Parameter, Any], Any]
 
 
@@ -326,7 +284,8 @@ def record_options(
 
         command: Command = wrapped
         for field in reversed(declared):
-            command = _option_of(field, (readers or {}).get(field.name))(command)
+            reader = {**_READERS, **(readers or {})}.get(field.name)
+            command = _option_of(field, reader)(command)
         return command
 
     return add
@@ -335,7 +294,7 @@ def record_options(
 def _option_of(field: Field[Any], reader: Reader | None) -> Callable[[Command], Command]:
     """The option of a command that a field declares."""
     facts, default = field.metadata, field.default or None
-    spelling, kind = f"--{field.name}", _kind_of(field)
+    spelling, kind = f"--{field.name.replace('_', '-')}", _kind_of(field)
     if isinstance(field.default, StrEnum):
         default = field.default.value
     elif field.default is True:
@@ -363,4 +322,34 @@ def _kind_of(field: Field[Any]) -> click.ParamType[Any] | None:
         return ranges(min=facts["least"], max=facts.get("most"))
     if isinstance(field.default, StrEnum):
         return click.Choice([each.value for each in type(field.default)])
+    if facts.get("metavar") == "PATH":
+        return click.Path(path_type=Path)
     return click.Path(dir_okay=False) if facts.get("metavar") == "FILE" else None
+
+
+_READERS: Mapping[str, Reader] = {
+    "target": lambda ctx, param, name: named_target(name or base.knobs.TARGET.get()),
+    "input_shapes": read_shapes,
+    "sizes": read_sizes,
+    "seed": lambda ctx, param, seed: base.knobs.SEED.get() if seed is None else seed,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compilation(CompileArguments):
+    """The values of the options by which a command compiles programs."""
+
+    seed: int = base.option(0, "Seed of every random choice.", least=0, most=(1 << 63) - 1)
+
+    @property
+    def records_path(self) -> Path | None:
+        """The file of the record store; None for the user's."""
+        return None if self.records is None else Path(cast(Path, self.records))
+
+
+any_target_option, records_option, shapes_option, sizes_option, seed_option = (
+    _option_of(field, _READERS.get(field.name))
+    for field in base.options_of(Compilation)
+    if field.name != "threads"
+)
+"""Each option by itself, for commands that do not take all of them."""

@@ -11,6 +11,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -133,7 +134,8 @@ def _error(where: str, reason: str, remedy: str) -> UsageError:
 
 def read_network(model: str, how: Compilation) -> Graph:
     """Import a MODEL argument and simplify it."""
-    return pipeline.import_graph(read_graph(model, how.shapes, how.seed, how.sizes, is_open=True))
+    source = read_graph(model, how.input_shapes, how.seed, how.bounds, is_open=True)
+    return pipeline.import_graph(source)
 
 
 def prepare(model: str, how: Compilation, store: RecordStore | None = None) -> Partition:
@@ -143,8 +145,8 @@ def prepare(model: str, how: Compilation, store: RecordStore | None = None) -> P
     """
     graph = read_network(model, how)
     if store is not None:
-        graph = pipeline.recorded_graph(store, graph, how.target, how.threads) or graph
-    return pipeline.cut(graph, how.target, how.threads)
+        graph = pipeline.recorded_graph(store, graph, how.machine, how.threads) or graph
+    return pipeline.cut(graph, how.machine, how.threads)
 
 
 def read_expression(text: str) -> Workload:
@@ -184,12 +186,7 @@ def read_constants(
 
 
 def compile_any(
-    text: str,
-    how: Compilation,
-    constants: Path | None = None,
-    *,
-    draws: bool = False,
-    on_kernel: pipeline.OnKernel | None = None,
+    text: str, how: Compilation, constants: Path | None = None, *, draws: bool = False
 ) -> Executable:
     """Compile a model or a tensor expression with the schedules on record.
 
@@ -198,25 +195,15 @@ def compile_any(
     if not options.is_reference(text):
         refuse_constants(text)
         kind, path = options.split(text)
-        if not kind and on_kernel is None:
+        if not kind and how.on_kernel is None:
             options.refuse_other_than_model(text)
-            return compile(
-                path,
-                target=how.target,
-                threads=how.threads,
-                records=how.records,
-                input_shapes=how.shapes,
-                sizes=how.sizes,
-            )
+            return compile(path, how)
         with opened(how.records) as store:
             parts = prepare(text, how, store)
-            return pipeline.finish(parts, how.target, how.threads, store, on_kernel)
+            return pipeline.finish(parts, how.machine, how.threads, store, how.on_kernel)
     workload = read_expression(text)
     values = read_constants(workload, text, constants, how.seed if draws else None)
-    with opened(how.records) as store:
-        return pipeline.compile_program(
-            workload, how.target, how.threads, store, values, on_kernel=on_kernel
-        )
+    return compile(workload, replace(how, constants=values))
 
 
 def refuse_constants(model: str) -> None:

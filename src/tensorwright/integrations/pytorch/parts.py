@@ -25,6 +25,7 @@ import torch
 import tensorwright
 from tensorwright import compiling, pipeline
 from tensorwright.base import UsageError, did_you_mean
+from tensorwright.compile_options import CompileArguments
 from tensorwright.graph.imports.aten import ExportedGraph, load_exported
 from tensorwright.integrations.pytorch.fx_record import array_of, as_array, as_tensor
 from tensorwright.runtime import Executable
@@ -83,10 +84,9 @@ class Options:
         more = {"target": self.target, "threads": self.threads, "records": self.records}
         graph = load_exported(record)
         if self.minutes:
-            tuned: Executable = tensorwright.optimize(graph, minutes=self.minutes, **more)
-            return tuned
+            return tensorwright.optimize(graph, minutes=self.minutes, **more)
         compile_graph = compiling.compile if is_first else pipeline.compile
-        return compile_graph(graph, **more)
+        return compile_graph(graph, CompileArguments(**more))
 
 
 def usage(where: str, reason: str, remedy: str) -> UsageError:

@@ -1,7 +1,7 @@
 """A tuning session: rounds of proposing, building and measuring. Read `session.py` first."""
 
 from tensorwright.tuning.session.arguments import (
-    Options, SessionParts, SessionSetting, options_from,
+    Options, SessionParts, SessionSetting,
 )
 from tensorwright.tuning.session.in_network import choose_in_network, schedules_worth_trying
 from tensorwright.tuning.session.over_sizes import SizedInstance, choose_over_sizes

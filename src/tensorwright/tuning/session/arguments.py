@@ -12,9 +12,9 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import Enum
 from numbers import Real
 from typing import Any
@@ -24,7 +24,7 @@ from tensorwright.farm import Farm
 from tensorwright.records import RecordStore, SavedSession
 from tensorwright.tuning.learning import USUAL, Learning
 from tensorwright.tuning.measuring.runner import Builder, Runner
-from tensorwright.tuning.session.progress import Callback, Interrupt, choose_callbacks
+from tensorwright.tuning.session.progress import Callback, Interrupt
 from tensorwright.tuning.space.sketch import Space
 from tensorwright.tuning.space.space import SpaceKind
 from tensorwright.tuning.strategies.named import STRATEGIES, USUAL_STRATEGY, StrategyChoice
@@ -85,7 +85,7 @@ class Options:
     minutes: float | None = option(None, "Time for tuning; by default 10.", unit="minutes")
     trials: int | None = option(None, "Candidates to measure in all.", least=1)
     patience: int = option(0, "End after this many rounds without a gain.", least=1)
-    space: SpaceKind = option(
+    space: SpaceKind | str = option(
         SpaceKind.SKETCHES, "The schedules to try: sketches of generators, templates, or both."
     )
     strategy: StrategyChoice = option(
@@ -159,23 +159,8 @@ class Options:
         if not self.learning.is_usual:
             fields |= {"features": self.learning.features, "model": self.learning.model}
         if self.space is not SpaceKind.SKETCHES:
-            fields["space"] = self.space.value
+            fields["space"] = str(self.space)
         return json.dumps(fields, sort_keys=True)
-
-
-def options_from(given: Mapping[str, Any], farm: Farm | None = None) -> Options:
-    """The options of a call from Python; the display of the progress is the usual one if None.
-
-    Raises:  UsageError for a name that is none, and as `Options`.
-    """
-    names = [each.name for each in fields(Options)]
-    for name in given:
-        if name not in names:
-            where, reason = f"argument {name}", "there is no option of this name"
-            raise unknown_name("tune", where, reason, name, names)
-    callbacks = given.get("callbacks")
-    shown = choose_callbacks() if callbacks is None else tuple(callbacks)
-    return Options(**{**given, "callbacks": shown, "farm": farm})
 
 
 @dataclass(frozen=True, slots=True)

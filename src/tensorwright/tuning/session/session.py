@@ -128,7 +128,7 @@ def _tools(
         runner,
         own.scheduler or GradientScheduler(objective, patience=options.task_patience, seed=seed),
         make_strategy,
-        own.make_space or partial(make_space, kind=options.space),
+        own.make_space or partial(make_space, kind=SpaceKind(options.space)),
         predictor,
         make_default if own.make_space is None else None,
         keeps_kernels=own.builder is None and options.farm is None,

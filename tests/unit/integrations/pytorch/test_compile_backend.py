@@ -397,7 +397,7 @@ def test_what_was_compiled_before_comes_back(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(
         pipeline,
         "compile",
-        lambda graph, **more: graphs.append(graph) or compile_graph(graph, **more),
+        lambda graph, how: graphs.append(graph) or compile_graph(graph, how),
     )
     call = compiled(module)
     assert alike(call(x), module(x))

@@ -14,7 +14,6 @@ from tensorwright.base import CpuTarget
 from tensorwright.cli.arguments.models import check_model, row_name
 from tensorwright.cli.arguments.options import (
     Minutes,
-    Shapes,
     machine_options,
     records_option,
     refuse_given,
@@ -23,6 +22,7 @@ from tensorwright.cli.arguments.options import (
 )
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.printing import write_objects
+from tensorwright.compile_options import Shapes
 from tensorwright.rewriting.candidates import CostKind, SearchKind
 from tensorwright_lab.bench.machine import describe_machine, measure_ceiling, threads_of
 from tensorwright_lab.bench.peers_option import peers_option

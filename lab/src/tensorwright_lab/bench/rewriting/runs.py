@@ -16,7 +16,7 @@ import click
 
 from tensorwright.base import CpuTarget, InternalError, MachineError, TensorwrightError
 from tensorwright.cli.arguments.models import read_graph, read_proto, row_name, save_proto
-from tensorwright.cli.arguments.options import Shapes
+from tensorwright.compile_options import Shapes
 from tensorwright.drivers.rewrite import Rewritten, rewrite
 from tensorwright.drivers.tune import search, setting_of
 from tensorwright.graph import Graph, random_inputs
