@@ -24,7 +24,8 @@ from pathlib import Path
 from statistics import median
 
 import tensorwright
-from tensorwright.cli.arguments.models import read_proto, save_proto
+from tensorwright.cli.arguments.models import read_proto
+from tensorwright.graph.onnx_export import save_proto
 from tensorwright_lab.zoo.foreign.long import LONG
 
 IMPORT = """
@@ -83,6 +84,7 @@ import time
 from statistics import mean
 from tensorwright.base import detect_target
 from tensorwright.graph import choose_layouts, partition, simplify
+from tensorwright.graph.onnx_export import save_proto
 from tensorwright.tuning.selection import open_predictor
 from tensorwright_lab.zoo.plausible import draw_network
 target = detect_target()

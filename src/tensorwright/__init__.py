@@ -47,6 +47,7 @@ _PUBLIC = {
     "override": "tensorwright.base",
     "profile": "tensorwright.profiling",
     "program": "tensorwright.graph",
+    "quantize": "tensorwright.drivers.quantize",
     "rewrite": "tensorwright.drivers.rewrite",
     "tune": "tensorwright.drivers.tune",
 }

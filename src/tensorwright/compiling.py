@@ -28,7 +28,6 @@ from tensorwright.base import (
     KNOBS,
     Advice,
     CpuTarget,
-    ModelError,
     UndecidedError,
     UsageError,
     available_cores,
@@ -58,7 +57,6 @@ if TYPE_CHECKING:
 _PIPELINE, _RECORDS = "tensorwright.pipeline", "tensorwright.records"
 _MEASURING, _PROCESSES = "tensorwright.runtime.measuring", "tensorwright.processes"
 _MODELS = "tensorwright.graph.model_import"
-_RECORD = "ExportedGraph"
 _AHEAD = "tensorwright.tuning.selection.ahead"
 _WITHOUT_EFFECT = (
     knobs.HOME,
@@ -99,19 +97,19 @@ def compile(model: Model | Program, how: CompileArguments) -> Executable:
     given = read_handle(model)
     if how.trace or how.constants or how.on_kernel:
         return _pipeline(given, how)
-    question = _question(given, how)
     if how.sizes == "fixed":
-        return _compiled(question, given, how)
+        return _compiled(given, how)
     refusal: UndecidedError | None = None
     try:
-        program = _compiled(question, given, how)
+        program = _compiled(given, how)
     except UndecidedError as error:
         program, refusal = None, error
-    return _of_any_sizes(given, how, question, program, refusal)
+    return _of_any_sizes(given, how, program, refusal)
 
 
-def _compiled(question: _Question | None, model: Any, how: CompileArguments) -> Executable:
+def _compiled(model: Any, how: CompileArguments) -> Executable:
     """The kept executable for a question, or what the pipeline makes."""
+    question = _question(model, how)
     if question is None:
         return _pipeline(model, how)
     return question.kept() or question.compiled(model)
@@ -120,7 +118,6 @@ def _compiled(question: _Question | None, model: Any, how: CompileArguments) -> 
 def _of_any_sizes(
     model: Any,
     how: CompileArguments,
-    question: _Question | None,
     program: Executable | None,
     refusal: UndecidedError | None,
 ) -> Executable:
@@ -130,31 +127,20 @@ def _of_any_sizes(
     """
     if program is not None and all(size.name in program.plan.counted for size in program.sizes):
         return program
-    kind = type(model).__name__
-    if not (isinstance(model, str | os.PathLike | bytes) or kind in ("ModelProto", _RECORD)):
+    is_model = isinstance(model, str | os.PathLike | bytes) or type(model).__name__ == "ModelProto"
+    if not is_model:
         if program is None:
             assert refusal is not None
             raise refusal
         return program
-    digest = question.model if question else _digest_of_model(model)[0]
 
-    def declared() -> Signature:
+    def declared() -> Signature | None:
         pipeline = importlib.import_module(_PIPELINE)
-        said: Signature = pipeline.declared_signature(model, how)
+        said: Signature | None = pipeline.declared_signature(model, how)
         return said
 
     def build(shapes: Mapping[str, tuple[int, ...]]) -> Executable:
-        chosen = replace(how, input_shapes=shapes)
-        question = _question(model, chosen)
-        now = question.model if question else _digest_of_model(model)[0]
-        if now not in (digest, None):
-            raise ModelError(
-                stage="compile",
-                where=label,
-                reason="it has changed since it was compiled",
-                remedy="compile it again",
-            )
-        return _compiled(question, model, chosen)
+        return _compiled(model, replace(how, input_shapes=shapes))
 
     threads = usable_threads(how.threads)
     label = str(model) if isinstance(model, str | os.PathLike) else "the model"
@@ -162,13 +148,10 @@ def _of_any_sizes(
 
 
 def read_handle(model: Any) -> Any:
-    """The bytes of an open file or of a buffer, the record of an ExportedProgram; any other model
-    unchanged.
+    """The bytes of an open file or of a buffer; any other model unchanged.
 
-    Raises:  UsageError for a file that is open for text; the errors of reading a program.
+    Raises:  UsageError for a file that is open for text.
     """
-    if type(model).__name__ == "ExportedProgram":
-        return importlib.import_module(_MODELS).recorded(model)
     if isinstance(model, bytearray | memoryview):
         return bytes(model)
     if hasattr(model, "read") and not isinstance(model, str | os.PathLike):
@@ -337,8 +320,6 @@ def _digest_of_model(model: Any) -> tuple[str | None, Path | None]:
     if kind == "ModelProto":
         data = model.SerializeToString(deterministic=True)
         return f"proto {digest_of_bytes(data)}", None
-    if kind == _RECORD:
-        return f"record {model.digest}", None
     if kind == "Graph":
         return f"graph {digest_of_bytes(str(model).encode())}", None
     return None, None

@@ -61,6 +61,7 @@ COMMANDS = (
     Entry("report", "Write one HTML file: what was found, where the time goes, and why."),
     Entry("inspect", "Show what becomes of a program: graph, layouts, workloads, code."),
     Entry("rewrite", "Write a better ONNX model: proved substitutions of its operators."),
+    Entry("quantize", "Write an ONNX model with numbers of few bits, and say what that costs."),
     Entry("records", "List, export, import, prune and delete measurements."),
     Entry("cache", "Show what is kept on the disk, and clear it."),
     Entry("rules", "Prove, refute and explain substitutions of operator graphs."),

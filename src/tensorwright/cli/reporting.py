@@ -17,9 +17,10 @@ import click
 
 from tensorwright import report
 from tensorwright.cli.arguments.compilation import Compilation
-from tensorwright.cli.arguments.models import read_proto, save_proto, short_name
+from tensorwright.cli.arguments.models import read_proto, short_name
 from tensorwright.cli.group import same_command
 from tensorwright.graph import Graph
+from tensorwright.graph.onnx_export import save_proto
 from tensorwright.records import opened
 from tensorwright.runtime import Executable
 from tensorwright.tuning.session import SessionSetting, TuneResult

@@ -1,5 +1,4 @@
-"""Searches over whole networks, one file for each command: `tune`, `rewrite`, `optimize`.
+"""What commands do with whole networks: `tune`, `rewrite`, `optimize`, `quantize`, a file for each.
 
-Import the file of the search that you need.  This module is empty, so that `compile` loads no
-search.
+Import the file that you need.  This module is empty, so that `compile` loads no search.
 """

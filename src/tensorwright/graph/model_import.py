@@ -11,22 +11,16 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from onnx import ModelProto
 
-from tensorwright.base import DType, ModelError, UnsupportedError
+from tensorwright.base import ModelError, UnsupportedError
 from tensorwright.expr import NamedSize, named_size, named_sizes_of, with_sizes
 from tensorwright.graph.graph import Graph
 from tensorwright.graph.imports import declared_types as declared_types_of_onnx
 from tensorwright.graph.imports import external_files, load_onnx, read_supported_model
-from tensorwright.graph.imports.aten import (
-    ExportedGraph,
-    declared_inputs,
-    is_archive,
-    load_exported,
-    read_pt2,
-)
+from tensorwright.graph.imports.aten import ExportedGraph, is_archive, load_exported, read_pt2
 from tensorwright.graph.imports.open_dimensions import Sizes
 from tensorwright.graph.imports.shapes import InputShapes
 from tensorwright.ops import TensorType, number_of, sizes_of
@@ -40,7 +34,7 @@ class ExportedProgram(Protocol):
     state_dict: Any
 
 
-Types: TypeAlias = Mapping[str, TensorType | DType]
+Types: TypeAlias = tuple[dict[str, TensorType], dict[str, TensorType]]
 Source: TypeAlias = str | os.PathLike[str] | bytes | ModelProto | ExportedGraph | ExportedProgram
 
 _TRIED_SIZES = (1, 2, 32, 512, 16384)
@@ -56,23 +50,14 @@ def load_model(
 
     Raises:  as `load_onnx` and `load_exported`.
     """
-    source = recorded(source)
     if isinstance(source, ExportedGraph):
         return load_exported(source, input_shapes, sizes)
-    return load_onnx(source, input_shapes, sizes=sizes)  # type: ignore[arg-type]  # it refuses others
-
-
-def recorded(source: Source) -> Source:
-    """The record of what PyTorch has exported, from a file or memory; other models unchanged.
-
-    Raises:  as `read_pt2`; UnsupportedError for tensors of other kinds than plain arrays in memory.
-    """
     if isinstance(source, str | os.PathLike | bytes) and is_archive(source):
-        return read_pt2(source)
+        return load_exported(read_pt2(source), input_shapes, sizes)
     if is_exported_program(source):
         record: ExportedGraph = importlib.import_module(_PROGRAMS).record_of(source)
-        return record
-    return source
+        return load_exported(record, input_shapes, sizes)
+    return load_onnx(source, input_shapes, sizes=sizes)  # type: ignore[arg-type]  # it refuses others
 
 
 def check_operators(source: str | os.PathLike[str] | bytes) -> None:
@@ -86,36 +71,22 @@ def check_operators(source: str | os.PathLike[str] | bytes) -> None:
 
 def declared_types(
     source: Source, input_shapes: InputShapes | None = None, sizes: Sizes | None = None
-) -> tuple[Types, Types]:
-    """The types that a model declares of inputs and outputs; element types where a call alone
-    decides the rank.
+) -> Types | None:
+    """The types that an ONNX model declares of inputs and outputs; None for other models.
 
-    Raises:  as `load_model`.  Nodes are read only if nothing says the rank of an output.
+    Raises:  as `load_onnx`.  Nodes are read only if the model leaves the rank of an output open.
     """
-    source = recorded(source)
-    if isinstance(source, ExportedGraph):
-        types = declared_inputs(source, input_shapes, sizes)
-        graph = _of_some_size(source, types)
-        return types, {name: _of_any_size(name, graph.types[name]) for name in graph.outputs}
+    if isinstance(source, ExportedGraph) or is_archive(source) or is_exported_program(source):
+        return None
     given, said = declared_types_of_onnx(source, input_shapes, sizes)  # type: ignore[arg-type]
-    ranked = {name: each for name, each in given.items() if isinstance(each, TensorType)}
-    results = {name: each for name, each in said.items() if isinstance(each, TensorType)}
-    if len(results) == len(said):
-        return given, results
-    if len(ranked) < len(given):
-        return given, {name: each or _without_type(name) for name, each in said.items()}
-    graph = _of_some_size(source, ranked)
-    others = {name: _of_any_size(name, graph.types[name]) for name in said if name not in results}
-    return given, {name: {**results, **others}[name] for name in said}
-
-
-def _without_type(name: str) -> NoReturn:
-    raise ModelError(
-        stage="import",
-        where=f"output {name}",
-        reason="the model does not say its element type, and leaves the rank of an input open",
-        remedy="give that input a shape (`input_shapes`), or the output an element type",
-    )
+    results = {name: each for name, each in said.items() if each is not None}
+    if len(results) < len(said):
+        graph = _of_some_size(source, given)
+        results = {
+            name: _of_any_size(name, graph.types[name]) if each is None else each
+            for name, each in said.items()
+        }
+    return given, results
 
 
 def _of_some_size(source: Source, inputs: Mapping[str, TensorType]) -> Graph:
@@ -134,15 +105,11 @@ def _of_some_size(source: Source, inputs: Mapping[str, TensorType]) -> Graph:
 def _shapes_at(
     number: int, inputs: Mapping[str, TensorType], sizes: Sequence[NamedSize]
 ) -> dict[str, tuple[int, ...]]:
-    values = {size.name: _within(number, size) * size.divisor for size in sizes}
+    values = {size.name: number * size.divisor for size in sizes}
     return {
         name: tuple(number_of(with_sizes(extent, values)) for extent in sizes_of(each))
         for name, each in inputs.items()
     }
-
-
-def _within(number: int, size: NamedSize) -> int:
-    return max(size.least, number if size.most is None else min(number, size.most))
 
 
 def _of_any_size(name: str, type_: TensorType) -> TensorType:

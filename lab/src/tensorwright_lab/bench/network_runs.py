@@ -24,6 +24,7 @@ from tensorwright.graph import (
     random_inputs,
 )
 from tensorwright.graph.imports import load_onnx
+from tensorwright.graph.onnx_export import save_proto
 from tensorwright.peers.process import Arrays, PeerFailed, PeerProcess, Steps, find_kind
 from tensorwright.pipeline import finish, prepare
 from tensorwright.records import MemoryStore, RecordStore
@@ -106,7 +107,7 @@ class _Comparison:
         proto = models.read_proto(model, plan.shapes, plan.seed)
         self.shown = show_logits(proto)
         theirs = folder / "model.onnx"
-        models.save_proto(proto, theirs)
+        save_proto(proto, theirs)
         _ask_peers(theirs, plan)
         self.files = self._compile(self.graph, theirs, quantised_steps(proto), plan)
         self.logits: _Files | None = None
@@ -129,7 +130,7 @@ class _Comparison:
     def _compile_logits(self, model: ModelProto, plan: Plan) -> _Files:
         """The same for the model with a further output; the shapes are in it."""
         theirs = self.folder / "logits.onnx"
-        models.save_proto(model, theirs)
+        save_proto(model, theirs)
         graph = load_onnx(model, sizes=plan.sizes)
         return self._compile(graph, theirs, quantised_steps(model), plan)
 

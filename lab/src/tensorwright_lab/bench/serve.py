@@ -25,12 +25,12 @@ from tensorwright.cli.arguments.models import (
     read_graph,
     read_proto,
     row_name,
-    save_proto,
 )
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.printing import print_table, write_objects
 from tensorwright.compile_options import Shapes
 from tensorwright.graph import random_inputs
+from tensorwright.graph.onnx_export import save_proto
 from tensorwright.peers.process import Arrays, PeerFailed, PeerProcess
 from tensorwright.pipeline import compile as compile_model
 from tensorwright_lab.bench.machine import Ceiling, describe_machine, threads_of

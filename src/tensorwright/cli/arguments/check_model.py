@@ -11,7 +11,8 @@ from onnx import ModelProto, NodeProto, TensorProto, numpy_helper
 
 from tensorwright.base import Array
 from tensorwright.cli.arguments.compilation import Compilation
-from tensorwright.cli.arguments.models import read_proto, save_proto
+from tensorwright.cli.arguments.models import read_proto
+from tensorwright.graph.onnx_export import save_proto
 from tensorwright.peers.process import PeerProcess, describe_error, max_rel_error, max_steps
 
 TOLERANCE = 1e-4

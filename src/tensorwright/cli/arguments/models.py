@@ -72,11 +72,6 @@ def read_proto(
     return proto
 
 
-def save_proto(proto: ModelProto, path: Path) -> None:
-    """Write a model; a model above 1 GiB gets a second file for its weights."""
-    onnx.save(proto, path, save_as_external_data=proto.ByteSize() > 1 << 30)
-
-
 def short_name(model: str) -> str:
     """The short name of a MODEL argument: without suite, folder and suffix."""
     kind, name = split(model)

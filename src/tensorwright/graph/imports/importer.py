@@ -74,7 +74,6 @@ from tensorwright.graph.imports.refusals import (
 from tensorwright.graph.imports.shapes import (
     InputShapes,
     check_is_tensor,
-    declared_input_types,
     input_types,
     open_names,
     output_types,
@@ -133,10 +132,10 @@ def declared_types(
     source: str | os.PathLike[str] | bytes | ModelProto,
     input_shapes: InputShapes | None = None,
     sizes: Sizes | None = None,
-) -> tuple[dict[str, TensorType | base.DType], dict[str, TensorType | base.DType | None]]:
+) -> tuple[dict[str, TensorType], dict[str, TensorType | None]]:
     """What a model declares of its inputs and outputs, by name; no node is read.
 
-    It is the element type alone if nothing says the rank, and None for an output without that.
+    The type of an output is None if nothing says its rank.
     Raises:  as `load_onnx`.
     """
     graph = (model := reading.read_model(source)).model.graph
@@ -145,8 +144,7 @@ def declared_types(
     readers = {name: node.op_type for node in reversed(graph.node) for name in node.input}
     names = open_names(free)
     bounds = {name: each for name, each in (sizes or {}).items() if name in names}
-    given = declared_input_types(free, input_shapes, readers, bounds)
-    return given, output_types(model.model)
+    return input_types(free, input_shapes, readers, bounds), output_types(model.model)
 
 
 def _with_needed_bounds(

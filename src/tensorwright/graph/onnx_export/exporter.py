@@ -13,7 +13,7 @@ from pathlib import Path
 import onnx
 from onnx import GraphProto, ModelProto, helper, numpy_helper
 
-from tensorwright.base import InternalError, output_error
+from tensorwright.base import InternalError, output_error, write_atomically
 from tensorwright.graph.graph import Graph, Node, rename_tensors
 from tensorwright.graph.imports.open_dimensions import SIZES_PROPERTY, bounds_text
 from tensorwright.graph.nested import BRANCH, own_inputs
@@ -177,19 +177,22 @@ def _refusal(model: ModelProto, graph: Graph) -> str:
 
 
 def save_onnx(graph: Graph, path: str | os.PathLike[str]) -> None:
-    """Write `to_onnx(graph)`; above 1 GiB the weights go to a file beside it, with the suffix
-    .data.
+    """Write `to_onnx(graph)`.  Raises: as `to_onnx` and `save_proto`."""
+    save_proto(to_onnx(graph), path)
 
-    Raises:  as `to_onnx`, and OutputError if a file cannot be written.
+
+def save_proto(model: ModelProto, path: str | os.PathLike[str]) -> None:
+    """Write a model; above 1 GiB the weights go to a file beside it, with the suffix .data.
+
+    Raises:  OutputError if a file cannot be written.
     """
-    model = to_onnx(graph)
     target = Path(path)
-    size = sum(array.nbytes for array in graph.constants.values())
+    size = sum(len(each.raw_data) for each in model.graph.initializer)
+    if size < _EXTERNAL_FROM_BYTES:
+        write_atomically(target, model.SerializeToString())
+        return
+    beside = f"{target.name}.data"
     try:
-        if size < _EXTERNAL_FROM_BYTES:
-            onnx.save_model(model, target)
-            return
-        beside = f"{target.name}.data"
         (target.parent / beside).unlink(missing_ok=True)  # onnx appends to what is there
         onnx.save_model(
             model, target, save_as_external_data=True, location=beside, size_threshold=_SMALL_BYTES

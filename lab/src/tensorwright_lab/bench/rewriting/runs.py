@@ -15,13 +15,13 @@ from typing import TypeVar
 import click
 
 from tensorwright.base import CpuTarget, InternalError, MachineError, TensorwrightError
-from tensorwright.cli.arguments.models import read_graph, read_proto, row_name, save_proto
+from tensorwright.cli.arguments.models import read_graph, read_proto, row_name
 from tensorwright.compile_options import Shapes
 from tensorwright.drivers.rewrite import Rewritten, rewrite
 from tensorwright.drivers.tune import search, setting_of
 from tensorwright.graph import Graph, random_inputs
 from tensorwright.graph.imports import load_onnx
-from tensorwright.graph.onnx_export import save_onnx
+from tensorwright.graph.onnx_export import save_onnx, save_proto
 from tensorwright.peers.process import Arrays, Versions, compare_versions
 from tensorwright.pipeline import finish, open_price, prepare
 from tensorwright.processes import Child, Done, Job, Raised

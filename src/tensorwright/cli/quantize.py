@@ -1,0 +1,133 @@
+"""`tensorwright quantize`: write a model with numbers of few bits, and say what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+from onnx import ModelProto
+
+from tensorwright.cli.arguments import options
+from tensorwright.cli.arguments.arrays import read_arrays
+from tensorwright.cli.arguments.models import read_graph, read_proto
+from tensorwright.cli.arguments.output import check_writable
+from tensorwright.cli.printing import print_table
+from tensorwright.compile_options import Shapes, Sizes
+from tensorwright.drivers.quantize import WEIGHTS, Error, quantize
+from tensorwright.graph.onnx_export import save_proto, to_onnx
+
+_SHOWN = 10
+
+
+@click.command()
+@options.model_argument
+@click.option("-o", "--output", metavar="OUT.onnx", required=True, help="The file to write.")
+@click.option(
+    "--weights",
+    type=click.Choice([*WEIGHTS]),
+    help="The matrices of MatMul and Gemm alone, in so many bits; products stay floats.",
+)
+@click.option(
+    "--block",
+    type=int,
+    default=32,
+    show_default=True,
+    metavar="N",
+    help="How many weights of a column share a scale: 16, 32, 64, 128 or 256.",
+)
+@click.option(
+    "--calibrate",
+    multiple=True,
+    metavar="FILE.npz",
+    help="Inputs by name, from which ranges are taken; arrays with one more axis hold several "
+    "samples. Without --weights, all is quantised to 8 bits. May be repeated.",
+)
+@click.option(
+    "--keep",
+    multiple=True,
+    metavar="NODE",
+    help="A node that stays as it is; patterns as '/decoder/*'. May be repeated.",
+)
+@click.option(
+    "--target-error",
+    type=float,
+    metavar="E",
+    help="Keep the nodes with the largest errors, too, until the relative error of each output is "
+    "at most E.",
+)
+@options.shapes_option
+@options.sizes_option
+@options.seed_option
+def command(
+    model: str,
+    output: str,
+    weights: str | None,
+    block: int,
+    calibrate: tuple[str, ...],
+    keep: tuple[str, ...],
+    target_error: float | None,
+    input_shapes: Shapes | None,
+    sizes: Sizes | None,
+    seed: int,
+) -> None:
+    """Write an ONNX model with numbers of few bits.
+
+    --weights int4|int8 stores the matrices of products in few bits, in blocks with a scale
+    (MatMulNBits). --calibrate stores weights and activations in 8 bits (QDQ), by ONNX Runtime's
+    quantizer. The errors of outputs and of single nodes are measured with the inputs of
+    --calibrate, or with random ones.
+
+    Example: tensorwright quantize model.onnx -o small.onnx --weights int4 --block 32
+             tensorwright quantize model.onnx -o bytes.onnx --calibrate samples.npz
+    """
+    if weights is None and not calibrate:
+        raise click.UsageError("give --weights int4 or int8, or --calibrate FILE.npz.")
+    check_writable(output, model, *calibrate)
+    source = _source(model, input_shapes, sizes, seed)
+    quantized = quantize(
+        source,
+        weights=weights,
+        block=block,
+        samples=[read_arrays(path) for path in calibrate],
+        keep=keep,
+        target_error=target_error,
+        seed=seed,
+        on_try=_say_try,
+    )
+    save_proto(quantized.model, output)
+    before, after = (_bytes_text(each.ByteSize()) for each in (source, quantized.model))
+    click.echo(f"{output}: {after}, {before} before")
+    if quantized.kept:
+        click.echo(f"kept as floats: {', '.join(quantized.kept)}")
+    print_table(("output", "relative error", "largest error"), _cells(quantized.outputs))
+    shown = quantized.nodes[:_SHOWN]
+    print_table(("node", "operator", "its own error"), _cells(shown))
+    if len(quantized.nodes) > len(shown):
+        click.echo(f"and {len(quantized.nodes) - len(shown)} nodes with smaller errors")
+
+
+def _source(model: str, shapes: Shapes | None, sizes: Sizes | None, seed: int) -> ModelProto:
+    """The ONNX model of an argument, with the sizes that are given."""
+    if sizes:
+        return to_onnx(read_graph(model, shapes, seed, sizes, is_open=True))
+    options.refuse_other_than_model(model)
+    return read_proto(model, shapes, seed)
+
+
+def _say_try(kept: int, nodes: int, error: float) -> None:
+    if kept:
+        click.echo(f"{kept} of {nodes} nodes kept: error {error:.3g}", err=True)
+
+
+def _cells(errors: Sequence[Error]) -> list[tuple[str, str, str]]:
+    """The lines of a table of outputs, or of one of nodes."""
+    return [
+        (each.name, each.operator, f"{each.relative:.3g}")
+        if each.largest is None
+        else (each.name, f"{each.relative:.3g}", f"{each.largest:.3g}")
+        for each in errors
+    ]
+
+
+def _bytes_text(size: int) -> str:
+    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.1f} kB"

@@ -1,0 +1,462 @@
+"""`tensorwright.quantize`: an ONNX model with numbers of few bits, and what that costs in accuracy.
+
+    weights     `few_bit_weights`: matrices in four or eight bits, activations stay floats
+    samples     ONNX Runtime's quantizer: activations and weights in eight bits, by calibration
+
+Two measures say what is lost. The outputs of both models for the same inputs are compared. And
+each quantised node is run beside its original, on the same inputs, so that its own error is not
+mixed with the errors of nodes before it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import ModelProto, NodeProto, TensorProto, helper, version_converter
+
+from tensorwright import base, runtime
+from tensorwright.compiling import compile as compile_model
+from tensorwright.graph.imports.aten import is_archive
+from tensorwright.graph.model_import import (
+    Source,
+    check_operators,
+    declared_types,
+    is_exported_program,
+    load_model,
+)
+from tensorwright.graph.onnx_export import save_proto, to_onnx, with_few_bit_weights
+
+Samples = Sequence[Mapping[str, base.Array]]
+OnTry = Callable[[int, int, float], object]
+
+WEIGHTS = {"int4": 4, "int8": 8}
+_BLOCKS = (16, 32, 64, 128, 256)
+_LEAST_OPSET = 13  # from here on, scales may be by channel
+_USUAL_OPSET = 17
+_ONLY_MOVE = {
+    *("Concat", "Expand", "Flatten", "Gather", "Identity", "Pad", "Reshape", "Slice", "Split"),
+    *("Squeeze", "Transpose", "Unsqueeze"),
+}
+"""Operators that make no error of their own."""
+_COMPARED = 16
+"""The errors are those of so many samples; calibration takes all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Error:
+    """How far a tensor of the quantised model is from that of the original.
+
+    name       of the output or of the node       operator   of the node; "" for an output
+    relative   the root of the mean square of the differences over that of the numbers
+    largest    the largest difference over the largest number; None for a node
+    """
+
+    name: str
+    operator: str
+    relative: float
+    largest: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Quantized:
+    """A quantised model.
+
+    outputs    the errors of its outputs
+    nodes      the errors that quantised nodes make by themselves, the largest first
+    kept       the nodes that stay floats so that the outputs are near enough
+    """
+
+    model: ModelProto
+    outputs: tuple[Error, ...]
+    nodes: tuple[Error, ...]
+    kept: tuple[str, ...]
+
+    @property
+    def error(self) -> float:
+        """The largest relative error of an output."""
+        return max((each.relative for each in self.outputs), default=0.0)
+
+
+def quantize(
+    model: Source,
+    *,
+    weights: str | None = None,
+    block: int = 32,
+    samples: Samples | None = None,
+    keep: Sequence[str] = (),
+    target_error: float | None = None,
+    seed: int = 0,
+    on_try: OnTry = lambda kept, nodes, error: None,
+) -> Quantized:
+    """Quantise a model.
+
+    model          as of `compile`; a model of PyTorch becomes one of ONNX first
+    weights        "int4" or "int8": the matrices of MatMul and Gemm, whose products stay floats
+    block          16, 32, 64, 128 or 256: how many weights of a column share a scale
+    samples        inputs by name, for each sample: all is quantised to QDQ by calibration, if
+                   `weights` is None; the errors are measured with them, or else with random inputs
+    keep           names of nodes that stay as they are; patterns as "/decoder/*"
+    target_error   the nodes that make the largest errors stay floats, too, until no output has a
+                   larger relative error
+    seed           of the random inputs
+    on_try         called after each model that is tried, with its number of kept nodes, the
+                   number of nodes that could be quantised, and its error
+
+    Raises:  the errors of importing; UsageError for arguments that do not fit; InputError for
+             samples that do not; MachineError if calibration lacks ONNX Runtime.
+    """
+    _check(weights, block, samples, target_error)
+    source = _with_names(_proto_of(model))
+    _check_keep(source, keep)
+    if weights is None:
+        source = _prepared(source)
+    if samples:
+        used = _samples_of(source, samples)
+    else:
+        used = [_random_sample(source, seed)]
+
+    def attempt(kept: frozenset[str]) -> ModelProto:
+        def is_kept(node: NodeProto) -> bool:
+            return node.name in kept or any(fnmatchcase(node.name, each) for each in keep)
+
+        if weights is not None:
+            return with_few_bit_weights(source, WEIGHTS[weights], block, is_kept)
+        kept_names = [node.name for node in source.graph.node if is_kept(node)]
+        return _calibrated(source, used, [*kept_names, *_sums_of_matrices(source)])
+
+    return _near_enough(source, attempt, used[:_COMPARED], target_error, on_try)
+
+
+def _near_enough(
+    source: ModelProto,
+    attempt: Callable[[frozenset[str]], ModelProto],
+    samples: Samples,
+    target_error: float | None,
+    on_try: OnTry,
+) -> Quantized:
+    """The model with as few kept nodes as a search by halves finds for an error."""
+    whole = attempt(frozenset())
+    wanted = _outputs(source, samples)
+    errors = node_errors(source, whole, samples)
+    if not errors:
+        raise _refusal(
+            f"model {source.graph.name}",
+            "it has no node that can be quantised so",
+            "see its nodes: tensorwright inspect MODEL",
+        )
+
+    def tried(count: int) -> Quantized:
+        kept = tuple(each.name for each in errors[:count])
+        quantized = attempt(frozenset(kept)) if count else whole
+        outputs = _output_errors(wanted, _outputs(quantized, samples))
+        result = Quantized(quantized, outputs, errors[count:], kept)
+        on_try(count, len(errors), result.error)
+        return result
+
+    best = tried(0)
+    if target_error is None or best.error <= target_error:
+        return best
+    too_few, enough = 0, len(errors)
+    while enough - too_few > 1:
+        middle = (too_few + enough) // 2
+        other = tried(middle)
+        if other.error <= target_error:
+            best, enough = other, middle
+        else:
+            too_few = middle
+    if enough == len(errors):
+        raise _refusal(
+            f"target error {target_error:g}",
+            "one node that is quantised makes a larger one",
+            "ask for less, or give more bits",
+        )
+    return best
+
+
+def node_errors(source: ModelProto, quantized: ModelProto, samples: Samples) -> tuple[Error, ...]:
+    """The errors of quantised nodes on the inputs that they have in the original model.
+
+    One model computes the original and, beside each node that is quantised, its other form; its
+    outputs are sums of squares, two for each node.
+    """
+    measured, twins = _beside(source, quantized)
+    if not twins:
+        return ()
+    executable = compile_model(measured)
+    totals = dict.fromkeys([name for pair in twins.values() for name in pair], 0.0)
+    for sample in samples:
+        sums = executable.run(dict(sample))
+        for name in totals:
+            totals[name] += float(sums[name])
+    nodes = {output: node for node in source.graph.node for output in node.output}
+    errors = [
+        Error(nodes[name].name, nodes[name].op_type, _ratio(totals[apart], totals[size]))
+        for name, (apart, size) in twins.items()
+    ]
+    return tuple(sorted(errors, key=lambda each: -each.relative))
+
+
+def _beside(
+    source: ModelProto, quantized: ModelProto
+) -> tuple[ModelProto, dict[str, tuple[str, str]]]:
+    """The original model with the quantised form of each node beside it, and by the name of a
+    result the two outputs that measure it: of the differences, and of the numbers.
+    """
+    measured = ModelProto()
+    measured.CopyFrom(quantized)
+    graph = measured.graph
+    own = {output: node for node in source.graph.node for output in node.output}
+    made = {output for node in quantized.graph.node for output in node.output}
+    stored = {each.name for each in graph.initializer}
+    constants = [each for each in source.graph.initializer if each.name not in stored]
+    graph.initializer.extend(constants)
+    renamed = {each.name: f"{each.name}.quantized" for each in constants if each.name in made}
+    nodes, twins = [*source.graph.node], dict[str, tuple[str, str]]()
+    for node in quantized.graph.node:
+        result = node.output[0]
+        original = own.get(result)
+        if original is not None and (original == node or original.op_type in _ONLY_MOVE):
+            continue
+        twin = NodeProto()
+        twin.CopyFrom(node)
+        twin.name = ""
+        twin.input[:] = [renamed.get(name, name) for name in node.input]
+        if original is not None:
+            twin.output[:] = [f"{name}.quantized" if name else "" for name in node.output]
+            twins[result] = pair = (f"{result}.apart", f"{result}.size")
+            nodes += [twin, *_squares(result, twin.output[0], *pair)]
+        else:
+            twin.output[:] = [renamed.get(name, name) for name in node.output]
+            nodes.append(twin)
+    del graph.node[:], graph.output[:], graph.value_info[:]
+    graph.node.extend(nodes)
+    names = [name for pair in twins.values() for name in pair]
+    graph.output.extend(
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, ()) for name in names
+    )
+    return measured, twins
+
+
+def _squares(original: str, twin: str, apart: str, size: str) -> Iterator[NodeProto]:
+    """Nodes for the sums of the squares of a difference, and of the original numbers."""
+    for name in (original, twin):
+        yield helper.make_node("Cast", [name], [f"{twin}.{name}.f32"], to=TensorProto.FLOAT)
+    both = [f"{twin}.{name}.f32" for name in (original, twin)]
+    yield helper.make_node("Sub", both, [f"{twin}.difference"])
+    yield helper.make_node("ReduceSumSquare", [f"{twin}.difference"], [apart], keepdims=0)
+    yield helper.make_node("ReduceSumSquare", [both[0]], [size], keepdims=0)
+
+
+def _outputs(model: ModelProto, samples: Samples) -> list[dict[str, base.Array]]:
+    executable = compile_model(model)
+    return [executable.run(dict(sample)) for sample in samples]
+
+
+def _output_errors(
+    wanted: Sequence[Mapping[str, base.Array]], given: Sequence[Mapping[str, base.Array]]
+) -> tuple[Error, ...]:
+    """The errors of outputs over all samples."""
+    errors = []
+    for name in wanted[0]:
+        theirs = np.concatenate([each[name].ravel() for each in wanted]).astype(np.float64)
+        ours = np.concatenate([each[name].ravel() for each in given]).astype(np.float64)
+        apart = np.abs(ours - theirs)
+        relative = _ratio(float(np.square(apart).sum()), float(np.square(theirs).sum()))
+        most = float(np.abs(theirs).max(initial=0.0))
+        largest = float(apart.max(initial=0.0)) / most if most else float(apart.any())
+        errors.append(Error(name, "", relative, largest))
+    return tuple(errors)
+
+
+def _ratio(apart: float, size: float) -> float:
+    if size:
+        return float(np.sqrt(apart / size))
+    return float("inf") if apart else 0.0
+
+
+def _proto_of(model: Any) -> ModelProto:
+    """The ONNX model: the given one, or what a model of another kind becomes."""
+    if isinstance(model, ModelProto):
+        return model
+    if is_exported_program(model) or is_archive(model):
+        return to_onnx(load_model(model))
+    check_operators(model)  # its errors say what is wrong
+    return onnx.load_from_string(model) if isinstance(model, bytes) else onnx.load(model)
+
+
+def _with_names(model: ModelProto) -> ModelProto:
+    """A copy of a model: each node has a name of its own, and constants are initialisers."""
+    named = ModelProto()
+    named.CopyFrom(model)
+    del named.graph.node[:]
+    used: set[str] = set()
+    for node in model.graph.node:
+        values = [each.t for each in node.attribute if each.name == "value"]
+        if node.op_type == "Constant" and not node.domain and values:
+            named.graph.initializer.append(values[0])
+            named.graph.initializer[-1].name = node.output[0]
+            continue
+        stem = name = node.name or node.output[0]
+        while name in used:
+            name = f"{stem}_{len(used)}"
+        used.add(name)
+        named.graph.node.append(node)
+        named.graph.node[-1].name = name
+    return named
+
+
+def _prepared(model: ModelProto) -> ModelProto:
+    """The model as ONNX Runtime's quantizer wants it: simplified, with shapes."""
+    opset = max((each.version for each in model.opset_import if not each.domain), default=0)
+    if opset < _LEAST_OPSET:
+        model = version_converter.convert_version(model, _USUAL_OPSET)
+    with _quantizer() as (quantizer, folder):
+        path, prepared = folder / "model.onnx", folder / "prepared.onnx"
+        save_proto(model, path)
+        quantizer.quant_pre_process(str(path), str(prepared), skip_symbolic_shape=True)
+        return _with_names(onnx.load(prepared))
+
+
+def _calibrated(model: ModelProto, samples: Samples, keep: Sequence[str]) -> ModelProto:
+    """The model in QDQ form, by ONNX Runtime's quantizer; ranges are those of the samples."""
+    with _quantizer() as (quantizer, folder):
+        left = iter([*map(dict, samples), None])
+        methods = {"get_next": lambda reader: next(left)}
+        reader = type("Reader", (quantizer.CalibrationDataReader,), methods)()
+        path, quantized = folder / "model.onnx", folder / "quantized.onnx"
+        save_proto(model, path)
+        quantizer.quantize_static(
+            str(path),
+            str(quantized),
+            reader,
+            quant_format=quantizer.QuantFormat.QDQ,
+            per_channel=True,
+            activation_type=quantizer.QuantType.QUInt8,
+            weight_type=quantizer.QuantType.QInt8,
+            nodes_to_exclude=list(keep),
+            extra_options={"QDQKeepRemovableActivations": True},
+        )
+        return onnx.load(quantized)
+
+
+def _sums_of_matrices(model: ModelProto) -> list[str]:
+    """The names of each Gemm that adds a matrix, which ONNX Runtime's quantizer does not take."""
+    ranks = {each.name: len(each.dims) for each in model.graph.initializer}
+    gemms = [node for node in model.graph.node if node.op_type == "Gemm"]
+    return [node.name for node in gemms if len(node.input) > 2 and ranks.get(node.input[2], 0) > 1]
+
+
+@contextmanager
+def _quantizer() -> Iterator[tuple[Any, Path]]:
+    """ONNX Runtime's quantizer, which is silent, and a folder for its files.
+
+    Raises:  MachineError where it is not installed; ModelError for what it refuses.
+    """
+    try:
+        quantizer = importlib.import_module("onnxruntime.quantization")
+    except ImportError as error:
+        raise base.MachineError(
+            stage="quantize",
+            where="calibration",
+            reason=f"it needs ONNX Runtime's quantizer ({error})",
+            remedy="pip install 'tensorwright[bench]', or quantise weights alone: --weights int8",
+        ) from None
+    logger = logging.getLogger()
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with tempfile.TemporaryDirectory(prefix="tensorwright-quantize-") as folder:
+            yield quantizer, Path(folder)
+    except (RuntimeError, ValueError, TypeError, KeyError, IndexError) as error:
+        raise base.ModelError(
+            stage="quantize",
+            where="calibration",
+            reason=f"ONNX Runtime's quantizer refuses it: {error}",
+            remedy="quantise weights alone: --weights int8",
+        ) from error
+    finally:
+        logger.setLevel(level)
+
+
+def _samples_of(model: ModelProto, given: Samples) -> list[dict[str, base.Array]]:
+    """The samples; arrays with one more axis than the inputs hold several of them.
+
+    Raises:  InputError for arrays that are not inputs of the model.
+    """
+    types = declared_types(model)
+    assert types is not None
+    specs = [
+        runtime.TensorSpec(name, each.dtype, tuple(map(runtime.amount_of, each.shape)))
+        for name, each in types[0].items()
+    ]
+    ports = [runtime.Port.of(spec) for spec in specs]
+    samples = []
+    for arrays in given:
+        runtime.check_names("input", specs, arrays)
+        ranks = {np.ndim(arrays[port.name]) - port.rank for port in ports}
+        counts = {len(arrays[port.name]) for port in ports} if ranks == {1} else {1}
+        if len(counts) > 1:
+            raise base.InputError(
+                stage="quantize",
+                where="samples",
+                reason=f"their inputs have different numbers of samples: {sorted(counts)}",
+                remedy="give each input one array for each sample",
+            )
+        for at in range(min(counts)):
+            one = {name: each[at] if ranks == {1} else each for name, each in arrays.items()}
+            checked = runtime.check_inputs(ports, one)
+            samples.append({port.name: each for port, each in zip(ports, checked, strict=True)})
+    return samples
+
+
+def _random_sample(model: ModelProto, seed: int) -> dict[str, base.Array]:
+    """Random inputs of a model, of its usual sizes: 1 for a batch."""
+    executable = compile_model(model)
+    chosen = executable.chosen_sizes()
+    specs = executable.at(**chosen).inputs if chosen else executable.inputs
+    generator = np.random.default_rng(seed)
+    return {spec.name: runtime.random_array(spec, generator) for spec in specs}
+
+
+def _check(
+    weights: str | None, block: int, samples: Samples | None, target_error: float | None
+) -> None:
+    """Raise a UsageError for arguments that do not fit."""
+    if weights is None and not samples:
+        raise _refusal(
+            "arguments",
+            "neither weights nor samples are given",
+            'give weights="int8" for the weights alone, or samples to calibrate with',
+        )
+    if weights is not None and weights not in WEIGHTS:
+        raise _refusal(f"weights {weights!r}", "they are not known", "give int4 or int8")
+    if block not in _BLOCKS:
+        sizes = ", ".join(map(str, _BLOCKS))
+        raise _refusal(f"block {block}", "it is not a size of blocks", f"give one of {sizes}")
+    if target_error is not None and not target_error > 0:
+        raise _refusal(f"target error {target_error}", "it must be above 0", "give 0.01, or more")
+
+
+def _check_keep(model: ModelProto, keep: Sequence[str]) -> None:
+    """Raise a UsageError for a name that no node has."""
+    names = [node.name for node in model.graph.node]
+    for each in keep:
+        if not any(fnmatchcase(name, each) for name in names):
+            near = get_close_matches(each, names, 1) or names[:1]
+            remedy = f"a node is {near[0]}" if near else ""
+            raise _refusal(f"node {each}", "no node has this name", remedy)
+
+
+def _refusal(where: str, reason: str, remedy: str) -> base.UsageError:
+    return base.UsageError(stage="quantize", where=where, reason=reason, remedy=remedy)
