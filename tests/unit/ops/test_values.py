@@ -5,14 +5,14 @@
 
 Inputs are drawn, or are arrays; a, b, c are their names in the right value, and A, B, C those of
 the same tensors of PyTorch; S is A in single precision.  Integers are equal; numbers differ by 1e-5
-at most, by 1e-4 behind `~` and by 1e-2 behind `~~`.  A `for` makes several rows.
+at most, by 1e-4 behind `~` and by 1e-2 behind `~~`.
 """
 
 from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -24,6 +24,7 @@ import torch.nn.functional as nn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import helper
+from tests.tables import rows_of
 from tests.unit.graph.onnx.onnx_models import by_onnxruntime
 from tests.unit.ops import value_table
 from tests.unit.ops.apply import apply, check, floats, meaning, type_of
@@ -165,20 +166,6 @@ def single(x: Array) -> Array:
     return x.astype(np.float32)
 
 
-def rows() -> Iterator[str]:
-    """The rows of the table, each with the values of its `for`."""
-    for text in re.split(r"\n(?=\S)", value_table.TABLE.strip()):
-        row, _, loops = text.partition("\n    for ")
-        row = re.sub(r"\n *", " ", row)
-        if not loops:
-            yield row
-            continue
-        names = ", ".join(re.findall(r"(?:^|\bfor )([\w, ]+?) in ", loops))
-        listed = ", ".join(f"{each.strip()}={each.strip()}" for each in names.split(","))
-        for values in eval(f"[dict({listed}) for {loops}]", vars(value_table)):
-            yield row.format(**values)
-
-
 WORDS: dict[str, Any] = {
     **globals(),
     **{dtype.value: partial(drawn, dtype) for dtype in DType},
@@ -190,7 +177,7 @@ WORDS: dict[str, Any] = {
     "_of": lambda *x, **given: (x, given),
 }
 ROWS: dict[str, list[str]] = {}
-for _row in rows():
+for _row in rows_of(value_table.TABLE, vars(value_table)):
     ROWS.setdefault(_row.split("(")[0], []).append(_row)
 TOLERANCES = {"=": 1e-5, "~": 1e-4, "~~": 1e-2}
 

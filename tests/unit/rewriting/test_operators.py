@@ -12,7 +12,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch.nn import functional
+from tests.tables import rows_of
+from torch.nn import functional as nn  # noqa: F401 - of the table
 
 from tensorwright.base import InternalError, UsageError
 from tensorwright.rewriting.assumptions import Misfit, Needs, fitting
@@ -30,60 +31,99 @@ from tensorwright.rewriting.terms import Apply, Input
 from tensorwright.rewriting.text import parse_term
 
 
-def value(text, **shapes):
-    """A term at random inputs, and these inputs as tensors of PyTorch."""
-    generator = np.random.default_rng(4)
-    inputs = {name: generator.standard_normal(shape) for name, shape in shapes.items()}
-    (found,) = evaluate_terms([parse_term(text)], inputs)
-    return found, *(torch.from_numpy(np.asarray(each)) for each in inputs.values())
-
-
 def same(found, wanted):
     wanted = np.asarray(wanted)
     assert found.shape == wanted.shape
     assert np.allclose(found, wanted, rtol=1e-12, atol=1e-12)
 
 
-def test_products():
-    found, x, y = value("matmul(?x, ?y)", x=(2, 3, 4), y=(2, 4, 5))
-    same(found, x @ y)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("relu", "exp", "sigmoid", "tanh", "neg", "abs", "sign", "floor", "ceil", "erf"),
-        *("sin", "cos"),
-    ],
+VALUES = """
+matmul(?x, ?y) | x(2, 3, 4) y(2, 4, 5) | x @ y
+{name}(?x) | x(2, 3) | torch.{name}(x)
+    for name in "relu exp sigmoid tanh neg abs sign floor ceil erf sin cos".split()
+{name}(exp(?x)) | x(2, 3) | torch.{name}(x.exp())
+    for name in "sqrt rsqrt log".split()
+{ours}(?x, ?y) | x(2, 3) y(2, 3) | torch.{theirs}(x, y)
+    for ours, theirs in PAIRS
+softplus(?x) | x(3, 4) | nn.softplus(x)
+hard_swish(?x) | x(3, 4) | nn.hardswish(x)
+gelu[none](?x) | x(3, 4) | nn.gelu(x)
+gelu[tanh](?x) | x(3, 4) | nn.gelu(x, approximate="tanh")
+leaky_relu[f0p25](?x) | x(3, 4) | nn.leaky_relu(x, 0.25)
+elu[f0p5](?x) | x(3, 4) | nn.elu(x, 0.5)
+swish[f1p0](?x) | x(3, 4) | nn.silu(x)
+clip[fm0p5, f1em01](?x) | x(3, 4) | x.clip(-0.5, 0.1)
+hard_sigmoid[f0p25, f0p5](?x) | x(3, 4) | (x / 4 + 0.5).clip(0, 1)
+ewpow(exp(?x), ?y) | x(2, 3) y(2, 3) | x.exp() ** y
+select(relu(?c), ?x, ?y) | c(2, 3) x(2, 3) y(2, 3) | torch.where(c > 0, x, y)
+scalar_mul(?x, ?s) | x(2, 3) s() | x * s
+concat[1](?x, ?y) | x(2, 3) y(2, 1) | torch.cat([x, y], 1)
+split0[1, 2](?x) | x(2, 5) | x[:, :2]
+split1[1, 2](?x) | x(2, 5) | x[:, 2:]
+transpose[2, 0, 1](?x) | x(2, 3, 4) | x.permute(2, 0, 1)
+reshape[6, 4](?x) | x(2, 3, 4) | x.reshape(6, 4)
+broadcast[2, 3](?x) | x(2, 1) | x.expand(2, 3)
+slice[1, 1, 3](?x) | x(2, 5) | x[:, 1:3]
+pad[1, 1, 2](?x) | x(2, 3) | nn.pad(x, (1, 2))
+reverse[1](?x) | x(2, 3) | x.flip(1)
+strided[1, 2](?x) | x(2, 5) | x[:, ::2]
+conv2d[1, 1, same, none](?x, ?w) | x(2, 4, 5, 6) w(8, {each}, 3, 3)
+    | nn.conv2d(x, w, padding=1, groups={groups})
+    for groups, each in ((1, 4), (2, 2), (4, 1))
+conv2d[2, 1, valid, relu](?x, ?w) | x(2, 4, 5, 6) w(8, {each}, 3, 2)
+    | nn.conv2d(x, w, stride=(2, 1), groups={groups}).relu()
+    for groups, each in ((1, 4), (2, 2), (4, 1))
+conv2d[2, 2, same, none](?x, ?w) | x(1, 1, 4, 5) w(1, 1, 3, 3)
+    | nn.conv2d(nn.pad(x, (1, 1, 0, 1)), w, stride=2)
+conv2d[1, 1, same, none](?x, ?w) | x(1, 1, 4, 4) w(1, 1, 2, 2)
+    | nn.conv2d(nn.pad(x, (0, 1, 0, 1)), w)
+conv3d[1, 1, 1, same, relu](?x, ?w) | x(2, 4, 3, 5, 6) w(8, {each}, 3, 1, 3)
+    | nn.conv3d(x, w, padding=(1, 0, 1), groups={groups}).relu()
+    for groups, each in ((1, 4), (2, 2), (4, 1))
+conv3d[1, 2, 1, valid, none](?x, ?w) | x(2, 4, 3, 5, 6) w(8, {each}, 3, 1, 3)
+    | nn.conv3d(x, w, stride=(1, 2, 1), groups={groups})
+    for groups, each in ((1, 4), (2, 2), (4, 1))
+conv3d[2, 1, 1, p1_0_0_2_1_0_d2_1_2, none](?x, ?w) | x(2, 4, 3, 5, 6) w(8, {each}, 3, 1, 3)
+    | nn.conv3d(nn.pad(x, (0, 0, 0, 1, 1, 2)), w, None, (2, 1, 1), 0, (2, 1, 2), {groups})
+    for groups, each in ((1, 4), (2, 2), (4, 1))
+max_pool3d[1, 3, 2, 1, 2, 2, valid](?x) | x(2, 2, 3, 5, 4) | nn.max_pool3d(x, (1, 3, 2), (1, 2, 2))
+avg_pool3d[3, 3, 1, 1, 1, 1, same](?x) | x(2, 2, 3, 5, 4)
+    | nn.avg_pool3d(x, (3, 3, 1), 1, padding=(1, 1, 0))
+max_pool[3, 3, 2, 2, valid](?x) | x(2, 2, 5, 5) | nn.max_pool2d(x, 3, 2)
+max_pool[3, 3, 1, 1, same](?x) | x(2, 2, 5, 5) | nn.max_pool2d(x, 3, 1, padding=1)
+avg_pool[3, 3, 1, 1, same](?x) | x(2, 2, 5, 5) | nn.avg_pool2d(x, 3, 1, padding=1)
+ones[2, 3]() | | np.ones((2, 3))
+eye[3]() | | np.eye(3)
+pool_kernel[2, 3, 3]() | | np.full((2, 1, 3, 3), 1 / 9)
+conv2d[1, 1, same, none](?x, identity_kernel[3, 2, 4]()) | x(2, 3, 5, 5) | x
+reduce_sum[1](?x) | x(2, 3, 4) | x.sum(1, keepdim=True)
+reduce_mean[0](?x) | x(2, 3, 4) | x.mean(0, keepdim=True)
+reduce_max[2](?x) | x(2, 3, 4) | x.amax(2, keepdim=True)
+reduce_min[1](?x) | x(2, 3, 4) | x.amin(1, keepdim=True)
+batch_norm(?x, ?s, ?b, ?m, exp(?v)) | x(2, 3, 4) s(3) b(3) m(3) v(3)
+    | nn.batch_norm(x, m, v.exp(), s, b, eps=1e-5)
+softmax[1](?x) | x(2, 3, 4) | x.softmax(1)
+layer_norm[1, f1em05](?x, ?s, ?b) | x(2, 3, 4) s(3, 4) b(3, 4) | nn.layer_norm(x, (3, 4), s, b)
+"""
+PAIRS = (
+    *(("ewadd", "add"), ("ewsub", "sub"), ("ewmul", "mul"), ("ewdiv", "div")),
+    *(("ewmax", "maximum"), ("ewmin", "minimum")),
+    *(("less", "less"), ("less_or_equal", "less_equal"), ("equal", "eq")),
 )
-def test_functions_of_elements(name):
-    found, x = value(f"{name}(?x)", x=(2, 3))
-    same(found, getattr(torch, name)(x))
 
 
-@pytest.mark.parametrize(
-    ("text", "function"),
-    [
-        ("softplus", functional.softplus),
-        ("hard_swish", functional.hardswish),
-        ("gelu[none]", functional.gelu),
-        ("gelu[tanh]", lambda x: functional.gelu(x, approximate="tanh")),
-        ("leaky_relu[f0p25]", lambda x: functional.leaky_relu(x, 0.25)),
-        ("elu[f0p5]", lambda x: functional.elu(x, 0.5)),
-        ("swish[f1p0]", functional.silu),
-        ("clip[fm0p5, f1em01]", lambda x: x.clip(-0.5, 0.1)),
-        ("hard_sigmoid[f0p25, f0p5]", lambda x: (x / 4 + 0.5).clip(0, 1)),
-    ],
-)
-def test_functions_with_numbers(text, function):
-    found, x = value(f"{text}(?x)", x=(3, 4))
-    same(found, function(x))
-
-
-@pytest.mark.parametrize("name", ["sqrt", "rsqrt", "log"])
-def test_functions_of_positive_elements(name):
-    found, x = value(f"{name}(exp(?x))", x=(2, 3))
-    same(found, getattr(torch, name)(x.exp()))
+@pytest.mark.parametrize("row", rows_of(VALUES, globals()))
+def test_values(row):
+    """A term at random inputs, and PyTorch's value: term | shapes | value."""
+    text, shapes, wanted = row.split("|")
+    generator = np.random.default_rng(4)
+    inputs = {
+        name: generator.standard_normal(tuple(map(int, re.findall(r"\d+", extents))))
+        for name, extents in re.findall(r"(\w)\(([^)]*)\)", shapes)
+    }
+    (found,) = evaluate_terms([parse_term(text.strip())], inputs)
+    tensors = {name: torch.from_numpy(np.asarray(each)) for name, each in inputs.items()}
+    same(found, eval(wanted.strip(), globals(), tensors))
 
 
 @pytest.mark.parametrize("number", [0.01, -1.5, 6.0, 1e-05, 2.5e30, math.inf, -math.inf])
@@ -95,104 +135,6 @@ def test_what_is_no_number_is_refused():
     for word in ("same", "f1", "fnan", "0p5"):
         with pytest.raises(ValueError, match="not a word of a number"):
             number_of_word(word)
-
-
-@pytest.mark.parametrize(
-    ("name", "function"),
-    [
-        *(("ewadd", "add"), ("ewsub", "sub"), ("ewmul", "mul"), ("ewdiv", "div")),
-        *(("ewmax", "maximum"), ("ewmin", "minimum")),
-        *(("less", "less"), ("less_or_equal", "less_equal"), ("equal", "eq")),
-    ],
-)
-def test_functions_of_two_tensors(name, function):
-    found, x, y = value(f"{name}(?x, ?y)", x=(2, 3), y=(2, 3))
-    same(found, getattr(torch, function)(x, y))
-
-
-def test_powers_and_selection():
-    found, x, y = value("ewpow(exp(?x), ?y)", x=(2, 3), y=(2, 3))
-    same(found, x.exp() ** y)
-    found, c, x, y = value("select(relu(?c), ?x, ?y)", c=(2, 3), x=(2, 3), y=(2, 3))
-    same(found, torch.where(c > 0, x, y))
-
-
-def test_a_number_times_a_tensor():
-    found, x, s = value("scalar_mul(?x, ?s)", x=(2, 3), s=())
-    same(found, x * s)
-
-
-def test_joining_and_taking_apart():
-    found, x, y = value("concat[1](?x, ?y)", x=(2, 3), y=(2, 1))
-    same(found, torch.cat([x, y], 1))
-    found, x = value("split0[1, 2](?x)", x=(2, 5))
-    same(found, x[:, :2])
-    found, x = value("split1[1, 2](?x)", x=(2, 5))
-    same(found, x[:, 2:])
-
-
-def test_movement():
-    found, x = value("transpose[2, 0, 1](?x)", x=(2, 3, 4))
-    same(found, x.permute(2, 0, 1))
-    found, x = value("reshape[6, 4](?x)", x=(2, 3, 4))
-    same(found, x.reshape(6, 4))
-    found, x = value("broadcast[2, 3](?x)", x=(2, 1))
-    same(found, x.expand(2, 3))
-    found, x = value("slice[1, 1, 3](?x)", x=(2, 5))
-    same(found, x[:, 1:3])
-    found, x = value("pad[1, 1, 2](?x)", x=(2, 3))
-    same(found, functional.pad(x, (1, 2)))
-    found, x = value("reverse[1](?x)", x=(2, 3))
-    same(found, x.flip(1))
-    found, x = value("strided[1, 2](?x)", x=(2, 5))
-    same(found, x[:, ::2])
-
-
-@pytest.mark.parametrize("groups", [1, 2, 4])
-def test_convolution(groups):
-    found, x, w = value(
-        "conv2d[1, 1, same, none](?x, ?w)", x=(2, 4, 5, 6), w=(8, 4 // groups, 3, 3)
-    )
-    same(found, functional.conv2d(x, w, padding=1, groups=groups))
-    found, x, w = value(
-        "conv2d[2, 1, valid, relu](?x, ?w)", x=(2, 4, 5, 6), w=(8, 4 // groups, 3, 2)
-    )
-    same(found, functional.conv2d(x, w, stride=(2, 1), groups=groups).relu())
-
-
-def test_padding_of_same_puts_the_odd_element_last():
-    found, x, w = value("conv2d[2, 2, same, none](?x, ?w)", x=(1, 1, 4, 5), w=(1, 1, 3, 3))
-    same(found, functional.conv2d(functional.pad(x, (1, 1, 0, 1)), w, stride=2))
-    found, x, w = value("conv2d[1, 1, same, none](?x, ?w)", x=(1, 1, 4, 4), w=(1, 1, 2, 2))
-    same(found, functional.conv2d(functional.pad(x, (0, 1, 0, 1)), w))
-
-
-@pytest.mark.parametrize("groups", [1, 2, 4])
-def test_convolution_of_volumes(groups):
-    shapes = {"x": (2, 4, 3, 5, 6), "w": (8, 4 // groups, 3, 1, 3)}
-    found, x, w = value("conv3d[1, 1, 1, same, relu](?x, ?w)", **shapes)
-    same(found, functional.conv3d(x, w, padding=(1, 0, 1), groups=groups).relu())
-    found, x, w = value("conv3d[1, 2, 1, valid, none](?x, ?w)", **shapes)
-    same(found, functional.conv3d(x, w, stride=(1, 2, 1), groups=groups))
-    found, x, w = value("conv3d[2, 1, 1, p1_0_0_2_1_0_d2_1_2, none](?x, ?w)", **shapes)
-    padded = functional.pad(x, (0, 0, 0, 1, 1, 2))
-    same(found, functional.conv3d(padded, w, stride=(2, 1, 1), dilation=(2, 1, 2), groups=groups))
-
-
-def test_pooling_of_volumes():
-    found, x = value("max_pool3d[1, 3, 2, 1, 2, 2, valid](?x)", x=(2, 2, 3, 5, 4))
-    same(found, functional.max_pool3d(x, (1, 3, 2), (1, 2, 2)))
-    found, x = value("avg_pool3d[3, 3, 1, 1, 1, 1, same](?x)", x=(2, 2, 3, 5, 4))
-    same(found, functional.avg_pool3d(x, (3, 3, 1), 1, padding=(1, 1, 0)))  # padding counts
-
-
-def test_pooling():
-    found, x = value("max_pool[3, 3, 2, 2, valid](?x)", x=(2, 2, 5, 5))
-    same(found, functional.max_pool2d(x, 3, 2))
-    found, x = value("max_pool[3, 3, 1, 1, same](?x)", x=(2, 2, 5, 5))
-    same(found, functional.max_pool2d(x, 3, 1, padding=1))
-    found, x = value("avg_pool[3, 3, 1, 1, same](?x)", x=(2, 2, 5, 5))
-    same(found, functional.avg_pool2d(x, 3, 1, padding=1))  # padding counts
 
 
 @pytest.mark.parametrize("own", [(1, 1), (1, 3), (3, 1), (2, 2), (3, 2)])
@@ -211,40 +153,6 @@ def test_enlarged_kernels_do_the_same(own):
         )
     )
     same(plain, large)
-
-
-def test_constants():
-    same(value("ones[2, 3]()")[0], np.ones((2, 3)))
-    same(value("eye[3]()")[0], np.eye(3))
-    same(value("pool_kernel[2, 3, 3]()")[0], np.full((2, 1, 3, 3), 1 / 9))
-    found, x = value("conv2d[1, 1, same, none](?x, identity_kernel[3, 2, 4]())", x=(2, 3, 5, 5))
-    same(found, x)
-
-
-def test_reductions_keep_the_dimension():
-    found, x = value("reduce_sum[1](?x)", x=(2, 3, 4))
-    same(found, x.sum(1, keepdim=True))
-    found, x = value("reduce_mean[0](?x)", x=(2, 3, 4))
-    same(found, x.mean(0, keepdim=True))
-    found, x = value("reduce_max[2](?x)", x=(2, 3, 4))
-    same(found, x.amax(2, keepdim=True))
-    found, x = value("reduce_min[1](?x)", x=(2, 3, 4))
-    same(found, x.amin(1, keepdim=True))
-
-
-def test_normalisation():
-    inputs = {name: np.random.default_rng(1).random(3) + 0.5 for name in "sbmv"}
-    x = np.random.default_rng(2).standard_normal((2, 3, 4))
-    (found,) = evaluate_terms([parse_term("batch_norm(?x, ?s, ?b, ?m, ?v)")], {"x": x, **inputs})
-    scale, bias, mean, variance = (torch.from_numpy(each) for each in inputs.values())
-    same(found, functional.batch_norm(torch.from_numpy(x), mean, variance, scale, bias, eps=1e-5))
-
-
-def test_softmax_and_layer_normalisation():
-    found, x = value("softmax[1](?x)", x=(2, 3, 4))
-    same(found, x.softmax(1))
-    found, x, s, b = value("layer_norm[1, f1em05](?x, ?s, ?b)", x=(2, 3, 4), s=(3, 4), b=(3, 4))
-    same(found, functional.layer_norm(x, (3, 4), s, b))
 
 
 REFUSED = (

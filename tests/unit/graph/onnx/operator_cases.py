@@ -1,6 +1,6 @@
 """One small node for each operator of ONNX, and its inputs for each type that its schema allows.
 
-A recipe has the inputs and attributes of a node. An input is
+A recipe has the inputs and attributes of a node, as text. An input is
 
     (2, 3)            any numbers of the type, infinities, the largest and the least among them, NaN
     sums(2, 3)        as before, but integers are small, so that their sums are
@@ -17,12 +17,13 @@ from __future__ import annotations
 import itertools
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import onnxruntime.capi.onnxruntime_pybind11_state as onnxruntime_schemas
 from onnx import ModelProto, TensorProto, defs, helper
+from tests.tables import rows_of
 
 from tensorwright.base import DType
 from tensorwright.ops import Array
@@ -147,24 +148,6 @@ def finite(*shape: int) -> Numbers:
     return Numbers(shape, are_finite=True)
 
 
-def recipe(
-    operator: str,
-    *inputs: Any,
-    label: str = "",
-    outputs: int = 1,
-    opset: int = OPSET,
-    **given: Any,
-) -> Recipe:
-    return Recipe(operator, inputs, given, label, outputs, opset)
-
-
-def own(operator: str, *inputs: Any, label: str = "", outputs: int = 1, **given: Any) -> Recipe:
-    """Of an operator of ONNX Runtime's own."""
-    return replace(
-        recipe(operator, *inputs, label=label, outputs=outputs, **given), domain="com.microsoft"
-    )
-
-
 def at(*numbers: Any) -> Array:
     return np.array(numbers)
 
@@ -183,267 +166,201 @@ BINARY = (
 SUMMED = "L1 L2 LogSum LogSumExp Mean Prod Sum SumSquare".split()
 REDUCTIONS = [f"Reduce{each}" for each in (*SUMMED, "Max", "Min")]
 
-RECIPES = (
-    *(recipe(name, (4, 6)) for name in UNARY),
-    *(recipe(name, (0, 3), label="empty") for name in UNARY),
-    *(recipe(name, (3, 4, 6), (4, 1)) for name in BINARY if name != "PRelu"),
-    *(recipe(name, (0, 3), (3,), label="empty") for name in BINARY),
-    *(recipe(f"Reduce{name}", sums(4, 6), at(-1)) for name in SUMMED),
-    *(recipe(name, finite(4, 6), at(-1)) for name in ("ReduceMax", "ReduceMin")),
-    *(recipe(name, (0, 3), at(1), label="empty") for name in REDUCTIONS),
-    *(recipe(name, (3, 0), at(1), label="of nothing") for name in REDUCTIONS),
-    *(recipe(name, finite(4, 6)) for name in ("Softmax", "LogSoftmax")),
-    recipe("LpNormalization", sums(4, 6)),
-    *(recipe(name, sums(2, 3, 4, 4)) for name in ("GlobalAveragePool", "GlobalLpPool")),
-    recipe("GlobalMaxPool", finite(2, 3, 4, 4)),
-    *(recipe(name, finite(4, 6), axis=1) for name in ("ArgMax", "ArgMin", "Hardmax")),
-    *(
-        recipe(name, finite(4, 6), axis=1, select_last_index=1, label="last")
-        for name in ("ArgMax", "ArgMin")
-    ),
-    *(recipe(name, np.array(7)) for name in ("BlackmanWindow", "HammingWindow", "HannWindow")),
-    recipe("PRelu", (4, 6), tame(6)),
-    recipe("AffineGrid", tame(2, 2, 3), at(2, 1, 2, 3)),
-    recipe("Attention", unit(1, 2, 3, 4), unit(1, 2, 5, 4), unit(1, 2, 5, 4), unit(3, 5)),
-    recipe("AveragePool", (1, 2, 5, 5), kernel_shape=[2, 2]),
-    recipe("BatchNormalization", (2, 3, 4), tame(3), tame(3), tame(3), tame(3)),
-    recipe("BitCast", (4, 6), to=OfType("T2")),
-    recipe("BitShift", (4, 6), tame(6), direction="LEFT"),
-    recipe("BitShift", (4, 6), tame(6), direction="RIGHT", label="right"),
-    recipe("Cast", tame(4, 6), to=OfType("T2")),
-    recipe("Cast", (4, 6), to=OfType("T2"), label="any"),
-    recipe("CausalConvWithState", unit(1, 3, 6), unit(3, 1, 2), outputs=2),
-    recipe("Constant", value=OfType("T", is_number=True)),
-    recipe("CastLike", tame(4, 6), tame(2)),
-    recipe("CenterCropPad", (4, 6), at(6, 3)),
-    recipe("Clip", (4, 6), np.array(1), np.array(3)),
-    recipe("Clip", (4, 6), np.array(1), label="below"),
-    recipe("Clip", (4, 6), None, np.array(3), label="above"),
-    recipe("Col2Im", (1, 4, 4), at(3, 3), at(2, 2)),
-    recipe("Compress", (4, 6), at(0, 1, 1, 0), axis=0),
-    recipe("Concat", (4, 6), (2, 6), (0, 6), axis=0),
-    recipe("ConstantOfShape", at(2, 3)),
-    recipe("ConstantOfShape", at(2, 3), value=OfType("T2", is_number=True), label="of ones"),
-    recipe("Conv", unit(1, 2, 5, 5), unit(3, 2, 2, 2), unit(3)),
-    recipe("ConvInteger", (1, 2, 5, 5), (3, 2, 2, 2), ONE, ONE),
-    recipe("ConvTranspose", unit(1, 2, 5, 5), unit(2, 3, 2, 2), unit(3)),
-    recipe("CumProd", tame(3, 4), ONE),
-    recipe("CumSum", (4, 6), ONE),
-    recipe("DFT", unit(1, 6, 1), None, ONE),
-    recipe(
-        "DeformConv",
-        unit(1, 2, 4, 4),
-        unit(3, 2, 2, 2),
-        unit(1, 8, 3, 3),
-        unit(3),
-        unit(1, 4, 3, 3),
-    ),
-    recipe("DepthToSpace", (1, 8, 2, 3), blocksize=2),
-    recipe("DequantizeLinear", tame(4, 6), unit(6), tame(6), axis=1),
-    recipe("DequantizeLinear", (4, 6), unit(), label="without zero point"),
-    recipe("Div", (4, 6), tame(6)),
-    recipe("Dropout", (4, 6)),
-    recipe("DynamicQuantizeLinear", tame(4, 6), outputs=3),
-    recipe("Einsum", wrapping(3, 4), tame(4, 2), equation="ij,jk->ki"),
-    recipe("Expand", (4, 1), at(3, 1, 6)),
-    recipe("EyeLike", (4, 6), dtype=OfType("T2"), k=1),
-    recipe("GRU", unit(2, 1, 3), unit(1, 12, 3), unit(1, 12, 4), outputs=2, hidden_size=4),
-    recipe("Gather", (4, 6), at([3, -1], [0, 1])),
-    recipe("GatherElements", (4, 6), at([3, -1], [0, 1])),
-    recipe("GatherND", (4, 6), at([3, -1], [0, 1])),
-    recipe("Gemm", wrapping(3, 4), tame(4, 2), tame(2)),
-    recipe("Gemm", tame(3, 4), tame(4, 2), tame(2), alpha=2.0, beta=3.0, label="scaled"),
-    recipe("GridSample", (1, 2, 4, 4), Numbers((1, 3, 3, 2), (-1.2, 1.2))),
-    recipe("GroupNormalization", (2, 4, 6), tame(4), tame(4), num_groups=2),
-    recipe("InstanceNormalization", (2, 3, 6), tame(3), tame(3)),
-    recipe("LRN", (1, 4, 2, 2), size=3),
-    recipe("LSTM", unit(2, 1, 3), unit(1, 16, 3), unit(1, 16, 4), outputs=3, hidden_size=4),
-    recipe("LayerNormalization", (4, 6), tame(6), tame(6)),
-    recipe(
-        "LinearAttention",
-        unit(1, 3, 8),
-        unit(1, 3, 8),
-        unit(1, 3, 8),
-        outputs=2,
-        q_num_heads=2,
-        update_rule="linear",
-        kv_num_heads=2,
-    ),
-    recipe("LpPool", (1, 2, 5, 5), kernel_shape=[2, 2]),
-    recipe("MatMul", wrapping(3, 4), tame(4, 2)),
-    recipe("MatMulInteger", (3, 4), (4, 2), ONE, ONE),
-    recipe("MaxPool", finite(1, 2, 5, 5), kernel_shape=[2, 2]),
-    recipe("MaxPool", finite(1, 2, 5, 5), kernel_shape=[2, 2], outputs=2, label="positions"),
-    recipe("MaxPool", finite(1, 2, 5, 5), kernel_shape=[2, 2], pads=[1, 1, 1, 1], label="padded"),
-    recipe(
-        "MaxUnpool",
-        (1, 1, 2, 2),
-        np.array([[[[0, 2], [8, 10]]]]),
-        kernel_shape=[2, 2],
-        strides=[2, 2],
-    ),
-    recipe("MeanVarianceNormalization", (2, 3, 4, 4)),
-    recipe(
-        "MelWeightMatrix",
-        np.array(4),
-        np.array(16),
-        np.array(8000),
-        np.array(0.0),
-        np.array(4000.0),
-        output_datatype=OfType("T3"),
-    ),
-    recipe("Mod", (4, 6), tame(6), fmod=1, label="fmod"),
-    recipe("Mod", (4, 6), tame(6)),
-    recipe("NegativeLogLikelihoodLoss", (3, 4), at(0, 3, 1), tame(4)),
-    recipe("NonMaxSuppression", unit(1, 4, 4), unit(1, 2, 4), ONE),
-    recipe("OneHot", at(0, 2, 5), np.array(4), at(0, 1)),
-    recipe("Pad", (4, 6), at(0, 1, 2, 0), np.array(1)),
-    recipe("Pad", (4, 6), at(0, 1, 2, 0), label="zeros"),
-    recipe("Pad", (4, 6), at(0, 1, 2, 0), mode="reflect", label="reflect"),
-    recipe("Pow", tame(4, 6), tame(6)),
-    recipe(
-        "QLinearConv",
-        (1, 2, 5, 5),
-        np.array(0.1),
-        ONE,
-        (3, 2, 2, 2),
-        np.array(0.1),
-        ONE,
-        np.array(0.5),
-        ONE,
-    ),
-    recipe(
-        "QLinearMatMul", (3, 4), np.array(0.1), ONE, (4, 2), np.array(0.1), ONE, np.array(9.1), ONE
-    ),
-    recipe("QuantizeLinear", tame(4, 6), tame(6), tame(6), axis=1),
-    recipe("RMSNormalization", (4, 6), tame(6)),
-    recipe("RNN", unit(2, 1, 3), unit(1, 4, 3), unit(1, 4, 4), outputs=2, hidden_size=4),
-    recipe("Range", np.array(1), np.array(7), np.array(2)),
-    recipe("Reshape", (4, 6), at(3, -1)),
-    recipe("Resize", sums(1, 1, 3, 3), None, at(1.0, 1.0, 2.0, 2.0), mode="nearest"),
-    recipe("Resize", tame(1, 1, 3, 3), None, at(1.0, 1.0, 2.0, 2.0), mode="linear", label="linear"),
-    recipe("ReverseSequence", (4, 3), at(2, 4, 1)),
-    recipe(
-        "RoiAlign",
-        unit(1, 1, 6, 6),
-        at([0, 0, 4, 4], [1, 1, 3, 5]),
-        at(0, 0),
-        output_height=2,
-        output_width=2,
-        sampling_ratio=2,
-    ),
-    recipe("RotaryEmbedding", unit(1, 2, 3, 4), unit(1, 3, 2), unit(1, 3, 2)),
-    recipe("STFT", unit(1, 12, 1), np.array(3), None, np.array(6)),
-    *(
-        recipe(
-            "ScatterElements", tame(4, 6), at([3, 1], [0, 1]), tame(2, 2), reduction=how, label=how
-        )
-        for how in ("none", "add", "mul", "min", "max")
-    ),
-    *(
-        recipe("ScatterND", tame(4, 6), at([3], [1], [3]), tame(3, 6), reduction=how, label=how)
-        for how in ("add", "mul", "min", "max")
-    ),
-    recipe("ScatterND", (4, 6), at([3], [1]), (2, 6)),
-    recipe("Scatter", (4, 6), at([3, 1], [0, 1]), tame(2, 2), opset=10),
-    recipe("Slice", (4, 6), at(3, 1), at(0, 6), at(0, 1), at(-1, 2)),
-    recipe("SoftmaxCrossEntropyLoss", tame(3, 4), at(0, 3, 1), tame(4), outputs=2),
-    recipe("SpaceToDepth", (1, 2, 4, 6), blocksize=2),
-    recipe("Split", (4, 6), at(1, 5), axis=1, outputs=2),
-    recipe("Squeeze", (4, 1, 6), at(1)),
-    recipe("SwiGLU", unit(4, 6), unit(4, 6)),
-    recipe("TensorScatter", (2, 4, 3), (2, 2, 3), at(1, 2)),
-    recipe("Tile", (2, 3), at(2, 2)),
-    recipe("TopK", finite(4, 6), at(3), outputs=2),
-    recipe("Transpose", (4, 6), perm=[1, 0]),
-    recipe("Trilu", (4, 6), upper=0),
-    recipe("Trilu", (2, 4, 6), ONE, label="upper"),
-    recipe("Unique", tame(6), outputs=4),
-    recipe("Unsqueeze", (4, 6), at(1)),
-    recipe("Upsample", tame(1, 1, 3, 3), at(1.0, 1.0, 2.0, 2.0), opset=9),
-    recipe("Where", at([0], [1], [1], [0]), (4, 6), (6,)),
-)
+RECIPES_TEXT = """
+{name}: (4, 6)
+    for name in UNARY
+{name} empty: (0, 3)
+    for name in UNARY
+{name}: (3, 4, 6), (4, 1)
+    for name in BINARY if name != "PRelu"
+{name} empty: (0, 3), (3,)
+    for name in BINARY
+Reduce{name}: sums(4, 6), at(-1)
+    for name in SUMMED
+{name}: finite(4, 6), at(-1)
+    for name in ("ReduceMax", "ReduceMin")
+{name} empty: (0, 3), at(1)
+    for name in REDUCTIONS
+{name} of nothing: (3, 0), at(1)
+    for name in REDUCTIONS
+{name}: finite(4, 6)
+    for name in ("Softmax", "LogSoftmax")
+LpNormalization: sums(4, 6)
+{name}: sums(2, 3, 4, 4)
+    for name in ("GlobalAveragePool", "GlobalLpPool")
+GlobalMaxPool: finite(2, 3, 4, 4)
+{name}: finite(4, 6), axis=1
+    for name in ("ArgMax", "ArgMin", "Hardmax")
+{name} last: finite(4, 6), axis=1, select_last_index=1
+    for name in ("ArgMax", "ArgMin")
+{name}Window: np.array(7)
+    for name in ("Blackman", "Hamming", "Hann")
+PRelu: (4, 6), tame(6)
+AffineGrid: tame(2, 2, 3), at(2, 1, 2, 3)
+Attention: unit(1, 2, 3, 4), unit(1, 2, 5, 4), unit(1, 2, 5, 4), unit(3, 5)
+AveragePool: (1, 2, 5, 5), kernel_shape=[2, 2]
+BatchNormalization: (2, 3, 4), tame(3), tame(3), tame(3), tame(3)
+BitCast: (4, 6), to=OfType("T2")
+BitShift: (4, 6), tame(6), direction="LEFT"
+BitShift right: (4, 6), tame(6), direction="RIGHT"
+Cast: tame(4, 6), to=OfType("T2")
+Cast any: (4, 6), to=OfType("T2")
+CausalConvWithState: unit(1, 3, 6), unit(3, 1, 2), outputs=2
+Constant: value=OfType("T", is_number=True)
+CastLike: tame(4, 6), tame(2)
+CenterCropPad: (4, 6), at(6, 3)
+Clip: (4, 6), np.array(1), np.array(3)
+Clip below: (4, 6), np.array(1)
+Clip above: (4, 6), None, np.array(3)
+Col2Im: (1, 4, 4), at(3, 3), at(2, 2)
+Compress: (4, 6), at(0, 1, 1, 0), axis=0
+Concat: (4, 6), (2, 6), (0, 6), axis=0
+ConstantOfShape: at(2, 3)
+ConstantOfShape of ones: at(2, 3), value=OfType("T2", is_number=True)
+Conv: unit(1, 2, 5, 5), unit(3, 2, 2, 2), unit(3)
+ConvInteger: (1, 2, 5, 5), (3, 2, 2, 2), ONE, ONE
+ConvTranspose: unit(1, 2, 5, 5), unit(2, 3, 2, 2), unit(3)
+CumProd: tame(3, 4), ONE
+CumSum: (4, 6), ONE
+DFT: unit(1, 6, 1), None, ONE
+DeformConv: unit(1, 2, 4, 4), unit(3, 2, 2, 2), unit(1, 8, 3, 3), unit(3), unit(1, 4, 3, 3)
+DepthToSpace: (1, 8, 2, 3), blocksize=2
+DequantizeLinear: tame(4, 6), unit(6), tame(6), axis=1
+DequantizeLinear without zero point: (4, 6), unit()
+Div: (4, 6), tame(6)
+Dropout: (4, 6)
+DynamicQuantizeLinear: tame(4, 6), outputs=3
+Einsum: wrapping(3, 4), tame(4, 2), equation="ij,jk->ki"
+Expand: (4, 1), at(3, 1, 6)
+EyeLike: (4, 6), dtype=OfType("T2"), k=1
+GRU: unit(2, 1, 3), unit(1, 12, 3), unit(1, 12, 4), outputs=2, hidden_size=4
+Gather: (4, 6), at([3, -1], [0, 1])
+GatherElements: (4, 6), at([3, -1], [0, 1])
+GatherND: (4, 6), at([3, -1], [0, 1])
+Gemm: wrapping(3, 4), tame(4, 2), tame(2)
+Gemm scaled: tame(3, 4), tame(4, 2), tame(2), alpha=2.0, beta=3.0
+GridSample: (1, 2, 4, 4), Numbers((1, 3, 3, 2), (-1.2, 1.2))
+GroupNormalization: (2, 4, 6), tame(4), tame(4), num_groups=2
+InstanceNormalization: (2, 3, 6), tame(3), tame(3)
+LRN: (1, 4, 2, 2), size=3
+LSTM: unit(2, 1, 3), unit(1, 16, 3), unit(1, 16, 4), outputs=3, hidden_size=4
+LayerNormalization: (4, 6), tame(6), tame(6)
+LinearAttention: unit(1, 3, 8), unit(1, 3, 8), unit(1, 3, 8), outputs=2, q_num_heads=2,
+    update_rule="linear", kv_num_heads=2
+LpPool: (1, 2, 5, 5), kernel_shape=[2, 2]
+MatMul: wrapping(3, 4), tame(4, 2)
+MatMulInteger: (3, 4), (4, 2), ONE, ONE
+MaxPool: finite(1, 2, 5, 5), kernel_shape=[2, 2]
+MaxPool positions: finite(1, 2, 5, 5), kernel_shape=[2, 2], outputs=2
+MaxPool padded: finite(1, 2, 5, 5), kernel_shape=[2, 2], pads=[1, 1, 1, 1]
+MaxUnpool: (1, 1, 2, 2), np.array([[[[0, 2], [8, 10]]]]), kernel_shape=[2, 2], strides=[2, 2]
+MeanVarianceNormalization: (2, 3, 4, 4)
+MelWeightMatrix: np.array(4), np.array(16), np.array(8000), np.array(0.0), np.array(4000.0),
+    output_datatype=OfType("T3")
+Mod fmod: (4, 6), tame(6), fmod=1
+Mod: (4, 6), tame(6)
+NegativeLogLikelihoodLoss: (3, 4), at(0, 3, 1), tame(4)
+NonMaxSuppression: unit(1, 4, 4), unit(1, 2, 4), ONE
+OneHot: at(0, 2, 5), np.array(4), at(0, 1)
+Pad: (4, 6), at(0, 1, 2, 0), np.array(1)
+Pad zeros: (4, 6), at(0, 1, 2, 0)
+Pad reflect: (4, 6), at(0, 1, 2, 0), mode="reflect"
+Pow: tame(4, 6), tame(6)
+QLinearConv: (1, 2, 5, 5), np.array(0.1), ONE, (3, 2, 2, 2), np.array(0.1), ONE, np.array(0.5), ONE
+QLinearMatMul: (3, 4), np.array(0.1), ONE, (4, 2), np.array(0.1), ONE, np.array(9.1), ONE
+QuantizeLinear: tame(4, 6), tame(6), tame(6), axis=1
+RMSNormalization: (4, 6), tame(6)
+RNN: unit(2, 1, 3), unit(1, 4, 3), unit(1, 4, 4), outputs=2, hidden_size=4
+Range: np.array(1), np.array(7), np.array(2)
+Reshape: (4, 6), at(3, -1)
+Resize: sums(1, 1, 3, 3), None, at(1.0, 1.0, 2.0, 2.0), mode="nearest"
+Resize linear: tame(1, 1, 3, 3), None, at(1.0, 1.0, 2.0, 2.0), mode="linear"
+ReverseSequence: (4, 3), at(2, 4, 1)
+RoiAlign: unit(1, 1, 6, 6), at([0, 0, 4, 4], [1, 1, 3, 5]), at(0, 0), output_height=2,
+    output_width=2, sampling_ratio=2
+RotaryEmbedding: unit(1, 2, 3, 4), unit(1, 3, 2), unit(1, 3, 2)
+STFT: unit(1, 12, 1), np.array(3), None, np.array(6)
+ScatterElements {how}: tame(4, 6), at([3, 1], [0, 1]), tame(2, 2), reduction="{how}"
+    for how in ("none", "add", "mul", "min", "max")
+ScatterND {how}: tame(4, 6), at([3], [1], [3]), tame(3, 6), reduction="{how}"
+    for how in ("add", "mul", "min", "max")
+ScatterND: (4, 6), at([3], [1]), (2, 6)
+Scatter: (4, 6), at([3, 1], [0, 1]), tame(2, 2), opset=10
+Slice: (4, 6), at(3, 1), at(0, 6), at(0, 1), at(-1, 2)
+SoftmaxCrossEntropyLoss: tame(3, 4), at(0, 3, 1), tame(4), outputs=2
+SpaceToDepth: (1, 2, 4, 6), blocksize=2
+Split: (4, 6), at(1, 5), axis=1, outputs=2
+Squeeze: (4, 1, 6), at(1)
+SwiGLU: unit(4, 6), unit(4, 6)
+TensorScatter: (2, 4, 3), (2, 2, 3), at(1, 2)
+Tile: (2, 3), at(2, 2)
+TopK: finite(4, 6), at(3), outputs=2
+Transpose: (4, 6), perm=[1, 0]
+Trilu: (4, 6), upper=0
+Trilu upper: (2, 4, 6), ONE
+Unique: tame(6), outputs=4
+Unsqueeze: (4, 6), at(1)
+Upsample: tame(1, 1, 3, 3), at(1.0, 1.0, 2.0, 2.0), opset=9
+Where: at([0], [1], [1], [0]), (4, 6), (6,)
+"""
+OF_ONNXRUNTIME_TEXT = """
+com.microsoft.{name}: wrapping(4, 6)
+    for name in ("Gelu", "FastGelu", "QuickGelu")
+com.microsoft.{name} biased: wrapping(4, 6), tame(6)
+    for name in ("BiasGelu", "FastGelu")
+com.microsoft.FusedMatMul: unit(3, 4), unit(4, 2), alpha=0.5
+com.microsoft.FusedConv: unit(1, 2, 5, 5), unit(3, 2, 2, 2), unit(3), activation="Relu"
+com.microsoft.FusedGemm: wrapping(3, 4), tame(4, 2), tame(2), activation="Relu"
+com.microsoft.RotaryEmbedding: unit(2, 3, 8), at(1), unit(9, 2), unit(9, 2)
+com.microsoft.SkipLayerNormalization: unit(2, 3, 8), unit(2, 3, 8), unit(8), unit(8), unit(8)
+com.microsoft.SkipSimplifiedLayerNormalization: unit(2, 3, 8), unit(2, 3, 8), unit(8)
+SimplifiedLayerNormalization: unit(2, 8), unit(8)
+com.microsoft.EmbedLayerNormalization: tame(2, 5), tame(2, 5), unit(9, 8), unit(7, 8), unit(4, 8),
+    unit(8), unit(8), outputs=2
+com.microsoft.Attention: unit(2, 5, 12), unit(12, 36), unit(36), at(3, 5), num_heads=3
+com.microsoft.MultiHeadAttention: unit(2, 4, 12), unit(2, 5, 12), unit(2, 5, 18), num_heads=3
+com.microsoft.QAttention: (2, 5, 12), (12, 36), unit(36), np.array(0.02), np.array(0.02),
+    at(3, 5), ONE, ONE, num_heads=3
+com.microsoft.QuantizeLinear: tame(4, 6), np.array(0.5), ONE
+com.microsoft.DequantizeLinear: sums(4, 6), np.array(0.5), np.array(0)
+com.microsoft.DynamicQuantizeMatMul: unit(3, 8), (8, 5), unit(5)
+com.microsoft.DynamicQuantizeLSTM: unit(3, 2, 4), np.arange(64).reshape(1, 4, 16),
+    np.arange(64).reshape(1, 4, 16), None, None, None, None, None, np.array([0.01]),
+    np.array([30]), np.array([0.02]), np.array([20]), outputs=3, hidden_size=4
+com.microsoft.MatMulIntegerToFloat: (3, 8), (8, 5), np.array(0.1), np.array(0.2), ONE, ONE
+com.microsoft.MatMulNBits: unit(3, 40), np.arange(144).reshape(6, 3, 8),
+    np.linspace(0.1, 0.4, 18), N=6, K=40, bits=4, block_size=16
+com.microsoft.QGemm: (3, 8), np.array(0.1), ONE, (8, 5), np.array(0.2), ONE
+com.microsoft.{name}: *((3, 4), np.array(0.02), ONE) * 2, np.array(0.05), ONE
+    for name in ("QLinearAdd", "QLinearMul")
+com.microsoft.QLinearSigmoid: (3, 4), np.array(0.02), ONE, np.array(0.01), ONE
+com.microsoft.QLinearLeakyRelu: (3, 4), np.array(0.02), ONE, np.array(0.01), ONE, alpha=0.3
+com.microsoft.QLinearAveragePool: (1, 4, 6, 6), np.array(0.02), ONE, np.array(0.05), ONE,
+    kernel_shape=[3, 3]
+com.microsoft.QLinearGlobalAveragePool: (1, 4, 6, 6), np.array(0.02), ONE, np.array(0.05), ONE
+com.microsoft.QLinearSoftmax: (3, 8), np.array(0.02), ONE, np.array(0.004), np.array(0), axis=-1,
+    opset_of_softmax=13
+com.microsoft.QLinearConcat: np.array(0.05), ONE, (3, 4), np.array(0.02), ONE, (3, 2),
+    np.array(0.1), ONE, axis=1, formals=("TF", "T8", *("T8", "TF", "T8") * 2)
+com.microsoft.QLinearWhere: unit(3), (2, 3), np.array(0.02), ONE, (2, 3), np.array(0.1), ONE,
+    np.array(0.05), ONE
+"""
 
-OF_ONNXRUNTIME = (
-    *(own(name, wrapping(4, 6)) for name in ("Gelu", "FastGelu", "QuickGelu")),
-    *(own(name, wrapping(4, 6), tame(6), label="biased") for name in ("BiasGelu", "FastGelu")),
-    own("FusedMatMul", unit(3, 4), unit(4, 2), alpha=0.5),
-    own("FusedConv", unit(1, 2, 5, 5), unit(3, 2, 2, 2), unit(3), activation="Relu"),
-    own("FusedGemm", wrapping(3, 4), tame(4, 2), tame(2), activation="Relu"),
-    own("RotaryEmbedding", unit(2, 3, 8), at(1), unit(9, 2), unit(9, 2)),
-    own("SkipLayerNormalization", unit(2, 3, 8), unit(2, 3, 8), unit(8), unit(8), unit(8)),
-    own("SkipSimplifiedLayerNormalization", unit(2, 3, 8), unit(2, 3, 8), unit(8)),
-    replace(own("SimplifiedLayerNormalization", unit(2, 8), unit(8)), domain=""),
-    own(
-        "EmbedLayerNormalization",
-        *(tame(2, 5), tame(2, 5), unit(9, 8), unit(7, 8), unit(4, 8), unit(8), unit(8)),
-        outputs=2,
-    ),
-    own("Attention", unit(2, 5, 12), unit(12, 36), unit(36), at(3, 5), num_heads=3),
-    own("MultiHeadAttention", unit(2, 4, 12), unit(2, 5, 12), unit(2, 5, 18), num_heads=3),
-    own(
-        "QAttention",
-        *((2, 5, 12), (12, 36), unit(36), np.array(0.02), np.array(0.02), at(3, 5), ONE, ONE),
-        num_heads=3,
-    ),
-    own("QuantizeLinear", tame(4, 6), np.array(0.5), ONE),
-    own("DequantizeLinear", sums(4, 6), np.array(0.5), np.array(0)),
-    own("DynamicQuantizeMatMul", unit(3, 8), (8, 5), unit(5)),
-    own(
-        "DynamicQuantizeLSTM",
-        *(unit(3, 2, 4), np.arange(64).reshape(1, 4, 16), np.arange(64).reshape(1, 4, 16)),
-        *(None, None, None, None, None),
-        *(np.array([0.01]), np.array([30]), np.array([0.02]), np.array([20])),
-        outputs=3,
-        hidden_size=4,
-    ),
-    own("MatMulIntegerToFloat", (3, 8), (8, 5), np.array(0.1), np.array(0.2), ONE, ONE),
-    own(
-        "MatMulNBits",
-        *(unit(3, 40), np.arange(144).reshape(6, 3, 8), np.linspace(0.1, 0.4, 18)),
-        N=6,
-        K=40,
-        bits=4,
-        block_size=16,
-    ),
-    own("QGemm", (3, 8), np.array(0.1), ONE, (8, 5), np.array(0.2), ONE),
-    *(
-        own(name, *((3, 4), np.array(0.02), ONE) * 2, np.array(0.05), ONE)
-        for name in ("QLinearAdd", "QLinearMul")
-    ),
-    *(
-        own(name, (3, 4), np.array(0.02), ONE, np.array(0.01), ONE, **given)
-        for name, given in (
-            ("QLinearSigmoid", {}),
-            ("QLinearLeakyRelu", {"alpha": 0.3}),
-        )
-    ),
-    *(
-        own(name, (1, 4, 6, 6), np.array(0.02), ONE, np.array(0.05), ONE, **given)
-        for name, given in (
-            ("QLinearAveragePool", {"kernel_shape": [3, 3]}),
-            ("QLinearGlobalAveragePool", {}),
-        )
-    ),
-    own(
-        "QLinearSoftmax",
-        *((3, 8), np.array(0.02), ONE, np.array(0.004), np.array(0)),
-        axis=-1,
-        opset_of_softmax=13,
-    ),
-    replace(
-        own(
-            "QLinearConcat",
-            *(np.array(0.05), ONE, (3, 4), np.array(0.02), ONE, (3, 2), np.array(0.1), ONE),
-            axis=1,
-        ),
-        formals=("TF", "T8", *("T8", "TF", "T8") * 2),
-    ),
-    own(
-        "QLinearWhere",
-        *(unit(3), (2, 3), np.array(0.02), ONE, (2, 3), np.array(0.1), ONE, np.array(0.05), ONE),
-    ),
-)
+
+def _read(row: str) -> Recipe:
+    """`domain.Operator label: inputs, attributes`."""
+    head, given = row.split(": ", 1)
+    name, _, label = head.partition(" ")
+    domain, _, operator = name.rpartition(".")
+
+    def made(*inputs: Any, outputs: int = 1, opset: int = OPSET, formals: Any = (), **more: Any):
+        return Recipe(operator, inputs, more, label, outputs, opset, domain, formals)
+
+    return eval(f"made({given})", {**globals(), "made": made})
+
+
+RECIPES = tuple(map(_read, rows_of(RECIPES_TEXT, globals())))
+OF_ONNXRUNTIME = tuple(map(_read, rows_of(OF_ONNXRUNTIME_TEXT, globals())))
 
 
 def cases_of(each: Recipe) -> list[Case]:
