@@ -35,7 +35,7 @@ from tensorwright.cli.arguments.models import read_graph, short_name
 from tensorwright.cli.printing import print_table
 from tensorwright.compile_options import CompileOptions
 from tensorwright.drivers.sized_network import sized_program, tasks_of
-from tensorwright.drivers.tune import as_in_network, search, search_tasks, setting_of
+from tensorwright.drivers.tune import as_in_network, search, setting_of
 from tensorwright.graph import Graph, Partition, random_inputs
 from tensorwright.machine import detect_hardware
 from tensorwright.peers.process import Arrays, Failure, PeerProcess, Timing, max_rel_error, rotate
@@ -50,6 +50,7 @@ from tensorwright.records import (
 )
 from tensorwright.schedule import format_trace
 from tensorwright.tuning.session import Interrupt, Options, Progress, choose_callbacks
+from tensorwright.tuning.session import tune as tune_tasks
 
 MODEL = "zoo:resnet101"
 FIRST = 16
@@ -131,10 +132,16 @@ def go_on(plan: Plan, parts: Partition, trials: int) -> bool:
     """
     interrupt = Interrupt()
     callbacks = (StopAt(trials, interrupt), *choose_callbacks(is_quiet=False))
-    how = Options(trials=trials, seed=plan.seed, callbacks=callbacks, interrupt=interrupt)
+    how = Options(
+        trials=trials,
+        seed=plan.seed,
+        callbacks=callbacks,
+        interrupt=interrupt,
+        keeps_model=True,
+    )
     network, setting = sized_program(parts), setting_of(plan.target, plan.threads)
     with RecordStore(plan.folder / _RECORDS) as store:
-        result = search_tasks(
+        result = tune_tasks(
             tasks_of(network, setting),
             setting,
             store,

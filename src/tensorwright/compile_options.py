@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tensorwright.base import Target, knobs, option
@@ -43,9 +44,7 @@ class CompileOptions:
     threads: int | None = option(
         None, "Threads of the kernels of a processor; by default all cores.", least=1, most=1024
     )
-    records: Records | None = option(
-        None, "The record store; by default the user's.", metavar="PATH"
-    )
+    records: Records | None = option(None, "The record store; by default the user's.", kind=Path)
     input_shapes: Shapes | None = option(
         None,
         "Shapes of inputs, or extents of dimensions, that the model leaves open.",

@@ -357,7 +357,8 @@ def option(default: Any, text: str, **facts: Any) -> Any:
     """A field of a record of options that people give by name, in Python and on command lines.
 
     text    what it does
-    facts   `metavar`, the name of its texts; `least`, the smallest number; `unit`, of a number
+    facts   of its texts: `metavar`, their name; `least`, `most`, `unit`, of a number; `words`, the
+            possible ones; `kind`, Path; `spelling`, if it is not the name of the field
     """
     return field(default=default, metadata={"text": text, **facts})
 
@@ -404,11 +405,8 @@ def takes_options(
             return function(subject, args[0] if is_whole else record(*args, **given))
 
         own = signature(function)
-        options = [
-            each.replace(kind=Parameter.KEYWORD_ONLY)
-            for each in names.values()
-            if each.name not in hidden
-        ]
+        shown = [each for name, each in names.items() if name not in hidden]
+        options = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in shown]
         texts = [f"{each.name:<12}  {each.metadata['text']}" for each in options_of(kind)]
         docs = [cleandoc(each.__doc__) for each in kind.__mro__[-2::-1] if each.__doc__]
         told = indent("\n\n".join(["\n".join(texts), *docs]), "    ")

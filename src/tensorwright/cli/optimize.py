@@ -4,58 +4,41 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from tensorwright.base import OutputError, make_home
-from tensorwright.cli import reporting
+from tensorwright.base import OutputError, make_home, option
 from tensorwright.cli.arguments import options, programs
-from tensorwright.cli.arguments.compilation import Compilation, compile_options
-from tensorwright.cli.arguments.machine import Workers, workers_options
 from tensorwright.cli.arguments.models import short_name
 from tensorwright.cli.arguments.output import check_executable, check_writable
-from tensorwright.cli.arguments.searching import search_options
-from tensorwright.cli.group import end_interrupted
-from tensorwright.cli.printing import ending, print_result
+from tensorwright.cli.arguments.searching import Searching, search_options
+from tensorwright.cli.printing import ending
+from tensorwright.cli.reporting import expression_subject, model_subject, write_after_search
 from tensorwright.drivers.optimize import search_jointly
 from tensorwright.drivers.sized_network import sized_program
 from tensorwright.drivers.tune import search_networks, setting_of
 from tensorwright.pipeline import compile_program
-from tensorwright.records import default_path, opened
-from tensorwright.report import Subject
-from tensorwright.runtime import Executable, usable_threads
+from tensorwright.records import default_path
+from tensorwright.report import LiveReport, Subject
+from tensorwright.runtime import Executable
 from tensorwright.tuning import session
+
+
+@dataclass(frozen=True, kw_only=True)
+class Optimizing(Searching):
+    """The options of `optimize`."""
+
+    rewrite: bool = option(default=True, text="Look for a faster graph first, by proved rules.")
 
 
 @click.command()
 @options.program_argument
 @options.output_option
 @options.constants_option
-@compile_options
-@search_options
-@click.option(
-    "--rewrite/--no-rewrite",
-    default=True,
-    show_default=True,
-    help="Look for a faster graph first, by proved rules.",
-)
-@workers_options
-@reporting.report_options
-@click.option("--quiet", is_flag=True, help="Show no progress.")
-def command(
-    program: str,
-    output: str,
-    constants: Path | None,
-    how: Compilation,
-    search: session.Options,
-    rewrite: bool,
-    workers: Workers,
-    report: str | None,
-    live: bool,
-    quiet: bool,
-) -> None:
+@search_options(Optimizing)
+def command(program: str, output: str, constants: Path | None, how: Optimizing) -> None:
     """Tune on this machine, compile with the best graph and schedules, and save.
 
     At most a tenth of the time goes into the search for a graph, which `rewrite` does separately.
@@ -69,35 +52,28 @@ def command(
     if how.records is None:
         make_home()
     check_executable(output, program, constants, how.records_path)
-    check_writable(report, program, constants, how.records_path, output)
-    workers.check(how.machine)
+    check_writable(how.report, program, constants, how.records_path, output)
+    how.workers.check(how.machine)
 
     def say_stopped(_: session.TuneResult) -> None:
         click.echo(f"stopped; writing {output} from the best so far ...", err=True)
 
-    with reporting.opened_page(program, is_live=live) as page:
-        shown = (*session.choose_callbacks(quiet), *workers.callbacks(), *filter(None, [page]))
-        wanted = replace(search, seed=how.seed, callbacks=shown)
+    with how.opened_page(program) as page:
         try:
             optimized = (
-                _optimize_expression(program, how, constants, wanted, workers, say_stopped)
+                _optimize_expression(program, how, constants, page, say_stopped)
                 if options.is_reference(program)
-                else _optimize_model(program, how, wanted, rewrite, workers, say_stopped)
+                else _optimize_model(program, how, page, say_stopped)
             )
         except KeyboardInterrupt:
             click.echo(f"{output} is not written", err=True)
             raise
         result = optimized.result
         _save(optimized.executable, output, program, how.records_path)
-        if report is not None and not result.is_interrupted:
-            searched = reporting.Searched(program, result, optimized.subject)
-            reporting.write_after_search(
-                report, searched, setting_of(how.machine, how.threads), how, page
-            )
+        setting = setting_of(how.machine, how.threads)
+        write_after_search(how, program, result, setting, lambda: optimized.subject, page)
     heading = f"{output}: {ending(result)}{optimized.note}"
-    print_result(result, heading, [short_name(program)], is_quiet=quiet)
-    if result.is_interrupted:
-        end_interrupted(result.resume_text)
+    how.end(result, heading, [short_name(program)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,27 +92,24 @@ class _Optimized:
 
 def _optimize_model(
     model: str,
-    how: Compilation,
-    wanted: session.Options,
-    rewrite: bool,
-    workers: Workers,
+    how: Optimizing,
+    page: LiveReport | None,
     on_interrupt: Callable[[session.TuneResult], None],
 ) -> _Optimized:
     """Search for a graph and for schedules, within one budget."""
     programs.refuse_constants(model)
     source = programs.read_network(model, how)
-    with opened(how.records, create=True, spare=True) as store, workers.opened() as farm:
-        workers.warn_if_unfit(how.machine, usable_threads(how.threads))
+    with how.opened(page, spare=True) as (store, _, search):
         best = search_jointly(
             source,
             how.machine,
             how.threads,
             store,
-            replace(wanted, farm=farm),
-            rewrite=rewrite,
+            search,
+            rewrite=how.rewrite,
             on_interrupt=on_interrupt,
         )
-    subject = reporting.model_subject(model, how, best.executable, source, best.graph, best.result)
+    subject = model_subject(model, how, best.executable, source, best.graph, best.result)
     if best.graph is source:
         return _Optimized(best.executable, best.result, subject)
     counts = f"{len(source.nodes)} operators became {len(best.graph.nodes)}"
@@ -146,10 +119,9 @@ def _optimize_model(
 
 def _optimize_expression(
     text: str,
-    how: Compilation,
+    how: Optimizing,
     constants: Path | None,
-    wanted: session.Options,
-    workers: Workers,
+    page: LiveReport | None,
     on_interrupt: Callable[[session.TuneResult], None],
 ) -> _Optimized:
     """Search for a schedule of a tensor expression, which has no graph."""
@@ -158,14 +130,12 @@ def _optimize_expression(
     )
     workload = programs.read_expression(text)
     values = programs.read_constants(workload, text, constants)
-    with opened(how.records, create=True, spare=True) as store, workers.opened() as farm:
-        workers.warn_if_unfit(how.machine, usable_threads(how.threads))
-        setting, own = setting_of(how.machine, how.threads, farm), replace(wanted, farm=farm)
-        result = search_networks([sized_program(workload, name=text)], setting, store, own)
+    with how.opened(page, spare=True) as (store, setting, search):
+        result = search_networks([sized_program(workload, name=text)], setting, store, search)
         if result.is_interrupted:
             on_interrupt(result)
         executable = compile_program(workload, how.machine, how.threads, store, values)
-    return _Optimized(executable, result, reporting.expression_subject(text, executable, result))
+    return _Optimized(executable, result, expression_subject(text, executable, result))
 
 
 def _save(executable: Executable, output: str, program: str, records: Path | None) -> None:

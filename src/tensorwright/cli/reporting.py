@@ -1,23 +1,16 @@
-"""The options --report and --live of commands that search, and how they write a report.
-
-The options --report and --live, and the page that --live shows.
-
-Make the report of a search that has ended, and write it.
-"""
+"""Make the report of a program, or of a search that has ended, and write it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
 from tensorwright import report
-from tensorwright.cli.arguments.compilation import Compilation
 from tensorwright.cli.arguments.models import read_proto, short_name
+from tensorwright.cli.arguments.options import Compilation
+from tensorwright.cli.arguments.searching import Searching
 from tensorwright.cli.group import same_command
 from tensorwright.graph import Graph
 from tensorwright.graph.onnx_export import save_proto
@@ -25,51 +18,7 @@ from tensorwright.records import opened
 from tensorwright.runtime import Executable
 from tensorwright.tuning.session import SessionSetting, TuneResult
 
-Command = Callable[..., Any]
-
-
-def report_options(function: Command) -> Command:
-    """Add --report, as the name of a file, and --live."""
-    function = click.option(
-        "--live",
-        is_flag=True,
-        help="Show the search in a browser while it runs, on this machine only.",
-    )(function)
-    return click.option(
-        "--report",
-        metavar="FILE.html",
-        help="Measure what was reached, and write a report; FILE.json has its data alone.",
-    )(function)
-
-
-@contextmanager
-def opened_page(name: str, *, is_live: bool) -> Iterator[report.LiveReport | None]:
-    """With --live, serve the page of a search while the block runs, and print its address."""
-    if not is_live:
-        yield None
-        return
-    page = report.LiveReport(name, same_command())
-    click.echo(f"live: {page.address}", err=True)
-    try:
-        yield page
-    finally:
-        page.stop()
-
-
 _SEVERAL = "several programs were tuned; `tensorwright report MODEL` measures one of them"
-
-
-@dataclass(frozen=True, slots=True)
-class Searched:
-    """The result of a search, from which its report is made.
-
-    name      the name that people read
-    subject   what is measured; None if several programs were searched
-    """
-
-    name: str
-    result: TuneResult
-    subject: report.Subject | None
 
 
 def model_subject(
@@ -110,16 +59,23 @@ def expression_subject(
 
 
 def write_after_search(
-    path: str,
-    searched: Searched,
+    how: Searching,
+    name: str,
+    result: TuneResult,
     setting: SessionSetting,
-    how: Compilation,
+    subject: Callable[[], report.Subject | None],
     page: report.LiveReport | None,
 ) -> None:
-    """Measure what a report needs, write the report, and show it on the page, if one is open."""
-    is_network = searched.subject is None or searched.subject.source is not None
-    workloads = report.searched_of(searched.result, setting, is_cold=is_network)
-    write_subject(path, searched.name, searched.subject, workloads, setting, how, page)
+    """With --report, measure what a report needs, write the report, and show it on an open page.
+
+    subject   makes what is measured; None if several programs were searched
+    """
+    if how.report is None or result.is_interrupted:
+        return
+    measured = subject()
+    is_network = measured is None or measured.source is not None
+    workloads = report.searched_of(result, setting, is_cold=is_network)
+    write_subject(how.report, name, measured, workloads, setting, how, page)
 
 
 def write_subject(

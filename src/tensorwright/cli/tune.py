@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Real
 
 import click
 
 from tensorwright import base
-from tensorwright.cli import reporting
-from tensorwright.cli.arguments.compilation import Compilation, compile_options
-from tensorwright.cli.arguments.machine import Workers, workers_options
+from tensorwright.base import option
 from tensorwright.cli.arguments.models import short_name
 from tensorwright.cli.arguments.options import (
+    Compilation,
     is_reference,
     points_option,
     refuse_given,
@@ -26,9 +26,9 @@ from tensorwright.cli.arguments.programs import (
     read_network,
     read_program,
 )
-from tensorwright.cli.arguments.searching import search_options
-from tensorwright.cli.group import end_interrupted
-from tensorwright.cli.printing import ending, print_result
+from tensorwright.cli.arguments.searching import Searching, search_options
+from tensorwright.cli.printing import ending
+from tensorwright.cli.reporting import expression_subject, model_subject, write_after_search
 from tensorwright.drivers.sized_network import AnyProgram, sized_program, tasks_of
 from tensorwright.drivers.tune import as_in_network, search_networks, setting_of
 from tensorwright.graph import SizesAt
@@ -42,44 +42,30 @@ from tensorwright.tuning.space import SpaceKind
 _FLUSH_BYTES = 512 << 20
 
 
+@dataclass(frozen=True, kw_only=True)
+class Tuning(Searching):
+    """The options of `tune`."""
+
+    objective: str | None = option(
+        None, "A function of the networks' times to make small.", metavar="MODULE:FUNCTION"
+    )
+    limits: tuple[str, ...] = option(
+        (), "NAME need not be faster than MS.", metavar="NAME=MS", spelling="limit"
+    )
+    references: tuple[str, ...] = option(
+        (),
+        "Make the mean speed-up against these times large.",
+        metavar="NAME=MS",
+        spelling="reference",
+    )
+    flush: bool = option(default=False, text="Empty the caches before each call that is timed.")
+
+
 @click.command()
 @click.argument("programs", metavar="MODEL|MODULE:EXPR...", nargs=-1, required=True)
 @points_option
-@compile_options
-@search_options
-@click.option(
-    "--objective",
-    metavar="MODULE:FUNCTION",
-    help="A function of the networks' times to make small.",
-)
-@click.option(
-    "--limit", "limits", multiple=True, metavar="NAME=MS", help="NAME need not be faster than MS."
-)
-@click.option(
-    "--reference",
-    "references",
-    multiple=True,
-    metavar="NAME=MS",
-    help="Make the mean speed-up against these times large.",
-)
-@click.option("--flush", is_flag=True, help="Empty the caches before each call that is timed.")
-@workers_options
-@reporting.report_options
-@click.option("--quiet", is_flag=True, help="Show no progress.")
-def command(
-    programs: tuple[str, ...],
-    at: SizesAt | None,
-    how: Compilation,
-    search: session.Options,
-    objective: str | None,
-    limits: tuple[str, ...],
-    references: tuple[str, ...],
-    flush: bool,
-    workers: Workers,
-    report: str | None,
-    live: bool,
-    quiet: bool,
-) -> None:
+@search_options(Tuning)
+def command(programs: tuple[str, ...], at: SizesAt | None, how: Tuning) -> None:
     """Tune models and tensor expressions on this machine; every measurement is kept.
 
     MODULE:EXPR names a tensor expression in a Python module, or in a file (op.py:y): a tensor, a
@@ -91,37 +77,27 @@ def command(
     """
     if how.records is None:
         base.make_home()
-    check_writable(report, *programs, how.records_path)
-    wanted = choose_objective(objective, limits, references)
+    check_writable(how.report, *programs, how.records_path)
+    wanted = choose_objective(how.objective, how.limits, how.references)
     tuned = read_programs(programs, how, at)
     setting, is_weighted = setting_of(how.machine, how.threads), wanted is None
     tasks = [task for each in tuned for task in tasks_of(each, setting, is_weighted=is_weighted)]
-    check_names("--limit", limits, tasks)
-    check_names("--reference", references, tasks)
+    check_names("--limit", how.limits, tasks)
+    check_names("--reference", how.references, tasks)
     if wanted is not None:
         _try_objective(wanted, tasks)
-    measuring = MeasureOptions(flush_bytes=_FLUSH_BYTES) if flush else as_in_network(*tuned)
+    measuring = MeasureOptions(flush_bytes=_FLUSH_BYTES) if how.flush else as_in_network(*tuned)
     name = " ".join(programs)
-    with reporting.opened_page(name, is_live=live) as page:
-        if search.space is not SpaceKind.SKETCHES and not quiet:
-            print_spaces(tasks, how.machine, SpaceKind(search.space))
-        shown = (*session.choose_callbacks(quiet), *workers.callbacks(), *filter(None, [page]))
-        with opened(how.records, create=True) as store, workers.opened() as farm:
-            workers.check(how.machine)
-            setting = setting_of(how.machine, how.threads, farm)
-            workers.warn_if_unfit(setting.target, setting.threads)
-            own = replace(search, seed=how.seed, callbacks=shown, objective=wanted, farm=farm)
+    with how.opened_page(name) as page:
+        if how.search.space is not SpaceKind.SKETCHES and not how.quiet:
+            print_spaces(tasks, how.machine, SpaceKind(how.search.space))
+        with how.opened(page) as (store, setting, search):
+            own = replace(search, objective=wanted)
             result = search_networks(tuned, setting, store, own, measuring, name=name, tasks=tasks)
-        if report is not None and not result.is_interrupted:
-            subject = _subject(programs, how, result)
-            reporting.write_after_search(
-                report, reporting.Searched(name, result, subject), setting, how, page
-            )
+        subject = partial(_subject, programs, how, result)
+        write_after_search(how, name, result, setting, subject, page)
     models = [short_name(text) for text in programs if not is_reference(text)]
-    heading = f"{ending(result)}; kept in {how.records or default_path()}"
-    print_result(result, heading, models, is_quiet=quiet)
-    if result.is_interrupted:
-        end_interrupted(result.resume_text)
+    how.end(result, f"{ending(result)}; kept in {how.records or default_path()}", models)
 
 
 def _subject(
@@ -132,12 +108,12 @@ def _subject(
         return None
     (text,) = programs
     if is_reference(text):
-        return reporting.expression_subject(text, compile_any(text, how, draws=True), result)
+        return expression_subject(text, compile_any(text, how, draws=True), result)
     source = read_network(text, how)
     with opened(how.records) as store:
         parts = cut(source, how.machine, how.threads)
         executable = finish(parts, how.machine, how.threads, store)
-    return reporting.model_subject(text, how, executable, source, source, result)
+    return model_subject(text, how, executable, source, source, result)
 
 
 def read_programs(

@@ -169,26 +169,27 @@ def search_networks(
     """Measure schedules of every workload, and keep the measurements in the store.
 
     programs    networks and expressions, with the points for which they are tuned
+    how         its budget is 10 minutes if none is given
+    measuring   how candidates are measured
     name        for people; that of the only program if ""
     tasks       those of the programs if None
 
     At the end the best schedules are compared inside each network, at all of its points, and the
     store keeps the choices.  Then the chosen and the untuned networks are measured in turns.  All
     of this is done within the minutes of the budget.
-    The other arguments are those of `search_tasks`.
     """
     networks = [each for each in programs if sized_network.is_network(each)]
-    how = _limited(how)
+    how = replace(how, minutes=DEFAULT_MINUTES) if how.is_open else how
     seconds = how.seconds
     kept_s = 0.0 if seconds is None else _network_s(seconds, networks)
     later = frozenset(workload.key for network in networks for workload in _workloads(network))
-    how = replace(how, after_s=kept_s, compared_later=later)
+    how = replace(how, after_s=kept_s, compared_later=later, keeps_model=True)
     for program in programs:
         sized_network.note_points(program, store)
     if tasks is None:
         tasks = [task for program in programs for task in sized_network.tasks_of(program, setting)]
     name = name or programs[0].name
-    result = search_tasks(tasks, setting, store, how, name=name, measuring=measuring)
+    result = tune_tasks(tasks, setting, store, how, name=name, measuring=measuring)
     if not networks:
         return result
     is_elsewhere = how.farm is not None and setting.hardware != detect_hardware().fingerprint
@@ -223,29 +224,6 @@ def _network_s(seconds: float, networks: Sequence[sized_network.SizedNetwork]) -
     """The seconds of a budget that are kept for the comparisons inside networks."""
     share = _SIZES_SHARE if any(each.is_open for each in networks) else _NETWORK_SHARE
     return min(share * seconds, math.fsum(map(_wanted_s, networks)))
-
-
-def _limited(how: session.Options) -> session.Options:
-    return replace(how, minutes=DEFAULT_MINUTES) if how.is_open else how
-
-
-def search_tasks(
-    tasks: Sequence[Task],
-    setting: session.SessionSetting,
-    store: RecordStore,
-    how: session.Options,
-    *,
-    name: str = "",
-    measuring: MeasureOptions | None = None,
-) -> session.TuneResult:
-    """Measure schedules of given workloads, without comparisons inside networks.
-
-    how         its budget is 10 minutes if none is given
-    name        a name for people
-    measuring   how candidates are measured
-    """
-    how = replace(_limited(how), keeps_model=True)
-    return tune_tasks(tasks, setting, store, how, name=name, measuring=measuring)
 
 
 def as_in_network(*programs: sized_network.AnyProgram) -> MeasureOptions:

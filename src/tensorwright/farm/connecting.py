@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tensorwright.base import MachineError, UsageError
+from tensorwright.base import MachineError, UsageError, option
 from tensorwright.farm.farm import Farm
 from tensorwright.farm.stdio import StdioFarm, commands_of
 
@@ -34,8 +34,18 @@ class FarmSecurity:
     is_insecure   whether other addresses are allowed without keys
     """
 
-    folder: Path | None = None
-    is_insecure: bool = False
+    folder: Path | None = option(
+        None,
+        "The keys of the farm, made by `tensorwright farm keys`.",
+        kind=Path,
+        metavar="FOLDER",
+        spelling="keys",
+    )
+    is_insecure: bool = option(
+        default=False,
+        text="Go on without keys even if the network can listen.",
+        spelling="insecure",
+    )
 
     @property
     def key(self) -> bytes:

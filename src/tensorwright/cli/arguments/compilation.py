@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tensorwright.cli.arguments.options import (
     Command,
     Compilation,
     ProgramKind,
+    Reader,
     kind_of,
     record_options,
     refuse_given,
@@ -25,8 +27,12 @@ from tensorwright.runtime import Executable, default_cache, load
 _COMPILING = "tensorwright.cli.arguments.programs"
 
 
-def compile_options(function: Command) -> Command:
-    """Add the options of `Compilation`; the command gets it as the argument `how`."""
+def compile_options(
+    function: Command,
+    record: type[Compilation] = Compilation,
+    readers: Mapping[str, Reader] | None = None,
+) -> Command:
+    """Add the options of a record; the command gets it as the argument `how`."""
 
     @functools.wraps(function)
     def given(*arguments: Any, **more: Any) -> Any:
@@ -34,7 +40,7 @@ def compile_options(function: Command) -> Command:
             default_cache().is_usable()  # warns of an unusable folder before the work
         return function(*arguments, **more)
 
-    return record_options(Compilation, "how")(given)
+    return record_options(record, "how", readers)(given)
 
 
 def open_program(text: str, how: Compilation, constants: Path | None, *, draws: bool) -> Executable:

@@ -5,17 +5,14 @@ The options of commands that hand out work: to a farm, or to processes of this m
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import wraps
-from pathlib import Path
-from typing import Any
 
 import click
 
 from tensorwright import farm
-from tensorwright.base import CpuTarget, Target
+from tensorwright.base import CpuTarget, Target, option
+from tensorwright.cli.arguments.options import record_options
 from tensorwright.cli.group import echo_prose
 from tensorwright.machine import Load, LoadWatch, MachineState, kept_ceilings
 from tensorwright.processes import hold_turn
@@ -76,16 +73,37 @@ class LoadCallback:
         """Do nothing."""
 
 
-OpenFarm = Callable[[], farm.Farm]
-"""Opens the farm that does the units of a command: processes of this machine, or workers."""
+@dataclass(frozen=True, slots=True)
+class OpenFarm:
+    """Opens the farm that does the units of a command: processes of this machine, or workers."""
+
+    processes: int = option(2, "Processes of this machine that do the work.", least=1)
+    address: str | None = option(
+        None,
+        "The scheduler of a farm whose workers do the work, tcp://HOST:PORT.",
+        metavar="ADDRESS",
+        spelling="workers",
+    )
+    security: farm.FarmSecurity = farm.NO_SECURITY
+
+    def __call__(self) -> farm.Farm:
+        """The farm, which the caller closes."""
+        if self.address is None:
+            return farm.LocalFarm(self.processes)
+        return farm.connect(self.address, self.security)
 
 
 @dataclass(frozen=True, slots=True)
 class Workers:
     """Who builds and measures: the workers of a farm, or this machine if the address is ""."""
 
-    address: str
-    security: farm.FarmSecurity
+    address: str = option(
+        "",
+        "Build and measure on a farm: tcp://HOST:PORT of its scheduler, or ssh://HOST,...",
+        metavar="ADDRESS",
+        spelling="workers",
+    )
+    security: farm.FarmSecurity = farm.NO_SECURITY
 
     def opened(self) -> AbstractContextManager[farm.Farm | None]:
         """The farm, open while the block runs; None for this machine."""
@@ -106,67 +124,7 @@ class Workers:
         return () if self.address else (LoadCallback(),)
 
 
-def workers_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --workers, --keys and --insecure; the command gets `workers`, of type `Workers`."""
-
-    @security_options
-    @click.option(
-        "--workers",
-        "address",
-        default="",
-        metavar="ADDRESS",
-        help="Build and measure on a farm: tcp://HOST:PORT of its scheduler, or ssh://HOST,...",
-    )
-    @wraps(command)
-    def with_workers(*args: Any, address: str, security: farm.FarmSecurity, **kwargs: Any) -> Any:
-        return command(*args, workers=Workers(address, security), **kwargs)
-
-    return with_workers
-
-
-def farm_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --processes, --workers, --keys and --insecure; the command gets `open_farm`."""
-
-    @click.option(
-        "--processes",
-        default=2,
-        show_default=True,
-        type=click.IntRange(1),
-        help="Processes of this machine that do the work.",
-    )
-    @click.option(
-        "--workers",
-        "address",
-        metavar="ADDRESS",
-        help="The scheduler of a farm whose workers do the work, tcp://HOST:PORT.",
-    )
-    @security_options
-    @wraps(command)
-    def with_workers(
-        *args: Any, processes: int, address: str | None, security: farm.FarmSecurity, **kwargs: Any
-    ) -> Any:
-        def open_farm() -> farm.Farm:
-            return farm.LocalFarm(processes) if address is None else farm.connect(address, security)
-
-        return command(*args, open_farm=open_farm, **kwargs)
-
-    return with_workers
-
-
-def security_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --keys and --insecure; the command gets `security`."""
-
-    @click.option(
-        "--keys",
-        type=click.Path(path_type=Path),
-        metavar="FOLDER",
-        help="The keys of the farm, made by `tensorwright farm keys`.",
-    )
-    @click.option(
-        "--insecure", is_flag=True, help="Go on without keys even if the network can listen."
-    )
-    @wraps(command)
-    def with_security(*args: Any, keys: Path | None, insecure: bool, **kwargs: Any) -> Any:
-        return command(*args, security=farm.FarmSecurity(keys, insecure), **kwargs)
-
-    return with_security
+THIS_MACHINE = Workers()
+farm_options = record_options(OpenFarm, "open_farm")
+workers_options = record_options(Workers, "workers")
+security_options = record_options(farm.FarmSecurity, "security")

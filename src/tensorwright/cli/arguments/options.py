@@ -12,8 +12,8 @@ import functools
 import math
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import Field, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import Field, dataclass, fields, is_dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, cast
@@ -271,16 +271,16 @@ def record_options(
 ) -> Callable[[Command], Command]:
     """Add the options that the fields of a record declare; the command gets the record by a name.
 
+    A field whose default is another record with options stands for these.
     readers   read the texts of some fields
     """
-    declared = base.options_of(record)
+    declared = tuple(_declared(record))
 
     def add(function: Command) -> Command:
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
-            values = {each.name: kwargs.pop(each.name) for each in declared}
-            given = {key: value for key, value in values.items() if value is not None}
-            return function(*args, **{name: record(**given)}, **kwargs)
+            values = {each.name: kwargs.pop(_parameter(each)) for each in declared}
+            return function(*args, **{name: _made(record, values)}, **kwargs)
 
         command: Command = wrapped
         for field in reversed(declared):
@@ -291,17 +291,41 @@ def record_options(
     return add
 
 
-def _option_of(field: Field[Any], reader: Reader | None) -> Callable[[Command], Command]:
+def _declared(record: type[Any]) -> Iterator[Field[Any]]:
+    for each in fields(record):
+        if "text" in each.metadata:
+            yield each
+        elif is_dataclass(each.default):
+            yield from _declared(type(each.default))
+
+
+def _made(record: type[Any], values: Mapping[str, Any]) -> Any:
+    """The record of the values of its options; None stands for the default."""
+    given = {}
+    for each in fields(record):
+        if is_dataclass(each.default) and any(_declared(type(each.default))):
+            given[each.name] = _made(type(each.default), values)
+        elif values.get(each.name) is not None and "text" in each.metadata:
+            given[each.name] = values[each.name]
+    return record(**given)
+
+
+def _parameter(field: Field[Any]) -> str:
+    """The name of a field's option among the parameters of a command."""
+    return str(field.metadata.get("spelling", field.name))
+
+
+def _option_of(field: Field[Any], reader: Reader | None = None) -> Callable[[Command], Command]:
     """The option of a command that a field declares."""
     facts, default = field.metadata, field.default or None
-    spelling, kind = f"--{field.name.replace('_', '-')}", _kind_of(field)
+    spelling = f"--{_parameter(field).replace('_', '-')}"
     if isinstance(field.default, StrEnum):
         default = field.default.value
     elif field.default is True:
-        spelling = f"--{field.name}/--no-{field.name}"
+        spelling = f"{spelling}/--no-{spelling.removeprefix('--')}"
     return click.option(
         spelling,
-        type=kind,
+        type=_kind_of(field),
         default=default,
         is_flag=isinstance(field.default, bool),
         multiple=field.default == (),
@@ -320,9 +344,11 @@ def _kind_of(field: Field[Any]) -> click.ParamType[Any] | None:
     if "least" in facts:
         ranges = click.FloatRange if isinstance(facts["least"], float) else click.IntRange
         return ranges(min=facts["least"], max=facts.get("most"))
+    if "words" in facts:
+        return click.Choice(facts["words"])
     if isinstance(field.default, StrEnum):
         return click.Choice([each.value for each in type(field.default)])
-    if facts.get("metavar") == "PATH":
+    if facts.get("kind") is Path:
         return click.Path(path_type=Path)
     return click.Path(dir_okay=False) if facts.get("metavar") == "FILE" else None
 

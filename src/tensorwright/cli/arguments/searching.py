@@ -1,24 +1,30 @@
-"""The options of commands that search for schedules, as `Options` and `Learning` declare them."""
+"""Commands that search for schedules: their options, and what they do around the search."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
 
-from tensorwright.base import LaboratoryPart, options_of
-from tensorwright.cli.arguments.options import record_options, refuse_given
-from tensorwright.records import is_store
+from tensorwright.base import LaboratoryPart, option, options_of
+from tensorwright.cli.arguments.compilation import compile_options
+from tensorwright.cli.arguments.machine import THIS_MACHINE, Workers
+from tensorwright.cli.arguments.options import Command, Compilation, refuse_given
+from tensorwright.cli.group import end_interrupted, same_command
+from tensorwright.cli.printing import print_result
+from tensorwright.drivers.tune import setting_of
+from tensorwright.records import RecordStore, is_store, opened
+from tensorwright.report import LiveReport
+from tensorwright.tuning import session
 from tensorwright.tuning.learning import Learning, RecordedStart
 from tensorwright.tuning.models import Fading
-from tensorwright.tuning.session import Options
 from tensorwright.tuning.strategies import check_strategy, is_guided
 
-Command = Callable[..., Any]
 RECORDS = "records"
 _PROPOSING = LaboratoryPart("option --proposing", "proposing", "load_proposing_model")
 
@@ -53,15 +59,72 @@ _READERS = {
 _OF_MODELS = ("proposing", *(each.name for each in options_of(Learning)))
 
 
-def search_options(function: Command) -> Command:
-    """Add the options; the command gets them as one argument, `search`."""
+_USUAL = session.Options()
 
-    @wraps(function)
-    def wrapped(*args: Any, search: Options, learning: Learning, **kwargs: Any) -> Any:
-        if not is_guided(search.strategy):
-            because = f"the strategy {search.strategy} does not use a model"
-            refuse_given(_OF_MODELS, because=because)
-        return function(*args, search=replace(search, learning=learning), **kwargs)
 
-    of_models = record_options(Learning, "learning", _READERS)(wrapped)
-    return record_options(Options, "search", _READERS)(of_models)
+@dataclass(frozen=True, kw_only=True)
+class Searching(Compilation):
+    """The options of a command that searches, and what such commands do around the search."""
+
+    search: session.Options = _USUAL
+    workers: Workers = THIS_MACHINE
+    report: str | None = option(
+        None,
+        "Measure what was reached, and write a report; FILE.json has its data alone.",
+        metavar="FILE.html",
+    )
+    live: bool = option(
+        default=False, text="Show the search in a browser while it runs, on this machine only."
+    )
+    quiet: bool = option(default=False, text="Show no progress.")
+
+    @contextmanager
+    def opened_page(self, name: str) -> Iterator[LiveReport | None]:
+        """With --live, serve the page of a search while the block runs, and print its address."""
+        if not self.live:
+            yield None
+            return
+        page = LiveReport(name, same_command())
+        click.echo(f"live: {page.address}", err=True)
+        try:
+            yield page
+        finally:
+            page.stop()
+
+    @contextmanager
+    def opened(
+        self, page: LiveReport | None, *, spare: bool = False
+    ) -> Iterator[tuple[RecordStore, session.SessionSetting, session.Options]]:
+        """The store, the setting and the options of the session, while the block runs."""
+        with (
+            opened(self.records, create=True, spare=spare) as store,
+            self.workers.opened() as farm,
+        ):
+            self.workers.check(self.machine)
+            setting = setting_of(self.machine, self.threads, farm)
+            self.workers.warn_if_unfit(setting.target, setting.threads)
+            own = (*session.choose_callbacks(self.quiet), *self.workers.callbacks())
+            shown = (*own, *filter(None, [page]))
+            yield store, setting, replace(self.search, seed=self.seed, callbacks=shown, farm=farm)
+
+    def end(self, result: session.TuneResult, heading: str, names: Sequence[str]) -> None:
+        """Print the result; the status is that of Ctrl-C if that has ended the search."""
+        print_result(result, heading, names, is_quiet=self.quiet)
+        if result.is_interrupted:
+            end_interrupted(result.resume_text)
+
+
+def search_options(record: type[Searching]) -> Callable[[Command], Command]:
+    """Add the options of a record; the command gets it as the argument `how`."""
+
+    def add(function: Command) -> Command:
+        @wraps(function)
+        def wrapped(*args: Any, how: Searching, **kwargs: Any) -> Any:
+            if not is_guided(how.search.strategy):
+                because = f"the strategy {how.search.strategy} does not use a model"
+                refuse_given(_OF_MODELS, because=because)
+            return function(*args, how=how, **kwargs)
+
+        return compile_options(wrapped, record, _READERS)
+
+    return add
