@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import onnxruntime
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from tests.tables import rows_of
 
 from tensorwright.graph import Graph, interpret
 from tensorwright.ops import Array
@@ -39,6 +41,54 @@ def model_of(
         opset_imports=[helper.make_opsetid("", opset)],
         **more,
     )
+
+
+def node_model(
+    operator: str,
+    *inputs: Array | None,
+    outputs: int = 1,
+    constants: int = 0,
+    domain: str = "com.microsoft",
+    ml: int = 3,
+    **attributes: object,
+) -> tuple[ModelProto, dict[str, Array]]:
+    """A model of one node, and its inputs; the last ones are constants.
+
+    What scikit-learn makes takes any number of rows.
+    """
+    names = ["" if array is None else f"x{n}" for n, array in enumerate(inputs)]
+    results = [f"y{n}" for n in range(outputs)]
+    node = helper.make_node(operator, names, results, domain=domain, **attributes)
+    given = {n: np.asarray(a) for n, a in zip(names, inputs, strict=True) if a is not None}
+    fixed = [name for name in names[len(names) - constants :] if name]
+    rows = ("n",) if domain == "ai.onnx.ml" else ()
+    infos = [
+        helper.make_tensor_value_info(
+            n, helper.np_dtype_to_tensor_dtype(a.dtype), (*rows, *a.shape[len(rows) :])
+        )
+        for n, a in given.items()
+        if n not in fixed
+    ]
+    wanted = [helper.make_empty_tensor_value_info(name) for name in results]
+    held = [numpy_helper.from_array(given[name], name) for name in fixed]
+    graph = helper.make_graph([node], "test", infos, wanted, held)
+    versions = {"": 17 if rows else 20, "com.microsoft": 1, "ai.onnx.ml": ml}
+    opsets = [helper.make_opsetid(*each) for each in versions.items()]
+    model = helper.make_model(graph, ir_version=9, opset_imports=opsets)
+    return model, {name: array for name, array in given.items() if name not in fixed}
+
+
+def node_cases(
+    table: str, names: Mapping[str, object], **more: object
+) -> dict[str, tuple[ModelProto, dict[str, Array]]]:
+    """The models of a table by name: `quick gelu: QuickGelu(normal(3, 5), alpha=1.5)`."""
+    found = {}
+    for row in rows_of(table, names):
+        name, call = row.split(": ", 1)
+        operator, arguments = call.split("(", 1)
+        made = partial(node_model, operator, **more)
+        found[name] = eval(f"_made({arguments}", {**names, "_made": made})
+    return found
 
 
 def by_onnxruntime(model: ModelProto, inputs: Mapping[str, Array]) -> list[Array]:

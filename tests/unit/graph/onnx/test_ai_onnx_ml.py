@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
-from onnx import ModelProto, helper, numpy_helper
-from tests.unit.graph.onnx.onnx_models import by_onnxruntime
+from onnx import ModelProto, numpy_helper
+from tests.unit.graph.onnx.onnx_models import by_onnxruntime, node_cases, node_model
 
 import tensorwright
 from tensorwright.base import UnsupportedError
@@ -22,6 +23,7 @@ RANDOM = np.random.default_rng(5)
 POSTS = ("NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO", "PROBIT")
 MODES = ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ")
 FEATURES = 5
+model_of = partial(node_model, domain="ai.onnx.ml")
 
 
 def normal(*shape: int) -> Array:
@@ -34,26 +36,6 @@ def coarse(*shape: int, dtype: Any = np.float32) -> Array:
     if x.dtype.kind == "f":
         x[RANDOM.random(shape) < 0.1] = np.nan
     return x
-
-
-def model_of(
-    operator: str, inputs: Sequence[Array], outputs: int = 1, ml: int = 3, **attributes: Any
-) -> tuple[ModelProto, dict[str, Array]]:
-    """A model of one node with an open first dimension, and its inputs."""
-    names = [f"x{n}" for n in range(len(inputs))]
-    results = [f"y{n}" for n in range(outputs)]
-    node = helper.make_node(operator, names, results, domain="ai.onnx.ml", **attributes)
-    infos = [
-        helper.make_tensor_value_info(
-            name, helper.np_dtype_to_tensor_dtype(array.dtype), ("n", *array.shape[1:])
-        )
-        for name, array in zip(names, inputs, strict=True)
-    ]
-    wanted = [helper.make_empty_tensor_value_info(name) for name in results]
-    graph = helper.make_graph([node], "test", infos, wanted)
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", ml)]
-    model = helper.make_model(graph, ir_version=9, opset_imports=opsets)
-    return model, dict(zip(names, inputs, strict=True))
 
 
 def check(model: ModelProto, inputs: Mapping[str, Array], tolerance: float = 1e-5) -> None:
@@ -144,7 +126,7 @@ class Trees:
 def test_branches(modes: Sequence[str], missing: float) -> None:
     trees = Trees(4, 4, modes, missing)
     attributes = {**trees.attributes(), **trees.votes("target", [0])}
-    check(*model_of("TreeEnsembleRegressor", [coarse(60, FEATURES)], n_targets=1, **attributes))
+    check(*model_of("TreeEnsembleRegressor", coarse(60, FEATURES), n_targets=1, **attributes))
 
 
 @pytest.mark.parametrize("missing", [0.0, 1.0])
@@ -157,7 +139,7 @@ def test_limits_next_to_zero(mode: str, missing: float) -> None:
         trees = Trees(1, 1, (mode,), missing, chance=0.0)
         trees.nodes = [(*node[:2], 0, node[3], limit, *node[5:]) for node in trees.nodes]
         attributes = {**trees.attributes(), **trees.votes("target", [0])}
-        model, inputs = model_of("TreeEnsembleRegressor", [x[:, None]], n_targets=1, **attributes)
+        model, inputs = model_of("TreeEnsembleRegressor", x[:, None], n_targets=1, **attributes)
         check(model, inputs)
 
 
@@ -165,9 +147,9 @@ def test_limits_next_to_zero(mode: str, missing: float) -> None:
 def test_features_of_other_types(dtype: Any) -> None:
     trees = Trees(4, 4, ("LEQ", "GT"), 0.5)
     attributes = {**trees.attributes(dtype), **trees.votes("class", range(3))}
-    inputs = [coarse(30, FEATURES, dtype=dtype)]
-    labels = {"classlabels_int64s": [0, 1, 2]}
-    check(*model_of("TreeEnsembleClassifier", inputs, 2, **labels, **attributes))
+    attributes |= {"outputs": 2, "classlabels_int64s": [0, 1, 2]}
+    x = coarse(30, FEATURES, dtype=dtype)
+    check(*model_of("TreeEnsembleClassifier", x, **attributes))
 
 
 @pytest.mark.parametrize("post", POSTS)
@@ -178,9 +160,9 @@ def test_regressors(targets: int, each: int, aggregate: str, post: str) -> None:
     attributes = {**trees.attributes(), **trees.votes("target", range(targets), each)}
     attributes |= {"aggregate_function": aggregate, "post_transform": post}
     for base in ({}, {"base_values": [0.25] * targets}):
-        inputs = [coarse(40, FEATURES)]
         more = {"n_targets": targets, **base, **attributes}
-        check(*model_of("TreeEnsembleRegressor", inputs, **more), tolerance=1e-4)
+        x = coarse(40, FEATURES)
+        check(*model_of("TreeEnsembleRegressor", x, **more), tolerance=1e-4)
 
 
 @pytest.mark.parametrize("post", POSTS[:4])
@@ -204,10 +186,9 @@ def test_classifiers(
     votes = trees.votes("class", of, each, positive=positive)
     for count in bases:
         attributes = {**trees.attributes(), **votes, "post_transform": post}
-        attributes |= {"classlabels_int64s": labels}
+        attributes |= {"classlabels_int64s": labels, "outputs": 2}
         attributes |= {"base_values": [0.1, 0.3, -0.2][:count]} if count else {}
-        model, inputs = model_of("TreeEnsembleClassifier", [coarse(40, FEATURES)], 2, **attributes)
-        check(model, inputs)
+        check(*model_of("TreeEnsembleClassifier", coarse(40, FEATURES), **attributes))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -220,7 +201,7 @@ def test_ensembles_of_the_newest_form(aggregate: int, dtype: Any) -> None:
         return numpy_helper.from_array(np.array(values, kind), "t")
 
     model, inputs = model_of(
-        *("TreeEnsemble", [2 * coarse(60, FEATURES, dtype=dtype)]),
+        *("TreeEnsemble", 2 * coarse(60, FEATURES, dtype=dtype)),
         ml=5,
         n_targets=2,
         aggregate_function=aggregate,
@@ -243,8 +224,8 @@ def test_ensembles_of_the_newest_form(aggregate: int, dtype: Any) -> None:
 def test_exported_trees_are_the_same() -> None:
     trees = Trees(3, 3, MODES)
     attributes = {**trees.attributes(), **trees.votes("target", [0])}
-    inputs = [np.nan_to_num(coarse(9, FEATURES))]
-    model, given = model_of("TreeEnsembleRegressor", inputs, n_targets=1, **attributes)
+    x = np.nan_to_num(coarse(9, FEATURES))
+    model, given = model_of("TreeEnsembleRegressor", x, n_targets=1, **attributes)
     same(by_onnxruntime(to_onnx(load_onnx(model)), given), by_onnxruntime(model, given), 1e-5)
 
 
@@ -252,7 +233,8 @@ def test_a_compiled_forest_takes_any_number_of_rows() -> None:
     trees = Trees(7, 5, MODES, 0.3)
     attributes = {**trees.attributes(), **trees.votes("class", range(3), 3)}
     model, _ = model_of(
-        *("TreeEnsembleClassifier", [coarse(1, FEATURES)], 2),
+        *("TreeEnsembleClassifier", coarse(1, FEATURES)),
+        outputs=2,
         classlabels_int64s=[0, 1, 2],
         post_transform="SOFTMAX",
         **attributes,
@@ -263,86 +245,38 @@ def test_a_compiled_forest_takes_any_number_of_rows() -> None:
         same(list(executable.run(inputs).values()), by_onnxruntime(model, inputs), 1e-5)
 
 
-PLAIN: dict[str, tuple[str, list[Array], dict[str, Any]]] = {
-    "scaler": (
-        *("Scaler", [normal(6, 3)]),
-        {"offset": [0.5, -1.0, 0.0], "scale": [2.0, 1.0, 0.25]},
-    ),
-    "one scale": ("Scaler", [RANDOM.integers(-9, 9, (6, 3))], {"offset": [0.5], "scale": [2.0]}),
-    "imputer": (
-        *("Imputer", [coarse(20, 3)]),
-        {"imputed_value_floats": [1.0, 2.0, 3.0], "replaced_value_float": float("nan")},
-    ),
-    "imputer of integers": (
-        *("Imputer", [RANDOM.integers(0, 3, (20, 3))]),
-        {"imputed_value_int64s": [7], "replaced_value_int64": 1},
-    ),
-    "binarizer": ("Binarizer", [normal(20, 2)], {"threshold": 0.25}),
-    "columns": ("ArrayFeatureExtractor", [normal(3, 4), np.array([3, 0, 2])], {}),
-    "vectorizer": (
-        *("FeatureVectorizer", [normal(6, 2), normal(6, 3)]),
-        {"inputdimensions": [2, 3]},
-    ),
-    "one-hot": ("OneHotEncoder", [RANDOM.integers(0, 5, (6,))], {"cats_int64s": [3, 1, 0]}),
-    "encoder": (
-        *("LabelEncoder", [RANDOM.integers(0, 5, (6, 2))]),
-        {"keys_int64s": [3, 1, 0], "values_floats": [0.5, 1.5, 2.5], "default_float": -7.0},
-    ),
-    "encoder of floats": (
-        *("LabelEncoder", [coarse(30, 2)]),
-        {"keys_floats": [0.5, -1.5, 1.0], "values_int64s": [4, 8, 5]},
-    ),
-    **{
-        f"norm {norm}": (
-            "Normalizer",
-            [np.append(normal(5, 4), np.zeros((1, 4), np.float32), 0)],
-            {"norm": norm},
-        )
-        for norm in ("MAX", "L1", "L2")
-    },
-    **{
-        f"linear regressor {post}": (
-            *("LinearRegressor", [normal(6, 3)]),
-            {
-                "coefficients": normal(6).tolist(),
-                "intercepts": [0.5, -0.25],
-                "targets": 2,
-                "post_transform": post,
-            },
-        )
-        for post in POSTS
-    },
-    **{
-        f"support vectors, {kernel}": (
-            *("SVMRegressor", [normal(6, 3)]),
-            {
-                "kernel_type": kernel,
-                "kernel_params": [0.5, 0.25, 2.0],
-                "support_vectors": normal(12).tolist(),
-                "coefficients": normal(4).tolist(),
-                "rho": [0.25],
-                "n_supports": 4,
-                "one_class": int(kernel == "LINEAR"),
-            },
-        )
-        for kernel in ("LINEAR", "POLY", "RBF", "SIGMOID")
-    },
-    "linear scores of a regressor": (
-        *("SVMRegressor", [normal(6, 3)]),
-        {
-            "coefficients": normal(3).tolist(),
-            "rho": [0.25],
-            "kernel_type": "LINEAR",
-            "kernel_params": [0.0, 0.0, 0.0],
-        },
-    ),
-}
+PLAIN = """
+scaler: Scaler(normal(6, 3), offset=[0.5, -1.0, 0.0], scale=[2.0, 1.0, 0.25])
+one scale: Scaler(RANDOM.integers(-9, 9, (6, 3)), offset=[0.5], scale=[2.0])
+imputer: Imputer(coarse(20, 3), imputed_value_floats=[1.0, 2.0, 3.0], replaced_value_float=np.nan)
+imputer of integers: Imputer(RANDOM.integers(0, 3, (20, 3)), imputed_value_int64s=[7],
+    replaced_value_int64=1)
+binarizer: Binarizer(normal(20, 2), threshold=0.25)
+columns: ArrayFeatureExtractor(normal(3, 4), np.array([3, 0, 2]))
+vectorizer: FeatureVectorizer(normal(6, 2), normal(6, 3), inputdimensions=[2, 3])
+one-hot: OneHotEncoder(RANDOM.integers(0, 5, (6,)), cats_int64s=[3, 1, 0])
+encoder: LabelEncoder(RANDOM.integers(0, 5, (6, 2)), keys_int64s=[3, 1, 0],
+    values_floats=[0.5, 1.5, 2.5], default_float=-7.0)
+encoder of floats: LabelEncoder(coarse(30, 2), keys_floats=[0.5, -1.5, 1.0],
+    values_int64s=[4, 8, 5])
+norm {norm}: Normalizer(np.append(normal(5, 4), np.zeros((1, 4), np.float32), 0), norm="{norm}")
+    for norm in ("MAX", "L1", "L2")
+linear regressor {post}: LinearRegressor(normal(6, 3), coefficients=normal(6).tolist(),
+    intercepts=[0.5, -0.25], targets=2, post_transform="{post}")
+    for post in POSTS
+support vectors, {kernel}: SVMRegressor(normal(6, 3), kernel_type="{kernel}",
+    kernel_params=[0.5, 0.25, 2.0], support_vectors=normal(12).tolist(), n_supports=4,
+    coefficients=normal(4).tolist(), rho=[0.25], one_class=int("{kernel}" == "LINEAR"))
+    for kernel in ("LINEAR", "POLY", "RBF", "SIGMOID")
+linear scores of a regressor: SVMRegressor(normal(6, 3), coefficients=normal(3).tolist(),
+    rho=[0.25], kernel_type="LINEAR", kernel_params=[0.0, 0.0, 0.0])
+"""
+CASES = node_cases(PLAIN, globals(), domain="ai.onnx.ml")
 
 
-@pytest.mark.parametrize("case", PLAIN)
+@pytest.mark.parametrize("case", CASES)
 def test_one_result(case: str) -> None:
-    operator, inputs, attributes = PLAIN[case]
-    check(*model_of(operator, inputs, **attributes))
+    check(*CASES[case])
 
 
 @pytest.mark.parametrize("post", POSTS)
@@ -356,7 +290,7 @@ def test_linear_classifiers(count: int, post: str) -> None:
         "classlabels_ints": [5, 9, 4][: max(count, 2)],
         "post_transform": post,
     }
-    check(*model_of("LinearClassifier", [normal(20, 3)], 2, **attributes))
+    check(*model_of("LinearClassifier", normal(20, 3), outputs=2, **attributes))
 
 
 @pytest.mark.parametrize("post", ["NONE", "LOGISTIC", "SOFTMAX"])
@@ -378,11 +312,11 @@ def test_support_vectors(vectors: tuple[int, ...], has_probabilities: bool, post
         attributes["coefficients"] = normal(3 * classes).tolist()
     if has_probabilities and count:
         attributes |= {each: normal(pairs).tolist() for each in ("prob_a", "prob_b")}
-    check(*model_of("SVMClassifier", [normal(20, 3)], 2, **attributes), tolerance=1e-4)
+    check(*model_of("SVMClassifier", normal(20, 3), outputs=2, **attributes), tolerance=1e-4)
 
 
 def test_each_operator_has_a_case() -> None:
-    tried = {operator for operator, _, _ in PLAIN.values()} | set(REFUSED)
+    tried = {model.graph.node[0].op_type for model, _ in CASES.values()} | set(REFUSED)
     tried |= {"TreeEnsemble", "TreeEnsembleRegressor", "TreeEnsembleClassifier"}
     assert tried | {"LinearClassifier", "SVMClassifier"} == AI_ONNX_ML.keys()
 
@@ -395,14 +329,15 @@ REFUSED = {"ZipMap": "zipmap", "DictVectorizer": "columns", "CastMap": "columns"
 @pytest.mark.parametrize("operator", REFUSED)
 def test_maps_and_text_are_refused(operator: str) -> None:
     with pytest.raises(UnsupportedError, match=REFUSED[operator]):
-        load_onnx(model_of(operator, [normal(2, 3)])[0])
+        load_onnx(model_of(operator, normal(2, 3))[0])
 
 
 def test_probabilities_of_classes_that_are_text() -> None:
     trees = Trees(3, 2, ("LEQ",))
     attributes = {**trees.attributes(), **trees.votes("class", range(3), 3)}
     model, inputs = model_of(
-        *("TreeEnsembleClassifier", [normal(4, FEATURES)], 2),
+        *("TreeEnsembleClassifier", normal(4, FEATURES)),
+        outputs=2,
         classlabels_strings=["a", "b", "c"],
         **attributes,
     )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from tests.tables import rows_of
 from tests.unit.graph.onnx.onnx_models import Shape, by_onnxruntime, model_of, random_inputs
 
 from tensorwright.base import InputError, UnsupportedError
@@ -53,115 +54,78 @@ VECTORS = {
     name: np.random.default_rng(at).uniform(0.5, 1.5, 3).astype(np.float32)
     for at, name in enumerate(("scale", "bias", "mean", "var"))
 }
+TABLE = """
+softmax of old flattens: "Softmax", {"x": (2, 3, 4)}, 11, axis=1
+softmax of old, default axis: "Softmax", {"x": (2, 5)}, 9
+softmax of old, default axis flattens: "Softmax", {"x": (2, 3, 4)}, 11
+softmax of old, axis from the end: "Softmax", {"x": (2, 3, 4)}, 11, axis=-2
+softmax: "Softmax", {"x": (2, 3, 4)}, 13, axis=1
+log softmax of old: "LogSoftmax", {"x": (2, 3, 4)}, 12, axis=1
+batch norm 7: "BatchNormalization", IMAGE, 7, VECTORS, epsilon=0.1
+batch norm 15: "BatchNormalization", IMAGE, 15, VECTORS
+dropout 7: "Dropout", {"x": (2, 3)}, 7, ratio=0.3
+dropout 12: "Dropout", {"x": (2, 3)}, 12
+clip 6: "Clip", {"x": (9,)}, 7, min=-0.5, max=0.5
+clip 11: "Clip", {"x": (9,)}, 11, {"a": np.float32(-0.5), "b": np.float32(0.5)}
+clip to inputs: "Clip", {"x": (9,), "a": (), "b": ()}, 13
+squeeze 1: "Squeeze", {"x": (1, 3, 1)}, 11, axes=[2]
+squeeze 13: "Squeeze", {"x": (1, 3, 1)}, 13, {"axes": ints(-1)}
+unsqueeze 1: "Unsqueeze", {"x": (3,)}, 11, axes=[0, 2]
+unsqueeze 13: "Unsqueeze", {"x": (3,)}, 13, {"axes": ints(0, -1)}
+slice 1: "Slice", {"x": (5, 6)}, 9, starts=[1, -3], ends=[4, 99], axes=[0, 1]
+slice 10: "Slice", {"x": (5, 6)}, 10, {"s": ints(4), "e": ints(-99), "a": ints(1), "t": ints(-2)}
+pad 2: "Pad", {"x": (2, 3)}, 10, pads=[0, 1, 2, 0], value=1.5
+pad 11: "Pad", {"x": (2, 3)}, 11, {"p": ints(0, 1, 1, 0)}, mode="reflect"
+pad 18: "Pad", {"x": (2, 3)}, 18, {"p": ints(1, 2), "v": np.float32(3), "axes": ints(-1)}
+reshape: "Reshape", {"x": (2, 3, 4)}, 13, {"s": ints(0, -1)}
+reshape keeping zeros: "Reshape", {"x": (0, 3)}, 14, {"s": ints(3, 0)}, allowzero=1
+flatten: "Flatten", {"x": (2, 3, 4)}, 13, axis=-1
+upsample 7: "Upsample", IMAGE, 7, scales=[1.0, 1.0, 2.0, 3.0], mode="nearest"
+upsample 9: "Upsample", IMAGE, 9, {"s": np.array([1, 1, 2, 2], np.float32)}, mode="linear"
+resize 10: "Resize", IMAGE, 10, {"s": np.array([1, 1, 2, 0.5], np.float32)}
+resize 11: "Resize", IMAGE, 11, {"s": np.array([1, 1, 1.7, 0.6], np.float32), "r": np.zeros(0,
+    np.float32)}, names=("x", "r", "s"), mode="linear"
+resize to sizes: "Resize", IMAGE, 18, {"n": ints(1, 3, 5, 16)}, names=("x", "", "", "n"),
+    mode="cubic"
+conv: "Conv", IMAGE, 7, {"w": WEIGHTS}, strides=[2, 1], pads=[1, 0, 0, 1]
+conv same upper: "Conv", IMAGE, 11, {"w": WEIGHTS}, auto_pad="SAME_UPPER", strides=[2, 2]
+conv same lower: "Conv", IMAGE, 11, {"w": WEIGHTS}, auto_pad="SAME_LOWER", strides=[2, 3]
+conv valid: "Conv", IMAGE, 11, {"w": WEIGHTS}, auto_pad="VALID", dilations=[2, 2]
+transposed conv: "ConvTranspose", {"x": (1, 6, 4, 5)}, 11, {"w": WEIGHTS}, strides=[2, 2],
+    output_padding=[1, 0]
+transposed conv to a shape: "ConvTranspose", {"x": (1, 6, 4, 5)}, 11, {"w": WEIGHTS}, strides=[2,
+    2], output_shape=[8, 10]
+transposed conv same: "ConvTranspose", {"x": (1, 6, 4, 5)}, 11, {"w": WEIGHTS}, strides=[2, 2],
+    auto_pad="SAME_UPPER"
+max pool: "MaxPool", IMAGE, 12, kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1
+average pool: "AveragePool", IMAGE, 11, kernel_shape=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1
+average pool same: "AveragePool", IMAGE, 11, kernel_shape=[2, 2], auto_pad="SAME_LOWER"
+gemm: "Gemm", {"a": (3, 4), "b": (5, 3), "c": (5,)}, 11, transA=1, transB=1, alpha=0.5
+reduce 11: "ReduceMean", {"x": (2, 3, 4)}, 11, axes=[0, -1], keepdims=0
+reduce 18: "ReduceMax", {"x": (2, 3, 4)}, 18, {"axes": ints(1)}
+reduce sum 13: "ReduceSum", {"x": (2, 3, 4)}, 13, {"axes": ints(1)}, keepdims=0
+reduce nothing: "ReduceSum", {"x": (2, 3)}, 13, noop_with_empty_axes=1
+reduce all: "ReduceLogSumExp", {"x": (2, 3)}, 18
+arg max: "ArgMax", {"x": (2, 3)}, 13, axis=1, keepdims=0
+split 11: "Split", {"x": (5, 2)}, 11, outputs=("y", "z"), split=[2, 3]
+split 18: "Split", {"x": (5, 2)}, 18, outputs=("y", "z"), num_outputs=2
+gather: "Gather", {"x": (5, 2)}, 13, {"i": ints(0, -1)}
+layer norm: "LayerNormalization", {"x": (2, 3), "s": (3,), "b": (3,)}, 17, epsilon=0.1
+layer norm, all outputs: "LayerNormalization", {"x": (2, 3), "s": (3,), "b": (3,)}, 17,
+    outputs=("y", "m", "d")
+group norm: "GroupNormalization", {"x": (2, 4, 3), "s": (4,), "b": (4,)}, 21, num_groups=2
+gelu: "Gelu", {"x": (9,)}, 20, approximate="tanh"
+celu by its function: "MeanVarianceNormalization", {"x": (2, 3, 4, 5)}, 13
+hard swish: "HardSwish", {"x": (9,)}, 14
+sum of three: "Sum", {"a": (3,), "b": (2, 3), "c": ()}, 13
+top k: "TopK", {"x": (7,)}, 11, {"k": ints(3)}, outputs=("v", "i")
+identity of an input: "Identity", {"x": (3,)}, 13
+quantise: "QuantizeLinear", {"x": (9,)}, 13, {"s": np.float32(0.1), "z": np.uint8(120)}
+einsum: "Einsum", {"a": (2, 3), "b": (3, 4)}, 12, equation="ij,jk->ki"
+trilu: "Trilu", {"x": (4, 4)}, 14, {"k": ints(1).reshape(())}, upper=0
+"""
 CASES: dict[str, ModelProto] = {
-    "softmax of old flattens": one("Softmax", {"x": (2, 3, 4)}, 11, axis=1),
-    "softmax of old, default axis": one("Softmax", {"x": (2, 5)}, 9),
-    "softmax of old, default axis flattens": one("Softmax", {"x": (2, 3, 4)}, 11),
-    "softmax of old, axis from the end": one("Softmax", {"x": (2, 3, 4)}, 11, axis=-2),
-    "softmax": one("Softmax", {"x": (2, 3, 4)}, 13, axis=1),
-    "log softmax of old": one("LogSoftmax", {"x": (2, 3, 4)}, 12, axis=1),
-    "batch norm 7": one("BatchNormalization", IMAGE, 7, VECTORS, epsilon=0.1),
-    "batch norm 15": one("BatchNormalization", IMAGE, 15, VECTORS),
-    "dropout 7": one("Dropout", {"x": (2, 3)}, 7, ratio=0.3),
-    "dropout 12": one("Dropout", {"x": (2, 3)}, 12),
-    "clip 6": one("Clip", {"x": (9,)}, 7, min=-0.5, max=0.5),
-    "clip 11": one("Clip", {"x": (9,)}, 11, {"a": np.float32(-0.5), "b": np.float32(0.5)}),
-    "clip to inputs": one("Clip", {"x": (9,), "a": (), "b": ()}, 13),
-    "squeeze 1": one("Squeeze", {"x": (1, 3, 1)}, 11, axes=[2]),
-    "squeeze 13": one("Squeeze", {"x": (1, 3, 1)}, 13, {"axes": ints(-1)}),
-    "unsqueeze 1": one("Unsqueeze", {"x": (3,)}, 11, axes=[0, 2]),
-    "unsqueeze 13": one("Unsqueeze", {"x": (3,)}, 13, {"axes": ints(0, -1)}),
-    "slice 1": one("Slice", {"x": (5, 6)}, 9, starts=[1, -3], ends=[4, 99], axes=[0, 1]),
-    "slice 10": one(
-        "Slice", {"x": (5, 6)}, 10, {"s": ints(4), "e": ints(-99), "a": ints(1), "t": ints(-2)}
-    ),
-    "pad 2": one("Pad", {"x": (2, 3)}, 10, pads=[0, 1, 2, 0], value=1.5),
-    "pad 11": one("Pad", {"x": (2, 3)}, 11, {"p": ints(0, 1, 1, 0)}, mode="reflect"),
-    "pad 18": one(
-        "Pad", {"x": (2, 3)}, 18, {"p": ints(1, 2), "v": np.float32(3), "axes": ints(-1)}
-    ),
-    "reshape": one("Reshape", {"x": (2, 3, 4)}, 13, {"s": ints(0, -1)}),
-    "reshape keeping zeros": one("Reshape", {"x": (0, 3)}, 14, {"s": ints(3, 0)}, allowzero=1),
-    "flatten": one("Flatten", {"x": (2, 3, 4)}, 13, axis=-1),
-    "upsample 7": one("Upsample", IMAGE, 7, scales=[1.0, 1.0, 2.0, 3.0], mode="nearest"),
-    "upsample 9": one(
-        "Upsample", IMAGE, 9, {"s": np.array([1, 1, 2, 2], np.float32)}, mode="linear"
-    ),
-    "resize 10": one("Resize", IMAGE, 10, {"s": np.array([1, 1, 2, 0.5], np.float32)}),
-    "resize 11": one(
-        "Resize",
-        IMAGE,
-        11,
-        {"s": np.array([1, 1, 1.7, 0.6], np.float32), "r": np.zeros(0, np.float32)},
-        names=("x", "r", "s"),
-        mode="linear",
-    ),
-    "resize to sizes": one(
-        "Resize", IMAGE, 18, {"n": ints(1, 3, 5, 16)}, names=("x", "", "", "n"), mode="cubic"
-    ),
-    "conv": one("Conv", IMAGE, 7, {"w": WEIGHTS}, strides=[2, 1], pads=[1, 0, 0, 1]),
-    "conv same upper": one(
-        "Conv", IMAGE, 11, {"w": WEIGHTS}, auto_pad="SAME_UPPER", strides=[2, 2]
-    ),
-    "conv same lower": one(
-        "Conv", IMAGE, 11, {"w": WEIGHTS}, auto_pad="SAME_LOWER", strides=[2, 3]
-    ),
-    "conv valid": one("Conv", IMAGE, 11, {"w": WEIGHTS}, auto_pad="VALID", dilations=[2, 2]),
-    "transposed conv": one(
-        "ConvTranspose",
-        {"x": (1, 6, 4, 5)},
-        11,
-        {"w": WEIGHTS},
-        strides=[2, 2],
-        output_padding=[1, 0],
-    ),
-    "transposed conv to a shape": one(
-        "ConvTranspose",
-        {"x": (1, 6, 4, 5)},
-        11,
-        {"w": WEIGHTS},
-        strides=[2, 2],
-        output_shape=[8, 10],
-    ),
-    "transposed conv same": one(
-        "ConvTranspose",
-        {"x": (1, 6, 4, 5)},
-        11,
-        {"w": WEIGHTS},
-        strides=[2, 2],
-        auto_pad="SAME_UPPER",
-    ),
-    "max pool": one("MaxPool", IMAGE, 12, kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1),
-    "average pool": one(
-        "AveragePool", IMAGE, 11, kernel_shape=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1
-    ),
-    "average pool same": one("AveragePool", IMAGE, 11, kernel_shape=[2, 2], auto_pad="SAME_LOWER"),
-    "gemm": one("Gemm", {"a": (3, 4), "b": (5, 3), "c": (5,)}, 11, transA=1, transB=1, alpha=0.5),
-    "reduce 11": one("ReduceMean", {"x": (2, 3, 4)}, 11, axes=[0, -1], keepdims=0),
-    "reduce 18": one("ReduceMax", {"x": (2, 3, 4)}, 18, {"axes": ints(1)}),
-    "reduce sum 13": one("ReduceSum", {"x": (2, 3, 4)}, 13, {"axes": ints(1)}, keepdims=0),
-    "reduce nothing": one("ReduceSum", {"x": (2, 3)}, 13, noop_with_empty_axes=1),
-    "reduce all": one("ReduceLogSumExp", {"x": (2, 3)}, 18),
-    "arg max": one("ArgMax", {"x": (2, 3)}, 13, axis=1, keepdims=0),
-    "split 11": one("Split", {"x": (5, 2)}, 11, outputs=("y", "z"), split=[2, 3]),
-    "split 18": one("Split", {"x": (5, 2)}, 18, outputs=("y", "z"), num_outputs=2),
-    "gather": one("Gather", {"x": (5, 2)}, 13, {"i": ints(0, -1)}),
-    "layer norm": one("LayerNormalization", {"x": (2, 3), "s": (3,), "b": (3,)}, 17, epsilon=0.1),
-    "layer norm, all outputs": one(
-        "LayerNormalization", {"x": (2, 3), "s": (3,), "b": (3,)}, 17, outputs=("y", "m", "d")
-    ),
-    "group norm": one(
-        "GroupNormalization", {"x": (2, 4, 3), "s": (4,), "b": (4,)}, 21, num_groups=2
-    ),
-    "gelu": one("Gelu", {"x": (9,)}, 20, approximate="tanh"),
-    "celu by its function": one("MeanVarianceNormalization", {"x": (2, 3, 4, 5)}, 13),
-    "hard swish": one("HardSwish", {"x": (9,)}, 14),
-    "sum of three": one("Sum", {"a": (3,), "b": (2, 3), "c": ()}, 13),
-    "top k": one("TopK", {"x": (7,)}, 11, {"k": ints(3)}, outputs=("v", "i")),
-    "identity of an input": one("Identity", {"x": (3,)}, 13),
-    "quantise": one("QuantizeLinear", {"x": (9,)}, 13, {"s": np.float32(0.1), "z": np.uint8(120)}),
-    "einsum": one("Einsum", {"a": (2, 3), "b": (3, 4)}, 12, equation="ij,jk->ki"),
-    "trilu": one("Trilu", {"x": (4, 4)}, 14, {"k": ints(1).reshape(())}, upper=0),
+    name: eval(f"one({given})") for name, given in (row.split(": ", 1) for row in rows_of(TABLE))
 }
 
 
