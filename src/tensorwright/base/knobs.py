@@ -358,7 +358,7 @@ def option(default: Any, text: str, **facts: Any) -> Any:
 
     text    what it does
     facts   of its texts: `metavar`, their name; `least`, `most`, `unit`, of a number; `words`, the
-            possible ones; `kind`, Path; `spelling`, if it is not the name of the field
+            possible ones; `kind`, Path or float; `spelling`, if it is not the name of the field
     """
     return field(default=default, metadata={"text": text, **facts})
 

@@ -3,69 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import click
 from onnx import ModelProto
 
+from tensorwright.base import option
 from tensorwright.cli.arguments import options
 from tensorwright.cli.arguments.arrays import read_arrays
 from tensorwright.cli.arguments.models import read_graph, read_proto
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.printing import print_table
 from tensorwright.compile_options import Shapes, Sizes
-from tensorwright.drivers.quantize import WEIGHTS, Error, quantize
+from tensorwright.drivers.quantize import Error, QuantizeOptions, quantize
 from tensorwright.graph.onnx_export import save_proto, to_onnx
 
 _SHOWN = 10
 
 
+@dataclass(frozen=True, kw_only=True)
+class Quantizing(QuantizeOptions):
+    """The options of `quantize`."""
+
+    calibrate: tuple[str, ...] = option(
+        (),
+        "Inputs by name, from which ranges are taken; arrays with one more axis hold several "
+        "samples. Without --weights, all is quantised to 8 bits. May be repeated.",
+        metavar="FILE.npz",
+    )
+
+
 @click.command()
 @options.model_argument
-@click.option("-o", "--output", metavar="OUT.onnx", required=True, help="The file to write.")
-@click.option(
-    "--weights",
-    type=click.Choice([*WEIGHTS]),
-    help="The matrices of MatMul and Gemm alone, in so many bits; products stay floats.",
-)
-@click.option(
-    "--block",
-    type=int,
-    default=32,
-    show_default=True,
-    metavar="N",
-    help="How many weights of a column share a scale: 16, 32, 64, 128 or 256.",
-)
-@click.option(
-    "--calibrate",
-    multiple=True,
-    metavar="FILE.npz",
-    help="Inputs by name, from which ranges are taken; arrays with one more axis hold several "
-    "samples. Without --weights, all is quantised to 8 bits. May be repeated.",
-)
-@click.option(
-    "--keep",
-    multiple=True,
-    metavar="NODE",
-    help="A node that stays as it is; patterns as '/decoder/*'. May be repeated.",
-)
-@click.option(
-    "--target-error",
-    type=float,
-    metavar="E",
-    help="Keep the nodes with the largest errors, too, until the relative error of each output is "
-    "at most E.",
-)
+@options.output_option
+@options.record_options(Quantizing, "how")
 @options.shapes_option
 @options.sizes_option
 @options.seed_option
 def command(
     model: str,
     output: str,
-    weights: str | None,
-    block: int,
-    calibrate: tuple[str, ...],
-    keep: tuple[str, ...],
-    target_error: float | None,
+    how: Quantizing,
     input_shapes: Shapes | None,
     sizes: Sizes | None,
     seed: int,
@@ -80,20 +58,12 @@ def command(
     Example: tensorwright quantize model.onnx -o small.onnx --weights int4 --block 32
              tensorwright quantize model.onnx -o bytes.onnx --calibrate samples.npz
     """
-    if weights is None and not calibrate:
+    if how.weights is None and not how.calibrate:
         raise click.UsageError("give --weights int4 or int8, or --calibrate FILE.npz.")
-    check_writable(output, model, *calibrate)
+    check_writable(output, model, *how.calibrate)
     source = _source(model, input_shapes, sizes, seed)
-    quantized = quantize(
-        source,
-        weights=weights,
-        block=block,
-        samples=[read_arrays(path) for path in calibrate],
-        keep=keep,
-        target_error=target_error,
-        seed=seed,
-        on_try=_say_try,
-    )
+    samples = [read_arrays(path) for path in how.calibrate]
+    quantized = quantize(source, replace(how, samples=samples, seed=seed, on_try=_say_try))
     save_proto(quantized.model, output)
     before, after = (_bytes_text(each.ByteSize()) for each in (source, quantized.model))
     click.echo(f"{output}: {after}, {before} before")

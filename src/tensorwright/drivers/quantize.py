@@ -88,62 +88,82 @@ class Quantized:
         return max((each.relative for each in self.outputs), default=0.0)
 
 
-def quantize(
-    model: Source,
-    *,
-    weights: str | None = None,
-    block: int = 32,
-    samples: Samples | None = None,
-    keep: Sequence[str] = (),
-    target_error: float | None = None,
-    seed: int = 0,
-    on_try: OnTry = lambda kept, nodes, error: None,
-) -> Quantized:
+@dataclass(frozen=True, kw_only=True)
+class QuantizeOptions:
+    """How a model is quantised.
+
+    weights   products stay floats; if None, all is quantised to QDQ, by calibration
+    samples   inputs by name, for each sample: for calibration; the errors are measured with them,
+              or else with random inputs
+    seed      of the random inputs
+    on_try    called after each model that is tried, with its number of kept nodes, the number of
+              nodes that could be quantised, and its error
+    """
+
+    weights: str | None = base.option(
+        None,
+        "The matrices of MatMul and Gemm alone, in so many bits; products stay floats.",
+        words=tuple(WEIGHTS),
+    )
+    block: int = base.option(
+        32,
+        "How many weights of a column share a scale: 16, 32, 64, 128 or 256.",
+        metavar="N",
+    )
+    keep: Sequence[str] = base.option(
+        (),
+        "A node that stays as it is; patterns as '/decoder/*'. May be repeated.",
+        metavar="NODE",
+    )
+    target_error: float | None = base.option(
+        None,
+        "Keep the nodes with the largest errors, too, until the relative error of each output is "
+        "at most E.",
+        metavar="E",
+        kind=float,
+    )
+    samples: Samples | None = None
+    seed: int = 0
+    on_try: OnTry = lambda kept, nodes, error: None
+
+
+@base.takes_options(QuantizeOptions)
+def quantize(model: Source, how: QuantizeOptions) -> Quantized:
     """Quantise a model.
 
-    model          as of `compile`; a model of PyTorch becomes one of ONNX first
-    weights        "int4" or "int8": the matrices of MatMul and Gemm, whose products stay floats
-    block          16, 32, 64, 128 or 256: how many weights of a column share a scale
-    samples        inputs by name, for each sample: all is quantised to QDQ by calibration, if
-                   `weights` is None; the errors are measured with them, or else with random inputs
-    keep           names of nodes that stay as they are; patterns as "/decoder/*"
-    target_error   the nodes that make the largest errors stay floats, too, until no output has a
-                   larger relative error
-    seed           of the random inputs
-    on_try         called after each model that is tried, with its number of kept nodes, the
-                   number of nodes that could be quantised, and its error
+    model   as of `compile`; a model of PyTorch becomes one of ONNX first
 
     Raises:  the errors of importing; UsageError for arguments that do not fit; InputError for
              samples that do not; MachineError if calibration lacks ONNX Runtime.
     """
-    _check(weights, block, samples, target_error)
+    weights, keep = how.weights, how.keep
+    _check(how)
     source = _with_names(_proto_of(model))
     _check_keep(source, keep)
     if weights is None:
         source = _prepared(source)
-    if samples:
-        used = _samples_of(source, samples)
+    if how.samples:
+        used = _samples_of(source, how.samples)
     else:
-        used = [_random_sample(source, seed)]
+        used = [_random_sample(source, how.seed)]
 
     def attempt(kept: frozenset[str]) -> ModelProto:
         def is_kept(node: NodeProto) -> bool:
             return node.name in kept or any(fnmatchcase(node.name, each) for each in keep)
 
         if weights is not None:
-            return with_few_bit_weights(source, WEIGHTS[weights], block, is_kept)
+            return with_few_bit_weights(source, WEIGHTS[weights], how.block, is_kept)
         kept_names = [node.name for node in source.graph.node if is_kept(node)]
         return _calibrated(source, used, [*kept_names, *_sums_of_matrices(source)])
 
-    return _near_enough(source, attempt, used[:_COMPARED], target_error, on_try)
+    return _near_enough(source, attempt, used[:_COMPARED], how)
 
 
 def _near_enough(
     source: ModelProto,
     attempt: Callable[[frozenset[str]], ModelProto],
     samples: Samples,
-    target_error: float | None,
-    on_try: OnTry,
+    how: QuantizeOptions,
 ) -> Quantized:
     """The model with as few kept nodes as a search by halves finds for an error."""
     whole = attempt(frozenset())
@@ -161,23 +181,23 @@ def _near_enough(
         quantized = attempt(frozenset(kept)) if count else whole
         outputs = _output_errors(wanted, _outputs(quantized, samples))
         result = Quantized(quantized, outputs, errors[count:], kept)
-        on_try(count, len(errors), result.error)
+        how.on_try(count, len(errors), result.error)
         return result
 
     best = tried(0)
-    if target_error is None or best.error <= target_error:
+    if how.target_error is None or best.error <= how.target_error:
         return best
     too_few, enough = 0, len(errors)
     while enough - too_few > 1:
         middle = (too_few + enough) // 2
         other = tried(middle)
-        if other.error <= target_error:
+        if other.error <= how.target_error:
             best, enough = other, middle
         else:
             too_few = middle
     if enough == len(errors):
         raise _refusal(
-            f"target error {target_error:g}",
+            f"target error {how.target_error:g}",
             "one node that is quantised makes a larger one",
             "ask for less, or give more bits",
         )
@@ -429,11 +449,10 @@ def _random_sample(model: ModelProto, seed: int) -> dict[str, base.Array]:
     return {spec.name: runtime.random_array(spec, generator) for spec in specs}
 
 
-def _check(
-    weights: str | None, block: int, samples: Samples | None, target_error: float | None
-) -> None:
+def _check(how: QuantizeOptions) -> None:
     """Raise a UsageError for arguments that do not fit."""
-    if weights is None and not samples:
+    weights, block, target_error = how.weights, how.block, how.target_error
+    if weights is None and not how.samples:
         raise _refusal(
             "arguments",
             "neither weights nor samples are given",

@@ -348,8 +348,8 @@ def _kind_of(field: Field[Any]) -> click.ParamType[Any] | None:
         return click.Choice(facts["words"])
     if isinstance(field.default, StrEnum):
         return click.Choice([each.value for each in type(field.default)])
-    if facts.get("kind") is Path:
-        return click.Path(path_type=Path)
+    if "kind" in facts:
+        return click.Path(path_type=Path) if facts["kind"] is Path else click.FLOAT
     return click.Path(dir_okay=False) if facts.get("metavar") == "FILE" else None
 
 
