@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from tests.unit.schedule import expressions, groups
-from tests.unit.schedule.small_expressions import SMALL
+from tests.unit.schedule.case_text import cases, steps
 
 from tensorwright.base import UsageError
 from tensorwright.expr import Decision
@@ -14,297 +14,110 @@ from tensorwright.schedule import (
     PRIMITIVES,
     Bind,
     CacheRead,
-    CacheWrite,
-    ComputeAt,
-    ComputeInline,
-    DecomposeReduction,
-    FactorOut,
-    FoldConstant,
     ForKind,
-    Fuse,
-    PackConstant,
     Parallel,
     Prefetch,
-    PrefetchNext,
-    Reorder,
-    ReverseComputeAt,
-    ReverseComputeInline,
-    Rfactor,
-    Scope,
-    Skipped,
-    SkipZeros,
     Split,
-    SplitAxis,
     Tail,
-    Tensorize,
-    Trace,
-    Unroll,
-    UseAlgorithm,
-    Vectorize,
     bind,
     format_trace,
     parse_trace,
     replay,
 )
 
-TILED_WITH_EPILOGUE: Trace = (
-    Split("relu", "i", (3,)),
-    Split("relu", "j", (4,), Tail.SHIFT),
-    Reorder("relu", ("i_o", "j_o", "i_i", "j_i")),
-    Fuse("relu", ("i_o", "j_o")),
-    Parallel("relu", "i_o_j_o"),
-    Vectorize("relu", "j_i"),
-    ComputeAt("c", "relu", "i_o_j_o"),
-    Split("c", "k", (2,)),
-    Reorder("c", ("k_o", "k_i", "i", "j")),
-    Unroll("c", "k_i"),
-    Vectorize("c", "j"),
-    PackConstant("b", "c"),
-)
+TILED_WITH_EPILOGUE = steps("""
+    split(relu, i, [3]) | split(relu, j, [4], shift) | reorder(relu, [i_o, j_o, i_i, j_i])
+    | fuse(relu, [i_o, j_o]) | parallel(relu, i_o_j_o) | vectorize(relu, j_i)
+    | compute_at(c, relu, i_o_j_o) | split(c, k, [2]) | reorder(c, [k_o, k_i, i, j])
+    | unroll(c, k_i) | vectorize(c, j) | pack_constant(b, c)
+""")
 
-DOT: Trace = (
-    Split("y", "r", (4,), Tail.EXACT),
-    Split("y", "j", (16,), Tail.EXACT),
-    Reorder("y", ("i", "j_o", "r_o", "j_i", "r_i")),
-    PackConstant("w", "y"),
-    Tensorize("y", "j_i", "dot4_u8i8_i32"),
-)
+DOT = steps("""
+    split(y, r, [4], exact) | split(y, j, [16], exact) | reorder(y, [i, j_o, r_o, j_i, r_i])
+    | pack_constant(w, y) | tensorize(y, j_i, dot4_u8i8_i32)
+""")
 
-CASES: dict[str, tuple[expressions.Expression, Trace]] = {
-    "split_exactly": (expressions.matmul(), (Split("c", "i", (3,), Tail.EXACT),)),
-    "split_with_guard": (expressions.matmul(), (Split("c", "j", (4,)), Split("c", "k", (2, 2)))),
-    "split_beyond_the_extent": (expressions.matmul(), (Split("c", "i", (16,)),)),
-    "split_with_shift": (
-        expressions.chain(),
-        (Split("z", "i", (2, 3), Tail.SHIFT), Parallel("z", "i_0")),
-    ),
-    "split_twice": (expressions.matmul(), (Split("c", "j", (4,)), Split("c", "j_o", (3,)))),
-    "split_around_a_guest": (
-        expressions.blur(),
-        (ComputeAt("p", "b", "i"), Split("b", "i", (2,)), Split("b", "i_i", (2,))),
-    ),
-    "split_where_the_fold_starts": (
-        expressions.matmul(),
-        (DecomposeReduction("c", "j"), Split("c", "j", (4,))),
-    ),
-    "fuse_spatial": (expressions.matmul(), (Fuse("c", ("i", "j")), Split("c", "i_j", (5,)))),
-    "fuse_a_reduction": (
-        expressions.conv(5),
-        (Reorder("y", ("ic", "kh", "kw")), Fuse("y", ("ic", "kh", "kw"))),
-    ),
-    "fuse_around_a_guest": (
-        expressions.blur(),
-        (ComputeAt("p", "b", "j"), Fuse("b", ("i", "j")), Prefetch("b", "p", "i_j")),
-    ),
-    "fuse_where_the_fold_starts": (
-        expressions.matmul(),
-        (DecomposeReduction("c", "i"), Fuse("c", ("i", "j"))),
-    ),
-    "reorder": (expressions.matmul(), (Reorder("c", ("k", "i", "j")),)),
-    "unroll": (expressions.matmul(), (Unroll("c", "k"), Unroll("c", "i"))),
-    "vectorize_around_a_loop_of_the_fold": (expressions.conv(4), (Vectorize("y", "kh"),)),
-    "vectorize": (expressions.matmul(), (Reorder("c", ("i", "k", "j")), Vectorize("c", "j"))),
-    "parallel": (
-        expressions.two_outputs(),
-        (Parallel("s", "i"), Parallel("d", "i"), Vectorize("d", "j")),
-    ),
-    "bind": (
-        expressions.matmul(),
-        (
-            Split("c", "i", (2,)),
-            Bind("c", "i_o", ForKind.BLOCK_X),
-            Bind("c", "j", ForKind.THREAD_X),
-            Bind("c", "i_i", ForKind.THREAD_Y),
-        ),
-    ),
-    "compute_at": (
-        expressions.softmax(),
-        (ComputeAt("total", "out", "i"), ComputeAt("e", "out", "i"), ComputeAt("top", "e", "i")),
-    ),
-    "compute_at_a_tile": (
-        expressions.conv(6, 2),
-        (Split("relu", "oh", (2,)), ComputeAt("y", "relu", "oh_o"), ComputeAt("pad", "y", "oc")),
-    ),
-    "compute_at_an_overlap": (
-        expressions.blur(),
-        (Split("b", "i", (4,)), Split("b", "j", (4,)), ComputeAt("p", "b", "i_o")),
-    ),
-    "reverse_compute_at": (
-        expressions.matmul(with_relu=True),
-        (
-            Split("c", "i", (4,)),
-            Reorder("c", ("i_o", "j", "i_i", "k")),
-            ReverseComputeAt("relu", "c", "j"),
-        ),
-    ),
-    "reverse_compute_at_twice_where_the_last_tile_is_cut": (
-        expressions.chain(5),
-        (
-            Split("p", "i", (2,)),
-            ReverseComputeAt("q", "p", "i_o"),
-            ReverseComputeAt("z", "q", "i"),
-        ),
-    ),
-    "reverse_compute_at_twice_what_reads_its_own_position": (
-        SMALL["output_that_is_read"],
-        (ReverseComputeAt("q", "p", "i0"), ReverseComputeAt("z", "q", "i")),
-    ),
-    "compute_at_as_much_as_an_intrinsic_computes": (
-        SMALL["bytes_product_that_is_read"],
-        (
-            PackConstant("w", "y"),
-            Tensorize("y", "j", "dot4_u8i8_i32"),
-            ComputeAt("y", "z", "i"),
-        ),
-    ),
-    "compute_at_positions_that_are_data": (
-        SMALL["chosen_rows"],
-        (SplitAxis("p", "i0", (2,)), ComputeAt("p", "rows", "i")),
-    ),
-    "reverse_compute_at_with_an_output": (
-        expressions.two_outputs(),
-        (ReverseComputeAt("d", "s", "i"),),
-    ),
-    "compute_inline": (expressions.chain(), (ComputeInline("p"), ComputeInline("q"))),
-    "compute_inline_a_condition": (expressions.conv(), (ComputeInline("pad"),)),
-    "reverse_compute_inline": (
-        expressions.chain(),
-        (Split("q", "i", (4,)), ReverseComputeInline("z"), Vectorize("z", "i_i")),
-    ),
-    "reverse_compute_inline_what_was_asked_for": (
-        expressions.gather(),
-        (
-            Prefetch("rows", "moved", "j"),
-            CacheRead("moved", "rows"),
-            ReverseComputeInline("moved_rows_cache"),
-        ),
-    ),
-    "compute_inline_what_was_asked_for": (
-        expressions.blur(),
-        (Prefetch("b", "p", "j"), CacheRead("p", "b"), ComputeInline("p")),
-    ),
-    "cache_read": (
-        expressions.matmul(),
-        (
-            CacheRead("a", "c"),
-            CacheRead("b", "c", Scope.SHARED, (1, 0)),
-            ComputeAt("a_c_cache", "c", "i"),
-        ),
-    ),
-    "cache_write": (
-        expressions.matmul(),
-        (CacheWrite("c"), Split("c", "j", (3,), Tail.SHIFT), ComputeAt("c_cache", "c", "j_o")),
-    ),
-    "rfactor": (
-        expressions.total(),
-        (Split("s", "k", (5,)), Rfactor("s", "k_i"), Vectorize("s_rf", "k_i")),
-    ),
-    "rfactor_with_partial_results_first": (
-        expressions.matmul(),
-        (Split("c", "k", (2,)), Rfactor("c", "k_o", 0), Vectorize("c_rf", "j")),
-    ),
-    "rfactor_max": (expressions.pool(), (Rfactor("y", "kh"), Unroll("y_rf", "kw"))),
-    "rfactor_arg_max": (
-        expressions.arg_max(),
-        (Split("best_place", "k", (4,)), Rfactor("best_place", "k_o")),
-    ),
-    "factor_out": (expressions.weighted(), (FactorOut("w"), ComputeAt("w_sums", "w", "i"))),
-    "decompose_reduction": (
-        expressions.matmul(),
-        (
-            Split("c", "j", (4,)),
-            Reorder("c", ("i", "j_o", "k", "j_i")),
-            DecomposeReduction("c", "j_o"),
-        ),
-    ),
-    "pack_constant": (
-        expressions.matmul(),
-        (Split("c", "j", (4,)), Reorder("c", ("j_o", "i", "k", "j_i")), PackConstant("b", "c")),
-    ),
-    "pack_in_an_order_of_fused_loops": (
-        expressions.conv(),
-        (Fuse("y", ("ic", "kh", "kw")), Split("y", "ic_kh_kw", (4,)), PackConstant("w", "y")),
-    ),
-    "tensorize": (expressions.bytes_product(), DOT),
-    "prefetch": (
-        expressions.matmul(),
-        (Prefetch("c", "a", "i", 2), Prefetch("c", "b", "k"), Split("c", "k", (2,))),
-    ),
-    "prefetch_next": (
-        expressions.matmul(with_relu=True),
-        (
-            Split("relu", "i", (3,)),
-            Split("relu", "j", (4,)),
-            Reorder("relu", ("j_o", "i_o", "i_i", "j_i")),
-            Fuse("relu", ("j_o", "i_o")),
-            ComputeAt("c", "relu", "j_o_i_o"),
-            Split("c", "k", (3,)),
-            Reorder("c", ("k_o", "k_i", "i", "j")),
-            PackConstant("b", "c"),
-            PrefetchNext("c", "b", "k_o"),
-        ),
-    ),
-    "skip_zeros": (
-        expressions.conv(),
-        (Reorder("y", ("oc", "oh", "kh", "ow", "ic", "kw")), SkipZeros("y", "pad", "kh")),
-    ),
-    "skip_zeros_in_tiles": (
-        expressions.conv(5, channels=4),
-        (
-            Split("relu", "oc", (2,)),
-            Split("relu", "ow", (2,), Tail.SHIFT),
-            Reorder("relu", ("oc_o", "oh", "ow_o", "oc_i", "ow_i")),
-            ComputeAt("y", "relu", "ow_o"),
-            SkipZeros("y", "pad", "kh"),
-            SkipZeros("y", "pad", "kw"),
-            Split("y", "ic", (2,)),
-            Reorder("y", ("kh", "kw", "ic_o", "ic_i", "oc", "oh", "ow")),
-            Unroll("y", "ow"),
-            PackConstant("w", "y"),
-            PrefetchNext("y", "w", "ic_o"),
-            ComputeInline("pad"),
-        ),
-    ),
-    "skip_zeros_for_positions": (
-        expressions.conv(5, channels=4),
-        (
-            Split("relu", "ow", (2,), Tail.SHIFT),
-            Reorder("relu", ("oh", "ow_o", "oc", "ow_i")),
-            ComputeAt("y", "relu", "ow_o"),
-            SkipZeros("y", "pad", "kh"),
-            SkipZeros("y", "pad", "kw", Skipped.POSITIONS),
-            Reorder("y", ("kh", "kw", "ic", "oc", "oh", "ow")),
-            Unroll("y", "ow"),
-        ),
-    ),
-    "prefetch_next_alone": (
-        expressions.matmul(),
-        (Reorder("c", ("j", "i", "k")), PackConstant("b", "c"), PrefetchNext("c", "b", "k")),
-    ),
-    "prefetch_by_position": (
-        expressions.gather(),
-        (Prefetch("rows", "table", "i"), Unroll("rows", "j")),
-    ),
-    "use_algorithm": (expressions.conv(), (UseAlgorithm("y", "winograd2"),)),
-    "fold_constant": (expressions.scaled(), (FoldConstant("doubled"),)),
-    "fold_twice": (
-        expressions.conv(),
-        (
-            UseAlgorithm("y", "winograd2"),
-            FoldConstant("y_kernel_f64"),
-            FoldConstant("y_kernel"),
-            Reorder("y_product", ("u", "oc", "oh_t", "ow_t", "v", "ic")),
-            PackConstant("y_kernel", "y_product"),
-        ),
-    ),
-    "fold_positions": (expressions.positions(), (FoldConstant("p"), FoldConstant("q"))),
-    "fold_and_pack": (
-        expressions.scaled(),
-        (FoldConstant("doubled"), Split("y", "j", (4,)), PackConstant("doubled", "y")),
-    ),
-    "tiled_with_epilogue": (expressions.matmul(with_relu=True), TILED_WITH_EPILOGUE),
-    **groups.TRACES,
-}
+TABLE = """
+split_exactly: matmul() | split(c, i, [3], exact)
+split_with_guard: matmul() | split(c, j, [4]) | split(c, k, [2, 2])
+split_beyond_the_extent: matmul() | split(c, i, [16])
+split_with_shift: chain() | split(z, i, [2, 3], shift) | parallel(z, i_0)
+split_twice: matmul() | split(c, j, [4]) | split(c, j_o, [3])
+split_around_a_guest: blur() | compute_at(p, b, i) | split(b, i, [2]) | split(b, i_i, [2])
+split_where_the_fold_starts: matmul() | decompose_reduction(c, j) | split(c, j, [4])
+fuse_spatial: matmul() | fuse(c, [i, j]) | split(c, i_j, [5])
+fuse_a_reduction: conv(5) | reorder(y, [ic, kh, kw]) | fuse(y, [ic, kh, kw])
+fuse_around_a_guest: blur() | compute_at(p, b, j) | fuse(b, [i, j]) | prefetch(b, p, i_j)
+fuse_where_the_fold_starts: matmul() | decompose_reduction(c, i) | fuse(c, [i, j])
+reorder: matmul() | reorder(c, [k, i, j])
+unroll: matmul() | unroll(c, k) | unroll(c, i)
+vectorize_around_a_loop_of_the_fold: conv(4) | vectorize(y, kh)
+vectorize: matmul() | reorder(c, [i, k, j]) | vectorize(c, j)
+parallel: two_outputs() | parallel(s, i) | parallel(d, i) | vectorize(d, j)
+bind: matmul() | split(c, i, [2]) | bind(c, i_o, block.x) | bind(c, j, thread.x)
+    | bind(c, i_i, thread.y)
+compute_at: softmax() | compute_at(total, out, i) | compute_at(e, out, i) | compute_at(top, e, i)
+compute_at_a_tile: conv(6, 2) | split(relu, oh, [2]) | compute_at(y, relu, oh_o)
+    | compute_at(pad, y, oc)
+compute_at_an_overlap: blur() | split(b, i, [4]) | split(b, j, [4]) | compute_at(p, b, i_o)
+reverse_compute_at: matmul(with_relu=True) | split(c, i, [4]) | reorder(c, [i_o, j, i_i, k])
+    | reverse_compute_at(relu, c, j)
+reverse_compute_at_twice_where_the_last_tile_is_cut: chain(5) | split(p, i, [2])
+    | reverse_compute_at(q, p, i_o) | reverse_compute_at(z, q, i)
+reverse_compute_at_twice_what_reads_its_own_position: SMALL["output_that_is_read"]
+    | reverse_compute_at(q, p, i0) | reverse_compute_at(z, q, i)
+compute_at_as_much_as_an_intrinsic_computes: SMALL["bytes_product_that_is_read"]
+    | pack_constant(w, y) | tensorize(y, j, dot4_u8i8_i32) | compute_at(y, z, i)
+compute_at_positions_that_are_data: SMALL["chosen_rows"] | split_axis(p, i0, [2])
+    | compute_at(p, rows, i)
+reverse_compute_at_with_an_output: two_outputs() | reverse_compute_at(d, s, i)
+compute_inline: chain() | compute_inline(p) | compute_inline(q)
+compute_inline_a_condition: conv() | compute_inline(pad)
+reverse_compute_inline: chain() | split(q, i, [4]) | reverse_compute_inline(z) | vectorize(z, i_i)
+reverse_compute_inline_what_was_asked_for: gather() | prefetch(rows, moved, j)
+    | cache_read(moved, rows) | reverse_compute_inline(moved_rows_cache)
+compute_inline_what_was_asked_for: blur() | prefetch(b, p, j) | cache_read(p, b) | compute_inline(p)
+cache_read: matmul() | cache_read(a, c) | cache_read(b, c, shared, [1, 0])
+    | compute_at(a_c_cache, c, i)
+cache_write: matmul() | cache_write(c) | split(c, j, [3], shift) | compute_at(c_cache, c, j_o)
+rfactor: total() | split(s, k, [5]) | rfactor(s, k_i) | vectorize(s_rf, k_i)
+rfactor_with_partial_results_first: matmul() | split(c, k, [2]) | rfactor(c, k_o, 0)
+    | vectorize(c_rf, j)
+rfactor_max: pool() | rfactor(y, kh) | unroll(y_rf, kw)
+rfactor_arg_max: arg_max() | split(best_place, k, [4]) | rfactor(best_place, k_o)
+factor_out: weighted() | factor_out(w) | compute_at(w_sums, w, i)
+decompose_reduction: matmul() | split(c, j, [4]) | reorder(c, [i, j_o, k, j_i])
+    | decompose_reduction(c, j_o)
+pack_constant: matmul() | split(c, j, [4]) | reorder(c, [j_o, i, k, j_i]) | pack_constant(b, c)
+pack_in_an_order_of_fused_loops: conv() | fuse(y, [ic, kh, kw]) | split(y, ic_kh_kw, [4])
+    | pack_constant(w, y)
+tensorize: bytes_product() | DOT
+prefetch: matmul() | prefetch(c, a, i, 2) | prefetch(c, b, k) | split(c, k, [2])
+prefetch_next: matmul(with_relu=True) | split(relu, i, [3]) | split(relu, j, [4])
+    | reorder(relu, [j_o, i_o, i_i, j_i]) | fuse(relu, [j_o, i_o]) | compute_at(c, relu, j_o_i_o)
+    | split(c, k, [3]) | reorder(c, [k_o, k_i, i, j]) | pack_constant(b, c)
+    | prefetch_next(c, b, k_o)
+skip_zeros: conv() | reorder(y, [oc, oh, kh, ow, ic, kw]) | skip_zeros(y, pad, kh)
+skip_zeros_in_tiles: conv(5, channels=4) | split(relu, oc, [2]) | split(relu, ow, [2], shift)
+    | reorder(relu, [oc_o, oh, ow_o, oc_i, ow_i]) | compute_at(y, relu, ow_o)
+    | skip_zeros(y, pad, kh) | skip_zeros(y, pad, kw) | split(y, ic, [2])
+    | reorder(y, [kh, kw, ic_o, ic_i, oc, oh, ow]) | unroll(y, ow) | pack_constant(w, y)
+    | prefetch_next(y, w, ic_o) | compute_inline(pad)
+skip_zeros_for_positions: conv(5, channels=4) | split(relu, ow, [2], shift)
+    | reorder(relu, [oh, ow_o, oc, ow_i]) | compute_at(y, relu, ow_o) | skip_zeros(y, pad, kh)
+    | skip_zeros(y, pad, kw, positions) | reorder(y, [kh, kw, ic, oc, oh, ow]) | unroll(y, ow)
+prefetch_next_alone: matmul() | reorder(c, [j, i, k]) | pack_constant(b, c) | prefetch_next(c, b, k)
+prefetch_by_position: gather() | prefetch(rows, table, i) | unroll(rows, j)
+use_algorithm: conv() | use_algorithm(y, winograd2)
+fold_constant: scaled() | fold_constant(doubled)
+fold_twice: conv() | use_algorithm(y, winograd2) | fold_constant(y_kernel_f64)
+    | fold_constant(y_kernel) | reorder(y_product, [u, oc, oh_t, ow_t, v, ic])
+    | pack_constant(y_kernel, y_product)
+fold_positions: positions() | fold_constant(p) | fold_constant(q)
+fold_and_pack: scaled() | fold_constant(doubled) | split(y, j, [4]) | pack_constant(doubled, y)
+tiled_with_epilogue: matmul(with_relu=True) | TILED_WITH_EPILOGUE
+"""
+CASES = {**cases(TABLE, globals()), **groups.TRACES}
 
 
 @pytest.mark.parametrize("name", CASES)
