@@ -28,6 +28,7 @@ from tensorwright.base import (
     KNOBS,
     Advice,
     CpuTarget,
+    ModelError,
     UndecidedError,
     UsageError,
     available_cores,
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 _PIPELINE, _RECORDS = "tensorwright.pipeline", "tensorwright.records"
 _MEASURING, _PROCESSES = "tensorwright.runtime.measuring", "tensorwright.processes"
 _MODELS = "tensorwright.graph.model_import"
+_RECORD = "ExportedGraph"
 _AHEAD = "tensorwright.tuning.selection.ahead"
 _WITHOUT_EFFECT = (
     knobs.HOME,
@@ -97,19 +99,19 @@ def compile(model: Model | Program, how: CompileArguments) -> Executable:
     given = read_handle(model)
     if how.trace or how.constants or how.on_kernel:
         return _pipeline(given, how)
+    question = _question(given, how)
     if how.sizes == "fixed":
-        return _compiled(given, how)
+        return _compiled(question, given, how)
     refusal: UndecidedError | None = None
     try:
-        program = _compiled(given, how)
+        program = _compiled(question, given, how)
     except UndecidedError as error:
         program, refusal = None, error
-    return _of_any_sizes(given, how, program, refusal)
+    return _of_any_sizes(given, how, question, program, refusal)
 
 
-def _compiled(model: Any, how: CompileArguments) -> Executable:
+def _compiled(question: _Question | None, model: Any, how: CompileArguments) -> Executable:
     """The kept executable for a question, or what the pipeline makes."""
-    question = _question(model, how)
     if question is None:
         return _pipeline(model, how)
     return question.kept() or question.compiled(model)
@@ -118,6 +120,7 @@ def _compiled(model: Any, how: CompileArguments) -> Executable:
 def _of_any_sizes(
     model: Any,
     how: CompileArguments,
+    question: _Question | None,
     program: Executable | None,
     refusal: UndecidedError | None,
 ) -> Executable:
@@ -127,20 +130,31 @@ def _of_any_sizes(
     """
     if program is not None and all(size.name in program.plan.counted for size in program.sizes):
         return program
-    is_model = isinstance(model, str | os.PathLike | bytes) or type(model).__name__ == "ModelProto"
-    if not is_model:
+    kind = type(model).__name__
+    if not (isinstance(model, str | os.PathLike | bytes) or kind in ("ModelProto", _RECORD)):
         if program is None:
             assert refusal is not None
             raise refusal
         return program
+    digest = question.model if question else _digest_of_model(model)[0]
 
-    def declared() -> Signature | None:
+    def declared() -> Signature:
         pipeline = importlib.import_module(_PIPELINE)
-        said: Signature | None = pipeline.declared_signature(model, how)
+        said: Signature = pipeline.declared_signature(model, how)
         return said
 
     def build(shapes: Mapping[str, tuple[int, ...]]) -> Executable:
-        return _compiled(model, replace(how, input_shapes=shapes))
+        chosen = replace(how, input_shapes=shapes)
+        question = _question(model, chosen)
+        now = question.model if question else _digest_of_model(model)[0]
+        if now not in (digest, None):
+            raise ModelError(
+                stage="compile",
+                where=label,
+                reason="it has changed since it was compiled",
+                remedy="compile it again",
+            )
+        return _compiled(question, model, chosen)
 
     threads = usable_threads(how.threads)
     label = str(model) if isinstance(model, str | os.PathLike) else "the model"
@@ -148,10 +162,13 @@ def _of_any_sizes(
 
 
 def read_handle(model: Any) -> Any:
-    """The bytes of an open file or of a buffer; any other model unchanged.
+    """The bytes of an open file or of a buffer, the record of an ExportedProgram; any other model
+    unchanged.
 
-    Raises:  UsageError for a file that is open for text.
+    Raises:  UsageError for a file that is open for text; the errors of reading a program.
     """
+    if type(model).__name__ == "ExportedProgram":
+        return importlib.import_module(_MODELS).recorded(model)
     if isinstance(model, bytearray | memoryview):
         return bytes(model)
     if hasattr(model, "read") and not isinstance(model, str | os.PathLike):
@@ -320,6 +337,8 @@ def _digest_of_model(model: Any) -> tuple[str | None, Path | None]:
     if kind == "ModelProto":
         data = model.SerializeToString(deterministic=True)
         return f"proto {digest_of_bytes(data)}", None
+    if kind == _RECORD:
+        return f"record {model.digest}", None
     if kind == "Graph":
         return f"graph {digest_of_bytes(str(model).encode())}", None
     return None, None

@@ -130,14 +130,14 @@ class AnySizes(runtime.Executable):
     def __init__(
         self,
         program: runtime.Executable | None,
-        declared: Callable[[], Signature | None],
+        declared: Callable[[], Signature],
         instances: Instances,
         threads: int,
         refusal: base.UndecidedError | None = None,
     ) -> None:
         """Wrap a program, or stand for one.
 
-        declared   reads what the model declares; None where it says nothing of its inputs
+        declared   reads what the model declares
         refusal    why there is no program, where there is none
         """
         self._program = program
@@ -152,7 +152,7 @@ class AnySizes(runtime.Executable):
     @cached_property
     def _declared(self) -> Signature:
         """What calls may give: more than the program takes, if that assumes something of sizes."""
-        return self._read_declared() or Signature.of(self._whole)
+        return self._read_declared()
 
     @cached_property
     def _names(self) -> tuple[str, ...]:  # type: ignore[override]

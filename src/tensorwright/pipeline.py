@@ -105,14 +105,12 @@ def prepare(model: Model, target: base.Target, threads: int | None = None) -> Pa
     return cut(import_graph(model), target, threads)
 
 
-def declared_signature(model: ModelSource, how: CompileOptions) -> Signature | None:
-    """What a model that cannot be compiled for all its sizes declares; None where it says nothing.
+def declared_signature(model: ModelSource, how: CompileOptions) -> Signature:
+    """What a model declares, whether or not it can be compiled for all its sizes.
 
     Raises:  the errors of importing.
     """
     types = declared_types(model, how.input_shapes, how.bounds)
-    if types is None:
-        return None
     inputs, outputs = (
         tuple(
             runtime.TensorSpec(name, each.dtype, tuple(map(runtime.amount_of, each.shape)))

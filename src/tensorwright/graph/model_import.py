@@ -20,7 +20,13 @@ from tensorwright.expr import NamedSize, named_size, named_sizes_of, with_sizes
 from tensorwright.graph.graph import Graph
 from tensorwright.graph.imports import declared_types as declared_types_of_onnx
 from tensorwright.graph.imports import external_files, load_onnx, read_supported_model
-from tensorwright.graph.imports.aten import ExportedGraph, is_archive, load_exported, read_pt2
+from tensorwright.graph.imports.aten import (
+    ExportedGraph,
+    declared_inputs,
+    is_archive,
+    load_exported,
+    read_pt2,
+)
 from tensorwright.graph.imports.open_dimensions import Sizes
 from tensorwright.graph.imports.shapes import InputShapes
 from tensorwright.ops import TensorType, number_of, sizes_of
@@ -50,14 +56,23 @@ def load_model(
 
     Raises:  as `load_onnx` and `load_exported`.
     """
+    source = recorded(source)
     if isinstance(source, ExportedGraph):
         return load_exported(source, input_shapes, sizes)
+    return load_onnx(source, input_shapes, sizes=sizes)  # type: ignore[arg-type]  # it refuses others
+
+
+def recorded(source: Source) -> Source:
+    """The record of what PyTorch has exported, from a file or memory; other models unchanged.
+
+    Raises:  as `read_pt2`; UnsupportedError for tensors of other kinds than plain arrays in memory.
+    """
     if isinstance(source, str | os.PathLike | bytes) and is_archive(source):
-        return load_exported(read_pt2(source), input_shapes, sizes)
+        return read_pt2(source)
     if is_exported_program(source):
         record: ExportedGraph = importlib.import_module(_PROGRAMS).record_of(source)
-        return load_exported(record, input_shapes, sizes)
-    return load_onnx(source, input_shapes, sizes=sizes)  # type: ignore[arg-type]  # it refuses others
+        return record
+    return source
 
 
 def check_operators(source: str | os.PathLike[str] | bytes) -> None:
@@ -71,13 +86,16 @@ def check_operators(source: str | os.PathLike[str] | bytes) -> None:
 
 def declared_types(
     source: Source, input_shapes: InputShapes | None = None, sizes: Sizes | None = None
-) -> Types | None:
-    """The types that an ONNX model declares of inputs and outputs; None for other models.
+) -> Types:
+    """The types that a model declares of inputs and outputs.
 
-    Raises:  as `load_onnx`.  Nodes are read only if the model leaves the rank of an output open.
+    Raises:  as `load_model`.  Nodes are read only if nothing says the rank of an output.
     """
-    if isinstance(source, ExportedGraph) or is_archive(source) or is_exported_program(source):
-        return None
+    source = recorded(source)
+    if isinstance(source, ExportedGraph):
+        given = declared_inputs(source, input_shapes, sizes)
+        graph = _of_some_size(source, given)
+        return given, {name: _of_any_size(name, graph.types[name]) for name in graph.outputs}
     given, said = declared_types_of_onnx(source, input_shapes, sizes)  # type: ignore[arg-type]
     results = {name: each for name, each in said.items() if each is not None}
     if len(results) < len(said):
@@ -105,11 +123,15 @@ def _of_some_size(source: Source, inputs: Mapping[str, TensorType]) -> Graph:
 def _shapes_at(
     number: int, inputs: Mapping[str, TensorType], sizes: Sequence[NamedSize]
 ) -> dict[str, tuple[int, ...]]:
-    values = {size.name: number * size.divisor for size in sizes}
+    values = {size.name: _within(number, size) * size.divisor for size in sizes}
     return {
         name: tuple(number_of(with_sizes(extent, values)) for extent in sizes_of(each))
         for name, each in inputs.items()
     }
+
+
+def _within(number: int, size: NamedSize) -> int:
+    return max(size.least, number if size.most is None else min(number, size.most))
 
 
 def _of_any_size(name: str, type_: TensorType) -> TensorType:

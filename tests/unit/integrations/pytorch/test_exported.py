@@ -6,18 +6,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tensorwright
-from tensorwright.base import UndecidedError, UnsupportedError, override
+from tensorwright import compiling
+from tensorwright.base import InputError, UndecidedError, UnsupportedError, override
 from tensorwright.graph import interpret
 from tensorwright.graph.imports.aten import importer, load_exported
 from tensorwright.graph.imports.aten.in_place import VIEWS
 from tensorwright.graph.imports.converters import ATEN
 from tensorwright.graph.model_import import load_model
 from tensorwright.graph.passes import simplify
+from tensorwright.instances import AnySizes
 
 torch = pytest.importorskip("torch")
+functional = torch.nn.functional
 
 from tests.unit.integrations.pytorch.aten_cases import CASES  # noqa: E402
 from tests.unit.integrations.pytorch.modules import SMALL, Cnn, Transformer, alike  # noqa: E402
@@ -146,6 +150,104 @@ def test_two_imports_find_what_all_nodes_need_of_sizes(monkeypatch: pytest.Monke
     )
     with pytest.raises(UndecidedError, match="decides the shape"):
         load_model(program, sizes={"x_2": "8..", "x_3": "8.."})  # the caller's bounds stay
+
+
+class Calls(torch.nn.Module):  # type: ignore[misc]
+    """A function as a module."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Any) -> Any:
+        return self.function(x)
+
+
+BY_INSTANCE = {
+    "windows of different sizes": lambda x: functional.adaptive_avg_pool1d(x, 3),
+    "windows one beside the other": lambda x: x.unfold(1, 2, 1).sum(-1),
+    "steps of a size": lambda x: torch.arange(0, x.shape[0] * x.shape[1], x.shape[1]) / 2,
+    "a number that is no integer": lambda x: (
+        x[:, : torch.sym_int(x.shape[1] * 0.3)] * (1 / x.shape[1])
+    ),
+    "steps that are no integers": lambda x: x + torch.arange(0, x.shape[1] / 2, 0.5),
+    "parts of a size": lambda x: torch.cat(x.chunk(2, 1)[::-1], 1),
+    "a scale that is rounded": lambda x: functional.interpolate(x[None], scale_factor=1.7),
+}
+"""Functions of f32(rows, columns) of which no program takes all sizes."""
+
+
+def open_program(function: Callable[[Any], Any], columns: Any = None) -> tuple[Any, Program]:
+    """A module, and its program for any number of rows and columns."""
+    module = Calls(function)
+    dims = {0: torch.export.Dim.DYNAMIC, 1: columns or torch.export.Dim.DYNAMIC}
+    return module, torch.export.export(module, (torch.randn(4, 11),), dynamic_shapes=(dims,))
+
+
+def any_sizes(given: Any, **options: Any) -> AnySizes:
+    executable = tensorwright.compile(given, **options)
+    assert isinstance(executable, AnySizes)
+    return executable
+
+
+@pytest.mark.parametrize("name", BY_INSTANCE)
+def test_programs_that_are_compiled_for_the_sizes_of_a_call(name: str, tmp_path: Path) -> None:
+    module, program = open_program(BY_INSTANCE[name])
+    torch.export.save(program, tmp_path / "net.pt2")
+    with override(default_schedule="rule"):
+        for given in (program, tmp_path / "net.pt2"):
+            executable = any_sizes(given)
+            for shape in ((4, 11), (2, 5), (1, 4), (4, 11)):
+                x = torch.randn(shape)
+                assert alike(torch.from_numpy(executable(x.numpy())), module(x))
+            assert len(executable.instances) == 3
+            assert executable.prepare(x_0=3, x_1=6).inputs[0].shape == (3, 6)
+            assert len(executable.instances) == 4
+            with pytest.raises(UndecidedError, match="x_"):
+                executable.save(tmp_path / "never.tw")
+            with pytest.raises(UndecidedError, match="x_"):
+                tensorwright.compile(given, sizes="fixed")
+
+
+def test_calls_of_0_and_1_and_of_sizes_that_a_program_excludes() -> None:
+    """PyTorch says 2 for the least number of rows, and takes calls of 0 and 1."""
+    columns = torch.export.Dim("columns", min=3, max=40)
+    for function in (lambda x: x.sum(1) * x.shape[0], lambda x: x.unfold(1, 2, 1).sum(-1)):
+        _, program = open_program(function, columns)
+        executable = any_sizes(program)
+        for rows in (0, 1, 5):
+            x = torch.randn(rows, 9)
+            assert alike(torch.from_numpy(executable(x.numpy())), program.module()(x))
+        for excluded in (2, 41):
+            with pytest.raises(InputError, match=rf"x_1.* {excluded}\b"):
+                executable(np.ones((4, excluded), np.float32))
+        with pytest.raises(InputError, match=r"f32\(x_0, x_1\), not f32\(4\)"):
+            executable(np.ones(4, np.float32))
+
+
+def test_instances_of_a_program_are_kept_and_have_its_weights(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TENSORWRIGHT_HOME", str(tmp_path))
+    monkeypatch.setenv("TENSORWRIGHT_EXECUTABLE_CACHE", "64")
+    module = torch.nn.Sequential(torch.nn.Conv1d(2, 3, 3), torch.nn.AdaptiveAvgPool1d(2))
+    x = torch.randn(1, 2, 9)
+    dims = ({2: torch.export.Dim.DYNAMIC},)
+    program = torch.export.export(module.eval(), (x,), dynamic_shapes=dims)
+    built: list[object] = []
+    pipeline = compiling._pipeline
+    monkeypatch.setattr(compiling, "_pipeline", lambda *a: built.append(a) or pipeline(*a))
+    with override(default_schedule="rule"):
+        for _ in range(2):
+            executable = any_sizes(program)
+            assert alike(torch.from_numpy(executable(x.numpy())), module(x).detach())
+            assert len(built) == 2  # the refusal of a whole program, and an instance
+        with torch.no_grad():
+            module[0].weight.mul_(2)
+        with pytest.raises(InputError, match="it has changed since it was compiled"):
+            executable.prepare(input_2=8)
+        again = any_sizes(program)
+        assert alike(torch.from_numpy(again(x.numpy())), module(x).detach())
 
 
 def test_operators_that_return_views_are_listed_as_views() -> None:

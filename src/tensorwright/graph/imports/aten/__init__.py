@@ -5,7 +5,7 @@ file, and `importer.py` makes a Graph of it.
 """
 
 from tensorwright.graph.imports.aten.archive import is_archive, read_pt2
-from tensorwright.graph.imports.aten.importer import load_exported
+from tensorwright.graph.imports.aten.importer import declared_inputs, load_exported
 from tensorwright.graph.imports.aten.record import (
     DTYPES, Argument, Body, ElementType, ExportedGraph, Input, Node, Ref, TensorMeta,
     only_in_pytorch,

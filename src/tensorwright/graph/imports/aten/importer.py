@@ -34,10 +34,10 @@ from tensorwright.graph.imports.aten.record import (
 )
 from tensorwright.graph.imports.call import Call, Tensor, Value
 from tensorwright.graph.imports.converters import ATEN
-from tensorwright.graph.imports.open_dimensions import Sizes
+from tensorwright.graph.imports.open_dimensions import Sizes, within
 from tensorwright.graph.imports.refusals import NO_OPERATOR, converting, unsupported
 from tensorwright.graph.imports.shapes import InputShapes, input_types, open_names
-from tensorwright.graph.imports.size_terms import SizeArray, Term, index_of, term_of
+from tensorwright.graph.imports.size_terms import Ratio, SizeArray, Term, index_of, term_of
 from tensorwright.graph.imports.tensors import DTYPES as ONNX_DTYPES
 from tensorwright.ops import TensorType
 
@@ -48,6 +48,7 @@ _OTHERS = re.compile(r"torch\.ops\.transformers\.(grouped_mm_fallback)\.(\w+)")
 _WRAPPERS = ("wrap_with_set_grad_enabled", "wrap_with_autocast")
 _CHECKS = ("_assert_scalar", "_assert_async", "sym_constrain_range", "sym_constrain_range_for_size")
 _ONNX_TYPE = {dtype: number for number, dtype in ONNX_DTYPES.items()}
+_LEAST_TRACED = 2  # traces take 0 and 1 for constants
 _EVAL = "call eval() on the module before it is exported"
 
 
@@ -66,14 +67,7 @@ def load_exported(
         changed = ", ".join(record.changed)
         reason = f"a call changes {changed}, but a graph is a function of its inputs"
         raise unsupported(record.label, "", reason, _EVAL)
-    names = _size_names(record)
-    infos = [_info(each, names) for each in record.inputs if each.is_given]
-    own = {
-        names[symbol]: _bounds(_least(symbol, record.ranges), greatest)
-        for symbol, (_, greatest) in record.ranges.items()
-        if symbol in names
-    }
-    own = {name: text for name, text in own.items() if name in open_names(infos)}
+    names, infos, own = _dimensions(record, input_shapes or {})
 
     def run(assumptions: importer.Assumptions) -> Graph:
         types = input_types(infos, input_shapes, sizes=assumptions.bounds)
@@ -82,8 +76,41 @@ def load_exported(
     return importer.with_needed_bounds(run, own, sizes or {}, open_names(infos))
 
 
-def _bounds(least: int, greatest: int | None) -> str:
+def declared_inputs(
+    record: ExportedGraph, input_shapes: InputShapes | None = None, sizes: Sizes | None = None
+) -> dict[str, TensorType]:
+    """The types of the inputs, with no more bounds than the program itself and the caller say.
+
+    Raises:  as `load_exported`.
+    """
+    _, infos, own = _dimensions(record, input_shapes or {})
+    return input_types(infos, input_shapes, sizes=within(own, sizes or {}))
+
+
+def _dimensions(
+    record: ExportedGraph, shapes: InputShapes
+) -> tuple[dict[str, str], list[ValueInfoProto], dict[str, str]]:
+    """Our names of symbols, the types of the inputs in ONNX's form, and bounds by our names."""
+    names = _size_names(record)
+    infos = [_info(each, names) for each in record.inputs if each.is_given]
+    are_numbers = all(info.name in shapes for info in infos)
+    own = {
+        names[symbol]: _bounds(_least(symbol, record.ranges), greatest, are_numbers)
+        for symbol, (_, greatest) in record.ranges.items()
+        if symbol in names
+    }
+    return names, infos, {name: own[name] for name in open_names(infos) if name in own}
+
+
+def _bounds(least: int, greatest: int | None, are_numbers: bool) -> str:
+    """The bounds of a symbol.
+
+    PyTorch takes a call of 0 or 1 though its least number is 2: so the graph is computed for it, if
+    sizes are numbers.
+    """
     least = max(least, 1)
+    if are_numbers and least <= _LEAST_TRACED:
+        least = 0
     return f"{least}.." if greatest is None else f"{least}..{max(greatest, least)}"
 
 
@@ -94,7 +121,7 @@ def _least(symbol: str, ranges: Mapping[str, tuple[int, int | None]]) -> int:
     the ranges of expressions (`2*s0` in 2..20) are those that were asked for.
     """
     least = ranges[symbol][0]
-    if least != 2:
+    if least != _LEAST_TRACED:
         return least
     parts = [text for text in ranges if re.findall(_NAME, text) == [symbol] != [text]]
     at_one = [expr.parse_size(text, {symbol: 1}.get) for text in parts]
@@ -210,7 +237,7 @@ class _Import(importer.Importing[Value]):
         if in_place.is_arithmetic(node.target):
             terms = tuple(self.term(value, node) for _, value in node.arguments)
             with _converting(node):
-                return (_as_value(in_place.computed(node.target, terms)),)
+                return (self.computed(node, terms),)
         operator = _operator(node)
         if operator in _WRAPPERS:
             return self.inlined(node)
@@ -225,6 +252,21 @@ class _Import(importer.Importing[Value]):
                 return self.written(node, call, results)
         self.note_view(node, plain)
         return results
+
+    def computed(self, node: Node, terms: Sequence[Term]) -> Value:
+        """A number that is computed from sizes.
+
+        Raises:  UndecidedError if it cannot be computed before they are numbers.
+        """
+        try:
+            return _as_value(in_place.computed(node.target, tuple(terms)))
+        except TypeError as error:
+            ratios = [each for each in terms if isinstance(each, Ratio)]
+            if not ratios:
+                raise
+            sizes = [size for each in ratios for size in (each.dividend, each.divisor)]
+            call = Call(node.target, node.label, {}, self.builder)
+            raise call.undecided(sizes, "result") from error
 
     def converted(self, node: Node, call: Call, operator: str) -> Values:
         converter = ATEN.get(operator)

@@ -11,6 +11,8 @@ Nodes of an exported graph whose results are numbers that it computes from sizes
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -202,6 +204,18 @@ _OPERATIONS: Mapping[str, Callable[..., Any]] = {
 }
 
 
+_OF_NUMBERS: Mapping[str, Callable[..., Any]] = {
+    **_OPERATIONS,
+    **{f"_operator.{name}": function for name, function in vars(operator).items()},
+    **{f"math.{name}": function for name, function in vars(math).items()},
+    "torch.sym_int": int,
+    "torch.sym_float": float,
+    "torch.sym_max": max,
+    "torch.sym_min": min,
+}
+"""What Python computes of numbers alone."""
+
+
 def is_arithmetic(target: str) -> bool:
     """Whether a target computes numbers."""
     return target in _OPERATIONS
@@ -213,5 +227,7 @@ def computed(target: str, terms: tuple[Term, ...]) -> Term:
     Raises:  UnsupportedError if the bounds of the sizes do not decide it; TypeError if a term is
              not computed from sizes.
     """
-    result: Term = _OPERATIONS[target](*terms)
+    are_sizes = any(isinstance(each, Ratio) for each in terms)
+    operation = _OPERATIONS[target] if are_sizes else _OF_NUMBERS[target]
+    result: Term = operation(*terms)
     return result

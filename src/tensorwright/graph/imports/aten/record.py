@@ -12,10 +12,12 @@ those that PyTorch decomposes into them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from tensorwright.base import Array, DType, UnsupportedError
+import numpy as np
+
+from tensorwright.base import Array, DType, UnsupportedError, digest_of_bytes
 from tensorwright.graph.imports.refusals import unsupported
 
 EXPORT_AGAIN = "export it again with torch.export.save"
@@ -125,6 +127,18 @@ class ExportedGraph:
     ranges: Mapping[str, tuple[int, int | None]]
     changed: tuple[str, ...] = ()
     label: str = PROGRAM
+
+    @property
+    def digest(self) -> str:
+        """A digest of the whole graph; parameters count with the values that they have now."""
+        texts = [repr(replace(self, inputs=()))]
+        for each in self.inputs:
+            value = each.constant
+            if isinstance(value, np.ndarray):
+                elements = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+                value = digest_of_bytes(elements.data)
+            texts.append(repr(replace(each, constant=value)))
+        return digest_of_bytes("\0".join(texts).encode())
 
 
 DTYPES: Mapping[str, DType] = {

@@ -45,8 +45,9 @@ def _scaled_extent(call: Call, extent: Index, scale: float) -> Index:
         return math.floor(extent * scale + 1e-5)
     ratio = Fraction(scale).limit_denominator(_LARGEST_DENOMINATOR)
     if abs(float(ratio) - scale) > 1e-6 * scale:
-        reason = f"its scale {scale} of the size {extent} is not a quotient of small integers"
-        raise call.unsupported(reason, "give a number for the size")
+        raise call.undecided(
+            (extent,), f"size by the scale {scale}, no quotient of small integers,"
+        )
     return floor_div(extent * ratio.numerator, ratio.denominator)
 
 
@@ -293,7 +294,7 @@ def _aten_scaled(call: Call, extent: Index, scale: float) -> Index:
         return int(extent * scale)
     numerator, denominator = scale.as_integer_ratio()
     if denominator > 1 << 12:
-        raise call.unsupported(f"its scale {scale} of the size {extent} is rounded")
+        raise call.undecided((extent,), f"size by the scale {scale}, which is rounded,")
     return floor_div(extent * numerator, denominator)
 
 

@@ -267,8 +267,9 @@ def _arange(call: Call) -> Results:
     are_whole = not any(isinstance(each, float) for each in given)
     dtype = call.dtype() or DType.I64 if are_whole else DType.F32
     if not are_whole:
-        if not all(isinstance(each, int | float) for each in given):
-            raise call.unsupported("it counts up to a named size in steps that are not integers")
+        sizes = tuple(each for each in given if isinstance(each, expr.IndexExpr))
+        if sizes:
+            raise call.undecided(sizes, "number of steps, which are fractions,")
         numbers = np.arange(call.real("start", 0.0), call.real("end"), call.real("step", 1.0))
         return (call.builder.constant(numbers.astype(dtype.numpy)),)
     start, end, step = call.size("start", 0), call.size("end"), call.integer("step", 1)
