@@ -210,22 +210,42 @@ class AnySizes(runtime.Executable):
         """As `Executable.chosen_sizes`; a value outside of the bounds is that of an instance."""
         return runtime.chosen_values(self.sizes, self.inputs, values)
 
-    def at(self, **values: int) -> runtime.Executable:
+    def at(self, **values: int | tuple[int, ...]) -> runtime.Executable:
         """The executable for given values of its named sizes; others are as in `chosen_sizes`.
 
+        An input whose rank the model leaves open has a shape by its name: x=(2, 3).
         It is compiled now, if nothing takes these sizes yet; calls with them use it, too.
         Raises:  UsageError for a name that is not a size, InputError for sizes that do not fit.
         """
-        chosen = self.chosen_sizes(**values)
+        free = [spec.name for spec in self.inputs if not spec.has_rank]
+        numbers: dict[str, Any] = {n: each for n, each in values.items() if n not in free}
+        chosen = self.chosen_sizes(**numbers)
         if self._program is not None:
             with suppress(base.UsageError):  # outside of its bounds
                 return self._program.at(**chosen)
-        shapes = tuple(
-            tuple(base.amount_at(extent, chosen) for extent in spec.shape) for spec in self.inputs
-        )
+        shapes = tuple(self._shape(spec, chosen, values) for spec in self.inputs)
         return self._instance(shapes)
 
     prepare = at
+
+    @staticmethod
+    def _shape(
+        spec: runtime.TensorSpec,
+        chosen: Mapping[str, int],
+        given: Mapping[str, int | tuple[int, ...]],
+    ) -> tuple[int, ...]:
+        if spec.has_rank:
+            return tuple(base.amount_at(extent, chosen) for extent in spec.shape)
+        shape = given.get(spec.name)
+        if not isinstance(shape, tuple):
+            raise base.UsageError(
+                stage="sizes",
+                where=f"input {spec.name}",
+                reason="the model leaves its rank open",
+                remedy=runtime.shape_advice(spec),
+            )
+        extents = {f"{spec.name}_{axis}": extent for axis, extent in enumerate(shape)}
+        return tuple(base.whole_numbers(extents).values())
 
     def trim(self) -> None:
         """Free the memory of idle calls; the next call allocates it again."""
@@ -321,6 +341,9 @@ class AnySizes(runtime.Executable):
         """Memory of the constants of the program and of all instances that are kept."""
         own = 0 if self._program is None else self._program.constant_bytes
         return own + sum(each.constant_bytes for each in self._instances.kept)
+
+    def __str__(self) -> str:
+        return repr(self) if self._program is None else str(self._program)
 
     def __repr__(self) -> str:
         return f"<AnySizes {self._program!r}, {len(self._instances)} instances>"

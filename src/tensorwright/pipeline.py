@@ -53,7 +53,7 @@ from tensorwright.graph.model_import import Source as ModelSource
 from tensorwright.graph.model_import import declared_types, load_model
 from tensorwright.instances import Signature
 from tensorwright.machine import detect_hardware
-from tensorwright.ops import sizes_of
+from tensorwright.ops import TensorType, sizes_of
 from tensorwright.records import (
     RecordStore,
     load_rewriting,
@@ -111,15 +111,16 @@ def declared_signature(model: ModelSource, how: CompileOptions) -> Signature:
     Raises:  the errors of importing.
     """
     types = declared_types(model, how.input_shapes, how.bounds)
-    inputs, outputs = (
-        tuple(
-            runtime.TensorSpec(name, each.dtype, tuple(map(runtime.amount_of, each.shape)))
-            for name, each in side.items()
-        )
-        for side in types
-    )
-    atoms = named_sizes_of(*(extent for each in types[0].values() for extent in sizes_of(each)))
+    inputs, outputs = (tuple(_declared(*each) for each in side.items()) for side in types)
+    ranked = [each for each in types[0].values() if isinstance(each, TensorType)]
+    atoms = named_sizes_of(*(extent for each in ranked for extent in sizes_of(each)))
     return Signature(inputs, outputs, artifacts.plan_sizes(atoms), how.machine)
+
+
+def _declared(name: str, kind: TensorType | base.DType) -> runtime.TensorSpec:
+    if isinstance(kind, base.DType):
+        return runtime.UnrankedSpec(name, kind, ())
+    return runtime.TensorSpec(name, kind.dtype, tuple(map(runtime.amount_of, kind.shape)))
 
 
 def cut(graph: Graph, target: base.Target, threads: int | None = None) -> Partition:

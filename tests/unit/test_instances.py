@@ -295,3 +295,80 @@ def test_weights_of_phases_are_packed_for_an_output_of_open_length() -> None:
         x = generator.normal(size=(batch, 16, time)).astype(np.float32)
         expected = tensorwright.compile(model, sizes={"batch": batch, "time": time})(x)
         np.testing.assert_allclose(executable(x), expected, rtol=1e-4, atol=1e-5)
+
+
+def without_rank() -> onnx.ModelProto:
+    """The shares of each row in its own sum of weighted elements, for arrays of any rank."""
+    nodes = [
+        helper.make_node("Mul", ["x", "w"], ["weighted"]),
+        helper.make_node("Softmax", ["weighted"], ["shares"], axis=-1),
+        helper.make_node("Add", ["shares", "bias"], ["y"]),
+        helper.make_node("Shape", ["x"], ["shape"]),
+    ]
+    held = [numpy_helper.from_array(np.array([1, 2, 3], np.float32), "w")]
+    given = {"x": None, "bias": ("n", 1)}
+    inputs = [
+        helper.make_tensor_value_info(n, TensorProto.FLOAT, each) for n, each in given.items()
+    ]
+    outputs = [
+        helper.make_tensor_value_info("y", TensorProto.FLOAT, None),
+        helper.make_tensor_value_info("shape", TensorProto.INT64, None),
+    ]
+    graph = helper.make_graph(nodes, "g", inputs, outputs, held)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def test_an_input_without_a_rank_has_that_of_each_call() -> None:
+    model = without_rank()
+    peer = pytest.importorskip("onnxruntime").InferenceSession(model.SerializeToString())
+    executable = tensorwright.compile(model)
+    assert [str(each) for each in executable.inputs] == ["x: f32(...)", "bias: f32(n, 1)"]
+    assert [str(each) for each in executable.outputs] == ["y: f32(...)", "shape: i64(shape_0)"]
+    assert [str(size) for size in executable.sizes] == ["n in 1.."]
+    generator = np.random.default_rng(0)
+    for shape in ((3,), (2, 3), (4, 2, 3), (2, 3), (1, 1), ()):
+        given = {
+            "x": generator.normal(size=shape).astype(np.float32),
+            "bias": generator.normal(size=(2, 1)).astype(np.float32),
+        }
+        results = executable.run(given)
+        for name, expected in zip(("y", "shape"), peer.run(["y", "shape"], given), strict=True):
+            assert results[name].shape == expected.shape
+            np.testing.assert_allclose(results[name], expected, rtol=1e-5)
+    assert len(instances_of(executable)) == 5
+    with pytest.raises(InputError, match=r"x: f32\(\.\.\.\) of \(2, 4\).*do not broadcast"):
+        executable(np.ones((2, 4), np.float32), np.ones((2, 1), np.float32))
+    with pytest.raises(InputError, match=r"it must be f32\(\.\.\.\), not f64\(2, 3\)"):
+        executable(np.ones((2, 3)), np.ones((2, 1), np.float32))
+    with pytest.raises(InputError, match=r"it must be f32\(n, 1\), not f32\(2\)"):
+        executable(np.ones((2, 3), np.float32), np.ones(2, np.float32))
+
+
+def test_an_input_without_a_rank_needs_a_shape_before_a_call() -> None:
+    executable = tensorwright.compile(without_rank())
+    assert isinstance(executable, AnySizes)
+    prepared = executable.prepare(n=2, x=(2, np.int64(3)))
+    assert [each.shape for each in prepared.inputs] == [(2, 3), (2, 1)]
+    executable(np.ones((2, 3), np.float32), np.ones((2, 1), np.float32))
+    assert len(executable.instances) == 1
+    for values in ({"n": 2}, {"n": 2, "x": 6}):
+        with pytest.raises(UsageError, match="input x: the model leaves its rank open"):
+            executable.prepare(**values)
+    with pytest.raises(UsageError, match=r"size x_1 = 2.5: it is not a whole number"):
+        executable.prepare(n=2, x=(2, 2.5))  # type: ignore[arg-type]
+    with pytest.raises(UndecidedError, match="input x: the model leaves its shape open"):
+        tensorwright.compile(without_rank(), sizes="fixed")
+    with pytest.raises(UndecidedError, match="input x: the model leaves its shape open"):
+        executable.save("never.tw")
+    one_rank = tensorwright.compile(without_rank(), input_shapes={"x": (2, 3)}, sizes="fixed")
+    assert [str(each) for each in one_rank.inputs] == ["x: f32(2, 3)", "bias: f32(2, 1)"]
+
+
+@pytest.mark.parametrize("dim", [None, "", "?", -1])
+def test_dimensions_without_a_name_are_open(dim: int | str | None) -> None:
+    executable = tensorwright.compile(
+        model_of([helper.make_node("Neg", ["x"], ["y"])], (dim, 3, dim), {})  # type: ignore[arg-type]
+    )
+    assert [str(size) for size in executable.sizes] == ["x_0 in 1..", "x_2 in 1.."]
+    x = np.arange(12, dtype=np.float32).reshape(1, 3, 4)
+    np.testing.assert_array_equal(executable(x), -x)

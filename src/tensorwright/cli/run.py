@@ -78,9 +78,10 @@ def command(
     if output is not None:
         arrays.check_arrays_path(output, [spec.name for spec in executable.outputs])
     chosen = executable.chosen_sizes(**at)
-    specs = executable.at(**chosen).inputs if chosen else executable.inputs
+    is_drawn = any(text.endswith(arrays.RANDOM) for text in given)
+    specs = executable.at(**chosen).inputs if chosen and is_drawn else executable.inputs
     inputs = arrays.read_inputs(given, specs, how.seed, executable.inputs)
-    if any(text.endswith(arrays.RANDOM) for text in given) and chosen.keys() - at.keys():
+    if is_drawn and chosen.keys() - at.keys():
         click.echo(f"sizes of random inputs: {sizes_text(chosen)}; --at names others", err=True)
     results = executable.run(inputs)
     for name, array in results.items():

@@ -11,11 +11,11 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NoReturn, Protocol, TypeAlias
 
 from onnx import ModelProto
 
-from tensorwright.base import ModelError, UnsupportedError
+from tensorwright.base import DType, ModelError, UnsupportedError
 from tensorwright.expr import NamedSize, named_size, named_sizes_of, with_sizes
 from tensorwright.graph.graph import Graph
 from tensorwright.graph.imports import declared_types as declared_types_of_onnx
@@ -40,7 +40,7 @@ class ExportedProgram(Protocol):
     state_dict: Any
 
 
-Types: TypeAlias = tuple[dict[str, TensorType], dict[str, TensorType]]
+Types: TypeAlias = Mapping[str, TensorType | DType]
 Source: TypeAlias = str | os.PathLike[str] | bytes | ModelProto | ExportedGraph | ExportedProgram
 
 _TRIED_SIZES = (1, 2, 32, 512, 16384)
@@ -86,25 +86,36 @@ def check_operators(source: str | os.PathLike[str] | bytes) -> None:
 
 def declared_types(
     source: Source, input_shapes: InputShapes | None = None, sizes: Sizes | None = None
-) -> Types:
-    """The types that a model declares of inputs and outputs.
+) -> tuple[Types, Types]:
+    """The types that a model declares of inputs and outputs; element types where a call alone
+    decides the rank.
 
     Raises:  as `load_model`.  Nodes are read only if nothing says the rank of an output.
     """
     source = recorded(source)
     if isinstance(source, ExportedGraph):
-        given = declared_inputs(source, input_shapes, sizes)
-        graph = _of_some_size(source, given)
-        return given, {name: _of_any_size(name, graph.types[name]) for name in graph.outputs}
+        types = declared_inputs(source, input_shapes, sizes)
+        graph = _of_some_size(source, types)
+        return types, {name: _of_any_size(name, graph.types[name]) for name in graph.outputs}
     given, said = declared_types_of_onnx(source, input_shapes, sizes)  # type: ignore[arg-type]
-    results = {name: each for name, each in said.items() if each is not None}
-    if len(results) < len(said):
-        graph = _of_some_size(source, given)
-        results = {
-            name: _of_any_size(name, graph.types[name]) if each is None else each
-            for name, each in said.items()
-        }
-    return given, results
+    ranked = {name: each for name, each in given.items() if isinstance(each, TensorType)}
+    results = {name: each for name, each in said.items() if isinstance(each, TensorType)}
+    if len(results) == len(said):
+        return given, results
+    if len(ranked) < len(given):
+        return given, {name: each or _without_type(name) for name, each in said.items()}
+    graph = _of_some_size(source, ranked)
+    others = {name: _of_any_size(name, graph.types[name]) for name in said if name not in results}
+    return given, {name: {**results, **others}[name] for name in said}
+
+
+def _without_type(name: str) -> NoReturn:
+    raise ModelError(
+        stage="import",
+        where=f"output {name}",
+        reason="the model does not say its element type, and leaves the rank of an input open",
+        remedy="give that input a shape (`input_shapes`), or the output an element type",
+    )
 
 
 def _of_some_size(source: Source, inputs: Mapping[str, TensorType]) -> Graph:

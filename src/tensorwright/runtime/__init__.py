@@ -21,7 +21,9 @@ from tensorwright.runtime.dlpack import DeviceArray
 from tensorwright.runtime.executable import Executable, StepTime
 from tensorwright.runtime.frame import Bound
 from tensorwright.runtime.host import HOST, HostDevice
-from tensorwright.runtime.inputs import Port, check_array, check_inputs, check_names, random_array
+from tensorwright.runtime.inputs import (
+    Port, check_array, check_inputs, check_names, random_array, shape_advice,
+)
 from tensorwright.runtime.loader import load
 from tensorwright.runtime.native.jit import (
     LoadedCode, LoadedFunction, LoadedObject, load_code, load_function, load_ir, load_object,
@@ -34,7 +36,7 @@ from tensorwright.runtime.plan.placement import choose_teams, estimate_seconds, 
 from tensorwright.runtime.plan.plan import (
     ArenaRef, ArgumentSpec, BranchStep, BufferRef, Call, CollectStep, ConstantRef, CopyStep,
     DeviceRef, HostStep, InputRef, KernelSpec, KernelStep, LoopStep, OutputRef, Plan, Step, Team,
-    TensorSpec, TypedRef, blocks_of, bytes_of_type, host_ref, is_native,
+    TensorSpec, TypedRef, UnrankedSpec, blocks_of, bytes_of_type, host_ref, is_native,
 )
 from tensorwright.runtime.plan.plan_sizes import PlanSize
 from tensorwright.runtime.plan.plan_verify import (

@@ -22,6 +22,7 @@ _EXPORT_ERRORS = (BufferError, TypeError, ValueError, RuntimeError, OverflowErro
 class Port:
     """A declared tensor, with precomputed data for the check of an array.
 
+    rank    None if each call decides it
     shape   None if the check is of the rank alone: each call has its sizes, which are checked
             when they are not those of the call before
     """
@@ -29,20 +30,21 @@ class Port:
     spec: TensorSpec
     name: str
     dtype: np.dtype[np.generic]
-    rank: int
+    rank: int | None
     shape: tuple[int, ...] | None
 
     @classmethod
     def of(cls, spec: TensorSpec, *, any_sizes: bool = False) -> Port:
         """The port of a declared tensor; with `any_sizes`, of all tensors of its rank."""
         shape = None if any_sizes or spec.type.is_open else spec.extents
-        return cls(spec, spec.name, spec.dtype.numpy, len(spec.shape), shape)
+        rank = len(spec.shape) if spec.has_rank else None
+        return cls(spec, spec.name, spec.dtype.numpy, rank, shape)
 
     def fits(self, value: Any) -> bool:
         """Whether the value is a NumPy array of the declared type."""
         if type(value) is not np.ndarray or value.dtype != self.dtype:
             return False
-        return value.ndim == self.rank if self.shape is None else value.shape == self.shape
+        return self.rank in (value.ndim, None) if self.shape is None else value.shape == self.shape
 
     def take(self, value: Any) -> base.Array:
         """The value as an array.  Raises: as `check_array`."""
@@ -51,9 +53,12 @@ class Port:
 
 def fits_shape(spec: TensorSpec, shape: tuple[int, ...]) -> bool:
     """Whether a shape agrees with the numbers of the declared one; named sizes may be anything."""
-    return len(shape) == len(spec.shape) and all(
-        wanted == given or not isinstance(wanted, int)
-        for wanted, given in zip(spec.shape, shape, strict=True)
+    return not spec.has_rank or (
+        len(shape) == len(spec.shape)
+        and all(
+            wanted == given or not isinstance(wanted, int)
+            for wanted, given in zip(spec.shape, shape, strict=True)
+        )
     )
 
 
@@ -193,16 +198,19 @@ def check_array(kind: str, spec: TensorSpec, value: Any, *, any_sizes: bool = Fa
     try:
         array = to_array(value, spec.dtype)
     except _EXPORT_ERRORS as error:
-        reason = f"a {type(value).__name__} cannot be read as an array of {spec.type} ({error})"
+        reason = (
+            f"a {type(value).__name__} cannot be read as an array of {spec.type_text} ({error})"
+        )
         raise _refusal(where, reason, _export_remedy(value)) from error
-    fits = array.ndim == len(spec.shape) if any_sizes else fits_shape(spec, array.shape)
+    has_rank = array.ndim == len(spec.shape) or not spec.has_rank
+    fits = has_rank if any_sizes else fits_shape(spec, array.shape)
     if fits and array.dtype == spec.dtype.numpy:
         return array
     try:
         actual: object = base.TensorType(base.DType.from_numpy(array.dtype), array.shape)
     except base.UsageError:
         actual = f"{array.dtype}({', '.join(map(str, array.shape))})"
-    reason = f"it must be {spec.type}, not {actual}"
+    reason = f"it must be {spec.type_text}, not {actual}"
     if not fits:
         raise _refusal(where, reason, _reshape(spec, array))
     if array.dtype.newbyteorder("=") == spec.dtype.numpy:
@@ -233,10 +241,24 @@ def check_in_place(kind: str, spec: TensorSpec, array: Any, *, is_here: bool) ->
 
 
 def random_array(spec: TensorSpec, generator: np.random.Generator) -> base.Array:
-    """Normal numbers, or whole numbers below 2, which every network accepts."""
+    """Normal numbers, or whole numbers below 2, which every network accepts.
+
+    Raises:  InputError for a tensor whose rank each call decides.
+    """
+    if not spec.has_rank:
+        reason = f"random numbers need a shape, and it is {spec.type_text}"
+        raise _refusal(f"input {spec.name}", reason, shape_advice(spec))
     if spec.dtype.is_float:
         return generator.standard_normal(spec.extents, np.float32).astype(spec.dtype.numpy)
     return generator.integers(0, 2, spec.extents).astype(spec.dtype.numpy)
+
+
+def shape_advice(spec: TensorSpec) -> base.Advice:
+    """The remedy for a tensor whose rank the model leaves open."""
+    return base.Advice(
+        f"give a shape: prepare({spec.name}=(1, 3, 224, 224)), or input_shapes of compile",
+        f'give a shape: --input-shapes "{spec.name}:[1,3,224,224]"',
+    )
 
 
 def _export_remedy(value: Any) -> str:

@@ -74,6 +74,7 @@ from tensorwright.graph.imports.refusals import (
 from tensorwright.graph.imports.shapes import (
     InputShapes,
     check_is_tensor,
+    declared_input_types,
     input_types,
     open_names,
     output_types,
@@ -132,10 +133,10 @@ def declared_types(
     source: str | os.PathLike[str] | bytes | ModelProto,
     input_shapes: InputShapes | None = None,
     sizes: Sizes | None = None,
-) -> tuple[dict[str, TensorType], dict[str, TensorType | None]]:
+) -> tuple[dict[str, TensorType | base.DType], dict[str, TensorType | base.DType | None]]:
     """What a model declares of its inputs and outputs, by name; no node is read.
 
-    The type of an output is None if nothing says its rank.
+    It is the element type alone if nothing says the rank, and None for an output without that.
     Raises:  as `load_onnx`.
     """
     graph = (model := reading.read_model(source)).model.graph
@@ -144,7 +145,8 @@ def declared_types(
     readers = {name: node.op_type for node in reversed(graph.node) for name in node.input}
     names = open_names(free)
     bounds = {name: each for name, each in (sizes or {}).items() if name in names}
-    return input_types(free, input_shapes, readers, bounds), output_types(model.model)
+    given = declared_input_types(free, input_shapes, readers, bounds)
+    return given, output_types(model.model)
 
 
 def _with_needed_bounds(

@@ -10,7 +10,14 @@ from contextlib import contextmanager, suppress
 from onnx import ModelProto, ValueInfoProto, shape_inference
 
 from tensorwright import expr
-from tensorwright.base import Advice, ExpressionError, InputError, sizes_advice
+from tensorwright.base import (
+    Advice,
+    DType,
+    ExpressionError,
+    InputError,
+    UndecidedError,
+    sizes_advice,
+)
 from tensorwright.graph.imports.open_dimensions import OpenDimensions, Sizes, name_dimensions
 from tensorwright.graph.imports.refusals import model_error, unsupported
 from tensorwright.graph.imports.tensors import DTYPES, dtype_of
@@ -105,12 +112,15 @@ def _resolve(
                 raise _fail(f"input shape {info.name}", reason, _ONE_NUMBER)
         return extents
     if dims is None:
-        where = f"input {info.name}"
-        remedy = Advice(
-            f'input_shapes={{"{info.name}": (1, 3, 224, 224)}} (with your own extents)',
-            f'--input-shapes "{info.name}:[1,3,224,224]" (with your own extents)',
+        raise UndecidedError(
+            stage="import",
+            where=f"input {info.name}",
+            reason="the model leaves its shape open",
+            remedy=Advice(
+                f'input_shapes={{"{info.name}": (1, 3, 224, 224)}} (with your own extents)',
+                f'--input-shapes "{info.name}:[1,3,224,224]" (with your own extents)',
+            ),
         )
-        raise model_error(where, "the model leaves its shape open", remedy)
     for extent in shape:
         if not expr.is_nonnegative(extent):
             least = least_for(extent >= 0) if isinstance(extent, expr.IndexExpr) else {}
@@ -160,19 +170,19 @@ def declared_type(info: ValueInfoProto) -> TensorType | None:
     return TensorType(DTYPES[elements], shape) if len(shape) == len(dims) else None
 
 
-def output_types(model: ModelProto) -> dict[str, TensorType | None]:
-    """The types of a model's outputs as it declares them, or as ONNX infers them; None for one
-    whose rank neither says.
+def output_types(model: ModelProto) -> dict[str, TensorType | DType | None]:
+    """The types of a model's outputs as it declares them, or as ONNX infers them; the element type
+    of one whose rank neither says, or None.
     """
     infos = model.graph.output
     if any(_dims(info) is None for info in infos):
         with suppress(ValueError, RuntimeError):  # a model that is too large, or that it misreads
             infos = shape_inference.infer_shapes(model).graph.output
-    types: dict[str, TensorType | None] = {}
+    types: dict[str, TensorType | DType | None] = {}
     for info in infos:
         dims = _dims(info)
         if dims is None:
-            types[info.name] = None
+            types[info.name] = DTYPES.get(info.type.tensor_type.elem_type)
             continue
         extents = name_dimensions({info.name: dims}).extents
         shape = tuple(extents.get((info.name, axis), dim) for axis, dim in enumerate(dims))
@@ -195,6 +205,24 @@ def check_is_tensor(info: ValueInfoProto, reader: str) -> None:
         raise unsupported(f"input {info.name}", reader, reason, remedy)
 
 
+def declared_input_types(
+    infos: Sequence[ValueInfoProto],
+    shapes: InputShapes | None,
+    readers: Mapping[str, str],
+    sizes: Sizes,
+) -> dict[str, TensorType | DType]:
+    """As `input_types`; the element type alone of an input whose rank each call decides."""
+    has_rank = {info.name: _dims(info) is not None or info.name in (shapes or {}) for info in infos}
+    ranked = [info for info in infos if has_rank[info.name]]
+    types = input_types(ranked, shapes, readers, sizes)
+    return {
+        info.name: types[info.name]
+        if has_rank[info.name]
+        else dtype_of(info.type.tensor_type.elem_type, f"input {info.name}", "input")
+        for info in infos
+    }
+
+
 def input_types(
     infos: Sequence[ValueInfoProto],
     shapes: InputShapes | None,
@@ -207,7 +235,7 @@ def input_types(
     overrides extents that the model fixes.
     `readers` gives the operator that reads an input, which messages name.
     `sizes` says what open dimensions may be.
-    Raises:  InputError for a shape that does not fit, ModelError for an input without a shape,
+    Raises:  InputError for a shape that does not fit, UndecidedError for an input without a shape,
              UnsupportedError for sequences, optional values and element types, UsageError for
              bounds that mean nothing.
     """

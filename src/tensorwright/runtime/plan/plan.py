@@ -51,6 +51,16 @@ class TensorSpec:
     room: tuple[base.Amount, ...] | None = None
 
     @property
+    def has_rank(self) -> bool:
+        """Whether the rank is known before a call."""
+        return True
+
+    @property
+    def type_text(self) -> str:
+        """The type for a person: "f32(batch, 4)"."""
+        return str(self.type)
+
+    @property
     def type(self) -> base.TensorType:
         """Element type and shape, without the name."""
         return base.TensorType(self.dtype, self.shape)
@@ -71,7 +81,22 @@ class TensorSpec:
         return self.type.size_bytes
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.type}"
+        return f"{self.name}: {self.type_text}"
+
+
+@dataclass(frozen=True, slots=True)
+class UnrankedSpec(TensorSpec):
+    """A tensor whose rank each call decides; its shape is empty."""
+
+    @property
+    def has_rank(self) -> bool:
+        """Whether the rank is known before a call."""
+        return False
+
+    @property
+    def type_text(self) -> str:
+        """The type for a person: "f32(...)"."""
+        return f"{self.dtype}(...)"
 
 
 @dataclass(frozen=True, slots=True)
