@@ -414,17 +414,19 @@ def _samples_of(model: ModelProto, given: Samples) -> list[dict[str, base.Array]
 
     Raises:  InputError for arrays that are not inputs of the model.
     """
-    types = declared_types(model)
-    assert types is not None
     specs = [
-        runtime.TensorSpec(name, each.dtype, tuple(map(runtime.amount_of, each.shape)))
-        for name, each in types[0].items()
+        runtime.UnrankedSpec(name, each, ())
+        if isinstance(each, base.DType)
+        else runtime.TensorSpec(name, each.dtype, tuple(map(runtime.amount_of, each.shape)))
+        for name, each in declared_types(model)[0].items()
     ]
     ports = [runtime.Port.of(spec) for spec in specs]
     samples = []
     for arrays in given:
         runtime.check_names("input", specs, arrays)
-        ranks = {np.ndim(arrays[port.name]) - port.rank for port in ports}
+        ranks = {
+            0 if port.rank is None else np.ndim(arrays[port.name]) - port.rank for port in ports
+        }
         counts = {len(arrays[port.name]) for port in ports} if ranks == {1} else {1}
         if len(counts) > 1:
             raise base.InputError(
