@@ -1,0 +1,27 @@
+# The public names and their modules: type checkers read this list, and the package loads by it.
+from tensorwright.base import DType as DType
+from tensorwright.base import ExpressionError as ExpressionError
+from tensorwright.base import InputError as InputError
+from tensorwright.base import InternalError as InternalError
+from tensorwright.base import MachineError as MachineError
+from tensorwright.base import ModelError as ModelError
+from tensorwright.base import OutputError as OutputError
+from tensorwright.base import RecordError as RecordError
+from tensorwright.base import ScheduleError as ScheduleError
+from tensorwright.base import Target as Target
+from tensorwright.base import TensorwrightError as TensorwrightError
+from tensorwright.base import UnsupportedError as UnsupportedError
+from tensorwright.base import UsageError as UsageError
+from tensorwright.base import UserError as UserError
+from tensorwright.base import cpu_target as cpu_target
+from tensorwright.base import override as override
+from tensorwright.compiling import compile as compile
+from tensorwright.drivers.optimize import optimize as optimize
+from tensorwright.drivers.quantize import quantize as quantize
+from tensorwright.drivers.rewrite import rewrite as rewrite
+from tensorwright.drivers.tune import tune as tune
+from tensorwright.graph import program as program
+from tensorwright.profiling import profile as profile
+from tensorwright.runtime import Executable as Executable
+from tensorwright.runtime import load as load
+from tensorwright.version import __version__ as __version__
