@@ -5,6 +5,7 @@ executable(array)                           arrays in order, an array or a tuple
 executable.run_async({"image": array})      in the background: result(), cancel(), or await it
 bound = executable.bind({"image": array})   prepared once ...
 bound.run()                                 ... then called with the least overhead
+session = executable.session()              state goes from call to call
 """
 
 from __future__ import annotations
@@ -68,6 +69,7 @@ from tensorwright.runtime.plan.capacity import check_arena, with_room
 from tensorwright.runtime.plan.plan import Plan, TensorSpec
 from tensorwright.runtime.plan.plan_sizes import PlanSize, numbered
 from tensorwright.runtime.plan.plan_verify import verify_plan
+from tensorwright.runtime.sessions import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,6 +318,15 @@ class Executable:
         specs = self.outputs if self._counted else ()
         arrays: Sequence[Any] = frame.inputs
         return Bound(frame, dict(zip(names, arrays, strict=True)), self._named(places), specs)
+
+    def session(self, state: Mapping[str, str] | None = None) -> Session:
+        """Calls that hand state to each other, as those of a decoder with a cache.
+
+        state   the output that becomes an input in the next call, by the name of that input; if
+                None, names say it: `present.0.key` becomes `past_key_values.0.key`
+        Raises:  UsageError as `Session`.
+        """
+        return Session(self, state)
 
     def profile(self, inputs: Mapping[str, Any], repeat: int = 10) -> tuple[StepTime, ...]:
         """Time each step while the network runs; the clock is read in native code.

@@ -128,6 +128,22 @@ def values_of(plan: Plan, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
     return with_rooms(plan, values)
 
 
+def solved_sizes(
+    inputs: Sequence[TensorSpec], shapes: Mapping[str, tuple[int, ...]]
+) -> dict[str, int]:
+    """The named sizes that the shapes of some inputs decide; nothing is checked."""
+    values: dict[str, int] = {}
+    before = -1
+    while before != len(values):
+        before = len(values)
+        for spec in inputs:
+            for extent, number in zip(spec.shape, shapes.get(spec.name, ()), strict=False):
+                solved = _solved(extent, number, values)
+                if solved is not None:
+                    values.setdefault(*solved)
+    return values
+
+
 def with_rooms(plan: Plan, values: Mapping[str, int]) -> dict[str, int]:
     """The sizes of inputs, and the greatest values of the sizes that steps decide."""
     counted = plan.counted
