@@ -20,6 +20,7 @@ from tensorwright.ops.operator import (
     BY_DIMENSION, INTS, NARROW, Attribute, ChannelScale, Fold, LayoutPreference, Movement, Operator,
     Pattern, int_of, moved_bytes, open_moved_bytes, open_work, tensor_operator, text_of, work,
 )
+from tensorwright.ops.pointwise.quantization import pack_codes, pack_pairs
 from tensorwright.ops.registry import OPERATORS, infer_types, operator
 from tensorwright.ops.shapes import (
     AT_POSITIONS, POSITIONS_INPUT, automatic_pads, axis_in, position_fault,

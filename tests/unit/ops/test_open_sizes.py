@@ -132,6 +132,8 @@ squeeze(f32(n, 1, m, 1), axes=(3,))
 tile(f32(n, m), repeats=(h, 1))
 trilu(f32(h, w), k=h - 2)
 dequantize_linear(u8(n, m), f32(m), u8(m), axis=1)
+dequantize_blocks(i32(4, 3), f32(2, 3))
+matmul_blocks(f32(n, 32), i16(4, 3, 2), f32(2, 3))
 """
 REDUCTIONS = ("all", "any", "l1", "l2", "log_sum", "max", "min", "prod", "sum_square")
 

@@ -162,6 +162,10 @@ def _absolute_int(ops: Lanewise, a: Val) -> Val:
 
 def _shifted(ops: Lanewise, fn: Fn, a: Val, amount: Val) -> Val:
     bits = a.dtype.size_bytes * 8
+    text = scalar_literal(amount)
+    if text is not None and 0 <= int(text) < bits:
+        way = "shl" if fn is Fn.SHL else "ashr" if a.dtype.is_signed else "lshr"
+        return ops.binary(way, a, amount)
     limit = ops.constant(bits - 1, a)
     fits = ops.test("ule", amount, limit)
     kept = ops.choose(fits, amount, limit)

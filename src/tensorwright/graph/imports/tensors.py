@@ -33,6 +33,10 @@ DTYPES: dict[int, DType] = {
 }
 
 
+NIBBLES: dict[int, DType] = {TensorProto.INT4: DType.I8, TensorProto.UINT4: DType.U8}
+"""Types of constants, two elements in a byte, and those that their elements become."""
+
+
 def onnx_type_name(data_type: int) -> str:
     """The name of an element type, as FLOAT8E4M3FN; the number where onnx has none."""
     names: dict[int, str] = {number: name for name, number in TensorProto.DataType.items()}
@@ -87,6 +91,8 @@ def _external_array(tensor: TensorProto, dtype: DType, folder: Path | None, wher
     path = _external_file(entries.get("location", ""), folder, where)
     shape = tuple(tensor.dims)
     needed = math.prod(shape) * dtype.size_bytes
+    if tensor.data_type in NIBBLES:
+        needed = -(-needed // 2)
     try:
         offset = int(entries.get("offset", "0"))
         length = int(entries.get("length", str(needed)))
@@ -99,6 +105,11 @@ def _external_array(tensor: TensorProto, dtype: DType, folder: Path | None, wher
         reason = f"bytes {offset} to {offset + needed} are not in {path.name}, which has {size}"
         raise model_error(where, reason, "copy the whole file next to the model")
     count = math.prod(shape)
+    if tensor.data_type in NIBBLES:
+        packed = np.fromfile(path, np.uint8, needed, offset=offset)
+        low, high = packed << 4, packed & 0xF0
+        elements = np.stack([low, high], axis=1).reshape(-1)[:count].view(dtype.numpy)
+        return (elements >> 4).reshape(shape)
     flat = np.fromfile(path, dtype.numpy.newbyteorder("<"), count, offset=offset)
     return flat.astype(dtype.numpy, copy=False).reshape(shape)
 
@@ -111,12 +122,12 @@ def to_array(
     weights   those that were not decoded, where it may be one of them
     Raises:  UnsupportedError for its element type, ModelError for data that does not fit its shape.
     """
-    dtype = dtype_of(tensor.data_type, where)
+    dtype = NIBBLES.get(tensor.data_type) or dtype_of(tensor.data_type, where)
     if any(extent < 0 for extent in tensor.dims):
         raise model_error(where, f"its shape {tuple(tensor.dims)} has a negative extent")
     if tensor.data_location == TensorProto.EXTERNAL:
         return _external_array(tensor, dtype, folder, where)
-    undecoded = weights.array(tensor, dtype)
+    undecoded = None if tensor.data_type in NIBBLES else weights.array(tensor, dtype)
     if undecoded is not None:
         return undecoded
     try:

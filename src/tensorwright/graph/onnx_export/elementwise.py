@@ -303,6 +303,28 @@ def _quantize(call: ExportCall) -> None:
     call.emit("QuantizeLinear", inputs, axis=call.integer("axis"))
 
 
+def _dequantize_blocks(call: ExportCall) -> None:
+    """Codes by shifts of whole words, in a dimension of their own."""
+    bits = call.integer("bits")
+    parts, half = 32 // bits, 1 << (bits - 1)
+    blocks, columns = call.type_at(1).extents
+    shifts = call.constant(np.arange(0, 32, bits).reshape(1, parts, 1), DType.U32)
+    words = call.step("Cast", call.node.inputs[0], to=ONNX_DTYPES[DType.U32])
+    rows = call.step("Unsqueeze", words, call.constant([1]))
+    fields = call.step("BitShift", rows, shifts, direction="RIGHT")
+    fields = call.step("BitwiseAnd", fields, call.constant(2 * half - 1, DType.U32))
+    fields = call.step("BitwiseXor", fields, call.constant(half, DType.U32))
+    numbers = call.step("Cast", fields, to=ONNX_DTYPES[DType.F32])
+    numbers = call.step("Sub", numbers, call.constant(half, DType.F32))
+    numbers = call.step("Reshape", numbers, call.constant([blocks, -1, columns]))
+    scale, *zeros = call.node.inputs[1:]
+    for zero in zeros:
+        number = call.step("Cast", zero, to=ONNX_DTYPES[DType.F32])
+        numbers = call.step("Sub", numbers, call.step("Unsqueeze", number, call.constant([1])))
+    scaled = call.step("Mul", numbers, call.step("Unsqueeze", scale, call.constant([1])))
+    call.emit("Reshape", (scaled, call.constant([-1, columns])))
+
+
 MOVEMENT: ExportTable = (
     ("reshape", _numbers("Reshape", "shape", allowzero=1)),
     ("expand", _numbers("Expand", "shape")),
@@ -323,6 +345,7 @@ MOVEMENT: ExportTable = (
     ("range", _range),
     ("eye_like", _eye_like),
     ("quantize_linear", _quantize),
+    ("dequantize_blocks", _dequantize_blocks),
 )
 
 

@@ -275,7 +275,8 @@ class _Grouping:
             return self._fits_rows(at, group.rows)
         if operator.pattern is not Pattern.INJECTIVE:
             return False
-        if group.kind is Kind.CHAIN or operator.movement in _CHEAP:
+        is_constant = set(self.nodes[at].inputs) <= self.graph.constants.keys()
+        if group.kind is Kind.CHAIN or operator.movement in _CHEAP or is_constant:
             return True
         is_looked_up = group.kind is Kind.ANCHOR and operator.movement is Movement.NONE
         return is_looked_up and min(self.readers[at]) > group.seed

@@ -123,7 +123,9 @@ class _Inside:
                 yield later
 
     def split_behind(self, at: int, reason: str) -> Cut | None:
-        """The group cut behind a node; None if the rest reads more than that node's result."""
+        """The group cut behind a node; None if the rest reads more than that node's result, or if
+        the first part would compute the same in every call, of constants.
+        """
         first = {at}
         for earlier in range(at, -1, -1):
             if earlier in first:
@@ -131,6 +133,10 @@ class _Inside:
         rest = [each for each in range(len(self.nodes)) if each not in first]
         is_hidden = all(set(self.sources[each]) & first <= {at} for each in rest)
         if not rest or not is_hidden or len(self.nodes[at].outputs) != 1:
+            return None
+        made = {name for each in first for name in self.nodes[each].outputs}
+        read = {name for each in first for name in self.nodes[each].inputs} - made
+        if read and read <= self.graph.constants.keys():
             return None
         return Cut(
             reason,

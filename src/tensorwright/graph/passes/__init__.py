@@ -28,9 +28,11 @@ from tensorwright.graph.passes.identities import (
 )
 from tensorwright.graph.passes.movement import (
     fold_pads, merge_reshapes, merge_transposes, move_whole_rows, reshape_joined,
-    separate_large_pools, slice_for_gather, transpose_apart,
+    separate_large_pools, slice_for_gather, transpose_apart, turn_weights,
 )
-from tensorwright.graph.passes.quantized import lower_quantized, multiply_quantized, round_in_floats
+from tensorwright.graph.passes.quantized import (
+    lower_quantized, multiply_blocks, multiply_quantized, round_in_floats,
+)
 from tensorwright.graph.passes.rebuild import Pass
 
 PASSES: tuple[Pass, ...] = (
@@ -40,6 +42,7 @@ PASSES: tuple[Pass, ...] = (
     fold_constants,
     merge_reshapes,
     merge_transposes,
+    turn_weights,
     transpose_apart,
     slice_for_gather,
     move_whole_rows,
@@ -58,7 +61,7 @@ PASSES: tuple[Pass, ...] = (
     merge_common_subexpressions,
 )
 TARGET_PASSES: ByKind[Callable[[Graph, Any], Graph]] = {
-    TargetKind.CPU: (lower_quantized, recognise_attention),
+    TargetKind.CPU: (lower_quantized, multiply_blocks, recognise_attention),
     TargetKind.GPU: (),
 }
 """The passes that depend on the target; each returns the graph itself where it changes nothing."""

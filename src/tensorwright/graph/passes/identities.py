@@ -169,6 +169,8 @@ def fold_constants(graph: Graph, folded: FoldedConstants | None = None) -> tuple
         given = {name: array for name, array in arrays.items() if array is not None}
         if len(given) < len(arrays) or _is_open(graph, node):
             return None
+        if node.operator == "dequantize_blocks" and _feeds_one_product(graph, node.outputs[0]):
+            return None  # its kernel takes them apart, in registers
         size = sum(graph.types[name].size_bytes for name in node.outputs)
         origin = sum(origins.get(name, array.nbytes) for name, array in given.items())
         if not node.inputs and _feeds_product(graph, node.outputs):
@@ -196,6 +198,12 @@ def _is_open(graph: Graph, node: Node) -> bool:
     values += [graph.types[name].shape for name in node.outputs]
     listed = (each if isinstance(each, tuple) else (each,) for each in values)
     return any(isinstance(value, OpenSize) for each in listed for value in each)
+
+
+def _feeds_one_product(graph: Graph, name: str) -> bool:
+    """Whether one node reads a tensor, and it is a product, perhaps of another order of it."""
+    readers = [node for node in graph.nodes if name in node.inputs]
+    return len(readers) == 1 and name not in graph.outputs and _feeds_product(graph, [name])
 
 
 def _feeds_product(graph: Graph, names: Sequence[str]) -> bool:

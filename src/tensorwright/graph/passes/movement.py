@@ -53,6 +53,23 @@ def merge_transposes(copy: Copy, node: Node) -> Sequence[str] | None:
     return copy.emit("transpose", before.inputs, node.outputs, perm=both)
 
 
+@rewriting("gemm")
+def turn_weights(copy: Copy, node: Node) -> Sequence[str] | None:
+    """A product reads packed weights in the order in which they are stored.
+
+    Rewrite:  gemm(a, transpose(dequantize_blocks(w)), trans_b)    ->    gemm(a, .., not trans_b)
+    """
+    turned = copy.producer(node.inputs[1])
+    if turned is None or turned.operator != "transpose":
+        return None
+    packed = copy.producer(turned.inputs[0])
+    if packed is None or packed.operator != "dequantize_blocks":
+        return None
+    inputs = (node.inputs[0], packed.outputs[0], *node.inputs[2:])
+    attributes = {**node.attribute_map, "trans_b": not node.attribute_map["trans_b"]}
+    return copy.emit("gemm", inputs, node.outputs, **attributes)
+
+
 @rewriting("reshape")
 def transpose_apart(copy: Copy, node: Node) -> Sequence[str] | None:
     """Leading dimensions that are joined only around a transposition stay apart.

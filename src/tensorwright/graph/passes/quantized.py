@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
@@ -10,10 +11,12 @@ from tensorwright.base import CpuTarget, DType, ShortProduct
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.passes.rebuild import Copy, rewrite, rewriting
-from tensorwright.ops import Array, LayoutPreference
+from tensorwright.ops import Array, LayoutPreference, pack_pairs, sizes_of
 
 _BYTES = (DType.U8, DType.I8)
 _MATRIX = 2  # dimensions
+_MOST_IN_BLOCK = 1 << 16  # terms times the range of a code: times 2**15 they fit into 32 bits
+MOST_PACKED_ROWS = 4  # for which codes are taken apart again in each call
 _PRODUCTS = {"conv_integer": "conv", "matmul_integer": "matmul"}  # and those of floats
 
 
@@ -158,6 +161,41 @@ def lower_quantized(graph: Graph, target: CpuTarget) -> Graph:
         held = copy.hold(weights.astype(np.float32), f"{made.inputs[1]}.f32")
         operator = _PRODUCTS[made.operator]
         return copy.emit(operator, (floats, held), node.outputs, **made.attribute_map)
+
+    lowered, count = rewrite(graph, rule)
+    return lowered if count else graph
+
+
+def multiply_blocks(graph: Graph, target: CpuTarget) -> Graph:
+    """Few rows, which may be rounded, are multiplied by packed codes as i16, if the target has an
+    instruction for that.
+
+    Rewrite:  matmul(x, dequantize_blocks(w, s, z))    ->    matmul_blocks(x, w, s, z)
+    Requires: sums of a block fit into 32 bits; zero points are codes.
+    """
+    products = [p for p in target.short_products() if p.weights is DType.I16]
+    if not products or all(node.operator != "dequantize_blocks" for node in graph.nodes):
+        return graph
+
+    def rule(copy: Copy, node: Node) -> Sequence[str] | None:
+        packed = copy.producer(node.inputs[1]) if node.operator == "matmul" else None
+        if packed is None or packed.operator != "dequantize_blocks":
+            return None
+        attributes = packed.attribute_map
+        words, scale = (copy.constant(name) for name in packed.inputs[:2])
+        if words is None or scale is None or not attributes["is_rounded"]:
+            return None
+        bits, rows = packed.integer("bits"), sizes_of(copy.type_of(node.inputs[0]))[:-1]
+        block = words.shape[0] * (32 // bits) // scale.shape[0]
+        has_codes = all(copy.type_of(name).dtype is DType.I8 for name in packed.inputs[2:])
+        is_exact = block << bits <= _MOST_IN_BLOCK and has_codes
+        numbers = [extent for extent in rows if isinstance(extent, int)]
+        is_few = len(numbers) == len(rows) and 0 < prod(numbers) <= MOST_PACKED_ROWS
+        if not is_few or not is_exact or words.shape[1] % products[0].columns:
+            return None
+        halves = copy.hold(pack_pairs(words, bits), f"{node.outputs[0]}.halves")
+        inputs = (node.inputs[0], halves, *packed.inputs[1:])
+        return copy.emit("matmul_blocks", inputs, node.outputs, bits=bits)
 
     lowered, count = rewrite(graph, rule)
     return lowered if count else graph

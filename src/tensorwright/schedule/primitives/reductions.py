@@ -130,6 +130,15 @@ class Rfactor(Primitive):
         if guard is not True:
             outside = expr.identity_of(combiner, tensor.dtype)
             body = expr.select(expr.substitute_condition(guard, names), body, outside)
+        bounds = {
+            axis.var: expr.Range.of_extent(axis.extent) for axis in (*tensor.axes, *axes.values())
+        }
+        body = expr.rebuild(
+            body,
+            lambda load: load,
+            lambda index: expr.simplify(index, bounds),
+            lambda condition: expr.simplify_condition(condition, bounds),
+        )
         rest = tuple(axes[loop] for loop in loops if loop != self.loop)
         at = len(tensor.axes) if self.position == -1 else self.position
         spatial = (*tensor.axes[:at], axes[self.loop], *tensor.axes[at:])

@@ -10,6 +10,7 @@ from typing import Any
 
 from tensorwright import base
 from tensorwright.schedule import ScheduleState, Trace
+from tensorwright.tuning.space.defaults.packed_weights import packed_weight_sketches
 from tensorwright.tuning.space.defaults.pointwise import grid_sketches, pointwise_sketches
 from tensorwright.tuning.space.defaults.rows import row_sketches
 from tensorwright.tuning.space.defaults.short_products import short_product_sketches
@@ -23,7 +24,13 @@ Heuristic = Callable[[ScheduleState, Any], Iterator[Sketch]]
 """Sketches of a program for a target, the best guess first; none if it does not apply."""
 
 HEURISTICS: base.ByKind[Heuristic] = {
-    base.TargetKind.CPU: (short_product_sketches, tile_sketches, row_sketches, pointwise_sketches),
+    base.TargetKind.CPU: (
+        short_product_sketches,
+        packed_weight_sketches,
+        tile_sketches,
+        row_sketches,
+        pointwise_sketches,
+    ),
     base.TargetKind.GPU: (engine.likeliest_sketch, grid_sketches),
 }
 """One for each kind of program; the first that applies makes the schedule of an untuned one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -12,13 +13,13 @@ from tests.unit.graph.onnx.onnx_models import assert_same_values, by_onnxruntime
 from tests.unit.graph.onnx.test_onnx_import import CASES
 from tests.unit.graph.random_graphs import graphs
 
-from tensorwright.base import OutputError, UnsupportedError
+from tensorwright.base import DType, OutputError, UnsupportedError
 from tensorwright.graph import Graph, GraphBuilder, interpret
 from tensorwright.graph.imports import load_onnx
 from tensorwright.graph.onnx_export import exporter, save_onnx, to_onnx
 from tensorwright.ops import OPERATORS
 
-NOT_IN_ONNX = {"atan2", *(each.name for each in OPERATORS if each.decides)}
+NOT_IN_ONNX = {"atan2", "matmul_blocks", *(each.name for each in OPERATORS if each.decides)}
 
 
 @given(graphs())
@@ -39,6 +40,22 @@ def test_imported_models_come_back(name: str) -> None:
         by_onnxruntime(model, inputs), interpret(graph, inputs).values(), strict=True
     ):
         np.testing.assert_allclose(left, right, 1e-5, 1e-5)
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+@pytest.mark.parametrize("zero", [None, np.int8, np.float32])
+def test_codes_in_words(bits: int, zero: Any) -> None:
+    chance = np.random.default_rng(5)
+    b = GraphBuilder()
+    words = b.input("words", (8, 3), DType.I32)
+    others = [np.ones((2, 3), np.float32)]
+    if zero is not None:
+        others.append(chance.integers(-4, 4, (2, 3)).astype(zero))
+    codes = b.add("dequantize_blocks", words, *map(b.constant, others), bits=bits)
+    graph = b.finish([codes])
+    inputs = {"words": chance.integers(-(1 << 31), 1 << 31, (8, 3)).astype(np.int32)}
+    (made,), (wanted,) = by_onnxruntime(to_onnx(graph), inputs), interpret(graph, inputs).values()
+    np.testing.assert_array_equal(made, wanted)
 
 
 def test_every_operator_has_a_rule() -> None:

@@ -8,12 +8,14 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
-from onnx import SparseTensorProto, TensorProto, helper, numpy_helper
+from numpy.typing import NDArray
+from onnx import SparseTensorProto, TensorProto, external_data_helper, helper, numpy_helper
 from tests.unit.graph.onnx.onnx_models import model_of
 
 from tensorwright.base import DType, ModelError, UnsupportedError
 from tensorwright.graph.imports import load_onnx
 from tensorwright.graph.imports.refusals import INVALID
+from tensorwright.graph.imports.tensors import to_array
 
 VALUES = (0, 1, 2, 3, 5, 7)
 TYPES = [
@@ -54,12 +56,34 @@ def test_encodings(data_type: int, raw: bool) -> None:
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("data_type", [TensorProto.INT4, TensorProto.UINT4])
+@pytest.mark.parametrize("is_external", [False, True])
+def test_codes_of_four_bits(data_type: int, is_external: bool, tmp_path: Path) -> None:
+    is_signed = data_type == TensorProto.INT4
+    values = [-8, -1, 7, 3, 0] if is_signed else [15, 0, 7, 8, 1]
+    tensor = helper.make_tensor("w", data_type, (5,), values)
+    if is_external:
+        tensor.raw_data = packed(values).tobytes()
+        (tmp_path / "w").write_bytes(tensor.raw_data)
+        tensor.ClearField("int32_data")
+        external_data_helper.set_external_data(tensor, "w")
+        tensor.ClearField("raw_data")
+    found = to_array(tensor, tmp_path, "w")
+    assert found.dtype == (np.int8 if is_signed else np.uint8)
+    assert found.tolist() == values
+
+
+def packed(values: list[int]) -> NDArray[np.uint8]:
+    codes = np.array([*values, 0], np.int32) & 15
+    return np.asarray(codes[::2] | codes[1::2] << 4, np.uint8)
+
+
 def test_types_below_eight_bits() -> None:
-    tensor = helper.make_tensor("w", TensorProto.INT4, (2,), [1, 2])
+    tensor = helper.make_tensor("w", TensorProto.FLOAT4E2M1, (2,), [1, 2])
     with pytest.raises(UnsupportedError) as caught:
         load_onnx(constant_model(tensor))
     assert str(caught.value).startswith(
-        "operator tensor: initializer w: elements of type INT4 are not supported"
+        "operator tensor: initializer w: elements of type FLOAT4E2M1 are not supported"
     )
 
 

@@ -178,6 +178,7 @@ Cbrt: FusedConv(normal(1, 3, 6, 6), normal(4, 3, 1, 1), activation="Cbrt")
 5 heads: Attention(normal(2, 5, 12), normal(12, 36), num_heads=5)
 channels_l: QLinearSigmoid(*of_codes((2, 3)), scale(), ZERO, channels_last=1)
 3 bits: MatMulNBits(normal(3, 32), codes(6, 2, 6), scale(12), N=6, K=32, bits=3, block_size=16)
+blocks of 20 weights: MatMulNBits(normal(3, 32), codes(6, 2, 8), scale(6), N=6, K=32, block_size=20)
 we have no operator for it: NGramRepeatBlock(normal(2))
 """
 

@@ -18,9 +18,10 @@ from tensorwright.expr import Index
 from tensorwright.graph.imports.call import Call, Operand, Results, Table
 from tensorwright.graph.imports.converters import CONVERTERS, DYNAMIC_LSTM, in_codes
 from tensorwright.graph.imports.converters.products import joined_heads, split_heads
-from tensorwright.ops import number_of, shape_text
+from tensorwright.ops import number_of, pack_codes, shape_text
 
 _FILTER = -10000.0
+_BYTES_OF_ROWS = 4  # an accuracy_level: rows may be rounded to 8 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,28 +294,47 @@ def _quantized_attention(call: Call) -> Results:
 def _matmul_of_bits(call: Call) -> Results:
     """A product with weights of four or eight bits, with a scale for each block of a column.
 
-    They become numbers when the model is read.
+    The weights stay packed. Where the last block is not whole, zeros follow the data.
     """
     columns, inner = call.integer("N"), call.integer("K")
     bits, block = call.integer("bits", 4), call.integer("block_size")
     if bits not in (4, 8):
         raise call.unsupported(f"weights of {bits} bits are not supported")
+    if block < 16 or block & (block - 1):
+        raise call.unsupported(f"blocks of {block} weights are not supported", "16, 32, 64, ...")
     if call.has(4) and call.array(4, "order of groups").size:
         raise call.unsupported("weights in another order, g_idx, are not supported")
     call.check_elements(columns * inner)
     blocks = -(-inner // block)
-    quantized = _unpacked(call.array(1, "weights").reshape(columns, blocks, -1), bits)[..., :block]
-    scales = call.array(2, "scales").reshape(columns, blocks, 1).astype(np.float32)
-    zeros = np.full((columns, blocks, 1), 1 << (bits - 1), np.float32)
+    middle = 1 << (bits - 1)
+    bytes_ = _shaped(call, 1, "weights", (columns, blocks, block * bits // 8))
+    quantized = _unpacked(bytes_, bits).reshape(columns, -1).T.astype(np.int32) - middle
+    scales = _shaped(call, 2, "scales", (columns, blocks)).T.astype(np.float32)
+    operands: list[Operand] = [pack_codes(quantized, bits), np.ascontiguousarray(scales)]
     if call.has(3):
-        given = call.array(3, "zero points")
-        if given.dtype == np.uint8:
-            given = _unpacked(given.reshape(columns, -1), bits)[:, :blocks]
-        zeros = given.reshape(columns, blocks, 1).astype(np.float32)
-    numbers = ((quantized - zeros) * scales).reshape(columns, -1)[:, :inner]
-    dtype = call.dtype_of(0)
-    weights: Operand = np.ascontiguousarray(numbers.T).astype(dtype.numpy)
-    return _with_bias(call, call.add("matmul", call.tensor(0), weights), 5)
+        is_packed = call.dtype_of(3) is DType.U8
+        width = -(-blocks * bits // 8) if is_packed else blocks
+        given = _shaped(call, 3, "zero points", (columns, width))
+        zeros = _unpacked(given, bits)[:, :blocks].astype(np.int32) if is_packed else given
+        dtype = np.int8 if is_packed else np.float32
+        operands.append(np.ascontiguousarray((zeros - middle).T.astype(dtype)))
+    is_rounded = call.integer("accuracy_level", 0) == _BYTES_OF_ROWS
+    weights = call.add("dequantize_blocks", *operands, bits=bits, is_rounded=is_rounded)
+    x, dtype_of_x = call.cast(call.operand(0), DType.F32), call.dtype_of(0)
+    if inner % block:
+        rank = call.rank(0)
+        after = (0,) * (2 * rank - 1)
+        x = call.add("pad", x, pads=(*after, blocks * block - inner), value=0.0)
+    return _with_bias(call, call.cast(call.add("matmul", x, weights), dtype_of_x), 5)
+
+
+def _shaped(call: Call, position: int, what: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    """The elements of a constant in a shape.  Raises: UnsupportedError for another number."""
+    array = call.array(position, what)
+    if array.size != int(np.prod(shape)):
+        wanted, own = shape_text(shape), shape_text(array.shape)
+        raise call.unsupported(f"its {what} have the shape {own}, not {wanted}")
+    return array.reshape(shape)
 
 
 def _unpacked(packed: NDArray[Any], bits: int) -> NDArray[np.uint8]:

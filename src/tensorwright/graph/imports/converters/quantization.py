@@ -10,7 +10,7 @@ from tensorwright.base import DType
 from tensorwright.graph.imports.call import Call, Operand, Results, Table
 from tensorwright.graph.imports.converters.windows import convolve, window_of
 from tensorwright.graph.imports.tensors import dtype_of
-from tensorwright.ops import axis_in, number_of
+from tensorwright.ops import axis_in, number_of, pack_codes
 
 
 def _stretched(call: Call, operand: Operand, position: int, axis: int, block: int) -> str:
@@ -80,6 +80,9 @@ def _dequantize(call: Call) -> Results:
     target = call.dtype_of(1)
     if call.integer("output_dtype", 0):
         target = dtype_of(call.integer("output_dtype"), call.label, call.operator)
+    packed = _packed(call, axis, block) if target is DType.F32 else None
+    if packed is not None:
+        return (packed,)
     x = call.add("cast", call.tensor(0), to=DType.I32)
     if call.has(2):
         zero = _stretched(call, call.operand(2), 0, axis, block)
@@ -87,6 +90,37 @@ def _dequantize(call: Call) -> Results:
     scale = call.add("cast", _stretched(call, call.operand(1), 0, axis, block), to=DType.F32)
     y = call.add("mul", call.add("cast", x, to=DType.F32), scale)
     return (call.cast(y, target),)
+
+
+def _packed(call: Call, axis: int, block: int) -> str | None:
+    """Constant codes of a matrix, with scales by block, in words; None for others.
+
+    They are signed in words, so unsigned codes and their zero points are less by half their range.
+    """
+    quantized, scale, *zeros = (call.known_value(at, "codes") for at in range(len(call.operands)))
+    if quantized is None or scale is None or quantized.ndim != 2 or quantized.dtype.itemsize != 1:
+        return None
+    if scale.ndim != 2 or scale.dtype != np.float32 or block < 1 or not quantized.size:
+        return None
+    axis = axis_in(axis, 2)
+    bits = (
+        4
+        if quantized.min() >= -8 and quantized.max() <= (15 if quantized.dtype == np.uint8 else 7)
+        else 8
+    )
+    is_whole = quantized.shape[axis] == block * scale.shape[axis] and block % (32 // bits) == 0
+    if not is_whole or quantized.shape[1 - axis] != scale.shape[1 - axis]:
+        return None
+    middle = 1 << (bits - 1) if quantized.dtype == np.uint8 else 0
+    zero = zeros[0] if zeros else np.zeros(scale.shape, quantized.dtype)
+    if zero is None or zero.shape != scale.shape:
+        return None
+    arrays = [quantized.astype(np.int32) - middle, scale]
+    if zeros or middle:
+        arrays.append((zero.astype(np.int32) - middle).astype(np.int8))
+    words, *others = (np.ascontiguousarray(each.T if axis else each) for each in arrays)
+    weights = call.add("dequantize_blocks", pack_codes(words, bits), *others, bits=bits)
+    return call.add("transpose", weights, perm=(1, 0)) if axis else weights
 
 
 def _requantized(

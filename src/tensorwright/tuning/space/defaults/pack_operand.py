@@ -21,9 +21,10 @@ from math import prod
 from tensorwright import expr, schedule
 from tensorwright.base import CpuTarget
 from tensorwright.tuning.space import accesses
+from tensorwright.tuning.space.register_tile import nest
 from tensorwright.tuning.space.roles import Anchor, AxisRoles, filled_lanes, find_roles, lines_held
 from tensorwright.tuning.space.sketch import SketchBuilder, divisors
-from tensorwright.tuning.space.steps import is_cheap
+from tensorwright.tuning.space.steps import is_cheap, pack_constants
 
 MOST_BAND_ROWS = 14
 SHORT_ROWS = 8  # where bands are all that the threads share out
@@ -136,6 +137,7 @@ def _cost(feeding: expr.Compute) -> int:
     return 1 if strides <= {0, 1} else _ACROSS
 
 
+_SHIFTS = (expr.Fn.SHL, expr.Fn.SHR)
 _APART_BYTES = 2048  # rows further apart than that are copied; measured on Sapphire Rapids
 _MANY = 128  # rows that need more pages than a first-level TLB holds
 _FEW_RESULTS = 16  # of each element, for which it is not copied into another order
@@ -271,12 +273,45 @@ def _permutes(body: expr.Value) -> bool:
     )
 
 
+def packed_weights_of(
+    product: schedule.Stage, state: schedule.ScheduleState
+) -> schedule.Stage | None:
+    """The stage (k, n) that takes constants apart by shifts, which a product folds along k."""
+    tensor = product.tensor
+    if len(tensor.reduce_axes) != 1 or not tensor.axes:
+        return None
+    wanted = (tensor.reduce_axes[0].var, tensor.axes[-1].var)
+    for load in expr.loads_of(tensor.body):
+        name = load.source.name
+        if load.indices != wanted or not state.has_stage(name):
+            continue
+        stage = state.stage(name)
+        parts = expr.values_below(stage.tensor.body)
+        has_shifts = any(isinstance(part, expr.Apply) and part.fn in _SHIFTS for part in parts)
+        if has_shifts and schedule.reads_of(stage.tensor) <= state.constants:
+            return stage
+    return None
+
+
 def place_packed_panel(
     builder: SketchBuilder, copy: str, host: str, loop: str, target: CpuTarget
 ) -> None:
-    """Copy a panel at a loop of the stage that is stored, vector by vector."""
+    """Copy a panel at a loop of the stage that is stored, vector by vector.
+
+    What takes words apart does so with all codes of a word at once.
+    """
     stage = builder.state.stage(copy)
-    last = stage.tensor.axes[-1].name
+    first, last = stage.tensor.axes[0], stage.tensor.axes[-1].name
+    loads = tuple(expr.loads_of(stage.tensor.body))
+    periods = {accesses.period_along([load], first) for load in loads} - {0}
     builder.do(schedule.Split(copy, last, (accesses.lanes_for(target, stage),)))
-    builder.do(schedule.Vectorize(copy, f"{last}_i"))
+    if periods and not isinstance(stage.tensor.body, expr.Load):
+        word, block = min(periods), max(periods)
+        sizes = (block // word, word)
+        builder.do(schedule.Split(copy, first.name, sizes, schedule.Tail.EXACT))
+        blocks, words, parts = (f"{first.name}_{level}" for level in range(3))
+        nest(builder, copy, (blocks, words), (f"{last}_o", parts), f"{last}_i")
+    else:
+        builder.do(schedule.Vectorize(copy, f"{last}_i"))
     builder.do(schedule.ComputeAt(copy, host, loop))
+    pack_constants(builder, copy)

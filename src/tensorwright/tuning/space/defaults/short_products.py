@@ -71,7 +71,7 @@ def operands_of(
     whole vectors.
     """
     tensor = product.tensor
-    loads = _factors(tensor.body)
+    loads = short_factors(tensor.body)
     if loads is None or len(tensor.axes) < 2 or tensor.dtype is not base.DType.I32:
         return None
     data, weights = loads
@@ -115,7 +115,7 @@ def _is_run(load: expr.Load, axis: expr.Axis, terms: int) -> bool:
     return is_linear and inner not in expr.free_vars(*others)
 
 
-def _factors(value: expr.Value) -> tuple[expr.Load, expr.Load] | None:
+def short_factors(value: expr.Value) -> tuple[expr.Load, expr.Load] | None:
     """i32(load) * i32(load)."""
     if not isinstance(value, expr.Apply) or value.fn is not expr.Fn.MUL:
         return None
@@ -126,7 +126,7 @@ def _factors(value: expr.Value) -> tuple[expr.Load, expr.Load] | None:
     return factors[0], factors[1]
 
 
-def _is_alike(reader: schedule.Stage, product: str) -> bool:
+def is_alike(reader: schedule.Stage, product: str) -> bool:
     """Whether a stage has the axes of the product that it reads, each element at its position."""
     own = tuple(axis.var for axis in reader.tensor.axes)
     loads = loads_from(reader.tensor, product)
@@ -154,7 +154,7 @@ def begin(
 ) -> Product:
     """Schedule the stages around a product, and say what is computed in its tiles."""
     steps.inline_elementwise(builder, keep=frozenset((operands.data.source.name,)))
-    stored = steps.ensure_epilogue(builder, product.name, _is_alike)
+    stored = steps.ensure_epilogue(builder, product.name, is_alike)
     name = product.name if stored != product.name else schedule.CacheWrite(product.name).cached
     for stage in builder.state.stages:
         if stage.name not in (name, stored) and isinstance(stage.placement, schedule.AtRoot):

@@ -27,6 +27,7 @@ from tensorwright.tuning.space.defaults.pack_operand import (
     copies_much,
     inline_transposed,
     pack_operand,
+    packed_weights_of,
     transpose_operands,
 )
 from tensorwright.tuning.space.defaults.tiling import Order, Tiling
@@ -69,6 +70,10 @@ def tile_sketches(state: schedule.ScheduleState, target: CpuTarget) -> Iterator[
 def _in_all_orders(
     state: schedule.ScheduleState, target: CpuTarget, anchor: schedule.Stage
 ) -> Iterator[Sketch]:
+    if packed_weights_of(anchor, state) is not None:
+        sketch = _tile_sketch(state, target, anchor.name, Order.PACKED_PANELS)
+        yield from () if sketch is None else (sketch,)
+        return
     orders: tuple[Order, ...] = (Order.BANDS, Order.COLUMNS_OUTSIDE)
     if not accesses.has_reuse(anchor.tensor) and _only_pads(state, anchor):
         orders = _window_orders(state, anchor, target)
@@ -269,6 +274,7 @@ def _tile_sketch(
     copies_borders  the image is copied with a border, even if only whole taps lie beside it: a tile
                     then reads adjacent memory
     """
+    only = anchor
     product = _product(state, target, anchor, is_inlined=order is Order.INLINED)
     if product is None:
         return None
@@ -277,7 +283,12 @@ def _tile_sketch(
     builder.join(common)
     packed_panel = ""
     if order is Order.PACKED_PANELS:
-        packed_panel = pack_operand(builder, anchor, stored, roles.lanes, roles.row, target)
+        weights = packed_weights_of(state.stage(only), state)
+        packed_panel = (
+            weights.name
+            if weights is not None
+            else pack_operand(builder, anchor, stored, roles.lanes, roles.row, target)
+        )
         if not packed_panel or roles.lanes.length <= width:
             return None
     taps: list[str] = []

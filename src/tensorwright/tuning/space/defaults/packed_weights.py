@@ -1,0 +1,198 @@
+"""Products with weights that are packed as codes of few bits, with a scale for each block of terms.
+
+For few rows, whose time is that of reading the weights:
+
+    for column tiles @parallel:                  sums of the tile in registers
+      for b in blocks:
+        block: for k in the block, unrolled by words: row * code, in registers
+        sums += block * scale
+      what follows the product, for the tile
+
+The scale is a factor of a whole block, so a code takes two instructions of vectors to take it out
+of its word, one to make it a float, and one multiply-add. Where rows may be rounded to 16 bits, a
+block is a sum of i32: vectors of twice as many codes, and an instruction that multiplies pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tensorwright import base, expr, schedule
+from tensorwright.tuning.space import accesses, steps
+from tensorwright.tuning.space.defaults.pack_operand import packed_weights_of
+from tensorwright.tuning.space.defaults.short_products import is_alike, short_factors
+from tensorwright.tuning.space.register_tile import nest, tile_registers
+from tensorwright.tuning.space.roles import only_fold
+from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
+
+_MOST_ROWS = 4  # for which codes are taken apart again for every row, or once in registers
+_COLUMNS = (1, 2, 3, 4, 6, 8)  # vectors of a tile
+_USUAL_COLUMNS = 4
+_USUAL_SUMS = 8
+
+
+def packed_weight_sketches(
+    state: schedule.ScheduleState, target: base.CpuTarget
+) -> Iterator[Sketch]:
+    """The sketch of a product of few rows with packed weights; none for other programs."""
+    yield from _short_sketches(state, target)
+    product = only_fold(state)
+    weights = None if product is None else packed_weights_of(product, state)
+    if product is None or weights is None:
+        return
+    elements = accesses.elements_of(weights.tensor)
+    if accesses.points(product.tensor) > _MOST_ROWS * elements:
+        return
+    row = weights.tensor.axes[0]
+    loads = expr.loads_of(weights.tensor.body)
+    periods = {accesses.period_along([load], row) for load in loads}
+    word, block = min(periods - {0}, default=0), max(periods)
+    if word:
+        sizes = word, row.length if 0 in periods else block
+        builder = SketchBuilder(state)
+        _fold_blocks(builder, product, weights.name, sizes, target)
+        yield builder.sketch("packed weights by blocks")
+
+
+def _short_sketches(state: schedule.ScheduleState, target: base.CpuTarget) -> Iterator[Sketch]:
+    """The sketch of a product whose blocks are sums of short numbers, of codes taken apart."""
+    for sums in state.stages:
+        factors = short_factors(sums.tensor.body)
+        if (
+            factors is None
+            or len(state.outputs) != 1
+            or not state.has_stage(factors[1].source.name)
+        ):
+            continue
+        unpacked = state.stage(factors[1].source.name)
+        types = factors[0].dtype, factors[1].dtype
+        products = (p for p in target.short_products() if (p.data, p.weights) == types)
+        instruction = next(products, None)
+        (product, *others) = state.readers(sums.name)
+        width = 0 if instruction is None else instruction.columns
+        is_whole = width and sums.tensor.axes[-1].length % width == 0
+        is_packed = (
+            schedule.reads_of(unpacked.tensor) <= state.constants and len(state.outputs) == 1
+        )
+        if is_packed and is_whole and not others and instruction is not None:
+            builder = SketchBuilder(state)
+            _multiply_short(builder, product.name, sums.name, unpacked.name, instruction, target)
+            yield builder.sketch("packed weights as short numbers")
+
+
+def _multiply_short(
+    builder: SketchBuilder,
+    name: str,
+    sums: str,
+    unpacked: str,
+    instruction: base.ShortProduct,
+    target: base.CpuTarget,
+) -> None:
+    """Take a word's codes apart as short numbers, in registers, and multiply them at once."""
+    stored = steps.ensure_epilogue(builder, name, is_alike)
+    product = schedule.CacheWrite(name).cached if stored == name else name
+    for stage in builder.state.stages:
+        if stage.name not in (stored, product, sums, unpacked):
+            steps.schedule_at_root(builder, stage.name, target, stage.name)
+    work = accesses.points(builder.state.stage(sums).tensor)
+    loop = _tile(builder, stored, work, target, instruction.columns)
+    builder.do(schedule.ComputeAt(product, stored, loop))
+    (block,) = (axis.name for axis in builder.state.stage(product).tensor.reduce_axes)
+    _fold_in_vectors(builder, product, (block,), (), target)
+    builder.do(schedule.ComputeAt(sums, product, block))
+    tensor = builder.state.stage(sums).tensor
+    *rows, last = (axis.name for axis in tensor.axes)
+    words, parts, halves = (axis.name for axis in tensor.reduce_axes)
+    builder.do(schedule.Split(sums, last, (instruction.columns,), schedule.Tail.EXACT))
+    unrolled = (parts, f"{last}_o", *rows)
+    builder.do(schedule.Reorder(sums, (words, *unrolled, f"{last}_i", halves)))
+    for each in unrolled:
+        builder.do(schedule.Unroll(sums, each))
+    builder.do(schedule.ComputeAt(unpacked, sums, words))
+    word, part, column, half = (axis.name for axis in builder.state.stage(unpacked).tensor.axes)
+    builder.do(schedule.Split(unpacked, column, (instruction.columns,), schedule.Tail.EXACT))
+    pairs = schedule.Fuse(unpacked, (f"{column}_i", half))
+    builder.do(pairs)
+    nest(builder, unpacked, (word,), (part, f"{column}_o"), pairs.fused)
+    steps.pack_constants(builder, unpacked)
+    builder.do(schedule.Tensorize(sums, f"{last}_i", instruction.intrinsic))
+
+
+def _fold_blocks(
+    builder: SketchBuilder,
+    product: schedule.Stage,
+    weights: str,
+    sizes: tuple[int, int],
+    target: base.CpuTarget,
+) -> None:
+    """Sum each block of a product by itself, in registers.
+
+    sizes   terms of a word, and of a block
+    """
+    name, (folded,), (word, block) = product.name, product.tensor.reduce_axes, sizes
+    others = schedule.reads_of(product.tensor) - {weights}
+    builder.do(schedule.ComputeInline(weights))
+    outer: tuple[str, ...] = ()
+    terms, factored = folded.name, name
+    if folded.length > block:
+        outer, terms = (f"{folded.name}_o",), f"{folded.name}_i"
+        builder.do(schedule.Split(name, folded.name, (block,), schedule.Tail.EXACT))
+        halves = schedule.Rfactor(name, *outer, position=0)
+        builder.do(halves)
+        factored = halves.partial
+    step = schedule.FactorOut(factored)
+    builder.do(step)
+    if outer:
+        builder.do(schedule.ComputeInline(factored))
+    steps.inline_elementwise(builder, keep=others)
+    anchor = name if outer else step.sums
+    stored = steps.ensure_epilogue(builder, anchor, is_alike)
+    sums = schedule.CacheWrite(anchor).cached if stored == anchor else anchor
+    for stage in builder.state.stages:
+        if stage.name not in (stored, sums, step.sums):
+            steps.schedule_at_root(builder, stage.name, target, stage.name)
+    loop = _tile(builder, stored, accesses.points(product.tensor), target)
+    builder.do(schedule.ComputeAt(sums, stored, loop))
+    if outer:
+        _fold_in_vectors(builder, sums, outer, (), target)
+        builder.do(schedule.ComputeAt(step.sums, sums, *outer))
+    builder.do(schedule.Split(step.sums, terms, (word,), schedule.Tail.EXACT))
+    _fold_in_vectors(builder, step.sums, (*outer, f"{terms}_o"), (f"{terms}_i",), target)
+
+
+def _tile(
+    builder: SketchBuilder, stored: str, work: int, target: base.CpuTarget, whole: int = 1
+) -> str:
+    """Store the result in tiles of some vectors and all rows; the loop over the tiles.
+
+    whole   columns that are computed at once: a tile has a multiple of them
+    """
+    axes = builder.state.stage(stored).tensor.axes
+    *rows, last = (axis.name for axis in axes)
+    width = accesses.lanes_for(target, builder.state.stage(stored))
+    high = accesses.count_of(axes[:-1])
+    vectors = axes[-1].length // whole
+    sizes = tuple(n for n in _COLUMNS if whole == 1 or vectors % n == 0)
+    usual = max(n for n in sizes if n == 1 or (n <= _USUAL_COLUMNS and n * high <= _USUAL_SUMS))
+    columns = builder.choose(f"{stored}_columns", sizes, usual)
+    builder.limit(columns * (high + 1), tile_registers(target))
+    tail = schedule.Tail.GUARD if whole == 1 else schedule.Tail.EXACT
+    builder.do(schedule.Split(stored, last, (columns, max(width, whole)), tail))
+    nest(builder, stored, (f"{last}_0",), (*rows, f"{last}_1"), f"{last}_2")
+    return steps.parallelise(builder, stored, [f"{last}_0"], work) or f"{last}_0"
+
+
+def _fold_in_vectors(
+    builder: SketchBuilder,
+    name: str,
+    loops: tuple[str, ...],
+    unrolled: tuple[str, ...],
+    target: base.CpuTarget,
+) -> None:
+    """Fold in vectors along the last axis, each vector of words wholly before the next one."""
+    *rows, last = (axis.name for axis in builder.state.stage(name).tensor.axes)
+    width = accesses.lanes_for(target, builder.state.stage(name))
+    builder.do(schedule.Split(name, last, (width,)))
+    inner = (*unrolled, f"{last}_o", *(row for row in rows if row not in loops))
+    nest(builder, name, loops, inner, f"{last}_i")
+    steps.pack_constants(builder, name)

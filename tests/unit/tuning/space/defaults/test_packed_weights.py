@@ -1,0 +1,137 @@
+"""Weights that stay packed as codes of few bits: schedules, memory, and results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tensorwright
+from tensorwright.base import CpuTarget, cpu_target
+from tensorwright.graph import Graph, GraphBuilder, interpret
+from tensorwright.ops import Array, pack_codes
+from tensorwright.pipeline import prepare
+from tensorwright.schedule import ComputeAt, FactorOut, PackConstant, Tensorize, state_of
+from tensorwright.tuning.space import default_trace
+
+AVX2 = cpu_target("x86-64-avx2")
+
+
+def network(
+    rows: int,
+    inner: int,
+    columns: int,
+    block: int = 32,
+    *,
+    zeros: bool = False,
+    bits: int = 4,
+    rounded: bool = False,
+) -> tuple[Graph, dict[str, Array]]:
+    """relu(x w + bias) with packed weights, and an input."""
+    chance = np.random.default_rng(3)
+    half = 1 << (bits - 1)
+    b = GraphBuilder("packed")
+    shape = inner // block, columns
+    operands = [pack_codes(chance.integers(-half, half, (inner, columns)), bits)]
+    operands.append(chance.uniform(0.5, 1, shape).astype(np.float32))
+    if zeros:
+        operands.append(chance.integers(-half, half, shape).astype(np.int8))
+    weights = b.add("dequantize_blocks", *map(b.constant, operands), bits=bits, is_rounded=rounded)
+    product = b.add("matmul", b.input("x", (rows, inner)), weights)
+    bias = b.constant(chance.standard_normal(columns).astype(np.float32))
+    graph = b.finish([b.add("relu", b.add("add", product, bias))])
+    return graph, {"x": chance.standard_normal((rows, inner)).astype(np.float32)}
+
+
+@pytest.mark.parametrize("zeros", [False, True])
+@pytest.mark.parametrize(
+    ("rows", "inner", "columns", "block", "bits"),
+    [
+        (1, 96, 40, 32, 4),
+        (1, 96, 37, 16, 4),
+        (1, 64, 40, 64, 4),
+        (2, 128, 24, 32, 8),
+        (4, 96, 61, 32, 4),
+        (7, 96, 61, 32, 4),
+        (33, 128, 50, 64, 4),
+    ],
+)
+def test_results(rows: int, inner: int, columns: int, block: int, bits: int, zeros: bool) -> None:
+    graph, inputs = network(rows, inner, columns, block, zeros=zeros, bits=bits)
+    (expected,) = interpret(graph, inputs).values()
+    (found,) = tensorwright.compile(graph).run(inputs).values()
+    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("zeros", [False, True])
+@pytest.mark.parametrize(
+    ("rows", "inner", "columns", "block", "bits"),
+    [
+        (1, 96, 48, 32, 4),
+        (1, 64, 40, 64, 4),
+        (2, 128, 24, 16, 8),
+        (3, 96, 64, 32, 4),
+        (4, 128, 96, 128, 4),
+        (1, 96, 37, 32, 4),
+        (5, 96, 40, 32, 4),
+    ],
+)
+def test_rows_that_may_be_rounded(
+    rows: int, inner: int, columns: int, block: int, bits: int, zeros: bool
+) -> None:
+    graph, inputs = network(rows, inner, columns, block, zeros=zeros, bits=bits, rounded=True)
+    (expected,) = interpret(graph, inputs).values()
+    (found,) = tensorwright.compile(graph).run(inputs).values()
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=2e-4 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(
+    ("target", "rows", "columns", "has_pairs"),
+    [
+        ("x86-64-avx2", 4, 64, True),
+        ("x86-64-avx512", 1, 64, True),
+        ("x86-64-avx2", 5, 64, False),
+        ("x86-64-avx2", 1, 60, False),
+        ("x86-64-sse2", 1, 64, False),
+        ("aarch64-neon", 1, 64, False),
+    ],
+)
+def test_rounded_rows_are_multiplied_in_pairs(
+    target: str, rows: int, columns: int, has_pairs: bool
+) -> None:
+    graph, _ = network(rows, 256, columns, rounded=True)
+    (workload,) = prepare(graph, cpu_target(target)).workloads
+    trace = default_trace(state_of(workload), cpu_target(target))
+    assert any(isinstance(step, Tensorize) for step in trace) is has_pairs
+
+
+def test_one_row_multiplies_sums_of_blocks() -> None:
+    graph, _ = network(1, 256, 512)
+    (workload,) = prepare(graph, AVX2).workloads
+    trace = default_trace(state_of(workload), AVX2)
+    assert any(isinstance(step, FactorOut) for step in trace)
+    packed = {step.tensor for step in trace if isinstance(step, PackConstant)}
+    assert len(packed) == 2
+
+
+@pytest.mark.parametrize("target", [AVX2, cpu_target("x86-64-avx512"), cpu_target("aarch64-neon")])
+def test_many_rows_take_a_panel_apart_once(target: CpuTarget) -> None:
+    graph, _ = network(64, 256, 512)
+    (workload,) = prepare(graph, target).workloads
+    trace = default_trace(state_of(workload), target)
+    placed = {step.stage for step in trace if isinstance(step, ComputeAt)}
+    assert any(name.startswith("dequantize_blocks") for name in placed)
+
+
+@pytest.mark.parametrize("rows", [1, 8])
+def test_a_saved_executable_is_as_small_as_the_codes(tmp_path: Path, rows: int) -> None:
+    graph, inputs = network(rows, 1024, 1024)
+    executable = tensorwright.compile(graph)
+    path = tmp_path / "packed.tw"
+    executable.save(path)
+    packed = 1024 * 1024 // 2 + 1024 * 1024 // 32 * 4
+    assert path.stat().st_size < 1.2 * packed
+    (expected,) = executable.run(inputs).values()
+    (found,) = tensorwright.load(path).run(inputs).values()
+    np.testing.assert_array_equal(found, expected)
