@@ -218,6 +218,7 @@ def test_calls_of_0_and_1_and_of_sizes_that_a_program_excludes() -> None:
         for rows in (0, 1, 5):
             x = torch.randn(rows, 9)
             assert alike(torch.from_numpy(executable(x.numpy())), program.module()(x))
+        assert [str(each) for each in executable.sizes] == ["x_0 in 1..", "x_1 in 3..40"]
         for excluded in (2, 41):
             with pytest.raises(InputError, match=rf"x_1.* {excluded}\b"):
                 executable(np.ones((4, excluded), np.float32))

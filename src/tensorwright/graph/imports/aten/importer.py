@@ -17,7 +17,7 @@ import numpy as np
 from onnx import ValueInfoProto, helper
 
 from tensorwright import expr
-from tensorwright.base import DType, UnsupportedError
+from tensorwright.base import DType, UndecidedError, UnsupportedError
 from tensorwright.graph.graph import Graph, rename_tensors
 from tensorwright.graph.imports import importer
 from tensorwright.graph.imports.aten import in_place
@@ -67,13 +67,19 @@ def load_exported(
         changed = ", ".join(record.changed)
         reason = f"a call changes {changed}, but a graph is a function of its inputs"
         raise unsupported(record.label, "", reason, _EVAL)
-    names, infos, own = _dimensions(record, input_shapes or {})
+    names, infos = _size_names(record), _infos(record)
+    own, traced = (_own_bounds(record, input_shapes or {}, least) for least in (1, _LEAST_TRACED))
 
     def run(assumptions: importer.Assumptions) -> Graph:
         types = input_types(infos, input_shapes, sizes=assumptions.bounds)
         return _Import(record, names, assumptions).run(types)
 
-    return importer.with_needed_bounds(run, own, sizes or {}, open_names(infos))
+    try:
+        return importer.with_needed_bounds(run, own, sizes or {}, open_names(infos))
+    except UndecidedError:
+        if traced == own:
+            raise
+        return importer.with_needed_bounds(run, traced, sizes or {}, open_names(infos))
 
 
 def declared_inputs(
@@ -83,53 +89,39 @@ def declared_inputs(
 
     Raises:  as `load_exported`.
     """
-    _, infos, own = _dimensions(record, input_shapes or {})
-    return input_types(infos, input_shapes, sizes=within(own, sizes or {}))
+    own = _own_bounds(record, input_shapes or {}, 1)
+    return input_types(_infos(record), input_shapes, sizes=within(own, sizes or {}))
 
 
-def _dimensions(
-    record: ExportedGraph, shapes: InputShapes
-) -> tuple[dict[str, str], list[ValueInfoProto], dict[str, str]]:
-    """Our names of symbols, the types of the inputs in ONNX's form, and bounds by our names."""
-    names = _size_names(record)
-    infos = [_info(each, names) for each in record.inputs if each.is_given]
-    are_numbers = all(info.name in shapes for info in infos)
+def _own_bounds(record: ExportedGraph, shapes: InputShapes, least: int) -> dict[str, str]:
+    """The bounds that the program says of its open sizes, by our names.
+
+    least   of a size for which the program says no more than that its trace has taken 0 and 1 for
+            constants. PyTorch answers calls of 0 and 1, too. It is 0 if all sizes are numbers.
+    """
+    names, infos = _size_names(record), _infos(record)
+    if all(info.name in shapes for info in infos):
+        least = 0
     own = {
-        names[symbol]: _bounds(_least(symbol, record.ranges), greatest, are_numbers)
-        for symbol, (_, greatest) in record.ranges.items()
+        names[symbol]: _bounds(symbol, record.ranges, least)
+        for symbol in record.ranges
         if symbol in names
     }
-    return names, infos, {name: own[name] for name in open_names(infos) if name in own}
+    return {name: own[name] for name in open_names(infos) if name in own}
 
 
-def _bounds(least: int, greatest: int | None, are_numbers: bool) -> str:
-    """The bounds of a symbol.
-
-    PyTorch takes a call of 0 or 1 though its least number is 2: so the graph is computed for it, if
-    sizes are numbers.
-    """
-    least = max(least, 1)
-    if are_numbers and least <= _LEAST_TRACED:
-        least = 0
-    return f"{least}.." if greatest is None else f"{least}..{max(greatest, least)}"
-
-
-def _least(symbol: str, ranges: Mapping[str, tuple[int, int | None]]) -> int:
-    """The least value of a symbol.
-
-    PyTorch gives 2 for one that no input has by itself, as its traces take 0 and 1 for constants;
-    the ranges of expressions (`2*s0` in 2..20) are those that were asked for.
-    """
-    least = ranges[symbol][0]
-    if least != _LEAST_TRACED:
-        return least
+def _bounds(symbol: str, ranges: Mapping[str, tuple[int, int | None]], least: int) -> str:
+    """As `_own_bounds`. The ranges of expressions (`2*s0` in 2..20) are what was asked for."""
+    said, greatest = ranges[symbol]
     parts = [text for text in ranges if re.findall(_NAME, text) == [symbol] != [text]]
     at_one = [expr.parse_size(text, {symbol: 1}.get) for text in parts]
-    is_told = bool(parts) and all(
+    is_traced = said <= _LEAST_TRACED and all(
         isinstance(value, int) and ranges[text][0] <= value
         for text, value in zip(parts, at_one, strict=True)
     )
-    return 1 if is_told else least
+    if is_traced:
+        said = least if least < _LEAST_TRACED else max(said, 1)
+    return f"{said}.." if greatest is None else f"{said}..{max(greatest, said)}"
 
 
 def _size_names(record: ExportedGraph) -> dict[str, str]:
@@ -151,8 +143,13 @@ def _size_names(record: ExportedGraph) -> dict[str, str]:
     return names
 
 
+def _infos(record: ExportedGraph) -> list[ValueInfoProto]:
+    """The types of the inputs in ONNX's form, with our names for symbols."""
+    names = _size_names(record)
+    return [_info(each, names) for each in record.inputs if each.is_given]
+
+
 def _info(given: Input, names: Mapping[str, str]) -> ValueInfoProto:
-    """The type of an input in ONNX's form, with our names for symbols."""
     assert given.meta is not None
     dtype = dtype_of(given.meta.dtype, f"input {given.name}")
     dims = [_renamed(each, names) if isinstance(each, str) else each for each in given.meta.sizes]
