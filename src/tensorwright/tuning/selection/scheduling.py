@@ -95,15 +95,24 @@ def _equals_of(own: TunedTrace, others: Iterable[TunedTrace], near: Set[str]) ->
 
 
 class ModelPrices:
-    """The predicted seconds of traces of one workload; caches opened traces."""
+    """The predicted seconds of traces of one workload; caches opened traces.
+
+    opened   a trace that holds for all sizes already
+    """
 
     def __init__(
-        self, workload: Workload, target: base.CpuTarget, predictor: Predictor | None
+        self,
+        workload: Workload,
+        target: base.CpuTarget,
+        predictor: Predictor | None,
+        opened: OpenTrace | None = None,
     ) -> None:
         self._workload = workload
         self._target = target
         self._predictor = predictor
-        self._opened: dict[Trace, OpenTrace | None] = {}
+        self._opened: dict[Trace, OpenTrace | None] = (
+            {} if opened is None else {opened.trace: opened}
+        )
 
     def alone(self, trace: Trace, values: Mapping[str, int]) -> float | None:
         """As `Prices.alone`."""
@@ -290,12 +299,13 @@ def _choose_open(
                 continue
             small = None
             if not chosen.is_tuned:
+                predictor = open_predictor(target, threads, is_cold=is_cold)
                 small = trace_for_small_sizes(
                     workload,
                     opened,
                     threads,
                     lambda each: choose(each, target, threads, store, is_cold=is_cold).trace,
-                    ModelPrices(workload, target, open_predictor(target, threads, is_cold=is_cold)),
+                    ModelPrices(workload, target, predictor, opened),
                 )
             variants = () if small is None else (small,)
             return Scheduled(workload, chosen.trace, chosen.source, variants)
