@@ -115,6 +115,20 @@ def test_weights_of_few_bits(weights: str, bits: int) -> None:
     assert 0 < result.error == result.outputs[0].relative
 
 
+def test_rows_may_be_rounded_to_bytes() -> None:
+    exact, rounded = (
+        quantize(layers(), weights="int8", activations=kind) for kind in ("f32", "int8")
+    )
+    assert rounded.error != exact.error
+    (node, *_) = (each for each in rounded.model.graph.node if each.op_type == "MatMulNBits")
+    assert {each.name: each.i for each in node.attribute}["accuracy_level"] == 4
+    (sample,) = samples(1, (2, 40))
+    session = onnxruntime.InferenceSession(rounded.model.SerializeToString())
+    right = session.run(None, sample)[0]
+    given = compile_model(rounded.model).run(sample)["y"]
+    assert np.abs(given - right).max() < 0.02 * np.abs(right).max()
+
+
 def test_the_error_of_a_node_is_that_for_its_own_inputs() -> None:
     source = layers()
     used = samples(3, (2, 40))
@@ -190,10 +204,11 @@ def test_a_file_and_its_bytes_are_quantised(tmp_path: Path) -> None:
     [
         ({}, "neither weights nor samples"),
         ({"weights": "int3"}, "give int4 or int8"),
+        ({"weights": "int4", "activations": "i8"}, "give f32 or int8"),
         ({"weights": "int4", "block": 48}, "give one of 16, 32"),
         ({"weights": "int4", "target_error": 0.0}, "above 0"),
         ({"weights": "int4", "keep": ("frist",)}, "a node is first"),
-        ({"weights": "int4", "keep": ("*",)}, "no node that can be quantised"),
+        ({"weights": "int4", "keep": ("*",)}, "no node is left"),
     ],
 )
 def test_arguments_that_do_not_fit(arguments: dict[str, Any], said: str) -> None:

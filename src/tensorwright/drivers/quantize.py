@@ -35,7 +35,7 @@ from tensorwright.graph.model_import import (
     is_exported_program,
     load_model,
 )
-from tensorwright.graph.onnx_export import save_proto, to_onnx, with_few_bit_weights
+from tensorwright.graph.onnx_export import FewBits, save_proto, to_onnx, with_few_bit_weights
 
 Samples = Sequence[Mapping[str, base.Array]]
 OnTry = Callable[[int, int, float], object]
@@ -110,6 +110,12 @@ class QuantizeOptions:
         "How many weights of a column share a scale: 16, 32, 64, 128 or 256.",
         metavar="N",
     )
+    activations: str = base.option(
+        "f32",
+        "What few-bit weights are multiplied with: int8 rounds each row of the data to 8 bits, "
+        "which is faster and less exact.",
+        words=("f32", "int8"),
+    )
     keep: Sequence[str] = base.option(
         (),
         "A node that stays as it is; patterns as '/decoder/*'. May be repeated.",
@@ -152,7 +158,8 @@ def quantize(model: Source, how: QuantizeOptions) -> Quantized:
             return node.name in kept or any(fnmatchcase(node.name, each) for each in keep)
 
         if weights is not None:
-            return with_few_bit_weights(source, WEIGHTS[weights], how.block, is_kept)
+            form = FewBits(WEIGHTS[weights], how.block, how.activations == "int8")
+            return with_few_bit_weights(source, form, is_kept)
         kept_names = [node.name for node in source.graph.node if is_kept(node)]
         return _calibrated(source, used, [*kept_names, *_sums_of_matrices(source)])
 
@@ -172,8 +179,8 @@ def _near_enough(
     if not errors:
         raise _refusal(
             f"model {source.graph.name}",
-            "it has no node that can be quantised so",
-            "see its nodes: tensorwright inspect MODEL",
+            "no node is left that can be quantised so",
+            "weights alone are those of MatMul and Gemm; samples quantise convolutions, too",
         )
 
     def tried(count: int) -> Quantized:
@@ -460,6 +467,8 @@ def _check(how: QuantizeOptions) -> None:
             "neither weights nor samples are given",
             'give weights="int8" for the weights alone, or samples to calibrate with',
         )
+    if how.activations not in ("f32", "int8"):
+        raise _refusal(f"activations {how.activations!r}", "they are unknown", "give f32 or int8")
     if weights is not None and weights not in WEIGHTS:
         raise _refusal(f"weights {weights!r}", "they are not known", "give int4 or int8")
     if block not in _BLOCKS:

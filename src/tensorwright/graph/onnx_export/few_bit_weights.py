@@ -10,6 +10,8 @@ Source: com.microsoft.MatMulNBits in ONNX Runtime's ContribOperators.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
@@ -17,16 +19,35 @@ from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 from tensorwright.base import Array
 
 _DOMAIN = "com.microsoft"
+_BYTES_OF_ROWS = 4  # an accuracy_level
 _MATRIX = 2  # dimensions
 _FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16)
 
 
+@dataclass(frozen=True, slots=True)
+class FewBits:
+    """The form of weights.
+
+    bits         4 or 8           block   how many numbers of a column share a scale
+    has_codes    whether rows of the data are rounded to 8 bits, too
+    """
+
+    bits: int
+    block: int
+    has_codes: bool = False
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """Those of MatMulNBits."""
+        rounding = {"accuracy_level": _BYTES_OF_ROWS} if self.has_codes else {}
+        return {"bits": self.bits, "block_size": self.block, **rounding}
+
+
 def with_few_bit_weights(
-    model: ModelProto, bits: int, block: int, is_kept: Callable[[NodeProto], bool]
+    model: ModelProto, form: FewBits, is_kept: Callable[[NodeProto], bool]
 ) -> ModelProto:
     """A copy of a model in which MatMul and Gemm multiply with weights of few bits.
 
-    bits      4 or 8             block     how many numbers of a column share a scale
     is_kept   for products whose weights stay as they are
 
     Constant matrices of f32 and f16 are quantised; products of a Gemm must not be scaled.
@@ -46,10 +67,10 @@ def with_few_bit_weights(
         key = (node.input[1], is_turned)
         if key not in made:
             made[key] = names = _names(*key)
-            stored = quantized_blocks(matrix, bits, block)
+            stored = quantized_blocks(matrix, form.bits, form.block)
             for name, array in zip(names, stored, strict=True):
                 graph.initializer.append(numpy_helper.from_array(array, name))
-        nodes += _product(node, made[key], matrix.shape, bits, block)
+        nodes += _product(node, made[key], matrix.shape, form)
     if made and all(each.domain != _DOMAIN for each in quantized.opset_import):
         quantized.opset_import.append(helper.make_opsetid(_DOMAIN, 1))
     del graph.node[:]
@@ -100,7 +121,7 @@ def _names(weights: str, is_turned: bool) -> tuple[str, str]:
 
 
 def _product(
-    node: NodeProto, operands: tuple[str, str], shape: tuple[int, ...], bits: int, block: int
+    node: NodeProto, operands: tuple[str, str], shape: tuple[int, ...], form: FewBits
 ) -> list[NodeProto]:
     """The product with weights of few bits, and the sum with what a Gemm adds."""
     has_sum = len(node.input) > 2 and bool(node.input[2])
@@ -113,8 +134,7 @@ def _product(
         domain=_DOMAIN,
         K=shape[0],
         N=shape[1],
-        bits=bits,
-        block_size=block,
+        **form.attributes,
     )
     if not has_sum:
         return [product]
