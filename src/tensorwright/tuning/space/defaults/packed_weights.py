@@ -25,10 +25,11 @@ from tensorwright.tuning.space.register_tile import nest, tile_registers
 from tensorwright.tuning.space.roles import only_fold
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
 
-_MOST_ROWS = 4  # for which codes are taken apart again for every row, or once in registers
+_MOST_ROWS = 8  # that share codes which are taken apart in registers
 _COLUMNS = (1, 2, 3, 4, 6, 8)  # vectors of a tile
 _USUAL_COLUMNS = 4
 _USUAL_SUMS = 8
+_OTHERS = 2  # registers: a mask, and a code that becomes a float
 
 
 def packed_weight_sketches(
@@ -175,7 +176,7 @@ def _tile(
     sizes = tuple(n for n in _COLUMNS if whole == 1 or vectors % n == 0)
     usual = max(n for n in sizes if n == 1 or (n <= _USUAL_COLUMNS and n * high <= _USUAL_SUMS))
     columns = builder.choose(f"{stored}_columns", sizes, usual)
-    builder.limit(columns * (high + 1), tile_registers(target))
+    builder.limit(columns * (high + 1), tile_registers(target) - _OTHERS)
     tail = schedule.Tail.GUARD if whole == 1 else schedule.Tail.EXACT
     builder.do(schedule.Split(stored, last, (columns, max(width, whole)), tail))
     nest(builder, stored, (f"{last}_0",), (*rows, f"{last}_1"), f"{last}_2")
