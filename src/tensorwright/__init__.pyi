@@ -23,5 +23,7 @@ from tensorwright.drivers.tune import tune as tune
 from tensorwright.graph import program as program
 from tensorwright.profiling import profile as profile
 from tensorwright.runtime import Executable as Executable
+from tensorwright.runtime import Sampling as Sampling
+from tensorwright.runtime import generate as generate
 from tensorwright.runtime import load as load
 from tensorwright.version import __version__ as __version__

@@ -87,6 +87,17 @@ class Session:
         return dict(self._outputs)
 
     @property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        """Names and types of the inputs of a call: those that are not state."""
+        return tuple(spec for name, spec in self._inputs.items() if name not in self._outputs)
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        """Names and types of the outputs of a call: those that do not become state."""
+        made = set(self._outputs.values())
+        return tuple(spec for spec in self._executable.outputs if spec.name not in made)
+
+    @property
     def state(self) -> dict[str, base.Array]:
         """The present state by the names of inputs, read-only; empty before the first call."""
         views = {name: array.view() for name, array in self._arrays.items()}
@@ -115,8 +126,7 @@ class Session:
                  stays as it was if the call does not end.
         """
         with self._alone():
-            free = [spec for name, spec in self._inputs.items() if name not in self._outputs]
-            check_names("input", free, inputs)
+            check_names("input", self.inputs, inputs)
             arrays = {**inputs, **self._missing(inputs), **self._arrays}
             results = self._executable.run(arrays)
             self._arrays = {name: results.pop(made) for name, made in self._outputs.items()}

@@ -1,0 +1,205 @@
+"""Generate tokens with a decoder: one after the other, each from the logits of the last call.
+
+    for token in tensorwright.generate(executable, ids, tokens=64, stop=(2,)):
+        ...
+
+The first call reads all ids of the prompt, each later call one token.  The mask of attention and
+the positions are made here, if the decoder has such inputs; they have the names of transformers'
+exports.
+
+Sources: temperature, top-k, top-p and min-p as in Hugging Face's transformers; the penalty of
+repetitions is that of Keskar et al. 2019 (CTRL), section 4.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tensorwright import base
+from tensorwright.runtime.executable import Executable
+from tensorwright.runtime.plan.plan import TensorSpec
+from tensorwright.runtime.sessions import Session
+
+_IDS, _MASK, _LOGITS = "input_ids", "attention_mask", "logits"
+_POSITIONS = {"position_ids": 2, "cache_position": 1}  # and their numbers of dimensions
+_MATRIX = 2
+
+
+def _check(name: str, value: float, fits: bool, demand: str) -> None:
+    if not fits:
+        raise _refusal(f"argument {name}", f"{value} is not {demand}", f"give {demand}")
+
+
+def _refusal(where: str, reason: str, remedy: str) -> base.UsageError:
+    return base.UsageError(stage="generate", where=where, reason=reason, remedy=remedy)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """How a token is chosen.
+
+    temperature          0 takes the likeliest token; higher numbers are more random
+    top_k                draw from so many of the likeliest tokens; 0 for all
+    top_p                draw from the likeliest tokens that have this probability together
+    min_p                leave out tokens below this part of the highest probability
+    repetition_penalty   above 1, tokens that were there before are less likely
+    seed                 of the draws
+
+    Raises:  UsageError for a number outside of its bounds.
+    """
+
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        _check("temperature", self.temperature, self.temperature >= 0, "0 or more")
+        _check("top_k", self.top_k, self.top_k >= 0, "0 or more")
+        _check("top_p", self.top_p, 0 < self.top_p <= 1, "above 0, at most 1")
+        _check("min_p", self.min_p, 0 <= self.min_p < 1, "0 or more, below 1")
+        penalty = self.repetition_penalty
+        _check("repetition_penalty", penalty, penalty > 0, "above 0")
+
+    def choose(
+        self, logits: base.Array, before: Sequence[int], generator: np.random.Generator
+    ) -> int:
+        """A token by its logits, [vocabulary].
+
+        before   the tokens that were there, for the penalty
+        """
+        scores = logits.astype(np.float64)
+        if self.repetition_penalty != 1 and before:
+            old = np.unique(before)
+            factor = np.where(scores[old] > 0, 1 / self.repetition_penalty, self.repetition_penalty)
+            scores[old] *= factor
+        if self.temperature == 0:
+            return int(scores.argmax())
+        order = np.argsort(-scores, kind="stable")[: self.top_k or None]
+        shares = np.exp((scores[order] - scores[order[0]]) / self.temperature)
+        before_each = np.cumsum(shares / shares.sum()) - shares / shares.sum()
+        is_kept = (before_each < self.top_p) & (shares >= self.min_p)  # the likeliest share is 1
+        shares = np.where(is_kept, shares, 0)
+        return int(generator.choice(order, p=shares / shares.sum()))
+
+
+GREEDY = Sampling()
+
+
+def generate(
+    decoder: Executable | Session,
+    ids: Sequence[int],
+    sampling: Sampling = GREEDY,
+    *,
+    tokens: int = 128,
+    stop: Sequence[int] = (),
+) -> Iterator[int]:
+    """Tokens that continue some ids, each as soon as it is chosen.
+
+    decoder   an executable, or a session that continues where it stands; its ids are
+              [1, sequence], its logits [1, sequence or 1, vocabulary] or [1, vocabulary]
+    ids       of the prompt; a session continues from its last token, which it has not read, so
+              that its ids begin with that token
+    tokens    the most that are generated
+    stop      tokens after which generating ends; the token itself is given, too
+
+    The iterator may be left at any time: the session has read all ids but the last token.
+    Raises:  UsageError for a decoder whose inputs are not known, and for numbers outside of their
+             bounds; InputError for ids that are not in the vocabulary; the errors of a call.
+    """
+    session = decoder if isinstance(decoder, Session) else decoder.session()
+    feed = _Feed.of(session)
+    _check("tokens", tokens, tokens >= 1, "1 or more")
+    given = [int(each) for each in ids]
+    feed.check(given)
+    return _tokens(session, feed, given, sampling, tokens, frozenset(stop))
+
+
+def _tokens(
+    session: Session,
+    feed: _Feed,
+    ids: list[int],
+    sampling: Sampling,
+    tokens: int,
+    stop: frozenset[int],
+) -> Iterator[int]:
+    generator = np.random.default_rng(sampling.seed)
+    before, new = list(ids), ids
+    for _ in range(tokens):
+        results = session.run(feed.inputs(new, session.position))
+        logits = results[feed.logits]
+        token = sampling.choose(logits.reshape(-1, logits.shape[-1])[-1], before, generator)
+        before.append(token)
+        new = [token]
+        yield token
+        if token in stop:
+            return
+
+
+@dataclass(frozen=True, slots=True)
+class _Feed:
+    """What a decoder reads and gives.
+
+    ids          the input of tokens        logits   the output of their scores
+    others       its other inputs, which are made from the number of tokens
+    vocabulary   None where the model leaves it open
+    """
+
+    ids: TensorSpec
+    others: tuple[TensorSpec, ...]
+    logits: str
+    vocabulary: int | None
+
+    @classmethod
+    def of(cls, session: Session) -> _Feed:
+        """The inputs and the output of a session.  Raises: UsageError for others."""
+        free = {spec.name: spec for spec in session.inputs}
+        whole = [s for s in free.values() if not s.dtype.is_float and len(s.shape) == _MATRIX]
+        is_named = _IDS in free
+        ids = free[_IDS] if is_named else next(iter(whole), None)
+        others = tuple(spec for spec in free.values() if spec is not ids)
+        unknown = [spec.name for spec in others if spec.name not in (_MASK, *_POSITIONS)]
+        if ids is None or unknown:
+            listed = ", ".join(map(str, free.values()))
+            reason = f"it reads {listed}: which input are the ids is not known"
+            if ids is not None:
+                reason = f"generate does not know what its input {unknown[0]} is"
+            remedy = f"give it inputs {_IDS}, {_MASK}, {', '.join(_POSITIONS)}; or call the session"
+            raise _refusal("decoder", reason, remedy)
+        scores = [spec for spec in session.outputs if spec.dtype.is_float and spec.shape]
+        logits = next((spec for spec in scores if spec.name == _LOGITS), next(iter(scores), None))
+        if logits is None:
+            raise _refusal("decoder", "it has no output of logits", f"name an output {_LOGITS}")
+        most = logits.shape[-1]
+        return cls(ids, others, logits.name, most if isinstance(most, int) else None)
+
+    def check(self, ids: Sequence[int]) -> None:
+        """Raise an InputError for no ids, and for ids that are not in the vocabulary."""
+        most = self.vocabulary
+        bad = [each for each in ids if each < 0 or (most is not None and each >= most)]
+        if bad or not ids:
+            bound = "" if most is None else f" and below {most}"
+            raise base.InputError(
+                stage="run",
+                where="ids",
+                reason=f"{bad[0]} is not in the vocabulary" if bad else "there are none",
+                remedy=f"give ids from 0 on{bound}, at least one",
+            )
+
+    def inputs(self, ids: Sequence[int], position: int) -> Mapping[str, base.Array]:
+        """The inputs of a call that reads some ids at a position."""
+        end = position + len(ids)
+        arrays = {self.ids.name: np.array([ids], self.ids.dtype.numpy)}
+        for spec in self.others:
+            if spec.name == _MASK:
+                arrays[spec.name] = np.ones((1, end), spec.dtype.numpy)
+            else:
+                places = np.arange(position, end, dtype=spec.dtype.numpy)
+                arrays[spec.name] = places.reshape((1,) * (_POSITIONS[spec.name] - 1) + (-1,))
+        return arrays
