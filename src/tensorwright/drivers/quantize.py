@@ -112,8 +112,8 @@ class QuantizeOptions:
     )
     activations: str = base.option(
         "f32",
-        "What few-bit weights are multiplied with: int8 rounds each row of the data to 8 bits, "
-        "which is faster and less exact.",
+        "What few-bit weights are multiplied with: int8 lets each row of the data be rounded to "
+        "8 bits, which is faster and less exact.",
         words=("f32", "int8"),
     )
     keep: Sequence[str] = base.option(

@@ -70,9 +70,10 @@ class Sampling:
     def choose(
         self, logits: base.Array, before: Sequence[int], generator: np.random.Generator
     ) -> int:
-        """A token by its logits, [vocabulary].
+        """A token.
 
-        before   the tokens that were there, for the penalty
+        logits      [vocabulary]                 before   the tokens that were there
+        generator   of draws
         """
         scores = logits.astype(np.float64)
         if self.repetition_penalty != 1 and before:
@@ -106,6 +107,7 @@ def generate(
               [1, sequence], its logits [1, sequence or 1, vocabulary] or [1, vocabulary]
     ids       of the prompt; a session continues from its last token, which it has not read, so
               that its ids begin with that token
+    sampling  how a token is chosen
     tokens    the most that are generated
     stop      tokens after which generating ends; the token itself is given, too
 
