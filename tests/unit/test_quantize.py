@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import pytest
-from onnx import ModelProto, TensorProto, helper, numpy_helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper, parser
 from tests.draws import random_source
 
 from tensorwright.base import Array, InputError, MachineError, UsageError
@@ -222,10 +222,11 @@ def test_arguments_that_do_not_fit(arguments: dict[str, Any], said: str) -> None
         ({"z": np.zeros((2, 40), np.float32)}, "z"),
         ({"x": np.zeros((2, 41), np.float32)}, "41"),
         ({"x": np.zeros((2, 40), np.float64)}, "float64|f64"),
+        ({"x": np.full((2, 40), np.nan, np.float32)}, "not finite"),
     ],
 )
 def test_samples_that_do_not_fit(sample: dict[str, Array], said: str) -> None:
-    with pytest.raises(InputError, match=said):
+    with pytest.raises((InputError, UsageError), match=said):
         quantize(layers(), samples=[sample])
 
 
@@ -240,3 +241,69 @@ def test_calibration_names_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(importlib, "import_module", without)
     with pytest.raises(MachineError, match=r"tensorwright\[bench\]"):
         quantize(layers(), samples=samples(1, (2, 40)))
+
+
+def textual(body: str, **weights: Array) -> ModelProto:
+    """A model of text, and its weights."""
+    model = parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {body}')
+    for name, array in weights.items():
+        model.graph.initializer.append(numpy_helper.from_array(array, name))
+    return model
+
+
+def drawn_matrix(*shape: int) -> Array:
+    return np.random.default_rng(3).standard_normal(shape).astype(np.float32)
+
+
+def test_what_is_added_to_a_product_keeps_its_factor() -> None:
+    body = "g (float[3,64] x) => (float[3,8] y) { h = MatMul(x, w) y = Gemm<beta=2.0>(h, v, b) }"
+    source = textual(body, w=drawn_matrix(64, 64), v=drawn_matrix(64, 8), b=drawn_matrix(8) * 100)
+    result = quantize(source, samples=samples(2, (3, 64)))
+    gemm = next(node for node in result.model.graph.node if node.op_type == "Gemm")
+    assert list(gemm.input[1:]) == ["v", "b"]
+    assert result.error < 0.05
+
+
+def test_inputs_may_be_outputs_of_a_calibrated_model() -> None:
+    body = "g (float[3,64] x) => (float[3,8] y, float[3,64] x) { y = MatMul(x, w) }"
+    result = quantize(textual(body, w=drawn_matrix(64, 8)), samples=samples(2, (3, 64)))
+    assert [(each.name, each.relative > 0) for each in result.outputs] == [
+        ("y", True),
+        ("x", False),
+    ]
+    assert [each.name for each in result.model.graph.output] == ["y", "x"]
+
+
+BRANCHES = """g (float[3,64] x, bool c) => (float[3,8] y, float[3,8] z) {
+    z = MatMul(x, w)
+    y = If(c) <then_branch = t () => (float[3,8] a) { a = MatMul(x, w) },
+               else_branch = e () => (float[3,8] b) { b = Neg(z) }>
+}"""
+
+
+def test_bodies_stay_as_they_are() -> None:
+    source = textual(BRANCHES, w=drawn_matrix(64, 8))
+    used = [{**each, "c": np.array(False)} for each in samples(2, (3, 64))]
+    with pytest.raises(UsageError, match="no node is left"):
+        quantize(source, samples=used, keep="z")
+
+
+def test_a_calibrated_model_is_not_calibrated_again() -> None:
+    used = samples(2, (1, 3, 8, 8))
+    result = quantize(images(), samples=used)
+    with pytest.raises(UsageError, match="calibrated already"):
+        quantize(result.model, samples=used)
+
+
+def test_constants_that_are_inputs_too_leave_both_lists() -> None:
+    body = "g (float[3,64] x, float[64,8] w) => (float[3,8] y) { y = MatMul(x, w) }"
+    result = quantize(textual(body, w=drawn_matrix(64, 8)), weights="int8")
+    assert [each.name for each in result.model.graph.input] == ["x"]
+
+
+def test_weights_that_are_not_finite_stay() -> None:
+    body = "g (float[3,64] x) => (float[3,8] y) { y = MatMul(x, w) }"
+    weights = drawn_matrix(64, 8)
+    weights[5, 5] = np.inf
+    with pytest.raises(UsageError, match="no node is left"):
+        quantize(textual(body, w=weights), weights="int8")

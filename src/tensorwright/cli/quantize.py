@@ -11,7 +11,7 @@ from onnx import ModelProto
 from tensorwright.base import option
 from tensorwright.cli.arguments import options
 from tensorwright.cli.arguments.arrays import read_arrays
-from tensorwright.cli.arguments.models import read_graph, read_proto
+from tensorwright.cli.arguments.models import check_model, read_graph, read_proto
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.cli.printing import print_table
 from tensorwright.compile_options import Shapes, Sizes
@@ -80,7 +80,7 @@ def _source(model: str, shapes: Shapes | None, sizes: Sizes | None, seed: int) -
     """The ONNX model of an argument, with the sizes that are given."""
     if sizes:
         return to_onnx(read_graph(model, shapes, seed, sizes, is_open=True))
-    options.refuse_other_than_model(model)
+    check_model(model)
     return read_proto(model, shapes, seed)
 
 

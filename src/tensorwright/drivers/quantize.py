@@ -142,7 +142,8 @@ def quantize(model: Source, how: QuantizeOptions) -> Quantized:
     Raises:  the errors of importing; UsageError for arguments that do not fit; InputError for
              samples that do not; MachineError if calibration lacks ONNX Runtime.
     """
-    weights, keep = how.weights, how.keep
+    weights = how.weights
+    keep = [how.keep] if isinstance(how.keep, str) else how.keep
     _check(how)
     source = _with_names(_proto_of(model))
     _check_keep(source, keep)
@@ -161,7 +162,7 @@ def quantize(model: Source, how: QuantizeOptions) -> Quantized:
             form = FewBits(WEIGHTS[weights], how.block, how.activations == "int8")
             return with_few_bit_weights(source, form, is_kept)
         kept_names = [node.name for node in source.graph.node if is_kept(node)]
-        return _calibrated(source, used, [*kept_names, *_sums_of_matrices(source)])
+        return _calibrated(source, used, [*kept_names, *_refused_gemms(source)])
 
     return _near_enough(source, attempt, used[:_COMPARED], how)
 
@@ -180,7 +181,7 @@ def _near_enough(
         raise _refusal(
             f"model {source.graph.name}",
             "no node is left that can be quantised so",
-            "weights alone are those of MatMul and Gemm; samples quantise convolutions, too",
+            "weights alone are those of MatMul and plain Gemm; samples quantise convolutions, too",
         )
 
     def tried(count: int) -> Quantized:
@@ -253,7 +254,7 @@ def _beside(
     for node in quantized.graph.node:
         result = node.output[0]
         original = own.get(result)
-        if original is not None and (original == node or original.op_type in _ONLY_MOVE):
+        if original is not None and (original == node or _makes_no_error(original)):
             continue
         twin = NodeProto()
         twin.CopyFrom(node)
@@ -273,6 +274,11 @@ def _beside(
         helper.make_tensor_value_info(name, TensorProto.FLOAT, ()) for name in names
     )
     return measured, twins
+
+
+def _makes_no_error(node: NodeProto) -> bool:
+    """Whether a node has only one form: its bodies are never quantised, or it moves numbers."""
+    return node.op_type in _ONLY_MOVE or any(each.HasField("g") for each in node.attribute)
 
 
 def _squares(original: str, twin: str, apart: str, size: str) -> Iterator[NodeProto]:
@@ -345,6 +351,9 @@ def _with_names(model: ModelProto) -> ModelProto:
 
 def _prepared(model: ModelProto) -> ModelProto:
     """The model as ONNX Runtime's quantizer wants it: simplified, with shapes."""
+    if any(node.op_type == "QuantizeLinear" for node in model.graph.node):
+        remedy = "give the model as it was before, or quantise weights alone: --weights int8"
+        raise _refusal(f"model {model.graph.name}", "it is calibrated already", remedy)
     opset = max((each.version for each in model.opset_import if not each.domain), default=0)
     if opset < _LEAST_OPSET:
         model = version_converter.convert_version(model, _USUAL_OPSET)
@@ -362,7 +371,13 @@ def _calibrated(model: ModelProto, samples: Samples, keep: Sequence[str]) -> Mod
         methods = {"get_next": lambda reader: next(left)}
         reader = type("Reader", (quantizer.CalibrationDataReader,), methods)()
         path, quantized = folder / "model.onnx", folder / "quantized.onnx"
-        save_proto(model, path)
+        made = {name for node in model.graph.node for name in node.output}
+        computed = ModelProto()
+        computed.CopyFrom(model)
+        for each in model.graph.output:
+            if each.name not in made:  # it would make a cycle
+                computed.graph.output.remove(each)
+        save_proto(computed, path)
         quantizer.quantize_static(
             str(path),
             str(quantized),
@@ -374,14 +389,22 @@ def _calibrated(model: ModelProto, samples: Samples, keep: Sequence[str]) -> Mod
             nodes_to_exclude=list(keep),
             extra_options={"QDQKeepRemovableActivations": True},
         )
-        return onnx.load(quantized)
+        result = onnx.load(quantized)
+        del result.graph.output[:]
+        result.graph.output.extend(model.graph.output)
+        return result
 
 
-def _sums_of_matrices(model: ModelProto) -> list[str]:
-    """The names of each Gemm that adds a matrix, which ONNX Runtime's quantizer does not take."""
+def _refused_gemms(model: ModelProto) -> list[str]:
+    """Each Gemm that adds a matrix, which the quantizer refuses, or of which it loses beta."""
     ranks = {each.name: len(each.dims) for each in model.graph.initializer}
-    gemms = [node for node in model.graph.node if node.op_type == "Gemm"]
-    return [node.name for node in gemms if len(node.input) > 2 and ranks.get(node.input[2], 0) > 1]
+    sums = [node for node in model.graph.node if node.op_type == "Gemm" and len(node.input) > 2]
+    return [
+        node.name
+        for node in sums
+        if ranks.get(node.input[2], 0) > 1
+        or any(each.name == "beta" and each.f != 1 for each in node.attribute)
+    ]
 
 
 @contextmanager
@@ -405,7 +428,7 @@ def _quantizer() -> Iterator[tuple[Any, Path]]:
     try:
         with tempfile.TemporaryDirectory(prefix="tensorwright-quantize-") as folder:
             yield quantizer, Path(folder)
-    except (RuntimeError, ValueError, TypeError, KeyError, IndexError) as error:
+    except Exception as error:
         raise base.ModelError(
             stage="quantize",
             where="calibration",
@@ -445,6 +468,11 @@ def _samples_of(model: ModelProto, given: Samples) -> list[dict[str, base.Array]
         for at in range(min(counts)):
             one = {name: each[at] if ranks == {1} else each for name, each in arrays.items()}
             checked = runtime.check_inputs(ports, one)
+            for spec, array in zip(specs, checked, strict=True):
+                if isinstance(spec, runtime.TensorSpec):
+                    runtime.check_array("input", spec, array)
+                if array.dtype.kind == "f" and not np.isfinite(array).all():
+                    raise _refusal(f"input {spec.name}", "it is not finite", "leave the sample out")
             samples.append({port.name: each for port, each in zip(ports, checked, strict=True)})
     return samples
 

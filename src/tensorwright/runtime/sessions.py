@@ -314,12 +314,15 @@ def _growing_axes(taken: TensorSpec, made: TensorSpec) -> tuple[int, ...]:
 
 
 def _checked_pairs(
-    inputs: Mapping[str, TensorSpec], outputs: Mapping[str, TensorSpec], pairs: Mapping[str, str]
+    inputs: Mapping[str, TensorSpec], outputs: Mapping[str, TensorSpec], pairs: Any
 ) -> dict[str, str]:
     """The pairs, if they are of the executable.  Raises: UsageError."""
     listed = f"its inputs are {', '.join(inputs)}, its outputs {', '.join(outputs)}"
     if not pairs:
         reason = f"no output is the state of the next call by its name; {listed}"
+        raise _wrong(reason, 'name the pairs: state={"an input": "an output"}')
+    if not isinstance(pairs, Mapping):
+        reason = f"it must be a mapping, not {type(pairs).__name__}; {listed}"
         raise _wrong(reason, 'name the pairs: state={"an input": "an output"}')
     for name, made in pairs.items():
         for what, each, specs in (("input", name, inputs), ("output", made, outputs)):

@@ -72,4 +72,6 @@ def test_what_is_refused(invoke: Invoke, model: Path, tmp_path: Path) -> None:
     same = invoke("quantize", model, "-o", model, "--weights", "int4")
     assert same.exit_code != 0
     assert "would be lost" in same.output
+    missing = invoke("quantize", tmp_path / "none.onnx", "-o", small, "--weights", "int4")
+    assert "there is no such file" in missing.output
     assert not small.exists()

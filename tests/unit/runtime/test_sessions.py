@@ -262,9 +262,10 @@ def test_names_say_what_is_state(inputs: str, outputs: str, pairs: str) -> None:
         ({"g": "hn"}, "no input g"),
         ({"x": "hn"}, "cannot become"),
         ({}, "name the pairs"),
+        (["h"], "it must be a mapping, not list"),
     ],
 )
-def test_pairs_that_do_not_fit(state: dict[str, str], said: str, gru: Executable) -> None:
+def test_pairs_that_do_not_fit(state: Any, said: str, gru: Executable) -> None:
     with pytest.raises(UsageError, match=said):
         gru.session(state)
 

@@ -50,7 +50,7 @@ def with_few_bit_weights(
 
     is_kept   for products whose weights stay as they are
 
-    Constant matrices of f32 and f16 are quantised; products of a Gemm must not be scaled.
+    Constant matrices of finite f32 and f16 are quantised; products of a Gemm must not be scaled.
     """
     quantized = ModelProto()
     quantized.CopyFrom(model)
@@ -112,6 +112,8 @@ def _weights_of(node: NodeProto, constants: Mapping[str, TensorProto]) -> tuple[
         return None
     is_turned = bool(attributes.get("transB", 0))
     matrix = numpy_helper.to_array(constant)
+    if not np.isfinite(matrix).all():
+        return None
     return (matrix.T if is_turned else matrix), is_turned
 
 
@@ -142,7 +144,9 @@ def _product(
 
 
 def _drop_unread(model: ModelProto) -> None:
-    """Drop the constants that no node reads any more, and no result is."""
+    """Drop the constants that no node reads any more, and no result is; old models list them among
+    the inputs, too.
+    """
     read = {each.name for each in model.graph.output}
     stack = [model.graph]
     while stack:
@@ -150,6 +154,8 @@ def _drop_unread(model: ModelProto) -> None:
         for node in graph.node:
             read.update(node.input)
             stack += [each.g for each in node.attribute if each.HasField("g")]
-    constants = [each for each in model.graph.initializer if each.name in read]
-    del model.graph.initializer[:]
-    model.graph.initializer.extend(constants)
+    dropped = {each.name for each in model.graph.initializer} - read
+    for values in (model.graph.initializer, model.graph.input):
+        kept = [each for each in values if each.name not in dropped]
+        del values[:]
+        values.extend(kept)
