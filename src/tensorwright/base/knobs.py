@@ -392,27 +392,29 @@ def takes_options(
     """
     kind: Any = record
     names = signature(record).parameters
+    options = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in names.values()]
 
     def taking(
         function: Callable[[_Subject, _Record], _Result],
     ) -> TakesOptions[_Subject, _Record, _Given, _Result]:
         @wraps(function)
-        def called(subject: Any, /, *args: Any, **given: Any) -> Any:
-            for name in given.keys() - names:
+        def called(*args: Any, **given: Any) -> Any:
+            for name in given.keys() - taken.parameters:
                 where, reason = f"argument {name}", "there is no option of this name"
                 raise unknown_name(function.__name__, where, reason, name, names)
-            is_whole = len(args) == 1 and isinstance(args[0], kind)
-            return function(subject, args[0] if is_whole else record(*args, **given))
+            if len(args) == 2 and isinstance(args[1], kind):
+                return function(args[0], args[1])
+            bound = taken.bind(*args, **given)
+            return function(bound.args[0], kind(**bound.kwargs))
 
         own = signature(function)
-        shown = [each for name, each in names.items() if name not in hidden]
-        options = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in shown]
+        taken = own.replace(parameters=[*own.parameters.values()][:1] + options)
         texts = [f"{each.name:<12}  {each.metadata['text']}" for each in options_of(kind)]
         docs = [cleandoc(each.__doc__) for each in kind.__mro__[-2::-1] if each.__doc__]
         told = indent("\n\n".join(["\n".join(texts), *docs]), "    ")
         called.__doc__ = f"{getdoc(function)}\n\nOptions\n{told}"
-        first = next(iter(own.parameters.values()))
-        vars(called)["__signature__"] = own.replace(parameters=[first, *options])
+        shown = [each for name, each in taken.parameters.items() if name not in hidden]
+        vars(called)["__signature__"] = taken.replace(parameters=shown)
         return called
 
     return taking

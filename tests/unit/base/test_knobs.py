@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import contextvars
 import threading
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -131,3 +133,27 @@ def test_home_follows_the_cache_folder(tmp_path: Path, monkeypatch: pytest.Monke
     assert knobs.HOME.get() == tmp_path / "tensorwright"
     monkeypatch.setenv("TENSORWRIGHT_HOME", str(tmp_path / "here"))
     assert knobs.HOME.get() == tmp_path / "here"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turning:
+    """How a thing is turned."""
+
+    angle: int = knobs.option(0, "By how much.")
+
+
+@knobs.takes_options(Turning)
+def turn(thing: str, how: Turning) -> str:
+    """Turn a thing."""
+    return f"{thing} by {how.angle}"
+
+
+def test_options_and_their_subject_may_be_keywords() -> None:
+    assert turn("a", Turning(angle=2)) == turn("a", angle=2) == "a by 2"
+    by_name: Any = turn
+    assert by_name(thing="a", angle=2) == "a by 2"
+    for wrong, said in (((), "'thing'"), (("a", 2), "too many positional")):
+        with pytest.raises(TypeError, match=said):
+            by_name(*wrong)
+    with pytest.raises(UsageError, match="did you mean angle"):
+        by_name("a", angel=2)
