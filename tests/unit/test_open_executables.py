@@ -142,6 +142,8 @@ def test_an_arena_without_bounds_grows_to_the_largest_call() -> None:
         array = np.ones((number, 32), np.float32)
         np.testing.assert_allclose(executable(array), np.full((number, 32), 2 - 2 * number, "f4"))
     assert executable.plan.capacity == {"n": 100}
+    executable(np.ones((101, 32), np.float32))
+    assert executable.plan.capacity == {"n": 200}  # calls that grow one by one grow it rarely
 
 
 def test_a_call_sees_room_in_the_plan_only_when_the_memory_is_there(

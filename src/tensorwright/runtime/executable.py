@@ -186,7 +186,7 @@ class Executable:
     @property
     def objects(self) -> tuple[bytes, ...]:
         """The object code of each kernel of the plan."""
-        return self._contents.objects
+        return self.contents.objects
 
     @property
     def peak_memory_bytes(self) -> int:
@@ -211,7 +211,7 @@ class Executable:
     @property
     def sources(self) -> dict[str, str]:
         """The texts from which it was built, if they were kept."""
-        return dict(self._contents.sources)
+        return dict(self.contents.sources)
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, base.Array]:
         """Compute all outputs.

@@ -188,8 +188,9 @@ def _numbers(shape: tuple[base.Amount, ...], values: Mapping[str, int]) -> tuple
 def _grown(size: PlanSize, value: int) -> PlanSize:
     if value <= size.capacity:
         return size
-    most = value if size.most is None else size.most
-    return replace(size, capacity=max(value, min(2 * size.capacity, most)))
+    doubled = 2 * size.capacity
+    usual = doubled if size.most is None else min(doubled, size.most)
+    return replace(size, capacity=max(value, usual))
 
 
 class _Moves:

@@ -43,6 +43,19 @@ def _functions(value: expr.Value) -> int:
     return own + sum(map(_functions, expr.children(value)))
 
 
+_SHIFTS = (expr.Fn.SHL, expr.Fn.SHR)
+
+
+def takes_codes_apart(state: schedule.ScheduleState, name: str) -> bool:
+    """Whether a stage makes numbers of packed constants by shifts: reading these is the faster way,
+    so that the numbers are never stored as a whole.
+    """
+    tensor = state.stage(name).tensor
+    parts = expr.values_below(tensor.body)
+    has_shifts = any(isinstance(part, expr.Apply) and part.fn in _SHIFTS for part in parts)
+    return has_shifts and tensor.reduction is None and schedule.reads_of(tensor) <= state.constants
+
+
 def inline_elementwise(
     builder: SketchBuilder, keep: frozenset[str] = frozenset(), lanes: int = 0
 ) -> None:
@@ -59,6 +72,7 @@ def inline_elementwise(
         reads = sum(len(accesses.loads_from(reader.tensor, stage.name)) for reader in readers)
         folding = any(r.tensor.reduction is not None for r in readers)
         is_worth_it = (reads == 1 and not folding) or is_cheap(current.tensor.body)
+        is_worth_it = is_worth_it or takes_codes_apart(builder.state, stage.name)
         if lanes and not is_cheap(current.tensor.body):
             chosen = any(_chooses_inside_vectors(r, stage.name, lanes) for r in readers)
             is_worth_it = is_worth_it and not chosen

@@ -20,11 +20,11 @@ from math import prod
 
 from tensorwright import expr, schedule
 from tensorwright.base import CpuTarget
-from tensorwright.tuning.space import accesses
+from tensorwright.tuning.space import accesses, steps
 from tensorwright.tuning.space.register_tile import nest
 from tensorwright.tuning.space.roles import Anchor, AxisRoles, filled_lanes, find_roles, lines_held
 from tensorwright.tuning.space.sketch import SketchBuilder, divisors
-from tensorwright.tuning.space.steps import is_cheap, pack_constants
+from tensorwright.tuning.space.steps import is_cheap
 
 MOST_BAND_ROWS = 14
 SHORT_ROWS = 8  # where bands are all that the threads share out
@@ -137,7 +137,6 @@ def _cost(feeding: expr.Compute) -> int:
     return 1 if strides <= {0, 1} else _ACROSS
 
 
-_SHIFTS = (expr.Fn.SHL, expr.Fn.SHR)
 _APART_BYTES = 2048  # rows further apart than that are copied; measured on Sapphire Rapids
 _MANY = 128  # rows that need more pages than a first-level TLB holds
 _FEW_RESULTS = 16  # of each element, for which it is not copied into another order
@@ -285,11 +284,8 @@ def packed_weights_of(
         name = load.source.name
         if load.indices != wanted or not state.has_stage(name):
             continue
-        stage = state.stage(name)
-        parts = expr.values_below(stage.tensor.body)
-        has_shifts = any(isinstance(part, expr.Apply) and part.fn in _SHIFTS for part in parts)
-        if has_shifts and schedule.reads_of(stage.tensor) <= state.constants:
-            return stage
+        if steps.takes_codes_apart(state, name):
+            return state.stage(name)
     return None
 
 
@@ -314,4 +310,4 @@ def place_packed_panel(
     else:
         builder.do(schedule.Vectorize(copy, f"{last}_i"))
     builder.do(schedule.ComputeAt(copy, host, loop))
-    pack_constants(builder, copy)
+    steps.pack_constants(builder, copy)

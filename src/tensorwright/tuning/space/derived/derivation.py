@@ -22,7 +22,7 @@ from tensorwright.base import EXTENSIONS, UsageError
 from tensorwright.tuning.space.accesses import count_of, is_contiguous, loads_from
 from tensorwright.tuning.space.register_tile import CPU_LIMITS
 from tensorwright.tuning.space.sketch import Choice, Limit, SketchBuilder
-from tensorwright.tuning.space.steps import is_cheap
+from tensorwright.tuning.space.steps import is_cheap, takes_codes_apart
 
 _LEAST_TERMS = 32  # a shorter reduction is not worth a stage of partial results
 
@@ -31,11 +31,13 @@ def is_strict_inlinable(state: schedule.ScheduleState, name: str) -> bool:
     """Whether a stage is always inlined into its readers.
 
     It is cheap, has no branch, and reads each operand at plain positions unless no reader folds; or
-    it is read once, by a stage that folds nothing.
+    it is read once, by a stage that folds nothing; or it takes constants apart.
     """
     stage = state.stage(name)
     if not can_inline(state, name):
         return False
+    if takes_codes_apart(state, name):
+        return True
     readers = state.readers(name)
     folding = any(reader.tensor.reduction is not None for reader in readers)
     reads = [load for reader in readers for load in loads_from(reader.tensor, name)]

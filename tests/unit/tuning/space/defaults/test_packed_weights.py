@@ -12,8 +12,16 @@ from tensorwright.base import CpuTarget, cpu_target
 from tensorwright.graph import Graph, GraphBuilder, interpret
 from tensorwright.ops import Array, pack_codes
 from tensorwright.pipeline import prepare
-from tensorwright.schedule import ComputeAt, FactorOut, PackConstant, Tensorize, state_of
-from tensorwright.tuning.space import default_trace
+from tensorwright.schedule import (
+    AtRoot,
+    ComputeAt,
+    FactorOut,
+    PackConstant,
+    Tensorize,
+    replay,
+    state_of,
+)
+from tensorwright.tuning.space import default_trace, sketches_of
 
 AVX2 = cpu_target("x86-64-avx2")
 
@@ -124,6 +132,19 @@ def test_many_rows_take_a_panel_apart_once(target: CpuTarget) -> None:
     trace = default_trace(state_of(workload), target)
     placed = {step.stage for step in trace if isinstance(step, ComputeAt)}
     assert any(name.startswith("dequantize_blocks") for name in placed)
+
+
+@pytest.mark.parametrize("rows", [1, 9, 64])
+def test_no_schedule_stores_all_numbers(rows: int) -> None:
+    graph, _ = network(rows, 256, 512)
+    (workload,) = prepare(graph, AVX2).workloads
+    state = state_of(workload)
+    sketches = list(sketches_of(state, AVX2))
+    assert len(sketches) > 1
+    for sketch in sketches:
+        after = replay(state, sketch.bound(sketch.defaults))
+        stored = [stage for stage in after.stages if isinstance(stage.placement, AtRoot)]
+        assert all(not stage.name.startswith("dequantize_blocks") for stage in stored), sketch
 
 
 @pytest.mark.parametrize("rows", [1, 8])
