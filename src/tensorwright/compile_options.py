@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from tensorwright.base import Target, knobs, option
+from tensorwright.base import Target, UsageError, knobs, option
 from tensorwright.runtime import named_target
 
 if TYPE_CHECKING:
@@ -59,9 +59,18 @@ class CompileOptions:
 
     @property
     def machine(self) -> Target:
-        """The target itself.  Raises: the errors of `named_target`."""
+        """The target itself.  Raises: the errors of `named_target`; UsageError for other things."""
         named = self.target or knobs.TARGET.get()
-        return named_target(named) if isinstance(named, str) else named
+        if isinstance(named, str):
+            return named_target(named)
+        if not isinstance(named, Target):
+            raise UsageError(
+                stage="compile",
+                where="argument target",
+                reason=f"it is of type {type(named).__name__}, not a name or a Target",
+                remedy='give a name, as "native", or leave it out',
+            )
+        return named
 
     @property
     def bounds(self) -> Sizes | None:

@@ -101,6 +101,11 @@ def test_every_form_of_a_model_is_taken(compiled: list[object], path: Path) -> N
     assert len(compiled) == 3  # bytes, a ModelProto, a Graph
 
 
+def test_a_target_is_a_name_or_a_target(path: Path) -> None:
+    with pytest.raises(tensorwright.UsageError, match="argument target: it is of type int"):
+        tensorwright.compile(path, target=5)
+
+
 def test_a_file_open_for_text_is_refused() -> None:
     with pytest.raises(tensorwright.UsageError, match="gives text"):
         tensorwright.compile(io.StringIO("a model"))  # type: ignore[arg-type]
