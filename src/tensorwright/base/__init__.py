@@ -5,7 +5,7 @@ Read errors.py first, then knobs.py and targets/.
 
 from tensorwright.base import knobs
 from tensorwright.base.cpu_targets import (
-    CPU_TARGETS, SHORT_PRODUCTS, ByKind, CpuTarget, ShortProduct,
+    CPU_TARGETS, MOST_PACKED_ROWS, SHORT_PRODUCTS, ByKind, CpuTarget, ShortProduct,
     TargetKind, TargetProtocol, detect_target, of_kind,
 )
 from tensorwright.base.errors import (

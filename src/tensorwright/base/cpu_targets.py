@@ -178,6 +178,7 @@ SHORT_PRODUCTS: tuple[ShortProduct, ...] = (
     ShortProduct("dot2_i16i16_i32x8", ("avx2",), _I16, _I16, 1, 8, 1, 2, 2),
 )
 """Those that a target has: the first that suits the operands is taken."""
+MOST_PACKED_ROWS = 8  # that share codes of packed weights, taken apart in registers
 
 
 @dataclass(frozen=True, slots=True)

@@ -428,6 +428,8 @@ def _quantizer() -> Iterator[tuple[Any, Path]]:
     try:
         with tempfile.TemporaryDirectory(prefix="tensorwright-quantize-") as folder:
             yield quantizer, Path(folder)
+    except base.TensorwrightError:
+        raise
     except Exception as error:
         raise base.ModelError(
             stage="quantize",
@@ -500,8 +502,8 @@ def _check(how: QuantizeOptions) -> None:
     if weights is not None and weights not in WEIGHTS:
         raise _refusal(f"weights {weights!r}", "they are not known", "give int4 or int8")
     if block not in _BLOCKS:
-        sizes = ", ".join(map(str, _BLOCKS))
-        raise _refusal(f"block {block}", "it is not a size of blocks", f"give one of {sizes}")
+        remedy = f"give one of {', '.join(map(str, _BLOCKS))}"
+        raise _refusal(f"block {block}", "it is not a size of blocks", remedy)
     if target_error is not None and not target_error > 0:
         raise _refusal(f"target error {target_error}", "it must be above 0", "give 0.01, or more")
 

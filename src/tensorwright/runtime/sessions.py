@@ -274,18 +274,11 @@ def state_pairs(inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> 
         ends = [spec for spec in inputs if spec.name in names[1:]]
         alike = ends or stems.get(_stem(made.name), [])
         fitting = [spec for spec in alike if _are_alike(spec, made)]
-        is_state = ends or any(_words(name) & _STATE_WORDS for name in _both(made, fitting))
+        words = {word for spec in (made, *fitting) for word in _split(spec.name)}
+        is_state = ends or words & _STATE_WORDS
         if len(fitting) == 1 and is_state and fitting[0].name not in pairs:
             pairs[fitting[0].name] = made.name
     return pairs
-
-
-def _both(made: TensorSpec, fitting: Sequence[TensorSpec]) -> tuple[str, ...]:
-    return (made.name, *(spec.name for spec in fitting))
-
-
-def _words(name: str) -> set[str]:
-    return set(_split(name))
 
 
 def _split(name: str) -> list[str]:

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from tensorwright.base import CpuTarget, DType, ShortProduct
+from tensorwright.base import MOST_PACKED_ROWS, CpuTarget, DType, ShortProduct
 from tensorwright.graph.graph import Graph, Node
 from tensorwright.graph.infer import operator_of
 from tensorwright.graph.passes.rebuild import Copy, rewrite, rewriting
@@ -16,7 +16,6 @@ from tensorwright.ops import Array, LayoutPreference, pack_pairs, sizes_of
 _BYTES = (DType.U8, DType.I8)
 _MATRIX = 2  # dimensions
 _MOST_IN_BLOCK = 1 << 16  # terms times the range of a code: times 2**15 they fit into 32 bits
-MOST_PACKED_ROWS = 8  # for which codes are taken apart again in each call
 _PRODUCTS = {"conv_integer": "conv", "matmul_integer": "matmul"}  # and those of floats
 
 

@@ -25,10 +25,8 @@ from tensorwright.tuning.space.register_tile import nest, tile_registers
 from tensorwright.tuning.space.roles import only_fold
 from tensorwright.tuning.space.sketch import Sketch, SketchBuilder
 
-_MOST_ROWS = 8  # that share codes which are taken apart in registers
 _COLUMNS = (1, 2, 3, 4, 6, 8)  # vectors of a tile
 _USUAL_COLUMNS = 4
-_USUAL_SUMS = 8
 _OTHERS = 2  # registers: a mask, and a code that becomes a float
 
 
@@ -42,7 +40,7 @@ def packed_weight_sketches(
     if product is None or weights is None:
         return
     elements = accesses.elements_of(weights.tensor)
-    if accesses.points(product.tensor) > _MOST_ROWS * elements:
+    if accesses.points(product.tensor) > base.MOST_PACKED_ROWS * elements:
         return
     row = weights.tensor.axes[0]
     loads = expr.loads_of(weights.tensor.body)
@@ -174,9 +172,10 @@ def _tile(
     high = accesses.count_of(axes[:-1])
     vectors = axes[-1].length // whole
     sizes = tuple(n for n in _COLUMNS if whole == 1 or vectors % n == 0)
-    usual = max(n for n in sizes if n == 1 or (n <= _USUAL_COLUMNS and n * high <= _USUAL_SUMS))
-    columns = builder.choose(f"{stored}_columns", sizes, usual)
-    builder.limit(columns * (high + 1), tile_registers(target) - _OTHERS)
+    registers = tile_registers(target) - _OTHERS
+    fitting = (n for n in sizes if n <= _USUAL_COLUMNS and n * (high + 1) <= registers)
+    columns = builder.choose(f"{stored}_columns", sizes, max(fitting, default=1))
+    builder.limit(columns * (high + 1), registers)
     tail = schedule.Tail.GUARD if whole == 1 else schedule.Tail.EXACT
     builder.do(schedule.Split(stored, last, (columns, max(width, whole)), tail))
     nest(builder, stored, (f"{last}_0",), (*rows, f"{last}_1"), f"{last}_2")

@@ -53,46 +53,30 @@ def network(
 
 
 @pytest.mark.parametrize("zeros", [False, True])
+@pytest.mark.parametrize("rounded", [False, True])
 @pytest.mark.parametrize(
     ("rows", "inner", "columns", "block", "bits"),
     [
-        (1, 96, 40, 32, 4),
+        (1, 96, 48, 32, 4),
         (1, 96, 37, 16, 4),
         (1, 64, 40, 64, 4),
-        (2, 128, 24, 32, 8),
-        (4, 96, 61, 32, 4),
+        (2, 128, 24, 16, 8),
+        (3, 96, 64, 32, 4),
+        (4, 128, 96, 128, 4),
+        (5, 96, 40, 32, 4),
         (7, 96, 61, 32, 4),
         (9, 96, 61, 32, 4),
         (33, 128, 50, 64, 4),
     ],
 )
-def test_results(rows: int, inner: int, columns: int, block: int, bits: int, zeros: bool) -> None:
-    graph, inputs = network(rows, inner, columns, block, zeros=zeros, bits=bits)
-    (expected,) = interpret(graph, inputs).values()
-    (found,) = tensorwright.compile(graph).run(inputs).values()
-    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5 * np.abs(expected).max())
-
-
-@pytest.mark.parametrize("zeros", [False, True])
-@pytest.mark.parametrize(
-    ("rows", "inner", "columns", "block", "bits"),
-    [
-        (1, 96, 48, 32, 4),
-        (1, 64, 40, 64, 4),
-        (2, 128, 24, 16, 8),
-        (3, 96, 64, 32, 4),
-        (4, 128, 96, 128, 4),
-        (1, 96, 37, 32, 4),
-        (5, 96, 40, 32, 4),
-    ],
-)
-def test_rows_that_may_be_rounded(
-    rows: int, inner: int, columns: int, block: int, bits: int, zeros: bool
+def test_results(
+    rows: int, inner: int, columns: int, block: int, bits: int, zeros: bool, rounded: bool
 ) -> None:
-    graph, inputs = network(rows, inner, columns, block, zeros=zeros, bits=bits, rounded=True)
+    graph, inputs = network(rows, inner, columns, block, zeros=zeros, bits=bits, rounded=rounded)
     (expected,) = interpret(graph, inputs).values()
     (found,) = tensorwright.compile(graph).run(inputs).values()
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=2e-4 * np.abs(expected).max())
+    error = np.abs(found - expected).max() / np.abs(expected).max()
+    assert error <= (3e-4 if rounded else 2e-5)
 
 
 @pytest.mark.parametrize(
