@@ -13,6 +13,7 @@ import pytest
 
 from tensorwright import expr
 from tensorwright.base import DType
+from tensorwright_lab.rule_generation.fingerprint.field_domain import FieldDomain
 
 F64, I64, BOOL = DType.F64, DType.I64, DType.BOOL
 A = np.array([[1.0, -2.0, 0.5], [3.0, 0.0, -1.5]])
@@ -146,7 +147,7 @@ class TestNumpyDomain(DomainSuite):
 
 
 class TestFieldDomain(DomainSuite):
-    domain = expr.FieldDomain(seed=5)
+    domain = FieldDomain(seed=5)
 
 
 class ExactNumbers:

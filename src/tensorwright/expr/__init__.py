@@ -21,9 +21,10 @@ from tensorwright.expr.building import (
 )
 from tensorwright.expr.canonical import EXPRESSION_KINDS, canonical_text
 from tensorwright.expr.evaluation.contraction import evaluate_condition, evaluate_index
-from tensorwright.expr.evaluation.domain import NUMPY, TRANSCENDENTAL, Array, Domain
+from tensorwright.expr.evaluation.domain import (
+    NUMPY, TRANSCENDENTAL, Array, Domain, SymbolicDomain, folded_last,
+)
 from tensorwright.expr.evaluation.evaluate import Prepared, evaluate
-from tensorwright.expr.evaluation.field_domain import FieldDomain, SymbolicDomain, residues
 from tensorwright.expr.functions import Fn
 from tensorwright.expr.index.bounds import interval, is_nonnegative
 from tensorwright.expr.index.nodes import (

@@ -10,7 +10,6 @@ import pytest
 from tests.lab.rule_generation.tiny import TINY, enumerated, facts
 
 from tensorwright.base import UsageError
-from tensorwright.expr import FieldDomain, residues
 from tensorwright.farm import LocalFarm
 from tensorwright.rewriting.meaning import evaluate_terms
 from tensorwright.rewriting.operators import operator_named
@@ -20,6 +19,7 @@ from tensorwright_lab.rule_generation.enumerate import blocks, level_units, owne
 from tensorwright_lab.rule_generation.enumerate import enumerate as enumerate_module
 from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder
 from tensorwright_lab.rule_generation.enumerate.plan import result_shape
+from tensorwright_lab.rule_generation.fingerprint.field_domain import FieldDomain, residues
 from tensorwright_lab.rule_generation.fingerprint.random_inputs import Evaluator
 from tensorwright_lab.rule_generation.operator_facts import facts_of_operator
 

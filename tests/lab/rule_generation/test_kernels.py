@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tensorwright.expr import FieldDomain, residues
 from tensorwright.rewriting.assumptions import fitting
 from tensorwright.rewriting.meaning import evaluate_terms, infer_shapes
 from tensorwright.rewriting.operators import OPERATORS
@@ -14,6 +13,7 @@ from tensorwright.rewriting.text import parse_rule
 from tensorwright_lab.rule_generation.enumerate.state import prepared_values
 from tensorwright_lab.rule_generation.fingerprint import field, fingerprints
 from tensorwright_lab.rule_generation.fingerprint.field import centred
+from tensorwright_lab.rule_generation.fingerprint.field_domain import FieldDomain, residues
 from tensorwright_lab.rule_generation.fingerprint.kernels import values_of
 from tensorwright_lab.rule_generation.fingerprint.random_inputs import Evaluator
 from tensorwright_lab.rule_generation.fingerprint.structure import structure_of

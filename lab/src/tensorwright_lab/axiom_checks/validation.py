@@ -37,7 +37,7 @@ from math import prod
 import numpy as np
 
 from tensorwright.base import InternalError
-from tensorwright.expr import FieldDomain, SymbolicDomain, residues
+from tensorwright.expr import SymbolicDomain
 from tensorwright.processes import Done, Job, WorkerPool
 from tensorwright.rewriting.assumptions import fitting
 from tensorwright.rewriting.axioms import Axiom, instances, load_axioms
@@ -59,6 +59,7 @@ from tensorwright.rewriting.prove.saturate import saturate
 from tensorwright.rewriting.terms import Rule
 from tensorwright.rewriting.text import parse_rules, rule_text
 from tensorwright_lab.axiom_checks.polynomials import Polynomials
+from tensorwright_lab.rule_generation.fingerprint.field_domain import FieldDomain, residues
 
 _LIMITS = Limits(rounds=4, nodes=1500, matches=200)
 _INSTANCES = 4

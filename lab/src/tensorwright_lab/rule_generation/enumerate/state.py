@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorwright.base import UsageError
-from tensorwright.expr import FieldDomain, residues
 from tensorwright.rewriting.meaning import evaluate_terms
 from tensorwright.rewriting.operators import IntShape
 from tensorwright_lab.rule_generation.enumerate.checkpoint import WorkFolder
@@ -31,6 +30,7 @@ from tensorwright_lab.rule_generation.enumerate.grouping import Equalities
 from tensorwright_lab.rule_generation.enumerate.renaming import WIDTH, mix
 from tensorwright_lab.rule_generation.enumerate.store import ValueStore
 from tensorwright_lab.rule_generation.fingerprint.field import P, packed, random_values
+from tensorwright_lab.rule_generation.fingerprint.field_domain import FieldDomain, residues
 from tensorwright_lab.rule_generation.fingerprint.fingerprints import keys_of
 from tensorwright_lab.rule_generation.fingerprint.kernels import SAMPLES, Values
 from tensorwright_lab.rule_generation.operator_facts import no_split_points

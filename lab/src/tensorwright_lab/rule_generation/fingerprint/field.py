@@ -1,4 +1,4 @@
-"""Exact arithmetic modulo the prime of `expr.FieldDomain`, on whole arrays.
+"""Exact arithmetic modulo the prime of `FieldDomain`, on whole arrays.
 
     multiply(P - 1, P - 1)     1, as (-1)(-1) = 1
     invert(2)                  (P + 1) / 2

@@ -29,11 +29,12 @@ from numpy.typing import NDArray
 from tensorwright import expr
 from tensorwright.base import DType
 from tensorwright.expr import Apply as ApplyValue
-from tensorwright.expr import residues as residues_of
 from tensorwright.rewriting.meaning import tensor_of
 from tensorwright.rewriting.operators import IntShape
 from tensorwright.rewriting.terms import Apply, Param
 from tensorwright_lab.rule_generation.fingerprint.field import Numbers, P, packed, reduce, relu
+from tensorwright_lab.rule_generation.fingerprint.field_domain import FieldDomain
+from tensorwright_lab.rule_generation.fingerprint.field_domain import residues as residues_of
 from tensorwright_lab.rule_generation.operator_facts import StructureKind, facts_of_operator
 
 Places: TypeAlias = NDArray[np.int64]
@@ -230,7 +231,7 @@ class Probe:
 
     def residues(self, arguments: tuple[NDArray[Any], ...]) -> Numbers:
         """The flat result in the field."""
-        value = self._value(arguments, expr.FieldDomain())
+        value = self._value(arguments, FieldDomain())
         return (residues_of(value).ravel() % P).astype(np.uint64)
 
     def _value(self, arguments: tuple[NDArray[Any], ...], domain: expr.Domain) -> expr.Array:
