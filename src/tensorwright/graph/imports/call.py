@@ -44,7 +44,6 @@ class TensorList:
 
 Operand: TypeAlias = Single | TensorList
 Key: TypeAlias = int | str  # the position or the name of an argument
-AttributeDefault: TypeAlias = bool | int | float | str | type[int] | type[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,8 +331,10 @@ class Call:
         value = self.attributes.get(name)
         return default if value is None else value
 
-    def value(self, name: str, default: AttributeDefault) -> bool | int | float | str:
-        """An argument of the type of its default, which is a type where the node must give it."""
+    def value(self, name: str, default: ops.AttributeValue | None) -> bool | int | float | str:
+        """An argument of the type of its default; a text or an integer that the node must give
+        where there is none.
+        """
         match default:
             case bool():
                 return self.flag(name, default=default)
@@ -344,7 +345,7 @@ class Call:
             case str():
                 return self.text(name, default)
             case _:
-                return self.text(name) if default is str else self.integer(name)
+                return self.text(name) if isinstance(self.get(name), str) else self.integer(name)
 
     def size(self, name: str, default: expr.Index | None = None) -> expr.Index:
         """An integer, which may be an expression of sizes."""

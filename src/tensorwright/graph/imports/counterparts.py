@@ -1,22 +1,34 @@
-"""Operators that others and we have alike, attribute by attribute; import and export read it."""
+"""Operators that others and we have alike; import and export read the table.
+
+Names, kinds and defaults of attributes are those of our operator's record; `_OTHER_NAMES` has the
+names that others have for them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from tensorwright.graph.imports.call import AttributeDefault, Call, Results, Table
+from tensorwright.graph.imports.call import Call, Results, Table
 from tensorwright.graph.imports.promotion import as_float, promoted
-from tensorwright.ops import AttributeValue
+from tensorwright.ops import AttributeValue, operator
 
-_OUR_NAMES = {
-    "num_groups": "groups",
-    "transA": "trans_a",
-    "transB": "trans_b",
-    "padding_mode": "padding",
-    "negative_slope": "alpha",
+_OTHER_NAMES = {
+    "groups": ("num_groups", "group"),
+    "trans_a": ("transA",),
+    "trans_b": ("transB",),
+    "padding": ("padding_mode",),
+    "alpha": ("negative_slope",),
+    "kernel": ("kernel_shape",),
+    "coordinates": ("coordinate_transformation_mode",),
+    "cubic_a": ("cubic_coeff_a",),
 }
+
+
+def names_of(attribute: str) -> tuple[str, ...]:
+    """The names that an attribute of ours has elsewhere, its own one first."""
+    return (attribute, *_OTHER_NAMES.get(attribute, ()))
 
 
 class Elements(Enum):
@@ -31,30 +43,32 @@ class Elements(Enum):
 class Counterpart:
     """An operator of ONNX or ATen and ours.
 
-    attributes  their name and default of each; a type where the node must give it
     opset       the operator set of ONNX that export needs at least
-    number      our integer attribute that is ONNX's second input, and its default; "" for none
+    number      our integer attribute that is ONNX's second input; "" for none
     fixed       our attributes that theirs has not, with the values that it implies
     elements, operands   of ATen: how it computes, and its tensors by name
     """
 
     theirs: str
     ours: str
-    attributes: tuple[tuple[str, AttributeDefault], ...] = ()
     opset: int = 0
-    number: tuple[str, AttributeDefault] = ("", 0)
+    number: str = ""
     fixed: tuple[tuple[str, AttributeValue], ...] = ()
     elements: Elements = Elements.OWN
     operands: tuple[str, ...] = ("self",)
 
-    def named_attributes(self) -> Iterator[tuple[str, str, AttributeDefault]]:
-        """Our name, their name and the default of each attribute."""
-        return ((_OUR_NAMES.get(name, name), name, default) for name, default in self.attributes)
-
     def convert(self, call: Call, **more: AttributeValue) -> Results:
         """The converter of the operator; `more` are attributes that it does not read."""
-        given = {ours: call.value(theirs, each) for ours, theirs, each in self.named_attributes()}
-        return (call.add(self.ours, *self._tensors(call), **dict(self.fixed), **more, **given),)
+        given: dict[str, AttributeValue] = {**dict(self.fixed), **more}
+        if self.number:
+            given[self.number] = call.index(1, self.number) if call.has(1) else 0
+            call = replace(call, operands=call.operands[:1])
+        for each in operator(self.ours).attributes:
+            if each.name not in given:
+                names = [name for name in names_of(each.name) if call.has(name)]
+                name = (names or names_of(each.name)[-1:])[0]
+                given[each.name] = call.value(name, each.default)
+        return (call.add(self.ours, *self._tensors(call), **given),)
 
     def _tensors(self, call: Call) -> tuple[str, ...]:
         if call.operands:
@@ -67,184 +81,125 @@ class Counterpart:
             case Elements.OWN:
                 return call.optional(*self.operands)
 
-    def convert_with_number(self, call: Call) -> Results:
-        """As `convert`, of an operator whose second input is a number: an attribute to us."""
-        name, default = self.number
-        value = default if isinstance(default, int) and not call.has(1) else call.index(1, name)
-        return self.convert(replace(call, operands=call.operands[:1]), **{name: value})
 
-
-_PLAIN = """
-    abs               Abs                  abs
-    neg               Neg                  neg
-    relu              Relu                 relu
-    isnan             IsNaN                isnan
-    isinf             -                    isinf
-    hard_swish        HardSwish            hardswish
-    mish              Mish                 mish
-    sqrt              Sqrt                 sqrt                 FLOAT
-    rsqrt             -                    rsqrt                FLOAT
-    reciprocal        Reciprocal           reciprocal           FLOAT
-    exp               Exp                  exp                  FLOAT
-    expm1             -                    expm1                FLOAT
-    log               Log                  log                  FLOAT
-    log1p             -                    log1p                FLOAT
-    erf               Erf                  erf,special_erf      FLOAT
-    sin               Sin                  sin                  FLOAT
-    cos               Cos                  cos                  FLOAT
-    tan               Tan                  tan                  FLOAT
-    asin              Asin                 asin                 FLOAT
-    acos              Acos                 acos                 FLOAT
-    atan              Atan                 atan                 FLOAT
-    sinh              Sinh                 sinh                 FLOAT
-    cosh              Cosh                 cosh                 FLOAT
-    tanh              Tanh                 tanh                 FLOAT
-    asinh             Asinh                asinh                FLOAT
-    acosh             Acosh                acosh                FLOAT
-    atanh             Atanh                atanh                FLOAT
-    sigmoid           Sigmoid              sigmoid,special_expit  FLOAT
-    swish             -                    silu                 FLOAT
-    softsign          Softsign             softsign             FLOAT
-    selu              -                    selu                 FLOAT
-    max               -                    maximum              COMMON
-    min               -                    minimum              COMMON
-    equal             Equal                eq                   COMMON
-    not_equal         -                    ne                   COMMON
-    less              Less                 lt                   COMMON
-    less_or_equal     LessOrEqual          le                   COMMON
-    greater           Greater              gt                   COMMON
-    greater_or_equal  GreaterOrEqual       ge                   COMMON
-    floormod          -                    remainder            COMMON
-    fmod              -                    fmod                 COMMON
-    matmul            MatMul               -
-    add               Add                  -
-    sub               Sub                  -
-    mul               Mul                  -
-    div               Div                  -
-    pow               Pow                  -
-    sign              Sign                 -
-    floor             Floor                -
-    ceil              Ceil                 -
-    round             Round                -
-    not               Not                  -
-    and               And                  -
-    or                Or                   -
-    xor               Xor                  -
-    bitwise_not       BitwiseNot           -
-    bitwise_and       BitwiseAnd           -
-    bitwise_or        BitwiseOr            -
-    bitwise_xor       BitwiseXor           -
-    where             Where                -
-    prelu             PRelu                -
-    softplus          Softplus             -
-    global_max_pool   GlobalMaxPool        -
-    global_average_pool  GlobalAveragePool  -
+_ALIKE = """
+    abs               Abs             abs
+    neg               Neg             neg
+    relu              Relu            relu
+    isnan             IsNaN           isnan
+    isinf             IsInf           isinf
+    hard_swish        HardSwish       hardswish
+    mish              Mish            mish
+    sqrt              Sqrt            sqrt FLOAT
+    rsqrt             -               rsqrt FLOAT
+    reciprocal        Reciprocal      reciprocal FLOAT
+    exp               Exp             exp FLOAT
+    expm1             -               expm1 FLOAT
+    log               Log             log FLOAT
+    log1p             -               log1p FLOAT
+    erf               Erf             erf|special_erf FLOAT
+    sin               Sin             sin FLOAT
+    cos               Cos             cos FLOAT
+    tan               Tan             tan FLOAT
+    asin              Asin            asin FLOAT
+    acos              Acos            acos FLOAT
+    atan              Atan            atan FLOAT
+    sinh              Sinh            sinh FLOAT
+    cosh              Cosh            cosh FLOAT
+    tanh              Tanh            tanh FLOAT
+    asinh             Asinh           asinh FLOAT
+    acosh             Acosh           acosh FLOAT
+    atanh             Atanh           atanh FLOAT
+    sigmoid           Sigmoid         sigmoid|special_expit FLOAT
+    swish             Swish@24        silu FLOAT
+    softsign          Softsign        softsign FLOAT
+    selu              Selu            selu FLOAT
+    max               -               maximum COMMON
+    min               -               minimum COMMON
+    equal             Equal           eq COMMON
+    not_equal         -               ne COMMON
+    less              Less            lt COMMON
+    less_or_equal     LessOrEqual     le COMMON
+    greater           Greater         gt COMMON
+    greater_or_equal  GreaterOrEqual  ge COMMON
+    floormod          -               remainder COMMON
+    fmod              -               fmod COMMON
+    leaky_relu        LeakyRelu       leaky_relu
+    celu              Celu            celu
+    gelu              Gelu@20         gelu
     """
-"""Our operators without attributes, ONNX's and ATen's names, and in which type ATen's computes."""
+"""Ours, ONNX's with its second input and its operator set, ATen's, and in which type it computes.
 
-_PLAIN_ROWS = tuple(row.split() for row in _PLAIN.strip().splitlines())
-_BOTH = ("self", "other")
+Import and export take these as they are.
+"""
+
+_ALONE = (
+    "matmul MatMul, add Add, sub Sub, mul Mul, div Div, pow Pow, sign Sign, floor Floor, "
+    "ceil Ceil, round Round, not Not, and And, or Or, xor Xor, bitwise_not BitwiseNot, "
+    "bitwise_and BitwiseAnd, bitwise_or BitwiseOr, bitwise_xor BitwiseXor, where Where, "
+    "prelu PRelu, softplus Softplus, global_max_pool GlobalMaxPool, "
+    "global_average_pool GlobalAveragePool, elu Elu, thresholded_relu ThresholdedRelu, "
+    "hard_sigmoid HardSigmoid, shrink Shrink, argmax ArgMax, argmin ArgMin, concat Concat, "
+    "depth_to_space DepthToSpace, einsum Einsum, gemm Gemm, global_lp_pool GlobalLpPool, "
+    "lrn LRN, lp_normalization LpNormalization, trilu Trilu(k), cumsum CumSum(axis), "
+    "cumprod CumProd(axis)@26"
+)
+"""As `_ALIKE`, of ONNX alone."""
+
+_THEIRS = re.compile(r"(\w+)(?:\((\w+)\))?(?:@(\d+))?")
+_SKIP_NAN = (("skip_nan", True),)
 _HARD = (("alpha", 1 / 6), ("beta", 0.5))
 
 
-def _plain_in_aten(ours: str, name: str, elements: str = "OWN") -> Counterpart:
-    operands = _BOTH if elements == "COMMON" else ("self",)
+def _in_onnx(table: str) -> tuple[Counterpart, ...]:
+    rows = [row.split() for row in re.split(r"[,\n]", table.strip())]
+    return tuple(_row(ours, theirs) for ours, theirs, *_ in rows if theirs != "-")
+
+
+def _row(ours: str, text: str) -> Counterpart:
+    match = _THEIRS.fullmatch(text)
+    assert match is not None, f"a row has no {text}"
+    theirs, number, opset = match.groups()
+    fixed = _SKIP_NAN if theirs in ("ArgMax", "ArgMin") else ()
+    return Counterpart(theirs, ours, int(opset or 0), number or "", fixed)
+
+
+def _in_aten(ours: str, name: str, elements: str = "OWN") -> Counterpart:
+    operands = ("self", "other") if elements == "COMMON" else ("self",)
     return Counterpart(name, ours, elements=Elements[elements], operands=operands)
 
 
-_SEARCH = (("axis", 0), ("keepdims", True), ("select_last_index", False))
-_SELU = (("alpha", 1.67326319217681884765625), ("gamma", 1.05070102214813232421875))
-COUNTERPARTS = (
-    *(Counterpart(theirs, ours) for ours, theirs, *_ in _PLAIN_ROWS if theirs != "-"),
-    Counterpart("LeakyRelu", "leaky_relu", (("alpha", 0.01),)),
-    Counterpart("Elu", "elu", (("alpha", 1.0),)),
-    Counterpart("Celu", "celu", (("alpha", 1.0),)),
-    Counterpart("ThresholdedRelu", "thresholded_relu", (("alpha", 1.0),)),
-    Counterpart("Selu", "selu", _SELU),
-    Counterpart("HardSigmoid", "hard_sigmoid", (("alpha", 0.2), ("beta", 0.5))),
-    Counterpart("Swish", "swish", (("alpha", 1.0),), opset=24),
-    Counterpart("Shrink", "shrink", (("bias", 0.0), ("lambd", 0.5))),
-    Counterpart("Gelu", "gelu", (("approximate", "none"),), opset=20),
-    Counterpart("IsInf", "isinf", (("detect_negative", True), ("detect_positive", True))),
-    Counterpart("ArgMax", "argmax", _SEARCH, fixed=(("skip_nan", True),)),
-    Counterpart("ArgMin", "argmin", _SEARCH, fixed=(("skip_nan", True),)),
-    Counterpart("Concat", "concat", (("axis", int),)),
-    Counterpart("DepthToSpace", "depth_to_space", (("blocksize", int), ("mode", "DCR"))),
-    Counterpart("Einsum", "einsum", (("equation", str),)),
-    Counterpart(
-        "Gemm", "gemm", (("alpha", 1.0), ("beta", 1.0), ("transA", False), ("transB", False))
-    ),
-    Counterpart("GlobalLpPool", "global_lp_pool", (("p", 2),)),
-    Counterpart("LRN", "lrn", (("size", int), ("alpha", 1e-4), ("beta", 0.75), ("bias", 1.0))),
-    Counterpart("LpNormalization", "lp_normalization", (("axis", -1), ("p", 2))),
-)
-SCATTER = Counterpart("ScatterElements", "scatter_elements", (("axis", 0), ("reduction", "none")))
-AT_POSITIONS = (
-    Counterpart("Gather", "gather", (("axis", 0),)),
-    Counterpart("GatherElements", "gather_elements", (("axis", 0),)),
-    Counterpart("GatherND", "gather_nd", (("batch_dims", 0),)),
-    Counterpart("ReverseSequence", "reverse_sequence", (("batch_axis", 1), ("time_axis", 0))),
-    SCATTER,
-    Counterpart("ScatterND", "scatter_nd", (("reduction", "none"),)),
+AT_POSITIONS = _in_onnx(
+    "gather Gather, gather_elements GatherElements, gather_nd GatherND, scatter_nd ScatterND, "
+    "scatter_elements ScatterElements, reverse_sequence ReverseSequence"
 )
 """Input 1 holds positions, which ONNX may give as other integers."""
-
-_RUNNING = (("exclusive", False), ("reverse", False))
-WITH_NUMBER = (
-    Counterpart("Trilu", "trilu", (("upper", True),), number=("k", 0)),
-    Counterpart("CumSum", "cumsum", _RUNNING, number=("axis", int)),
-    Counterpart("CumProd", "cumprod", _RUNNING, opset=26, number=("axis", int)),
-)
-
-_CEIL = ("ceil_mode", False)
-MAX_POOL = Counterpart("MaxPool", "max_pool", (_CEIL,))
-POOLS = (
-    Counterpart("AveragePool", "average_pool", (_CEIL, ("count_include_pad", False))),
-    Counterpart("LpPool", "lp_pool", (_CEIL, ("p", 2))),
-)
-"""Beside the attributes of their windows."""
-
-_EPSILON = ("epsilon", 1e-5)
-TRAILING_NORMS = (
-    Counterpart("LayerNormalization", "layer_norm", (("axis", -1), _EPSILON)),
-    Counterpart("RMSNormalization", "rms_norm", (("axis", -1), _EPSILON), opset=23),
-    Counterpart("GroupNormalization", "group_norm", (("num_groups", int), _EPSILON), opset=21),
+MAX_POOL, *POOLS = _in_onnx("max_pool MaxPool, average_pool AveragePool, lp_pool LpPool")
+"""They have attributes of windows."""
+TRAILING_NORMS = _in_onnx(
+    "layer_norm LayerNormalization, rms_norm RMSNormalization@23, group_norm GroupNormalization@21"
 )
 """Of wide floats and without statistics; otherwise the standard's function."""
-
-SOFTMAXES = (
-    Counterpart("Softmax", "softmax", (("axis", -1),)),
-    Counterpart("LogSoftmax", "log_softmax", (("axis", -1),)),
-    Counterpart("Hardmax", "hardmax", (("axis", -1),)),
+SOFTMAXES = _in_onnx("softmax Softmax, log_softmax LogSoftmax, hardmax Hardmax")
+VARIADIC = _in_onnx("sum Sum, mean Mean, max Max, min Min")
+_WRITTEN = _in_onnx(
+    "batch_norm BatchNormalization, instance_norm InstanceNormalization, identity Identity, "
+    "matmul_integer MatMulInteger, space_to_depth SpaceToDepth, grid_sample GridSample@20, "
+    "dequantize_linear DequantizeLinear"
 )
-WRITTEN_ALIKE = (
-    Counterpart("BatchNormalization", "batch_norm", (_EPSILON,)),
-    Counterpart("InstanceNormalization", "instance_norm", (_EPSILON,)),
-    Counterpart("MatMulInteger", "matmul_integer"),
-    *SOFTMAXES,
-    Counterpart("Identity", "identity"),
-    Counterpart("SpaceToDepth", "space_to_depth", (("blocksize", int),)),
-    Counterpart("DequantizeLinear", "dequantize_linear", (("axis", 1),)),
-    Counterpart(
-        "GridSample",
-        "grid_sample",
-        (("mode", "linear"), ("padding_mode", "zeros"), ("align_corners", False)),
-        opset=20,
-    ),
-)
-"""What export writes as it is; import has more cases to tell apart."""
+_BOTH = (*_in_onnx(_ALIKE), *_in_onnx(_ALONE))
+WRITTEN_ALIKE = (*_BOTH, *AT_POSITIONS, *TRAILING_NORMS, *SOFTMAXES, *VARIADIC, *_WRITTEN)
+"""What export writes as it is; import has more cases to tell apart for some."""
 
+_ATEN_ROWS = [row.split() for row in _ALIKE.strip().splitlines()]
 IN_ATEN = (
     *(
-        _plain_in_aten(ours, name, *rest)
-        for ours, _, names, *rest in _PLAIN_ROWS
+        _in_aten(ours, name, *rest)
+        for ours, _, names, *rest in _ATEN_ROWS
         if names != "-"
-        for name in names.split(",")
+        for name in names.split("|")
     ),
     Counterpart("hardsigmoid", "hard_sigmoid", fixed=_HARD, elements=Elements.FLOAT),
-    Counterpart("leaky_relu", "leaky_relu", (("negative_slope", 0.01),)),
-    Counterpart("gelu", "gelu", (("approximate", "none"),)),
-    Counterpart("celu", "celu", (("alpha", 1.0),)),
     Counterpart("mm", "matmul", operands=("self", "mat2")),
     Counterpart("bmm", "matmul", operands=("self", "mat2")),
     Counterpart("mv", "matmul", operands=("self", "vec")),
@@ -253,8 +208,5 @@ IN_ATEN = (
 )
 """Operators of ATen."""
 
-ALIKE: Table = (
-    *((each.theirs, each.convert) for each in COUNTERPARTS),
-    *((each.theirs, each.convert_with_number) for each in WITH_NUMBER),
-)
+ALIKE: Table = tuple((each.theirs, each.convert) for each in _BOTH)
 ATEN_ALIKE: Table = tuple((each.theirs, each.convert) for each in IN_ATEN)

@@ -19,15 +19,14 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
-from onnx import NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+from onnx import NodeProto, TensorProto, ValueInfoProto, defs, helper, numpy_helper
 
 from tensorwright import expr
 from tensorwright.base import DType, TensorType, UnsupportedError
 from tensorwright.graph.graph import Graph, Node
-from tensorwright.graph.imports.call import AttributeDefault
-from tensorwright.graph.imports.counterparts import Counterpart
+from tensorwright.graph.imports.counterparts import names_of
 from tensorwright.graph.imports.tensors import DTYPES
-from tensorwright.ops import AttributeValue, as_size, sizes_of
+from tensorwright.ops import AttributeValue, as_size, operator, sizes_of
 
 _Place: TypeAlias = tuple[str, int]
 """An input and one of its axes."""
@@ -257,21 +256,29 @@ class ExportCall:
         """A number attribute."""
         return self.node.number(name)
 
-    def attributes_of(self, counterpart: Counterpart) -> dict[str, OnnxValue]:
-        """The attributes that the node has alike in ONNX, under ONNX's names."""
-        pairs = counterpart.named_attributes()
-        return {theirs: self._value(ours, default) for ours, theirs, default in pairs}
+    def alike(self, theirs: str, *inputs: str, **attributes: OnnxValue) -> str:
+        """Write an ONNX node with the attributes that ours has alike, behind those that are given.
 
-    def _value(self, name: str, default: AttributeDefault) -> OnnxValue:
-        kind = default if isinstance(default, type) else type(default)
-        if kind is str:
-            return str(self.attribute(name))
-        if kind is float:
-            return self.number(name)
-        given = self.attribute(name)
-        if isinstance(given, float) and given.is_integer():
-            return int(given)
-        return self.integer(name)
+        inputs   ours where there are none; an attribute that is an empty list is left out
+        """
+        kinds = {name: each.type for name, each in defs.get_schema(theirs).attributes.items()}
+        for each in operator(self.node.operator).attributes:
+            name = next((name for name in names_of(each.name) if name in kinds), "")
+            if name and name not in attributes:
+                attributes[name] = self._value(each.name, kinds[name])
+        given = {name: value for name, value in attributes.items() if value != ()}
+        return self.emit(theirs, inputs or None, **given)
+
+    def _value(self, name: str, kind: defs.OpSchema.AttrType) -> OnnxValue:
+        match kind:
+            case defs.OpSchema.AttrType.INTS:
+                return self.ints(name)
+            case defs.OpSchema.AttrType.STRING:
+                return str(self.attribute(name))
+            case defs.OpSchema.AttrType.FLOAT:
+                return self.number(name)
+            case _:
+                return int(self.number(name))
 
     def type_at(self, position: int) -> TensorType:
         """The type of an input."""

@@ -16,7 +16,6 @@ from onnx import defs
 from tensorwright.base import DType, OpenSize
 from tensorwright.expr import Index, floor_div
 from tensorwright.graph.imports import counterparts
-from tensorwright.graph.imports.converters.elementwise import VARIADIC
 from tensorwright.graph.imports.converters.normalization import REDUCTIONS
 from tensorwright.graph.onnx_export.call import (
     ONNX_DTYPES,
@@ -27,23 +26,12 @@ from tensorwright.graph.onnx_export.call import (
 )
 from tensorwright.ops import as_size, sizes_of
 
-_ALIKE = (
-    *counterparts.COUNTERPARTS,
-    *counterparts.AT_POSITIONS,
-    *counterparts.TRAILING_NORMS,
-    *counterparts.WITH_NUMBER,
-    *counterparts.WRITTEN_ALIKE,
-    *(counterparts.Counterpart(theirs, ours) for theirs, ours in VARIADIC),
-)
-
 
 def _alike(counterpart: counterparts.Counterpart) -> ExportRule:
     def rule(call: ExportCall) -> None:
         call.needs_opset(counterpart.opset)
-        name, _ = counterpart.number
-        second = [call.size(name)] if name else []
-        inputs = [*call.node.inputs, *second]
-        call.emit(counterpart.theirs, inputs, **call.attributes_of(counterpart))
+        second = [call.size(counterpart.number)] if counterpart.number else []
+        call.alike(counterpart.theirs, *call.node.inputs, *second)
 
     return rule
 
@@ -109,16 +97,13 @@ def _reduce(operator: str) -> ExportRule:
     def rule(call: ExportCall) -> None:
         axes = call.ints("axes")
         call.needs_opset(20 if call.type_at(0).dtype is DType.BOOL else 18)
-        inputs = [call.node.inputs[0]]
-        if axes:
-            inputs.append(call.constant(axes))
-        call.emit(operator, inputs, keepdims=call.integer("keepdims"))
+        call.alike(operator, *call.node.inputs, *([call.constant(axes)] if axes else []))
 
     return rule
 
 
 ELEMENTWISE: ExportTable = (
-    *((each.ours, _alike(each)) for each in _ALIKE),
+    *((each.ours, _alike(each)) for each in counterparts.WRITTEN_ALIKE),
     *((ours, _reduce(theirs)) for theirs, ours, _ in REDUCTIONS),
     ("reduce_any", _reduce("ReduceMax")),
     ("reduce_all", _reduce("ReduceMin")),
@@ -156,7 +141,7 @@ def _transpose(call: ExportCall) -> None:
 
 
 def _split(call: ExportCall) -> None:
-    call.emit("Split", [*call.node.inputs, call.sizes("sizes")], axis=call.integer("axis"))
+    call.alike("Split", *call.node.inputs, call.sizes("sizes"))
 
 
 def _slice(call: ExportCall) -> None:
@@ -174,7 +159,7 @@ def _pad(call: ExportCall) -> None:
     inputs = [*call.node.inputs, call.sizes("pads")]
     if mode == "constant":
         inputs.append(call.constant(call.number("value"), call.type_at(0).dtype))
-    call.emit("Pad", inputs, mode=mode)
+    call.alike("Pad", *inputs)
 
 
 def _resize(call: ExportCall) -> None:
@@ -190,15 +175,7 @@ def _resize(call: ExportCall) -> None:
         inputs.append(call.constant(scales, DType.F32))
     else:
         inputs += ["", call.sizes("sizes")]
-    call.emit(
-        "Resize",
-        inputs,
-        mode=str(call.attribute("mode")),
-        coordinate_transformation_mode=str(call.attribute("coordinates")),
-        nearest_mode=str(call.attribute("nearest_mode")),
-        cubic_coeff_a=call.number("cubic_a"),
-        exclude_outside=call.integer("exclude_outside"),
-    )
+    call.alike("Resize", *inputs)
 
 
 def _is_scaled(extent: Index, scale: float, size: Index) -> bool:
@@ -211,14 +188,13 @@ def _is_scaled(extent: Index, scale: float, size: Index) -> bool:
 
 def _one_hot(call: ExportCall) -> None:
     indices, values = call.node.inputs
-    call.emit("OneHot", (indices, call.size("depth"), values), axis=call.integer("axis"))
+    call.alike("OneHot", indices, call.size("depth"), values)
 
 
 def _topk(call: ExportCall) -> None:
-    more = {name: call.integer(name) for name in ("axis", "largest", "sorted")}
     k = as_size(call.attribute("k"))
     count = call.constant([k]) if isinstance(k, int) else call.writing.sizes.vector((k,))
-    call.emit("TopK", [*call.node.inputs, count], **more)
+    call.alike("TopK", *call.node.inputs, count)
 
 
 def _tree_leaves(call: ExportCall) -> None:
@@ -241,8 +217,7 @@ def _reverse_sequence(call: ExportCall) -> None:
     x, lengths = call.node.inputs
     if call.type_at(1).dtype is not DType.I64:
         lengths = call.step("Cast", lengths, to=ONNX_DTYPES[DType.I64])
-    more = {name: call.integer(name) for name in ("batch_axis", "time_axis")}
-    call.emit("ReverseSequence", (x, lengths), **more)
+    call.alike("ReverseSequence", x, lengths)
 
 
 def _bitcast(call: ExportCall) -> None:
@@ -300,7 +275,7 @@ def _quantize(call: ExportCall) -> None:
     if len(inputs) == 2:
         shape = call.type_at(1).extents
         inputs.append(call.constant(np.zeros(shape), _output_dtype(call)))
-    call.emit("QuantizeLinear", inputs, axis=call.integer("axis"))
+    call.alike("QuantizeLinear", *inputs)
 
 
 def _dequantize_blocks(call: ExportCall) -> None:
@@ -349,32 +324,16 @@ MOVEMENT: ExportTable = (
 )
 
 
-def _window(call: ExportCall) -> dict[str, OnnxValue]:
-    """Strides, pads and dilations, where they are said."""
-    given = {name: call.ints(name) for name in ("strides", "pads", "dilations")}
-    return {name: values for name, values in given.items() if values}
-
-
 def _conv(operator: str) -> ExportRule:
-    return lambda call: call.emit(operator, group=call.integer("groups"), **_window(call))
-
-
-def _conv_transpose(call: ExportCall) -> None:
-    window = _window(call)
-    if extra := call.ints("output_padding"):
-        window["output_padding"] = extra
-    call.emit("ConvTranspose", group=call.integer("groups"), **window)
+    return lambda call: call.alike(operator, group=call.integer("groups"))
 
 
 def _pool(counterpart: counterparts.Counterpart) -> ExportRule:
     def rule(call: ExportCall) -> None:
-        window = _window(call)
-        if any(d != 1 for d in call.ints("dilations")):
-            call.needs_opset(19)
-        elif counterpart.theirs == "AveragePool":
-            window.pop("dilations", None)  # known from operator set 19 on
-        more = call.attributes_of(counterpart)
-        call.emit(counterpart.theirs, kernel_shape=call.ints("kernel"), **window, **more)
+        has_steps = any(d != 1 for d in call.ints("dilations"))
+        call.needs_opset(19 if has_steps else 0)
+        is_old = counterpart.theirs == "AveragePool" and not has_steps
+        call.alike(counterpart.theirs, **({"dilations": ()} if is_old else {}))
 
     return rule
 
@@ -393,7 +352,7 @@ def _attention(call: ExportCall) -> None:
 WINDOWS: ExportTable = (
     ("conv", _conv("Conv")),
     ("conv_integer", _conv("ConvInteger")),
-    ("conv_transpose", _conv_transpose),
+    ("conv_transpose", _conv("ConvTranspose")),
     *((each.ours, _pool(each)) for each in (counterparts.MAX_POOL, *counterparts.POOLS)),
     ("attention", _attention),
 )

@@ -8,11 +8,10 @@ import sys
 from tensorwright.base import DType
 from tensorwright.expr import floor_div
 from tensorwright.graph.imports.call import Call, Converter, Results, Table, Tensor
+from tensorwright.graph.imports.counterparts import VARIADIC
 from tensorwright.graph.imports.formula import by_formula, formula
 from tensorwright.graph.imports.promotion import as_float, as_type, common_type, promoted, scaled
 from tensorwright.graph.imports.tensors import dtype_of
-
-VARIADIC = (("Sum", "sum"), ("Mean", "mean"), ("Max", "max"), ("Min", "min"))
 
 
 def _variadic(operator: str) -> Converter:
@@ -88,7 +87,7 @@ def _bit_shift(call: Call) -> Results:
 
 
 ELEMENTWISE: Table = (
-    *((theirs, _variadic(ours)) for theirs, ours in VARIADIC),
+    *((each.theirs, _variadic(each.ours)) for each in VARIADIC),
     ("Identity", _identity),
     ("Dropout", _dropout),
     ("Clip", _clip),

@@ -15,7 +15,7 @@ from tensorwright.expr import Index
 from tensorwright.graph.imports.call import Call, Converter, Operand, Results, Table, Tensor
 from tensorwright.graph.imports.converters.parts import piece
 from tensorwright.graph.imports.converters.windows import per_dimension
-from tensorwright.graph.imports.counterparts import AT_POSITIONS, SCATTER, Counterpart
+from tensorwright.graph.imports.counterparts import AT_POSITIONS, Counterpart
 from tensorwright.graph.imports.folding import size_at
 from tensorwright.graph.imports.formula import formula, positions
 from tensorwright.graph.imports.promotion import as_type
@@ -109,7 +109,7 @@ def _columns_to_image(call: Call) -> Results:
 
 INDEXING: Table = (
     *((each.theirs, partial(_at_positions, each)) for each in AT_POSITIONS),
-    ("Scatter", partial(_at_positions, SCATTER)),
+    ("Scatter", partial(_at_positions, Counterpart("Scatter", "scatter_elements"))),
     ("TopK", _top_k),
     ("OneHot", _one_hot),
     ("TensorScatter", _write_to_cache),
