@@ -181,7 +181,7 @@ def _taught_by_records(
             if each.case.name.startswith(pair.sources):
                 workload = each.case.workload
                 records = [replace(record, target=target.key) for record in each.records]
-                store.append(records, [WorkloadText(workload.key, str(workload))])
+                store.append(records, [WorkloadText.of(workload)])
         hardware = next(store.query()).hardware
         found = learn_from_records(Past(store, hardware, (own,)), learning, target, THREADS)
     if found is None:

@@ -135,20 +135,21 @@ class RecordStoreSuite:
 
     def test_workloads_and_their_texts(self, store: RecordStore) -> None:
         store.append([make_record(1, workload=key) for key in ("z", "a")], [WorkloadText("a", "A")])
-        store.append([], [WorkloadText("b", "B"), WorkloadText("a", "another text")])
+        store.append([], [WorkloadText("b", "B"), WorkloadText("a", "A and program")])
         assert store.workloads() == ("z", "a")
-        assert store.workload_text("a") == "A"
+        assert store.workload_text("a") == "A and program"
         assert store.workload_text("z") is None
-        assert store.workload_texts() == (("a", "A"), ("b", "B"))
+        assert store.workload_texts() == (("a", "A and program"), ("b", "B"))
+        store.append([], [WorkloadText("a", "A")])
 
     def test_prune_keeps_the_best_of_each_setting(self, store: RecordStore) -> None:
         store.append([make_record(n, 0.1 * n) for n in range(1, 6)])
         store.append([make_record(7, 9.0, threads=1), make_record(8, 1.0, status=Status.CENSORED)])
         store.append([make_failure(20), make_failure(30)])
-        assert store.prune(2) == 4
+        assert store.remove(store.surplus(2)) == 4
         assert [r.round for r in store.query()] == [1, 2, 7, 20, 30]
-        assert store.prune(2) == 0
-        assert store.prune(2, failures_before=make_failure(30).when) == 1
+        assert store.remove(store.surplus(2)) == 0
+        assert store.remove(store.surplus(2, failures_before=make_failure(30).when)) == 1
         assert [r.round for r in store.query()] == [1, 2, 7, 30]
         assert store.append([make_record(40)]) == 1
         assert store.count() == 5
@@ -242,7 +243,7 @@ class RecordStoreSuite:
             one.append([make_record(1)])
             assert other.append([make_record(1), make_record(2)]) == 1
             assert list(one.query()) == [make_record(1), make_record(2)]
-            other.prune(0)
+            other.remove(other.surplus(0))
             assert one.count() == 0
             one.append([make_record(3)])
             assert list(other.query()) == [make_record(3)]

@@ -66,7 +66,7 @@ def import_log(
         if not isinstance(outcome, str):
             workload, record, change = outcome
             records.append(record)
-            texts.append(WorkloadText(workload.key, str(workload)))
+            texts.append(WorkloadText.of(workload))
             outcome = f"seed of {workload.name} {workload.key}"
             outcome += f", {change}" if change else ""
         latency_s = line.result.latency_s

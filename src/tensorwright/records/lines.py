@@ -1,5 +1,9 @@
 """JSON lines: one fact per line, a record, the text of a workload, or a tuning session.
 
+The text of a workload ends with a line of JSON: its program as data, from which it is read back.
+Tensors are written in an order in which each comes after those that it reads, so that reading them
+needs no deep stack.
+
 {"kind": "workload", "schema": 1, "workload": KEY, "text": TEXT}
 {"kind": "record", "schema": 1, ...}                    see `record.py`
 {"kind": "session", "schema": 1, ...}                   see `record.py`
@@ -7,13 +11,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
-from tensorwright.base import atomic_writer
+from tensorwright import expr
+from tensorwright.base import TensorwrightError, atomic_writer, from_data, to_data
+from tensorwright.graph import Workload, program_workload
 from tensorwright.records.record import (
     SCHEMA,
     Record,
@@ -26,13 +33,49 @@ from tensorwright.records.record import (
     to_json,
     to_line,
 )
+from tensorwright.schedule import Workload as AnyWorkload
 
 
 class WorkloadText(NamedTuple):
-    """Key of a workload and its text for people."""
+    """Key of a workload and its text: lines for people, then its program as data."""
 
     workload: str
     text: str
+
+    @classmethod
+    def of(cls, workload: AnyWorkload) -> Self:
+        """The text of a workload."""
+        return cls(workload.key, f"{workload}\n{json.dumps(workload_data(workload))}")
+
+    def program(self) -> Workload:
+        """The workload.  Raises: RecordError for a text without the program of its key."""
+        try:
+            workload = read_workload(json.loads(self.text.rpartition("\n")[2]))
+            key = program_workload(workload.outputs, workload.constants).key
+        except (ValueError, TypeError, KeyError, AttributeError, TensorwrightError) as error:
+            reason = f"its text has no program that this version reads: {error}"
+        else:
+            if key == self.workload:
+                return workload
+            reason = f"its text has the program of {key}"
+        raise record_error(f"workload {self.workload}", reason)
+
+
+def workload_data(workload: AnyWorkload) -> dict[str, Any]:
+    """A workload, as plain data."""
+    tensors = expr.topological_order(*workload.outputs)
+    return {
+        "name": workload.name,
+        "key": workload.key,
+        "program": to_data((tensors, workload.inputs, workload.outputs)),
+        "constants": sorted(workload.constants),
+    }
+
+
+def read_workload(data: dict[str, Any]) -> Workload:
+    """The inverse of `workload_data`.  Raises: ValueError for anything else."""
+    _, inputs, outputs = from_data(data["program"], expr.EXPRESSION_KINDS)
+    return Workload(data["name"], inputs, frozenset(data["constants"]), outputs, data["key"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +85,6 @@ class Facts:
     records: tuple[Record, ...]
     texts: tuple[WorkloadText, ...]
     sessions: tuple[SavedSession, ...]
-
-
-def text_to_line(text: WorkloadText) -> str:
-    """The text of a workload as one JSON line, without its newline."""
-    return to_json({"kind": "workload", "schema": SCHEMA, **text._asdict()})
 
 
 def write_lines(
@@ -59,7 +97,8 @@ def write_lines(
     count = 0
     with atomic_writer(path) as file:
         for text in texts:
-            file.write(text_to_line(text).encode() + b"\n")
+            line = to_json({"kind": "workload", "schema": SCHEMA, **text._asdict()})
+            file.write(line.encode() + b"\n")
         for record in records:
             file.write(to_line(record).encode() + b"\n")
             count += 1

@@ -146,16 +146,8 @@ def to_line(record: Record) -> str:
     return to_json({"kind": "record", **to_fields(record)})
 
 
-def from_line(line: str, where: str) -> Record:
-    """Read one JSON line back.
-
-    Raises:  RecordError whose `where` is the one given ("file x.jsonl, line 3").
-    """
-    return from_fields(parse_object(line, where), where)
-
-
 def from_fields(fields: dict[str, object], where: str) -> Record:
-    """Build a record from a decoded line, as `from_line` does."""
+    """The record of a decoded line.  Raises: RecordError whose `where` is the one given."""
     schema = fields.get("schema")
     if isinstance(schema, int) and schema > SCHEMA:
         raise record_error(

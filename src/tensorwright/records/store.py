@@ -115,6 +115,9 @@ _Result = TypeVar("_Result")
 _PAGE = 512
 _NAMES = ", ".join(COLUMNS)
 _INSERT = f"INSERT OR IGNORE INTO record ({_NAMES}) VALUES ({', '.join('?' * len(COLUMNS))})"
+_INSERT_TEXT = """
+    INSERT INTO workload VALUES (?, ?) ON CONFLICT DO UPDATE SET text = excluded.text
+    WHERE length(excluded.text) > length(text)"""
 _SESSION = ", ".join(SavedSession.__slots__)
 _SELECTED = ("workload", "target", "hardware", "threads", "status")
 _QUESTIONS = {
@@ -194,7 +197,7 @@ class RecordStore:
     def append(self, records: Iterable[Record], texts: Iterable[WorkloadText] = ()) -> int:
         """Add records, and texts of workloads; return how many records were new.
 
-        If a workload already has a text, that text stays.
+        Of two texts of a workload the longer stays: earlier versions wrote no program.
         """
         rows = [to_row(record) for record in records]
         given = [tuple(text) for text in texts]
@@ -203,7 +206,7 @@ class RecordStore:
             before = database.total_changes
             database.executemany(_INSERT, rows)
             added = database.total_changes - before
-            database.executemany("INSERT OR IGNORE INTO workload VALUES (?, ?)", given)
+            database.executemany(_INSERT_TEXT, given)
             return added
 
         return self._write(add)
@@ -231,10 +234,6 @@ class RecordStore:
         if before is not None and before.id == session.id:
             session = replace(session, started=before.started, updated=now_utc())
         self.save_session(session)
-
-    def prune(self, keep: int, failures_before: str | None = None) -> int:
-        """Remove the `surplus`; return how many records were removed."""
-        return self.remove(self.surplus(keep, failures_before))
 
     def import_jsonl(self, path: str | os.PathLike[str]) -> int:
         """Add the records of `export_jsonl`, all or none; return how many records were new.

@@ -24,10 +24,9 @@ from datetime import datetime
 from typing import Any
 
 from tensorwright import base
-from tensorwright.records import Record, RecordStore, SavedSession, Status
+from tensorwright.records import Record, RecordStore, SavedSession, Status, WorkloadText
 from tensorwright.report import numbers
 from tensorwright.schedule import Workload, format_trace, state_of
-from tensorwright.tuning.datasets import parse_workload
 from tensorwright.tuning.learning import load_predictions, trace_digest
 from tensorwright.tuning.selection import open_predictor
 from tensorwright.tuning.session import Comparison, SessionSetting, TuneResult
@@ -196,11 +195,12 @@ def searched_of_session(
     if arguments["target"] != target.key:
         return None
     setting = SessionSetting(target, int(arguments["threads"]), str(arguments["hardware"]))
-    texts = {each.workload: each.text for each in store.workload_texts()}
+    texts = {each.workload: each for each in store.workload_texts()}
     searched = []
     for key, weight in arguments["workloads"].items():
-        workload = _read(texts.get(key, ""))
-        name = workload.name if workload is not None else _name(texts.get(key, ""), key)
+        text = texts.get(key, WorkloadText(key, ""))
+        workload = _read(text)
+        name = workload.name if workload is not None else _name(text.text, key)
         default = "" if workload is None else _default(workload, setting, is_cold=True)
         searched.append(SearchedWorkload(key, name, float(weight), workload, default))
     return setting, tuple(searched)
@@ -212,9 +212,9 @@ def _name(text: str, key: str) -> str:
     return words[1] if words[:1] == ["workload"] and len(words) > 1 else key
 
 
-def _read(text: str) -> Workload | None:
+def _read(text: WorkloadText) -> Workload | None:
     try:
-        return parse_workload(text) if text else None
+        return text.program()
     except base.TensorwrightError:
         return None
 

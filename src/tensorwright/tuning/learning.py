@@ -29,7 +29,7 @@ import numpy as np
 from tensorwright import base, records
 from tensorwright.schedule import Workload, state_of
 from tensorwright.tuning import models
-from tensorwright.tuning.datasets import dataset, parse_workload
+from tensorwright.tuning.datasets import dataset
 from tensorwright.tuning.features import (
     FEATURE_SETS,
     STATEMENT,
@@ -293,13 +293,13 @@ def _groups(
         if record.workload not in own and record.status.is_timed and records.is_current(record):
             programs = by_key.setdefault(record.workload, {})
             programs.setdefault(record.trace, []).append(record)
-    texts = dict(store.workload_texts())
+    texts = {text.workload: text for text in store.workload_texts()}
     groups: list[tuple[Workload, list[list[records.Record]]]] = []
     for key, programs in by_key.items():
         if len(programs) < _LEAST_PROGRAMS or key not in texts:
             continue
         with suppress(base.TensorwrightError):
-            groups.append((parse_workload(texts[key]), list(programs.values())))
+            groups.append((texts[key].program(), list(programs.values())))
     groups.sort(key=lambda each: (each[0].name not in names, -len(each[1])))
     return groups[:MOST_WORKLOADS]
 

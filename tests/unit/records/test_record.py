@@ -15,12 +15,12 @@ from tensorwright.base import RecordError, now_utc
 from tensorwright.records import (
     Record,
     Status,
-    from_line,
     is_current,
     record_tool,
     to_line,
     with_times,
 )
+from tensorwright.records.record import from_fields, parse_object
 
 GOOD = Record("w", "cpu", "box", 2, "split(i, 4)", (0.5, 0.25, 1.0), Status.OK)
 
@@ -50,7 +50,7 @@ records = st.builds(
 def test_a_line_reads_back_as_the_same_record(record: Record) -> None:
     line = to_line(record)
     assert "\n" not in line
-    read = from_line(line, "here")
+    read = from_fields(parse_object(line, "here"), "here")
     assert read == record
     assert read.digest == record.digest
 
@@ -115,7 +115,7 @@ def change_line(**changes: object) -> str:
 )
 def test_a_bad_line_is_refused_with_its_place(line: str, reason: str) -> None:
     with pytest.raises(RecordError) as caught:
-        from_line(line, "file x.jsonl, line 7")
+        from_fields(parse_object(line, "file x.jsonl, line 7"), "file x.jsonl, line 7")
     assert caught.value.where == "file x.jsonl, line 7"
     assert caught.value.reason.startswith(reason)
     assert caught.value.remedy
@@ -128,7 +128,7 @@ def test_a_record_knows_the_sources_that_made_it() -> None:
     assert GOOD.tool_version == record_tool()
     assert is_current(GOOD)
     older = replace(GOOD, tool_version="0.1.0")
-    assert from_line(to_line(older), "here") == older
+    assert from_fields(parse_object(to_line(older), "here"), "here") == older
     assert not is_current(older)
     again = with_times(older, (0.5,))
     assert is_current(again)
@@ -137,4 +137,4 @@ def test_a_record_knows_the_sources_that_made_it() -> None:
 def test_a_line_without_a_tool_is_refused() -> None:
     line = to_line(GOOD).replace(record_tool(), "")
     with pytest.raises(RecordError, match="tool is empty"):
-        from_line(line, "here")
+        from_fields(parse_object(line, "here"), "here")

@@ -302,7 +302,7 @@ def test_json_lines_are_read_and_not_written_to(tmp_path: Path) -> None:
     with records.open_store(path, create=False) as store:
         assert [record.round for record in store.query()] == [1, 2]
         with pytest.raises(RecordError, match="JSON lines are for exchange"):
-            store.prune(0)
+            store.remove(store.surplus(0))
     assert path.read_bytes() == before
 
 

@@ -45,7 +45,7 @@ def test_all_stores_agree(plan: list[list[Record] | tuple[int, str | None]]) -> 
             if isinstance(step, list):
                 assert len({store.append(step) for store in stores}) == 1
             else:
-                assert len({store.prune(*step) for store in stores}) == 1
+                assert len({store.remove(store.surplus(*step)) for store in stores}) == 1
             assert len({tuple(store.query()) for store in stores}) == 1
             assert len({store.workloads() for store in stores}) == 1
             for workload in "vw":

@@ -20,11 +20,11 @@ from tensorwright import farm
 from tensorwright.artifacts import Kernel, pack_kernel
 from tensorwright.base import Target
 from tensorwright.processes import Done, never
-from tensorwright.records import Status
+from tensorwright.records import Status, workload_data
 from tensorwright.schedule import Workload
 from tensorwright.tuning import measuring
 from tensorwright.tuning.on_farm.devices import DevicePool
-from tensorwright.tuning.on_farm.worker_functions import Race, read, workload_data, write
+from tensorwright.tuning.on_farm.worker_functions import Race, read, write
 
 AGREES = 1.4
 """Devices of one kind take times for one program that differ by at most this ratio."""

@@ -6,9 +6,6 @@ device that drifts from what the client expects of it measures nothing.
 
 The messages of a session to workers, as plain data: requests to build, workloads, targets.
 
-Tensors are written in an order in which each comes after those that it reads, so that reading them
-needs no deep stack.
-
 The gate of a machine of a farm: many builds at once, or one measurement alone.
 
 All workers of a user on a machine share two locks, in the folder of the knob `home`.  The turn of
@@ -34,8 +31,7 @@ from tensorwright.farm import Payload, worker_name
 from tensorwright.graph import Workload, program_workload
 from tensorwright.machine import LoadWatch
 from tensorwright.processes import hold_turn, never
-from tensorwright.records import Status
-from tensorwright.schedule import Workload as AnyWorkload
+from tensorwright.records import Status, read_workload
 from tensorwright.schedule import state_of
 from tensorwright.tuning.measuring import (
     BuildFailed,
@@ -102,23 +98,6 @@ def read_request(data: dict[str, Any]) -> artifacts.BuildRequest:
     constants = frozenset(data["constants"])
     target: base.Target = read(data["target"])
     return artifacts.BuildRequest(data["name"], tensors, outputs, constants, data["trace"], target)
-
-
-def workload_data(workload: AnyWorkload) -> dict[str, Any]:
-    """A workload, as plain data."""
-    tensors = expr.topological_order(*workload.outputs)
-    return {
-        "name": workload.name,
-        "key": workload.key,
-        "program": base.to_data((tensors, workload.inputs, workload.outputs)),
-        "constants": sorted(workload.constants),
-    }
-
-
-def read_workload(data: dict[str, Any]) -> Workload:
-    """The inverse of `workload_data`.  Raises: ValueError for anything else."""
-    _, inputs, outputs = read(data["program"])
-    return Workload(data["name"], inputs, frozenset(data["constants"]), outputs, data["key"])
 
 
 _QUIET_S = 0.1

@@ -210,7 +210,7 @@ def open_search(
     """
     task = state.task
     key = task.workload.key
-    search = TaskSearch(state, texts=[WorkloadText(key, str(task.workload))])
+    search = TaskSearch(state, texts=[WorkloadText.of(task.workload)])
     make_space = cache(lambda: tools.make_space(task, setting.target))
     try:
         search.default = _default(state, make_space, tools, setting)

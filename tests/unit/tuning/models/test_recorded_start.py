@@ -70,7 +70,7 @@ def measured(workload: Workload, count: int = 24, hardware: str = "here") -> lis
 def store_of(*workloads: Workload, hardware: str = "here") -> MemoryStore:
     store = MemoryStore()
     for workload in workloads:
-        text = WorkloadText(workload.key, str(workload))
+        text = WorkloadText.of(workload)
         store.append(measured(workload, hardware=hardware), [text])
     return store
 
@@ -136,7 +136,7 @@ def test_where_nothing_teaches_a_warning_says_so() -> None:
     unknown = MemoryStore()
     unknown.append(measured(product(64)))  # without a text
     few = MemoryStore()
-    few.append(measured(product(64), 4), [WorkloadText(product(64).key, str(product(64)))])
+    few.append(measured(product(64), 4), [WorkloadText.of(product(64))])
     for store in (unknown, few, store_of(own), store_of(product(64), hardware="elsewhere")):
         with pytest.warns(UserWarning, match="nothing to start from"):
             assert learn_from_records(Past(store, "here", (own,)), START, TARGET, THREADS) is None

@@ -13,7 +13,7 @@ from tensorwright.artifacts import build_request
 from tensorwright.farm import Payload
 from tensorwright.graph import program_workload
 from tensorwright.processes import never
-from tensorwright.records import Status
+from tensorwright.records import Status, read_workload, workload_data
 from tensorwright.tuning.measuring import Measurement, MeasureOptions
 from tensorwright.tuning.on_farm import worker_functions
 
@@ -21,7 +21,7 @@ WORKLOAD = program_workload(doubled().outputs)
 
 
 def test_workloads_and_requests_are_read_back() -> None:
-    there = worker_functions.read_workload(worker_functions.workload_data(WORKLOAD))
+    there = read_workload(workload_data(WORKLOAD))
     assert (there.key, str(there)) == (WORKLOAD.key, str(WORKLOAD))
     request = build_request(WORKLOAD, "", native_target())
     back = worker_functions.read_request(worker_functions.request_data(request))
@@ -43,7 +43,7 @@ def test_a_candidate_is_built_and_measured() -> None:
         "reference_every_s": 60.0,
     }
     blobs = (
-        json.dumps(worker_functions.workload_data(WORKLOAD)).encode(),
+        json.dumps(workload_data(WORKLOAD)).encode(),
         *built.blobs,
         *built.blobs,
     )

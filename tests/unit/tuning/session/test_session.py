@@ -20,7 +20,7 @@ from tests.unit.tuning.helpers import (
 )
 
 from tensorwright import base
-from tensorwright.records import MemoryStore, Record, SavedSession, Status
+from tensorwright.records import MemoryStore, Record, SavedSession, Status, WorkloadText
 from tensorwright.tuning import session
 from tensorwright.tuning.measuring import Measurement
 from tensorwright.tuning.population import Candidate
@@ -109,7 +109,7 @@ def test_records_say_all_that_is_needed() -> None:
     assert (record.target, record.hardware, record.threads) == (TARGET.key, "here", 2)
     assert (record.seed, record.decisions) == (5, (("t", number_of(record.trace)),))
     assert record.round > 0
-    assert store.workload_text("one") == str(TASKS[0].workload)
+    assert store.workload_text("one") == WorkloadText.of(TASKS[0].workload).text
 
 
 def test_equal_seeds_measure_the_same() -> None:

@@ -20,7 +20,7 @@ from tensorwright.graph import Graph, interpret, program_workload
 from tensorwright.loop import lower, run_passes
 from tensorwright.machine import detect_hardware
 from tensorwright.pipeline import prepare
-from tensorwright.records import MemoryStore, Record, Status, from_line, to_line
+from tensorwright.records import MemoryStore, Record, Status
 from tensorwright.tuning.selection import Source, choose
 from tensorwright.tuning.session.session import make_space
 from tensorwright.tuning.space import Sketch, space_of
@@ -188,7 +188,10 @@ def test_the_algorithm_is_part_of_the_record() -> None:
     sketch = sketches(case)["winograd4, whole"]
     text = schedule.format_trace(sketch.bound(sketch.defaults))
     record = Record(case[0].key, TARGET.key, "here", 2, text, (0.001,), Status.OK)
-    again = schedule.parse_trace(from_line(to_line(record), "a line").trace)
+    with MemoryStore() as store:
+        store.append([record])
+        (kept,) = store.query()
+    again = schedule.parse_trace(kept.trace)
     assert again == sketch.bound(sketch.defaults)
     assert again[0] == schedule.UseAlgorithm("y", "winograd4")
     assert sum(isinstance(step, schedule.FoldConstant) for step in again) == 2

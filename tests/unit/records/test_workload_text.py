@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tensorwright.base import DType, UsageError, cpu_target, override
+from tensorwright.base import DType, RecordError, cpu_target, override
 from tensorwright.expr import (
     Compute,
     Element,
@@ -18,7 +18,6 @@ from tensorwright.expr import (
     floormod,
     logical_and,
     logical_not,
-    logical_xor,
     max_over,
     placeholder,
     reduce_axis,
@@ -27,7 +26,7 @@ from tensorwright.expr import (
 )
 from tensorwright.graph import Workload, program
 from tensorwright.pipeline import prepare
-from tensorwright.tuning.datasets import parse_workload
+from tensorwright.records import WorkloadText
 from tensorwright_lab.zoo import build
 from tensorwright_lab.zoo.plausible import draw_network
 
@@ -61,7 +60,7 @@ def test_an_expression_is_read_back(output: Compute) -> None:
 
 
 def check(workload: Workload) -> None:
-    found = parse_workload(str(workload))
+    found = WorkloadText.of(workload).program()
     assert str(found) == str(workload)
     assert found.key == workload.key
     assert found.constants == workload.constants
@@ -79,9 +78,8 @@ def test_workloads_of_networks_are_read_back() -> None:
 
 
 def test_what_is_not_understood_is_refused() -> None:
-    x = placeholder("x", (4,), DType.BOOL)
-    odd = program(compute("odd", (4,), lambda i: logical_xor(x[i], x[3 - i])), name="odd")
-    usual = str(program(expressions()[0]))
-    for text in ("", "a text", str(odd), usual.replace("j - 1", "j"), usual.replace("x[", "z[")):
-        with pytest.raises(UsageError, match="text '"):
-            parse_workload(text)
+    usual = WorkloadText.of(program(expressions()[0]))
+    changed = usual.text.replace('"far"', '"near"')
+    for text in ("", "a text", usual.text.rpartition("\n")[0], changed, f"{usual.text[:-9]}]}}"):
+        with pytest.raises(RecordError, match=f"workload {usual.workload}.*its text has"):
+            usual._replace(text=text).program()
