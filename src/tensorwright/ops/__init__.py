@@ -1,6 +1,7 @@
 """Operators. Read `operator.py` first, then `registry.py`.
 
-Each file in a folder is one family; it opens with a table of its operators, inputs, attributes.
+Each file in a folder is one family.  docs/operators.md, which is printed from the records, has the
+inputs, attributes and defaults of all.
 
 pointwise/     element by element        windows/   convolutions and pools
 folding/       folds over axes           moving/    elements moved, read at positions, or made

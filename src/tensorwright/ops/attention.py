@@ -1,11 +1,6 @@
 """Scaled dot-product attention.
 
-| operators | inputs | attributes |
-|---|---|---|
-| attention | q (b, h, l, e), k (b, g, s, e), v (b, g, s, f), mask? -> (b, h, l, f) | see below |
-
-Attributes: scale=0.0 (0 stands for 1/sqrt(e)), causal=False, softcap=0.0 (0: none),
-nan_weights="kept" ("zero", "zero_without_keys").
+Shapes:  q (b, h, l, e), k (b, g, s, e), v (b, g, s, f) -> (b, h, l, f)
 The mask broadcasts to (b, h, l, s) and is added to the scores: True as 0, False as minus infinity.
 g divides h: each head of k and v serves h/g heads of q.
 
@@ -17,10 +12,6 @@ Stages, with one row of scores per (b, h, l): scores, their greatest, exponentia
 weights, result.
 
 Softmax and its kin along one axis.
-
-| operators | inputs | attributes |
-|---|---|---|
-| softmax log_softmax hardmax | x | axis=-1 |
 
 Stages of softmax: greatest of the row, exponentials of the differences, their sum, quotients: of
 wide floats as products with the sum's reciprocal, one division for a row.  Each stage rounds to the

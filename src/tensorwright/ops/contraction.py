@@ -1,18 +1,8 @@
 """Sums of products: matrix products, Einstein sums, attention.
 
-Matrix products.
+Shapes:  a (..., m, k), b (..., k, n), of any rank by the rules of NumPy; of gemm (m, k), (k, n)
 
-| operators | inputs | attributes |
-|---|---|---|
-| matmul | a (..., m, k), b (..., k, n), NumPy rules for any rank | |
-| gemm | a (m, k), b (k, n), c? | alpha=1.0, beta=1.0, trans_a=False, trans_b=False |
-| matmul_integer | a, b (i8, u8 or i16), a_zero_point?, b_zero_point? -> i32 | |
-
-Einstein summation.
-
-| operators | inputs | attributes |
-|---|---|---|
-| einsum | one or more | equation: "bij,bjk->bik", "ii->i", "...ij->...ji"; output may be implied |
+Equations: "bij,bjk->bik", "ii->i", "...ij->...ji"; the output may be implied.
 """
 
 from __future__ import annotations

@@ -1,12 +1,5 @@
 """Operators with results whose extents depend on values: NumPy computes them.
 
-| operator | inputs | attributes |
-|---|---|---|
-| nonzero | x -> (rank, count) i64 | count, most |
-| unique | x -> values, first, inverse, counts | axis=-1, flat=True, sorted=True, count, most |
-| non_max_suppression | boxes, scores, most_boxes, two thresholds | center_point_box=False, ... |
-| range_below | limit -> (count,) i64 | count, most |
-
 `count` is a named size that a run of the operator decides, and `most` says how many there may be:
 a number, or an expression of the sizes of inputs.  Where `count` is a number, as in a measurement
 for typical sizes, the result has that many: further ones are left out, and missing ones are 0.

@@ -1,14 +1,6 @@
 """Operators without a tensor expression: NumPy gives the meaning; a loop algorithm, if any, the
 code.
 
-| operators | inputs | attributes |
-|---|---|---|
-| topk | x -> values, indices (i64) | k, axis=-1, largest=True, sorted=True |
-| scatter_elements | x, indices, updates | axis=0, reduction="none" (add, mul, max, min) |
-| scatter_nd | x, indices (..., count), updates | reduction="none" |
-| bitcast | x | to: DType of the same size |
-| tree_leaves | x, features, limits, children, roots -> leaves (i32) | depth |
-
 Operators with results whose extents depend on values are in `counted.py`.
 """
 

@@ -1,14 +1,6 @@
 """Normalisations.
 
-| operators | inputs | attributes |
-|---|---|---|
-| batch_norm | x (n, c, ...), scale, bias, mean, var (c) | epsilon=1e-5 |
-| instance_norm | x (n, c, ...), scale, bias (c) | epsilon=1e-5 |
-| group_norm | x (n, c, ...), scale, bias (c) | groups, epsilon=1e-5 |
-| layer_norm | x, scale, bias? (broadcast to x) | axis=-1 (the first one), epsilon=1e-5 |
-| rms_norm | x, scale (broadcasts to x) | axis=-1, epsilon=1e-5 |
-| lrn | x (n, c, ...) | size, alpha=1e-4, beta=0.75, bias=1.0 |
-| lp_normalization | x | axis=-1, p=2 |
+Shapes:  x (n, c, ...), scale, bias, mean, var (c); of layer_norm and rms_norm they broadcast to x
 
 Statistics are those of the input (no running averages); variances divide by the number of elements.
 Stages of layer_norm: sum, mean, sum of squared differences, 1 / standard deviation, result.

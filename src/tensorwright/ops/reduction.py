@@ -1,17 +1,6 @@
 """Folds over axes.
 
-| operators | inputs | attributes |
-|---|---|---|
-| reduce_sum reduce_mean reduce_prod reduce_max reduce_min | x | axes=() (all), keepdims=True |
-| reduce_l1 reduce_l2 reduce_sum_square reduce_log_sum reduce_log_sum_exp | x | same |
-| reduce_any reduce_all | x (bool) | same |
-| argmax argmin | x | axis=0, keepdims=True, select_last_index=False, skip_nan=False |
-
 Folds of the elements up to each position.
-
-| operators | inputs | attributes |
-|---|---|---|
-| cumsum cumprod | x | axis=0, exclusive=False, reverse=False |
 
 More elements than a block has are cut into blocks. Each block is folded, and so are the folds of
 the blocks before each one. An element is the fold of these and of the elements before it in its own

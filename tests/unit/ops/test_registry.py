@@ -54,13 +54,6 @@ def test_every_operator_is_in_a_test() -> None:
     assert {each.name for each in ops.OPERATORS} - tried == set()
 
 
-def test_every_operator_is_in_the_table_of_its_file() -> None:
-    folder = ROOT / "src" / "tensorwright" / "ops"
-    tables = "".join(path.read_text().split('"""')[1] for path in folder.rglob("*.py"))
-    words = set(tables.replace("|", " ").split())
-    assert [each.name for each in ops.OPERATORS if each.name not in words] == []
-
-
 @pytest.mark.golden
 def test_the_page_of_operators_is_current(request: pytest.FixtureRequest) -> None:
     page = ROOT / "docs" / "operators.md"

@@ -1,12 +1,7 @@
 """Reading at positions that another tensor holds.
 
-| operators | inputs | attributes |
-|---|---|---|
-| gather | x, indices (i32 or i64) | axis=0; an embedding look-up is axis 0 of the table |
-| gather_elements | x, indices (rank of x) | axis=0 |
-| gather_nd | x, indices (..., count) | batch_dims=0 |
-| reverse_sequence | x, lengths (i32 or i64) | batch_axis=1, time_axis=0 |
-| one_hot | indices, values (2): off and on | depth, axis=-1 |
+gather_elements takes indices of the rank of x, gather_nd (..., count); one_hot takes indices and
+values (2), which are off and on.  A look-up of an embedding is axis 0 of the table.
 
 Negative positions count from the end.
 """

@@ -1,11 +1,6 @@
 """Tensors made of their indices.
 
-| operators | inputs | attributes |
-|---|---|---|
-| full | | shape, value, dtype=f32 |
-| range | | size, start=0, step=1, dtype=i64 |
-| eye_like | x (m, n; for its shape) | dtype=f32, k=0 |
-| trilu | x (..., m, n) | upper=True, k=0 |
+eye_like takes x (m, n) for its shape, trilu x (..., m, n).
 """
 
 from __future__ import annotations

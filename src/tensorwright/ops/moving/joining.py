@@ -1,12 +1,5 @@
 """Putting tensors together and cutting them up.
 
-| operators | inputs | attributes |
-|---|---|---|
-| concat | one or more | axis |
-| split | x -> several outputs | sizes, axis=0 |
-| slice | x | starts, ends, axes=() (the first ones), steps=() (1) |
-| pad | x | pads (all begins, then all ends; negative crops), mode="constant", value=0.0 |
-
 slice clamps as NumPy does and takes negative steps.  pad's modes: constant, reflect, edge, wrap.
 """
 

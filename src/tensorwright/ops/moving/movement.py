@@ -1,16 +1,4 @@
-"""Rearrangements: every output element is one input element.
-
-| operators | inputs | attributes |
-|---|---|---|
-| reshape | x | shape (all extents known; flatten too is a reshape) |
-| transpose | x | perm (default (): reversed) |
-| expand | x | shape (broadcast with x's, as ONNX says) |
-| squeeze | x | axes=() (all of extent 1) |
-| unsqueeze | x | axes |
-| tile | x | repeats |
-| depth_to_space | x (n, c, h, w) | blocksize, mode="DCR" or "CRD" |
-| space_to_depth | x (n, c, h, w) | blocksize |
-"""
+"""Rearrangements: every output element is one input element."""
 
 from __future__ import annotations
 

@@ -1,12 +1,7 @@
 """Resizing by interpolation, one stage per dimension that changes.
 
-| operators | inputs | attributes |
-|---|---|---|
-| resize | x | sizes (of all dimensions), scales=() (output / input), see below |
-
-Attributes: mode="nearest" ("linear", "cubic"), coordinates="half_pixel" ("half_pixel_symmetric",
-"pytorch_half_pixel", "align_corners", "asymmetric"), nearest_mode="round_prefer_floor"
-("round_prefer_ceil", "floor", "ceil"), cubic_a=-0.75, exclude_outside=False.
+Coordinates: half_pixel, half_pixel_symmetric, pytorch_half_pixel, align_corners, asymmetric.
+Nearest: round_prefer_floor, round_prefer_ceil, floor, ceil.
 
 An output position x lies at the input coordinate m*x + c with rational m and c, so that floors and
 fractions are exact index arithmetic.  Scales are taken as the nearest fraction with a denominator
@@ -14,12 +9,8 @@ up to 4096: 0.6 as a 32-bit float means 3/5.
 
 Reading an image between its pixels.
 
-| operators | inputs | attributes |
-|---|---|---|
-| grid_sample | x (n, c, *spatial), grid (n, *output, number of spatial) | see below |
-
-Attributes: mode="linear" ("nearest", "cubic"), padding="zeros" ("border", "reflection"),
-align_corners=False.  The last number of a grid point is about the first spatial dimension, the
+Shapes:  x (n, c, *spatial), grid (n, *output, number of spatial dimensions)
+The last number of a grid point is about the first spatial dimension, the
 first number about the last; -1 and 1 are the ends of x: the edges of its outer pixels, or their
 centres with align_corners.
 

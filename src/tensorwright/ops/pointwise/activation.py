@@ -1,18 +1,4 @@
-"""Activation functions of neural networks: element-wise, on floats.
-
-| operators | inputs | attributes |
-|---|---|---|
-| relu sigmoid softplus softsign mish | x | |
-| leaky_relu | x | alpha=0.01 |
-| elu celu thresholded_relu | x | alpha=1.0 |
-| selu | x | alpha=1.6732632, gamma=1.0507010 |
-| prelu | x, slope (broadcasts) | |
-| hard_sigmoid | x | alpha=0.2, beta=0.5 |
-| hard_swish | x | |
-| swish | x | alpha=1.0 |
-| gelu | x | approximate="none" or "tanh" |
-| shrink | x | bias=0.0, lambd=0.5 |
-"""
+"""Activation functions of neural networks: element-wise, on floats."""
 
 from __future__ import annotations
 

@@ -1,21 +1,4 @@
-"""Arithmetic, comparison, logic and bits, element by element; inputs broadcast NumPy style.
-
-| operators | inputs | attributes |
-|---|---|---|
-| add sub mul div pow fmod floormod atan2 | a, b | |
-| min max sum mean | one or more | |
-| neg abs sign floor ceil round trunc sqrt rsqrt reciprocal exp expm1 log log1p erf | x | |
-| sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh | x | |
-| equal not_equal less less_or_equal greater greater_or_equal | a, b (any number type) -> bool | |
-| not and or xor | bool | |
-| bitwise_and bitwise_or bitwise_xor bitwise_not shift_left shift_right | integers | |
-| isnan | x | |
-| isinf | x | detect_negative=True, detect_positive=True |
-| where | condition, x, y | |
-| identity | x | |
-| cast | x | to: DType |
-| clip | x | min=-inf, max=inf |
-"""
+"""Arithmetic, comparison, logic and bits, element by element; inputs broadcast NumPy style."""
 
 from __future__ import annotations
 

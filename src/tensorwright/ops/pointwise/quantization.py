@@ -1,11 +1,7 @@
 """Conversions between numbers and their 8-bit and 16-bit codes.
 
-| operators | inputs | attributes |
-|---|---|---|
-| quantize_linear | x, scale, zero_point? | axis=1, dtype=u8 (if there is no zero_point) |
-| dequantize_linear | x (integer), scale, zero_point? | axis=1 |
-| dequantize_blocks | words (k * bits / 32, n) i32, scale (k / block, n) f32, zero_point? | bits=4 |
-| matmul_blocks | x (..., k), halves (k * bits / 32, n, 2) i16, scale, zero_point? | bits=4 |
+Shapes:  dequantize_blocks   words (k * bits / 32, n) i32, scale (k / block, n) f32
+         matmul_blocks       x (..., k), halves (k * bits / 32, n, 2) i16
 
 `scale` and `zero_point` are one number, or one per extent of the axis.  Rounding is to nearest,
 ties to even; results outside the range of the codes are the nearest code.

@@ -1,11 +1,7 @@
 """Convolution over one, two or three spatial dimensions.
 
-| operators | inputs | attributes |
-|---|---|---|
-| conv | x (n, c, *spatial), w (oc, c/groups, *kernel), bias? (oc) | see below |
-| conv_integer | x, w (i8, u8 or i16), x_zero_point?, w_zero_point? -> i32 | |
+Shapes:  x (n, c, *spatial), w (oc, c/groups, *kernel), bias (oc)
 
-Attributes: strides=(), pads=(), dilations=(), groups=1.
 `pads` holds all begins, then all ends; empty tuples stand for stride 1, no padding, dilation 1.
 The kernel's extents are those of w.  ONNX's auto_pad: `automatic_pads` in shapes.py.
 

@@ -1,12 +1,6 @@
 """Pooling: one number per window of a channel.
 
-| operators | inputs | attributes |
-|---|---|---|
-| max_pool | x (n, c, *spatial) | kernel, strides=(), pads=(), dilations=(), ceil_mode=False |
-| average_pool | x | same, and count_include_pad=False |
-| lp_pool | x | same as max_pool, and p=2 |
-| global_max_pool global_average_pool | x -> (n, c, 1, ...) | |
-| global_lp_pool | x -> (n, c, 1, ...) | p=2 |
+Shapes:  x (n, c, *spatial); of global pools the result is (n, c, 1, ...)
 
 `pads` holds all begins, then all ends.  With ceil_mode a last window may stick out at the end, if
 it starts inside the input or its left padding; what sticks out counts for nothing, not even with

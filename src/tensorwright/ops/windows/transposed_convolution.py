@@ -1,10 +1,8 @@
 """Transposed convolution without a multiplication by an inserted zero.
 
-| operators | inputs | attributes |
-|---|---|---|
-| conv_transpose | x (n, c, *spatial), w (c, oc/groups, *kernel), bias? (oc) | see below |
+Shapes:  x (n, c, *spatial), w (c, oc/groups, *kernel), bias (oc)
 
-Attributes: strides=(), pads=(), dilations=(), groups=1, output_padding=().  Extent of the output:
+Extent of the output:
 (extent - 1)*stride + output_padding + (kernel - 1)*dilation + 1 - pads; negative pads enlarge it.
 
 Rewrite, per spatial dimension (after Shi et al., "Is the deconvolution layer the same as a
