@@ -10,6 +10,7 @@ import pytest
 import tests.advice  # noqa: F401 - it lets imports follow the advice of refusals
 from tests.decisions.changes import Change, describe
 
+from tensorwright.base import without_collection
 from tensorwright.codegen.c import backend
 
 LAYERS = ("interpreter", "shim", "pocl", "oclgrind", "nvrtc", "sass")
@@ -55,6 +56,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[CHANGES] = []
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Nothing that is collected ends as a cycle, and there is much to walk through."""
+    with without_collection():
+        return (yield)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
