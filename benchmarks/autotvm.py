@@ -53,6 +53,7 @@ from lab.searches import ROUND, THREADS, Curve, Lab, Search
 
 from tensorwright import base
 from tensorwright.machine import detect_hardware
+from tensorwright.records import Setting
 from tensorwright.tuning.learning import Learning, open_learning
 from tensorwright.tuning.strategies.named import choose_strategy
 from tensorwright.tuning.task import Task
@@ -91,7 +92,7 @@ def _search(
     how = job.how
     task = Task(operator_program(WORKLOADS[job.subject]).workload)
     learning = Learning(how.features, how.model, start=start)
-    learned = open_learning(learning, lab.target, THREADS, job.seed)
+    learned = open_learning(learning, Setting(lab.target, THREADS), job.seed)
     make = choose_strategy(how.strategy, learned.make_guide)
     found = Search(lab, task, make, job.seed, how.space)
     while len(found.best_s) < job.trials and not found.state.is_exhausted:

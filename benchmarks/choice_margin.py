@@ -29,10 +29,11 @@ from tensorwright.base import CpuTarget, available_cores, override
 from tensorwright.cli.arguments.output import ProgressLines
 from tensorwright.cli.printing import print_table
 from tensorwright.compile_options import CompileOptions
+from tensorwright.records import Setting
 from tensorwright.runtime.measuring import this_machine
 from tensorwright.schedule import format_trace, uses_algorithm
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
-from tensorwright.tuning.selection import Estimate, Predictor, choose_untuned
+from tensorwright.tuning.selection import Chooser, Estimate, Predictor
 from tensorwright.tuning.time_model import Policy, TimeModel, pretrained_model
 from tensorwright_lab.bench.plausible_workloads import DrawnWorkload, draw_workloads
 from tensorwright_lab.judging import Bench, build_all, fastest_s, measure_in_turns
@@ -98,7 +99,9 @@ def _choice(
     if chosen.is_by_rule or chosen.estimate is None or chosen.by_rule is None:
         return None
     with override(default_schedule="rule"):
-        by_rule = choose_untuned(drawn.workload, bench.target, bench.threads, is_cold=True)
+        by_rule = Chooser(Setting(bench.target, bench.threads), is_cold=True).unmeasured(
+            drawn.workload
+        )
     pair = format_trace(by_rule.trace), format_trace(chosen.trace)
     built = build_all(drawn.workload, pair, bench)
     kernels = {trace: one for trace, one in built.items() if isinstance(one, Kernel)}

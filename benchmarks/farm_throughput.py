@@ -23,16 +23,16 @@ from simulated_farm import workload
 
 from tensorwright.base import detect_target
 from tensorwright.farm import Farm, Payload, Unit, connect
-from tensorwright.records import MemoryStore
+from tensorwright.records import MemoryStore, Setting
 from tensorwright.tuning import Task
 from tensorwright.tuning.on_farm import kind_for
-from tensorwright.tuning.session import Options, SessionSetting, tune
+from tensorwright.tuning.session import Options, tune
 
 UNITS = 200
 
 
 def session_s(farm: Farm | None, trials: int, hardware: str) -> float:
-    setting = SessionSetting(detect_target(), 2, hardware)
+    setting = Setting(detect_target(), 2, hardware)
     options = Options(should_rank=False, recheck_rounds=0, strategy="random", seeds=0)
     how = replace(options, trials=trials, seed=0, farm=farm)
     started = time.monotonic()

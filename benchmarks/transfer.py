@@ -42,7 +42,7 @@ from lab.cost_models import (
 )
 from tensorwright.base import CpuTarget, detect_target
 from tensorwright.machine import detect_hardware
-from tensorwright.records import MemoryStore, WorkloadText
+from tensorwright.records import MemoryStore, Setting, WorkloadText
 from tensorwright.tuning.features import STATEMENT
 from tensorwright.tuning.learning import Learning, Past, learn_from_records
 from tensorwright.tuning.models import (
@@ -183,7 +183,9 @@ def _taught_by_records(
                 records = [replace(record, target=target.key) for record in each.records]
                 store.append(records, [WorkloadText.of(workload)])
         hardware = next(store.query()).hardware
-        found = learn_from_records(Past(store, hardware, (own,)), learning, target, THREADS)
+        found = learn_from_records(
+            Past(store, (own,)), learning, Setting(target, THREADS, hardware)
+        )
     if found is None:
         raise SystemExit(f"nothing was measured of {pair.sources}")
     return found

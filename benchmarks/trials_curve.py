@@ -163,7 +163,7 @@ def conclude(plan: Plan, parts: Partition, mark: int, before: int) -> None:
     copied.unlink(missing_ok=True)
     shutil.copyfile(plan.folder / _RECORDS, copied)
     setting = setting_of(plan.target, plan.threads)
-    place = parts, plan.target, setting.hardware, plan.threads
+    place = parts, setting
     with RecordStore(copied) as store:
         if before:
             with RecordStore(plan.records(before)) as earlier:

@@ -26,8 +26,8 @@ from tensorwright.drivers.sized_network import sized_program, tasks_of
 from tensorwright.drivers.tune import as_in_network, setting_of
 from tensorwright.graph import Partition
 from tensorwright.pipeline import prepare
-from tensorwright.records import MemoryStore
-from tensorwright.tuning.session import Options, Progress, SessionSetting, tune
+from tensorwright.records import MemoryStore, Setting
+from tensorwright.tuning.session import Options, Progress, tune
 
 MODELS = ("zoo:resnet50", "wild:unet_gn")
 MARKS_S = (5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600)
@@ -84,7 +84,7 @@ class Recorder:
         return math.fsum(w * t for w, t in zip(self.weights, times, strict=True))
 
 
-def record(parts: Partition, seconds: float, setting: SessionSetting) -> Recorder:
+def record(parts: Partition, seconds: float, setting: Setting) -> Recorder:
     """Tune a network for so long, with no records."""
     recorder = Recorder()
     network, store = sized_program(parts), MemoryStore()
@@ -93,9 +93,7 @@ def record(parts: Partition, seconds: float, setting: SessionSetting) -> Recorde
     return recorder
 
 
-def measure_defaults(
-    parts: Partition, setting: SessionSetting, missing: Sequence[int]
-) -> list[float]:
+def measure_defaults(parts: Partition, setting: Setting, missing: Sequence[int]) -> list[float]:
     """The times of default schedules, in seconds, of some workloads; 0 for the others."""
     found, network = [0.0] * len(parts.workloads), sized_program(parts)
     for number in missing:

@@ -28,11 +28,11 @@ from tensorwright.expr import compute, placeholder, reduce_axis, sum_over
 from tensorwright.farm import Farm, connect, device_for
 from tensorwright.farm.dask.worker import work
 from tensorwright.graph import Workload, program_workload
-from tensorwright.records import Record, RecordStore, Status
+from tensorwright.records import Record, RecordStore, Setting, Status
 from tensorwright.tuning import Task
 from tensorwright.tuning.measuring import Measurement
 from tensorwright.tuning.on_farm import kind_for, worker_functions
-from tensorwright.tuning.session import Options, SessionSetting, TuneResult, tune
+from tensorwright.tuning.session import Options, TuneResult, tune
 
 MEASURE_S = 0.02
 ROUND = 16
@@ -110,7 +110,7 @@ def workload() -> Workload:
 def search(farm: Farm, store: RecordStore, seed: int, trials: int) -> TuneResult:
     """A session of so many trials; each schedule is measured once."""
     target = detect_target()
-    setting = SessionSetting(target, THREADS, kind_for(farm, target).hardware)
+    setting = Setting(target, THREADS, kind_for(farm, target).hardware)
     options = Options(
         round_size=ROUND, should_rank=False, recheck_rounds=0, strategy="random", seeds=0
     )

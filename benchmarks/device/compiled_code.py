@@ -39,9 +39,9 @@ from tensorwright.codegen.cuda import Resources, require_nvrtc
 from tensorwright.graph import Graph, program_workload
 from tensorwright.loop import LoopProgram, run_target_passes
 from tensorwright.pipeline import prepare
-from tensorwright.records import MemoryStore
+from tensorwright.records import MemoryStore, Setting
 from tensorwright.schedule import state_of
-from tensorwright.tuning.selection import choose_all
+from tensorwright.tuning.selection import Chooser
 from tensorwright.tuning.space import default_trace
 from tensorwright_lab.cards import Function, disassemble, functions_of
 from tensorwright_lab.cards.kernels import CardKernel, convolution, product, winograd
@@ -131,7 +131,7 @@ def network(name: str) -> Graph:
 def makers_of(graph: Graph, target: GpuTarget) -> Iterator[Callable[[], LoopProgram]]:
     """What makes the program of each kernel of a network."""
     parts = prepare(graph, target)
-    for each in choose_all(parts, target, 1, MemoryStore()):
+    for each in Chooser(Setting(target, 1), MemoryStore(), is_cold=True).of_network(parts):
         yield lambda each=each: loop_program(each.workload, each.schedule, target)
     for program in opaque_programs(parts, target.kind).values():
         yield lambda program=program: run_target_passes(program, target)

@@ -15,8 +15,9 @@ import numpy as np
 from tensorwright import expr
 from tensorwright.base import GpuTarget
 from tensorwright.graph import program_workload
+from tensorwright.records import Setting
 from tensorwright.schedule import ScheduleState, Trace, state_of
-from tensorwright.tuning.selection import choose_untuned
+from tensorwright.tuning.selection import Chooser
 from tensorwright.tuning.space import Sketch
 from tensorwright.tuning.space.defaults.pointwise import grid_sketches
 from tensorwright.tuning.space.derived import batched_winograd_sketches, tiled_sketches
@@ -150,7 +151,7 @@ def trace_of(output: expr.Compute, form: str, target: GpuTarget) -> Trace:
     workload = program_workload([output], CONSTANTS & _names(output))
     state = state_of(workload)
     if form == "default":
-        return choose_untuned(workload, target, 1).trace
+        return Chooser(Setting(target, 1)).unmeasured(workload).trace
     sketch = next(FORMS[form](state, target))
     return sketch.bound(sketch.defaults)
 

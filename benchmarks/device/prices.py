@@ -33,11 +33,12 @@ from tensorwright.base import GpuTarget, TensorwrightError, number_in, override
 from tensorwright.graph import Graph, GraphBuilder, Workload
 from tensorwright.machine import card_of
 from tensorwright.pipeline import prepare
+from tensorwright.records import Setting
 from tensorwright.runtime import Device, device_of, named_target
 from tensorwright.schedule import Trace, format_trace, parse_trace, state_of
 from tensorwright.tuning.features import Featurizer
 from tensorwright.tuning.population import make_space_tables, sample
-from tensorwright.tuning.selection import choose_untuned
+from tensorwright.tuning.selection import Chooser
 from tensorwright.tuning.space import space_of
 from tensorwright.tuning.time_model import launch_seconds
 
@@ -129,9 +130,9 @@ def candidates(workload: Workload, target: GpuTarget, draws: int) -> dict[str, s
     state = state_of(workload)
     space = space_of(state, target)
     named = {each.name: format_trace(each.bound(each.defaults)) for each in space.sketches}
-    pick = format_trace(choose_untuned(workload, target, 1).trace)
+    pick = format_trace(Chooser(Setting(target, 1)).unmeasured(workload).trace)
     with override(winograd=False):
-        direct = format_trace(choose_untuned(workload, target, 1).trace)
+        direct = format_trace(Chooser(Setting(target, 1)).unmeasured(workload).trace)
     named["pick without Winograd"] = direct
     drawn = sample(make_space_tables(space), 4 * draws, np.random.default_rng(0))
     for number in drawn.first_of_each():

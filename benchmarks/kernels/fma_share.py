@@ -33,7 +33,8 @@ from tensorwright.artifacts import backend_of, emit_source, loop_program
 from tensorwright.base import CpuTarget, DType, collect_dumps, cpu_target
 from tensorwright.graph import Graph, GraphBuilder, Workload
 from tensorwright.pipeline import prepare
-from tensorwright.tuning.selection import choose_untuned
+from tensorwright.records import Setting
+from tensorwright.tuning.selection import Chooser
 from tensorwright_lab.zoo import operator_cases, operator_program
 
 TARGETS = (
@@ -189,7 +190,7 @@ def _is_multiply_add(line: str) -> bool:
 
 def listing(workload: Workload, target: CpuTarget) -> str:
     """The assembly of a workload on one thread."""
-    chosen = choose_untuned(workload, target, 1)
+    chosen = Chooser(Setting(target, 1)).unmeasured(workload)
     with collect_dumps(("asm",)) as dumps:
         emit_source(loop_program(workload, chosen.schedule, target), target, backend_of(target))
     return dumps[-1].text

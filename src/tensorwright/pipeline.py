@@ -52,10 +52,10 @@ from tensorwright.graph import (
 from tensorwright.graph.model_import import Source as ModelSource
 from tensorwright.graph.model_import import declared_types, load_model
 from tensorwright.instances import Signature
-from tensorwright.machine import detect_hardware
 from tensorwright.ops import TensorType, sizes_of
 from tensorwright.records import (
     RecordStore,
+    Setting,
     load_rewriting,
     load_thread_limits,
     opened,
@@ -134,10 +134,13 @@ def cut(graph: Graph, target: base.Target, threads: int | None = None) -> Partit
         if isinstance(target, base.CpuTarget):
             lowered = choose_layouts(lowered, target, price)
             if price is not None:
-                selection.suppose(
-                    lambda: likely_workloads(lowered), target, runtime.usable_threads(threads)
-                )
+                selection.suppose(lambda: likely_workloads(lowered), setting_of(target, threads))
         return check_memory(partition(lowered, price=price))
+
+
+def setting_of(target: base.Target, threads: int | None) -> Setting:
+    """Programs of a target on this machine; on as many threads as are usual if None."""
+    return Setting(target, runtime.usable_threads(threads))
 
 
 def import_graph(model: Model, how: CompileOptions = USUAL) -> Graph:
@@ -160,8 +163,7 @@ def record_graph(
 
     certificate   JSON; "" if no faster graph was found
     """
-    hardware = detect_hardware().fingerprint
-    save_rewriting(store, source, target, hardware, runtime.usable_threads(threads), certificate)
+    save_rewriting(store, source, setting_of(target, threads), certificate)
 
 
 def recorded_graph(
@@ -171,8 +173,7 @@ def recorded_graph(
 
     None if none was kept, or if this version cannot follow the certificate.
     """
-    hardware = detect_hardware().fingerprint
-    certificate = load_rewriting(store, source, target, hardware, runtime.usable_threads(threads))
+    certificate = load_rewriting(store, source, setting_of(target, threads))
     if not certificate:
         return None if certificate is None else source
     followed: Graph | None = importlib.import_module(_GRAPH_RECORD).follow(certificate, source)
@@ -197,10 +198,11 @@ def finish(
     """Choose a schedule for each workload, build the kernels and assemble the executable."""
     kernels: dict[str, artifacts.Kernel] = {}
     built: dict[str, artifacts.Kernel] = {}
-    hardware, count = detect_hardware().fingerprint, runtime.usable_threads(threads)
-    with selection.working_ahead(parts.workloads, target, count):
+    setting = setting_of(target, threads)
+    with selection.working_ahead(parts.workloads, setting):
         with base.timed_stage(f"schedules of {len(parts.workloads)} kernels"):
-            chosen = selection.choose_all(parts, target, count, store, has_own_sizes=True)
+            chooser = selection.Chooser(setting, store, is_cold=True)
+            chosen = chooser.of_network(parts, has_own_sizes=True)
         with base.timed_stage(f"code of {len(chosen)} kernels"):
             for number, (workload, scheduled) in enumerate(
                 zip(parts.workloads, chosen, strict=True)
@@ -217,7 +219,7 @@ def finish(
     pairs = zip(chosen, parts.workloads, strict=True)
     rows = tuple(replace(scheduled, workload=workload) for scheduled, workload in pairs)
     sources = (("schedules", selection.schedules_text(rows)),)
-    limits = load_thread_limits(store, parts, target, hardware, count)
+    limits = load_thread_limits(store, parts, setting)
     return artifacts.assemble(parts, kernels, target, threads, sources, thread_limits=limits)
 
 
@@ -238,7 +240,7 @@ def compile_program(
     values = check_constants(workload, constants)
     base.check_fits(bind_workload(workload, least_sizes(workload.sizes)).size_bytes)
     if trace is None:
-        chosen = selection.choose(workload, target, runtime.usable_threads(threads), store)
+        chosen = selection.Chooser(setting_of(target, threads), store).choose(workload)
     else:
         chosen = selection.Scheduled(workload, trace, selection.Source.GIVEN)
     if on_kernel is not None:

@@ -44,7 +44,7 @@ from tensorwright.records import (
 from tensorwright.schedule import OpenSchedule, Trace, format_trace, state_of
 from tensorwright.tuning import Task
 from tensorwright.tuning.measuring.runner import BuildResult
-from tensorwright.tuning.selection import SizeTable, Source, choose, choose_untuned
+from tensorwright.tuning.selection import Chooser, SizeTable, Source
 from tensorwright.tuning.session import (
     Comparison,
     NetworkResult,
@@ -149,7 +149,7 @@ def test_a_network_tuned_for_two_sizes_is_right_for_all(network: SizedNetwork) -
     assert all(each.whole is not None for each in result.networks)
     for workload in parts.workloads:
         assert load_tuned_sizes(store, workload.key) == ({"n": 1}, {"n": 16})
-    chosen = load_choice(store, parts, TARGET, SETTING.hardware, 1)
+    chosen = load_choice(store, parts, SETTING)
     assert set(chosen) == {workload.key for workload in parts.workloads}
     executable = finish(parts, TARGET, 1, store)
     check_all_sizes(parts.graph, executable.run)
@@ -161,7 +161,7 @@ def test_where_nothing_was_measured_nothing_is_compared_and_kept(network: SizedN
     results = choose_together(network, SETTING, store, 1.0)
     assert [each.at for each in results] == [str(each) for each in network.points]
     assert all("no schedule but the untuned ones" in each.reason for each in results)
-    assert not load_choice(store, network.parts, TARGET, SETTING.hardware, SETTING.threads)
+    assert not load_choice(store, network.parts, SETTING)
 
 
 def test_records_at_points_are_used_before_the_network_was_compared(
@@ -169,13 +169,16 @@ def test_records_at_points_are_used_before_the_network_was_compared(
 ) -> None:
     store, parts = MemoryStore(), network.parts
     workload = parts.workloads[0]
-    assert choose(workload, TARGET, 1, store).source not in (Source.RECORD, Source.NETWORK)
+    assert Chooser(SETTING, store).choose(workload).source not in (
+        Source.RECORD,
+        Source.NETWORK,
+    )
     note_points(network, store)
     one, many = (bound_workloads(parts, bound)[workload.key] for bound in network.instances)
     traces = [default_trace(state_of(each), TARGET) for each in (one, many)]
     keep(store, one, traces[0], 1e-6)
     keep(store, many, traces[1], 1e-5)
-    chosen = choose(workload, TARGET, 1, store)
+    chosen = Chooser(SETTING, store).choose(workload)
     assert chosen.source is Source.RECORD
     schedule = chosen.schedule
     assert isinstance(schedule, OpenSchedule)
@@ -229,10 +232,10 @@ def corrected(
 
     monkeypatch.setattr(over_sizes, "take_turns", take_turns)
     monkeypatch.setattr(over_sizes, "compare_with_untuned", compare)
-    untuned = {each.key: choose_untuned(each, TARGET, 1).trace for each in parts.workloads}
+    untuned = {each.key: Chooser(SETTING).unmeasured(each).trace for each in parts.workloads}
     point, bound = network.points[0], network.instances[0]
     chosen = choose_over_sizes(
-        parts, [SizedInstance(point, bound)], tables_of(parts, untuned), untuned, TARGET, 1, 1.0
+        parts, [SizedInstance(point, bound)], tables_of(parts, untuned), untuned, SETTING, 1.0
     )
     assert chosen is not None
     return dict(chosen.tables)
@@ -292,11 +295,11 @@ def test_kernels_are_built_together_and_each_once(tmp_path: Path) -> None:
         graph = images_of_a_batch()
         network = sized_program(cut(graph, TARGET, 1), {"n": 1})
         parts, builder = network.parts, CountingBuilder()
-        untuned = {each.key: choose_untuned(each, TARGET, 1).trace for each in parts.workloads}
+        untuned = {each.key: Chooser(SETTING).unmeasured(each).trace for each in parts.workloads}
         tables = {key: SizeTable.of_one(trace) for key, trace in untuned.items()}
         instance = SizedInstance(network.points[0], network.instances[0], is_between=True)
         chosen = choose_over_sizes(
-            parts, [instance], tables, untuned, TARGET, 1, 0.1, builder=builder
+            parts, [instance], tables, untuned, SETTING, 0.1, builder=builder
         )
     assert chosen is not None
     assert len(parts.workloads) > 1

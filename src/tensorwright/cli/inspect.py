@@ -13,12 +13,12 @@ from tensorwright.cli.arguments.options import ProgramKind, is_reference, kind_o
 from tensorwright.cli.arguments.programs import prepare, read_expression
 from tensorwright.cli.foreign_logs import is_foreign_log, seed_record
 from tensorwright.graph import Partition, Workload
-from tensorwright.machine import detect_hardware
+from tensorwright.pipeline import setting_of
 from tensorwright.records import load_choice, opened
 from tensorwright.records.logs import format_of, read_log
-from tensorwright.runtime import read_container, usable_threads
+from tensorwright.runtime import read_container
 from tensorwright.schedule import Schedule, parse_trace
-from tensorwright.tuning.selection import choose
+from tensorwright.tuning.selection import Chooser
 
 STAGES = (*base.DUMP_STAGES[:4], "workloads", *base.DUMP_STAGES[4:])
 _CODE = {"schedule", "loop", "source", "asm"}
@@ -133,16 +133,14 @@ def _show_code(
 
     parts   the network of the workloads; None for a tensor expression
     """
-    count = usable_threads(how.threads)
+    setting = setting_of(how.machine, how.threads)
     with opened(how.records) as store:
         together: Mapping[str, Schedule] = {}
         if parts is not None:
-            hardware = detect_hardware().fingerprint
-            together = load_choice(store, parts, how.machine, hardware, count)
+            together = load_choice(store, parts, setting)
         for workload in workloads:
-            best = together.get(workload.key)
-            is_cold = parts is not None
-            chosen = choose(workload, how.machine, count, store, best, is_cold=is_cold)
+            chooser = Chooser(setting, store, is_cold=parts is not None)
+            chosen = chooser.choose(workload, together.get(workload.key))
             origin = chosen.source.value
             _show_scheduled(workload, chosen.schedule, origin, stages, passes, how.machine)
 

@@ -14,9 +14,9 @@ from tensorwright.cli.arguments.searching import Searching
 from tensorwright.cli.group import same_command
 from tensorwright.graph import Graph
 from tensorwright.graph.onnx_export import save_proto
-from tensorwright.records import opened
+from tensorwright.records import Setting, opened
 from tensorwright.runtime import Executable
-from tensorwright.tuning.session import SessionSetting, TuneResult
+from tensorwright.tuning.session import TuneResult
 
 _SEVERAL = "several programs were tuned; `tensorwright report MODEL` measures one of them"
 
@@ -62,7 +62,7 @@ def write_after_search(
     how: Searching,
     name: str,
     result: TuneResult,
-    setting: SessionSetting,
+    setting: Setting,
     subject: Callable[[], report.Subject | None],
     page: report.LiveReport | None,
 ) -> None:
@@ -83,7 +83,7 @@ def write_subject(
     name: str,
     subject: report.Subject | None,
     workloads: Sequence[report.SearchedWorkload],
-    setting: SessionSetting,
+    setting: Setting,
     how: Compilation,
     page: report.LiveReport | None = None,
 ) -> dict[str, object]:

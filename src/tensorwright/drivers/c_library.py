@@ -21,10 +21,10 @@ from tensorwright.artifacts.c_library import (
 )
 from tensorwright.base import CpuTarget, MachineError, knobs, missing_here
 from tensorwright.graph import Partition, bind_sizes, random_inputs, require_uncounted
-from tensorwright.pipeline import finish
+from tensorwright.pipeline import finish, setting_of
 from tensorwright.records import RecordStore
 from tensorwright.runtime import usable_threads
-from tensorwright.tuning.selection import choose_all
+from tensorwright.tuning.selection import Chooser
 
 
 def export_c(
@@ -47,7 +47,8 @@ def export_c(
     """
     graph, count = require_uncounted(parts.graph, "compile"), usable_threads(threads)
     named = example_sizes(bounded(plan_sizes(graph.sizes)))
-    traces = {each.workload.key: each.schedule for each in choose_all(parts, target, count, store)}
+    chosen = Chooser(setting_of(target, threads), store, is_cold=True).of_network(parts)
+    traces = {each.workload.key: each.schedule for each in chosen}
     run = None if missing_here(target) else finish(parts, target, threads, store).run
     examples = []
     for values in named:

@@ -37,11 +37,11 @@ from tensorwright.ops import moved_bytes, work
 from tensorwright.peers.process import compare_versions
 from tensorwright.pipeline import cut, finish
 from tensorwright.profiling import DeviceSpeed
-from tensorwright.records import Records, RecordStore, opened
+from tensorwright.records import Records, RecordStore, Setting, opened
 from tensorwright.rewriting import networks
 from tensorwright.runtime import Executable, usable_threads
 from tensorwright.runtime.measuring import seconds_in_turns
-from tensorwright.tuning.selection import choose
+from tensorwright.tuning.selection import Chooser
 
 _TURNS = 40
 _TURNS_S = 4.0
@@ -142,7 +142,7 @@ class DevicePrices:
     def _measured(self, workload: Workload) -> float | None:
         """Seconds of a call on zeros; None if the workload cannot be built or run alone."""
         try:
-            schedule = choose(workload, self.target, 1, self.store).schedule
+            schedule = Chooser(Setting(self.target, 1), self.store).choose(workload).schedule
             kernel = build_cached(workload, schedule, self.target)
             code = load_kernel(kernel)
             sizes = [number_in(each.size_bytes) for each in kernel.spec.arguments]

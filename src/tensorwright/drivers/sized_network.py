@@ -20,16 +20,16 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeAlias, TypeGuard, TypeVar
 
 from tensorwright import graph, records
-from tensorwright.base import UsageError, cpu_target, override
+from tensorwright.base import UsageError, override
 from tensorwright.ops import work
 from tensorwright.pipeline import open_price
+from tensorwright.records import Setting
 from tensorwright.schedule import format_schedule, state_of
 from tensorwright.tuning import Task
 from tensorwright.tuning.measuring import PoolBuilder
-from tensorwright.tuning.selection import SizeTable, choose, choose_untuned, size_table_of
+from tensorwright.tuning.selection import Chooser, SizeTable
 from tensorwright.tuning.session import (
     NetworkResult,
-    SessionSetting,
     SizedInstance,
     choose_in_network,
     choose_over_sizes,
@@ -121,7 +121,7 @@ def workloads_of(program: AnyProgram) -> list[list[tuple[graph.Workload, int]]]:
 
 
 def tasks_of(
-    program: AnyProgram, setting: SessionSetting, *, is_weighted: bool = True
+    program: AnyProgram, setting: Setting, *, is_weighted: bool = True
 ) -> tuple[Task, ...]:
     """The tasks of a program: its workloads at all points; the session joins equal ones.
 
@@ -145,7 +145,7 @@ def tasks_of(
 def _weights(
     points: Sequence[graph.SizePoint],
     workloads: Sequence[Sequence[tuple[graph.Workload, int]]],
-    setting: SessionSetting,
+    setting: Setting,
     *,
     is_weighted: bool,
 ) -> tuple[float, ...]:
@@ -181,7 +181,7 @@ def note_points(program: AnyProgram, store: records.RecordStore) -> None:
 
 
 def choose_together(
-    network: SizedNetwork, setting: SessionSetting, store: records.RecordStore, limit_s: float
+    network: SizedNetwork, setting: Setting, store: records.RecordStore, limit_s: float
 ) -> tuple[NetworkResult, ...]:
     """Compare the best schedules of all workloads inside a network, and keep the choice.
 
@@ -197,21 +197,21 @@ def choose_together(
 
 
 def _choose_for_one(
-    parts: graph.Partition, setting: SessionSetting, store: records.RecordStore, limit_s: float
+    parts: graph.Partition, setting: Setting, store: records.RecordStore, limit_s: float
 ) -> NetworkResult:
     """The choice for a network whose sizes are numbers.
 
     Another choice replaces the untuned schedules and the earlier choice only if the whole network
     is faster with it.
     """
-    target, threads, hardware = setting.target, setting.threads, setting.hardware
-    last = records.load_last_choice(store, parts, target, hardware, threads)
+    last = records.load_last_choice(store, parts, setting)
+    untuned_by = Chooser(setting, is_cold=True)
     options: dict[str, tuple[str, ...]] = {}
     untuned: dict[str, str] = {}
     chosen: dict[str, str] = {}
     for workload in parts.workloads:
         key = workload.key
-        default = choose_untuned(workload, target, threads, is_cold=True).trace
+        default = untuned_by.unmeasured(workload).trace
         untuned[key] = format_schedule(default)
         options[key] = schedules_worth_trying(store, workload, setting, untuned[key])
         before = format_schedule(last.get(key, default))
@@ -220,29 +220,27 @@ def _choose_for_one(
         return NetworkResult(parts.graph.name, reason=NOTHING_ELSE)
     standing = (untuned,) if chosen == untuned else (chosen, untuned)
     with override(dump=""):  # candidates are not dumped
-        comparison = choose_in_network(parts, options, target, threads, limit_s, standing=standing)
+        comparison = choose_in_network(parts, options, setting, limit_s, standing=standing)
     if comparison is None:
         return NetworkResult(parts.graph.name, reason="stopped")
-    records.save_choice(store, parts, target, hardware, threads, comparison.choice)
+    records.save_choice(store, parts, setting, comparison.choice)
     return comparison.result
 
 
 def _choose_for_sizes(
-    network: SizedNetwork, setting: SessionSetting, store: records.RecordStore, limit_s: float
+    network: SizedNetwork, setting: Setting, store: records.RecordStore, limit_s: float
 ) -> tuple[NetworkResult, ...]:
     """The size tables of an open network, corrected by measurement."""
     started = time.monotonic()
-    parts, target, threads = network.parts, cpu_target(setting.target), setting.threads
-    untuned = {
-        each.key: choose_untuned(each, target, threads, is_cold=True).schedule
-        for each in parts.workloads
-    }
+    parts, chooser = network.parts, Chooser(setting, store, is_cold=True)
+    untuned_by = Chooser(setting, is_cold=True)
+    untuned = {each.key: untuned_by.unmeasured(each).schedule for each in parts.workloads}
     tables: dict[str, SizeTable] = {}
     has_measured = False
     for each in parts.workloads:
-        table = size_table_of(each, target, threads, store, is_cold=True, has_exact=False)
+        table = chooser.size_table(each, has_exact=False)
         if table is None:
-            alone = choose(each, target, threads, store, is_cold=True)
+            alone = chooser.choose(each)
             tables[each.key] = SizeTable.of_one(alone.schedule)
             has_measured |= alone.is_tuned
         else:
@@ -259,9 +257,7 @@ def _choose_for_sizes(
     ]
     limit_s = max(limit_s / 2, limit_s - (time.monotonic() - started))
     with override(dump=""), PoolBuilder(limit_s=_BUILD_S) as builder:  # candidates are not dumped
-        chosen = choose_over_sizes(
-            parts, sized, tables, untuned, target, threads, limit_s, builder=builder
-        )
+        chosen = choose_over_sizes(parts, sized, tables, untuned, setting, limit_s, builder=builder)
     if chosen is None:
         return tuple(NetworkResult(network.name, reason="stopped", at=each.label) for each in sized)
     schedules = {key: format_schedule(table.schedule) for key, table in chosen.tables.items()}
@@ -272,7 +268,7 @@ def _choose_for_sizes(
         math.fsum(each.untuned_s for each in times),
         math.fsum(each.tuned_s for each in times),
     )
-    records.save_choice(store, parts, target, setting.hardware, threads, choice)
+    records.save_choice(store, parts, setting, choice)
     return results
 
 

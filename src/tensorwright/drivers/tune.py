@@ -23,7 +23,7 @@ from tensorwright.farm import NO_SECURITY, Farm, FarmSecurity, opened_farm
 from tensorwright.graph.imports.aten import ExportedGraph
 from tensorwright.graph.model_import import is_exported_program
 from tensorwright.machine import detect_hardware
-from tensorwright.records import RecordStore, opened
+from tensorwright.records import RecordStore, Setting, opened
 from tensorwright.runtime import Executable, usable_threads
 from tensorwright.tuning import Task, session
 from tensorwright.tuning.measuring import MeasureOptions
@@ -127,9 +127,7 @@ def _tune(model: pipeline.Model | graph.Program, how: TuneOptions) -> Executable
         return pipeline.finish(parts, machine, how.threads, store)
 
 
-def setting_of(
-    target: Target, threads: int | None, farm: Farm | None = None
-) -> session.SessionSetting:
+def setting_of(target: Target, threads: int | None, farm: Farm | None = None) -> Setting:
     """The setting of a session: the target, the threads, and the machine that measures.
 
     threads   if None, as many as the knob `threads` says, or as another machine of the farm has
@@ -140,13 +138,13 @@ def setting_of(
         device = kind_for(farm, target)
         is_here = device.hardware == detect_hardware().fingerprint
         usual = usable_threads(None) if is_here else device.threads
-        return session.SessionSetting(target, threads or usual, device.hardware)
-    return session.SessionSetting(target, usable_threads(threads), detect_hardware().fingerprint)
+        return Setting(target, threads or usual, device.hardware)
+    return pipeline.setting_of(target, threads)
 
 
 def search(
     parts: graph.Partition,
-    setting: session.SessionSetting,
+    setting: Setting,
     store: RecordStore,
     how: session.Options,
     at: graph.SizesAt | None = None,
@@ -158,7 +156,7 @@ def search(
 
 def search_networks(
     programs: Sequence[sized_network.AnyProgram],
-    setting: session.SessionSetting,
+    setting: Setting,
     store: RecordStore,
     how: session.Options,
     measuring: MeasureOptions | None = None,

@@ -20,14 +20,31 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from tensorwright.base import ScheduleError, Target, UsageError
+from tensorwright.base import ScheduleError, UsageError
 from tensorwright.graph import Graph, Partition
-from tensorwright.records.record import SavedSession, session_id
+from tensorwright.records.record import SavedSession, Setting, session_id
 from tensorwright.records.store import RecordStore
 from tensorwright.schedule import Schedule, parse_schedule
 
 _KIND = "choice in a network"
+
+
+def keep_fact(
+    store: RecordStore, about: Mapping[str, Any], state: str, name: str, model: str = ""
+) -> None:
+    """Keep a fact as a session of the store; it replaces the last one about the same.
+
+    state   as JSON      name   for people
+    """
+    arguments = json.dumps(about, sort_keys=True)
+    store.renew_session(SavedSession(session_id(arguments), name, model, arguments, state))
+
+
+def kept_fact(store: RecordStore, about: Mapping[str, Any]) -> SavedSession | None:
+    """What `keep_fact` has kept; None if nothing is kept."""
+    return store.session(session_id(json.dumps(about, sort_keys=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,46 +64,34 @@ class NetworkChoice:
 
 
 def save_choice(
-    store: RecordStore,
-    parts: Partition,
-    target: Target,
-    hardware: str,
-    threads: int,
-    choice: NetworkChoice,
+    store: RecordStore, parts: Partition, setting: Setting, choice: NetworkChoice
 ) -> None:
     """Keep a choice, which replaces the one before."""
-    arguments = _arguments(parts, target, hardware, threads)
     limits = dict(choice.thread_limits)
     state = {"traces": dict(choice.traces), "seconds": choice.now_s, "thread_limits": limits}
-    model, identity = parts.graph.name, session_id(arguments)
-    store.renew_session(
-        SavedSession(identity, f"choice in {model}", model, arguments, json.dumps(state))
-    )
+    model = parts.graph.name
+    keep_fact(store, _about(parts, setting), json.dumps(state), f"choice in {model}", model)
 
 
-def load_choice(
-    store: RecordStore, parts: Partition, target: Target, hardware: str, threads: int
-) -> dict[str, Schedule]:
+def load_choice(store: RecordStore, parts: Partition, setting: Setting) -> dict[str, Schedule]:
     """The traces chosen for a network, by workload key.
 
     Workloads that were measured later are left out, and texts that this version cannot read.
     """
-    saved = _saved(store, parts, target, hardware, threads)
+    saved = kept_fact(store, _about(parts, setting))
     if saved is None:
         return {}
     still_best: dict[str, Schedule] = {}
     for key, trace in _chosen(saved).items():
-        best = store.best(workload=key, target=target.key, hardware=hardware, threads=threads)
+        best = store.best(**setting.filters(key))
         if best is None or best.when <= saved.updated:
             still_best[key] = trace
     return still_best
 
 
-def load_last_choice(
-    store: RecordStore, parts: Partition, target: Target, hardware: str, threads: int
-) -> dict[str, Schedule]:
+def load_last_choice(store: RecordStore, parts: Partition, setting: Setting) -> dict[str, Schedule]:
     """As `load_choice`, including workloads that were measured later."""
-    saved = _saved(store, parts, target, hardware, threads)
+    saved = kept_fact(store, _about(parts, setting))
     return {} if saved is None else _chosen(saved)
 
 
@@ -104,14 +109,12 @@ def forget_workloads(store: RecordStore, keys: Collection[str]) -> None:
         store.save_session(replace(session, state=json.dumps(state)))
 
 
-def load_thread_limits(
-    store: RecordStore, parts: Partition, target: Target, hardware: str, threads: int
-) -> dict[str, int]:
+def load_thread_limits(store: RecordStore, parts: Partition, setting: Setting) -> dict[str, int]:
     """The most threads of each workload whose chosen trace is still valid."""
-    saved = _saved(store, parts, target, hardware, threads)
+    saved = kept_fact(store, _about(parts, setting))
     if saved is None:
         return {}
-    holding = load_choice(store, parts, target, hardware, threads)
+    holding = load_choice(store, parts, setting)
     try:
         limits = json.loads(saved.state).get("thread_limits", {})
         return {key: int(limits[key]) for key in holding if key in limits}
@@ -128,46 +131,28 @@ def _chosen(saved: SavedSession) -> dict[str, Schedule]:
         return {}
 
 
-def _saved(
-    store: RecordStore, parts: Partition, target: Target, hardware: str, threads: int
-) -> SavedSession | None:
-    identity = session_id(_arguments(parts, target, hardware, threads))
-    return store.session(identity)
-
-
-def _arguments(parts: Partition, target: Target, hardware: str, threads: int) -> str:
-    fields = {
-        "kind": _KIND,
-        "workloads": {workload.key: parts.count(workload) for workload in parts.workloads},
-        "target": target.key,
-        "hardware": hardware,
-        "threads": threads,
-    }
-    return json.dumps(fields, sort_keys=True)
+def _about(parts: Partition, setting: Setting) -> dict[str, Any]:
+    counts = {workload.key: parts.count(workload) for workload in parts.workloads}
+    return {"kind": _KIND, "workloads": counts, **setting.fields}
 
 
 _NO_CERTIFICATE = "null"
 
 
-def save_rewriting(
-    store: RecordStore, graph: Graph, target: Target, hardware: str, threads: int, certificate: str
-) -> None:
+def save_rewriting(store: RecordStore, graph: Graph, setting: Setting, certificate: str) -> None:
     """Keep the certificate of a faster graph for a network; it replaces the one before.
 
     certificate   as JSON; "" if no graph is faster than the network itself
     """
-    arguments = _rewriting_arguments(graph, target, hardware, threads)
-    identity, state = session_id(arguments), certificate or _NO_CERTIFICATE
-    store.renew_session(SavedSession(identity, _name(graph), graph.name, arguments, state))
+    state = certificate or _NO_CERTIFICATE
+    keep_fact(store, _about_graph(graph, setting), state, _name(graph), graph.name)
 
 
-def load_rewriting(
-    store: RecordStore, graph: Graph, target: Target, hardware: str, threads: int
-) -> str | None:
+def load_rewriting(store: RecordStore, graph: Graph, setting: Setting) -> str | None:
     """The kept certificate of a simplified network; "" if no graph is faster; None without one."""
     if store.session(_name(graph)) is None:  # usual, and cheaper than a hash of all constants
         return None
-    kept = store.session(session_id(_rewriting_arguments(graph, target, hardware, threads)))
+    kept = kept_fact(store, _about_graph(graph, setting))
     if kept is None:
         return None
     return "" if kept.state == _NO_CERTIFICATE else kept.state
@@ -177,15 +162,9 @@ def _name(graph: Graph) -> str:
     return f"rewriting of {graph.name}"
 
 
-def _rewriting_arguments(graph: Graph, target: Target, hardware: str, threads: int) -> str:
-    fields = {
-        "kind": "rewriting",
-        "graph": hashlib.sha256(str(graph).encode()).hexdigest(),
-        "target": target.key,
-        "hardware": hardware,
-        "threads": threads,
-    }
-    return json.dumps(fields, sort_keys=True)
+def _about_graph(graph: Graph, setting: Setting) -> dict[str, Any]:
+    digest = hashlib.sha256(str(graph).encode()).hexdigest()
+    return {"kind": "rewriting", "graph": digest, **setting.fields}
 
 
 _SIZES_KIND = "tuned sizes"
@@ -195,13 +174,11 @@ def save_tuned_sizes(
     store: RecordStore, workloads: Sequence[str], points: Sequence[Mapping[str, int]], model: str
 ) -> None:
     """Add points to the kept ones of some workloads with named sizes, by their keys."""
-    arguments = json.dumps({"kind": _SIZES_KIND, "workloads": sorted(workloads)}, sort_keys=True)
-    identity = session_id(arguments)
-    earlier = store.session(identity)
+    about = {"kind": _SIZES_KIND, "workloads": sorted(workloads)}
+    earlier = kept_fact(store, about)
     kept = [] if earlier is None else _points(earlier)
     kept += [dict(point) for point in points if dict(point) not in kept]
-    state = json.dumps({"points": kept})
-    store.renew_session(SavedSession(identity, f"sizes of {model}", model, arguments, state))
+    keep_fact(store, about, json.dumps({"points": kept}), f"sizes of {model}", model)
 
 
 def load_tuned_sizes(store: RecordStore, workload: str) -> tuple[dict[str, int], ...]:

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from tensorwright import schedule
-from tensorwright.base import RecordError, Target, TensorwrightError, knobs, make_home
+from tensorwright.base import RecordError, TensorwrightError, knobs, make_home
 from tensorwright.records.lines import read_lines
-from tensorwright.records.record import Record, is_current, record_error
+from tensorwright.records.record import Record, Setting, is_current, record_error
 from tensorwright.records.store import MemoryStore, RecordStore
 
 _MOST_TRIED = 20
@@ -25,13 +25,7 @@ _Result = TypeVar("_Result")
 
 
 def best_trace(
-    store: RecordStore,
-    workload: schedule.Workload,
-    target: Target,
-    hardware: str,
-    threads: int,
-    *,
-    algorithms: bool = True,
+    store: RecordStore, workload: schedule.Workload, setting: Setting, *, algorithms: bool = True
 ) -> schedule.Trace | None:
     """The fastest schedule on record that still replays; None if there is none.
 
@@ -39,28 +33,16 @@ def best_trace(
     records are skipped, and why.
     algorithms   whether the schedule may use another algorithm
     """
-    best = best_record(store, workload, target, hardware, threads, algorithms=algorithms)
+    best = best_record(store, workload, setting, algorithms=algorithms)
     return best[1] if best is not None else None
 
 
 def best_record(
-    store: RecordStore,
-    workload: schedule.Workload,
-    target: Target,
-    hardware: str,
-    threads: int,
-    *,
-    algorithms: bool = True,
+    store: RecordStore, workload: schedule.Workload, setting: Setting, *, algorithms: bool = True
 ) -> tuple[Record, schedule.Trace] | None:
     """As `best_trace`, with the record."""
     state = schedule.state_of(workload)
-    records = store.top(
-        _MOST_READ,
-        workload=workload.key,
-        target=target.key,
-        hardware=hardware,
-        threads=threads,
-    )
+    records = store.top(_MOST_READ, **setting.filters(workload.key))
     most = _MOST_TRIED if algorithms else _MOST_READ
     for record in sorted(records, key=lambda one: not is_current(one))[:most]:
         try:

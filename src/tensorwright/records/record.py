@@ -29,7 +29,8 @@ from importlib import metadata
 from typing import Any
 
 from tensorwright.artifacts import SOURCES
-from tensorwright.base import RecordError, now_utc, source_digest
+from tensorwright.base import RecordError, Target, now_utc, source_digest
+from tensorwright.machine import detect_hardware
 
 SCHEMA = 1
 """The version of the form of records, in every line and in every database."""
@@ -272,6 +273,28 @@ def record_error(where: str, reason: str, remedy: str = _CORRECT) -> RecordError
 def is_current(record: Record) -> bool:
     """Whether the present sources made it; other sources may compile a trace to other code."""
     return record.tool_version == record_tool()
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Where programs run; `hardware` is the fingerprint of this machine if ""."""
+
+    target: Target
+    threads: int
+    hardware: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.hardware:
+            object.__setattr__(self, "hardware", detect_hardware().fingerprint)
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Those that records and kept facts have of it."""
+        return {"target": self.target.key, "hardware": self.hardware, "threads": self.threads}
+
+    def filters(self, workload: str) -> dict[str, Any]:
+        """The filters with which a record store gives the records of a workload."""
+        return {"workload": workload, **self.fields}
 
 
 @dataclass(frozen=True, slots=True)

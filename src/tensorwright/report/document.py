@@ -24,12 +24,12 @@ from datetime import datetime
 from typing import Any
 
 from tensorwright import base
-from tensorwright.records import Record, RecordStore, SavedSession, Status, WorkloadText
+from tensorwright.records import Record, RecordStore, SavedSession, Setting, Status, WorkloadText
 from tensorwright.report import numbers
 from tensorwright.schedule import Workload, format_trace, state_of
 from tensorwright.tuning.learning import load_predictions, trace_digest
 from tensorwright.tuning.selection import open_predictor
-from tensorwright.tuning.session import Comparison, SessionSetting, TuneResult
+from tensorwright.tuning.session import Comparison, TuneResult
 from tensorwright.tuning.space import default_trace
 
 _PAUSE_S = 60.0  # between two records: the session had stopped meanwhile
@@ -55,19 +55,17 @@ class SearchedWorkload:
 
 
 def search_values(
-    searched: Sequence[SearchedWorkload], setting: SessionSetting, store: RecordStore
+    searched: Sequence[SearchedWorkload], setting: Setting, store: RecordStore
 ) -> list[numbers.Values]:
     """The searches, the most expensive workload first."""
     values = [_search(each, setting, store) for each in searched]
     return sorted(values, key=lambda each: -(each["weight"] * (each["best_us"] or 0.0)))
 
 
-def _search(
-    searched: SearchedWorkload, setting: SessionSetting, store: RecordStore
-) -> numbers.Values:
+def _search(searched: SearchedWorkload, setting: Setting, store: RecordStore) -> numbers.Values:
     filters = setting.filters(searched.key)
     records = sorted(store.query(**filters), key=lambda record: record.when)
-    expected = {each.trace: each for each in load_predictions(store, **filters)}
+    expected = {each.trace: each for each in load_predictions(store, searched.key, setting)}
     best = store.best(**filters)
     own = [record for record in records if record.trace == searched.default]
     default = next((each for each in reversed(own) if each.status is Status.OK), None)
@@ -154,7 +152,7 @@ def _seconds(records: Sequence[Record]) -> list[float]:
 
 
 def searched_of(
-    result: TuneResult, setting: SessionSetting, *, is_cold: bool
+    result: TuneResult, setting: Setting, *, is_cold: bool
 ) -> tuple[SearchedWorkload, ...]:
     """The workloads of a session that has just ended.
 
@@ -174,7 +172,7 @@ def searched_of(
 
 
 def searched_of_workloads(
-    workloads: Iterable[tuple[Workload, float]], setting: SessionSetting, *, is_cold: bool
+    workloads: Iterable[tuple[Workload, float]], setting: Setting, *, is_cold: bool
 ) -> tuple[SearchedWorkload, ...]:
     """The searched workloads, each with its weight."""
     return tuple(
@@ -187,14 +185,14 @@ def searched_of_workloads(
 
 def searched_of_session(
     session: SavedSession, store: RecordStore, target: base.Target
-) -> tuple[SessionSetting, tuple[SearchedWorkload, ...]] | None:
+) -> tuple[Setting, tuple[SearchedWorkload, ...]] | None:
     """The setting and the workloads of a stored session; None if it did not tune for the target."""
     arguments = json.loads(session.arguments)
     if not isinstance(arguments, dict) or not {"workloads", "seed"} <= arguments.keys():
         return None
     if arguments["target"] != target.key:
         return None
-    setting = SessionSetting(target, int(arguments["threads"]), str(arguments["hardware"]))
+    setting = Setting(target, int(arguments["threads"]), str(arguments["hardware"]))
     texts = {each.workload: each for each in store.workload_texts()}
     searched = []
     for key, weight in arguments["workloads"].items():
@@ -219,7 +217,7 @@ def _read(text: WorkloadText) -> Workload | None:
         return None
 
 
-def _default(workload: Workload, setting: SessionSetting, *, is_cold: bool) -> str:
+def _default(workload: Workload, setting: Setting, *, is_cold: bool) -> str:
     """The schedule of the workload without tuning; "" if there is none."""
     target = setting.target
     try:
@@ -241,7 +239,7 @@ _OF_MEASURED = (
 
 
 def report_values(
-    setting: SessionSetting,
+    setting: Setting,
     store: RecordStore,
     searched: Sequence[SearchedWorkload],
     measured: Mapping[str, Any],
@@ -337,7 +335,7 @@ def _add_rooflines(workloads: Sequence[numbers.Values], profile: Mapping[str, An
 def _add_nests(
     workloads: Sequence[numbers.Values],
     searched: Sequence[SearchedWorkload],
-    setting: SessionSetting,
+    setting: Setting,
 ) -> None:
     """Give the most expensive workloads the loop nests of the default and the best schedule."""
     of_key = {each.key: each.workload for each in searched}

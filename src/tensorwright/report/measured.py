@@ -16,6 +16,7 @@ from tensorwright.base import Array, TensorwrightError
 from tensorwright.graph import Graph, random_inputs
 from tensorwright.pipeline import cut, finish
 from tensorwright.profiling import profile, profile_values
+from tensorwright.records import Setting
 from tensorwright.report import numbers
 from tensorwright.report.document import SearchedWorkload
 from tensorwright.report.graph_changes import GraphChanges, add_gains, add_proofs, graph_values
@@ -28,7 +29,7 @@ from tensorwright.report.rivals import (
 )
 from tensorwright.rewriting.networks import Certificate, parse_certificate
 from tensorwright.runtime import Executable
-from tensorwright.tuning.session import Comparison, SessionSetting
+from tensorwright.tuning.session import Comparison
 
 USUAL_SECONDS = 60.0
 _PROOF_SHARE = 0.15
@@ -59,7 +60,7 @@ class Subject:
 
 def measure(
     subject: Subject,
-    setting: SessionSetting,
+    setting: Setting,
     store: records.RecordStore,
     searched: Sequence[SearchedWorkload],
     seconds: float = USUAL_SECONDS,
@@ -93,7 +94,7 @@ def _measure_network(
     values: numbers.Values,
     subject: Subject,
     source: Graph,
-    setting: SessionSetting,
+    setting: Setting,
     store: records.RecordStore,
     deadline: float,
     on_part: Callable[[str], object],
@@ -143,7 +144,7 @@ def _measure_network(
     )
 
 
-def _untuned(tuned: Executable, source: Graph, setting: SessionSetting) -> Executable | None:
+def _untuned(tuned: Executable, source: Graph, setting: Setting) -> Executable | None:
     """The network as it was, without records; None if that gives the same code."""
     parts = cut(source, setting.target, setting.threads)
     made = finish(parts, setting.target, setting.threads, records.MemoryStore())
@@ -160,12 +161,12 @@ def _costliest(profile: Mapping[str, Any]) -> list[str]:
 
 
 def _certificate(
-    source: Graph, graph: Graph, setting: SessionSetting, store: records.RecordStore
+    source: Graph, graph: Graph, setting: Setting, store: records.RecordStore
 ) -> Certificate | None:
     """The proof that the compiled graph is equal to the network; None if it is the network."""
     if graph is source:
         return None
-    text = records.load_rewriting(store, source, setting.target, setting.hardware, setting.threads)
+    text = records.load_rewriting(store, source, setting)
     return parse_certificate(text, "the record store") if text else None
 
 
@@ -173,7 +174,7 @@ def _graphs(
     source: Graph,
     certificate: Certificate | None,
     inputs: Mapping[str, Array],
-    setting: SessionSetting,
+    setting: Setting,
     deadline: float,
     missing: dict[str, str],
 ) -> numbers.Values:
@@ -192,7 +193,7 @@ def _graphs(
 
 def save_measured(
     store: records.RecordStore,
-    setting: SessionSetting,
+    setting: Setting,
     searched: Sequence[SearchedWorkload],
     values: numbers.Values,
 ) -> None:
@@ -207,7 +208,7 @@ def save_measured(
 
 
 def load_measured(
-    store: records.RecordStore, setting: SessionSetting, searched: Sequence[SearchedWorkload]
+    store: records.RecordStore, setting: Setting, searched: Sequence[SearchedWorkload]
 ) -> numbers.Values | None:
     """The kept measurements for a set of workloads; None without any."""
     identity = records.session_id(_arguments(setting, searched))
@@ -216,7 +217,7 @@ def load_measured(
     return values if isinstance(values, dict) else None
 
 
-def _arguments(setting: SessionSetting, searched: Sequence[SearchedWorkload]) -> str:
+def _arguments(setting: Setting, searched: Sequence[SearchedWorkload]) -> str:
     fields = {
         "kind": _KIND,
         "workloads": {each.key: float(each.weight) for each in searched},

@@ -18,10 +18,10 @@ from typing import Any
 from tensorwright.artifacts import loop_program
 from tensorwright.base import Target, TensorwrightError, read_text
 from tensorwright.machine import MachineState, detect_hardware
-from tensorwright.records import record_tool
+from tensorwright.records import Setting, record_tool
 from tensorwright.runtime.measuring import faster_half
 from tensorwright.schedule import Workload, parse_schedule
-from tensorwright.tuning.session import Comparison, SessionSetting
+from tensorwright.tuning.session import Comparison
 
 _DIGITS = 5
 LATE = "the seconds for the report were spent"
@@ -83,12 +83,12 @@ _PACKAGES = ("numpy", "llvmlite", "onnx", "lightgbm", "onnxruntime", "openvino")
 _CPUINFO = Path("/proc/cpuinfo")
 
 
-def machine_values(setting: SessionSetting) -> Values:
+def machine_values(setting: Setting) -> Values:
     """This machine and the versions of the packages that ran on it."""
     hardware = detect_hardware()
     return {
         "processor": _processor(),
-        "fingerprint": setting.hardware or hardware.fingerprint,
+        "fingerprint": setting.hardware,
         "cores": hardware.cores,
         "caches": [str(cache) for cache in hardware.caches],
         "threads": setting.threads,

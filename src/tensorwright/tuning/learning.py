@@ -182,11 +182,7 @@ class ModelFile:
 
 
 def model_file_of(
-    store: records.RecordStore,
-    target: base.Target,
-    threads: int,
-    hardware: str,
-    learning: Learning | None = None,
+    store: records.RecordStore, setting: records.Setting, learning: Learning | None = None
 ) -> ModelFile | None:
     """The file beside a store; None for a store in memory, and if the knob switches it off.
 
@@ -196,11 +192,11 @@ def model_file_of(
     if not base.knobs.COST_MODEL.get() or isinstance(store, records.MemoryStore):
         return None
     store_path = Path(store.path).absolute()
-    digest = hashlib.sha256(target.key.encode()).hexdigest()[:8]
+    digest = hashlib.sha256(setting.target.key.encode()).hexdigest()[:8]
     learning = learning or USUAL
     kind = "" if learning.is_usual else f"-{_plain(learning.features)}-{learning.model}"
-    name = f"{store_path.stem}.model-{hardware}-{digest}-{threads}t{kind}.npz"
-    return ModelFile(store_path.with_name(name), hardware)
+    name = f"{store_path.stem}.model-{setting.hardware}-{digest}-{setting.threads}t{kind}.npz"
+    return ModelFile(store_path.with_name(name), setting.hardware)
 
 
 def _plain(name: str) -> str:
@@ -217,20 +213,17 @@ _LEAST_PROGRAMS = 8  # of a workload; fewer are useless
 class Past:
     """The records of other workloads.
 
-    hardware   whose records count
-    own        the workloads of the session: it learns their records anyway
+    own   the workloads of the session: it learns their records anyway
     """
 
     store: records.RecordStore
-    hardware: str
     own: Sequence[Workload]
 
 
 def learn_from_records(
     past: Past | None,
     learning: Learning,
-    target: base.Target,
-    threads: int,
+    setting: records.Setting,
     seed: int = 0,
     path: Path | None = None,
 ) -> models.SavedModel | None:
@@ -243,31 +236,29 @@ def learn_from_records(
     """
     if past is None:
         return None
-    model = models.LearnedModel(
-        learning.settings(seed), features=features_for(learning.features, target)
-    )
+    features = features_for(learning.features, setting.target)
+    model = models.LearnedModel(learning.settings(seed), features=features)
     with (
         nullcontext(past.store) if path is None else records.open_store(path, create=False) as store
     ):
-        for samples in described(store, past, learning, target, threads, seed):
+        for samples in described(store, past, learning, setting, seed):
             model.observe(samples)
     if not model.samples:
         text = "the records hold no programs of other workloads on this machine, for this target"
         warnings.warn(f"{text} and so many threads: nothing to start from", stacklevel=2)
         return None
-    return model.learned(past.hardware)
+    return model.learned(setting.hardware)
 
 
 def described(
     store: records.RecordStore,
     past: Past,
     learning: Learning,
-    target: base.Target,
-    threads: int,
+    setting: records.Setting,
     seed: int,
 ) -> Iterator[tuple[models.Sample, ...]]:
     """The samples of each workload that teaches; a bounded number, drawn by the seed."""
-    groups = _groups(store, past, target, threads)
+    groups, target = _groups(store, past, setting), setting.target
     random = np.random.default_rng(seed)
     share = max(_LEAST_PROGRAMS, MOST_PROGRAMS // max(1, len(groups)))
     for workload, programs in groups:
@@ -283,13 +274,13 @@ def described(
 
 
 def _groups(
-    store: records.RecordStore, past: Past, target: base.Target, threads: int
+    store: records.RecordStore, past: Past, setting: records.Setting
 ) -> list[tuple[Workload, list[list[records.Record]]]]:
     """The workloads that teach, each with the records of every program that was timed."""
     own = {workload.key for workload in past.own}
     names = {workload.name for workload in past.own}
     by_key: dict[str, dict[str, list[records.Record]]] = {}
-    for record in store.query(target=target.key, hardware=past.hardware, threads=threads):
+    for record in store.query(**setting.fields):
         if record.workload not in own and record.status.is_timed and records.is_current(record):
             programs = by_key.setdefault(record.workload, {})
             programs.setdefault(record.trace, []).append(record)
@@ -327,8 +318,7 @@ class SessionLearning:
 
 def open_learning(
     learning: Learning,
-    target: base.Target,
-    threads: int,
+    setting: records.Setting,
     seed: int,
     file: ModelFile | None = None,
     prior: models.CostModel | None = None,
@@ -341,6 +331,7 @@ def open_learning(
     past    where records of other workloads are, for a start from them
     Raises:  RecordError for a model to start from that cannot be read, or is for other features.
     """
+    target = setting.target
     features = features_for(learning.features, target)
     file = file if features.is_shared else None
     before = file.load() if file is not None else None
@@ -349,12 +340,12 @@ def open_learning(
         case Path():
             start = models.load_model(learning.start)
         case RecordedStart(path):
-            start = learn_from_records(past, learning, target, threads, seed, path)
+            start = learn_from_records(past, learning, setting, seed, path)
 
     def make() -> models.LearnedModel:
         return models.make_model(
             target,
-            threads,
+            setting.threads,
             seed,
             start,
             prior=prior if describes_statements(features) else None,
@@ -395,45 +386,30 @@ def trace_digest(trace: str) -> str:
 def save_predictions(
     store: records.RecordStore,
     workload: str,
-    target: str,
-    hardware: str,
-    threads: int,
+    setting: records.Setting,
     predictions: Sequence[Prediction],
 ) -> None:
     """Add the predictions for candidates of a workload; the first of a candidate stays."""
-    arguments = _arguments(workload, target, hardware, threads)
-    earlier = {
-        each.trace: each for each in load_predictions(store, workload, target, hardware, threads)
-    }
-    every = {each.trace: each for each in predictions} | earlier
+    earlier = load_predictions(store, workload, setting)
+    every = {each.trace: each for each in predictions} | {each.trace: each for each in earlier}
     state = {each.trace: [each.round, each.seconds] for each in every.values()}
     name = f"predictions of {workload}"
-    store.renew_session(
-        records.SavedSession(records.session_id(arguments), name, "", arguments, json.dumps(state))
-    )
+    records.keep_fact(store, _about(workload, setting), json.dumps(state), name)
 
 
 def load_predictions(
-    store: records.RecordStore, workload: str, target: str, hardware: str, threads: int
+    store: records.RecordStore, workload: str, setting: records.Setting
 ) -> tuple[Prediction, ...]:
     """The predictions for candidates of a workload; none if this version cannot read them."""
-    identity = records.session_id(_arguments(workload, target, hardware, threads))
-    state = next((each.state for each in store.sessions() if each.id == identity), "{}")
+    kept = records.kept_fact(store, _about(workload, setting))
     try:
         return tuple(
             Prediction(str(trace), int(number), float(seconds))
-            for trace, (number, seconds) in json.loads(state).items()
+            for trace, (number, seconds) in json.loads(kept.state if kept else "{}").items()
         )
     except (ValueError, TypeError, AttributeError):
         return ()
 
 
-def _arguments(workload: str, target: str, hardware: str, threads: int) -> str:
-    fields = {
-        "kind": "predictions",
-        "workload": workload,
-        "target": target,
-        "hardware": hardware,
-        "threads": threads,
-    }
-    return json.dumps(fields, sort_keys=True)
+def _about(workload: str, setting: records.Setting) -> dict[str, object]:
+    return {"kind": "predictions", **setting.filters(workload)}

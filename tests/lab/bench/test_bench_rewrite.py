@@ -18,8 +18,8 @@ from tensorwright.base import InputError, MachineError
 from tensorwright.graph import GraphBuilder, Partition, simplify
 from tensorwright.graph.onnx_export import save_onnx
 from tensorwright.peers.process import Arrays, Versions, compare_versions
-from tensorwright.records import RecordStore
-from tensorwright.tuning.session import Options, SessionSetting
+from tensorwright.records import RecordStore, Setting
+from tensorwright.tuning.session import Options
 from tensorwright_lab.bench.rewriting.growth import GrowthRow, growth_row, print_growth
 from tensorwright_lab.bench.rewriting.rows import (
     Measured,
@@ -179,9 +179,7 @@ def test_both_networks_are_tuned_with_one_budget(
 ) -> None:
     tuned: list[tuple[int, float]] = []
 
-    def search(
-        parts: Partition, setting: SessionSetting, store: RecordStore, how: Options
-    ) -> object:
+    def search(parts: Partition, setting: Setting, store: RecordStore, how: Options) -> object:
         tuned.append((len(parts.workloads), how.minutes or 0.0))
         return SimpleNamespace(trials=5, is_interrupted=False)
 

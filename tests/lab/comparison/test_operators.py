@@ -10,9 +10,9 @@ from tests.lab.zoo.operator_cases import small_case
 from tests.targets import native_target
 
 from tensorwright.base import UsageError
-from tensorwright.records import MemoryStore
+from tensorwright.records import MemoryStore, Setting
 from tensorwright.schedule import format_trace
-from tensorwright.tuning.selection import choose
+from tensorwright.tuning.selection import Chooser
 from tensorwright_lab import zoo
 from tensorwright_lab.comparison import (
     OpPlan,
@@ -30,7 +30,7 @@ TARGET = native_target()
 
 
 def default_trace(program: zoo.OperatorProgram) -> str:
-    return format_trace(choose(program.workload, TARGET, 1, MemoryStore()).trace)
+    return format_trace(Chooser(Setting(TARGET, 1), MemoryStore()).choose(program.workload).trace)
 
 
 def assert_close(found: np.ndarray, answer: np.ndarray) -> None:

@@ -23,13 +23,14 @@ from tensorwright.pipeline import prepare
 from tensorwright.records import (
     NetworkChoice,
     Record,
+    Setting,
     Status,
     open_store,
     record_tool,
     save_choice,
 )
 from tensorwright.schedule import format_schedule
-from tensorwright.tuning.selection import choose_untuned
+from tensorwright.tuning.selection import Chooser
 from tensorwright_lab.comparison import BenchRow, make_row
 
 Invoke = Callable[..., Result]
@@ -203,12 +204,14 @@ def test_inspect_shows_the_choice_in_the_network(
     target, kept = native_target(), tmp_path / "r.sqlite"
     parts = prepare(load_onnx(model), target)
     texts = {
-        workload.key: format_schedule(choose_untuned(workload, target, 1, is_cold=True).trace)
+        workload.key: format_schedule(
+            Chooser(Setting(target, 1), is_cold=True).unmeasured(workload).trace
+        )
         for workload in parts.workloads
     }
     with open_store(kept) as store:
         choice = NetworkChoice(tuple(sorted(texts.items())), 2.0, 1.0)
-        save_choice(store, parts, target, detect_hardware().fingerprint, 1, choice)
+        save_choice(store, parts, Setting(target, 1, detect_hardware().fingerprint), choice)
     how = ("--what", "schedule", "--threads", 1, "--records", kept)
     assert invoke("inspect", model, *how).stdout.count("measured in the network:") == 2
 

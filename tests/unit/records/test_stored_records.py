@@ -14,7 +14,7 @@ import pytest
 from tensorwright.base import cpu_target
 from tensorwright.graph import GraphBuilder, Partition
 from tensorwright.pipeline import prepare
-from tensorwright.records import best_trace, load_choice, open_store
+from tensorwright.records import Setting, best_trace, load_choice, open_store
 from tensorwright.schedule import replay, state_of
 
 STORED = Path(__file__).parent / "stored"
@@ -36,9 +36,9 @@ def test_an_earlier_store_is_used(name: str, tmp_path: Path) -> None:
     parts = network()
     with open_store(tmp_path / name, create=False) as store:
         assert store.count() == len(parts.workloads) == 2
-        choice = load_choice(store, parts, TARGET, "machine", 1)
+        choice = load_choice(store, parts, Setting(TARGET, 1, "machine"))
         for workload in parts.workloads:
-            trace = best_trace(store, workload, TARGET, "machine", 1)
+            trace = best_trace(store, workload, Setting(TARGET, 1, "machine"))
             assert trace
             replay(state_of(workload), trace)
             assert choice[workload.key] == trace

@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorwright.base import CpuTarget
 from tensorwright.compile_options import CompileOptions
-from tensorwright.records import MemoryStore, Record, Status
+from tensorwright.records import MemoryStore, Record, Setting, Status
 from tensorwright.report import SearchedWorkload, report_values
 from tensorwright.report.document import search_values
 from tensorwright.tuning.learning import (
@@ -15,15 +15,14 @@ from tensorwright.tuning.learning import (
     save_predictions,
     trace_digest,
 )
-from tensorwright.tuning.session import SessionSetting
 
 KEY = "0123456789abcdef"
 
 
-def setting() -> SessionSetting:
+def setting() -> Setting:
     target = CompileOptions(target="x86-64-avx2").machine
     assert isinstance(target, CpuTarget)
-    return SessionSetting(target, 2, "here")
+    return Setting(target, 2, "here")
 
 
 def record(trace: str, time_us: float, second: int, status: Status = Status.OK) -> Record:
@@ -163,13 +162,13 @@ def test_failures_are_counted_and_have_no_time() -> None:
 
 
 def test_predictions_stand_beside_the_measurements() -> None:
-    store, where = MemoryStore(), setting().filters(KEY)
+    store, where = MemoryStore(), (KEY, setting())
     store.append([record("a", 90, 0), record("b", 80, 1)])
     first = Prediction(trace_digest("b"), 3, 7e-5)
-    save_predictions(store, **where, predictions=[first])
+    save_predictions(store, *where, [first])
     later = Prediction(trace_digest("b"), 9, 1e-3), Prediction(trace_digest("a"), 9, 2e-3)
-    save_predictions(store, **where, predictions=later)
-    assert set(load_predictions(store, **where)) == {first, later[1]}
+    save_predictions(store, *where, later)
+    assert set(load_predictions(store, *where)) == {first, later[1]}
     trials = searched(store)["trials"]
     assert isinstance(trials, list)
     assert [(each["predicted_us"], each["round"]) for each in trials] == [(2000, 9), (70, 3)]

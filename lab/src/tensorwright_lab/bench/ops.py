@@ -17,11 +17,11 @@ from tensorwright.base import CpuTarget, TensorwrightError, knobs, make_folder, 
 from tensorwright.cli.arguments import options
 from tensorwright.cli.arguments.output import check_writable
 from tensorwright.machine import detect_hardware
-from tensorwright.records import Record, RecordStore, Status, opened
+from tensorwright.records import Record, RecordStore, Setting, Status, opened
 from tensorwright.schedule import format_trace
 from tensorwright.tuning import Task
-from tensorwright.tuning.selection import choose
-from tensorwright.tuning.session import Options, SessionSetting, tune
+from tensorwright.tuning.selection import Chooser
+from tensorwright.tuning.session import Options, tune
 from tensorwright_lab.bench.machine import Ceiling, describe_machine, measure_ceiling, threads_of
 from tensorwright_lab.bench.peers_option import read_names
 from tensorwright_lab.bench.same_run import check_resume, of_builds, same_build_option
@@ -200,7 +200,7 @@ def bench_case(
     started = now_utc()
     try:
         tune_s = tune_case(program, plan, budget, store) if budget.trials else 0.0
-        scheduled = choose(program.workload, plan.target, plan.threads, store)
+        scheduled = Chooser(Setting(plan.target, plan.threads), store).choose(program.workload)
         row = replace(
             row,
             tune_s=tune_s,
@@ -259,7 +259,7 @@ def tune_case(
     start = time.monotonic()
     tune(
         [Task(program.workload)],
-        SessionSetting(plan.target, plan.threads),
+        Setting(plan.target, plan.threads),
         store,
         Options(trials=rest, seed=budget.seed, should_resume=False),
         name=f"ansor:{program.case.name}",

@@ -20,9 +20,10 @@ from tensorwright.cli.arguments.output import ProgressLines, check_writable
 from tensorwright.cli.printing import print_table
 from tensorwright.farm import Farm
 from tensorwright.machine import detect_hardware
+from tensorwright.records import Setting
 from tensorwright.schedule import format_trace
 from tensorwright.tuning.measuring import MeasureOptions
-from tensorwright.tuning.selection import choose_untuned
+from tensorwright.tuning.selection import Chooser
 from tensorwright.tuning.time_model import pretrained_model
 from tensorwright_lab.bench import plausible_workloads
 from tensorwright_lab.bench.machine import threads_of
@@ -182,7 +183,7 @@ def _compare(rows: list[RandomRow], path: Path, plan: _Plan, farm: Farm | None) 
 
 
 def _row(drawn: plausible_workloads.DrawnWorkload, bench: Bench, plan: _Plan) -> RandomRow:
-    scheduled = choose_untuned(drawn.workload, plan.target, plan.threads, is_cold=True)
+    scheduled = Chooser(Setting(plan.target, plan.threads), is_cold=True).unmeasured(drawn.workload)
     chosen = format_trace(scheduled.trace)
     comparison = compare_with_random(drawn.workload, chosen, bench, plan.candidates, plan.seed)
     return RandomRow.of(drawn, scheduled.source.value, chosen, comparison)

@@ -19,9 +19,10 @@ from tensorwright.cli.arguments.models import check_model
 from tensorwright.cli.arguments.options import machine_options
 from tensorwright.cli.arguments.output import ProgressLines, check_writable
 from tensorwright.machine import detect_hardware
+from tensorwright.records import Setting
 from tensorwright.schedule import format_trace
 from tensorwright.tuning.measuring import ChildRunner, MeasureOptions, PoolBuilder
-from tensorwright.tuning.selection import choose_untuned
+from tensorwright.tuning.selection import Chooser
 from tensorwright.tuning.time_model import load_time_model, pretrained_model
 from tensorwright_lab import judging
 from tensorwright_lab.bench import zero_rows
@@ -251,7 +252,7 @@ def _so_far(times_s: Sequence[float]) -> tuple[float, ...]:
 
 def _searched(case: Case, bench: judging.Bench, plan: Plan) -> tuple[str, tuple[str, ...]]:
     """The default schedule, and the best after each number of trials."""
-    chosen = choose_untuned(case.workload, bench.target, bench.threads, is_cold=True)
+    chosen = Chooser(Setting(bench.target, bench.threads), is_cold=True).unmeasured(case.workload)
     default = format_trace(chosen.trace)
     records = judging.search_trials(case.workload, bench, plan.trials[-1], plan.seed, _MEASURE)
     return default, judging.best_after(records, plan.trials, default)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tensorwright.records import MemoryStore, Record, Status
+from tensorwright.records import MemoryStore, Record, Setting, Status
 from tensorwright.schedule import Workload
 from tensorwright.tuning.measuring import MeasureOptions
-from tensorwright.tuning.session import Options, SessionParts, SessionSetting, tune
+from tensorwright.tuning.session import Options, SessionParts, tune
 from tensorwright.tuning.task import Task
 from tensorwright_lab.judging.turns import Bench
 
@@ -26,7 +26,7 @@ def search_trials(
     with MemoryStore() as store:
         result = tune(
             [Task(workload)],
-            SessionSetting(bench.target, bench.threads),
+            Setting(bench.target, bench.threads),
             store,
             replace(_OPTIONS, trials=trials, seed=seed),
             measuring=measuring,

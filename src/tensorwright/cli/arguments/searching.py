@@ -18,7 +18,7 @@ from tensorwright.cli.arguments.options import Command, Compilation, refuse_give
 from tensorwright.cli.group import end_interrupted, same_command
 from tensorwright.cli.printing import print_result
 from tensorwright.drivers.tune import setting_of
-from tensorwright.records import RecordStore, is_store, opened
+from tensorwright.records import RecordStore, Setting, is_store, opened
 from tensorwright.report import LiveReport
 from tensorwright.tuning import session
 from tensorwright.tuning.learning import Learning, RecordedStart
@@ -94,7 +94,7 @@ class Searching(Compilation):
     @contextmanager
     def opened(
         self, page: LiveReport | None, *, spare: bool = False
-    ) -> Iterator[tuple[RecordStore, session.SessionSetting, session.Options]]:
+    ) -> Iterator[tuple[RecordStore, Setting, session.Options]]:
         """The store, the setting and the options of the session, while the block runs."""
         with (
             opened(self.records, create=True, spare=spare) as store,

@@ -7,7 +7,5 @@ candidates that are compared.
 from tensorwright.tuning.selection.ahead import suppose, working_ahead
 from tensorwright.tuning.selection.candidates import Chosen, Effort, Elite, Estimate
 from tensorwright.tuning.selection.predictor import Predictor, TopQuestion, open_predictor
-from tensorwright.tuning.selection.scheduling import (
-    Scheduled, Source, choose, choose_all, choose_untuned, schedules_text, size_table_of,
-)
+from tensorwright.tuning.selection.scheduling import Chooser, Scheduled, Source, schedules_text
 from tensorwright.tuning.selection.size_table import SizeTable

@@ -25,54 +25,55 @@ from tensorwright.base import (
     override,
 )
 from tensorwright.graph import Workload, bind_workload
+from tensorwright.records import Setting
 from tensorwright.tuning.selection.predictor import open_predictor
-from tensorwright.tuning.selection.scheduling import choose_untuned, workload_to_build
+from tensorwright.tuning.selection.scheduling import Chooser, workload_to_build
 
 _LEAST_WORKLOADS = 12  # a process starts in the time that three or four of them take
 _LIMIT_S = 3600.0
 
 
 @contextlib.contextmanager
-def working_ahead(workloads: Sequence[Workload], target: Target, threads: int) -> Iterator[None]:
+def working_ahead(workloads: Sequence[Workload], setting: Setting) -> Iterator[None]:
     """Let another process work inside the block, if there is enough to do and a core for it."""
-    end = _start(workloads, target, threads) if _may_help(target) else _nothing
+    end = _start(workloads, setting) if _may_help(setting.target) else _nothing
     try:
         yield
     finally:
         end()
 
 
-def suppose(workloads: Callable[[], Iterable[Workload]], target: Target, threads: int) -> None:
+def suppose(workloads: Callable[[], Iterable[Workload]], setting: Setting) -> None:
     """Let a started process choose for workloads that a network probably has."""
     processes = importlib.import_module("tensorwright.processes")
-    if processes.has_spare() and isinstance(target, CpuTarget):
-        job = processes.Job(choose_backwards, _arguments(workloads(), target, threads))
+    if processes.has_spare() and isinstance(setting.target, CpuTarget):
+        job = processes.Job(choose_backwards, _arguments(workloads(), setting))
         processes.occupy_spare(job, _LIMIT_S)
 
 
-def get_ready(target: CpuTarget, threads: int, values: Mapping[str, Any]) -> None:
+def get_ready(setting: Setting, values: Mapping[str, Any]) -> None:
     """Load the modules of `work_backwards`; `values` are those of knobs."""
     with override(**values):
-        open_predictor(target, threads, is_cold=True)
-        backend_of(target)
+        open_predictor(setting.target, setting.threads, is_cold=True)
+        backend_of(setting.target)
 
 
-def _start(workloads: Sequence[Workload], target: Target, threads: int) -> Callable[[], None]:
+def _start(workloads: Sequence[Workload], setting: Setting) -> Callable[[], None]:
     """Start a process; the result ends it.  For small networks it does not load the modules."""
     processes = importlib.import_module("tensorwright.processes")
     child = processes.take_spare()
     if child is None:
-        if len(_unknown(workloads, target, threads)) < _LEAST_WORKLOADS:
+        if len(_unknown(workloads, setting)) < _LEAST_WORKLOADS:
             return _nothing
         child = processes.Child()
-    child.send(processes.Job(work_backwards, _arguments(workloads, target, threads)), _LIMIT_S)
+    child.send(processes.Job(work_backwards, _arguments(workloads, setting)), _LIMIT_S)
     end: Callable[[], None] = child.kill
     return end
 
 
-def _arguments(workloads: Iterable[Workload], target: Target, threads: int) -> tuple[Any, ...]:
+def _arguments(workloads: Iterable[Workload], setting: Setting) -> tuple[Any, ...]:
     values = {knob.name: knob.get() for knob in KNOBS}
-    return _to_build(workloads, target), target, threads, values
+    return _to_build(workloads, setting.target), setting, values
 
 
 def _to_build(workloads: Iterable[Workload], target: Target) -> list[Workload]:
@@ -89,24 +90,24 @@ def _nothing() -> None:
 
 
 def choose_backwards(
-    workloads: Sequence[Workload], target: CpuTarget, threads: int, values: Mapping[str, Any]
+    workloads: Sequence[Workload], setting: Setting, values: Mapping[str, Any]
 ) -> None:
     """Choose for untuned workloads, the last one first; `values` are those of knobs."""
     with override(**values):
-        predictor = open_predictor(target, threads, is_cold=True)
+        predictor = open_predictor(setting.target, setting.threads, is_cold=True)
         assert predictor is not None, "the caller has prices"
         for workload in reversed(workloads):
             predictor.price(_typical(workload))
 
 
 def work_backwards(
-    workloads: Sequence[Workload], target: CpuTarget, threads: int, values: Mapping[str, Any]
+    workloads: Sequence[Workload], setting: Setting, values: Mapping[str, Any]
 ) -> None:
     """Choose and build untuned workloads, the last one first; `values` are those of knobs."""
     with override(**values):
         for workload in reversed(workloads):
-            chosen = choose_untuned(workload, target, threads, is_cold=True)
-            build_cached(workload, chosen.schedule, target)
+            chosen = Chooser(setting, is_cold=True).unmeasured(workload)
+            build_cached(workload, chosen.schedule, setting.target)
 
 
 def _may_help(target: Target) -> bool:
@@ -116,12 +117,12 @@ def _may_help(target: Target) -> bool:
     return can_help and available_cores() > 1
 
 
-def _unknown(workloads: Sequence[Workload], target: Target, threads: int) -> list[Workload]:
+def _unknown(workloads: Sequence[Workload], setting: Setting) -> list[Workload]:
     """The workloads without a chosen schedule; none if all have the schedule by rule."""
-    predictor = open_predictor(target, threads, is_cold=True)
+    predictor = open_predictor(setting.target, setting.threads, is_cold=True)
     if predictor is None:
         return []
-    different = _to_build(workloads, target)
+    different = _to_build(workloads, setting.target)
     return [each for each in different if not predictor.has_chosen(_typical(each))]
 
 

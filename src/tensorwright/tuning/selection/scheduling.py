@@ -6,8 +6,8 @@ The table of a workload with named sizes that was tuned for some of them.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import chain
 from typing import Self
@@ -15,7 +15,6 @@ from typing import Self
 from tensorwright import base, records
 from tensorwright.artifacts import backend_of, emit_source, loop_program
 from tensorwright.graph import Partition, Workload, bind_workload, with_own_sizes
-from tensorwright.machine import detect_hardware
 from tensorwright.schedule import (
     OpenSchedule,
     OpenTrace,
@@ -49,40 +48,6 @@ def opened_trace(workload: Workload, trace: Trace, target: base.CpuTarget) -> Op
         return open_trace(state_of(workload), trace, target.vector_bytes)
     except base.ScheduleError:
         return None
-
-
-def _tuned_traces(
-    workload: Workload,
-    target: base.CpuTarget,
-    threads: int,
-    store: records.RecordStore,
-    untuned: Callable[[Workload], Schedule],
-) -> tuple[TunedTrace, ...]:
-    """The best trace of each tuned point; points that differ in other sizes only are one."""
-    names = sorted(size.name for size in workload.sizes)
-    hardware, algorithms = detect_hardware().fingerprint, base.knobs.WINOGRAD.get()
-    typical = workload.typical_sizes
-    tuned: dict[tuple[int, ...], TunedTrace] = {}
-    texts: dict[tuple[int, ...], set[str]] = {}
-    for point in records.load_tuned_sizes(store, workload.key):
-        values = {name: point.get(name, typical[name]) for name in names}
-        numbers = tuple(values[name] for name in names)
-        if numbers in tuned:
-            continue
-        instance = bind_workload(workload, values)
-        best = records.best_trace(store, instance, target, hardware, threads, algorithms=algorithms)
-        trace = trace_at(untuned(instance), values) if best is None else best
-        opens = opened_trace(workload, trace, target) is not None
-        top = store.top(
-            _TOP, workload=instance.key, target=target.key, hardware=hardware, threads=threads
-        )
-        near = {each.trace for each in top if each.median_s <= (1 + _SAME) * top[0].median_s}
-        tuned[numbers] = TunedTrace(values, trace, opens, best is not None)
-        texts[numbers] = near
-    return tuple(
-        replace(each, equals=_equals_of(each, tuned.values(), texts[numbers]))
-        for numbers, each in tuned.items()
-    )
 
 
 def _equals_of(own: TunedTrace, others: Iterable[TunedTrace], near: Set[str]) -> tuple[Trace, ...]:
@@ -177,195 +142,178 @@ class Scheduled:
         return self.source in (Source.NETWORK, Source.RECORD)
 
 
-def choose_all(
-    parts: Partition,
-    target: base.Target,
-    threads: int,
-    store: records.RecordStore,
-    *,
-    has_own_sizes: bool = False,
-) -> list[Scheduled]:
-    """A schedule for each workload of a network: its choice on record, or by `choose`.
-
-    has_own_sizes   whether workloads that are not on record are those of `with_own_sizes`, so that
-                    several have one schedule
-    """
-    together = records.load_choice(store, parts, target, detect_hardware().fingerprint, threads)
-    chosen: list[Scheduled] = []
-    shared: dict[str, Scheduled] = {}
-    with base.without_collection():
-        for workload in parts.workloads:
-            measured = together.get(workload.key)
-            with base.timed_stage(f"schedule of kernel {workload.key}, {workload.name}"):
-                made = _choose_tuned(workload, target, threads, store, measured, is_cold=True)
-                own = workload_to_build(workload, target) if has_own_sizes else workload
-                made = made or shared.get(own.key)
-                made = made or _choose_untuned(own, target, threads, store, is_cold=True)
-                shared[made.workload.key] = made
-                chosen.append(made)
-    return chosen
-
-
 def workload_to_build(workload: Workload, target: base.Target) -> Workload:
     """The workload for which a kernel is built: on a processor one with sizes of its own."""
     return with_own_sizes(workload).workload if isinstance(target, base.CpuTarget) else workload
 
 
-def choose(
-    workload: Workload,
-    target: base.Target,
-    threads: int,
-    store: records.RecordStore,
-    together: Schedule | None = None,
-    *,
-    is_cold: bool = False,
-) -> Scheduled:
-    """The best recorded schedule of a workload, or `choose_untuned`.
+@dataclass(frozen=True, slots=True)
+class Chooser:
+    """Chooses schedules for one setting.
 
-    together   the schedule that was best inside the network; None if none were compared there
-    is_cold    the workload runs in a network: constants come from memory
+    store     the measurements
+    is_cold   whether workloads run in a network: constants come from memory
     """
-    tuned = _choose_tuned(workload, target, threads, store, together, is_cold=is_cold)
-    return tuned or _choose_untuned(workload, target, threads, store, is_cold=is_cold)
 
+    setting: records.Setting
+    store: records.RecordStore = field(default_factory=records.MemoryStore)
+    is_cold: bool = False
 
-def _choose_tuned(
-    workload: Workload,
-    target: base.Target,
-    threads: int,
-    store: records.RecordStore,
-    together: Schedule | None,
-    *,
-    is_cold: bool,
-) -> Scheduled | None:
-    """The best recorded schedule of a workload; None if none is on record."""
-    algorithms = base.knobs.WINOGRAD.get()
-    if together is not None and (algorithms or not uses_algorithm(steps_of(together))):
-        return Scheduled.of(workload, together, Source.NETWORK)
-    if workload.sizes:
-        if not isinstance(target, base.CpuTarget):
+    def of_network(self, parts: Partition, *, has_own_sizes: bool = False) -> list[Scheduled]:
+        """A schedule for each workload of a network: its choice on record, or by `choose`.
+
+        has_own_sizes   whether workloads that are not on record are those of `with_own_sizes`, so
+                        that several have one schedule
+        """
+        target = self.setting.target
+        together = records.load_choice(self.store, parts, self.setting)
+        chosen: list[Scheduled] = []
+        shared: dict[str, Scheduled] = {}
+        with base.without_collection():
+            for workload in parts.workloads:
+                with base.timed_stage(f"schedule of kernel {workload.key}, {workload.name}"):
+                    made = self._measured(workload, together.get(workload.key))
+                    own = workload_to_build(workload, target) if has_own_sizes else workload
+                    made = made or shared.get(own.key) or self.unmeasured(own)
+                    shared[made.workload.key] = made
+                    chosen.append(made)
+        return chosen
+
+    def choose(self, workload: Workload, together: Schedule | None = None) -> Scheduled:
+        """The best recorded schedule of a workload, or one without measurements.
+
+        together   the schedule that was best inside the network; None if none were compared there
+        """
+        return self._measured(workload, together) or self.unmeasured(workload)
+
+    def _measured(self, workload: Workload, together: Schedule | None) -> Scheduled | None:
+        """The best recorded schedule of a workload; None if none is on record."""
+        algorithms = base.knobs.WINOGRAD.get()
+        if together is not None and (algorithms or not uses_algorithm(steps_of(together))):
+            return Scheduled.of(workload, together, Source.NETWORK)
+        if workload.sizes:
+            if not isinstance(self.setting.target, base.CpuTarget):
+                return None
+            table = self.size_table(workload)
+            return None if table is None else Scheduled.of(workload, table.schedule, Source.RECORD)
+        best = records.best_trace(self.store, workload, self.setting, algorithms=algorithms)
+        return None if best is None else Scheduled(workload, best, Source.RECORD)
+
+    def size_table(self, workload: Workload, *, has_exact: bool = True) -> SizeTable | None:
+        """The best schedules on record for the sizes for which a workload was tuned, and for the
+        sizes between them what the time model prefers; None if none is on record.
+
+        has_exact   whether it is predicted which of them get a program for their sizes alone
+        """
+        untuned = replace(self, store=records.MemoryStore())
+        tuned = self._tuned_traces(workload, untuned)
+        if not any(each.is_measured for each in tuned):
             return None
-        table = size_table_of(workload, target, threads, store, is_cold=is_cold)
-        return None if table is None else Scheduled.of(workload, table.schedule, Source.RECORD)
-    hardware = detect_hardware().fingerprint
-    best = records.best_trace(store, workload, target, hardware, threads, algorithms=algorithms)
-    return None if best is None else Scheduled(workload, best, Source.RECORD)
+        usual = untuned.unmeasured(workload).schedule
+        prices = self._prices(workload)
+        return filled_table(workload.sizes, tuned, usual, prices, has_exact=has_exact)
 
-
-def size_table_of(
-    workload: Workload,
-    target: base.CpuTarget,
-    threads: int,
-    store: records.RecordStore,
-    *,
-    is_cold: bool = False,
-    has_exact: bool = True,
-) -> SizeTable | None:
-    """The best schedules on record for the sizes for which a workload was tuned, and for the sizes
-    between them what the time model prefers; None if none is on record.
-
-    has_exact   whether it is predicted which of them get a program for their sizes alone
-    """
-
-    def untuned(each: Workload) -> Schedule:
-        return choose_untuned(each, target, threads, is_cold=is_cold).schedule
-
-    tuned = _tuned_traces(workload, target, threads, store, untuned)
-    if not any(each.is_measured for each in tuned):
-        return None
-    predictor = open_predictor(target, threads, is_cold=is_cold)
-    prices = ModelPrices(workload, target, predictor)
-    return filled_table(workload.sizes, tuned, untuned(workload), prices, has_exact=has_exact)
-
-
-def _choose_open(
-    workload: Workload,
-    target: base.CpuTarget,
-    threads: int,
-    store: records.RecordStore,
-    *,
-    is_cold: bool,
-) -> Scheduled:
-    """The schedule of the typical instance, and perhaps another for small sizes.
-
-    One without other algorithms, one by rule, or one without steps if it does not hold for all.
-    """
-    typical = bind_workload(workload, workload.typical_sizes)
-    for algorithms in dict.fromkeys((base.knobs.WINOGRAD.get(), False)):
-        with base.override(winograd=algorithms):
-            chosen = choose(typical, target, threads, store, is_cold=is_cold)
-            opened = opened_trace(workload, chosen.trace, target)
-            if opened is None:
+    def _tuned_traces(self, workload: Workload, untuned: Chooser) -> tuple[TunedTrace, ...]:
+        """The best trace of each tuned point; points that differ in other sizes only are one."""
+        store, target = self.store, base.cpu_target(self.setting.target)
+        names = sorted(size.name for size in workload.sizes)
+        algorithms = base.knobs.WINOGRAD.get()
+        typical = workload.typical_sizes
+        tuned: dict[tuple[int, ...], TunedTrace] = {}
+        texts: dict[tuple[int, ...], set[str]] = {}
+        for point in records.load_tuned_sizes(store, workload.key):
+            values = {name: point.get(name, typical[name]) for name in names}
+            numbers = tuple(values[name] for name in names)
+            if numbers in tuned:
                 continue
-            small = None
-            if not chosen.is_tuned:
-                predictor = open_predictor(target, threads, is_cold=is_cold)
-                small = trace_for_small_sizes(
-                    workload,
-                    opened,
-                    threads,
-                    lambda each: choose(each, target, threads, store, is_cold=is_cold).trace,
-                    ModelPrices(workload, target, predictor, opened),
-                )
-            variants = () if small is None else (small,)
-            return Scheduled(workload, chosen.trace, chosen.source, variants)
-    for sketch in heuristic_sketches(state_of(typical), target):
-        trace = sketch.bound(sketch.defaults)
-        if opened_trace(workload, trace, target) is not None:
-            return Scheduled(workload, trace, Source.RULE)
-    return Scheduled(workload, (), Source.RULE)
+            instance = bind_workload(workload, values)
+            best = records.best_trace(store, instance, self.setting, algorithms=algorithms)
+            trace = best
+            if trace is None:
+                trace = trace_at(untuned.unmeasured(instance).schedule, values)
+            opens = opened_trace(workload, trace, target) is not None
+            top = store.top(_TOP, **self.setting.filters(instance.key))
+            near = {each.trace for each in top if each.median_s <= (1 + _SAME) * top[0].median_s}
+            tuned[numbers] = TunedTrace(values, trace, opens, best is not None)
+            texts[numbers] = near
+        return tuple(
+            replace(each, equals=_equals_of(each, tuned.values(), texts[numbers]))
+            for numbers, each in tuned.items()
+        )
 
+    def unmeasured(self, workload: Workload) -> Scheduled:
+        """The schedule of a workload without measurements: by time model, or heuristic.
 
-def _choose_open_for_groups(
-    workload: Workload, target: base.Target, threads: int, store: records.RecordStore
-) -> Scheduled:
-    """The schedule of the typical instance, made to hold for all sizes, or another by rule.
+        A workload with named sizes gets that of its typical instance, made to hold for all sizes;
+        the instance may be on record.
+        """
+        target = self.setting.target
+        if workload.sizes and isinstance(target, base.CpuTarget):
+            return self._of_open(workload, target)
+        if workload.sizes:
+            return self._of_open_for_groups(workload)
+        predictor = self._predictor
+        if predictor is None:
+            return Scheduled(workload, default_trace(state_of(workload), target), Source.RULE)
+        chosen = predictor.best(workload)
+        return Scheduled(workload, chosen.trace, Source.RULE if chosen.is_by_rule else Source.MODEL)
 
-    Whole tiles become guarded ones, and the grid is computed at the call.  This fails, for example,
-    if a block would share memory of an open size.
-    """
-    typical = bind_workload(workload, workload.typical_sizes)
-    chosen = choose(typical, target, threads, store)
-    backend, sketches = backend_of(target), space_of(state_of(typical), target).sketches
-    others = (Scheduled(typical, each.bound(each.defaults), Source.RULE) for each in sketches)
-    for each in chain((chosen,), others):
-        try:
-            opened = open_trace(state_of(workload), each.trace, _GROUP_VECTOR_BYTES)
-            emit_source(loop_program(workload, opened.trace, target), target, backend)
-        except (base.ScheduleError, base.InternalError, base.UnsupportedError):
-            continue
-        return Scheduled(workload, opened.trace, each.source)
-    return Scheduled(workload, default_trace(state_of(workload), target), Source.RULE)
+    @property
+    def _predictor(self) -> Predictor | None:
+        return open_predictor(self.setting.target, self.setting.threads, is_cold=self.is_cold)
 
+    def _prices(self, workload: Workload, opened: OpenTrace | None = None) -> ModelPrices:
+        target = base.cpu_target(self.setting.target)
+        return ModelPrices(workload, target, self._predictor, opened)
 
-def choose_untuned(
-    workload: Workload, target: base.Target, threads: int, *, is_cold: bool = False
-) -> Scheduled:
-    """The schedule of a workload without measurements: by time model, or heuristic.
+    def _of_open(self, workload: Workload, target: base.CpuTarget) -> Scheduled:
+        """The schedule of the typical instance, and perhaps another for small sizes.
 
-    A workload with named sizes gets that of its typical instance, made to hold for all sizes.
-    """
-    return _choose_untuned(workload, target, threads, records.MemoryStore(), is_cold=is_cold)
+        One without other algorithms, one by rule, or one without steps if it does not hold for all.
+        """
+        typical = bind_workload(workload, workload.typical_sizes)
+        for algorithms in dict.fromkeys((base.knobs.WINOGRAD.get(), False)):
+            with base.override(winograd=algorithms):
+                chosen = self.choose(typical)
+                opened = opened_trace(workload, chosen.trace, target)
+                if opened is None:
+                    continue
+                small = None
+                if not chosen.is_tuned:
+                    small = trace_for_small_sizes(
+                        workload,
+                        opened,
+                        self.setting.threads,
+                        lambda each: self.choose(each).trace,
+                        self._prices(workload, opened),
+                    )
+                variants = () if small is None else (small,)
+                return Scheduled(workload, chosen.trace, chosen.source, variants)
+        for sketch in heuristic_sketches(state_of(typical), target):
+            trace = sketch.bound(sketch.defaults)
+            if opened_trace(workload, trace, target) is not None:
+                return Scheduled(workload, trace, Source.RULE)
+        return Scheduled(workload, (), Source.RULE)
 
+    def _of_open_for_groups(self, workload: Workload) -> Scheduled:
+        """The schedule of the typical instance, made to hold for all sizes, or another by rule.
 
-def _choose_untuned(
-    workload: Workload,
-    target: base.Target,
-    threads: int,
-    store: records.RecordStore,
-    *,
-    is_cold: bool,
-) -> Scheduled:
-    """As `choose_untuned`; the typical instance may be on record."""
-    if workload.sizes and isinstance(target, base.CpuTarget):
-        return _choose_open(workload, target, threads, store, is_cold=is_cold)
-    if workload.sizes:
-        return _choose_open_for_groups(workload, target, threads, store)
-    predictor = open_predictor(target, threads, is_cold=is_cold)
-    if predictor is None:
+        Whole tiles become guarded ones, and the grid is computed at the call.  This fails, for
+        example, if a block would share memory of an open size.
+        """
+        target = self.setting.target
+        typical = bind_workload(workload, workload.typical_sizes)
+        chosen = self.choose(typical)
+        backend, sketches = backend_of(target), space_of(state_of(typical), target).sketches
+        others = (Scheduled(typical, each.bound(each.defaults), Source.RULE) for each in sketches)
+        for each in chain((chosen,), others):
+            try:
+                opened = open_trace(state_of(workload), each.trace, _GROUP_VECTOR_BYTES)
+                emit_source(loop_program(workload, opened.trace, target), target, backend)
+            except (base.ScheduleError, base.InternalError, base.UnsupportedError):
+                continue
+            return Scheduled(workload, opened.trace, each.source)
         return Scheduled(workload, default_trace(state_of(workload), target), Source.RULE)
-    chosen = predictor.best(workload)
-    return Scheduled(workload, chosen.trace, Source.RULE if chosen.is_by_rule else Source.MODEL)
 
 
 def schedules_text(chosen: Sequence[Scheduled]) -> str:

@@ -1,8 +1,6 @@
 """A tuning session: rounds of proposing, building and measuring. Read `session.py` first."""
 
-from tensorwright.tuning.session.arguments import (
-    Options, SessionParts, SessionSetting,
-)
+from tensorwright.tuning.session.arguments import Options, SessionParts
 from tensorwright.tuning.session.in_network import choose_in_network, schedules_worth_trying
 from tensorwright.tuning.session.over_sizes import SizedInstance, choose_over_sizes
 from tensorwright.tuning.session.progress import (

@@ -21,7 +21,7 @@ from typing import Any
 
 from tensorwright.base import RecordError, Target, UsageError, knobs, option, unknown_name
 from tensorwright.farm import Farm
-from tensorwright.records import RecordStore, SavedSession
+from tensorwright.records import RecordStore, SavedSession, Setting
 from tensorwright.tuning.learning import USUAL, Learning
 from tensorwright.tuning.measuring.runner import Builder, Runner
 from tensorwright.tuning.session.progress import Callback, Interrupt
@@ -34,24 +34,6 @@ from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling import Objective, Scheduler
 
 ROUND_SIZE = 16
-
-
-@dataclass(frozen=True, slots=True)
-class SessionSetting:
-    """The fields that all records of a session share; `hardware` is this machine's if ""."""
-
-    target: Target
-    threads: int
-    hardware: str = ""
-
-    def filters(self, workload: str) -> dict[str, Any]:
-        """The filters with which a record store gives the records of a workload."""
-        return {
-            "workload": workload,
-            "target": self.target.key,
-            "hardware": self.hardware,
-            "threads": self.threads,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +127,11 @@ class Options:
         """The seed, or that of the knob."""
         return knobs.SEED.get() if self.seed is None else self.seed
 
-    def identity(self, tasks: Sequence[Task], setting: SessionSetting) -> str:
+    def identity(self, tasks: Sequence[Task], setting: Setting) -> str:
         """The arguments that identify a session: everything except the budget."""
         fields: dict[str, Any] = {
             "workloads": {task.workload.key: task.weight for task in tasks},
-            "target": setting.target.key,
-            "hardware": setting.hardware,
-            "threads": setting.threads,
+            **setting.fields,
             "seed": self.chosen_seed,
         }
         if self.strategy != USUAL_STRATEGY:

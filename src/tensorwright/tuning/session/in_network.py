@@ -20,15 +20,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tensorwright.base import Target, TargetKind, physical_memory_bytes
+from tensorwright.base import TargetKind, physical_memory_bytes
 from tensorwright.graph import Partition, random_inputs
 from tensorwright.ops import Array
 from tensorwright.processes import never
-from tensorwright.records import NetworkChoice, RecordStore
+from tensorwright.records import NetworkChoice, RecordStore, Setting
 from tensorwright.runtime import Executable, choose_teams
 from tensorwright.runtime.measuring import seconds_in_turns, typical_seconds
 from tensorwright.schedule import Workload, state_of
-from tensorwright.tuning.session.arguments import SessionSetting
 from tensorwright.tuning.session.over_sizes import NetworkPrograms, run_seconds
 from tensorwright.tuning.session.ranking import is_replayable
 from tensorwright.tuning.session.result import (
@@ -62,8 +61,7 @@ class Chosen:
 def choose_in_network(
     parts: Partition,
     options: Mapping[str, Sequence[str]],
-    target: Target,
-    threads: int,
+    setting: Setting,
     limit_s: float = 40.0,
     should_stop: Callable[[], bool] = never,
     standing: Sequence[Mapping[str, str]] = (),
@@ -79,7 +77,7 @@ def choose_in_network(
 
     None if `should_stop` became true.  Raises: as building and running kernels.
     """
-    make = NetworkPrograms(parts, target, threads).of_texts
+    make = NetworkPrograms(parts, setting).of_texts
     variants = variants_of(options, standing)[: _most_variants(parts)]
     inputs = random_inputs(parts.graph)
     first = make(variants[0])
@@ -226,7 +224,7 @@ def _limited(parts: Partition, program: Executable, limits: Mapping[str, int]) -
 
 
 def schedules_worth_trying(
-    store: RecordStore, workload: Workload, setting: SessionSetting, default: str
+    store: RecordStore, workload: Workload, setting: Setting, default: str
 ) -> tuple[str, ...]:
     """The schedules of a workload worth trying in a network, the best alone first.
 

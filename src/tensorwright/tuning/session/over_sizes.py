@@ -20,14 +20,14 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from tensorwright import artifacts, graph
-from tensorwright.base import CpuTarget, Target
 from tensorwright.ops import Array
 from tensorwright.processes import never
+from tensorwright.records import Setting
 from tensorwright.runtime import Executable
 from tensorwright.runtime.measuring import faster_half
 from tensorwright.schedule import Schedule, format_schedule, format_trace, parse_trace, trace_at
 from tensorwright.tuning.measuring.runner import Builder
-from tensorwright.tuning.selection import SizeTable, choose_untuned
+from tensorwright.tuning.selection import Chooser, SizeTable
 from tensorwright.tuning.session.result import (
     NetworkResult,
     Samples,
@@ -76,8 +76,7 @@ def choose_over_sizes(
     instances: Sequence[SizedInstance],
     tables: Mapping[str, SizeTable],
     untuned: Mapping[str, Schedule],
-    target: CpuTarget,
-    threads: int,
+    setting: Setting,
     limit_s: float,
     should_stop: Callable[[], bool] = never,
     builder: Builder | None = None,
@@ -93,7 +92,7 @@ def choose_over_sizes(
     None if `should_stop` became true.  Raises: as building and running kernels.
     """
     begun = time.monotonic()
-    programs = NetworkPrograms(parts, target, threads, builder)
+    programs = NetworkPrograms(parts, setting, builder)
     before = programs.of(untuned)
     first = {key: table.without_exact() for key, table in tables.items()}
     after = programs.of_tables(first)
@@ -154,16 +153,13 @@ class NetworkPrograms:
     """Makes executables of a network; it builds each kernel once."""
 
     def __init__(
-        self,
-        parts: graph.Partition,
-        target: Target,
-        threads: int,
-        builder: Builder | None = None,
+        self, parts: graph.Partition, setting: Setting, builder: Builder | None = None
     ) -> None:
         self._parts = parts
-        self._target = target
-        self._threads = threads
+        self._setting = setting
+        self._target = setting.target
         self._builder = builder
+        self._untuned = Chooser(setting, is_cold=True)
         self._built: dict[tuple[str, str], artifacts.Kernel] = {}
 
     def of(self, schedules: Mapping[str, Schedule]) -> Executable:
@@ -184,8 +180,7 @@ class NetworkPrograms:
         for key, workload in graph.bound_workloads(self._parts, instance.parts).items():
             trace = tables[key].tuned_at(instance.point.values)
             if trace is None:
-                chosen = choose_untuned(workload, self._target, self._threads, is_cold=True)
-                trace = chosen.trace
+                trace = self._untuned.unmeasured(workload).trace
             traces[workload.key] = trace
         return self._assembled(instance.parts, traces)
 
@@ -215,7 +210,7 @@ class NetworkPrograms:
                 workload, schedules[workload.key], self._target
             )
         kernels = {each.key: self._built[each.key, texts[each.key]] for each in parts.workloads}
-        return artifacts.assemble(parts, kernels, self._target, self._threads)
+        return artifacts.assemble(parts, kernels, self._target, self._setting.threads)
 
     def _build_elsewhere(
         self, workloads: Sequence[graph.Workload], schedules: Mapping[str, Schedule]

@@ -22,12 +22,11 @@ from typing import TypeAlias
 from tensorwright import schedule
 from tensorwright.artifacts import Kernel, build_request, keep_kernel
 from tensorwright.base import Target, TensorwrightError
-from tensorwright.records import Record, RecordStore, Status, is_current, rank, with_times
+from tensorwright.records import Record, RecordStore, Setting, Status, is_current, rank, with_times
 from tensorwright.tuning.measuring.runner import Builder, Runner
 from tensorwright.tuning.measuring.timing import Measurement
 from tensorwright.tuning.population.population import Candidate
 from tensorwright.tuning.selection import Predictor
-from tensorwright.tuning.session.arguments import SessionSetting
 from tensorwright.tuning.session.result import Comparison
 from tensorwright.tuning.space.sketch import Space
 from tensorwright.tuning.strategies.strategy import StrategyFactory
@@ -35,15 +34,13 @@ from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling import Scheduler
 
 
-def records_of(store: RecordStore, setting: SessionSetting, workload: str) -> tuple[Record, ...]:
+def records_of(store: RecordStore, setting: Setting, workload: str) -> tuple[Record, ...]:
     """All records of a workload that the session may learn from."""
     records = store.query(**setting.filters(workload))
     return tuple(record for record in records if is_current(record))
 
 
-def top_of(
-    store: RecordStore, setting: SessionSetting, workload: str, count: int
-) -> tuple[Record, ...]:
+def top_of(store: RecordStore, setting: Setting, workload: str, count: int) -> tuple[Record, ...]:
     """The fastest of them."""
     top = store.top(count, **setting.filters(workload))
     if all(is_current(record) for record in top):
@@ -62,7 +59,7 @@ _OF_EACH = 2  # schedules from one machine and version
 
 
 def seeds_of(
-    store: RecordStore, setting: SessionSetting, workload: schedule.Workload, count: int
+    store: RecordStore, setting: Setting, workload: schedule.Workload, count: int
 ) -> tuple[Candidate, ...]:
     """The best schedules of a workload from elsewhere, the most similar origin first, each once.
 
@@ -85,7 +82,7 @@ def seeds_of(
 
 def best_of_alike(
     store: RecordStore,
-    setting: SessionSetting,
+    setting: Setting,
     workload: schedule.Workload,
     alike: Sequence[str],
     count: int,
@@ -111,7 +108,7 @@ def is_replayable(state: schedule.ScheduleState, trace: str) -> bool:
     return True
 
 
-def _distance(record: Record, setting: SessionSetting) -> int | None:
+def _distance(record: Record, setting: Setting) -> int | None:
     """0 for another version here, 1 for other threads, 2 for a similar machine; None: no seed."""
     if record.status is not Status.OK:
         return None
@@ -171,7 +168,7 @@ class Ranked:
 class Ranking:
     """Ranks workloads of one setting again."""
 
-    setting: SessionSetting
+    setting: Setting
     store: RecordStore
     tools: Tools
     should_stop: Callable[[], bool]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tensorwright.artifacts import Kernel, build_request
-from tensorwright.records import Record, RecordStore, Status, session_id
+from tensorwright.records import Record, RecordStore, Setting, Status, session_id
 from tensorwright.schedule import Workload
 from tensorwright.tuning.learning import Prediction, save_predictions, trace_digest
 from tensorwright.tuning.measuring.runner import BuildFailed, BuildResult, BuildStopped, Trial
@@ -47,7 +47,7 @@ class Session:
     def __init__(
         self,
         tasks: tuple[Task, ...],
-        setting: arguments.SessionSetting,
+        setting: Setting,
         store: RecordStore,
         options: arguments.Options,
         tools: Tools,
@@ -347,7 +347,7 @@ class Session:
                 prediction = Prediction(digest, self.rounds, candidate.predicted_s)
                 of_key.setdefault(search.key, []).append(prediction)
         for key, predictions in of_key.items():
-            save_predictions(self.store, **self.setting.filters(key), predictions=predictions)
+            save_predictions(self.store, key, self.setting, predictions)
 
     def _rank(self) -> None:
         """Measure the best few of every workload again, in turns; the most expensive first."""

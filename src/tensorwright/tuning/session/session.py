@@ -18,8 +18,7 @@ from tensorwright.base import CpuTarget, Target, UsageError, knobs
 from tensorwright.expr import compute, placeholder
 from tensorwright.farm import Farm
 from tensorwright.graph import program_workload
-from tensorwright.machine import detect_hardware
-from tensorwright.records import RecordStore
+from tensorwright.records import RecordStore, Setting
 from tensorwright.runtime import check_device
 from tensorwright.runtime.measuring import this_machine
 from tensorwright.schedule import state_of
@@ -29,7 +28,7 @@ from tensorwright.tuning.measuring.timing import MeasureOptions
 from tensorwright.tuning.on_farm import FarmBuilder, FarmRunner, kind_for
 from tensorwright.tuning.population.population import Candidate, default_candidate
 from tensorwright.tuning.selection import open_predictor
-from tensorwright.tuning.session.arguments import Options, SessionParts, SessionSetting
+from tensorwright.tuning.session.arguments import Options, SessionParts
 from tensorwright.tuning.session.ranking import Tools
 from tensorwright.tuning.session.result import TuneResult
 from tensorwright.tuning.session.rounds import Session
@@ -55,7 +54,7 @@ def make_default(task: Task, target: Target) -> Candidate:
 
 def tune(
     tasks: Sequence[Task],
-    setting: SessionSetting,
+    setting: Setting,
     store: RecordStore,
     options: Options,
     *,
@@ -75,7 +74,6 @@ def tune(
              cannot run here, RecordError and OutputError as the store.
     """
     _check(options, setting.target)
-    setting = replace(setting, hardware=setting.hardware or detect_hardware().fingerprint)
     with ExitStack() as owned:
         for callback in options.callbacks:
             owned.callback(callback.close)
@@ -90,7 +88,7 @@ def tune(
 
 def _tools(
     tasks: Sequence[Task],
-    setting: SessionSetting,
+    setting: Setting,
     store: RecordStore,
     options: Options,
     own: SessionParts,
@@ -105,15 +103,14 @@ def _tools(
     predictor = None
     if own.make_space is None:
         predictor = open_predictor(target, threads, is_cold=is_cold)
-    file = model_file_of(store, target, threads, setting.hardware, options.learning)
+    file = model_file_of(store, setting, options.learning)
     learned = open_learning(
         options.learning,
-        target,
-        threads,
+        setting,
         seed,
         file if options.keeps_model else None,
         predictor.cost_model if predictor is not None else None,
-        Past(store, setting.hardware, tuple(task.workload for task in tasks)),
+        Past(store, tuple(task.workload for task in tasks)),
     )
     make_proposer = None
     if options.proposing is not None and isinstance(target, CpuTarget):

@@ -11,13 +11,12 @@ from functools import cache, partial
 
 from tensorwright.base import TensorwrightError
 from tensorwright.processes import Job
-from tensorwright.records import Record, RecordStore, Status, WorkloadText
+from tensorwright.records import Record, RecordStore, Setting, Status, WorkloadText
 from tensorwright.schedule import format_trace
 from tensorwright.tuning.measuring.runner import BackgroundJob
 from tensorwright.tuning.population.population import Candidate, default_candidate
 from tensorwright.tuning.selection import Elite, Predictor, TopQuestion
 from tensorwright.tuning.session import ranking
-from tensorwright.tuning.session.arguments import SessionSetting
 from tensorwright.tuning.session.result import TaskResult
 from tensorwright.tuning.space import Space
 from tensorwright.tuning.strategies.strategy import Strategy
@@ -161,7 +160,7 @@ class TaskSearch:
         if state.trials >= _MOST_FAILURES and not math.isfinite(state.best_s):
             state.is_exhausted = True
 
-    def read_times(self, store: RecordStore, setting: SessionSetting) -> None:
+    def read_times(self, store: RecordStore, setting: Setting) -> None:
         """The default and the best time in the store."""
         top = ranking.top_of(store, setting, self.key, 1)
         self.state.best_s = top[0].median_s if top else math.inf
@@ -170,7 +169,7 @@ class TaskSearch:
         default = ranking.standing(ranking.records_of(store, setting, self.key), self.default_trace)
         self.state.default_s = default.median_s if default is not None else math.inf
 
-    def result(self, store: RecordStore, setting: SessionSetting) -> TaskResult:
+    def result(self, store: RecordStore, setting: Setting) -> TaskResult:
         """The result of the task."""
         top = ranking.top_of(store, setting, self.key, 1)
         others = {each.trace for each in ranking.records_of(store, setting, self.key)}
@@ -199,7 +198,7 @@ def open_search(
     state: TaskState,
     tools: ranking.Tools,
     store: RecordStore,
-    setting: SessionSetting,
+    setting: Setting,
     seed: int,
     count: int,
 ) -> TaskSearch:
@@ -244,7 +243,7 @@ def open_search(
 
 
 def _default(
-    state: TaskState, make_space: Callable[[], Space], tools: ranking.Tools, setting: SessionSetting
+    state: TaskState, make_space: Callable[[], Space], tools: ranking.Tools, setting: Setting
 ) -> Candidate:
     """The schedule of the untuned workload; its state gets the predicted time."""
     if tools.predictor is None:

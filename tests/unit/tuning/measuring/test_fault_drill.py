@@ -21,9 +21,17 @@ from tests.unit.tuning import helpers
 
 from tensorwright.artifacts import BuildRequest, Kernel
 from tensorwright.base import CpuTarget
-from tensorwright.records import MemoryStore, Record, RecordStore, Status, best_record, open_store
+from tensorwright.records import (
+    MemoryStore,
+    Record,
+    RecordStore,
+    Setting,
+    Status,
+    best_record,
+    open_store,
+)
 from tensorwright.tuning import measuring
-from tensorwright.tuning.session import Options, SessionParts, SessionSetting, StopReason, tune
+from tensorwright.tuning.session import Options, SessionParts, StopReason, tune
 from tensorwright.tuning.space import Space
 from tensorwright.tuning.task import Task
 
@@ -277,7 +285,7 @@ def test_a_session_survives_all_faults_and_none_of_them_wins() -> None:
     with measuring.ChildRunner(OPTIONS) as runner:
         result = tune(
             [Task(helpers.doubled())],
-            SessionSetting(native_target(), 1, "here"),
+            Setting(native_target(), 1, "here"),
             store,
             Options(trials=100, seed=0, round_size=COUNT),
             parts=SessionParts(FaultyBuilder(), runner, make_space=small_space),
@@ -293,7 +301,7 @@ def test_a_session_survives_all_faults_and_none_of_them_wins() -> None:
     )
     assert not {helpers.number_of(one.trace) for one in ranked} & FAULTS.keys()
     assert helpers.number_of(result.tasks[0].trace) not in FAULTS
-    found = best_record(store, helpers.doubled(), native_target(), "here", 1)
+    found = best_record(store, helpers.doubled(), Setting(native_target(), 1, "here"))
     assert found is None or helpers.number_of(found[0].trace) not in FAULTS
 
 

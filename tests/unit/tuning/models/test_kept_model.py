@@ -12,7 +12,7 @@ from tests.unit.tuning.helpers import FakeBuilder, FakeRunner, doubled, numbered
 from tests.unit.tuning.models.model_samples import made_up
 
 from tensorwright.base import override
-from tensorwright.records import MemoryStore, RecordStore
+from tensorwright.records import MemoryStore, RecordStore, Setting
 from tensorwright.tuning.learning import USUAL, ModelFile, model_file_of, open_learning
 from tensorwright.tuning.models import BoostedSettings, LearnedModel
 from tensorwright.tuning.session import (
@@ -20,7 +20,6 @@ from tensorwright.tuning.session import (
     Options,
     Progress,
     SessionParts,
-    SessionSetting,
     tune,
 )
 from tensorwright.tuning.task import Task
@@ -43,10 +42,10 @@ def file(tmp_path: Path) -> ModelFile:
 
 
 def test_the_next_session_starts_from_what_was_kept(file: ModelFile) -> None:
-    cold = open_learning(USUAL, TARGET, 2, 0, file)
+    cold = open_learning(USUAL, Setting(TARGET, 2), 0, file)
     assert cold.before is None
     assert file.keep(trained(100), None)
-    warm, again = (open_learning(USUAL, TARGET, 2, 0, file) for _ in range(2))
+    warm, again = (open_learning(USUAL, Setting(TARGET, 2), 0, file) for _ in range(2))
     assert warm.before is not None
     assert warm.before.samples == 100
     found = [scores_of(each.shared, TESTED).tolist() for each in (cold, warm, again)]
@@ -76,7 +75,7 @@ def test_an_untrained_model_is_not_kept(file: ModelFile) -> None:
 def test_a_damaged_file_is_one_warning_and_is_replaced(file: ModelFile, text: str) -> None:
     file.path.write_text(text)
     with pytest.warns(RuntimeWarning, match=r"cost model .*model\.npz: .*starts without it") as one:
-        found = open_learning(USUAL, TARGET, 2, 0, file)
+        found = open_learning(USUAL, Setting(TARGET, 2), 0, file)
     assert len(one) == 1
     assert found.before is None
     assert file.keep(trained(80), found.before)
@@ -97,13 +96,13 @@ def test_a_folder_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
 
 def test_the_file_lies_beside_the_store(tmp_path: Path) -> None:
     with RecordStore(tmp_path / "records.sqlite") as store:
-        one = model_file_of(store, TARGET, 2, "here")
-        other = model_file_of(store, TARGET, 1, "here")
+        one = model_file_of(store, Setting(TARGET, 2, "here"))
+        other = model_file_of(store, Setting(TARGET, 1, "here"))
         with override(cost_model="0"):
-            assert model_file_of(store, TARGET, 2, "here") is None
+            assert model_file_of(store, Setting(TARGET, 2, "here")) is None
     with RecordStore(tmp_path / "mine.sqlite") as store:
-        third = model_file_of(store, TARGET, 2, "here")
-    assert model_file_of(MemoryStore(), TARGET, 2, "here") is None
+        third = model_file_of(store, Setting(TARGET, 2, "here"))
+    assert model_file_of(MemoryStore(), Setting(TARGET, 2, "here")) is None
     assert one is not None
     assert other is not None
     assert third is not None
@@ -119,7 +118,7 @@ def session(folder: Path, trials: int = 80, **changes: object) -> list[tuple[str
     with RecordStore(folder / "records.sqlite") as store:
         tune(
             [Task(doubled("one"))],
-            SessionSetting(TARGET, 2, "here"),
+            Setting(TARGET, 2, "here"),
             store,
             replace(options, trials=trials, seed=0, **changes),  # type: ignore[arg-type]
             parts=SessionParts(

@@ -10,10 +10,10 @@ from tests.targets import native_target
 from tests.unit.tuning.helpers import FakeBuilder, FakeRunner, doubled, numbered_space
 
 from tensorwright.base import RecordError, UsageError
-from tensorwright.records import RecordStore
+from tensorwright.records import RecordStore, Setting
 from tensorwright.tuning.learning import Learning, open_learning
 from tensorwright.tuning.models import Fading
-from tensorwright.tuning.session import Options, SessionParts, SessionSetting, tune
+from tensorwright.tuning.session import Options, SessionParts, tune
 from tensorwright.tuning.task import Task
 
 TARGET = native_target()
@@ -28,7 +28,7 @@ def session(
     with RecordStore(folder / "records.sqlite") as store:
         tune(
             [Task(doubled(name)) for name in names],
-            SessionSetting(TARGET, 2, "here"),
+            Setting(TARGET, 2, "here"),
             store,
             replace(options, trials=trials, seed=0, keeps_model=True, learning=learning),
             parts=SessionParts(
@@ -65,7 +65,7 @@ def test_a_session_searches_by_any_features_and_model(
 def test_features_of_one_space_have_a_model_for_each_task(tmp_path: Path) -> None:
     assert len(session(tmp_path, Learning("knob"), ("one", "two"))) == 64
     assert not list(tmp_path.glob("*.model-*"))
-    learned = open_learning(Learning("knob"), TARGET, 2, 0)
+    learned = open_learning(Learning("knob"), Setting(TARGET, 2), 0)
     assert learned.shared is None
     assert not learned.keep()
 
@@ -84,7 +84,7 @@ def test_what_was_learned_is_kept_for_each_way_to_learn(tmp_path: Path) -> None:
     found = session(again, Learning("context", fading=Fading.HELD_OUT, start=start), trials=32)
     assert len(found) == 32
     with pytest.raises(RecordError, match="it judges the features 'context'"):
-        open_learning(Learning(start=start), TARGET, 2, 0)
+        open_learning(Learning(start=start), Setting(TARGET, 2), 0)
 
 
 def test_an_embedding_reads_trees_of_loops_only() -> None:
@@ -103,4 +103,4 @@ def test_a_model_to_start_from_must_be_readable(tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
     path.write_text("{")
     with pytest.raises(RecordError, match="as an earlier version wrote it"):
-        open_learning(Learning(start=path), TARGET, 2, 0)
+        open_learning(Learning(start=path), Setting(TARGET, 2), 0)

@@ -12,7 +12,15 @@ from tests.targets import native_target
 from tensorwright.base import UsageError
 from tensorwright.expr import compute, placeholder, reduce_axis, sum_over
 from tensorwright.graph import Workload, program
-from tensorwright.records import MemoryStore, Record, RecordStore, Status, WorkloadText, is_store
+from tensorwright.records import (
+    MemoryStore,
+    Record,
+    RecordStore,
+    Setting,
+    Status,
+    WorkloadText,
+    is_store,
+)
 from tensorwright.schedule import state_of
 from tensorwright.tuning import learning as starting
 from tensorwright.tuning.learning import (
@@ -77,8 +85,8 @@ def store_of(*workloads: Workload, hardware: str = "here") -> MemoryStore:
 
 def groups(store: MemoryStore, own: Workload) -> dict[str, int]:
     """How many samples each workload gives."""
-    past = Past(store, "here", (own,))
-    found = described(store, past, START, TARGET, THREADS, 0)
+    past = Past(store, (own,))
+    found = described(store, past, START, Setting(TARGET, THREADS, "here"), 0)
     return {samples[0].workload: len(samples) for samples in found}
 
 
@@ -100,19 +108,21 @@ def test_other_workloads_teach_those_of_the_same_operator_first(
 
 def test_what_they_teach_orders_programs_of_another_size() -> None:
     own = product(32)
-    past = Past(store_of(product(64), product(16)), "here", (own,))
-    found = learn_from_records(past, START, TARGET, THREADS)
+    past = Past(store_of(product(64), product(16)), (own,))
+    found = learn_from_records(past, START, Setting(TARGET, THREADS, "here"))
     assert found is not None
     assert found.samples == sum(len(measured(product(rows))) for rows in (64, 16))
-    (samples,) = described(store_of(own), Past(past.store, "here", ()), START, TARGET, THREADS, 0)
+    (samples,) = described(
+        store_of(own), Past(past.store, ()), START, Setting(TARGET, THREADS, "here"), 0
+    )
     scores = np.array([found.predict(each.features[None])[0] for each in samples])
     times_s = np.array([each.time_s for each in samples])
     right, pairs = count_pairs(scores, times_s)
     assert right > 0.6 * pairs
-    learned = open_learning(START, TARGET, THREADS, 0, past=past)
+    learned = open_learning(START, Setting(TARGET, THREADS, "here"), 0, past=past)
     assert isinstance(learned.shared, LearnedModel)
     assert not learned.shared.is_trained  # own measurements come, and what was before fades
-    plain = open_learning(Learning(), TARGET, THREADS, 0)
+    plain = open_learning(Learning(), Setting(TARGET, THREADS), 0)
     assert plain.shared is not None
     features = samples[0].features[None]
     assert learned.shared.predict(features)[0] != plain.shared.predict(features)[0]
@@ -123,8 +133,8 @@ def test_records_of_another_store_teach(tmp_path: Path) -> None:
     teaching = store_of(product(64))
     with RecordStore(path) as store:
         store.append(teaching.query(), teaching.workload_texts())
-    past = Past(MemoryStore(), "here", (product(32),))
-    found = learn_from_records(past, START, TARGET, THREADS, path=path)
+    past = Past(MemoryStore(), (product(32),))
+    found = learn_from_records(past, START, Setting(TARGET, THREADS, "here"), path=path)
     assert found is not None
     assert is_store(path)
     found.save(tmp_path / "model.npz")
@@ -139,7 +149,10 @@ def test_where_nothing_teaches_a_warning_says_so() -> None:
     few.append(measured(product(64), 4), [WorkloadText.of(product(64))])
     for store in (unknown, few, store_of(own), store_of(product(64), hardware="elsewhere")):
         with pytest.warns(UserWarning, match="nothing to start from"):
-            assert learn_from_records(Past(store, "here", (own,)), START, TARGET, THREADS) is None
+            assert (
+                learn_from_records(Past(store, (own,)), START, Setting(TARGET, THREADS, "here"))
+                is None
+            )
 
 
 def test_features_of_one_space_cannot_start_from_others() -> None:

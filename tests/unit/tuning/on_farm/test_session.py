@@ -14,10 +14,10 @@ from tensorwright.farm import Farm, FarmOutcome, FarmWorker, Server, Unit, devic
 from tensorwright.farm.serving import pack_request, unpack_answer
 from tensorwright.graph import program_workload
 from tensorwright.processes import never
-from tensorwright.records import MemoryStore, Status
+from tensorwright.records import MemoryStore, Setting, Status
 from tensorwright.tuning import Task
 from tensorwright.tuning.on_farm import devices, kind_for
-from tensorwright.tuning.session import Options, SessionSetting, tune
+from tensorwright.tuning.session import Options, tune
 
 
 class HereFarm(Farm):
@@ -49,7 +49,7 @@ def test_a_session_builds_and_measures_on_the_farm() -> None:
     with HereFarm() as farm:
         how = replace(options, trials=3, seed=0, farm=farm)
         hardware = kind_for(farm, native_target()).hardware
-        setting = SessionSetting(native_target(), 1, hardware)
+        setting = Setting(native_target(), 1, hardware)
         store = MemoryStore()
         tune([Task(program_workload(doubled().outputs))], setting, store, how)
     found = tuple(store.query())

@@ -13,10 +13,11 @@ from tensorwright.expr import named_size
 from tensorwright.graph import Graph, GraphBuilder, bind_workload, representative
 from tensorwright.pipeline import cut
 from tensorwright.processes import has_spare, spare_worker
+from tensorwright.records import Setting
 from tensorwright.runtime import named_cache
 from tensorwright.tuning.selection import (
+    Chooser,
     ahead,
-    choose_untuned,
     open_predictor,
     suppose,
     working_ahead,
@@ -51,19 +52,21 @@ def test_what_another_process_made_is_what_this_one_makes(home: Path, rows: int 
     target = cpu_target("native")
     with override(default_schedule="rule"):
         workloads = cut(network(rows), target, 1).workloads
-    with working_ahead(workloads, target, 1):
+    with working_ahead(workloads, Setting(target, 1)):
         wait_for_choices(2)
     assert named_cache("choices").count() == len(workloads) == 2
     predictor = open_predictor(target, 1, is_cold=True)
     assert predictor is not None
     typical = [bind_workload(each, representative(each.sizes)) for each in workloads]
     assert all(map(predictor.has_chosen, typical))
-    theirs = [choose_untuned(each, target, 1, is_cold=True) for each in workloads]
+    theirs = [Chooser(Setting(target, 1), is_cold=True).unmeasured(each) for each in workloads]
     assert predictor.counts["cached"] >= 2
     assert not predictor.counts["chosen"] or rows != 8
     assert find_kernel(theirs[1].workload, theirs[1].schedule, target) is not None
     with override(kernel_cache=False, home=home / "another"):
-        assert [choose_untuned(each, target, 1, is_cold=True) for each in workloads] == theirs
+        assert [
+            Chooser(Setting(target, 1), is_cold=True).unmeasured(each) for each in workloads
+        ] == theirs
 
 
 def test_nothing_is_started_where_nothing_is_gained(
@@ -72,14 +75,14 @@ def test_nothing_is_started_where_nothing_is_gained(
     target = cpu_target("native")
     monkeypatch.setattr(processes, "Child", lambda: pytest.fail("it was started"))
     workloads = cut(network(), target, 1).workloads
-    with working_ahead(workloads[:1], target, 1):
+    with working_ahead(workloads[:1], Setting(target, 1)):
         pass
-    with override(kernel_cache=False), working_ahead(workloads, target, 1):
+    with override(kernel_cache=False), working_ahead(workloads, Setting(target, 1)):
         pass
-    with override(default_schedule="rule"), working_ahead(workloads, target, 1):
+    with override(default_schedule="rule"), working_ahead(workloads, Setting(target, 1)):
         pass
     monkeypatch.setattr(ahead, "available_cores", lambda: 1)
-    with working_ahead(workloads, target, 1):
+    with working_ahead(workloads, Setting(target, 1)):
         pass
 
 
@@ -91,11 +94,11 @@ def test_a_process_that_is_ready_begins_with_what_is_supposed(
         workloads = cut(network(), target, 1).workloads
     monkeypatch.setattr(ahead, "_LEAST_WORKLOADS", 99)  # for none would one be started now
     values = {knob.name: knob.get() for knob in KNOBS}
-    suppose(lambda: pytest.fail("nobody is there to begin"), target, 1)
+    suppose(lambda: pytest.fail("nobody is there to begin"), Setting(target, 1))
     with spare_worker(ahead.__name__, "get_ready", target, 1, values):
-        suppose(lambda: workloads, target, 1)
+        suppose(lambda: workloads, Setting(target, 1))
         assert has_spare()
         wait_for_choices(2)
-        with override(home=home / "another"), working_ahead(workloads, target, 1):
+        with override(home=home / "another"), working_ahead(workloads, Setting(target, 1)):
             assert not has_spare()
     assert named_cache("choices").count() == 2

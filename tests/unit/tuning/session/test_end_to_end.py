@@ -8,8 +8,8 @@ import pytest
 from tests.targets import native_target
 from tests.unit.tuning.helpers import doubled, matmul
 
-from tensorwright.records import RecordStore, Status, best_trace
-from tensorwright.tuning.session import Options, SessionSetting, StopReason, tune
+from tensorwright.records import RecordStore, Setting, Status, best_trace
+from tensorwright.tuning.session import Options, StopReason, tune
 from tensorwright.tuning.task import Task
 
 
@@ -19,12 +19,12 @@ def test_two_workloads_are_tuned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     target = native_target()
     with RecordStore(tmp_path / "records.sqlite") as store:
         search = Options(trials=8)
-        result = tune(tasks, SessionSetting(target, 2, "here"), store, search, name="two")
+        result = tune(tasks, Setting(target, 2, "here"), store, search, name="two")
         assert result.reason in (StopReason.BUDGET_SPENT, StopReason.EXHAUSTED)
         for one in result.tasks:
             assert one.error == ""
             assert 0 < one.best_s <= one.default_s < 0.1
-            assert best_trace(store, one.task.workload, target, "here", 2) is not None
+            assert best_trace(store, one.task.workload, Setting(target, 2, "here")) is not None
         statuses = {record.status for record in store.query()}
         assert Status.OK in statuses
         assert Status.WRONG_ANSWER not in statuses

@@ -17,6 +17,7 @@ from tensorwright.records import (
     MemoryStore,
     NetworkChoice,
     Record,
+    Setting,
     Status,
     load_choice,
     load_last_choice,
@@ -26,7 +27,7 @@ from tensorwright.records import (
 from tensorwright.runtime import KernelStep, choose_teams
 from tensorwright.schedule import format_trace, parse_trace, state_of
 from tensorwright.tuning import session
-from tensorwright.tuning.selection import Source, choose_all
+from tensorwright.tuning.selection import Chooser, Source
 from tensorwright.tuning.session import in_network
 from tensorwright.tuning.session.result import TOO_SHORT, compare_with_untuned
 from tensorwright.tuning.space import space_of
@@ -58,7 +59,7 @@ def slow_and_usual(parts: Partition) -> dict[str, tuple[str, ...]]:
 def test_the_faster_schedules_are_chosen() -> None:
     parts = network()
     options = slow_and_usual(parts)
-    found = in_network.choose_in_network(parts, options, TARGET, 1)
+    found = in_network.choose_in_network(parts, options, Setting(TARGET, 1))
     assert found is not None
     choice, result = found.choice, found.result
     assert choice.now_s < choice.before_s
@@ -73,7 +74,7 @@ def test_the_faster_schedules_are_chosen() -> None:
 def test_stopping_gives_no_choice() -> None:
     parts = network()
     found = in_network.choose_in_network(
-        parts, slow_and_usual(parts), TARGET, 1, should_stop=lambda: True
+        parts, slow_and_usual(parts), Setting(TARGET, 1), should_stop=lambda: True
     )
     assert found is None
 
@@ -98,9 +99,9 @@ def test_measured_threads_are_kept_with_the_choice_and_come_into_the_plan() -> N
     store = MemoryStore()
     hardware = detect_hardware().fingerprint
     choice = NetworkChoice(tuple(sorted(traces.items())), 2.0, 1.0, ((keys[0], 1),))
-    save_choice(store, parts, TARGET, hardware, 2, choice)
-    assert load_thread_limits(store, parts, TARGET, hardware, 2) == {keys[0]: 1}
-    assert load_thread_limits(store, parts, TARGET, hardware, 1) == {}
+    save_choice(store, parts, Setting(TARGET, 2, hardware), choice)
+    assert load_thread_limits(store, parts, Setting(TARGET, 2, hardware)) == {keys[0]: 1}
+    assert load_thread_limits(store, parts, Setting(TARGET, 1, hardware)) == {}
     first = next(
         step
         for step in finish(parts, TARGET, 2, store).plan.steps
@@ -109,7 +110,7 @@ def test_measured_threads_are_kept_with_the_choice_and_come_into_the_plan() -> N
     assert first.most_threads == 1
     later = record(keys[0], "", 0.5, "2999-01-01T00:00:00.000000Z")
     store.append([replace(later, hardware=hardware, threads=2)])
-    assert load_thread_limits(store, parts, TARGET, hardware, 2) == {}
+    assert load_thread_limits(store, parts, Setting(TARGET, 2, hardware)) == {}
 
 
 def test_an_output_that_is_copied_is_no_workload() -> None:
@@ -118,7 +119,10 @@ def test_an_output_that_is_copied_is_no_workload() -> None:
     (y,) = builder.apply("relu", (x,))
     (z,) = builder.apply("reshape", (y,), shape=(8, 64))
     parts = prepare(builder.finish((y, z)), TARGET)
-    assert in_network.choose_in_network(parts, slow_and_usual(parts), TARGET, 2, 1.0) is not None
+    assert (
+        in_network.choose_in_network(parts, slow_and_usual(parts), Setting(TARGET, 2), 1.0)
+        is not None
+    )
 
 
 def record(key: str, trace: str, time_s: float, when: str = "") -> Record:
@@ -131,13 +135,13 @@ def test_a_choice_holds_until_its_workload_is_measured_again() -> None:
     store = MemoryStore()
     store.append([record(key, "", 1.0) for key in traces])
     choice = NetworkChoice(tuple(sorted(traces.items())), 2.0, 1.0)
-    save_choice(store, parts, TARGET, "machine", 1, choice)
+    save_choice(store, parts, Setting(TARGET, 1, "machine"), choice)
     parsed = {key: parse_trace(text) for key, text in traces.items()}
-    assert load_choice(store, parts, TARGET, "machine", 1) == parsed
-    assert load_choice(store, parts, TARGET, "machine", 2) == {}
+    assert load_choice(store, parts, Setting(TARGET, 1, "machine")) == parsed
+    assert load_choice(store, parts, Setting(TARGET, 2, "machine")) == {}
     first = next(iter(traces))
     store.append([record(first, "", 0.5, "2999-01-01T00:00:00.000000Z")])
-    kept = load_choice(store, parts, TARGET, "machine", 1)
+    kept = load_choice(store, parts, Setting(TARGET, 1, "machine"))
     assert kept == {key: trace for key, trace in parsed.items() if key != first}
 
 
@@ -153,12 +157,10 @@ def test_options_are_the_best_the_other_structures_and_the_rule() -> None:
     store.append([record(workload.key, trace, 1.0 + 0.01 * n) for n, trace in enumerate(traces)])
     store.append([record(workload.key, other, 1.2), record(workload.key, slow, 2.0)])
     store.append([record(workload.key, "no such step", 0.5)])
-    found = in_network.schedules_worth_trying(
-        store, workload, session.SessionSetting(TARGET, 1, "machine"), ""
-    )
+    found = in_network.schedules_worth_trying(store, workload, Setting(TARGET, 1, "machine"), "")
     assert found == (traces[0], other, "", traces[1])
     assert in_network.schedules_worth_trying(
-        MemoryStore(), workload, session.SessionSetting(TARGET, 1, "machine"), ""
+        MemoryStore(), workload, Setting(TARGET, 1, "machine"), ""
     ) == ("",)
 
 
@@ -183,7 +185,10 @@ def test_what_stands_stays_until_another_is_clearly_faster() -> None:
 def test_untuned_schedules_stand_where_the_records_are_beaten_in_the_network() -> None:
     parts, store = network(), MemoryStore()
     setting = setting_of(TARGET, 1)
-    untuned = {each.workload.key: each.trace for each in choose_all(parts, TARGET, 1, store)}
+    untuned = {
+        each.workload.key: each.trace
+        for each in Chooser(Setting(TARGET, 1), store, is_cold=True).of_network(parts)
+    }
     traces = {
         each.key: "" if each.name.startswith("conv") else format_trace(untuned[each.key])
         for each in parts.workloads
@@ -191,14 +196,14 @@ def test_untuned_schedules_stand_where_the_records_are_beaten_in_the_network() -
     store.append(
         [replace(record(*each, 1e-9), hardware=setting.hardware) for each in traces.items()]
     )
-    taken = choose_all(parts, TARGET, 1, store)
+    taken = Chooser(Setting(TARGET, 1), store, is_cold=True).of_network(parts)
     assert {each.source for each in taken} == {Source.RECORD}
     result = choose_together(sized_program(parts), setting, store, 2.0)[0]
     assert result.whole is not None
     assert result.whole.is_same
     assert result.whole.speed_up == 1
     assert all(compared.is_same for _, compared in result.workloads)
-    chosen = choose_all(parts, TARGET, 1, store)
+    chosen = Chooser(Setting(TARGET, 1), store, is_cold=True).of_network(parts)
     assert {each.workload.key: each.trace for each in chosen} == untuned
     assert {each.source for each in chosen} == {Source.NETWORK}
 
@@ -209,12 +214,12 @@ def test_what_was_chosen_before_takes_part_again() -> None:
     usual = {key: parse_trace(each[1]) for key, each in slow_and_usual(parts).items()}
     traces = {key: format_trace(trace) for key, trace in usual.items()}
     choice = NetworkChoice(tuple(sorted(traces.items())), 2.0, 1.0)
-    save_choice(store, parts, TARGET, setting.hardware, 1, choice)
+    save_choice(store, parts, setting, choice)
     later = [record(key, "", 1e-9, "2999-01-01T00:00:00.000000Z") for key in traces]
     store.append([replace(each, hardware=setting.hardware) for each in later])
-    assert load_choice(store, parts, TARGET, setting.hardware, 1) == {}
-    assert load_last_choice(store, parts, TARGET, setting.hardware, 1) == usual
-    assert load_last_choice(store, parts, TARGET, setting.hardware, 2) == {}
+    assert load_choice(store, parts, setting) == {}
+    assert load_last_choice(store, parts, setting) == usual
+    assert load_last_choice(store, parts, Setting(TARGET, 2, setting.hardware)) == {}
     found = choose_together(sized_program(parts), setting, store, 2.0)[0]
     assert found.traces
     assert "" not in dict(found.traces).values()
@@ -233,7 +238,7 @@ def test_a_search_of_few_trials_ends_in_a_comparison_inside_each_network() -> No
     assert network_result.name == "small"
     assert network_result.whole is not None, network_result.reason
     assert all(task.compared is not None for task in result.tasks)
-    assert len(load_choice(store, parts, TARGET, setting.hardware, 1)) == len(parts.workloads)
+    assert len(load_choice(store, parts, setting)) == len(parts.workloads)
 
 
 def test_what_was_never_measured_is_not_compared() -> None:
@@ -251,7 +256,9 @@ def test_a_tuned_network_that_turns_out_to_be_slower_is_given_up(
     untuned = {key: traces[0] for key, traces in options.items()}
     slower = session.NetworkResult("small", session.Comparison(1.0, 2.0, 0.4, 0.6))
     monkeypatch.setattr(session.in_network, "compare_with_untuned", lambda *_: slower)
-    found = in_network.choose_in_network(parts, options, TARGET, 1, 1.0, standing=(untuned,))
+    found = in_network.choose_in_network(
+        parts, options, Setting(TARGET, 1), 1.0, standing=(untuned,)
+    )
     assert found is not None
     assert dict(found.choice.traces) == untuned
     assert found.choice.now_s == 1.0

@@ -17,7 +17,7 @@ PROGRAM = """
 import sys, time
 from tests.targets import native_target
 from tensorwright.records import open_store
-from tensorwright.tuning.session import Options, PlainLines, SessionParts, SessionSetting, tune
+from tensorwright.tuning.session import Options, PlainLines, SessionParts, tune
 from tensorwright.tuning.task import Task
 from tests.unit.tuning.helpers import FakeBuilder, FakeRunner, doubled, numbered_space
 
@@ -30,7 +30,7 @@ def before(count):
 with open_store(path) as store:
     result = tune(
         [Task(doubled("one")), Task(doubled("two"))],
-        SessionSetting(native_target(), 1, "here"),
+        Setting(native_target(), 1, "here"),
         store,
         Options(
             trials=40, seed=0, callbacks=(PlainLines(sys.stdout),), round_size=8, should_rank=False

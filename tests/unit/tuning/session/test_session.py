@@ -20,7 +20,7 @@ from tests.unit.tuning.helpers import (
 )
 
 from tensorwright import base
-from tensorwright.records import MemoryStore, Record, SavedSession, Status, WorkloadText
+from tensorwright.records import MemoryStore, Record, SavedSession, Setting, Status, WorkloadText
 from tensorwright.tuning import session
 from tensorwright.tuning.measuring import Measurement
 from tensorwright.tuning.population import Candidate
@@ -69,7 +69,7 @@ def run(store: MemoryStore, **changes: object) -> session.TuneResult:
         names = [field.name for field in fields(kind)]
         return kind(**{name: given[name] for name in names if name in given})
 
-    setting, parts = group(session.SessionSetting), group(session.SessionParts)
+    setting, parts = group(Setting), group(session.SessionParts)
     own = {each.name: given[each.name] for each in fields(session.Options) if each.name in given}
     search = replace(given["options"], **own)
     tasks, name = given.get("tasks", TASKS), given.get("name", "")
@@ -683,8 +683,8 @@ def test_seeds_are_tried_once() -> None:
     assert seeds_of(store, setting(HERE), TASKS[0].workload, 4) == ()
 
 
-def setting(hardware: str) -> session.SessionSetting:
-    return session.SessionSetting(TARGET, 2, hardware)
+def setting(hardware: str) -> Setting:
+    return Setting(TARGET, 2, hardware)
 
 
 # Drift

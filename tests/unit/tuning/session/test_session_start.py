@@ -21,11 +21,11 @@ from tests.unit.tuning.helpers import (
 
 from tensorwright.base import UserError
 from tensorwright.graph import Workload
-from tensorwright.records import MemoryStore, Status
+from tensorwright.records import MemoryStore, Setting, Status
 from tensorwright.schedule import parse_trace
 from tensorwright.tuning.population import Candidate
 from tensorwright.tuning.selection import Chosen, Elite, Estimate
-from tensorwright.tuning.session import Interrupt, Options, SessionSetting
+from tensorwright.tuning.session import Interrupt, Options
 from tensorwright.tuning.session.ranking import Tools
 from tensorwright.tuning.session.rounds import Session
 from tensorwright.tuning.space import Space
@@ -34,7 +34,7 @@ from tensorwright.tuning.task import Task
 from tensorwright.tuning.task_scheduling import GradientScheduler, TaskState, predicted_promises
 
 TARGET = native_target()
-SETTING = SessionSetting(TARGET, 2, "here")
+SETTING = Setting(TARGET, 2, "here")
 OPTIONS = Options(should_rank=False, recheck_rounds=0)
 
 

@@ -12,7 +12,7 @@ from tests.targets import native_target
 from tests.unit.tuning.session.test_in_network import network
 
 from tensorwright.drivers.tune import setting_of
-from tensorwright.records import Record, RecordStore, Status, load_choice
+from tensorwright.records import Record, RecordStore, Setting, Status, load_choice
 from tensorwright.runtime import load
 
 TARGET = native_target()
@@ -60,7 +60,7 @@ def test_a_search_goes_on_from_mark_to_mark_and_every_mark_ends_as_a_search_does
     assert last == 5
     assert len(programs(plan.folder / "records.sqlite")) == 5
     with RecordStore(plan.records(5)) as store:
-        chosen = load_choice(store, parts, TARGET, setting_of(TARGET, 1).hardware, 1)
+        chosen = load_choice(store, parts, Setting(TARGET, 1, setting_of(TARGET, 1).hardware))
     timed = [each for each in programs(plan.records(5)) if each.status is Status.OK]
     has_others = len(timed) > len(parts.workloads)  # than the defaults: two trials may be dropped
     assert len(chosen) == (len(parts.workloads) if has_others else 0)

@@ -12,12 +12,11 @@ from tests.unit.tuning.helpers import matmul
 from tensorwright.cli.foreign_logs import import_log
 from tensorwright.graph import Graph
 from tensorwright.pipeline import prepare
-from tensorwright.records import MemoryStore, Record, Status
+from tensorwright.records import MemoryStore, Record, Setting, Status
 from tensorwright.records.logs import LogFormat, format_autotvm, parse_autotvm, write_autotvm
 from tensorwright.schedule import parse_trace, replay, state_of
 from tensorwright.tuning.logs import LineWriter, graph_of_task, seed_of
 from tensorwright.tuning.population.population import candidate_of
-from tensorwright.tuning.session.arguments import SessionSetting
 from tensorwright.tuning.session.ranking import seeds_of
 from tensorwright.tuning.space import SpaceKind, space_of
 
@@ -137,7 +136,7 @@ def test_seeds_are_tried_and_not_believed(tmp_path: Path) -> None:
     graph = graph_of_task(parse_autotvm(fits, "here"))
     assert isinstance(graph, Graph)
     (workload,) = prepare(graph, AVX512).workloads
-    (found,) = seeds_of(store, SessionSetting(AVX512, 2, "x86_64-2c-avx512f-0"), workload, 4)
+    (found,) = seeds_of(store, Setting(AVX512, 2, "x86_64-2c-avx512f-0"), workload, 4)
     assert dict(found.decisions)["tile_k"] == 8
     assert store.best(workload=workload.key, target=AVX512.key, hardware="other", threads=2) is None
 

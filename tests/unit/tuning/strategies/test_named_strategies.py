@@ -6,7 +6,8 @@ import pytest
 from tests.unit.tuning.strategies.evolving import SPACE, TASK
 
 from tensorwright.base import UsageError, detect_target
-from tensorwright.tuning.session import Options, SessionSetting
+from tensorwright.records import Setting
+from tensorwright.tuning.session import Options
 from tensorwright.tuning.strategies import (
     STRATEGIES,
     Guide,
@@ -74,7 +75,7 @@ def test_an_unknown_name_is_refused_with_a_list() -> None:
 
 
 def test_another_strategy_is_another_session() -> None:
-    setting = SessionSetting(detect_target(), 1, "h")
+    setting = Setting(detect_target(), 1, "h")
     usual = Options(seed=0).identity([TASK], setting)
     assert Options(seed=0, strategy="evolution").identity([TASK], setting) == usual
     others = {Options(seed=0, strategy=name).identity([TASK], setting) for name in STRATEGIES}

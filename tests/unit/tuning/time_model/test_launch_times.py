@@ -14,9 +14,10 @@ from tensorwright.expr import Compute, compute, placeholder
 from tensorwright.graph import program_workload
 from tensorwright.loop import lower
 from tensorwright.machine import card_of
+from tensorwright.records import Setting
 from tensorwright.schedule import parse_trace, replay, state_of
 from tensorwright.tuning.features import Featurizer
-from tensorwright.tuning.selection import choose_untuned, open_predictor
+from tensorwright.tuning.selection import Chooser, open_predictor
 from tensorwright.tuning.selection.scheduling import Source
 from tensorwright.tuning.space import default_trace
 from tensorwright.tuning.time_model import launch_seconds
@@ -69,7 +70,7 @@ def test_the_choice_is_no_more_expensive_than_the_rule(target: GpuTarget) -> Non
     rule = default_trace(state, target)
     program = program_workload(list(workload.outputs))
     with override(kernel_cache=False):
-        chosen = choose_untuned(program, target, 1)
+        chosen = Chooser(Setting(target, 1)).unmeasured(program)
     assert chosen.source is Source.MODEL
     features = Featurizer(state, target)
     card, traces = card_of(target), (rule, chosen.trace)
@@ -81,7 +82,7 @@ def test_the_choice_is_no_more_expensive_than_the_rule(target: GpuTarget) -> Non
 def test_rules_choose_where_they_are_asked_for() -> None:
     program = program_workload(list(matmul(64, 64, 64).outputs))
     with override(default_schedule="rule"):
-        assert choose_untuned(program, SM_80, 1).source is Source.RULE
+        assert Chooser(Setting(SM_80, 1)).unmeasured(program).source is Source.RULE
         assert open_predictor(SM_80, 1) is None
 
 

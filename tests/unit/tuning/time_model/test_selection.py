@@ -25,7 +25,7 @@ from tensorwright.graph import Graph, GraphBuilder
 from tensorwright.loop import lower
 from tensorwright.machine import machine_of
 from tensorwright.pipeline import compile, prepare
-from tensorwright.records import MemoryStore
+from tensorwright.records import MemoryStore, Setting
 from tensorwright.tuning import selection
 from tensorwright.tuning.features import Featurizer
 from tensorwright.tuning.selection.candidates import Candidates, Ranked, choice_cache
@@ -434,13 +434,13 @@ def test_the_pipeline_says_where_schedules_come_from(tmp_path: Path) -> None:
     save_time_model(wild_model(), path)
     workload, _ = case_of("conv")
     with override(time_model=path):
-        chosen = selection.choose(workload, NATIVE, 2, MemoryStore())
+        chosen = selection.Chooser(Setting(NATIVE, 2), MemoryStore()).choose(workload)
         assert chosen.source is selection.Source.MODEL
         assert not chosen.is_tuned
         assert selection.open_predictor(NATIVE, 2) is selection.open_predictor(NATIVE, 2)
         with override(default_schedule="rule"):
             assert selection.open_predictor(NATIVE, 2) is None
-            by_rule = selection.choose_untuned(workload, NATIVE, 2)
+            by_rule = selection.Chooser(Setting(NATIVE, 2)).unmeasured(workload)
     assert by_rule.source is selection.Source.RULE
     assert by_rule.trace == default_trace(schedule.state_of(workload), NATIVE)
 
@@ -457,7 +457,7 @@ def test_a_damaged_model_is_told_once_and_the_rule_chooses(tmp_path: Path) -> No
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert (
-                selection.choose_untuned(case_of("conv")[0], NATIVE, 1).source
+                selection.Chooser(Setting(NATIVE, 1)).unmeasured(case_of("conv")[0]).source
                 is selection.Source.RULE
             )
     (name,) = graph.constants

@@ -27,8 +27,9 @@ from tensorwright.loop import Call, For, If, Stmt, walk
 from tensorwright.loop.passes import expand_guarded_calls
 from tensorwright.loop.traversal import children_of
 from tensorwright.pipeline import prepare
+from tensorwright.records import Setting
 from tensorwright.schedule import ScheduleState, Tensorize, format_trace, state_of
-from tensorwright.tuning.selection import choose_untuned
+from tensorwright.tuning.selection import Chooser
 from tensorwright.tuning.space import Sketch, default_trace, heuristic_sketches
 
 pytestmark = pytest.mark.target
@@ -226,7 +227,9 @@ def test_nothing_is_read_behind_the_last_of_open_rows(target: CpuTarget) -> None
     x = b.input("x", (named_size("n", 1, 40), 64), DType.U8)
     sums = b.add("matmul_integer", x, b.constant(codes(64, 32)))
     (workload,) = prepare(b.finish([b.add("cast", sums, to=DType.F32)]), target).workloads
-    program = loop_program(workload, choose_untuned(workload, target, 1).schedule, target)
+    program = loop_program(
+        workload, Chooser(Setting(target, 1)).unmeasured(workload).schedule, target
+    )
     calls = list(guarded_calls(program.body))
     assert calls
     for call, guards in calls:
@@ -247,7 +250,7 @@ def test_guarded_loops_of_an_intrinsic_run_as_loops() -> None:
 
 def test_it_is_chosen_without_asking_the_model() -> None:
     (workload, _) = only(product((24, 64), 64))
-    chosen = choose_untuned(workload, VNNI, 2)
+    chosen = Chooser(Setting(VNNI, 2)).unmeasured(workload)
     assert chosen.trace == default_trace(state_of(workload), VNNI)
 
 

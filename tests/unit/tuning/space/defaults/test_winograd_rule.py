@@ -20,8 +20,8 @@ from tensorwright.graph import Graph, interpret, program_workload
 from tensorwright.loop import lower, run_passes
 from tensorwright.machine import detect_hardware
 from tensorwright.pipeline import prepare
-from tensorwright.records import MemoryStore, Record, Status
-from tensorwright.tuning.selection import Source, choose
+from tensorwright.records import MemoryStore, Record, Setting, Status
+from tensorwright.tuning.selection import Chooser, Source
 from tensorwright.tuning.session.session import make_space
 from tensorwright.tuning.space import Sketch, space_of
 from tensorwright.tuning.task import Task
@@ -142,7 +142,9 @@ def test_an_untuned_network_uses_it_unless_a_knob_says_no(tmp_path: Path) -> Non
     parts = prepare(graph, TARGET)
     convolutions = [each for each in parts.workloads if sketches((each, ()))]
     with override(home=tmp_path):
-        chosen = [choose(each, TARGET, 1, MemoryStore()).trace for each in convolutions]
+        chosen = [
+            Chooser(Setting(TARGET, 1), MemoryStore()).choose(each).trace for each in convolutions
+        ]
         assert all(schedule.uses_algorithm(trace) for trace in chosen)
         program = compile(graph, records=MemoryStore(), threads=1)
         store = MemoryStore()
@@ -152,11 +154,11 @@ def test_an_untuned_network_uses_it_unless_a_knob_says_no(tmp_path: Path) -> Non
             store.append([Record(workload.key, TARGET.key, hardware, 1, text, (1e-6,), Status.OK)])
         with override(winograd=False):
             for workload in convolutions:
-                found = choose(workload, TARGET, 1, store)
+                found = Chooser(Setting(TARGET, 1), store).choose(workload)
                 assert found.source is not Source.RECORD
                 assert not schedule.uses_algorithm(found.trace)
                 assert not schedule.uses_algorithm(
-                    choose(workload, TARGET, 1, store, chosen[0]).trace
+                    Chooser(Setting(TARGET, 1), store).choose(workload, chosen[0]).trace
                 )
                 space = make_space(Task(workload), TARGET)
                 assert not any(schedule.uses_algorithm(sketch.trace) for sketch in space.sketches)
