@@ -127,6 +127,13 @@ class Node:
         remedy = f"docs/operators.md says what attributes {self.operator} has"
         return base.ModelError(stage="graph", where=self.label, reason=reason, remedy=remedy)
 
+    def renamed(self, names: Mapping[str, str]) -> Node:
+        """The node with new names for its tensors; one without a new name keeps its own."""
+        inputs, outputs = (
+            tuple(names.get(name, name) for name in each) for each in (self.inputs, self.outputs)
+        )
+        return replace(self, inputs=inputs, outputs=outputs)
+
     @property
     def label(self) -> str:
         """The name in messages: the operator and its first output."""
@@ -227,14 +234,6 @@ class Graph:
         """The node that makes each tensor; inputs and constants have none."""
         return {name: node for node in self.nodes for name in node.outputs}
 
-    def consumers(self) -> dict[str, tuple[Node, ...]]:
-        """The nodes that read each tensor, each once, in order; every tensor has an entry."""
-        readers: dict[str, list[Node]] = {name: [] for name in self.types}
-        for node in self.nodes:
-            for name in dict.fromkeys(node.inputs):
-                readers[name].append(node)
-        return {name: tuple(nodes) for name, nodes in readers.items()}
-
     def __str__(self) -> str:
         page = base.Printer()
         with page.block(f"graph {format_name(self.name)}"):
@@ -291,14 +290,7 @@ def rename_tensors(graph: Graph, names: Mapping[str, str]) -> Graph:
             new, number = f"{old}_{number}", number + 1
         full[old] = new
         taken.add(new)
-    nodes = tuple(
-        replace(
-            node,
-            inputs=tuple(full[name] for name in node.inputs),
-            outputs=tuple(full[name] for name in node.outputs),
-        )
-        for node in graph.nodes
-    )
+    nodes = tuple(node.renamed(full) for node in graph.nodes)
     return Graph(
         graph.name,
         tuple(full[name] for name in graph.inputs),

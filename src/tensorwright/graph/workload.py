@@ -135,14 +135,10 @@ class _Piece:
 def _piece(graph: Graph, nodes: Sequence[Node]) -> tuple[_Piece, tuple[str, ...]]:
     """A piece, and the name of each of its tensors in the graph."""
     numbers: dict[str, str] = {}
-    renamed: list[Node] = []
     for node in nodes:
         for name in (*node.inputs, *node.outputs):
             numbers.setdefault(name, str(len(numbers)))
-        inputs, outputs = (
-            tuple(numbers[name] for name in names) for names in (node.inputs, node.outputs)
-        )
-        renamed.append(replace(node, inputs=inputs, outputs=outputs))
+    renamed = [node.renamed(numbers) for node in nodes]
     types = {number: graph.types[name] for name, number in numbers.items()}
     layouts = {number: graph.layouts.get(name, PLAIN) for name, number in numbers.items()}
     constants = {

@@ -91,5 +91,3 @@ def test_neighbours() -> None:
     z = b.add("relu", y)
     graph = b.finish([z])
     assert graph.producers()[z].operator == "relu"
-    assert [node.operator for node in graph.consumers()[x]] == ["add"]
-    assert graph.consumers()[z] == ()

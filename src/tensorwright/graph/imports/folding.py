@@ -14,11 +14,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from math import prod
 from types import MappingProxyType
 
 import numpy as np
-from onnx import GraphProto, ModelProto, NodeProto
+from onnx import GraphProto, ModelProto, NodeProto, defs
 
 from tensorwright.base import AttributeValue, DType, UnsupportedError, sizes_advice
 from tensorwright.expr import Index, minimum
@@ -30,44 +31,24 @@ from tensorwright.graph.imports.size_terms import SizeArray, evaluate_terms
 from tensorwright.graph.interpret import interpret
 from tensorwright.ops import as_size, number_of, product_of
 
-_REDUCTIONS = ("Sum", "Mean", "Prod", "Max", "Min", "L1", "L2", "SumSquare", "LogSum", "LogSumExp")
-DECIDING: dict[str, tuple[int, ...]] = {
-    **{f"Reduce{kind}": (1,) for kind in _REDUCTIONS},
-    "AffineGrid": (1,),
-    "BlackmanWindow": (0,),
-    "CenterCropPad": (1,),
-    "Col2Im": (1, 2),
-    "ConstantOfShape": (0,),
-    "CumProd": (1,),
-    "CumSum": (1,),
-    "DFT": (1, 2),
-    "Dropout": (2,),
-    "Expand": (1,),
-    "GRU": (4,),
-    "HammingWindow": (0,),
-    "HannWindow": (0,),
-    "If": (0,),
-    "LSTM": (4,),
-    "Loop": (0, 1),
-    "MaxUnpool": (2,),
-    "MelWeightMatrix": (0, 1, 2, 3, 4),
-    "OneHot": (1,),
-    "Pad": (1, 2, 3),
-    "RNN": (4,),
-    "Range": (0, 1, 2),
-    "Reshape": (1,),
-    "Resize": (1, 2, 3),
-    "STFT": (1, 3),
-    "Slice": (1, 2, 3, 4),
-    "Split": (1,),
-    "Squeeze": (1,),
-    "Tile": (1,),
-    "TopK": (1,),
-    "Trilu": (1,),
-    "Unsqueeze": (1,),
-    "Upsample": (1,),
-}
-"""Inputs that shapes and nodes depend on, by operator."""
+_DECIDING = frozenset(
+    "axes axis block_shape cond constant_value delta depth dft_length ends frame_length frame_step "
+    "image_shape k limit lower_edge_hertz M num_mel_bins output_shape pads repeats roi sample_rate "
+    "scales shape size sizes split start starts steps training_mode upper_edge_hertz".split()
+)
+"""What ONNX calls inputs on which shapes and nodes depend."""
+_MORE = {"ConstantOfShape": (0,), "TopK": (1,), "GRU": (4,), "LSTM": (4,), "RNN": (4,)}
+
+
+@cache
+def _deciding(operator: str) -> tuple[int, ...]:
+    """The inputs of an operator on which shapes and nodes depend."""
+    if operator in _MORE or not defs.has(operator):
+        return _MORE.get(operator, ())
+    inputs = defs.get_schema(operator).inputs
+    return tuple(at for at, each in enumerate(inputs) if each.name in _DECIDING)
+
+
 _STATIC = ("Shape", "Size")
 
 
@@ -88,7 +69,7 @@ def value_inputs(source: str | os.PathLike[str] | bytes | ModelProto) -> tuple[s
     graph = read_model(source).model.graph
     needed: set[str] = set()
     for node in reversed(tuple(_all_nodes(graph))):
-        for position in DECIDING.get(node.op_type, ()):
+        for position in _deciding(node.op_type):
             if position < len(node.input):
                 needed.add(node.input[position])
         if node.op_type not in _STATIC and needed.intersection(node.output):
@@ -137,7 +118,7 @@ def _fold_sizes(call: Call, converter: Converter) -> Results | None:
     inputs: dict[str, SizeArray] = {}
     operands = list(call.operands)
     for at, operand in enumerate(call.operands):
-        if isinstance(operand, SizeArray) and at not in DECIDING.get(call.operator, ()):
+        if isinstance(operand, SizeArray) and at not in _deciding(call.operator):
             name = scratch.input(f"in{at}", operand.terms.shape, operand.dtype)
             inputs[name], operands[at] = operand, name
     try:

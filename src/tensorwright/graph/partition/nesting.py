@@ -9,9 +9,9 @@ Concatenations that need no kernel: their parts are written into the memory of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeAlias, assert_never
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node
 from tensorwright.graph.infer import operator_of
@@ -22,9 +22,7 @@ from tensorwright.graph.partition.steps import (
     CollectCall,
     ConcatInPlace,
     CopyCall,
-    KernelCall,
     LoopCall,
-    OpaqueCall,
     Partition,
     Step,
     Tensors,
@@ -175,7 +173,7 @@ class Nesting:
                 self._constants[names[name]] = array
             if held is None and not layout.is_plain:
                 self._layouts[names[name]] = layout
-        steps = tuple(renamed(step, names) for step in parts.steps)
+        steps = tuple(step.renamed(names) for step in parts.steps)
         return _Placed(steps, tuple(names[name] for name in graph.outputs))
 
 
@@ -235,39 +233,3 @@ def _is_replaced(parts: Partition, before: str, after: str) -> bool:
 def _copies(sources: Sequence[str], results: Sequence[str], node: Node) -> list[Step]:
     pairs = zip(results, sources, strict=True)
     return [CopyCall(result, source, node) for result, source in pairs if result != source]
-
-
-def renamed(step: Step, names: Mapping[str, str]) -> Step:
-    """A step with new names for its tensors; a tensor without a new name keeps its own."""
-
-    def new(old: Sequence[str]) -> tuple[str, ...]:
-        return tuple(names.get(name, name) for name in old)
-
-    def moved(node: Node) -> Node:
-        return replace(node, inputs=new(node.inputs), outputs=new(node.outputs))
-
-    match step:
-        case KernelCall(workload, inputs, outputs, nodes):
-            return KernelCall(workload, new(inputs), new(outputs), tuple(map(moved, nodes)))
-        case OpaqueCall(node):
-            return OpaqueCall(moved(node))
-        case ConcatInPlace(output, parts, node):
-            places = tuple((names.get(name, name), offset) for name, offset in parts)
-            return ConcatInPlace(names.get(output, output), places, moved(node))
-        case AliasCall(output, source, offset, node):
-            output, source = new((output, source))
-            return AliasCall(output, source, offset, moved(node))
-        case CopyCall(output, source, node):
-            output, source = new((output, source))
-            return CopyCall(output, source, moved(node))
-        case CollectCall(output, source, iteration, node):
-            output, source, iteration = new((output, source, iteration))
-            return CollectCall(output, source, iteration, moved(node))
-        case BranchCall(condition, node=node):
-            (condition,) = new((condition,))
-            return replace(step, condition=condition, node=moved(node))
-        case LoopCall(count, condition, iteration, node=node):
-            count, condition, iteration = new((count, condition, iteration))
-            loop = replace(step, count=count, condition=condition, node=moved(node))
-            return replace(loop, iteration=iteration)
-    assert_never(step)

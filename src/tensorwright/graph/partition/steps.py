@@ -16,9 +16,10 @@ Partitions with numbers for named sizes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
 from types import MappingProxyType
-from typing import TypeAlias, assert_never
+from typing import Any, ClassVar, Self, TypeAlias, assert_never
 
 from tensorwright.base import Printer, check_fits
 from tensorwright.graph.graph import PLAIN, Graph, Layout, Node, format_name
@@ -29,9 +30,32 @@ from tensorwright.ops import Array, TensorType
 
 
 @dataclass(frozen=True, slots=True)
-class KernelCall:
+class _Step:
+    """Base of the steps: which of its fields hold tensors that it needs, and that it makes."""
+
+    READS: ClassVar[tuple[str, ...]] = ()
+    WRITES: ClassVar[tuple[str, ...]] = ()
+
+    def renamed(self, names: Mapping[str, str]) -> Self:
+        """The step with new names for its tensors; one without a new name keeps its own."""
+
+        def new(value: Any) -> Any:
+            if isinstance(value, Node):
+                return value.renamed(names)
+            if isinstance(value, tuple):
+                return tuple(map(new, value))
+            return names.get(value, value) if isinstance(value, str) else value
+
+        held = (*self.READS, *self.WRITES, "node", "nodes")
+        own = [each.name for each in fields(self) if each.name in held]
+        return replace(self, **{name: new(getattr(self, name)) for name in own})
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCall(_Step):
     """A workload on tensors of the graph, in the order of its inputs and outputs."""
 
+    READS, WRITES = ("inputs",), ("outputs",)
     workload: Workload
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -39,19 +63,21 @@ class KernelCall:
 
 
 @dataclass(frozen=True, slots=True)
-class OpaqueCall:
+class OpaqueCall(_Step):
     """A node without a tensor expression; its tensors are plain."""
 
+    READS, WRITES = ("node.inputs",), ("node.outputs",)
     node: Node
 
 
 @dataclass(frozen=True, slots=True)
-class AliasCall:
+class AliasCall(_Step):
     """The output lies in the memory of the input, from a byte on; its shape may be another one.
 
     The input may be an input or a constant of the graph; the output may be an output of the graph.
     """
 
+    READS, WRITES = ("input",), ("output",)
     output: str
     input: str
     offset_bytes: int
@@ -59,30 +85,33 @@ class AliasCall:
 
 
 @dataclass(frozen=True, slots=True)
-class ConcatInPlace:
+class ConcatInPlace(_Step):
     """The parts lie in the memory of the output, at byte offsets; kernels write them there.
 
     A part may be a concat in place itself.  The step follows the steps that write its parts.
     """
 
+    READS, WRITES = ("parts",), ("output",)
     output: str
     parts: tuple[tuple[str, int], ...]
     node: Node
 
 
 @dataclass(frozen=True, slots=True)
-class CopyCall:
+class CopyCall(_Step):
     """The output gets the elements of the input, such as a result of a nested graph."""
 
+    READS, WRITES = ("input",), ("output",)
     output: str
     input: str
     node: Node
 
 
 @dataclass(frozen=True, slots=True)
-class BranchCall:
+class BranchCall(_Step):
     """The next `then` steps run if the condition holds, else the `otherwise` steps after those."""
 
+    READS = ("condition",)
     condition: str
     then: int
     otherwise: int
@@ -90,7 +119,7 @@ class BranchCall:
 
 
 @dataclass(frozen=True, slots=True)
-class LoopCall:
+class LoopCall(_Step):
     """The next `body` steps run while the condition holds, `count` times at most.
 
     iteration   a tensor that gets the number of the iteration
@@ -98,6 +127,7 @@ class LoopCall:
                 no size
     """
 
+    READS, WRITES = ("count", "condition"), ("iteration",)
     count: str
     condition: str
     iteration: str
@@ -107,9 +137,10 @@ class LoopCall:
 
 
 @dataclass(frozen=True, slots=True)
-class CollectCall:
+class CollectCall(_Step):
     """The row of the output whose number is the iteration gets the elements of the input."""
 
+    READS, WRITES = ("input", "iteration"), ("output",)
     output: str
     input: str
     iteration: str
@@ -128,44 +159,23 @@ Step: TypeAlias = (
 )
 
 
+def _tensors_of(step: Step, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The tensors that fields hold: one, several, or several with offsets."""
+    held: list[Any] = []
+    for name in names:
+        value = attrgetter(name)(step)
+        held += (value,) if isinstance(value, str) else value
+    return tuple(each if isinstance(each, str) else each[0] for each in held)
+
+
 def reads_of_step(step: Step) -> tuple[str, ...]:
     """The tensors that a step needs, in order."""
-    match step:
-        case KernelCall(inputs=inputs):
-            return inputs
-        case OpaqueCall(node):
-            return node.inputs
-        case AliasCall(input=source):
-            return (source,)
-        case ConcatInPlace(parts=parts):
-            return tuple(name for name, _ in parts)
-        case CopyCall(input=source):
-            return (source,)
-        case BranchCall(condition=condition):
-            return (condition,)
-        case LoopCall(count, condition):
-            return (count, condition)
-        case CollectCall(_, source, iteration):
-            return (source, iteration)
-    assert_never(step)
+    return _tensors_of(step, step.READS)
 
 
 def writes_of_step(step: Step) -> tuple[str, ...]:
     """The tensors that a step makes, in order."""
-    match step:
-        case KernelCall(outputs=outputs):
-            return outputs
-        case OpaqueCall(node):
-            return node.outputs
-        case AliasCall(output=output) | ConcatInPlace(output=output) | CopyCall(output=output):
-            return (output,)
-        case CollectCall(output=output):
-            return (output,)
-        case LoopCall(iteration=iteration):
-            return (iteration,)
-        case BranchCall():
-            return ()
-    assert_never(step)
+    return _tensors_of(step, step.WRITES)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

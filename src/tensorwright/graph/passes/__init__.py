@@ -7,8 +7,8 @@ machine once after them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
 
 from tensorwright.base import ByKind, InternalError, Target, TargetKind, dump, knobs, of_kind
@@ -68,60 +68,36 @@ TARGET_PASSES: ByKind[Callable[[Graph, Any], Graph]] = {
 _MOST_ROUNDS = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Simplification:
-    """A simplified graph and how often each pass changed something."""
+def simplify(graph: Graph, folded: FoldedConstants | None = None) -> Graph:
+    """The same function with fewer nodes: all passes, until none changes anything; the knob `dump`
+    shows each change and how often each pass made one, the knob `verify` checks them.
 
-    graph: Graph
-    counts: tuple[tuple[str, int], ...]
-    rounds: int
-
-    def describe(self) -> str:
-        """One line for each pass that changed something."""
-        rows = [f"  {name} {count}" for name, count in self.counts if count]
-        return "\n".join([f"{self.rounds} rounds of {len(self.counts)} passes", *rows])
-
-    def __str__(self) -> str:
-        changes = ", ".join(f"{name} {count}" for name, count in self.counts if count)
-        return f"{len(self.graph.nodes)} nodes after {self.rounds} rounds: {changes or 'no change'}"
-
-
-def simplify_with_report(graph: Graph, folded: FoldedConstants | None = None) -> Simplification:
-    """Run all passes until none changes anything; the knob `dump` shows each change, the knob
-    `verify` checks it.
-
-    folded   constants made in other graphs
+    folded   constants made in other graphs, which are not computed again
 
     Raises:  InternalError if the passes go on changing the graph.
     """
     check = knobs.VERIFY.get()
-    counts = {each.__name__: 0 for each in PASSES}
+    counts: Counter[str] = Counter()
     for round_ in range(1, _MOST_ROUNDS + 1):
-        before = dict(counts)
+        before = counts.total()
         for each in PASSES:
             graph, count = fold_constants(graph, folded) if each is fold_constants else each(graph)
-            counts[each.__name__] += count
             if count:
+                counts[each.__name__] += count
                 graph, _ = remove_dead_code(graph)  # what it replaced
                 dump("graph", f"{round_}-{each.__name__}", graph.__str__)
                 if check:
                     verify(graph)
-        if counts == before:
-            simplification = Simplification(graph, tuple(counts.items()), round_)
-            dump("rules", "simplify", simplification.describe)
+        if counts.total() == before:
+            names = [each.__name__ for each in PASSES if counts[each.__name__]]
+            rows = [f"{round_} rounds of {len(PASSES)} passes"]
+            rows += [f"  {name} {counts[name]}" for name in names]
+            dump("rules", "simplify", "\n".join(rows).__str__)
             graph = simplify_nested(graph, lambda nested: simplify(nested, folded))
-            return replace(simplification, graph=remove_dead_code(graph)[0])
+            return remove_dead_code(graph)[0]
     raise InternalError(
         stage="simplify", where=f"graph {graph.name}", reason="the passes do not come to an end"
     )
-
-
-def simplify(graph: Graph, folded: FoldedConstants | None = None) -> Graph:
-    """The same function with fewer nodes: constants are folded, scales merged into weights.
-
-    folded   constants made in other graphs, which are not computed again
-    """
-    return simplify_with_report(graph, folded).graph
 
 
 def run_target_passes(graph: Graph, target: Target) -> Graph:

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import wraps
 from typing import TypeAlias
 
@@ -160,7 +159,7 @@ def rewrite(graph: Graph, rule: Rule) -> tuple[Graph, int]:
     for node in graph.nodes:
         moved = node
         if not renamed.keys().isdisjoint(node.inputs):
-            moved = replace(node, inputs=tuple(renamed.get(name, name) for name in node.inputs))
+            moved = node.renamed(renamed)
         try:
             results = rule(copy, moved)
         except UndecidedError:
